@@ -1,0 +1,1 @@
+//! Reads traces and explains the waiting; the commands collbench-analyze and collbench-generate.

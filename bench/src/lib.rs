@@ -1,0 +1,1 @@
+//! Measurement programs for MPI collectives.

@@ -1,0 +1,1 @@
+//! The preloaded library with the MPI_* symbols.

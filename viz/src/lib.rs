@@ -1,0 +1,3 @@
+//! Pictures from plain data.
+#![forbid(unsafe_code)]
+
