@@ -1,0 +1,44 @@
+# A thin front to cargo and the scripts. What must be installed first is installed by the scripts
+# (with apt, on Debian and Ubuntu); CARGO_TARGET_DIR is honoured.
+
+CARGO  ?= cargo
+PREFIX ?= /usr/local
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+.PHONY: help build demo test test-programs bench install clean
+
+help:
+	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
+	@echo 'make test            all tests of the project, with small MPI programs of its own'
+	@echo 'make test-programs   the same recorder on programs that others wrote'
+	@echo 'make bench           what recording costs on this machine'
+	@echo 'make build           the commands and the preloaded library, in $(TARGET)/release'
+	@echo 'make install PREFIX=$(PREFIX)'
+
+build:
+	@scripts/need.sh gcc libc6-dev
+	$(CARGO) build --release
+
+demo: build
+	@scripts/demo.sh
+
+# "cargo test" builds neither the preloaded library nor the commands of other packages.
+test: build
+	@scripts/need.sh openmpi-bin libopenmpi-dev gfortran python3 iproute2
+	$(CARGO) test --workspace --exclude collbench-bench
+
+test-programs: build
+	@scripts/programs.sh
+	$(CARGO) test -p collbench-tests --features programs --test programs
+
+bench:
+	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev libclang-dev
+	$(CARGO) build --release
+	$(CARGO) build --release -p collbench-bench
+	@scripts/bench.sh
+
+install: build
+	@scripts/install.sh '$(PREFIX)'
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,8 @@
+library(Rmpi)
+r <- mpi.comm.rank(0); n <- mpi.comm.size(0)
+for (i in 1:10) s <- mpi.allreduce(as.double(r+i), type=2, op="sum", comm=0)
+x <- mpi.bcast(as.double(1:5), type=2, rank=0, comm=0)
+g <- mpi.gather(as.double(r), type=2, rdata=double(n), root=0, comm=0)
+b <- mpi.barrier(0)
+if (r==0) print(s)
+mpi.finalize()
