@@ -1,0 +1,165 @@
+//! Chunks: the pieces that a rank file grows by, each of one thread, each readable by itself.
+
+use zerocopy::little_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Chunks begin and end at multiples of this many bytes; a reader that lost its place looks for
+/// [`CHUNK_MAGIC`] there.
+pub const CHUNK_ALIGN: u64 = 4096;
+
+/// The first four bytes of a chunk; stored last when a chunk is opened.
+pub const CHUNK_MAGIC: [u8; 4] = *b"CBCH";
+
+/// One reading of several clocks of a process at (nearly) one instant.
+///
+/// The recorder reads ticks, the system clocks, and ticks again; `ticks` is the middle of the
+/// two, `width_ticks` their distance: the error of the pair is at most half of it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub struct Anchor {
+    /// Ticks of the clock that stamps records, > 0; 0 where no reading was taken.
+    pub ticks: U64,
+    /// `CLOCK_MONOTONIC_RAW`, ns.
+    pub raw_ns: U64,
+    /// `CLOCK_MONOTONIC`, ns.
+    pub monotonic_ns: U64,
+    /// `CLOCK_REALTIME`, ns since 1970.
+    pub realtime_ns: U64,
+    /// Distance of the two tick readings around the others, ticks.
+    pub width_ticks: U64,
+}
+
+impl Anchor {
+    /// No reading.
+    pub const NONE: Self = Self {
+        ticks: U64::ZERO,
+        raw_ns: U64::ZERO,
+        monotonic_ns: U64::ZERO,
+        realtime_ns: U64::ZERO,
+        width_ticks: U64::ZERO,
+    };
+
+    /// Whether a reading was taken.
+    #[must_use]
+    pub fn is_some(&self) -> bool {
+        self.ticks.get() != 0
+    }
+}
+
+/// What a chunk holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ChunkKind {
+    /// [`Record`](crate::Record)s of one thread, in the order in which its calls began.
+    Records = 1,
+    /// Encoded [`Definition`](crate::Definition)s of the process.
+    Definitions = 2,
+}
+
+impl ChunkKind {
+    /// The kind with this number.
+    #[must_use]
+    pub fn from_code(code: u32) -> Option<Self> {
+        match code {
+            1 => Some(Self::Records),
+            2 => Some(Self::Definitions),
+            _ => None,
+        }
+    }
+}
+
+/// How many calls of the application had begun on a communicator when a chunk was opened.
+///
+/// The table of these follows the chunk header: with it, a reader that meets only the newest
+/// chunks knows the positions of their calls, and records need not carry them.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub struct SequenceEntry {
+    /// Index of the communicator definition.
+    pub communicator: U32,
+    /// Calls by the MPI library on its own behalf, begun before; modulo 2^32.
+    pub internal_calls: U32,
+    /// Calls of the application, begun before.
+    pub calls: U64,
+}
+
+const _: () = assert!(size_of::<SequenceEntry>() == 16);
+
+/// The first 128 bytes of a chunk.
+///
+/// Everything but `last_leave` and `closed` is written once, when the chunk is opened, and covered by
+/// the checksum; the rest is stored when the chunk is closed. A process that is killed leaves
+/// its last chunks open.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub struct ChunkHeader {
+    /// [`CHUNK_MAGIC`].
+    pub magic: [u8; 4],
+    /// A [`ChunkKind`].
+    pub kind: U32,
+    /// Bytes of the whole chunk, a multiple of [`CHUNK_ALIGN`].
+    pub length: U64,
+    /// Number of the thread within the process, from 0, in order of their first call; for
+    /// definitions 0.
+    pub thread: U32,
+    /// Number of the chunk among those of its thread (of the definitions), from 0.
+    pub ordinal: U32,
+    /// Entries of the sequence table that follows this header.
+    pub n_sequences: U32,
+    /// Where the content begins, in bytes from the start of the chunk; a multiple of 32.
+    pub content_at: U32,
+    /// CRC-32 of this header (with `magic` as it must be, and this field, `last_leave` and
+    /// `closed` as 0) and of the sequence table.
+    pub crc32: U32,
+    /// 0.
+    pub reserved: U32,
+    /// Clocks when the chunk was opened; begin of its time range.
+    pub anchor: Anchor,
+    /// When the recorder began to make the chunk's pages ready, in ticks. The application stood
+    /// still from here ...
+    pub prepare_begin: U64,
+    /// ... to here.
+    pub prepare_end: U64,
+    /// Records of this thread in earlier chunks.
+    pub first_record: U64,
+    /// End of the chunk's time range: the last leave in it, ticks; valid once closed.
+    pub last_leave: U64,
+    /// 0 while the chunk is open, else 1 + number of records (bytes of definitions) in it.
+    /// Stored last.
+    pub closed: U64,
+    /// 0.
+    pub reserved_end: U64,
+}
+
+const _: () = assert!(size_of::<ChunkHeader>() == 128);
+
+impl ChunkHeader {
+    /// The checksum that `crc32` must hold, over this header and the table after it.
+    #[must_use]
+    pub fn checksum(&self, sequences: &[SequenceEntry]) -> u32 {
+        let stable = Self {
+            magic: CHUNK_MAGIC,
+            crc32: U32::ZERO,
+            last_leave: U64::ZERO,
+            closed: U64::ZERO,
+            ..*self
+        };
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(stable.as_bytes());
+        hasher.update(sequences.as_bytes());
+        hasher.finalize()
+    }
+
+    /// Where the content begins behind a table of `n_sequences` entries, in bytes from the
+    /// start of the chunk.
+    #[must_use]
+    pub const fn content_offset(n_sequences: usize) -> usize {
+        (size_of::<Self>() + n_sequences * size_of::<SequenceEntry>()).next_multiple_of(32)
+    }
+}

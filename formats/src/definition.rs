@@ -1,0 +1,101 @@
+//! What the numbers in records mean: communicators, and what was measured between clocks.
+
+use bincode::{Decode, Encode};
+
+use crate::Operation;
+
+/// In a rank field: not known, or not a process of this world.
+pub const NO_RANK: u32 = u32::MAX;
+/// In a communicator index field: none.
+pub const NO_COMMUNICATOR: u32 = u32::MAX;
+
+/// Whether a communicator has one group or two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub enum CommunicatorKind {
+    /// One group.
+    Intra,
+    /// Two groups, each the remote one of the other.
+    Inter,
+}
+
+/// A communicator as one of its processes saw it when it was made.
+///
+/// The members are not listed: each member's file has this definition with the same `id` and
+/// its own `rank`, so that a communicator costs a process the same whatever its size.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Communicator {
+    /// The number that this process's records use.
+    pub index: u32,
+    /// The number on which all members agree, made of what all of them know: the parent's id,
+    /// the position of the constructor among the calls on it, and the first member; or the
+    /// groups, the tag and a counter.
+    pub id: u64,
+    /// Index of the communicator that the constructor was called on, or [`NO_COMMUNICATOR`].
+    pub parent: u32,
+    /// Number of the constructor's [`Operation`]; 0 for `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    pub constructor: u16,
+    /// Position of the constructor among the calls on the parent, from 0; for constructors over
+    /// groups, their number among those with the same groups and tag.
+    pub position: u64,
+    /// One group or two.
+    pub kind: CommunicatorKind,
+    /// Processes in the (local) group.
+    pub size: u32,
+    /// This process's rank in the (local) group.
+    pub rank: u32,
+    /// Processes in the remote group; 0 for [`CommunicatorKind::Intra`].
+    pub remote_size: u32,
+    /// World rank of rank 0 of the (local) group, or [`NO_RANK`].
+    pub first_member: u32,
+    /// World rank of rank 0 of the remote group, or [`NO_RANK`].
+    pub remote_first_member: u32,
+    /// The name at that time; empty for none.
+    pub name: String,
+}
+
+impl Communicator {
+    /// The constructor's operation; `None` for the predefined communicators.
+    #[must_use]
+    pub fn constructor(&self) -> Option<Operation> {
+        Operation::from_code(self.constructor)
+    }
+}
+
+/// The four stamps of one exchange between two clocks, in ticks of the clock they were taken on.
+///
+/// # Source
+/// Hoefler et al. 2007, section 3; the names are those of `metrics.md`, "Clocks".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct OffsetSample {
+    /// Send, at the reference.
+    pub t1: u64,
+    /// Receive, at the local host.
+    pub t2: u64,
+    /// Send, at the local host.
+    pub t3: u64,
+    /// Receive, at the reference.
+    pub t4: u64,
+}
+
+/// One entry of a definitions chunk.
+///
+/// Variants are only ever added at the end: their position is their number in the file.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub enum Definition {
+    /// A communicator that records refer to from here on.
+    Communicator(Communicator),
+    /// The program named a communicator.
+    CommunicatorName {
+        /// Index of the communicator.
+        index: u32,
+        /// The name given.
+        name: String,
+    },
+    /// Exchanges between this process's clock (local) and that of another (reference).
+    OffsetMeasurement {
+        /// World rank of the process at the reference clock.
+        reference_rank: u32,
+        /// All exchanges, in the order in which they were made.
+        samples: Vec<OffsetSample>,
+    },
+}

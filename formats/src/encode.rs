@@ -1,0 +1,163 @@
+//! Ready-made pieces of a rank file, for those that do not record: generators and tests.
+//!
+//! A file is [`file_header`], then chunks ([`definitions_chunk`], [`records_chunk`]) one behind
+//! the other. The recorder writes the same bytes in place.
+
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::{U32, U64};
+
+use crate::{
+    Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Definition, FileHeader, Identity,
+    MetaError, Record, SequenceEntry, encode_meta,
+};
+
+/// Bytes that a definition's entry takes: length, CRC-32, encoding, padding to 8.
+pub const DEFINITION_ENTRY_HEADER: usize = 8;
+
+/// File header and identity, up to the first chunk. `end` is the anchor of an orderly end and
+/// the number of records in all chunks, or `None` for a process that never reached
+/// `MPI_Finalize`.
+///
+/// # Errors
+/// [`MetaError::Codec`] if the identity takes more than [`MAX_META_BYTES`](crate::MAX_META_BYTES).
+pub fn file_header(identity: &Identity, end: Option<(Anchor, u64)>) -> Result<Vec<u8>, MetaError> {
+    let (encoded, crc32) = encode_meta(identity)?;
+    let length = (size_of::<FileHeader>() + encoded.len()).next_multiple_of(CHUNK_ALIGN as usize);
+    let mut header = FileHeader::recording((&encoded, crc32), length as u64);
+    if let Some((anchor, n_records)) = end {
+        header.finalized = 1.into();
+        header.end_anchor = anchor;
+        header.n_records = n_records.into();
+    }
+    let mut bytes = Vec::with_capacity(length);
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend_from_slice(&encoded);
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
+
+/// One entry of a definitions chunk.
+///
+/// # Errors
+/// [`MetaError::Codec`] if it takes more than [`MAX_META_BYTES`](crate::MAX_META_BYTES).
+pub fn definition_entry(definition: &Definition) -> Result<Vec<u8>, MetaError> {
+    let (encoded, crc32) = encode_meta(definition)?;
+    let mut entry =
+        Vec::with_capacity((DEFINITION_ENTRY_HEADER + encoded.len()).next_multiple_of(8));
+    entry.extend_from_slice(&(encoded.len() as u32).to_le_bytes());
+    entry.extend_from_slice(&crc32.to_le_bytes());
+    entry.extend_from_slice(&encoded);
+    entry.resize(entry.len().next_multiple_of(8), 0);
+    Ok(entry)
+}
+
+/// Where a chunk stands: in its thread, and in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkPlace {
+    /// Number of the thread within the process; 0 for definitions.
+    pub thread: u32,
+    /// Number of the chunk among its thread's, from 0.
+    pub ordinal: u32,
+    /// Records of the thread in earlier chunks.
+    pub first_record: u64,
+    /// Clocks when it was opened.
+    pub anchor: Anchor,
+    /// Begin and end of making its pages ready, ticks; zeros for none.
+    pub prepare: (u64, u64),
+}
+
+/// The beginning of a chunk, for the recorder and for the functions below: header and sequence
+/// table up to the content, with the magic in place, open.
+#[must_use]
+pub fn chunk_opening(
+    kind: ChunkKind,
+    length: u64,
+    place: &ChunkPlace,
+    sequences: &[SequenceEntry],
+) -> Vec<u8> {
+    let content_at = ChunkHeader::content_offset(sequences.len());
+    let mut header = ChunkHeader {
+        magic: CHUNK_MAGIC,
+        kind: (kind as u32).into(),
+        length: length.into(),
+        thread: place.thread.into(),
+        ordinal: place.ordinal.into(),
+        n_sequences: (sequences.len() as u32).into(),
+        content_at: (content_at as u32).into(),
+        crc32: U32::ZERO,
+        reserved: U32::ZERO,
+        anchor: place.anchor,
+        prepare_begin: place.prepare.0.into(),
+        prepare_end: place.prepare.1.into(),
+        first_record: place.first_record.into(),
+        last_leave: U64::ZERO,
+        closed: U64::ZERO,
+        reserved_end: U64::ZERO,
+    };
+    header.crc32 = header.checksum(sequences).into();
+    let mut bytes = Vec::with_capacity(content_at);
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend_from_slice(sequences.as_bytes());
+    bytes.resize(content_at, 0);
+    bytes
+}
+
+/// A chunk of records, closed if `closed`. Records in the order in which their calls began.
+#[must_use]
+pub fn records_chunk(
+    place: &ChunkPlace,
+    sequences: &[SequenceEntry],
+    records: &[Record],
+    closed: bool,
+) -> Vec<u8> {
+    let length = (ChunkHeader::content_offset(sequences.len()) + size_of_val(records))
+        .next_multiple_of(CHUNK_ALIGN as usize);
+    let mut bytes = chunk_opening(ChunkKind::Records, length as u64, place, sequences);
+    bytes.extend_from_slice(records.as_bytes());
+    bytes.resize(length, 0);
+    if closed {
+        let last_leave = records
+            .iter()
+            .map(|record| record.leave.get())
+            .max()
+            .unwrap_or(0);
+        close(&mut bytes, last_leave, records.len() as u64);
+    }
+    bytes
+}
+
+/// A closed chunk of definitions.
+///
+/// # Errors
+/// [`MetaError::Codec`] if one takes more than [`MAX_META_BYTES`](crate::MAX_META_BYTES).
+pub fn definitions_chunk(
+    ordinal: u32,
+    anchor: Anchor,
+    definitions: &[Definition],
+) -> Result<Vec<u8>, MetaError> {
+    let mut content = Vec::new();
+    for definition in definitions {
+        content.extend_from_slice(&definition_entry(definition)?);
+    }
+    let length =
+        (ChunkHeader::content_offset(0) + content.len()).next_multiple_of(CHUNK_ALIGN as usize);
+    let place = ChunkPlace {
+        thread: 0,
+        ordinal,
+        first_record: 0,
+        anchor,
+        prepare: (0, 0),
+    };
+    let mut bytes = chunk_opening(ChunkKind::Definitions, length as u64, &place, &[]);
+    bytes.extend_from_slice(&content);
+    bytes.resize(length, 0);
+    close(&mut bytes, 0, content.len() as u64);
+    Ok(bytes)
+}
+
+fn close(chunk: &mut [u8], last_leave: u64, n: u64) {
+    let at = std::mem::offset_of!(ChunkHeader, last_leave);
+    chunk[at..at + 8].copy_from_slice(&last_leave.to_le_bytes());
+    let at = std::mem::offset_of!(ChunkHeader, closed);
+    chunk[at..at + 8].copy_from_slice(&(n + 1).to_le_bytes());
+}

@@ -1,0 +1,267 @@
+//! Who recorded, on what, with what: the beginning of a rank file.
+
+use bincode::{Decode, Encode};
+use zerocopy::little_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+use crate::{Anchor, ChunkHeader, Record};
+
+/// The first eight bytes of a rank file.
+pub const FILE_MAGIC: [u8; 8] = *b"COLLBNCH";
+/// The version that this crate writes.
+pub const FORMAT_VERSION: u16 = 1;
+/// Bytes kept in the header for the words in which a failure is told.
+pub const STOP_TEXT_BYTES: usize = 120;
+
+/// Why recording ended before the program did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum StopReason {
+    /// It did not: everything was recorded.
+    NotStopped = 0,
+    /// The file system had no more room, or a quota or RLIMIT_FSIZE was reached.
+    NoSpace = 1,
+    /// The size that the user allowed was reached.
+    SizeReached = 2,
+    /// Something inside the recorder failed; the header's text says what.
+    Failed = 3,
+}
+
+impl StopReason {
+    /// The reason with this number; numbers that this version does not know are failures.
+    #[must_use]
+    pub fn from_code(code: u32) -> Self {
+        match code {
+            0 => Self::NotStopped,
+            1 => Self::NoSpace,
+            2 => Self::SizeReached,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// The first 256 bytes of a rank file. The encoded [`Identity`] follows.
+///
+/// Up to `header_crc32` it is written once, before `magic`; the rest when recording ends.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
+)]
+#[repr(C)]
+pub struct FileHeader {
+    /// [`FILE_MAGIC`].
+    pub magic: [u8; 8],
+    /// [`FORMAT_VERSION`].
+    pub version: U16,
+    /// How identity and definitions are encoded: 1 is bincode 2, little-endian, fixed integers.
+    pub meta_codec: U16,
+    /// Bytes of a record: 32.
+    pub record_bytes: U16,
+    /// Bytes of a chunk header: 128.
+    pub chunk_header_bytes: U16,
+    /// Where the first chunk begins, in bytes from the start of the file.
+    pub header_length: U64,
+    /// Bytes of the encoded identity, which begins behind this header.
+    pub identity_length: U32,
+    /// CRC-32 of the encoded identity.
+    pub identity_crc32: U32,
+    /// CRC-32 of the 32 bytes before this field.
+    pub header_crc32: U32,
+    /// 0.
+    pub reserved: U32,
+    /// 1 once `MPI_Finalize` was reached and recording ended in order.
+    pub finalized: U32,
+    /// A [`StopReason`].
+    pub stop_reason: U32,
+    /// When recording stopped early, ticks; 0 if it did not.
+    pub stop_ticks: U64,
+    /// Calls of the application after recording stopped.
+    pub calls_after_stop: U64,
+    /// Clocks at the end, once finalized.
+    pub end_anchor: Anchor,
+    /// What failed, UTF-8, padded with zeros.
+    pub stop_text: [u8; STOP_TEXT_BYTES],
+    /// Records in all chunks, once finalized: a file that lost whole chunks shows it.
+    pub n_records: U64,
+    /// 0.
+    pub reserved_end: [u8; 24],
+}
+
+const _: () = {
+    assert!(size_of::<FileHeader>() == 256);
+    assert!(std::mem::offset_of!(FileHeader, header_crc32) == 32);
+    assert!(std::mem::offset_of!(FileHeader, finalized) == 40);
+};
+
+impl FileHeader {
+    /// The header of a file that is being recorded.
+    ///
+    /// `identity` is its encoding (of at most 16 MiB) with its CRC-32, from [`encode_meta`](crate::encode_meta);
+    /// `header_length` a multiple of [`CHUNK_ALIGN`](crate::CHUNK_ALIGN) beyond both.
+    #[must_use]
+    pub fn recording(identity: (&[u8], u32), header_length: u64) -> Self {
+        let mut header = Self {
+            magic: FILE_MAGIC,
+            version: FORMAT_VERSION.into(),
+            meta_codec: 1.into(),
+            record_bytes: (size_of::<Record>() as u16).into(),
+            chunk_header_bytes: (size_of::<ChunkHeader>() as u16).into(),
+            header_length: header_length.into(),
+            identity_length: (identity.0.len() as u32).into(),
+            identity_crc32: identity.1.into(),
+            header_crc32: U32::ZERO,
+            reserved: U32::ZERO,
+            finalized: U32::ZERO,
+            stop_reason: U32::ZERO,
+            stop_ticks: U64::ZERO,
+            calls_after_stop: U64::ZERO,
+            end_anchor: Anchor::NONE,
+            stop_text: [0; STOP_TEXT_BYTES],
+            n_records: U64::ZERO,
+            reserved_end: [0; 24],
+        };
+        header.header_crc32 = header.checksum().into();
+        header
+    }
+
+    /// The checksum that `header_crc32` must hold.
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        crc32fast::hash(&self.as_bytes()[..32])
+    }
+
+    /// What failed, in words; empty if nothing did.
+    #[must_use]
+    pub fn stop_text(&self) -> String {
+        let end = self
+            .stop_text
+            .iter()
+            .position(|&b| b == 0)
+            .unwrap_or(STOP_TEXT_BYTES);
+        String::from_utf8_lossy(&self.stop_text[..end]).into_owned()
+    }
+}
+
+/// Which clock stamps the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub enum ClockSource {
+    /// The processor's invariant time stamp counter; ticks scale by the anchors.
+    Tsc,
+    /// `CLOCK_MONOTONIC_RAW`; one tick is 1 ns.
+    MonotonicRaw,
+    /// `CLOCK_MONOTONIC`; one tick is 1 ns.
+    Monotonic,
+}
+
+/// The clock of a process, as observed when recording began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub struct ClockIdentity {
+    /// Which one.
+    pub source: ClockSource,
+    /// Smallest step seen between two readings, ticks, > 0.
+    pub granularity_ticks: u64,
+    /// Least cost of one reading, in 1/1000 of a tick.
+    pub read_cost_milliticks: u64,
+}
+
+/// The host of a process: processes with equal boot id and time namespace share their clocks.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct HostIdentity {
+    /// Its name, as `uname` gives it.
+    pub name: String,
+    /// The kernel's random id of this boot; empty if it could not be read.
+    pub boot_id: String,
+    /// Inode of the time namespace; 0 if there are none.
+    pub time_namespace: u64,
+}
+
+/// How an MPI library represents handles and constants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
+pub enum Abi {
+    /// Open MPI: handles are pointers.
+    OpenMpi,
+    /// MPICH and its descendants: handles are 32-bit integers.
+    Mpich,
+    /// The ABI of the MPI 5 standard.
+    Mpi5,
+    /// Not recognised: times are recorded, arguments are not decoded.
+    Unknown,
+}
+
+/// The MPI library that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct MpiIdentity {
+    /// How it represents handles.
+    pub abi: Abi,
+    /// What `MPI_Get_library_version` says.
+    pub library_version: String,
+    /// The object that provides `PMPI_Init`.
+    pub library_path: String,
+    /// Thread level provided: 0 single, 1 funneled, 2 serialized, 3 multiple.
+    pub thread_level: u32,
+}
+
+/// Whether a layer of recording was on.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct LayerState {
+    /// `calls`, `messages` or `algorithms`.
+    pub name: String,
+    /// Whether it recorded.
+    pub on: bool,
+    /// Why not; empty when it was on.
+    pub reason: String,
+}
+
+/// Everything about a rank that is known when recording begins.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Identity {
+    /// Version of collbench that recorded.
+    pub recorder: String,
+    /// Random number of the world (the processes of one `MPI_COMM_WORLD`), the same in all of
+    /// its files.
+    pub world: u64,
+    /// Rank in the world.
+    pub rank: u32,
+    /// Processes in the world, > `rank`.
+    pub world_size: u32,
+    /// Process id, on its host.
+    pub pid: u32,
+    /// Whether the world was started by `MPI_Comm_spawn` from another one.
+    pub spawned: bool,
+    /// Where it ran.
+    pub host: HostIdentity,
+    /// What stamps its records.
+    pub clock: ClockIdentity,
+    /// Which MPI it used.
+    pub mpi: MpiIdentity,
+    /// What was recorded.
+    pub layers: Vec<LayerState>,
+    /// The command line of the process.
+    pub command: Vec<String>,
+    /// Clocks at entering and at leaving MPI_Init, each `[ticks, raw, monotonic, realtime,
+    /// width]` as in [`Anchor`].
+    pub anchors: Vec<[u64; 5]>,
+}
+
+impl From<Anchor> for [u64; 5] {
+    fn from(anchor: Anchor) -> Self {
+        [
+            anchor.ticks.get(),
+            anchor.raw_ns.get(),
+            anchor.monotonic_ns.get(),
+            anchor.realtime_ns.get(),
+            anchor.width_ticks.get(),
+        ]
+    }
+}
+
+impl From<[u64; 5]> for Anchor {
+    fn from([ticks, raw, monotonic, realtime, width]: [u64; 5]) -> Self {
+        Self {
+            ticks: ticks.into(),
+            raw_ns: raw.into(),
+            monotonic_ns: monotonic.into(),
+            realtime_ns: realtime.into(),
+            width_ticks: width.into(),
+        }
+    }
+}

@@ -1,0 +1,793 @@
+//! Bytes of a rank file, in whatever state it was left, to what it says.
+
+use zerocopy::FromBytes;
+
+use crate::{
+    Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Definition, FILE_MAGIC,
+    FORMAT_VERSION, FileHeader, Identity, MetaError, Record, SequenceEntry, StopReason,
+    decode_meta,
+};
+
+/// Why bytes are not a rank file that this version can read at all.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// Another kind of file.
+    #[error("offset 0: not a collbench trace: expected the bytes \"COLLBNCH\", found {found}")]
+    NotATrace {
+        /// The first bytes, printable.
+        found: String,
+    },
+    /// Nothing in it.
+    #[error("offset 0: the file is empty; the process ended before it could write its header")]
+    Empty,
+    /// Cut within the header or the identity: there is nothing to read.
+    #[error("offset {length}: the file ends inside its header, which takes {expected} bytes")]
+    CutInHeader {
+        /// Length of the file, in bytes.
+        length: u64,
+        /// Length that the header needs, in bytes.
+        expected: u64,
+    },
+    /// Written by a version that this one does not know.
+    #[error(
+        "offset 8: format version {found}, this collbench reads version {FORMAT_VERSION}; \
+         use the collbench that recorded it, or a newer one"
+    )]
+    Version {
+        /// The version found.
+        found: u16,
+    },
+    /// The header contradicts itself.
+    #[error("offset {offset}: damaged header: {what}: expected {expected}, found {found}")]
+    DamagedHeader {
+        /// Where, in bytes.
+        offset: u64,
+        /// Which field.
+        what: &'static str,
+        /// What had to stand there.
+        expected: u64,
+        /// What stands there.
+        found: u64,
+    },
+    /// The identity does not decode.
+    #[error("offset {offset}: damaged identity: {error}")]
+    Identity {
+        /// Where, in bytes.
+        offset: u64,
+        /// What is wrong with it.
+        error: MetaError,
+    },
+}
+
+/// What is missing or wrong in a rank file that could be read. Data, not an error.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// The process ended without `MPI_Finalize`, or the file was cut.
+    #[error("the process ended without MPI_Finalize")]
+    NotFinalized,
+    /// Recording ended before the program.
+    #[error("recording stopped early ({}), {calls_after} calls were not recorded", stop_words(*.reason, .text))]
+    StoppedEarly {
+        /// Why.
+        reason: StopReason,
+        /// In the recorder's words.
+        text: String,
+        /// Calls of the application that were not recorded.
+        calls_after: u64,
+    },
+    /// The file is shorter than its last chunk says.
+    #[error("offset {length}: the file ends here, inside a chunk that should reach to {expected}")]
+    Cut {
+        /// Length of the file, in bytes.
+        length: u64,
+        /// Where the last chunk should have ended.
+        expected: u64,
+    },
+    /// Bytes that are not a chunk, where one had to begin; skipped.
+    #[error("offset {offset}: expected a chunk, found something else; {skipped} bytes skipped")]
+    NotAChunk {
+        /// Where, in bytes.
+        offset: u64,
+        /// How many bytes were skipped.
+        skipped: u64,
+    },
+    /// A chunk with fewer records than it says.
+    #[error("offset {offset}: the chunk says {expected} records, found {found}")]
+    MissingRecords {
+        /// Where the chunk begins, in bytes.
+        offset: u64,
+        /// Records stated.
+        expected: u64,
+        /// Records found.
+        found: u64,
+    },
+    /// The chunks have other records in all than the header says.
+    #[error("the header says {expected} records in all, found {found}")]
+    LostRecords {
+        /// Records stated.
+        expected: u64,
+        /// Records found.
+        found: u64,
+    },
+    /// Chunks of a thread are missing before this one.
+    #[error("offset {offset}: chunk {expected} of thread {thread} expected, found {found}")]
+    MissingChunk {
+        /// Where the chunk begins, in bytes.
+        offset: u64,
+        /// The thread.
+        thread: u32,
+        /// Number of the chunk expected.
+        expected: u32,
+        /// Number of the chunk found.
+        found: u32,
+    },
+    /// A definition that does not decode; those behind it in its chunk are lost.
+    #[error("offset {offset}: damaged definition: {error}")]
+    Definition {
+        /// Where, in bytes.
+        offset: u64,
+        /// What is wrong with it.
+        error: MetaError,
+    },
+}
+
+fn stop_words(reason: StopReason, text: &str) -> String {
+    let reason = match reason {
+        StopReason::NotStopped => "not stopped",
+        StopReason::NoSpace => "no space",
+        StopReason::SizeReached => "size reached",
+        StopReason::Failed => "failure",
+    };
+    if text.is_empty() {
+        reason.to_owned()
+    } else {
+        format!("{reason}: {text}")
+    }
+}
+
+/// One chunk of records.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk<'a> {
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
+    /// Its header.
+    pub header: &'a ChunkHeader,
+    /// Calls begun on each communicator before the chunk.
+    pub sequences: &'a [SequenceEntry],
+    /// Its records, in the order in which their calls began; no free slots.
+    pub records: &'a [Record],
+}
+
+/// One rank file, read in place.
+#[derive(Debug, Clone)]
+pub struct RankTrace<'a> {
+    /// The fixed header.
+    pub header: &'a FileHeader,
+    /// Who recorded.
+    pub identity: Identity,
+    /// All definitions, in the order in which they were made.
+    pub definitions: Vec<Definition>,
+    /// All chunks of records, by thread, then by their order in time.
+    pub chunks: Vec<Chunk<'a>>,
+    /// Every clock reading in the file, in order of ticks.
+    pub anchors: Vec<Anchor>,
+    /// What is missing or wrong.
+    pub damage: Vec<Damage>,
+}
+
+impl<'a> RankTrace<'a> {
+    /// Reads a rank file from its bytes: a finished one, one still being written, one left by a
+    /// killed process, or one cut anywhere behind its header.
+    ///
+    /// Takes time by the number of chunks and definitions, not of records (only in open chunks
+    /// the end is looked for). Allocates by the number of chunks and definitions.
+    ///
+    /// # Errors
+    /// [`FormatError`] if there is nothing to read: not a trace, another version, or damage in
+    /// the header. Damage behind the header is listed in [`RankTrace::damage`].
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, FormatError> {
+        let (header, identity) = parse_header(bytes)?;
+        let mut trace = Self {
+            header,
+            anchors: identity.anchors.iter().copied().map(Anchor::from).collect(),
+            identity,
+            definitions: Vec::new(),
+            chunks: Vec::new(),
+            damage: Vec::new(),
+        };
+        trace.read_chunks(bytes);
+        trace.order_chunks();
+        trace
+            .anchors
+            .extend(trace.chunks.iter().map(|chunk| chunk.header.anchor));
+        trace.anchors.push(header.end_anchor);
+        trace.anchors.retain(Anchor::is_some);
+        trace.anchors.sort_by_key(|anchor| anchor.ticks.get());
+        let reason = StopReason::from_code(header.stop_reason.get());
+        if reason != StopReason::NotStopped {
+            trace.damage.push(Damage::StoppedEarly {
+                reason,
+                text: header.stop_text(),
+                calls_after: header.calls_after_stop.get(),
+            });
+        }
+        if header.finalized.get() == 0 {
+            trace.damage.push(Damage::NotFinalized);
+        } else {
+            let expected = header.n_records.get();
+            let found = trace
+                .chunks
+                .iter()
+                .map(|chunk| chunk.records.len() as u64)
+                .sum();
+            if found != expected {
+                trace.damage.push(Damage::LostRecords { expected, found });
+            }
+        }
+        Ok(trace)
+    }
+
+    fn read_chunks(&mut self, bytes: &'a [u8]) {
+        let mut at = self.header.header_length.get();
+        while at < bytes.len() as u64 {
+            // The cast is lossless: `at` is below a length in memory.
+            let rest = &bytes[at as usize..];
+            match parse_chunk_header(rest) {
+                Some((header, sequences)) => {
+                    self.read_chunk(at, header, sequences, rest);
+                    at = at.saturating_add(header.length.get());
+                    if at > bytes.len() as u64 && !self.ends_in_order(bytes.len() as u64, header) {
+                        self.damage.push(Damage::Cut {
+                            length: bytes.len() as u64,
+                            expected: at,
+                        });
+                    }
+                }
+                None => {
+                    let next = next_chunk(bytes, at);
+                    let skipped = &bytes[at as usize..next as usize];
+                    // Room that was reserved for a chunk, but not opened before the end.
+                    if skipped.iter().any(|&b| b != 0) {
+                        self.damage.push(Damage::NotAChunk {
+                            offset: at,
+                            skipped: next - at,
+                        });
+                    }
+                    at = next;
+                }
+            }
+        }
+    }
+
+    /// Whether a file that ends inside its last chunk was cut to size by its recorder.
+    fn ends_in_order(&self, length: u64, last: &ChunkHeader) -> bool {
+        self.header.finalized.get() == 1
+            && last.closed.get() > 0
+            && self.chunks.last().is_none_or(|chunk| {
+                let content = u64::from(chunk.header.content_at.get());
+                chunk.offset + content + size_of_val(chunk.records) as u64 <= length
+            })
+    }
+
+    fn read_chunk(
+        &mut self,
+        offset: u64,
+        header: &'a ChunkHeader,
+        sequences: &'a [SequenceEntry],
+        rest: &'a [u8],
+    ) {
+        let end = (header.length.get().min(rest.len() as u64)) as usize;
+        let content_at = header.content_at.get() as usize;
+        let content = rest.get(content_at..end).unwrap_or_default();
+        match ChunkKind::from_code(header.kind.get()) {
+            Some(ChunkKind::Records) => {
+                let whole = content.len() / size_of::<Record>() * size_of::<Record>();
+                let slots = <[Record]>::ref_from_bytes(&content[..whole])
+                    .expect("records have no alignment and the length is a multiple of theirs");
+                let records = match header.closed.get() {
+                    0 => &slots[..used_slots(slots)],
+                    n => {
+                        let expected = n - 1;
+                        let found = expected.min(slots.len() as u64);
+                        let records = &slots[..found as usize];
+                        if found < expected {
+                            self.damage.push(Damage::MissingRecords {
+                                offset,
+                                expected,
+                                found,
+                            });
+                        }
+                        records
+                    }
+                };
+                self.chunks.push(Chunk {
+                    offset,
+                    header,
+                    sequences,
+                    records,
+                });
+            }
+            Some(ChunkKind::Definitions) => {
+                if header.anchor.is_some() {
+                    self.anchors.push(header.anchor);
+                }
+                self.read_definitions(offset + content_at as u64, content);
+            }
+            // A kind of a later version: its length says how to pass it by.
+            None => {}
+        }
+    }
+
+    fn read_definitions(&mut self, mut offset: u64, mut content: &[u8]) {
+        while let Some((head, rest)) = content.split_at_checked(8) {
+            let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+            let crc32 = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+            if length == 0 {
+                break;
+            }
+            let padded = length.next_multiple_of(8).min(rest.len());
+            let decoded = match rest.get(..length) {
+                Some(encoded) => decode_meta(encoded, crc32),
+                None => Err(MetaError::Codec(format!(
+                    "{length} bytes stated, the chunk has {} more",
+                    rest.len()
+                ))),
+            };
+            match decoded {
+                Ok(definition) => self.definitions.push(definition),
+                Err(error) => {
+                    self.damage.push(Damage::Definition { offset, error });
+                    break;
+                }
+            }
+            content = &rest[padded..];
+            offset += 8 + padded as u64;
+        }
+    }
+
+    fn order_chunks(&mut self) {
+        self.chunks
+            .sort_by_key(|chunk| (chunk.header.thread.get(), chunk.header.ordinal.get()));
+        let mut thread = None;
+        let mut expected = 0;
+        for chunk in &self.chunks {
+            let (this, found) = (chunk.header.thread.get(), chunk.header.ordinal.get());
+            if thread != Some(this) {
+                thread = Some(this);
+                expected = 0;
+            }
+            if found != expected {
+                let offset = chunk.offset;
+                self.damage.push(Damage::MissingChunk {
+                    offset,
+                    thread: this,
+                    expected,
+                    found,
+                });
+            }
+            expected = found.wrapping_add(1);
+        }
+    }
+}
+
+fn parse_header(bytes: &[u8]) -> Result<(&FileHeader, Identity), FormatError> {
+    if bytes.is_empty() {
+        return Err(FormatError::Empty);
+    }
+    let magic = &bytes[..bytes.len().min(8)];
+    if magic != &FILE_MAGIC[..magic.len()] {
+        let found = match magic.iter().all(|&b| b == 0) {
+            true => format!("{} zero bytes", magic.len()),
+            false => format!("\"{}\"", magic.escape_ascii()),
+        };
+        return Err(FormatError::NotATrace { found });
+    }
+    let length = bytes.len() as u64;
+    let Ok((header, _)) = FileHeader::ref_from_prefix(bytes) else {
+        return Err(FormatError::CutInHeader {
+            length,
+            expected: size_of::<FileHeader>() as u64,
+        });
+    };
+    if header.version.get() != FORMAT_VERSION {
+        return Err(FormatError::Version {
+            found: header.version.get(),
+        });
+    }
+    let damaged = |offset, what, expected, found| {
+        Err(FormatError::DamagedHeader {
+            offset,
+            what,
+            expected,
+            found,
+        })
+    };
+    let (expected, found) = (header.checksum(), header.header_crc32.get());
+    if expected != found {
+        return damaged(32, "checksum", u64::from(expected), u64::from(found));
+    }
+    // Behind the checksum, a wrong value comes from another writer, not from a flipped bit.
+    let sizes = [
+        (
+            10,
+            "codec of the identity",
+            1,
+            u64::from(header.meta_codec.get()),
+        ),
+        (
+            12,
+            "bytes of a record",
+            size_of::<Record>() as u64,
+            u64::from(header.record_bytes.get()),
+        ),
+        (
+            14,
+            "bytes of a chunk header",
+            size_of::<ChunkHeader>() as u64,
+            u64::from(header.chunk_header_bytes.get()),
+        ),
+        (
+            16,
+            "alignment of the first chunk",
+            0,
+            header.header_length.get() % CHUNK_ALIGN,
+        ),
+    ];
+    for (offset, what, expected, found) in sizes {
+        if expected != found {
+            return damaged(offset, what, expected, found);
+        }
+    }
+    let from = size_of::<FileHeader>();
+    let to = from + header.identity_length.get() as usize;
+    if header.header_length.get() < to as u64 {
+        return damaged(
+            16,
+            "offset of the first chunk",
+            to as u64,
+            header.header_length.get(),
+        );
+    }
+    let Some(encoded) = bytes.get(from..to) else {
+        return Err(FormatError::CutInHeader {
+            length,
+            expected: to as u64,
+        });
+    };
+    let identity: Identity =
+        decode_meta(encoded, header.identity_crc32.get()).map_err(|error| {
+            FormatError::Identity {
+                offset: from as u64,
+                error,
+            }
+        })?;
+    if identity.rank >= identity.world_size {
+        let (expected, found) = (u64::from(identity.world_size), u64::from(identity.rank));
+        return damaged(from as u64, "rank below the world size", expected, found);
+    }
+    Ok((header, identity))
+}
+
+/// The chunk header at the start of `bytes` and the table behind it, if they are whole and true.
+fn parse_chunk_header(bytes: &[u8]) -> Option<(&ChunkHeader, &[SequenceEntry])> {
+    let (header, rest) = ChunkHeader::ref_from_prefix(bytes).ok()?;
+    let n_sequences = header.n_sequences.get() as usize;
+    let is_plausible = header.magic == CHUNK_MAGIC
+        && header.length.get() >= CHUNK_ALIGN
+        && header.length.get() % CHUNK_ALIGN == 0
+        && header.content_at.get() as usize == ChunkHeader::content_offset(n_sequences)
+        && u64::from(header.content_at.get()) <= header.length.get();
+    if !is_plausible {
+        return None;
+    }
+    let (sequences, _) = <[SequenceEntry]>::ref_from_prefix_with_elems(rest, n_sequences).ok()?;
+    (header.checksum(sequences) == header.crc32.get()).then_some((header, sequences))
+}
+
+/// Where the next true chunk begins behind `at`, or the end of the bytes.
+fn next_chunk(bytes: &[u8], at: u64) -> u64 {
+    let mut next = at;
+    loop {
+        next = (next + 1).next_multiple_of(CHUNK_ALIGN);
+        if next >= bytes.len() as u64 {
+            return bytes.len() as u64;
+        }
+        let rest = &bytes[next as usize..];
+        if rest.starts_with(&CHUNK_MAGIC) && parse_chunk_header(rest).is_some() {
+            return next;
+        }
+    }
+}
+
+/// Number of slots in use, in an open chunk: all before the first free one.
+fn used_slots(slots: &[Record]) -> usize {
+    // Slots are taken in order, so the first free one can be found by halving.
+    slots.partition_point(|slot| !slot.is_free())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use zerocopy::IntoBytes;
+
+    use super::*;
+    use crate::{
+        Abi, ClockIdentity, ClockSource, Communicator, CommunicatorKind, HostIdentity, LayerState,
+        MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, encode,
+    };
+
+    fn anchor(ticks: u64) -> Anchor {
+        [ticks, ticks / 2, ticks / 2 + 7, ticks / 2 + 9, 3].into()
+    }
+
+    fn place(ordinal: u32, first_record: u64, ticks: u64) -> encode::ChunkPlace {
+        encode::ChunkPlace {
+            thread: 0,
+            ordinal,
+            first_record,
+            anchor: anchor(ticks),
+            prepare: (0, 0),
+        }
+    }
+
+    fn identity() -> Identity {
+        Identity {
+            recorder: "0.1.0".into(),
+            world: 77,
+            rank: 1,
+            world_size: 4,
+            pid: 4711,
+            spawned: false,
+            host: HostIdentity {
+                name: "h1".into(),
+                boot_id: "b".into(),
+                time_namespace: 1,
+            },
+            clock: ClockIdentity {
+                source: ClockSource::Tsc,
+                granularity_ticks: 26,
+                read_cost_milliticks: 23_000,
+            },
+            mpi: MpiIdentity {
+                abi: Abi::OpenMpi,
+                library_version: "Open MPI v4.1.4".into(),
+                library_path: "/lib/libmpi.so.40".into(),
+                thread_level: 0,
+            },
+            layers: vec![LayerState {
+                name: "calls".into(),
+                on: true,
+                reason: String::new(),
+            }],
+            command: vec!["./app".into()],
+            anchors: vec![anchor(10).into(), anchor(20).into()],
+        }
+    }
+
+    fn world() -> Definition {
+        Definition::Communicator(Communicator {
+            index: 0,
+            id: 5,
+            parent: NO_COMMUNICATOR,
+            constructor: 0,
+            position: 0,
+            kind: CommunicatorKind::Intra,
+            size: 4,
+            rank: 1,
+            remote_size: 0,
+            first_member: 0,
+            remote_first_member: NO_RANK,
+            name: "MPI_COMM_WORLD".into(),
+        })
+    }
+
+    fn calls(from: u64, n: u64) -> Vec<Record> {
+        (from..from + n)
+            .map(|i| {
+                Record::call(
+                    Operation::Allreduce,
+                    0,
+                    0,
+                    -1,
+                    8,
+                    100 + 10 * i,
+                    105 + 10 * i,
+                )
+            })
+            .collect()
+    }
+
+    /// Two chunks of records, the second one open, between them a chunk of definitions.
+    fn file(in_first: u64, in_second: u64, finalized: bool) -> Vec<u8> {
+        let end = finalized.then(|| (anchor(9_000_000), in_first + in_second));
+        let mut bytes = encode::file_header(&identity(), end).unwrap();
+        bytes.extend(encode::records_chunk(
+            0,
+            0,
+            0,
+            anchor(90),
+            &[],
+            &calls(0, in_first),
+            true,
+        ));
+        bytes.extend(encode::definitions_chunk(0, anchor(95), &[world()]).unwrap());
+        let entry = SequenceEntry {
+            communicator: 0.into(),
+            internal_calls: 0.into(),
+            calls: in_first.into(),
+        };
+        let second = calls(in_first, in_second);
+        bytes.extend(encode::records_chunk(
+            0,
+            1,
+            in_first,
+            anchor(99),
+            &[entry],
+            &second,
+            false,
+        ));
+        bytes
+    }
+
+    #[test]
+    fn a_whole_file_comes_back() {
+        let bytes = file(300, 5, true);
+        let trace = RankTrace::parse(&bytes).unwrap();
+        assert_eq!(trace.identity, identity());
+        assert_eq!(trace.definitions, [world()]);
+        assert_eq!(trace.damage, []);
+        let records: Vec<_> = trace
+            .chunks
+            .iter()
+            .flat_map(|c| c.records)
+            .copied()
+            .collect();
+        assert_eq!(records, calls(0, 305));
+        assert_eq!(trace.chunks[1].sequences[0].calls.get(), 300);
+        let ticks: Vec<_> = trace.anchors.iter().map(|a| a.ticks.get()).collect();
+        assert_eq!(ticks, [10, 20, 90, 95, 99, 9_000_000]);
+    }
+
+    #[test]
+    fn a_file_cut_at_any_byte_gives_all_records_before_the_cut() {
+        let whole = file(130, 70, true);
+        let record_ends: Vec<usize> = {
+            let trace = RankTrace::parse(&whole).unwrap();
+            trace
+                .chunks
+                .iter()
+                .flat_map(|c| {
+                    let content = c.offset as usize + c.header.content_at.get() as usize;
+                    (1..=c.records.len()).map(move |i| content + 32 * i)
+                })
+                .collect()
+        };
+        for cut in 0..whole.len() {
+            let parsed = RankTrace::parse(&whole[..cut]);
+            let identity_end = 256 + whole[24] as usize + 256 * whole[25] as usize;
+            if cut < identity_end {
+                assert!(parsed.is_err(), "cut at {cut}");
+                continue;
+            }
+            let trace = parsed.unwrap();
+            let found: usize = trace.chunks.iter().map(|c| c.records.len()).sum();
+            let expected = record_ends.iter().filter(|&&end| end <= cut).count();
+            assert_eq!(found, expected, "cut at {cut}");
+            if found < 200 {
+                assert_ne!(trace.damage, [], "cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_cut_behind_its_last_record_by_its_recorder_is_whole() {
+        let mut bytes = encode::file_header(&identity(), Some((anchor(900), 3))).unwrap();
+        bytes.extend(encode::records_chunk(
+            0,
+            0,
+            0,
+            anchor(90),
+            &[],
+            &calls(0, 3),
+            true,
+        ));
+        let end = bytes.len() - 4096 + 128 + 3 * 32;
+        let trace = RankTrace::parse(&bytes[..end]).unwrap();
+        assert_eq!(trace.damage, []);
+        assert_eq!(trace.chunks[0].records.len(), 3);
+        let trace = RankTrace::parse(&bytes[..end - 1]).unwrap();
+        assert!(trace.damage.contains(&Damage::LostRecords {
+            expected: 3,
+            found: 2
+        }));
+    }
+
+    #[test]
+    fn a_call_under_way_is_the_last_record_of_a_killed_process() {
+        let mut bytes = encode::file_header(&identity(), None).unwrap();
+        let mut records = calls(0, 4);
+        records.push(Record::call(Operation::Barrier, 0, 0, -1, 0, 500, 0));
+        bytes.extend(encode::records_chunk(
+            0,
+            0,
+            0,
+            anchor(90),
+            &[],
+            &records,
+            false,
+        ));
+        let trace = RankTrace::parse(&bytes).unwrap();
+        assert_eq!(trace.damage, [Damage::NotFinalized]);
+        assert_eq!(trace.chunks[0].records.len(), 5);
+        assert!(trace.chunks[0].records[4].is_in_flight());
+    }
+
+    #[test]
+    fn a_damaged_chunk_costs_itself_only() {
+        let mut bytes = file(300, 5, true);
+        let first = RankTrace::parse(&bytes).unwrap().chunks[0].offset as usize;
+        bytes[first + 9] ^= 0x40;
+        let trace = RankTrace::parse(&bytes).unwrap();
+        assert_eq!(trace.chunks.len(), 1);
+        assert_eq!(trace.chunks[0].records, calls(300, 5));
+        assert_eq!(trace.definitions.len(), 1);
+        assert!(matches!(
+            trace.damage[0],
+            Damage::NotAChunk { skipped: 12288, .. }
+        ));
+        assert!(matches!(
+            trace.damage[1],
+            Damage::MissingChunk {
+                expected: 0,
+                found: 1,
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn foreign_empty_and_future_files_are_told_apart() {
+        assert_eq!(RankTrace::parse(b"").unwrap_err(), FormatError::Empty);
+        let text = RankTrace::parse(b"\x7fELF\x02\x01 and more")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.contains("not a collbench trace") && text.contains("x7fELF"),
+            "{text}"
+        );
+        let mut bytes = file(1, 1, true);
+        bytes[8] = 2;
+        assert_eq!(
+            RankTrace::parse(&bytes).unwrap_err(),
+            FormatError::Version { found: 2 }
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(
+            flips in prop::collection::vec((0usize..30_000, any::<u8>()), 1..20),
+            cut in 0usize..30_000,
+        ) {
+            let mut bytes = file(150, 40, false);
+            let length = bytes.len();
+            for (at, value) in flips {
+                bytes[at % length] = value;
+            }
+            bytes.truncate(cut.max(200));
+            if let Ok(trace) = RankTrace::parse(&bytes) {
+                let n: usize = trace.chunks.iter().map(|c| c.records.len()).sum();
+                prop_assert!(n * 32 <= bytes.len());
+            }
+        }
+
+        #[test]
+        fn arbitrary_content_behind_a_true_header_is_survived(noise: Vec<u8>, at in 0usize..8192) {
+            let mut bytes = encode::file_header(&identity(), None).unwrap();
+            bytes.resize(bytes.len() + at, 0);
+            bytes.extend_from_slice(CHUNK_MAGIC.as_bytes());
+            bytes.extend_from_slice(&noise);
+            prop_assert!(RankTrace::parse(&bytes).is_ok());
+        }
+    }
+}
