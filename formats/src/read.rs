@@ -602,10 +602,7 @@ mod tests {
         let end = finalized.then(|| (anchor(9_000_000), in_first + in_second));
         let mut bytes = encode::file_header(&identity(), end).unwrap();
         bytes.extend(encode::records_chunk(
-            0,
-            0,
-            0,
-            anchor(90),
+            &place(0, 0, 90),
             &[],
             &calls(0, in_first),
             true,
@@ -618,10 +615,7 @@ mod tests {
         };
         let second = calls(in_first, in_second);
         bytes.extend(encode::records_chunk(
-            0,
-            1,
-            in_first,
-            anchor(99),
+            &place(1, in_first, 99),
             &[entry],
             &second,
             false,
@@ -683,10 +677,7 @@ mod tests {
     fn a_file_cut_behind_its_last_record_by_its_recorder_is_whole() {
         let mut bytes = encode::file_header(&identity(), Some((anchor(900), 3))).unwrap();
         bytes.extend(encode::records_chunk(
-            0,
-            0,
-            0,
-            anchor(90),
+            &place(0, 0, 90),
             &[],
             &calls(0, 3),
             true,
@@ -708,10 +699,7 @@ mod tests {
         let mut records = calls(0, 4);
         records.push(Record::call(Operation::Barrier, 0, 0, -1, 0, 500, 0));
         bytes.extend(encode::records_chunk(
-            0,
-            0,
-            0,
-            anchor(90),
+            &place(0, 0, 90),
             &[],
             &records,
             false,
