@@ -1,0 +1,48 @@
+/* A program that ends in the way asked for, after exactly so many barriers.
+ *
+ *     ends HOW RANK CALLS
+ *
+ * finalize   all processes, as they should
+ * exit       all processes call exit(0) without MPI_Finalize
+ * kill       RANK kills itself with SIGKILL; the others wait for it in an allreduce
+ * segv       likewise, by a bad access
+ * abort      RANK calls MPI_Abort with 7 instead of the allreduce */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    if (argc != 4)
+        return 2;
+    const char *how = argv[1];
+    int chosen = atoi(argv[2]), calls = atoi(argv[3]), rank, one = 1, sum;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < calls; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+    if (!strcmp(how, "exit"))
+        exit(0);
+    if (strcmp(how, "finalize")) {
+        if (rank == chosen) {
+            usleep(300000); /* the others are in the allreduce by then */
+            if (!strcmp(how, "kill"))
+                raise(SIGKILL);
+            if (!strcmp(how, "segv")) {
+                signal(SIGSEGV, SIG_DFL); /* without the stack trace of Open MPI */
+                raise(SIGSEGV);
+            }
+            if (!strcmp(how, "abort"))
+                MPI_Abort(MPI_COMM_WORLD, 7);
+        }
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    if (rank == 0)
+        puts("finished");
+    MPI_Finalize();
+    return 0;
+}

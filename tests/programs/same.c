@@ -1,0 +1,74 @@
+/* The calls of same.inc, in C. */
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    int r, n, i, k, a[1000], b[8000];
+    int counts[8], places[8], bytes[8], zeros[8];
+    double x[100], y[100];
+    MPI_Datatype types[8];
+    MPI_Comm comm, half;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &r);
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    for (i = 0; i < 1000; i++)
+        a[i] = r + i + 1;
+    for (i = 0; i < 8000; i++)
+        b[i] = 0;
+    for (i = 0; i < 100; i++)
+        x[i] = r * 0.5;
+    for (i = 0; i < n; i++) {
+        counts[i] = i;
+        places[i] = i * 8;
+        bytes[i] = i * 32;
+        zeros[i] = 0;
+        types[i] = MPI_INT;
+    }
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (k = 1; k <= 3; k++) {
+        MPI_Bcast(a, 10 * k, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Bcast(x, 100, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    }
+    MPI_Bcast(a, 0, MPI_INT, 2, MPI_COMM_WORLD);
+    MPI_Gather(a, 5, MPI_INT, b, 5, MPI_INT, 3, MPI_COMM_WORLD);
+    MPI_Gatherv(a, r, MPI_INT, b, counts, places, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Scatter(a, 5, MPI_INT, b, 5, MPI_INT, 1, MPI_COMM_WORLD);
+    MPI_Scatterv(a, counts, places, MPI_INT, b, r, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Allgather(a, 7, MPI_INT, b, 7, MPI_INT, MPI_COMM_WORLD);
+    MPI_Allgatherv(a, r, MPI_INT, b, counts, places, MPI_INT, MPI_COMM_WORLD);
+    MPI_Alltoall(a, 100, MPI_INT, b, 100, MPI_INT, MPI_COMM_WORLD);
+    for (i = 0; i < n; i++)
+        counts[i] = 2;
+    MPI_Alltoallv(a, counts, places, MPI_INT, b, counts, places, MPI_INT, MPI_COMM_WORLD);
+    MPI_Alltoallv(a, zeros, places, MPI_INT, b, zeros, places, MPI_INT, MPI_COMM_WORLD);
+    MPI_Alltoallw(a, counts, bytes, types, b, counts, bytes, types, MPI_COMM_WORLD);
+    MPI_Reduce(x, y, 100, MPI_DOUBLE, MPI_SUM, 2, MPI_COMM_WORLD);
+    for (k = 1; k <= 20; k++)
+        MPI_Allreduce(a, b, k, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, y, 50, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allgather(MPI_IN_PLACE, 7, MPI_INT, b, 7, MPI_INT, MPI_COMM_WORLD);
+    MPI_Reduce_scatter(a, b, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce_scatter_block(a, b, 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Scan(a, b, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Exscan(x, y, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+
+    for (k = 1; k <= 4; k++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        i = r % 2;
+        MPI_Comm_split(comm, i, -r, &half);
+        MPI_Allreduce(a, b, 2, MPI_INT, MPI_SUM, half);
+        MPI_Bcast(a, k, MPI_INT, 1, half);
+        MPI_Comm_free(&comm);
+        MPI_Barrier(half);
+        MPI_Comm_free(&half);
+        MPI_Barrier(MPI_COMM_SELF);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (r == 0)
+        printf("done %d %d\n", b[0], b[1]);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,7 @@
+#define COMMUNICATOR type(MPI_Comm)
+#define DATATYPE type(MPI_Datatype)
+      program same
+      use mpi_f08
+      implicit none
+#include "same.inc"
+      end program

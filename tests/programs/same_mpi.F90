@@ -1,0 +1,7 @@
+#define COMMUNICATOR integer
+#define DATATYPE integer
+      program same
+      use mpi
+      implicit none
+#include "same.inc"
+      end program
