@@ -1,3 +1,26 @@
 //! Pictures from plain data.
+//!
+//! The last step of a datum's journey: what the analysis or a measurement found, as small owned
+//! structs, becomes an SVG picture or an HTML page in a `String`. This crate reads and writes no
+//! files, knows no MPI and no traces, and cannot fail: its inputs cannot hold nonsense. The same
+//! input gives the same bytes.
+//!
+//! A [`Timemap`] (later: more pictures) is drawn to a file of its own by
+//! [`Picture::to_svg`], and a [`Report`] shows any number of pictures in one page by
+//! [`Report::to_html`]. The pictures go into the report as data, not as finished SVG: only so can
+//! the report give each its own ids and keep its style from leaking into the next.
+//!
+//! Every string from outside passes through [`Text`], which makes control characters inert.
 #![forbid(unsafe_code)]
 
+mod picture;
+mod quantity;
+mod report;
+mod svg;
+mod text;
+mod timemap;
+
+pub use picture::Picture;
+pub use report::{Align, Column, Fact, Figure, Remark, Report, Table};
+pub use text::Text;
+pub use timemap::{Heading, Line, StageTime, Stages, Timemap};

@@ -1,0 +1,33 @@
+//! Any picture, for files of its own and for the report.
+
+use crate::Timemap;
+
+/// A picture as data, not yet drawn.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Picture {
+    /// Mean time in each stage, one line per thread.
+    Timemap(Timemap),
+}
+
+impl Picture {
+    /// The picture as an SVG document for a file of its own.
+    pub fn to_svg(&self) -> String {
+        self.draw("collbench")
+    }
+
+    /// The picture as an `svg` element whose ids and styles all lie under `id`, so that several
+    /// can stand in one page. `id` must be unique in the page and made of ASCII letters, digits
+    /// and hyphens.
+    pub(crate) fn draw(&self, id: &str) -> String {
+        match self {
+            Picture::Timemap(timemap) => timemap.draw(id),
+        }
+    }
+}
+
+impl From<Timemap> for Picture {
+    fn from(timemap: Timemap) -> Self {
+        Picture::Timemap(timemap)
+    }
+}

@@ -1,0 +1,116 @@
+//! Numbers as people read them: durations with a unit, counts in groups of three digits.
+
+/// A unit of time to show durations in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct TimeUnit {
+    pub(crate) name: &'static str,
+    pub(crate) ns: f64,
+}
+
+const UNITS: [TimeUnit; 4] = [
+    TimeUnit {
+        name: "ns",
+        ns: 1.0,
+    },
+    TimeUnit {
+        name: "us",
+        ns: 1e3,
+    },
+    TimeUnit {
+        name: "ms",
+        ns: 1e6,
+    },
+    TimeUnit { name: "s", ns: 1e9 },
+];
+
+impl TimeUnit {
+    /// The largest unit of which `extent_ns` holds at least two: the axis then has whole numbers.
+    pub(crate) fn for_axis(extent_ns: f64) -> TimeUnit {
+        let fits = UNITS
+            .into_iter()
+            .rev()
+            .find(|unit| extent_ns.abs() >= 2.0 * unit.ns);
+        fits.unwrap_or(UNITS[0])
+    }
+}
+
+/// A duration to three significant digits, whole below 1 us: `812 ns`, `8.81 us`, `1,234 s`.
+pub(crate) fn duration(ns: i64) -> String {
+    let magnitude = ns.unsigned_abs();
+    let sign = if ns < 0 { "-" } else { "" };
+    if magnitude < 1_000 {
+        return format!("{sign}{magnitude} ns");
+    }
+    for unit in &UNITS[1..] {
+        let value = magnitude as f64 / unit.ns;
+        // The bounds are where rounding would add a digit.
+        if value < 9.995 {
+            return format!("{sign}{value:.2} {}", unit.name);
+        } else if value < 99.95 {
+            return format!("{sign}{value:.1} {}", unit.name);
+        } else if value < 999.5 {
+            return format!("{sign}{value:.0} {}", unit.name);
+        }
+    }
+    format!("{sign}{} s", count((magnitude as f64 / 1e9).round() as u64))
+}
+
+/// A count with commas between groups of three digits: `1,024`.
+pub(crate) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (idx, digit) in digits.chars().enumerate() {
+        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A count with its noun, in the plural (by s) unless it is one: `1 rank`, `1,024 ranks`.
+pub(crate) fn counted(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_significant_digits_and_the_fitting_unit() {
+        let cases = [
+            (0, "0 ns"),
+            (-7, "-7 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 us"),
+            (9_994, "9.99 us"),
+            (9_996, "10.0 us"),
+            (99_960, "100 us"),
+            (999_600, "1.00 ms"),
+            (-12_345_678, "-12.3 ms"),
+            (1_234_000_000_000, "1,234 s"),
+            (i64::MIN, "-9,223,372,037 s"),
+        ];
+        for (ns, shown) in cases {
+            assert_eq!(duration(ns), shown, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn counts_are_grouped_and_nouns_agree() {
+        assert_eq!(count(1_024), "1,024");
+        assert_eq!(count(123_456_789), "123,456,789");
+        assert_eq!(counted(1, "rank"), "1 rank");
+        assert_eq!(counted(0, "rank"), "0 ranks");
+    }
+
+    #[test]
+    fn the_unit_of_an_axis_follows_its_extent() {
+        assert_eq!(TimeUnit::for_axis(0.0).name, "ns");
+        assert_eq!(TimeUnit::for_axis(1_999.0).name, "ns");
+        assert_eq!(TimeUnit::for_axis(2_000.0).name, "us");
+        assert_eq!(TimeUnit::for_axis(-3e6).name, "ms");
+        assert_eq!(TimeUnit::for_axis(9e18).name, "s");
+    }
+}

@@ -1,0 +1,163 @@
+//! Text from outside, made harmless once, where it comes in.
+//!
+//! Names in a trace (hosts, communicators, commands) are written by others. Escaping of markup is
+//! the business of each output format; what no format may carry is taken out here, by the type.
+
+use std::fmt;
+
+/// Text without control characters: what cannot be shown is replaced by what can be seen.
+///
+/// C0 controls and DEL become their control pictures (ESC becomes `␛`), so that a terminal escape
+/// is inert also for those who `cat` the output; other controls, the marks that reverse the
+/// direction of writing, and what XML 1.0 cannot hold become U+FFFD. Line feed and tab stay.
+/// Markup is left as it is: each output escapes it in its own way.
+///
+/// ```
+/// # use collbench_viz::Text;
+/// assert_eq!(Text::from("a\u{1b}[2Jb").as_str(), "a␛[2Jb");
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text(String);
+
+impl Text {
+    /// The harmless text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text cut to `n_chars` characters, with an ellipsis in place of the last one if cut.
+    pub(crate) fn cut(&self, n_chars: usize) -> String {
+        cut(&self.0, n_chars)
+    }
+}
+
+impl From<&str> for Text {
+    fn from(raw: &str) -> Self {
+        Text(raw.chars().map(inert).collect())
+    }
+}
+
+impl From<String> for Text {
+    fn from(raw: String) -> Self {
+        Text::from(raw.as_str())
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn inert(c: char) -> char {
+    match c {
+        '\n' | '\t' => c,
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
+        '\u{7f}' => '\u{2421}',
+        '\u{80}'..='\u{9f}' => '\u{fffd}',
+        // Marks, embeddings, overrides and isolates of direction; line and paragraph separators.
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            '\u{fffd}'
+        }
+        '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
+        _ => c,
+    }
+}
+
+pub(crate) fn cut(text: &str, n_chars: usize) -> String {
+    if text.chars().count() <= n_chars {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(n_chars.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+/// `text` broken at spaces into at most `n_lines` lines of at most `n_chars` characters; what does
+/// not fit is cut with an ellipsis.
+pub(crate) fn wrap(text: &str, n_chars: usize, n_lines: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        let longer = line.chars().count() + 1 + word.chars().count();
+        if !line.is_empty() && longer > n_chars {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    if lines.len() > n_lines {
+        let rest = lines.split_off(n_lines).join(" ");
+        if let Some(last) = lines.last_mut() {
+            *last = format!("{last} {rest}");
+        }
+    }
+    lines.iter().map(|line| cut(line, n_chars)).collect()
+}
+
+/// `text` with the five characters of markup escaped, for element content and attribute values of
+/// XML alike.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_control_character_survives(raw in any::<String>()) {
+            let text = Text::from(raw);
+            prop_assert!(text.as_str().chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));
+        }
+
+        #[test]
+        fn escaped_text_reads_back_as_it_was(raw in any::<String>()) {
+            let text = Text::from(raw.replace(['\n', '\t'], " "));
+            let xml = format!("<t a=\"{0}\">{0}</t>", escape(text.as_str()));
+            let document = roxmltree::Document::parse(&xml).unwrap();
+            let root = document.root_element();
+            prop_assert_eq!(root.attribute("a"), Some(text.as_str()));
+            prop_assert_eq!(root.text().unwrap_or(""), text.as_str());
+        }
+
+        #[test]
+        fn wrapped_lines_keep_to_their_width_and_number(raw in "[a-z ]{0,80}", n_chars in 1usize..20) {
+            let lines = wrap(&raw, n_chars, 2);
+            prop_assert!(lines.len() <= 2);
+            prop_assert!(lines.iter().all(|line| line.chars().count() <= n_chars));
+        }
+    }
+
+    #[test]
+    fn marks_that_reverse_the_direction_are_replaced() {
+        assert_eq!(
+            Text::from("a\u{202e}b\u{2066}").as_str(),
+            "a\u{fffd}b\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn wrapping_breaks_at_spaces_and_cuts_what_is_left() {
+        assert_eq!(wrap("one two three", 7, 2), ["one two", "three"]);
+        assert_eq!(wrap("one two three four", 7, 2), ["one two", "three …"]);
+    }
+}

@@ -1,0 +1,246 @@
+//! The timemap: where on its path each thread spends its time.
+//!
+//! x is the mean time spent, cumulated stage by stage; y is the stage, in the order in which a
+//! thread passes them; one line per thread. A stage is a row: a thread's line enters it at the top
+//! and leaves it at the bottom, and how far it moved to the right meanwhile is the time it spent.
+//!
+//! x = 0 is where the thread enters the bottommost wrapper, the core: the way down ends there and
+//! lies at x < 0. The core itself lies at x > 0, from 0 to its duration, in a row of its own with a
+//! bar of its length, and the way up starts where the core ends. Seen from outside, x = 0 is the
+//! arrival of the last rank and the core ends with the departure of the first. A mean core below
+//! zero (a clock error) is drawn as it is, to the left of 0.
+//!
+//! The way up has rows of its own, below the core. The paper's figure 2 leaves open whether both
+//! ways share the rows; separate rows can be read when threads cross, and a stage of the way up
+//! (leaving) need not mirror one of the way down (waiting).
+//!
+//! What is not resolvable is a gap in the line, never a length. Beyond a gap the line goes on as if
+//! the gap had taken no time, so positions further from x = 0 than a gap are least values.
+
+mod band;
+mod draw;
+mod labels;
+
+use crate::Text;
+
+/// What a timemap says and of what.
+#[derive(Debug, Clone)]
+pub struct Heading {
+    /// What one should see in the picture, as a sentence; its title.
+    pub finding: Text,
+    /// The operation, with what else tells it apart: `MPI_Allreduce, world, 8 B`.
+    pub operation: Text,
+    /// Number of instances behind the means.
+    pub n_instances: u64,
+}
+
+/// The stages of the path, in the order in which a thread passes them.
+///
+/// Flat stage indexes, as [`Timemap::push`] uses them, count `down` first, then `core` if there is
+/// one, then `up`.
+#[derive(Debug, Clone, Default)]
+pub struct Stages {
+    /// Names of the stages towards the root, the first entered first. May be empty: a timemap
+    /// without arrival waits, of a path seen from outside, has none.
+    pub down: Vec<Text>,
+    /// Name of the bottommost wrapper; `None` where the operation has none to be seen.
+    pub core: Option<Text>,
+    /// Names of the stages back, the first entered first.
+    pub up: Vec<Text>,
+}
+
+impl Stages {
+    /// The five stages of a collective seen from outside.
+    pub fn seen_from_outside() -> Stages {
+        Stages {
+            down: vec!["wait inside the host".into(), "wait across hosts".into()],
+            core: Some("core".into()),
+            up: vec![
+                "leaving across hosts".into(),
+                "leaving inside the host".into(),
+            ],
+        }
+    }
+
+    /// Number of stages, down, core and up together.
+    pub fn len(&self) -> usize {
+        self.down.len() + usize::from(self.core.is_some()) + self.up.len()
+    }
+
+    /// Whether there is no stage at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Names in flat order.
+    fn names(&self) -> impl Iterator<Item = &Text> {
+        self.down.iter().chain(&self.core).chain(&self.up)
+    }
+
+    /// Flat index of the core.
+    fn core_idx(&self) -> Option<usize> {
+        self.core.as_ref().map(|_| self.down.len())
+    }
+}
+
+/// Mean time of one thread in one stage, with the number of samples behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageTime {
+    mean_ns: i64,
+    n: u64,
+}
+
+impl StageTime {
+    /// The mean of `n` samples, in ns; `None` without samples.
+    ///
+    /// Below zero is allowed: a difference of two clocks can be.
+    pub fn new(mean_ns: i64, n: u64) -> Option<StageTime> {
+        (n > 0).then_some(StageTime { mean_ns, n })
+    }
+}
+
+/// Whose line it is.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Name of the thread: `rank 3`.
+    pub name: Text,
+    /// Host it runs on.
+    pub host: Text,
+    /// Class of similar paths, where known. Lines are coloured and banded by class, without one
+    /// by host.
+    pub class: Option<Text>,
+}
+
+impl Line {
+    fn group(&self) -> &Text {
+        self.class.as_ref().unwrap_or(&self.host)
+    }
+
+    /// `rank 3 (n01, class)`.
+    fn full_name(&self) -> String {
+        match &self.class {
+            Some(class) => format!("{} ({}, {class})", self.name, self.host),
+            None => format!("{} ({})", self.name, self.host),
+        }
+    }
+}
+
+/// The mean time of each thread in each stage, as data.
+///
+/// Up to [`Timemap::MAX_SINGLE_LINES`] threads are drawn a line each. More become bands of
+/// quantiles, one per class or host (one for all, with the medians of the hosts, where these are
+/// many), and the threads with the longest and the shortest ways are drawn and named.
+///
+/// # Source
+/// Bongo et al. 2004, section 4 and figure 2. We differ: the way up has rows of its own, and many
+/// threads are banded.
+#[derive(Debug, Clone)]
+pub struct Timemap {
+    heading: Heading,
+    stages: Stages,
+    clock_error_ns: Option<u64>,
+    threads: Vec<Thread>,
+}
+
+#[derive(Debug, Clone)]
+struct Thread {
+    line: Line,
+    /// One per stage, flat.
+    times: Vec<Option<StageTime>>,
+    /// Cumulated time at the `n_stages + 1` borders of the stages, in ns; 0 at the core's upper.
+    borders_ns: Vec<i64>,
+}
+
+impl Thread {
+    fn way_down_ns(&self) -> i64 {
+        self.borders_ns
+            .first()
+            .map_or(0, |first| first.saturating_neg())
+    }
+
+    fn way_up_ns(&self) -> i64 {
+        self.borders_ns.last().copied().unwrap_or(0)
+    }
+}
+
+impl Timemap {
+    /// The largest number of threads drawn a line each.
+    pub const MAX_SINGLE_LINES: usize = 24;
+
+    /// A timemap of these stages, without threads yet.
+    pub fn new(heading: Heading, stages: Stages) -> Timemap {
+        Timemap {
+            heading,
+            stages,
+            clock_error_ns: None,
+            threads: Vec::new(),
+        }
+    }
+
+    /// Shows the uncertainty of the alignment of clocks around x = 0, plus and minus, in ns.
+    #[must_use]
+    pub fn with_clock_error(mut self, uncertainty_ns: u64) -> Timemap {
+        self.clock_error_ns = Some(uncertainty_ns);
+        self
+    }
+
+    /// Adds a thread. `time(stage_idx)` is asked once for each stage, in the order of [`Stages`];
+    /// `None` is not resolvable.
+    pub fn push(&mut self, line: Line, time: impl FnMut(usize) -> Option<StageTime>) {
+        let times: Vec<_> = (0..self.stages.len()).map(time).collect();
+        let borders_ns = cumulate(&times, self.stages.down.len());
+        self.threads.push(Thread {
+            line,
+            times,
+            borders_ns,
+        });
+    }
+}
+
+/// Positions of the borders of stages: 0 after the first `n_down` stages, times added up from
+/// there both ways.
+fn cumulate(times: &[Option<StageTime>], n_down: usize) -> Vec<i64> {
+    let spent = |time: &Option<StageTime>| time.map_or(0, |time| time.mean_ns);
+    let (down, rest) = times.split_at(n_down.min(times.len()));
+    let mut borders = vec![0i64];
+    for time in down.iter().rev() {
+        let inner = borders.last().copied().unwrap_or(0);
+        borders.push(inner.saturating_sub(spent(time)));
+    }
+    borders.reverse();
+    for time in rest {
+        let inner = borders.last().copied().unwrap_or(0);
+        borders.push(inner.saturating_add(spent(time)));
+    }
+    borders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_down_ends_at_zero_and_the_core_starts_there() {
+        let times = [3, 5, 2, 7, 1].map(|ns| StageTime::new(ns, 1));
+        assert_eq!(cumulate(&times, 2), [-8, -5, 0, 2, 9, 10]);
+        assert_eq!(cumulate(&times[2..], 0), [0, 2, 9, 10]);
+        assert_eq!(cumulate(&[], 0), [0]);
+    }
+
+    #[test]
+    fn what_is_not_resolvable_takes_no_length() {
+        let times = [StageTime::new(3, 1), None, StageTime::new(2, 1)];
+        assert_eq!(cumulate(&times, 2), [-3, 0, 0, 2]);
+    }
+
+    #[test]
+    fn sums_beyond_the_range_saturate() {
+        let times = [StageTime::new(i64::MAX, 1), StageTime::new(i64::MAX, 1)];
+        assert_eq!(cumulate(&times, 0), [0, i64::MAX, i64::MAX]);
+    }
+
+    #[test]
+    fn no_samples_is_no_time() {
+        assert_eq!(StageTime::new(5, 0), None);
+    }
+}

@@ -1,0 +1,866 @@
+//! Drawing of a timemap: layout and style here, scale and axis from plotters.
+
+use std::convert::Infallible;
+
+use plotters::chart::ChartContext;
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::{
+    BLACK, Cartesian2d, ChartBuilder, Circle, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea,
+    IntoFont, LabelAreaPosition, LineSeries, PathElement, Polygon,
+};
+use plotters::style::Color;
+use plotters_backend::BackendCoord;
+
+use super::band::{Stretch, band, quantile, stretches};
+use super::labels::{Placed, Wish, spread};
+use super::{Thread, Timemap};
+use crate::quantity::{TimeUnit, count, counted, duration};
+use crate::svg::{Anchor, Backend, Sheet, UNIT, text_width};
+use crate::text::{cut, wrap};
+
+// All in px.
+const WIDTH: u32 = 960;
+const LEFT: u32 = 196;
+const RIGHT: u32 = 24;
+const PLOT_WIDTH: u32 = WIDTH - LEFT - RIGHT;
+const TITLE_LINE: u32 = 24;
+const LANE: u32 = 15;
+const AXIS: u32 = 46;
+const LEGEND_ROW: u32 = 18;
+const LEGEND_COLUMNS: usize = 3;
+
+/// More groups than this share one band.
+const MAX_BANDS: usize = 6;
+/// More groups than this are not drawn as medians either.
+const MAX_MEDIANS: usize = 64;
+const N_COLORS: usize = 7;
+const N_DASHES: usize = 8;
+
+// Okabe and Ito's colours, strongest against white first, and no dash pattern twice. Some viewers
+// of SVG know no custom properties, so the colours are written out.
+const STYLE: &str = "\
+text{font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif;font-size:12px;fill:#1a1a1a}
+.paper{fill:#fff}
+.heading{font-size:18px;font-weight:600}
+.name{font-weight:600}
+.minor,.tick{fill:#4d4d4d;font-size:11px}
+.label,.length{font-size:11px;stroke:#fff;stroke-width:3px;paint-order:stroke}
+.row{fill:#f4f4f4}
+.core{fill:#d9d9d9}
+.core-bar{fill:#8c8c8c}
+.error{fill:#8c8c8c;fill-opacity:.25}
+.hatch{stroke:#a6a6a6;stroke-width:2px;fill:none}
+.grid polyline{stroke:#dcdcdc;stroke-width:1px;fill:none}
+.axis polyline{stroke:#4d4d4d;stroke-width:1px;fill:none}
+.zero{stroke:#1a1a1a;stroke-width:1px;fill:none}
+.leader{stroke:#8c8c8c;stroke-width:.7px;fill:none}
+polyline.line,.line polyline{stroke-width:1.8px;stroke-linejoin:round;fill:none}
+.line:hover polyline{stroke-width:4px}
+.thin polyline{stroke:#767676;stroke-width:.8px;fill:none}
+.k0{stroke:#0072b2;fill:#0072b2}
+.k1{stroke:#d55e00;fill:#d55e00}
+.k2{stroke:#009e73;fill:#009e73}
+.k3{stroke:#cc79a7;fill:#cc79a7}
+.k4{stroke:#000;fill:#000}
+.k5{stroke:#e69f00;fill:#e69f00}
+.k6{stroke:#56b4e9;fill:#56b4e9}
+.extreme{stroke:#000;fill:#000}
+.d1{stroke-dasharray:7 3}
+.d2{stroke-dasharray:2 2}
+.d3{stroke-dasharray:9 3 2 3}
+.d4{stroke-dasharray:14 4}
+.d5{stroke-dasharray:1 4}
+.d6{stroke-dasharray:7 2 2 2 2 2}
+.d7{stroke-dasharray:4 5}
+circle{stroke-dasharray:none}
+.outer{fill-opacity:.16;stroke:none}
+.inner{fill-opacity:.32;stroke:none}
+";
+
+const STYLE_DARK: &str = "\
+text{fill:#e6e6e6}
+.paper{fill:#161616}
+.minor,.tick{fill:#b8b8b8}
+.label,.length{stroke:#161616}
+.row{fill:#212121}
+.core{fill:#3a3a3a}
+.core-bar{fill:#8c8c8c}
+.hatch{stroke:#666}
+.grid polyline{stroke:#383838}
+.axis polyline{stroke:#b8b8b8}
+.zero{stroke:#e6e6e6}
+.thin polyline{stroke:#8c8c8c}
+.k0{stroke:#3d9bd6;fill:#3d9bd6}
+.k1{stroke:#f07d22;fill:#f07d22}
+.k2{stroke:#1fbf92;fill:#1fbf92}
+.k4,.extreme{stroke:#fff;fill:#fff}
+";
+
+type Drawn = Result<(), DrawingAreaErrorKind<Infallible>>;
+type Chart<'a> = ChartContext<'a, Backend, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// Colour and dash of a series, by class names.
+fn series_class(color: usize, dash: usize) -> String {
+    format!("k{} d{}", color % N_COLORS, dash % N_DASHES)
+}
+
+/// A line that is drawn by itself.
+struct Single<'a> {
+    thread: &'a Thread,
+    class: String,
+    /// Label where the line starts, and where it ends; empty for none.
+    start: String,
+    end: String,
+}
+
+/// Threads that are drawn together.
+struct Group<'a> {
+    name: String,
+    threads: Vec<&'a Thread>,
+}
+
+/// What a picture shows, decided before anything is placed.
+struct Plan<'a> {
+    singles: Vec<Single<'a>>,
+    bands: Vec<(Group<'a>, String)>,
+    medians: Vec<Group<'a>>,
+    /// Class of the sample, whether it is a band, and text.
+    legend: Vec<(String, bool, String)>,
+}
+
+/// Where things lie, in px, and the scale.
+struct Layout {
+    title: Vec<String>,
+    starts: Vec<Placed>,
+    ends: Vec<Placed>,
+    plot_top: u32,
+    plot_bottom: u32,
+    height: u32,
+    row_height: f64,
+    start_strip: f64,
+    end_strip: f64,
+    unit: TimeUnit,
+    /// In units of time.
+    x: (f64, f64),
+}
+
+impl Timemap {
+    /// The picture; see [`Picture::draw`](crate::Picture::draw).
+    pub(crate) fn draw(&self, id: &str) -> String {
+        let plan = self.plan();
+        let layout = self.layout(&plan);
+        let sheet = Sheet::new(WIDTH, layout.height);
+        self.draw_heading(&sheet, &layout);
+        self.draw_row_names(&sheet, &layout);
+        if let Err(error) = self.draw_plot(&sheet, &plan, &layout, id) {
+            // plotters can refuse a layout in principle; the words stay readable all the same.
+            let at = (LEFT as i32 * UNIT, (layout.plot_top as i32 + 20) * UNIT);
+            sheet.text(
+                at,
+                Anchor::Start,
+                "name",
+                &format!("could not be drawn: {error}"),
+            );
+        }
+        draw_legend(&sheet, &plan, &layout);
+        sheet.finish(
+            id,
+            self.heading.finding.as_str(),
+            &self.description(),
+            STYLE,
+            STYLE_DARK,
+        )
+    }
+
+    fn groups(&self) -> Vec<Group<'_>> {
+        let mut idx_of = std::collections::HashMap::new();
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        for thread in &self.threads {
+            let name = thread.line.group();
+            let idx = *idx_of.entry(name).or_insert_with(|| {
+                groups.push(Group {
+                    name: name.to_string(),
+                    threads: Vec::new(),
+                });
+                groups.len() - 1
+            });
+            groups[idx].threads.push(thread);
+        }
+        groups
+    }
+
+    fn plan(&self) -> Plan<'_> {
+        let groups = self.groups();
+        let mut plan = if self.threads.len() <= Self::MAX_SINGLE_LINES {
+            self.plan_singles(&groups)
+        } else {
+            self.plan_bands(groups)
+        };
+        if let Some(error_ns) = self.clock_error_ns {
+            let shown = duration(i64::try_from(error_ns).unwrap_or(i64::MAX));
+            plan.legend
+                .push(("error".into(), true, format!("clock error, ±{shown}")));
+        }
+        plan
+    }
+
+    /// One line per thread: each with a look of its own where there are few, else by group.
+    fn plan_singles<'a>(&'a self, groups: &[Group<'a>]) -> Plan<'a> {
+        let few = self.threads.len() <= N_DASHES;
+        let by_group = !few && (2..=N_COLORS).contains(&groups.len());
+        let has_down = !self.stages.down.is_empty();
+        let extremes = self.extremes();
+        let mut legend = Vec::new();
+        let mut singles = Vec::new();
+        for (idx, thread) in self.threads.iter().enumerate() {
+            let look = match groups
+                .iter()
+                .position(|g| g.name == thread.line.group().as_str())
+            {
+                Some(group_idx) if by_group => group_idx,
+                _ => idx,
+            };
+            let class = series_class(look, look);
+            if !by_group {
+                legend.push((class.clone(), false, thread.line.full_name()));
+            }
+            let name = thread.line.name.cut(20);
+            let ends_far = extremes
+                .iter()
+                .any(|e| e.thread_idx == idx && e.up.is_some());
+            singles.push(Single {
+                thread,
+                class,
+                start: if has_down {
+                    name.clone()
+                } else {
+                    String::new()
+                },
+                end: if few || !has_down || ends_far {
+                    name
+                } else {
+                    String::new()
+                },
+            });
+        }
+        if by_group {
+            for (idx, group) in groups.iter().enumerate() {
+                legend.push((series_class(idx, idx), false, group.title()));
+            }
+        }
+        Plan {
+            singles,
+            bands: Vec::new(),
+            medians: Vec::new(),
+            legend,
+        }
+    }
+
+    /// Bands, and the extreme threads by name.
+    fn plan_bands<'a>(&'a self, groups: Vec<Group<'a>>) -> Plan<'a> {
+        let mut plan = Plan {
+            singles: vec![],
+            bands: vec![],
+            medians: vec![],
+            legend: vec![],
+        };
+        if groups.len() <= MAX_BANDS {
+            plan.bands = groups
+                .into_iter()
+                .enumerate()
+                .map(|(idx, group)| (group, series_class(idx, idx)))
+                .collect();
+        } else {
+            let all = Group {
+                name: "all".into(),
+                threads: self.threads.iter().collect(),
+            };
+            plan.bands = vec![(all, series_class(0, 0))];
+            if groups.len() <= MAX_MEDIANS {
+                plan.medians = groups;
+            }
+        }
+        for (group, class) in &plan.bands {
+            plan.legend.push((class.clone(), true, group.title()));
+        }
+        if !plan.medians.is_empty() {
+            let text = format!("median of each of {} groups", plan.medians.len());
+            plan.legend.push(("thin".into(), false, text));
+        }
+        for (idx, extreme) in self.extremes().into_iter().enumerate() {
+            let thread = &self.threads[extreme.thread_idx];
+            let class = format!("extreme d{}", idx % N_DASHES);
+            let label = |role: Option<&str>| {
+                role.map_or(String::new(), |role| {
+                    format!("{}: {role}", thread.line.name.cut(20))
+                })
+            };
+            plan.legend
+                .push((class.clone(), false, thread.line.full_name()));
+            plan.singles.push(Single {
+                thread,
+                class,
+                start: label(extreme.down),
+                end: label(extreme.up),
+            });
+        }
+        plan
+    }
+
+    /// The threads with the longest and the shortest ways, the first of equals.
+    fn extremes(&self) -> Vec<Extreme> {
+        let mut extremes: Vec<Extreme> = Vec::new();
+        let mut mark = |thread_idx: usize, down: Option<&'static str>, up: Option<&'static str>| {
+            match extremes.iter_mut().find(|e| e.thread_idx == thread_idx) {
+                Some(e) => {
+                    e.down = e.down.or(down);
+                    e.up = e.up.or(up);
+                }
+                None => extremes.push(Extreme {
+                    thread_idx,
+                    down,
+                    up,
+                }),
+            }
+        };
+        let by = |way: fn(&Thread) -> i64| {
+            let ways = || self.threads.iter().map(way).enumerate();
+            let longest = ways().max_by_key(|&(idx, ns)| (ns, std::cmp::Reverse(idx)));
+            let shortest = ways().min_by_key(|&(idx, ns)| (ns, idx));
+            match (longest, shortest) {
+                (Some(l), Some(s)) if l.1 > s.1 => Some((l.0, s.0)),
+                _ => None,
+            }
+        };
+        if let Some((longest, shortest)) = by(Thread::way_down_ns) {
+            mark(longest, Some("longest way down"), None);
+            mark(shortest, Some("shortest way down"), None);
+        }
+        if let Some((longest, shortest)) = by(Thread::way_up_ns) {
+            mark(longest, None, Some("longest way up"));
+            mark(shortest, None, Some("shortest way up"));
+        }
+        extremes
+    }
+
+    fn layout(&self, plan: &Plan<'_>) -> Layout {
+        let (low_ns, high_ns) = self.extent_ns();
+        let unit = TimeUnit::for_axis(high_ns.max(-low_ns));
+        let pad = (high_ns - low_ns).max(1.0) * 0.03;
+        let x = ((low_ns - pad) / unit.ns, (high_ns + pad) / unit.ns);
+        let n_rows = self.stages.len().max(1);
+        let row_height = if n_rows <= 5 {
+            72.0
+        } else {
+            (360.0 / n_rows as f64).max(36.0)
+        };
+
+        let title = wrap(self.heading.finding.as_str(), 100, 3);
+        let place = |border: fn(&Thread) -> i64,
+                     text: for<'s, 't> fn(&'s Single<'t>) -> &'s str| {
+            let wishes: Vec<Wish> = plan
+                .singles
+                .iter()
+                .filter(|single| !text(single).is_empty())
+                .map(|single| {
+                    let at = (border(single.thread) as f64 / unit.ns - x.0) / (x.1 - x.0);
+                    Wish {
+                        center: f64::from(LEFT) + at * f64::from(PLOT_WIDTH),
+                        width: text_width(text(single), 11.0) + 8.0,
+                    }
+                })
+                .collect();
+            spread(&wishes, f64::from(LEFT), f64::from(LEFT + PLOT_WIDTH))
+        };
+        let starts = place(|t| t.way_down_ns().saturating_neg(), |single| &single.start);
+        let ends = place(Thread::way_up_ns, |single| &single.end);
+        let strip = |placed: &[Placed]| match placed.iter().map(|p| p.lane + 1).max() {
+            Some(n_lanes) => n_lanes as f64 * f64::from(LANE) + 14.0,
+            None => 8.0,
+        };
+        let (start_strip, end_strip) = (strip(&starts), strip(&ends));
+        let plot_top = 10 + TITLE_LINE * title.len() as u32 + 34;
+        let plot_height = start_strip + n_rows as f64 * row_height + end_strip;
+        let plot_bottom = plot_top + plot_height.ceil() as u32;
+        let legend_rows = plan.legend.len().div_ceil(LEGEND_COLUMNS) as u32;
+        let height = plot_bottom + AXIS + 14 + LEGEND_ROW * legend_rows + 4;
+        Layout {
+            title,
+            starts,
+            ends,
+            plot_top,
+            plot_bottom,
+            height,
+            row_height,
+            start_strip,
+            end_strip,
+            unit,
+            x,
+        }
+    }
+
+    /// The least and the greatest x, 0 included; as wide as 1 ns at least.
+    fn extent_ns(&self) -> (f64, f64) {
+        let borders = self.threads.iter().flat_map(|thread| &thread.borders_ns);
+        let (low, high) = borders.fold((0, 0), |(l, h): (i64, i64), &x| (l.min(x), h.max(x)));
+        if low == high {
+            (-1.0, 1.0)
+        } else {
+            (low as f64, high as f64)
+        }
+    }
+
+    fn draw_heading(&self, sheet: &Sheet, layout: &Layout) {
+        let mut y = 10;
+        for line in &layout.title {
+            y += TITLE_LINE as i32;
+            sheet.text((16 * UNIT, (y - 4) * UNIT), Anchor::Start, "heading", line);
+        }
+        let what = format!(
+            "{}, {}, {}; mean times",
+            self.heading.operation.cut(70),
+            counted(self.heading.n_instances, "instance"),
+            counted(self.threads.len() as u64, "rank"),
+        );
+        sheet.text((16 * UNIT, (y + 16) * UNIT), Anchor::Start, "minor", &what);
+    }
+
+    /// Name and numbers of each stage, beside its row.
+    fn draw_row_names(&self, sheet: &Sheet, layout: &Layout) {
+        for (stage, name) in self.stages.names().enumerate() {
+            let numbers = self.numbers(stage);
+            let n_lines = ((layout.row_height - 4.0) / 14.0) as usize;
+            let names = wrap(
+                name.as_str(),
+                26,
+                n_lines.saturating_sub(numbers.len()).clamp(1, 2),
+            );
+            let room = n_lines.saturating_sub(names.len());
+            let n_numbers = numbers.len().min(room);
+            let used = (names.len() + n_numbers) as f64 * 14.0;
+            let top = f64::from(layout.plot_top) + layout.start_strip;
+            let mut y = top + layout.row_height * (stage as f64 + 0.5) - used / 2.0 + 11.0;
+            let lines = names.iter().map(|line| ("name", line));
+            let lines = lines.chain(numbers.iter().take(room).map(|line| ("minor", line)));
+            for (class, line) in lines {
+                let at = ((LEFT as i32 - 8) * UNIT, (y * f64::from(UNIT)) as i32);
+                sheet.text(at, Anchor::End, class, line);
+                y += 14.0;
+            }
+        }
+    }
+
+    /// The sorted means of the threads that could resolve `stage`.
+    fn means(&self, stage: usize) -> Vec<i64> {
+        let times = self.threads.iter().filter_map(|thread| thread.times[stage]);
+        let mut means: Vec<i64> = times.map(|time| time.mean_ns).collect();
+        means.sort_unstable();
+        means
+    }
+
+    /// One to three short lines on the means of the threads in `stage`.
+    fn numbers(&self, stage: usize) -> Vec<String> {
+        let means = self.means(stage);
+        let missing = self.threads.len() - means.len();
+        let mut lines = Vec::new();
+        if let (Some(&least), Some(&greatest)) = (means.first(), means.last()) {
+            if least == greatest {
+                lines.push(duration(least));
+            } else {
+                lines.push(format!("median {}", duration(quantile(&means, 50))));
+                lines.push(format!("{} to {}", duration(least), duration(greatest)));
+            }
+        }
+        if means.is_empty() {
+            lines.push("not resolvable".into());
+        } else if missing > 0 {
+            let (missing, of) = (count(missing as u64), count(self.threads.len() as u64));
+            lines.insert(0, format!("{missing} of {of} not resolvable"));
+        }
+        lines
+    }
+
+    fn draw_plot(&self, sheet: &Sheet, plan: &Plan<'_>, layout: &Layout, id: &str) -> Drawn {
+        let root: DrawingArea<Backend, Shift> = sheet.backend().into_drawing_area();
+        let unit = UNIT as u32;
+        let n_rows = self.stages.len().max(1) as f64;
+        let mut chart = ChartBuilder::on(&root)
+            .margin_top(layout.plot_top * unit)
+            .margin_left(LEFT * unit)
+            .margin_right(RIGHT * unit)
+            .margin_bottom((layout.height - layout.plot_bottom - AXIS) * unit)
+            .set_label_area_size(LabelAreaPosition::Bottom, AXIS * unit)
+            .build_cartesian_2d(
+                layout.x.0..layout.x.1,
+                // Rows are counted downwards, from 0; plotters counts upwards.
+                -n_rows - layout.end_strip / layout.row_height
+                    ..layout.start_strip / layout.row_height,
+            )?;
+        self.draw_rows(sheet, &chart, layout, id);
+        self.draw_axis(sheet, &mut chart, layout)?;
+        if self.threads.is_empty() {
+            let at = (
+                (LEFT + PLOT_WIDTH / 2) as i32 * UNIT,
+                chart_y(&chart, n_rows / 2.0),
+            );
+            sheet.text(at, Anchor::Middle, "name", "no ranks");
+        }
+        self.draw_core(sheet, &chart, layout);
+        for (group, class) in &plan.bands {
+            self.draw_band(sheet, &mut chart, layout, group, class)?;
+        }
+        for group in &plan.medians {
+            let stretches = band(&group.threads, self.stages.len());
+            sheet.group("thin", &[("group", &group.name)], &group.title(), || {
+                draw_medians(&mut chart, layout, &stretches)
+            })?;
+        }
+        for single in &plan.singles {
+            self.draw_single(sheet, &mut chart, layout, single)?;
+        }
+        draw_labels(sheet, &chart, plan, layout, n_rows);
+        self.draw_words(sheet, &chart, layout);
+        Ok(())
+    }
+
+    /// Backgrounds: every other row, the core's, hatching where nothing is resolvable, and the
+    /// clock error.
+    fn draw_rows(&self, sheet: &Sheet, chart: &Chart<'_>, layout: &Layout, id: &str) {
+        let (left, right) = (LEFT as i32 * UNIT, (LEFT + PLOT_WIDTH) as i32 * UNIT);
+        for stage in 0..self.stages.len() {
+            let from = (left, chart_y(chart, stage as f64));
+            let to = (right, chart_y(chart, stage as f64 + 1.0));
+            if self.stages.core_idx() == Some(stage) {
+                sheet.rectangle("core", from, to);
+            } else if stage % 2 == 0 {
+                sheet.rectangle("row", from, to);
+            }
+            if !self.threads.is_empty() && self.means(stage).is_empty() {
+                sheet.hatched(id, from, to);
+            }
+        }
+        if let Some(error_ns) = self.clock_error_ns {
+            let error = error_ns as f64 / layout.unit.ns;
+            let x = |x: f64| chart_x(chart, x.clamp(layout.x.0, layout.x.1));
+            let n_rows = self.stages.len() as f64;
+            let from = (x(-error), chart_y(chart, 0.0));
+            sheet.rectangle("error", from, (x(error), chart_y(chart, n_rows)));
+        }
+    }
+
+    fn draw_axis(&self, sheet: &Sheet, chart: &mut Chart<'_>, layout: &Layout) -> Drawn {
+        let label = |value: &f64| tick(*value);
+        let entered = self
+            .stages
+            .core
+            .as_ref()
+            .map_or("the turning point".into(), |c| c.cut(30));
+        let font = || ("sans-serif", 11 * UNIT).into_font();
+        sheet.group("grid", &[], "", || {
+            chart
+                .configure_mesh()
+                .disable_y_mesh()
+                .disable_axes()
+                .x_max_light_lines(1)
+                .x_labels(9)
+                .draw()
+        })?;
+        sheet.group("axis", &[], "", || {
+            chart
+                .configure_mesh()
+                .disable_mesh()
+                .disable_y_axis()
+                .x_labels(9)
+                .x_label_formatter(&label)
+                .x_label_style(font())
+                .set_all_tick_mark_size(4 * UNIT)
+                .draw()
+        })?;
+        let middle = (LEFT + PLOT_WIDTH / 2) as i32 * UNIT;
+        let at = (middle, (layout.plot_bottom + AXIS - 8) as i32 * UNIT);
+        let what = format!(
+            "{} since entering {entered} (way down left of 0, way up right)",
+            layout.unit.name
+        );
+        sheet.text(at, Anchor::Middle, "minor", &what);
+        let zero = chart_x(chart, 0.0);
+        let (top, bottom) = (
+            layout.plot_top as i32 * UNIT,
+            layout.plot_bottom as i32 * UNIT,
+        );
+        sheet.polyline("zero", &[(zero, top), (zero, bottom)]);
+        Ok(())
+    }
+
+    /// The core's stage and the median of its means.
+    fn core_length(&self) -> Option<(usize, i64)> {
+        let stage = self.stages.core_idx()?;
+        let means = self.means(stage);
+        (!means.is_empty()).then(|| (stage, quantile(&means, 50)))
+    }
+
+    /// The bar of the core's length, under the lines.
+    fn draw_core(&self, sheet: &Sheet, chart: &Chart<'_>, layout: &Layout) {
+        let Some((stage, length_ns)) = self.core_length() else {
+            return;
+        };
+        let end = chart_x(chart, length_ns as f64 / layout.unit.ns);
+        let from = (chart_x(chart, 0.0), chart_y(chart, stage as f64 + 0.2));
+        sheet.rectangle("core-bar", from, (end, chart_y(chart, stage as f64 + 0.8)));
+    }
+
+    /// The words that stand over the lines: the core's length, and what is not resolvable.
+    fn draw_words(&self, sheet: &Sheet, chart: &Chart<'_>, layout: &Layout) {
+        let (left, right) = (LEFT as i32 * UNIT, (LEFT + PLOT_WIDTH) as i32 * UNIT);
+        for stage in 0..self.stages.len() {
+            if !self.threads.is_empty() && self.means(stage).is_empty() {
+                let at = (
+                    (left + right) / 2,
+                    chart_y(chart, stage as f64 + 0.5) + 4 * UNIT,
+                );
+                sheet.text(at, Anchor::Middle, "length", "not resolvable");
+            }
+        }
+        let (Some((stage, length_ns)), Some(name)) = (self.core_length(), &self.stages.core) else {
+            return;
+        };
+        let text = format!("{} {}", name.cut(20), duration(length_ns));
+        let end = chart_x(chart, length_ns as f64 / layout.unit.ns);
+        let zero = chart_x(chart, 0.0);
+        let y = chart_y(chart, stage as f64 + 0.5) + 4 * UNIT;
+        let room = (text_width(&text, 11.0) * f64::from(UNIT)) as i32 + 8 * UNIT;
+        if end.max(zero) + room <= right {
+            sheet.text(
+                (end.max(zero) + 6 * UNIT, y),
+                Anchor::Start,
+                "length",
+                &text,
+            );
+        } else {
+            sheet.text((end.min(zero) - 6 * UNIT, y), Anchor::End, "length", &text);
+        }
+    }
+
+    fn draw_band(
+        &self,
+        sheet: &Sheet,
+        chart: &mut Chart<'_>,
+        layout: &Layout,
+        group: &Group<'_>,
+        class: &str,
+    ) -> Drawn {
+        let stretches = band(&group.threads, self.stages.len());
+        let class = format!("band {class}");
+        sheet.group(&class, &[("group", &group.name)], &group.title(), || {
+            for (class, low, high) in [("outer", 0, 4), ("inner", 1, 3)] {
+                let side = |stretch: &Stretch, which: usize| -> Vec<(f64, f64)> {
+                    let at = |border: &super::band::Spread| {
+                        [
+                            border.p05,
+                            border.p25,
+                            border.median,
+                            border.p75,
+                            border.p95,
+                        ][which]
+                    };
+                    let borders = stretch.borders.iter().enumerate();
+                    borders
+                        .map(|(idx, border)| {
+                            (
+                                at(border) as f64 / layout.unit.ns,
+                                row(stretch.first_stage + idx),
+                            )
+                        })
+                        .collect()
+                };
+                sheet.group(class, &[], "", || {
+                    chart.draw_series(stretches.iter().map(|stretch| {
+                        let mut outline = side(stretch, low);
+                        outline.extend(side(stretch, high).into_iter().rev());
+                        Polygon::new(outline, BLACK.filled())
+                    }))?;
+                    Drawn::Ok(())
+                })?;
+            }
+            sheet.group("line", &[], "", || draw_medians(chart, layout, &stretches))
+        })
+    }
+
+    fn draw_single(
+        &self,
+        sheet: &Sheet,
+        chart: &mut Chart<'_>,
+        layout: &Layout,
+        single: &Single<'_>,
+    ) -> Drawn {
+        let thread = single.thread;
+        let class = format!("line {}", single.class);
+        let borders: Vec<String> = thread.borders_ns.iter().map(i64::to_string).collect();
+        let data = [
+            ("name", thread.line.name.as_str()),
+            ("group", thread.line.group().as_str()),
+            ("ns", &borders.join(" ")),
+        ];
+        let point = |border: usize| {
+            (
+                thread.borders_ns[border] as f64 / layout.unit.ns,
+                row(border),
+            )
+        };
+        sheet.group(&class, &data, &self.tooltip(thread), || {
+            let drawn = stretches(self.stages.len(), |stage| thread.times[stage].is_some());
+            for &(first, end) in &drawn {
+                chart.draw_series(LineSeries::new((first..=end).map(point), BLACK))?;
+            }
+            if let (Some(first), Some(last)) = (drawn.first(), drawn.last()) {
+                let ends = [point(first.0), point(last.1)];
+                chart.draw_series(ends.map(|at| Circle::new(at, 25, BLACK.filled())))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn tooltip(&self, thread: &Thread) -> String {
+        let stages = self
+            .stages
+            .names()
+            .zip(&thread.times)
+            .map(|(name, time)| match time {
+                Some(time) => {
+                    format!("{name} {} (n = {})", duration(time.mean_ns), count(time.n))
+                }
+                None => format!("{name} not resolvable"),
+            });
+        let stages: Vec<String> = stages.collect();
+        format!(
+            "{}: way down {}, way up {}\n{}",
+            thread.line.full_name(),
+            duration(thread.way_down_ns()),
+            duration(thread.way_up_ns()),
+            stages.join("\n")
+        )
+    }
+
+    /// The picture in words.
+    fn description(&self) -> String {
+        let mut text = format!(
+            "Timemap of {}: mean time in each stage, cumulated, for {} over {}.",
+            self.heading.operation,
+            counted(self.threads.len() as u64, "rank"),
+            counted(self.heading.n_instances, "instance"),
+        );
+        for (stage, name) in self.stages.names().enumerate() {
+            text.push_str(&format!(" {name}: {}.", self.numbers(stage).join(", ")));
+        }
+        text
+    }
+}
+
+/// A thread that stands out, and how.
+struct Extreme {
+    thread_idx: usize,
+    down: Option<&'static str>,
+    up: Option<&'static str>,
+}
+
+impl Group<'_> {
+    fn title(&self) -> String {
+        format!(
+            "{} ({})",
+            self.name,
+            counted(self.threads.len() as u64, "rank")
+        )
+    }
+}
+
+/// The plotters y of a border between rows.
+fn row(border: usize) -> f64 {
+    -(border as f64)
+}
+
+fn chart_x(chart: &Chart<'_>, x: f64) -> i32 {
+    chart.plotting_area().map_coordinate(&(x, 0.0)).0
+}
+
+fn chart_y(chart: &Chart<'_>, rows_down: f64) -> i32 {
+    chart.plotting_area().map_coordinate(&(0.0, -rows_down)).1
+}
+
+/// A tick's value without the noise of its last bits.
+fn tick(value: f64) -> String {
+    let rounded = (value * 1e3).round() / 1e3;
+    // Also turns -0 into 0.
+    format!("{}", rounded + 0.0)
+}
+
+fn draw_medians(chart: &mut Chart<'_>, layout: &Layout, stretches: &[Stretch]) -> Drawn {
+    chart.draw_series(stretches.iter().map(|stretch| {
+        let points = stretch.borders.iter().enumerate().map(|(idx, border)| {
+            (
+                border.median as f64 / layout.unit.ns,
+                row(stretch.first_stage + idx),
+            )
+        });
+        PathElement::new(points.collect::<Vec<_>>(), BLACK)
+    }))?;
+    Ok(())
+}
+
+/// Names at the starts of lines above the first row, at their ends below the last.
+fn draw_labels(sheet: &Sheet, chart: &Chart<'_>, plan: &Plan<'_>, layout: &Layout, n_rows: f64) {
+    let px = |v: f64| (v * f64::from(UNIT)) as i32;
+    let mut texts: Vec<(BackendCoord, &str)> = Vec::new();
+    let starts = plan
+        .singles
+        .iter()
+        .filter(|single| !single.start.is_empty());
+    for (single, placed) in starts.zip(&layout.starts) {
+        let first_ns = single.thread.way_down_ns().saturating_neg();
+        let line = (
+            chart_x(chart, first_ns as f64 / layout.unit.ns),
+            chart_y(chart, 0.0),
+        );
+        let above = 12.0 + placed.lane as f64 * f64::from(LANE);
+        let at = (px(placed.center), line.1 - px(above));
+        sheet.polyline("leader", &[(at.0, at.1 + 2 * UNIT), line]);
+        texts.push((at, &single.start));
+    }
+    let ends = plan.singles.iter().filter(|single| !single.end.is_empty());
+    for (single, placed) in ends.zip(&layout.ends) {
+        let last_ns = single.thread.way_up_ns();
+        let line = (
+            chart_x(chart, last_ns as f64 / layout.unit.ns),
+            chart_y(chart, n_rows),
+        );
+        let below = 20.0 + placed.lane as f64 * f64::from(LANE);
+        let at = (px(placed.center), line.1 + px(below));
+        sheet.polyline("leader", &[(at.0, at.1 - 10 * UNIT), line]);
+        texts.push((at, &single.end));
+    }
+    for (at, text) in texts {
+        sheet.text(at, Anchor::Middle, "label", text);
+    }
+}
+
+fn draw_legend(sheet: &Sheet, plan: &Plan<'_>, layout: &Layout) {
+    let column_width = (WIDTH as i32 - 32) / LEGEND_COLUMNS as i32;
+    for (idx, (class, is_band, text)) in plan.legend.iter().enumerate() {
+        let (column, line) = ((idx % LEGEND_COLUMNS) as i32, (idx / LEGEND_COLUMNS) as i32);
+        let x = (16 + column * column_width) * UNIT;
+        let y = (layout.plot_bottom + AXIS + 14) as i32 * UNIT + line * LEGEND_ROW as i32 * UNIT;
+        if *is_band {
+            let class = format!("{class} outer");
+            sheet.rectangle(&class, (x, y - 5 * UNIT), (x + 30 * UNIT, y + 5 * UNIT));
+        }
+        if class != "error" {
+            sheet.polyline(&format!("line {class}"), &[(x, y), (x + 30 * UNIT, y)]);
+        }
+        sheet.text(
+            (x + 37 * UNIT, y + 4 * UNIT),
+            Anchor::Start,
+            "minor",
+            &cut(text, 42),
+        );
+    }
+}
