@@ -16,6 +16,7 @@
 mod picture;
 mod quantity;
 mod report;
+mod style;
 mod svg;
 mod text;
 mod timemap;

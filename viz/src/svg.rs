@@ -142,13 +142,6 @@ impl Sheet {
         dark: &str,
     ) -> String {
         let (width, height) = (self.width, self.height);
-        let scoped = |rules: &str| -> String {
-            rules
-                .lines()
-                .filter(|l| !l.is_empty())
-                .map(|rule| format!("#{id} {rule}\n"))
-                .collect()
-        };
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" id=\"{id}\" class=\"picture\" \
              width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
@@ -163,11 +156,21 @@ impl Sheet {
              {body}</svg>\n",
             title = escape(title),
             desc = escape(desc),
-            style = scoped(style),
-            dark = scoped(dark),
+            style = scoped(id, style),
+            dark = scoped(id, dark),
             body = self.body.borrow(),
         )
     }
+}
+
+/// Every selector of the rules, one rule a line, put under `id`.
+fn scoped(id: &str, rules: &str) -> String {
+    let mut under_id = String::new();
+    for (selectors, body) in rules.lines().filter_map(|rule| rule.split_once('{')) {
+        let selectors: Vec<String> = selectors.split(',').map(|s| format!("#{id} {s}")).collect();
+        let _ = writeln!(under_id, "{}{{{body}", selectors.join(","));
+    }
+    under_id
 }
 
 /// Logical units as px with at most one decimal.

@@ -20,6 +20,8 @@
 mod band;
 mod draw;
 mod labels;
+mod plan;
+mod words;
 
 use crate::Text;
 

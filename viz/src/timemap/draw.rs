@@ -14,8 +14,10 @@ use plotters_backend::BackendCoord;
 
 use super::band::{Stretch, band, quantile, stretches};
 use super::labels::{Placed, Wish, spread};
+use super::plan::{Group, Plan, Sample, Single};
 use super::{Thread, Timemap};
-use crate::quantity::{TimeUnit, count, counted, duration};
+use crate::quantity::{TimeUnit, counted, duration};
+use crate::style;
 use crate::svg::{Anchor, Backend, Sheet, UNIT, text_width};
 use crate::text::{cut, wrap};
 
@@ -25,113 +27,19 @@ const LEFT: u32 = 196;
 const RIGHT: u32 = 24;
 const PLOT_WIDTH: u32 = WIDTH - LEFT - RIGHT;
 const TITLE_LINE: u32 = 24;
+const SUBTITLE_LINE: u32 = 16;
 const LANE: u32 = 15;
 const AXIS: u32 = 46;
 const LEGEND_ROW: u32 = 18;
 const LEGEND_COLUMNS: usize = 3;
 
-/// More groups than this share one band.
-const MAX_BANDS: usize = 6;
-/// More groups than this are not drawn as medians either.
-const MAX_MEDIANS: usize = 64;
-const N_COLORS: usize = 7;
-const N_DASHES: usize = 8;
-
-// Okabe and Ito's colours, strongest against white first, and no dash pattern twice. Some viewers
-// of SVG know no custom properties, so the colours are written out.
-const STYLE: &str = "\
-text{font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif;font-size:12px;fill:#1a1a1a}
-.paper{fill:#fff}
-.heading{font-size:18px;font-weight:600}
-.name{font-weight:600}
-.minor,.tick{fill:#4d4d4d;font-size:11px}
-.label,.length{font-size:11px;stroke:#fff;stroke-width:3px;paint-order:stroke}
-.row{fill:#f4f4f4}
-.core{fill:#d9d9d9}
-.core-bar{fill:#8c8c8c}
-.error{fill:#8c8c8c;fill-opacity:.25}
-.hatch{stroke:#a6a6a6;stroke-width:2px;fill:none}
-.grid polyline{stroke:#dcdcdc;stroke-width:1px;fill:none}
-.axis polyline{stroke:#4d4d4d;stroke-width:1px;fill:none}
-.zero{stroke:#1a1a1a;stroke-width:1px;fill:none}
-.leader{stroke:#8c8c8c;stroke-width:.7px;fill:none}
-polyline.line,.line polyline{stroke-width:1.8px;stroke-linejoin:round;fill:none}
-.line:hover polyline{stroke-width:4px}
-.thin polyline{stroke:#767676;stroke-width:.8px;fill:none}
-.k0{stroke:#0072b2;fill:#0072b2}
-.k1{stroke:#d55e00;fill:#d55e00}
-.k2{stroke:#009e73;fill:#009e73}
-.k3{stroke:#cc79a7;fill:#cc79a7}
-.k4{stroke:#000;fill:#000}
-.k5{stroke:#e69f00;fill:#e69f00}
-.k6{stroke:#56b4e9;fill:#56b4e9}
-.extreme{stroke:#000;fill:#000}
-.d1{stroke-dasharray:7 3}
-.d2{stroke-dasharray:2 2}
-.d3{stroke-dasharray:9 3 2 3}
-.d4{stroke-dasharray:14 4}
-.d5{stroke-dasharray:1 4}
-.d6{stroke-dasharray:7 2 2 2 2 2}
-.d7{stroke-dasharray:4 5}
-circle{stroke-dasharray:none}
-.outer{fill-opacity:.16;stroke:none}
-.inner{fill-opacity:.32;stroke:none}
-";
-
-const STYLE_DARK: &str = "\
-text{fill:#e6e6e6}
-.paper{fill:#161616}
-.minor,.tick{fill:#b8b8b8}
-.label,.length{stroke:#161616}
-.row{fill:#212121}
-.core{fill:#3a3a3a}
-.core-bar{fill:#8c8c8c}
-.hatch{stroke:#666}
-.grid polyline{stroke:#383838}
-.axis polyline{stroke:#b8b8b8}
-.zero{stroke:#e6e6e6}
-.thin polyline{stroke:#8c8c8c}
-.k0{stroke:#3d9bd6;fill:#3d9bd6}
-.k1{stroke:#f07d22;fill:#f07d22}
-.k2{stroke:#1fbf92;fill:#1fbf92}
-.k4,.extreme{stroke:#fff;fill:#fff}
-";
-
 type Drawn = Result<(), DrawingAreaErrorKind<Infallible>>;
 type Chart<'a> = ChartContext<'a, Backend, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-
-/// Colour and dash of a series, by class names.
-fn series_class(color: usize, dash: usize) -> String {
-    format!("k{} d{}", color % N_COLORS, dash % N_DASHES)
-}
-
-/// A line that is drawn by itself.
-struct Single<'a> {
-    thread: &'a Thread,
-    class: String,
-    /// Label where the line starts, and where it ends; empty for none.
-    start: String,
-    end: String,
-}
-
-/// Threads that are drawn together.
-struct Group<'a> {
-    name: String,
-    threads: Vec<&'a Thread>,
-}
-
-/// What a picture shows, decided before anything is placed.
-struct Plan<'a> {
-    singles: Vec<Single<'a>>,
-    bands: Vec<(Group<'a>, String)>,
-    medians: Vec<Group<'a>>,
-    /// Class of the sample, whether it is a band, and text.
-    legend: Vec<(String, bool, String)>,
-}
 
 /// Where things lie, in px, and the scale.
 struct Layout {
     title: Vec<String>,
+    subtitle: Vec<String>,
     starts: Vec<Placed>,
     ends: Vec<Placed>,
     plot_top: u32,
@@ -168,180 +76,9 @@ impl Timemap {
             id,
             self.heading.finding.as_str(),
             &self.description(),
-            STYLE,
-            STYLE_DARK,
+            style::LIGHT,
+            style::DARK,
         )
-    }
-
-    fn groups(&self) -> Vec<Group<'_>> {
-        let mut idx_of = std::collections::HashMap::new();
-        let mut groups: Vec<Group<'_>> = Vec::new();
-        for thread in &self.threads {
-            let name = thread.line.group();
-            let idx = *idx_of.entry(name).or_insert_with(|| {
-                groups.push(Group {
-                    name: name.to_string(),
-                    threads: Vec::new(),
-                });
-                groups.len() - 1
-            });
-            groups[idx].threads.push(thread);
-        }
-        groups
-    }
-
-    fn plan(&self) -> Plan<'_> {
-        let groups = self.groups();
-        let mut plan = if self.threads.len() <= Self::MAX_SINGLE_LINES {
-            self.plan_singles(&groups)
-        } else {
-            self.plan_bands(groups)
-        };
-        if let Some(error_ns) = self.clock_error_ns {
-            let shown = duration(i64::try_from(error_ns).unwrap_or(i64::MAX));
-            plan.legend
-                .push(("error".into(), true, format!("clock error, ±{shown}")));
-        }
-        plan
-    }
-
-    /// One line per thread: each with a look of its own where there are few, else by group.
-    fn plan_singles<'a>(&'a self, groups: &[Group<'a>]) -> Plan<'a> {
-        let few = self.threads.len() <= N_DASHES;
-        let by_group = !few && (2..=N_COLORS).contains(&groups.len());
-        let has_down = !self.stages.down.is_empty();
-        let extremes = self.extremes();
-        let mut legend = Vec::new();
-        let mut singles = Vec::new();
-        for (idx, thread) in self.threads.iter().enumerate() {
-            let look = match groups
-                .iter()
-                .position(|g| g.name == thread.line.group().as_str())
-            {
-                Some(group_idx) if by_group => group_idx,
-                _ => idx,
-            };
-            let class = series_class(look, look);
-            if !by_group {
-                legend.push((class.clone(), false, thread.line.full_name()));
-            }
-            let name = thread.line.name.cut(20);
-            let ends_far = extremes
-                .iter()
-                .any(|e| e.thread_idx == idx && e.up.is_some());
-            singles.push(Single {
-                thread,
-                class,
-                start: if has_down {
-                    name.clone()
-                } else {
-                    String::new()
-                },
-                end: if few || !has_down || ends_far {
-                    name
-                } else {
-                    String::new()
-                },
-            });
-        }
-        if by_group {
-            for (idx, group) in groups.iter().enumerate() {
-                legend.push((series_class(idx, idx), false, group.title()));
-            }
-        }
-        Plan {
-            singles,
-            bands: Vec::new(),
-            medians: Vec::new(),
-            legend,
-        }
-    }
-
-    /// Bands, and the extreme threads by name.
-    fn plan_bands<'a>(&'a self, groups: Vec<Group<'a>>) -> Plan<'a> {
-        let mut plan = Plan {
-            singles: vec![],
-            bands: vec![],
-            medians: vec![],
-            legend: vec![],
-        };
-        if groups.len() <= MAX_BANDS {
-            plan.bands = groups
-                .into_iter()
-                .enumerate()
-                .map(|(idx, group)| (group, series_class(idx, idx)))
-                .collect();
-        } else {
-            let all = Group {
-                name: "all".into(),
-                threads: self.threads.iter().collect(),
-            };
-            plan.bands = vec![(all, series_class(0, 0))];
-            if groups.len() <= MAX_MEDIANS {
-                plan.medians = groups;
-            }
-        }
-        for (group, class) in &plan.bands {
-            plan.legend.push((class.clone(), true, group.title()));
-        }
-        if !plan.medians.is_empty() {
-            let text = format!("median of each of {} groups", plan.medians.len());
-            plan.legend.push(("thin".into(), false, text));
-        }
-        for (idx, extreme) in self.extremes().into_iter().enumerate() {
-            let thread = &self.threads[extreme.thread_idx];
-            let class = format!("extreme d{}", idx % N_DASHES);
-            let label = |role: Option<&str>| {
-                role.map_or(String::new(), |role| {
-                    format!("{}: {role}", thread.line.name.cut(20))
-                })
-            };
-            plan.legend
-                .push((class.clone(), false, thread.line.full_name()));
-            plan.singles.push(Single {
-                thread,
-                class,
-                start: label(extreme.down),
-                end: label(extreme.up),
-            });
-        }
-        plan
-    }
-
-    /// The threads with the longest and the shortest ways, the first of equals.
-    fn extremes(&self) -> Vec<Extreme> {
-        let mut extremes: Vec<Extreme> = Vec::new();
-        let mut mark = |thread_idx: usize, down: Option<&'static str>, up: Option<&'static str>| {
-            match extremes.iter_mut().find(|e| e.thread_idx == thread_idx) {
-                Some(e) => {
-                    e.down = e.down.or(down);
-                    e.up = e.up.or(up);
-                }
-                None => extremes.push(Extreme {
-                    thread_idx,
-                    down,
-                    up,
-                }),
-            }
-        };
-        let by = |way: fn(&Thread) -> i64| {
-            let ways = || self.threads.iter().map(way).enumerate();
-            let longest = ways().max_by_key(|&(idx, ns)| (ns, std::cmp::Reverse(idx)));
-            let shortest = ways().min_by_key(|&(idx, ns)| (ns, idx));
-            match (longest, shortest) {
-                (Some(l), Some(s)) if l.1 > s.1 => Some((l.0, s.0)),
-                _ => None,
-            }
-        };
-        if let Some((longest, shortest)) = by(Thread::way_down_ns) {
-            mark(longest, Some("longest way down"), None);
-            mark(shortest, Some("shortest way down"), None);
-        }
-        if let Some((longest, shortest)) = by(Thread::way_up_ns) {
-            mark(longest, None, Some("longest way up"));
-            mark(shortest, None, Some("shortest way up"));
-        }
-        extremes
     }
 
     fn layout(&self, plan: &Plan<'_>) -> Layout {
@@ -356,7 +93,8 @@ impl Timemap {
             (360.0 / n_rows as f64).max(36.0)
         };
 
-        let title = wrap(self.heading.finding.as_str(), 100, 3);
+        let title = wrap(self.heading.finding.as_str(), 86, 3);
+        let subtitle = self.subtitle(plan);
         let place = |border: fn(&Thread) -> i64,
                      text: for<'s, 't> fn(&'s Single<'t>) -> &'s str| {
             let wishes: Vec<Wish> = plan
@@ -380,13 +118,15 @@ impl Timemap {
             None => 8.0,
         };
         let (start_strip, end_strip) = (strip(&starts), strip(&ends));
-        let plot_top = 10 + TITLE_LINE * title.len() as u32 + 34;
+        let words = TITLE_LINE * title.len() as u32 + SUBTITLE_LINE * subtitle.len() as u32;
+        let plot_top = 10 + words + 18;
         let plot_height = start_strip + n_rows as f64 * row_height + end_strip;
         let plot_bottom = plot_top + plot_height.ceil() as u32;
         let legend_rows = plan.legend.len().div_ceil(LEGEND_COLUMNS) as u32;
         let height = plot_bottom + AXIS + 14 + LEGEND_ROW * legend_rows + 4;
         Layout {
             title,
+            subtitle,
             starts,
             ends,
             plot_top,
@@ -417,13 +157,25 @@ impl Timemap {
             y += TITLE_LINE as i32;
             sheet.text((16 * UNIT, (y - 4) * UNIT), Anchor::Start, "heading", line);
         }
-        let what = format!(
-            "{}, {}, {}; mean times",
-            self.heading.operation.cut(70),
+        for line in &layout.subtitle {
+            y += SUBTITLE_LINE as i32;
+            sheet.text((16 * UNIT, y * UNIT), Anchor::Start, "minor", line);
+        }
+    }
+
+    /// What the picture is of, in one line or two.
+    fn subtitle(&self, plan: &Plan<'_>) -> Vec<String> {
+        let bands = match plan.bands.is_empty() {
+            true => "",
+            false => "; bands: median, middle 50 % and 90 % of ranks",
+        };
+        let text = format!(
+            "{}, {}, {}; mean times{bands}",
+            self.heading.operation,
             counted(self.heading.n_instances, "instance"),
             counted(self.threads.len() as u64, "rank"),
         );
-        sheet.text((16 * UNIT, (y + 16) * UNIT), Anchor::Start, "minor", &what);
+        wrap(&text, 140, 2)
     }
 
     /// Name and numbers of each stage, beside its row.
@@ -449,36 +201,6 @@ impl Timemap {
                 y += 14.0;
             }
         }
-    }
-
-    /// The sorted means of the threads that could resolve `stage`.
-    fn means(&self, stage: usize) -> Vec<i64> {
-        let times = self.threads.iter().filter_map(|thread| thread.times[stage]);
-        let mut means: Vec<i64> = times.map(|time| time.mean_ns).collect();
-        means.sort_unstable();
-        means
-    }
-
-    /// One to three short lines on the means of the threads in `stage`.
-    fn numbers(&self, stage: usize) -> Vec<String> {
-        let means = self.means(stage);
-        let missing = self.threads.len() - means.len();
-        let mut lines = Vec::new();
-        if let (Some(&least), Some(&greatest)) = (means.first(), means.last()) {
-            if least == greatest {
-                lines.push(duration(least));
-            } else {
-                lines.push(format!("median {}", duration(quantile(&means, 50))));
-                lines.push(format!("{} to {}", duration(least), duration(greatest)));
-            }
-        }
-        if means.is_empty() {
-            lines.push("not resolvable".into());
-        } else if missing > 0 {
-            let (missing, of) = (count(missing as u64), count(self.threads.len() as u64));
-            lines.insert(0, format!("{missing} of {of} not resolvable"));
-        }
-        lines
     }
 
     fn draw_plot(&self, sheet: &Sheet, plan: &Plan<'_>, layout: &Layout, id: &str) -> Drawn {
@@ -580,7 +302,7 @@ impl Timemap {
         let middle = (LEFT + PLOT_WIDTH / 2) as i32 * UNIT;
         let at = (middle, (layout.plot_bottom + AXIS - 8) as i32 * UNIT);
         let what = format!(
-            "{} since entering {entered} (way down left of 0, way up right)",
+            "mean time from entering {entered}, in {} (way down left of 0, way up right)",
             layout.unit.name
         );
         sheet.text(at, Anchor::Middle, "minor", &what);
@@ -720,58 +442,6 @@ impl Timemap {
             Ok(())
         })
     }
-
-    fn tooltip(&self, thread: &Thread) -> String {
-        let stages = self
-            .stages
-            .names()
-            .zip(&thread.times)
-            .map(|(name, time)| match time {
-                Some(time) => {
-                    format!("{name} {} (n = {})", duration(time.mean_ns), count(time.n))
-                }
-                None => format!("{name} not resolvable"),
-            });
-        let stages: Vec<String> = stages.collect();
-        format!(
-            "{}: way down {}, way up {}\n{}",
-            thread.line.full_name(),
-            duration(thread.way_down_ns()),
-            duration(thread.way_up_ns()),
-            stages.join("\n")
-        )
-    }
-
-    /// The picture in words.
-    fn description(&self) -> String {
-        let mut text = format!(
-            "Timemap of {}: mean time in each stage, cumulated, for {} over {}.",
-            self.heading.operation,
-            counted(self.threads.len() as u64, "rank"),
-            counted(self.heading.n_instances, "instance"),
-        );
-        for (stage, name) in self.stages.names().enumerate() {
-            text.push_str(&format!(" {name}: {}.", self.numbers(stage).join(", ")));
-        }
-        text
-    }
-}
-
-/// A thread that stands out, and how.
-struct Extreme {
-    thread_idx: usize,
-    down: Option<&'static str>,
-    up: Option<&'static str>,
-}
-
-impl Group<'_> {
-    fn title(&self) -> String {
-        format!(
-            "{} ({})",
-            self.name,
-            counted(self.threads.len() as u64, "rank")
-        )
-    }
 }
 
 /// The plotters y of a border between rows.
@@ -845,22 +515,21 @@ fn draw_labels(sheet: &Sheet, chart: &Chart<'_>, plan: &Plan<'_>, layout: &Layou
 
 fn draw_legend(sheet: &Sheet, plan: &Plan<'_>, layout: &Layout) {
     let column_width = (WIDTH as i32 - 32) / LEGEND_COLUMNS as i32;
-    for (idx, (class, is_band, text)) in plan.legend.iter().enumerate() {
+    for (idx, entry) in plan.legend.iter().enumerate() {
         let (column, line) = ((idx % LEGEND_COLUMNS) as i32, (idx / LEGEND_COLUMNS) as i32);
         let x = (16 + column * column_width) * UNIT;
         let y = (layout.plot_bottom + AXIS + 14) as i32 * UNIT + line * LEGEND_ROW as i32 * UNIT;
-        if *is_band {
-            let class = format!("{class} outer");
-            sheet.rectangle(&class, (x, y - 5 * UNIT), (x + 30 * UNIT, y + 5 * UNIT));
+        let (from, to) = ((x, y - 5 * UNIT), (x + 30 * UNIT, y + 5 * UNIT));
+        match entry.sample {
+            Sample::Band => sheet.rectangle(&format!("{} outer", entry.class), from, to),
+            Sample::Area => sheet.rectangle(&entry.class, from, to),
+            Sample::Line => {}
         }
-        if class != "error" {
-            sheet.polyline(&format!("line {class}"), &[(x, y), (x + 30 * UNIT, y)]);
+        if entry.sample != Sample::Area {
+            let class = format!("line {}", entry.class);
+            sheet.polyline(&class, &[(x, y), (x + 30 * UNIT, y)]);
         }
-        sheet.text(
-            (x + 37 * UNIT, y + 4 * UNIT),
-            Anchor::Start,
-            "minor",
-            &cut(text, 42),
-        );
+        let at = (x + 37 * UNIT, y + 4 * UNIT);
+        sheet.text(at, Anchor::Start, "minor", &cut(&entry.text, 42));
     }
 }

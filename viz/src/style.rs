@@ -1,0 +1,80 @@
+//! The look of all pictures: one style sheet, so that a colour means the same in each.
+//!
+//! Series are told apart by colour and by dash, never by colour alone: Okabe and Ito's colours, the
+//! strongest against white first, and no dash pattern twice. Some viewers of SVG know no custom
+//! properties, so the colours are written out. One rule a line: each is put under the picture's id.
+
+const N_COLORS: usize = 7;
+/// Number of dash patterns; up to here no two series share one.
+pub(crate) const N_DASHES: usize = 8;
+
+/// The classes of the `idx`-th series. Colours and dashes repeat with different periods, so that no
+/// pair repeats below 56.
+pub(crate) fn series(idx: usize) -> String {
+    format!("k{} d{}", idx % N_COLORS, idx % N_DASHES)
+}
+
+/// The class of the `idx`-th dash pattern alone.
+pub(crate) fn dash(idx: usize) -> String {
+    format!("d{}", idx % N_DASHES)
+}
+
+/// Rules for light paper, and for print.
+pub(crate) const LIGHT: &str = "\
+text{font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif;font-size:12px;fill:#1a1a1a}
+.paper{fill:#fff}
+.heading{font-size:18px;font-weight:600}
+.name{font-weight:600}
+.minor,.tick{fill:#4d4d4d;font-size:11px}
+.label,.length{font-size:11px;stroke:#fff;stroke-width:3px;paint-order:stroke}
+.row{fill:#f4f4f4}
+.core{fill:#e6e6e6}
+.core-bar{fill:#c2c2c2;stroke:#767676;stroke-width:1px}
+.error{fill:#8c8c8c;fill-opacity:.25}
+.hatch{stroke:#a6a6a6;stroke-width:2px;fill:none}
+.grid polyline{stroke:#dcdcdc;stroke-width:1px;fill:none}
+.axis polyline{stroke:#4d4d4d;stroke-width:1px;fill:none}
+.zero{stroke:#1a1a1a;stroke-width:1px;fill:none}
+.leader{stroke:#8c8c8c;stroke-width:.7px;fill:none}
+polyline.line,.line polyline{stroke-width:1.8px;stroke-linejoin:round;fill:none}
+.line:hover polyline{stroke-width:4px}
+.thin polyline,polyline.thin{stroke:#4d4d4d;stroke-width:.7px;stroke-opacity:.55;fill:none}
+.k0{stroke:#0072b2;fill:#0072b2}
+.k1{stroke:#d55e00;fill:#d55e00}
+.k2{stroke:#009e73;fill:#009e73}
+.k3{stroke:#cc79a7;fill:#cc79a7}
+.k4{stroke:#000;fill:#000}
+.k5{stroke:#e69f00;fill:#e69f00}
+.k6{stroke:#56b4e9;fill:#56b4e9}
+.extreme{stroke:#000;fill:#000}
+.d1{stroke-dasharray:7 3}
+.d2{stroke-dasharray:2 2}
+.d3{stroke-dasharray:9 3 2 3}
+.d4{stroke-dasharray:14 4}
+.d5{stroke-dasharray:12 3 2 3 2 3}
+.d6{stroke-dasharray:20 3 5 3}
+.d7{stroke-dasharray:4 6}
+circle{stroke-dasharray:none}
+.outer{fill-opacity:.16;stroke:none}
+.inner{fill-opacity:.32;stroke:none}
+";
+
+/// What differs on a dark screen.
+pub(crate) const DARK: &str = "\
+text{fill:#e6e6e6}
+.paper{fill:#161616}
+.minor,.tick{fill:#b8b8b8}
+.label,.length{stroke:#161616}
+.row{fill:#212121}
+.core{fill:#303030}
+.core-bar{fill:#4a4a4a;stroke:#8c8c8c}
+.hatch{stroke:#666}
+.grid polyline{stroke:#383838}
+.axis polyline{stroke:#b8b8b8}
+.zero{stroke:#e6e6e6}
+.thin polyline,polyline.thin{stroke:#b8b8b8}
+.k0{stroke:#3d9bd6;fill:#3d9bd6}
+.k1{stroke:#f07d22;fill:#f07d22}
+.k2{stroke:#1fbf92;fill:#1fbf92}
+.k4,.extreme{stroke:#fff;fill:#fff}
+";

@@ -1,0 +1,77 @@
+//! A timemap in words: numbers beside the rows, tooltips, and the description for those who
+//! cannot see it.
+
+use super::band::quantile;
+use super::{StageTime, Thread, Timemap};
+use crate::quantity::{count, counted, duration};
+
+impl Timemap {
+    /// The sorted means of the threads that could resolve `stage`.
+    pub(super) fn means(&self, stage: usize) -> Vec<i64> {
+        let times = self.threads.iter().filter_map(|thread| thread.times[stage]);
+        let mut means: Vec<i64> = times.map(|time| time.mean_ns).collect();
+        means.sort_unstable();
+        means
+    }
+
+    /// One to three short lines on the means of the threads in `stage`.
+    pub(super) fn numbers(&self, stage: usize) -> Vec<String> {
+        let means = self.means(stage);
+        let missing = self.threads.len() - means.len();
+        let mut lines = Vec::new();
+        if let (Some(&least), Some(&greatest)) = (means.first(), means.last()) {
+            if least == greatest {
+                lines.push(duration(least));
+            } else {
+                lines.push(format!("median {}", duration(quantile(&means, 50))));
+                lines.push(format!("{} to {}", duration(least), duration(greatest)));
+            }
+        }
+        if means.is_empty() {
+            lines.push("not resolvable".into());
+        } else if missing > 0 {
+            let (missing, of) = (count(missing as u64), count(self.threads.len() as u64));
+            lines.insert(0, format!("{missing} of {of} not resolvable"));
+        }
+        lines
+    }
+
+    /// Whose line it is and every time behind it, with its number of samples.
+    pub(super) fn tooltip(&self, thread: &Thread) -> String {
+        let stages = self
+            .stages
+            .names()
+            .zip(&thread.times)
+            .map(|(name, time)| match time {
+                Some(time) => format!("{name} {} (n = {})", duration(time.mean_ns), count(time.n)),
+                None => format!("{name} not resolvable"),
+            });
+        let stages: Vec<String> = stages.collect();
+        let (down, rest) = thread.times.split_at(self.stages.down.len());
+        let sum = |times: &[Option<StageTime>], ns: i64| match times.iter().all(Option::is_some) {
+            true => duration(ns),
+            false => format!("{} as far as resolvable", duration(ns)),
+        };
+        format!(
+            "{}: way down {}, way up {}\n{}",
+            thread.line.full_name(),
+            sum(down, thread.way_down_ns()),
+            sum(rest, thread.way_up_ns()),
+            stages.join("\n")
+        )
+    }
+
+    /// The picture in words.
+    pub(super) fn description(&self) -> String {
+        let mut text = format!(
+            "Timemap of {}: mean time in each stage, cumulated, for {} over {}.",
+            self.heading.operation,
+            counted(self.threads.len() as u64, "rank"),
+            counted(self.heading.n_instances, "instance"),
+        );
+        for (stage, name) in self.stages.names().enumerate() {
+            text.push_str(&format!(" {name}: {}.", self.numbers(stage).join(", ")));
+        }
+        text
+    }
+}
