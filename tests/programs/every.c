@@ -427,8 +427,11 @@ int main(int argc, char **argv)
 
     long long mine = checksum, total;
     CALL(Reduce, MPI_COMM_WORLD, (&mine, &total, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD));
+    const char *greeting = getenv("GREETING");
     if (world_rank == 0)
         printf("checksum %lld\n", total);
+    if (world_rank == world_size - 1 && greeting)
+        printf("greeting %s\n", greeting);
 
     char path[4096];
     snprintf(path, sizeof path, "%s/every.%d.json", argv[1], world_rank);

@@ -1,1 +1,16 @@
-//! End-to-end tests; see the test targets.
+//! What the end-to-end tests stand on: compile a program of `programs/`, run it under `mpirun` with
+//! and without recording, analyze the trace, look into the JSON.
+//!
+//! Tests use the commands as people do, from the release folder of cargo's target directory; a
+//! plain `cargo build --release` makes them, and `make test` runs it first. Nothing here knows the
+//! insides of collbench: what it expects is the documented behaviour of the commands.
+
+mod analysis;
+mod machine;
+mod run;
+
+pub use analysis::{Analysis, analyze, calls_by_class, sum};
+pub use machine::{
+    Workspace, command, have, have_folder, program, release_dir, skipped, source_dir, target_dir,
+};
+pub use run::{Finished, Form, Job, mpirun, run, run_in};

@@ -1,0 +1,230 @@
+//! Programs that nobody here wrote, unmodified: every call of theirs is counted, and they do what
+//! they do without recording. `make test-programs` installs them.
+//!
+//! The counts were found with an independent counter, with Open MPI 4.1.4 and the versions of
+//! Debian 12.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use collbench_tests::{
+    Analysis, Finished, Job, Workspace, analyze, calls_by_class, have, have_folder, source_dir,
+    target_dir,
+};
+
+/// One rank's `calls_by_class`, written as `Allreduce=115, Barrier:self=80`.
+fn table(text: &str) -> BTreeMap<String, u64> {
+    text.split(", ")
+        .map(|entry| {
+            let (class, calls) = entry.split_once('=').unwrap();
+            (format!("MPI_{class}"), calls.parse().unwrap())
+        })
+        .collect()
+}
+
+fn input(name: &str) -> PathBuf {
+    source_dir().join("inputs").join(name)
+}
+
+struct Run {
+    plain: Finished,
+    recorded: Finished,
+    analysis: Analysis,
+}
+
+/// Runs a program twice, without and with recording, each in a folder of its own.
+fn run_both(job: &Job<'_>, prepare: impl Fn(&Path)) -> Run {
+    let (without, with) = (Workspace::new(), Workspace::new());
+    prepare(without.path());
+    prepare(with.path());
+    let plain = job.plain(without.path()).expect(0);
+    let (recorded, trace) = job.record(with.path());
+    let recorded = recorded.expect(0);
+    let analysis = analyze(&trace, &[]).expect(0);
+    assert_eq!(analysis.json["trace"]["complete"], true);
+    for operation in analysis.array("/operations") {
+        assert_eq!(operation["incomplete"], 0, "{operation:#}");
+    }
+    Run {
+        plain,
+        recorded,
+        analysis,
+    }
+}
+
+impl Run {
+    #[track_caller]
+    fn check_each_of_four(&self, expected: &str) {
+        for rank in 0..4 {
+            assert_eq!(
+                calls_by_class(self.analysis.rank(rank)),
+                table(expected),
+                "rank {rank}"
+            );
+        }
+    }
+
+    /// Output without and with recording, by line, without the lines that change by themselves
+    /// from run to run; in any order, as ranks write.
+    #[track_caller]
+    fn check_output(&self, changes: impl Fn(&str) -> bool) {
+        let [plain, recorded] = [&self.plain, &self.recorded].map(|finished| {
+            let mut lines: Vec<_> = finished
+                .stdout
+                .lines()
+                .filter(|line| !changes(line))
+                .collect();
+            lines.sort_unstable();
+            lines
+        });
+        assert!(!plain.is_empty(), "no output to compare: {}", self.plain);
+        assert_eq!(recorded, plain);
+    }
+}
+
+#[test]
+fn lammps_in_cpp() {
+    if !have(&["mpirun", "lmp"]) {
+        return;
+    }
+    let input = input("in.lj");
+    let job = Job::new(4, "lmp", &["-in", input.to_str().unwrap()]);
+    let run = run_both(&job, |_| ());
+    run.check_each_of_four(
+        "Allreduce=115, Barrier=5, Bcast=34, Reduce=3, Scan=1, Cart_create=1, Comm_free=1",
+    );
+    // The thermodynamic table: the same physics, to the last digit.
+    let is_table = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        words.len() == 6 && words.iter().all(|word| word.parse::<f64>().is_ok())
+    };
+    assert_eq!(
+        run.plain
+            .stdout
+            .lines()
+            .filter(|line| is_table(line))
+            .count(),
+        11
+    );
+    run.check_output(|line| !is_table(line));
+}
+
+#[test]
+fn hpcc_where_one_process_works_and_the_others_wait() {
+    if !have(&["mpirun", "hpcc"]) {
+        return;
+    }
+    let job = Job::new(4, "hpcc", &[]);
+    let run = run_both(&job, |folder| {
+        fs::copy(input("hpccinf.txt"), folder.join("hpccinf.txt")).unwrap();
+    });
+    let everybody = "Allreduce=616, Alltoall=84, Barrier=184, Bcast=367, Gather=1, Reduce=63, \
+                     Comm_free=6, Comm_free:sub=12, Comm_split=18";
+    // Chosen by the program at random, which one does the work of one process.
+    let worker = "Allreduce:self=1, Barrier:self=80, Gather:self=1";
+    let mut alone = Vec::new();
+    for rank in 0..4 {
+        let (own, shared): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            calls_by_class(run.analysis.rank(rank))
+                .into_iter()
+                .partition(|(class, _)| class.ends_with(":self"));
+        assert_eq!(shared, table(everybody), "rank {rank}");
+        alone.push(own);
+    }
+    // Hence the counts of each class over the ranks, and not by rank.
+    let mut added = BTreeMap::new();
+    for (class, calls) in alone.iter().flatten() {
+        added
+            .entry(class.clone())
+            .or_insert_with(Vec::new)
+            .push(*calls);
+    }
+    let expected: BTreeMap<_, _> = table(worker)
+        .into_iter()
+        .map(|(class, calls)| (class, vec![calls]))
+        .collect();
+    assert_eq!(added, expected, "{alone:?}");
+}
+
+#[test]
+fn mumps_in_fortran() {
+    let folder = "/usr/lib/mumps";
+    if !have(&["mpirun"]) || !have_folder(Path::new(folder)) {
+        return;
+    }
+    let script = format!("cd {folder} && ./dsimpletest < input_simpletest_real");
+    let run = run_both(&Job::new(4, "sh", &["-c", &script]), |_| ());
+    let everybody = "Allreduce=126, Barrier=3, Bcast=112, Reduce=53, Comm_dup=5, Comm_free=6, \
+                     Comm_split=2";
+    for rank in 0..4 {
+        let mut expected = table(everybody);
+        if rank == 0 {
+            expected.insert("MPI_Comm_free:self".to_owned(), 1);
+        }
+        assert_eq!(
+            calls_by_class(run.analysis.rank(rank)),
+            expected,
+            "rank {rank}"
+        );
+    }
+    run.check_output(|line| line.to_lowercase().contains("time") || line.contains("ELAPSED"));
+}
+
+#[test]
+fn r_through_its_launcher_scripts() {
+    if !have(&["mpirun", "Rscript"]) {
+        return;
+    }
+    let input = input("rr.R");
+    let run = run_both(&Job::new(4, "Rscript", &[input.to_str().unwrap()]), |_| ());
+    run.check_each_of_four("Allreduce=10, Barrier=1, Bcast=1, Gather=1");
+    run.check_output(|_| false);
+}
+
+#[test]
+fn ruby() {
+    if !have(&["mpirun", "ruby"]) {
+        return;
+    }
+    let input = input("rr.rb");
+    let run = run_both(&Job::new(4, "ruby", &[input.to_str().unwrap()]), |_| ());
+    run.check_each_of_four("Allgather=10, Barrier=5, Bcast=1");
+}
+
+#[test]
+fn hdf5_in_python_with_collectives_of_the_library_below_it() {
+    if !have(&["mpirun"]) || !have_folder(Path::new("/usr/lib/python3/dist-packages/h5py")) {
+        return;
+    }
+    let input = input("h.py");
+    let job = Job::new(4, "/usr/bin/python3", &[input.to_str().unwrap()]);
+    let run = run_both(&job, |_| ());
+    for rank in 0..4 {
+        let mut found = calls_by_class(run.analysis.rank(rank));
+        // Changes from run to run by itself.
+        let barriers = found.remove("MPI_Barrier").unwrap_or(0);
+        assert!(
+            (1..=20).contains(&barriers),
+            "rank {rank}: {barriers} barriers"
+        );
+        let expected = table("Allreduce=1, Bcast=2, Comm_dup=2, Comm_free=2");
+        assert_eq!(found, expected, "rank {rank}");
+    }
+}
+
+#[test]
+fn mandelbrot_in_python_with_mpi4py_from_a_wheel() {
+    let programs = target_dir().join("programs");
+    let python = programs.join("venv/bin/python");
+    if !have(&["mpirun"]) || !have_folder(&programs) {
+        return;
+    }
+    let demo = programs.join("mpi4py-demos/demo/mandelbrot/mandelbrot.py");
+    let run = run_both(&Job::new(4, python, &[demo.to_str().unwrap()]), |_| ());
+    run.check_each_of_four("Barrier=1, Bcast=2, Gather=2, Gatherv=3");
+    assert_eq!(
+        run.recorded.stdout.lines().count(),
+        run.plain.stdout.lines().count()
+    );
+}

@@ -1,0 +1,554 @@
+//! Recording does not lose, invent or confuse a call, whatever way the program is started in.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use collbench_tests::{
+    Analysis, Form, Job, Workspace, analyze, calls_by_class, command, have, program, run, run_in,
+    sum,
+};
+use serde_json::Value;
+
+const MPI: &[&str] = &["mpirun", "mpicc"];
+
+/// What `every` says about its own calls.
+struct OwnCount {
+    calls_by_class: BTreeMap<String, u64>,
+    first_of_instances: BTreeMap<String, u64>,
+    handles_reused: u64,
+}
+
+fn own_counts(workspace: &Workspace, ranks: usize) -> Vec<OwnCount> {
+    (0..ranks)
+        .map(|rank| {
+            let text = fs::read_to_string(workspace.join(format!("every.{rank}.json"))).unwrap();
+            let count: Value = serde_json::from_str(&text).unwrap();
+            let table = |name: &str| serde_json::from_value(count[name].clone()).unwrap();
+            OwnCount {
+                calls_by_class: table("calls_by_class"),
+                first_of_instances: table("instances"),
+                handles_reused: count["handles_reused"].as_u64().unwrap(),
+            }
+        })
+        .collect()
+}
+
+#[track_caller]
+fn check_every(analysis: &Analysis, own: &[OwnCount]) {
+    let mut all_calls = 0;
+    for (rank, own) in own.iter().enumerate() {
+        let entry = analysis.rank(rank);
+        assert_eq!(calls_by_class(entry), own.calls_by_class, "rank {rank}");
+        let calls: u64 = own.calls_by_class.values().sum();
+        assert_eq!(entry["calls"], calls, "rank {rank}");
+        all_calls += calls;
+
+        let mut by_operation = BTreeMap::new();
+        for (class, calls) in &own.calls_by_class {
+            let operation = class.split(':').next().unwrap();
+            *by_operation.entry(operation.to_owned()).or_insert(0) += calls;
+        }
+        let found: BTreeMap<String, u64> =
+            serde_json::from_value(entry["calls_by_operation"].clone()).unwrap();
+        assert_eq!(found, by_operation, "rank {rank}");
+    }
+    assert_eq!(analysis.json["trace"]["calls"], all_calls);
+    assert_eq!(analysis.json["trace"]["ranks"], own.len());
+    assert_eq!(analysis.json["trace"]["complete"], true);
+    assert_eq!(analysis.array("/trace/damage"), [] as [Value; 0]);
+    assert_eq!(analysis.array("/trace/hosts").len(), 1);
+
+    let operations = analysis.array("/operations");
+    assert_eq!(sum(operations, "calls"), i64::try_from(all_calls).unwrap());
+    assert_eq!(
+        sum(operations, "incomplete"),
+        0,
+        "some calls were not matched"
+    );
+    let totals = analysis.json["totals"].as_object().unwrap();
+    let mut instances = BTreeMap::new();
+    for own in own {
+        for (operation, first) in &own.first_of_instances {
+            *instances.entry(operation.as_str()).or_insert(0) += first;
+        }
+    }
+    // How many instances these are is a matter of definition: their callers are not the processes
+    // of the communicator that they are called on.
+    for operation in ["MPI_Intercomm_create", "MPI_Comm_create_group"] {
+        instances.remove(operation);
+    }
+    for (operation, instances) in instances {
+        assert_eq!(
+            totals[operation]["instances"], instances,
+            "instances of {operation}"
+        );
+    }
+}
+
+#[test]
+fn every_call_on_every_kind_of_communicator_is_counted_in_its_class() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let here = workspace.path().to_str().unwrap();
+    let job = Job::new(4, program("every.c"), &[here]);
+    let plain = job.plain(workspace.path()).expect(0);
+
+    let (finished, trace) = job.record(workspace.path());
+    let finished = finished.expect(0);
+    assert_eq!(
+        finished.stdout, plain.stdout,
+        "recording changed the results"
+    );
+    let own = own_counts(&workspace, 4);
+    assert!(
+        own.iter().all(|own| own.handles_reused > 0),
+        "no handle was used again: no test"
+    );
+    check_every(&analyze(&trace, &[]).expect(0), &own);
+}
+
+#[test]
+fn the_inner_form_counts_every_call_too() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let here = workspace.path().to_str().unwrap();
+    // An odd number: communicators with unequal halves.
+    let job = Job {
+        form: Form::Inner,
+        ..Job::new(3, program("every.c"), &[here])
+    };
+    let plain = job.plain(workspace.path()).expect(0);
+
+    let (finished, trace) = job.record(workspace.path());
+    let finished = finished.expect(0);
+    assert_eq!(
+        finished.stdout, plain.stdout,
+        "recording changed the results"
+    );
+    check_every(&analyze(&trace, &[]).expect(0), &own_counts(&workspace, 3));
+}
+
+#[test]
+fn every_clock_gives_the_same_counts() {
+    if !have(MPI) {
+        return;
+    }
+    for clock in ["raw", "monotonic"] {
+        let workspace = Workspace::new();
+        let here = workspace.path().to_str().unwrap();
+        let options = ["--clock", clock];
+        let job = Job {
+            options: &options,
+            ..Job::new(3, program("every.c"), &[here])
+        };
+        let (finished, trace) = job.record(workspace.path());
+        finished.expect(0);
+        let analysis = analyze(&trace, &[]).expect(0);
+        check_every(&analysis, &own_counts(&workspace, 3));
+        let source = analysis.json["clock"]["source"].to_string().to_lowercase();
+        assert!(source.contains(clock), "asked for {clock}, got {source}");
+    }
+}
+
+#[test]
+fn four_threads_in_collectives_at_once_lose_nothing() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let job = Job::new(2, program("threads.c"), &["100"]);
+    let (finished, trace) = job.record(workspace.path());
+    finished.expect(0);
+    let analysis = analyze(&trace, &[]).expect(0);
+    let expected = BTreeMap::from(
+        [
+            ("MPI_Allreduce", 100 + 200 + 300 + 400),
+            ("MPI_Barrier", 99 + 199 + 299 + 399),
+            ("MPI_Comm_dup", 4),
+            ("MPI_Comm_free", 4),
+        ]
+        .map(|(name, calls)| (name.to_owned(), calls)),
+    );
+    for rank in 0..2 {
+        assert_eq!(calls_by_class(analysis.rank(rank)), expected, "rank {rank}");
+    }
+    // Each thread's communicator has its own, complete instances.
+    let mut allreduces: Vec<_> = analysis
+        .array("/operations")
+        .iter()
+        .filter(|operation| operation["operation"] == "MPI_Allreduce")
+        .map(|operation| operation["instances"].as_u64().unwrap())
+        .collect();
+    allreduces.sort_unstable();
+    assert_eq!(allreduces, [100, 200, 300, 400]);
+    assert_eq!(sum(analysis.array("/operations"), "incomplete"), 0);
+}
+
+#[test]
+fn collectives_of_the_mpi_library_itself_are_not_counted() {
+    if !have(MPI) {
+        return;
+    }
+    // ROMIO calls MPI's collectives for files, Open MPI's own component has others.
+    for component in ["romio321", "ompio"] {
+        let workspace = Workspace::new();
+        let launcher_options = ["--mca", "io", component];
+        let job = Job {
+            launcher_options: &launcher_options,
+            ..Job::new(
+                4,
+                program("file.c"),
+                &[workspace.join("out").to_str().unwrap()],
+            )
+        };
+        let (finished, trace) = job.record(workspace.path());
+        finished.expect(0);
+        let analysis = analyze(&trace, &[]).expect(0);
+        for rank in 0..4 {
+            assert_eq!(
+                calls_by_class(analysis.rank(rank)),
+                BTreeMap::from([("MPI_Barrier".to_owned(), 2)]),
+                "rank {rank} with {component}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_recorder_ends_with_one_line_that_names_the_next_command() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let job = Job::new(2, program("many.c"), &["1000"]);
+    let (finished, _) = job.record(workspace.path());
+    let finished = finished.expect(0);
+    let lines: Vec<_> = finished
+        .stderr
+        .lines()
+        .filter(|line| line.contains("collbench-analyze"))
+        .collect();
+    assert_eq!(lines.len(), 1, "{finished}");
+    assert!(lines[0].contains("trace"), "{finished}");
+    let digits: String = lines[0].chars().filter(char::is_ascii_digit).collect();
+    assert!(digits.contains("2002"), "2 ranks of 1001 calls: {finished}");
+    assert!(
+        !finished.stdout.contains("collbench"),
+        "stdout is the program's: {finished}"
+    );
+}
+
+#[test]
+fn shells_between_the_launcher_and_the_program_do_no_harm() {
+    if !have(MPI) {
+        return;
+    }
+    let many = program("many.c");
+    let script = format!("true; env {} 50; exit $?", many.display());
+    for form in [Form::Outer, Form::Inner] {
+        let workspace = Workspace::new();
+        let job = Job {
+            form,
+            ..Job::new(2, "sh", &["-c", &script])
+        };
+        let plain = job.plain(workspace.path()).expect(0);
+        let (finished, trace) = job.record(workspace.path());
+        let finished = finished.expect(0);
+        assert_eq!(finished.sorted_lines(), plain.sorted_lines());
+        let analysis = analyze(&trace, &[]).expect(0);
+        assert_eq!(analysis.json["trace"]["calls"], 2 * 51, "{form:?}");
+    }
+}
+
+#[test]
+fn a_launcher_inside_of_a_script_is_recorded() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let launcher: Vec<_> = collbench_tests::mpirun(3)
+        .into_iter()
+        .map(|word| word.into_string().unwrap())
+        .collect();
+    let script = format!(
+        "cd / && {} {} 20",
+        launcher.join(" "),
+        program("many.c").display()
+    );
+    run_in(
+        workspace.path(),
+        &[],
+        &[
+            command("collbench-record").to_str().unwrap(),
+            "-o",
+            "trace",
+            "--",
+            "sh",
+            "-c",
+            &script,
+        ],
+    )
+    .expect(0);
+    let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+    assert_eq!(analysis.json["trace"]["calls"], 3 * 21);
+}
+
+#[test]
+fn the_trace_goes_where_the_command_was_given_even_if_the_program_goes_elsewhere() {
+    if !have(MPI) {
+        return;
+    }
+    for form in [Form::Outer, Form::Inner] {
+        let workspace = Workspace::new();
+        let elsewhere = workspace.join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        let elsewhere_name = elsewhere.to_str().unwrap();
+        let job = Job {
+            form,
+            ..Job::new(2, program("many.c"), &["5", elsewhere_name])
+        };
+        let (finished, trace) = job.record(workspace.path());
+        finished.expect(0);
+        assert_eq!(
+            analyze(&trace, &[]).expect(0).json["trace"]["calls"],
+            2 * 6,
+            "{form:?}"
+        );
+        assert_eq!(
+            fs::read_dir(&elsewhere).unwrap().count(),
+            0,
+            "{form:?}: files left elsewhere"
+        );
+    }
+}
+
+#[test]
+fn a_library_that_was_preloaded_before_stays_and_the_trace_is_the_same() {
+    if !have(MPI) {
+        return;
+    }
+    let other = program("other_preload.c");
+    for form in [Form::Outer, Form::Inner] {
+        let workspace = Workspace::new();
+        // Set for the ranks alone: the tools around them are not what is tested.
+        let set = format!("LD_PRELOAD={}", other.display());
+        let mut job = Job {
+            form,
+            ..Job::new(2, program("many.c"), &["5"])
+        };
+        let program_words = std::mem::take(&mut job.program);
+        let (finished, trace) = match form {
+            Form::Outer => {
+                let variables = [("LD_PRELOAD", other.to_str().unwrap())];
+                job.program = program_words;
+                Job {
+                    variables: &variables,
+                    ..job
+                }
+                .record(workspace.path())
+            }
+            Form::Inner => {
+                // mpirun env LD_PRELOAD=other collbench-record -- program
+                let line = [
+                    collbench_tests::mpirun(2),
+                    [
+                        "env",
+                        &set,
+                        command("collbench-record").to_str().unwrap(),
+                        "-o",
+                        "trace",
+                    ]
+                    .map(Into::into)
+                    .to_vec(),
+                    vec!["--".into()],
+                    program_words,
+                ]
+                .concat();
+                (
+                    run_in(workspace.path(), &[], &line),
+                    workspace.join("trace"),
+                )
+            }
+        };
+        let finished = finished.expect(0);
+        let here = finished
+            .stderr
+            .matches("the other preloaded library is here")
+            .count();
+        assert!(here >= 2, "{form:?}: loaded {here} times: {finished}");
+        assert_eq!(
+            analyze(&trace, &[]).expect(0).json["trace"]["calls"],
+            2 * 6,
+            "{form:?}"
+        );
+    }
+}
+
+#[test]
+fn variables_for_the_ranks_are_left_as_they_are() {
+    if !have(MPI) {
+        return;
+    }
+    let launcher_options = ["-x", "GREETING=hello"];
+    for form in [Form::Outer, Form::Inner] {
+        let workspace = Workspace::new();
+        let job = Job {
+            form,
+            launcher_options: &launcher_options,
+            ..Job::new(2, program("many.c"), &["5"])
+        };
+        let (finished, trace) = job.record(workspace.path());
+        let finished = finished.expect(0);
+        assert_eq!(
+            finished.sorted_lines(),
+            ["rank 0 done hello", "rank 1 done hello"]
+        );
+        assert_eq!(
+            analyze(&trace, &[]).expect(0).json["trace"]["calls"],
+            2 * 6,
+            "{form:?}"
+        );
+    }
+}
+
+#[test]
+fn the_preloaded_library_does_not_need_an_mpi_library() {
+    let library = command("libcollbench_preload.so");
+    let dynamic = run(&["readelf", "-d", library.to_str().unwrap()]).expect(0);
+    let needed: Vec<_> = dynamic
+        .stdout
+        .lines()
+        .filter(|line| line.contains("(NEEDED)"))
+        .collect();
+    assert!(!needed.is_empty(), "not even the C library? {dynamic}");
+    assert!(
+        !needed.iter().any(|line| line.contains("mpi")),
+        "{needed:?}"
+    );
+}
+
+#[test]
+fn the_preloaded_library_has_every_routine_under_both_of_its_names() {
+    let library = command("libcollbench_preload.so");
+    let symbols = run(&["nm", "-D", "--defined-only", library.to_str().unwrap()]).expect(0);
+    let defined: Vec<_> = symbols
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_whitespace().last())
+        .collect();
+
+    let with_large_counts = [
+        "Bcast",
+        "Gather",
+        "Gatherv",
+        "Scatter",
+        "Scatterv",
+        "Allgather",
+        "Allgatherv",
+        "Alltoall",
+        "Alltoallv",
+        "Alltoallw",
+        "Reduce",
+        "Allreduce",
+        "Reduce_scatter",
+        "Reduce_scatter_block",
+        "Scan",
+        "Exscan",
+    ];
+    let others = [
+        "Init",
+        "Init_thread",
+        "Finalize",
+        "Abort",
+        "Barrier",
+        "Comm_dup",
+        "Comm_dup_with_info",
+        "Comm_idup",
+        "Comm_split",
+        "Comm_split_type",
+        "Comm_create",
+        "Comm_create_group",
+        "Cart_create",
+        "Cart_sub",
+        "Graph_create",
+        "Dist_graph_create",
+        "Dist_graph_create_adjacent",
+        "Intercomm_create",
+        "Intercomm_merge",
+        "Comm_free",
+    ];
+    let large = with_large_counts.iter().map(|name| format!("{name}_c"));
+    let missing: Vec<_> = with_large_counts
+        .iter()
+        .chain(&others)
+        .map(ToString::to_string)
+        .chain(large)
+        // Open MPI's Fortran bindings call the second of them.
+        .flat_map(|name| [format!("MPI_{name}"), format!("PMPI_{name}")])
+        .filter(|name| !defined.contains(&name.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "missing: {missing:?}");
+
+    // Nothing else that could take the place of something in a program.
+    let foreign: Vec<_> = defined
+        .iter()
+        .filter(|name| {
+            !["MPI_", "PMPI_", "collbench_"]
+                .iter()
+                .any(|p| name.starts_with(p))
+        })
+        // MPI's persistent collectives before MPI 4, and a Rust library's own.
+        .filter(|name| {
+            !["MPIX_", "PMPIX_", "rust_"]
+                .iter()
+                .any(|p| name.starts_with(p))
+        })
+        .collect();
+    assert!(foreign.is_empty(), "also defined: {foreign:?}");
+}
+
+#[test]
+fn the_commands_say_who_they_are_and_refuse_what_they_do_not_know() {
+    for name in [
+        "collbench-record",
+        "collbench-analyze",
+        "collbench-generate",
+    ] {
+        let path = command(name);
+        let path = path.to_str().unwrap();
+        let version = run(&[path, "--version"]).expect(0);
+        assert!(
+            version.stdout.starts_with(&format!("{name} 0.1.0")),
+            "{version}"
+        );
+        let help = run(&[path, "--help"]).expect(0);
+        assert!(help.stdout.contains("Usage:"), "{help}");
+        let usage = run(&[path, "--no-such-option"]).expect(2);
+        assert!(usage.stdout.is_empty(), "{usage}");
+        assert!(usage.stderr.contains("--no-such-option"), "{usage}");
+        run(&[path]).expect(2);
+    }
+}
+
+#[test]
+fn a_closed_pipe_ends_the_analyzer_quietly() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let (finished, trace) = Job::new(2, program("many.c"), &["5"]).record(workspace.path());
+    finished.expect(0);
+    let script = format!(
+        "{} --no-pictures --format json {} | head -c 1",
+        command("collbench-analyze").display(),
+        trace.display()
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.stdout, b"{");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}

@@ -1,0 +1,139 @@
+//! Analyzing a trace, and reading the answer.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::machine::command;
+use crate::run::{Finished, run};
+
+/// What `collbench-analyze` says of a trace.
+#[derive(Debug)]
+pub struct Analysis {
+    /// The command, as it ended.
+    pub finished: Finished,
+    /// Its document; `null` where the analysis failed.
+    pub json: Value,
+}
+
+/// Runs the analyzer for its JSON alone.
+///
+/// # Panics
+///
+/// If the answer is no JSON of the schema though the status says that there is an analysis.
+#[track_caller]
+pub fn analyze(trace: &Path, options: &[&str]) -> Analysis {
+    let mut line: Vec<OsString> = vec![command("collbench-analyze").into()];
+    line.extend(["--format", "json", "--no-pictures"].map(OsString::from));
+    line.extend(options.iter().map(OsString::from));
+    line.push(trace.into());
+    let finished = run(&line);
+    if finished.status != 0 && finished.status != 3 {
+        return Analysis {
+            finished,
+            json: Value::Null,
+        };
+    }
+    let json: Value = serde_json::from_str(&finished.stdout)
+        .unwrap_or_else(|error| panic!("no JSON ({error}) from {finished}"));
+    assert_eq!(json["schema"], "collbench.analysis/1", "{finished}");
+    Analysis { finished, json }
+}
+
+impl Analysis {
+    /// Goes on only if the status is this one.
+    ///
+    /// # Panics
+    ///
+    /// With another status.
+    #[track_caller]
+    #[must_use]
+    pub fn expect(mut self, status: i32) -> Self {
+        self.finished = self.finished.expect(status);
+        self
+    }
+
+    /// An array of the document; `place` as in RFC 6901, such as `/trace/damage`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no array.
+    #[track_caller]
+    #[must_use]
+    pub fn array(&self, place: &str) -> &[Value] {
+        self.json
+            .pointer(place)
+            .and_then(Value::as_array)
+            .unwrap_or_else(|| panic!("no array {place} in {}", self.finished))
+    }
+
+    /// The entry of a rank in `ranks`.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[track_caller]
+    #[must_use]
+    pub fn rank(&self, rank: usize) -> &Value {
+        self.array("/ranks")
+            .iter()
+            .find(|entry| entry["rank"] == rank)
+            .unwrap_or_else(|| panic!("no rank {rank} in {}", self.finished))
+    }
+
+    /// Whether there is a remark of this code.
+    #[must_use]
+    pub fn has_remark(&self, code: &str) -> bool {
+        self.array("/remarks")
+            .iter()
+            .any(|remark| remark["code"] == code)
+    }
+}
+
+/// `calls_by_class` of an entry of `ranks`.
+///
+/// # Panics
+///
+/// If it is not an object of counts.
+#[track_caller]
+#[must_use]
+pub fn calls_by_class(rank: &Value) -> BTreeMap<String, u64> {
+    counts(&rank["calls_by_class"])
+}
+
+#[track_caller]
+fn counts(object: &Value) -> BTreeMap<String, u64> {
+    let object = object
+        .as_object()
+        .unwrap_or_else(|| panic!("no object of counts: {object}"));
+    object
+        .iter()
+        .map(|(name, count)| {
+            (
+                name.clone(),
+                count
+                    .as_u64()
+                    .unwrap_or_else(|| panic!("no count: {name} {count}")),
+            )
+        })
+        .collect()
+}
+
+/// The sum of a field over entries.
+///
+/// # Panics
+///
+/// If one has no such number.
+#[track_caller]
+pub fn sum<'a>(entries: impl IntoIterator<Item = &'a Value>, field: &str) -> i64 {
+    entries
+        .into_iter()
+        .map(|entry| {
+            entry[field]
+                .as_i64()
+                .unwrap_or_else(|| panic!("no {field} in {entry}"))
+        })
+        .sum()
+}

@@ -1,0 +1,200 @@
+//! Where things are on this machine: tools, commands, sources, and space to work in.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+/// Whether all of these commands can be run here.
+///
+/// A test that needs them returns where they are missing, and says so even though it passed; where
+/// the variable `CI` is set, that is a failure.
+///
+/// # Panics
+///
+/// In CI, if one is missing.
+pub fn have(tools: &[&str]) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let missing: Vec<_> = tools
+        .iter()
+        .filter(|tool| !std::env::split_paths(&path).any(|folder| folder.join(tool).is_file()))
+        .collect();
+    if missing.is_empty() {
+        return true;
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "missing in CI: {missing:?}"
+    );
+    skipped(&format!("missing: {missing:?}"));
+    false
+}
+
+/// Whether this folder is here; as [`have`].
+///
+/// # Panics
+///
+/// In CI, if it is missing.
+pub fn have_folder(folder: &Path) -> bool {
+    if folder.is_dir() {
+        return true;
+    }
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "missing in CI: {}",
+        folder.display()
+    );
+    skipped(&format!("missing: {}", folder.display()));
+    false
+}
+
+/// Says that the running test did not test, past the output capture of the test runner.
+pub fn skipped(reason: &str) {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    // Nobody can be told that nobody can be told.
+    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
+}
+
+/// The sources of this package.
+pub fn source_dir() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Cargo's target directory: the running test is in its `debug/deps`.
+///
+/// # Panics
+///
+/// If it is not, that is, outside of `cargo test`.
+pub fn target_dir() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of the running test");
+    test.ancestors()
+        .find(|folder| folder.ends_with("deps"))
+        .and_then(|deps| deps.ancestors().nth(2))
+        .unwrap_or_else(|| panic!("{} is in no target directory of cargo", test.display()))
+        .to_owned()
+}
+
+/// Where `cargo build --release` puts the commands and the preloaded library.
+pub fn release_dir() -> PathBuf {
+    target_dir().join("release")
+}
+
+/// A command of collbench, or its library.
+///
+/// # Panics
+///
+/// If it was not built.
+pub fn command(name: &str) -> PathBuf {
+    let path = release_dir().join(name);
+    assert!(
+        path.is_file(),
+        "{} is missing: run `cargo build --release` first",
+        path.display()
+    );
+    path
+}
+
+/// Compiles `programs/NAME` (once in each test process) and returns the executable.
+///
+/// # Panics
+///
+/// If the compiler is not content.
+pub fn program(name: &str) -> PathBuf {
+    static COMPILED: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let compiled = compiled.get_or_insert_with(HashMap::new);
+    if let Some(executable) = compiled.get(name) {
+        return executable.clone();
+    }
+
+    let source = source_dir().join("programs").join(name);
+    let folder = target_dir().join("tmp/programs");
+    fs::create_dir_all(&folder).expect("a folder for compiled programs");
+    let stem = Path::new(name)
+        .file_stem()
+        .expect("a file name")
+        .to_string_lossy()
+        .into_owned();
+    let (compiler, options, executable): (&str, &[&str], String) = match name {
+        // Fortran 77 has no way to say that MPI's buffers are of any type.
+        "same_mpif.F" => ("mpifort", &["-w", "-fallow-argument-mismatch"], stem),
+        _ if name.ends_with(".F90") => ("mpifort", &[], stem),
+        "quiet.c" => ("gcc", &[], stem),
+        "quiet.c static" => ("gcc", &["-static"], "quiet_static".to_owned()),
+        "other_preload.c" => ("gcc", &["-shared", "-fPIC"], stem + ".so"),
+        _ => ("mpicc", &["-pthread"], stem),
+    };
+    let source = source.with_file_name(name.split(' ').next().expect("a first word"));
+    let executable = folder.join(executable);
+    let fresh = executable.with_extension(std::process::id().to_string());
+    let output = Command::new(compiler)
+        .args(["-O1", "-g"])
+        .args(options)
+        .arg("-o")
+        .arg(&fresh)
+        .arg(&source)
+        .current_dir(&folder)
+        .output()
+        .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+    assert!(
+        output.status.success(),
+        "{compiler} {}:\n{}",
+        source.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    fs::rename(&fresh, &executable).expect("the program in its place");
+    compiled.insert(name.to_owned(), executable.clone());
+    executable
+}
+
+/// A folder for one test, removed after it; kept, and named, if the test fails.
+pub struct Workspace(PathBuf);
+
+impl Workspace {
+    /// A new, empty folder.
+    ///
+    /// # Panics
+    ///
+    /// If there cannot be one.
+    #[must_use]
+    pub fn new() -> Self {
+        let folder = target_dir().join("tmp");
+        fs::create_dir_all(&folder).expect("cargo's folder for tests");
+        Self(
+            tempfile::Builder::new()
+                .prefix("e2e-")
+                .tempdir_in(folder)
+                .expect("a folder")
+                .keep(),
+        )
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A path in it.
+    pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Default for Workspace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("what the test left is in {}", self.0.display());
+        } else if let Err(error) = fs::remove_dir_all(&self.0) {
+            eprintln!("{} stays: {error}", self.0.display());
+        }
+    }
+}

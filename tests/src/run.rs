@@ -1,0 +1,210 @@
+//! Running commands, with a limit of time, and MPI jobs with recording around or inside.
+
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use crate::machine::command;
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// What was run, for messages.
+    pub line: String,
+    /// Its exit status; 128 + n where signal n ended it.
+    pub status: i32,
+    /// All of its standard output.
+    pub stdout: String,
+    /// All of its standard error.
+    pub stderr: String,
+}
+
+impl Finished {
+    /// Goes on only if the status is this one, else fails with all there is to know.
+    ///
+    /// # Panics
+    ///
+    /// With another status.
+    #[track_caller]
+    pub fn expect(self, status: i32) -> Self {
+        assert!(
+            self.status == status,
+            "expected status {status} from {self}"
+        );
+        self
+    }
+
+    /// The lines of its standard output, sorted: ranks write in any order.
+    #[must_use]
+    pub fn sorted_lines(&self) -> Vec<&str> {
+        let mut lines: Vec<_> = self.stdout.lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+}
+
+impl std::fmt::Display for Finished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            line,
+            status,
+            stdout,
+            stderr,
+        } = self;
+        write!(
+            f,
+            "{line}\nstatus: {status}\nstdout:\n{stdout}\nstderr:\n{stderr}"
+        )
+    }
+}
+
+/// Runs a command to its end, one at a time for all tests of a process: an MPI job alone has more
+/// processes than there are cores.
+///
+/// # Panics
+///
+/// If it cannot be started or takes more than two minutes.
+#[track_caller]
+pub fn run(line: &[impl AsRef<std::ffi::OsStr>]) -> Finished {
+    run_in(Path::new("."), &[], line)
+}
+
+/// As [`run`], in another folder and with further variables.
+///
+/// # Panics
+///
+/// As [`run`].
+#[track_caller]
+pub fn run_in(
+    folder: &Path,
+    variables: &[(&str, &str)],
+    line: &[impl AsRef<std::ffi::OsStr>],
+) -> Finished {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+
+    let shown = line
+        .iter()
+        .map(|word| word.as_ref().to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ");
+    let output = Command::new("timeout")
+        .args(["--kill-after=10", "120"])
+        .args(line)
+        .current_dir(folder)
+        .env("OMPI_MCA_mpi_yield_when_idle", "1")
+        .env("OMP_NUM_THREADS", "1")
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("timeout {shown}: {error}"));
+    let finished = Finished {
+        line: shown,
+        status: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    assert!(
+        finished.status != 124,
+        "took more than two minutes: {finished}"
+    );
+    finished
+}
+
+/// The launcher's words for so many ranks on this machine.
+///
+/// # Panics
+///
+/// Without a `/proc`.
+#[must_use]
+pub fn mpirun(ranks: usize) -> Vec<OsString> {
+    let mut line: Vec<OsString> = vec!["mpirun".into(), "--oversubscribe".into()];
+    if std::fs::metadata("/proc/self")
+        .expect("this process in /proc")
+        .uid()
+        == 0
+    {
+        line.push("--allow-run-as-root".into());
+    }
+    line.extend(["-n".into(), ranks.to_string().into()]);
+    line
+}
+
+/// The two ways to record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// `collbench-record mpirun program`
+    #[default]
+    Outer,
+    /// `mpirun collbench-record program`
+    Inner,
+}
+
+/// A program under a launcher, to be run with or without recording.
+#[derive(Clone, Debug, Default)]
+pub struct Job<'a> {
+    /// Number of processes.
+    pub ranks: usize,
+    /// The program and its arguments.
+    pub program: Vec<OsString>,
+    /// Words for `mpirun`, before the program.
+    pub launcher_options: &'a [&'a str],
+    /// Words for `collbench-record`, before the `--`; the output directory apart.
+    pub options: &'a [&'a str],
+    /// Variables for all.
+    pub variables: &'a [(&'a str, &'a str)],
+    /// How to record.
+    pub form: Form,
+}
+
+impl Job<'_> {
+    /// A job of so many ranks of `program` with `arguments`, to be recorded in the outer form.
+    pub fn new(ranks: usize, program: impl Into<OsString>, arguments: &[&str]) -> Self {
+        let mut words = vec![program.into()];
+        words.extend(arguments.iter().map(OsString::from));
+        Self {
+            ranks,
+            program: words,
+            ..Self::default()
+        }
+    }
+
+    fn launcher(&self) -> Vec<OsString> {
+        let mut line = mpirun(self.ranks);
+        line.extend(self.launcher_options.iter().map(OsString::from));
+        line
+    }
+
+    /// Runs it as it is, in `folder`.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`].
+    #[track_caller]
+    #[must_use]
+    pub fn plain(&self, folder: &Path) -> Finished {
+        let line = [self.launcher(), self.program.clone()].concat();
+        run_in(folder, self.variables, &line)
+    }
+
+    /// Runs it in `folder` with recording, and returns the path of the trace too.
+    ///
+    /// # Panics
+    ///
+    /// As [`run`], and if `collbench-record` was not built.
+    #[track_caller]
+    #[must_use]
+    pub fn record(&self, folder: &Path) -> (Finished, PathBuf) {
+        let mut recorder: Vec<OsString> = vec![command("collbench-record").into()];
+        command("libcollbench_preload.so");
+        recorder.extend(self.options.iter().map(OsString::from));
+        recorder.extend(["-o".into(), "trace".into(), "--".into()]);
+        let line = match self.form {
+            Form::Outer => [recorder, self.launcher(), self.program.clone()].concat(),
+            Form::Inner => [self.launcher(), recorder, self.program.clone()].concat(),
+        };
+        (run_in(folder, self.variables, &line), folder.join("trace"))
+    }
+}
