@@ -78,3 +78,33 @@ text{fill:#e6e6e6}
 .k2{stroke:#1fbf92;fill:#1fbf92}
 .k4,.extreme{stroke:#fff;fill:#fff}
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_dashes_are_the_same() {
+        let dash_of = |idx: usize| {
+            let rule = LIGHT
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!(".{}{{", dash(idx))));
+            rule.unwrap_or("solid")
+        };
+        let mut dashes: Vec<&str> = (0..N_DASHES).map(dash_of).collect();
+        dashes.sort_unstable();
+        dashes.dedup();
+        assert_eq!(dashes.len(), N_DASHES);
+    }
+
+    #[test]
+    fn no_two_of_56_series_look_the_same() {
+        let mut looks: Vec<String> = (0..56).map(series).collect();
+        looks.sort_unstable();
+        looks.dedup();
+        assert_eq!(looks.len(), 56);
+        for idx in 0..N_COLORS {
+            assert!(LIGHT.contains(&format!("\n.k{idx}{{")), "colour {idx}");
+        }
+    }
+}

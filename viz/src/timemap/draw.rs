@@ -13,7 +13,7 @@ use plotters::style::Color;
 use plotters_backend::BackendCoord;
 
 use super::band::{Stretch, band, quantile, stretches};
-use super::labels::{Placed, Wish, spread};
+use super::labels::{Strip, Wish, spread};
 use super::plan::{Group, Plan, Sample, Single};
 use super::{Thread, Timemap};
 use crate::quantity::{TimeUnit, counted, duration};
@@ -40,8 +40,8 @@ type Chart<'a> = ChartContext<'a, Backend, Cartesian2d<RangedCoordf64, RangedCoo
 struct Layout {
     title: Vec<String>,
     subtitle: Vec<String>,
-    starts: Vec<Placed>,
-    ends: Vec<Placed>,
+    starts: Strip,
+    ends: Strip,
     plot_top: u32,
     plot_bottom: u32,
     height: u32,
@@ -93,7 +93,7 @@ impl Timemap {
             (360.0 / n_rows as f64).max(36.0)
         };
 
-        let title = wrap(self.heading.finding.as_str(), 86, 3);
+        let title = wrap(self.heading.finding.as_str(), 90, 3);
         let subtitle = self.subtitle(plan);
         let place = |border: fn(&Thread) -> i64,
                      text: for<'s, 't> fn(&'s Single<'t>) -> &'s str| {
@@ -113,9 +113,9 @@ impl Timemap {
         };
         let starts = place(|t| t.way_down_ns().saturating_neg(), |single| &single.start);
         let ends = place(Thread::way_up_ns, |single| &single.end);
-        let strip = |placed: &[Placed]| match placed.iter().map(|p| p.lane + 1).max() {
-            Some(n_lanes) => n_lanes as f64 * f64::from(LANE) + 14.0,
-            None => 8.0,
+        let strip = |strip: &Strip| match strip.n_lanes {
+            0 => 8.0,
+            n_lanes => strip.leader_height + n_lanes as f64 * f64::from(LANE) + 4.0,
         };
         let (start_strip, end_strip) = (strip(&starts), strip(&ends));
         let words = TITLE_LINE * title.len() as u32 + SUBTITLE_LINE * subtitle.len() as u32;
@@ -485,25 +485,25 @@ fn draw_labels(sheet: &Sheet, chart: &Chart<'_>, plan: &Plan<'_>, layout: &Layou
         .singles
         .iter()
         .filter(|single| !single.start.is_empty());
-    for (single, placed) in starts.zip(&layout.starts) {
+    for (single, placed) in starts.zip(&layout.starts.placed) {
         let first_ns = single.thread.way_down_ns().saturating_neg();
         let line = (
             chart_x(chart, first_ns as f64 / layout.unit.ns),
             chart_y(chart, 0.0),
         );
-        let above = 12.0 + placed.lane as f64 * f64::from(LANE);
+        let above = layout.starts.leader_height + placed.lane as f64 * f64::from(LANE);
         let at = (px(placed.center), line.1 - px(above));
         sheet.polyline("leader", &[(at.0, at.1 + 2 * UNIT), line]);
         texts.push((at, &single.start));
     }
     let ends = plan.singles.iter().filter(|single| !single.end.is_empty());
-    for (single, placed) in ends.zip(&layout.ends) {
+    for (single, placed) in ends.zip(&layout.ends.placed) {
         let last_ns = single.thread.way_up_ns();
         let line = (
             chart_x(chart, last_ns as f64 / layout.unit.ns),
             chart_y(chart, n_rows),
         );
-        let below = 20.0 + placed.lane as f64 * f64::from(LANE);
+        let below = layout.ends.leader_height + 9.0 + placed.lane as f64 * f64::from(LANE);
         let at = (px(placed.center), line.1 + px(below));
         sheet.polyline("leader", &[(at.0, at.1 - 10 * UNIT), line]);
         texts.push((at, &single.end));

@@ -14,9 +14,25 @@ pub(super) struct Wish {
     pub(super) width: f64,
 }
 
-/// Places labels between `left` and `right` in as few lanes as hold them, in the order of their
-/// wishes, neighbours in different lanes. Within a lane the sum of squared shifts is least.
-pub(super) fn spread(wishes: &[Wish], left: f64, right: f64) -> Vec<Placed> {
+/// The labels along one edge.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Strip {
+    /// One per wish, in the same order.
+    pub(super) placed: Vec<Placed>,
+    pub(super) n_lanes: usize,
+    /// Height that the lines from labels to what they name need, in px: the further a label had
+    /// to move, the more, so that these lines do not lie flat on each other.
+    pub(super) leader_height: f64,
+}
+
+/// More lanes than these are opened only where labels would not fit otherwise.
+const MAX_LANES: usize = 4;
+/// Up to here, in px, a label may move before another lane is opened.
+const MAX_SHIFT: f64 = 60.0;
+
+/// Places labels between `left` and `right`, in the order of their wishes, neighbours in different
+/// lanes. Within a lane the sum of squared shifts is least.
+pub(super) fn spread(wishes: &[Wish], left: f64, right: f64) -> Strip {
     let mut order: Vec<usize> = (0..wishes.len()).collect();
     order.sort_by(|&a, &b| {
         wishes[a]
@@ -24,29 +40,43 @@ pub(super) fn spread(wishes: &[Wish], left: f64, right: f64) -> Vec<Placed> {
             .total_cmp(&wishes[b].center)
             .then(a.cmp(&b))
     });
-    let lane_of = |lane: usize, n_lanes: usize| order.iter().copied().skip(lane).step_by(n_lanes);
-    let fits = |n_lanes: usize| {
-        (0..n_lanes).all(|lane| {
-            let width: f64 = lane_of(lane, n_lanes).map(|idx| wishes[idx].width).sum();
-            width <= right - left
-        })
-    };
-    let n_lanes = (1..wishes.len()).find(|&n| fits(n)).unwrap_or(wishes.len());
-    let mut placed = vec![
-        Placed {
-            lane: 0,
-            center: 0.0
+    let mut strip = Strip::default();
+    for n_lanes in 1..=wishes.len() {
+        let lanes: Vec<Vec<usize>> = (0..n_lanes)
+            .map(|lane| order.iter().copied().skip(lane).step_by(n_lanes).collect())
+            .collect();
+        let width = |lane: &Vec<usize>| lane.iter().map(|&idx| wishes[idx].width).sum::<f64>();
+        if n_lanes < wishes.len() && lanes.iter().any(|lane| width(lane) > right - left) {
+            continue;
+        }
+        let mut placed = vec![
+            Placed {
+                lane: 0,
+                center: 0.0
+            };
+            wishes.len()
+        ];
+        for (lane, members) in lanes.iter().enumerate() {
+            let row: Vec<Wish> = members.iter().map(|&idx| wishes[idx]).collect();
+            for (&idx, center) in members.iter().zip(spread_lane(&row, left, right)) {
+                placed[idx] = Placed { lane, center };
+            }
+        }
+        // A label whose text still stands over what it names has not moved.
+        let shifts = placed.iter().zip(wishes);
+        let shifts =
+            shifts.map(|(placed, wish)| (placed.center - wish.center).abs() - wish.width / 2.0);
+        let max_shift = shifts.fold(0.0, f64::max);
+        strip = Strip {
+            placed,
+            n_lanes,
+            leader_height: 12.0 + (max_shift / 5.0).min(28.0),
         };
-        wishes.len()
-    ];
-    for lane in 0..n_lanes {
-        let members: Vec<usize> = lane_of(lane, n_lanes).collect();
-        let row: Vec<Wish> = members.iter().map(|&idx| wishes[idx]).collect();
-        for (&idx, center) in members.iter().zip(spread_lane(&row, left, right)) {
-            placed[idx] = Placed { lane, center };
+        if max_shift <= MAX_SHIFT || n_lanes >= MAX_LANES {
+            break;
         }
     }
-    placed
+    strip
 }
 
 /// Least-squares positions without overlap, for wishes sorted by middle: isotonic regression of
@@ -94,7 +124,7 @@ mod tests {
         ) {
             let wishes: Vec<Wish> =
                 raw.iter().map(|&(center, width)| Wish { center, width }).collect();
-            let placed = spread(&wishes, 0.0, 700.0);
+            let placed = spread(&wishes, 0.0, 700.0).placed;
             let mut boxes: Vec<(usize, f64, f64)> = placed
                 .iter()
                 .zip(&wishes)
@@ -114,7 +144,7 @@ mod tests {
             center,
             width: 50.0,
         });
-        let placed = spread(&wishes, 0.0, 400.0);
+        let placed = spread(&wishes, 0.0, 400.0).placed;
         assert_eq!(centers(&placed), [100.0, 300.0]);
     }
 
@@ -124,7 +154,26 @@ mod tests {
             center,
             width: 50.0,
         });
-        assert_eq!(centers(&spread(&wishes, 0.0, 400.0)), [175.0, 225.0]);
+        assert_eq!(centers(&spread(&wishes, 0.0, 400.0).placed), [175.0, 225.0]);
+    }
+
+    #[test]
+    fn a_crowd_opens_lanes_instead_of_moving_far() {
+        let wishes = vec![
+            Wish {
+                center: 350.0,
+                width: 50.0
+            };
+            9
+        ];
+        let strip = spread(&wishes, 0.0, 700.0);
+        assert_eq!(strip.n_lanes, 3);
+        assert!(
+            strip
+                .placed
+                .iter()
+                .all(|placed| (placed.center - 350.0).abs() <= MAX_SHIFT)
+        );
     }
 
     fn centers(placed: &[Placed]) -> Vec<f64> {
