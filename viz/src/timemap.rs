@@ -186,6 +186,32 @@ impl Timemap {
         self
     }
 
+    /// The same threads without their way down, for what arrival waits would hide: seen from
+    /// outside, the way down is nothing else. `finding` is what one should see now.
+    ///
+    /// # Source
+    /// Bongo et al. 2004, section 4: figure 2a with arrival waits, 2b without.
+    #[must_use]
+    pub fn without_way_down(&self, finding: Text) -> Timemap {
+        let heading = Heading {
+            finding,
+            ..self.heading.clone()
+        };
+        let stages = Stages {
+            down: Vec::new(),
+            ..self.stages.clone()
+        };
+        let mut timemap = Timemap {
+            clock_error_ns: self.clock_error_ns,
+            ..Self::new(heading, stages)
+        };
+        let n_down = self.stages.down.len();
+        for thread in &self.threads {
+            timemap.push(thread.line.clone(), |stage| thread.times[n_down + stage]);
+        }
+        timemap
+    }
+
     /// Adds a thread. `time(stage_idx)` is asked once for each stage, in the order of [`Stages`];
     /// `None` is not resolvable.
     pub fn push(&mut self, line: Line, time: impl FnMut(usize) -> Option<StageTime>) {

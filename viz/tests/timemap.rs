@@ -27,6 +27,18 @@ fn sixteen_ranks_on_four_hosts_are_told_apart_by_name() {
 }
 
 #[test]
+fn twenty_four_ranks_on_as_many_hosts_have_a_look_each() {
+    insta::assert_binary_snapshot!("twenty-four.svg", svg(allreduce(24, 1)).into());
+}
+
+#[test]
+fn without_arrival_waits_the_picture_starts_with_the_core() {
+    let finding = "The ranks of a host leave one after the other";
+    let timemap = allreduce(16, 4).without_way_down(finding.into());
+    insta::assert_binary_snapshot!("way-up.svg", svg(timemap).into());
+}
+
+#[test]
 fn sixty_four_ranks_on_four_hosts_are_a_band_for_each_host() {
     insta::assert_binary_snapshot!("sixty-four.svg", svg(allreduce(64, 16)).into());
 }
@@ -186,6 +198,28 @@ fn the_core_bar_is_as_long_as_the_core() {
 }
 
 #[test]
+fn without_the_way_down_the_way_up_is_the_same() {
+    let ways = |timemap: Timemap| -> Vec<Vec<i64>> {
+        let svg = svg(timemap);
+        let document = Document::parse(&svg).unwrap();
+        let numbers = |line: &Node<'_, '_>| -> Vec<i64> {
+            let numbers = line.attribute("data-ns").unwrap().split(' ');
+            numbers.map(|number| number.parse().unwrap()).collect()
+        };
+        lines(&document).iter().map(numbers).collect()
+    };
+    let whole = ways(allreduce(16, 4));
+    let up = ways(allreduce(16, 4).without_way_down("Up".into()));
+    assert_eq!(
+        up,
+        whole
+            .iter()
+            .map(|borders| borders[2..].to_vec())
+            .collect::<Vec<_>>()
+    );
+}
+
+#[test]
 fn a_thread_is_drawn_only_where_it_could_be_resolved() {
     let mut timemap = Timemap::new(heading("Gap"), Stages::seen_from_outside());
     for idx in 0..2 {
@@ -195,12 +229,15 @@ fn a_thread_is_drawn_only_where_it_could_be_resolved() {
     }
     let svg = svg(timemap);
     let document = Document::parse(&svg).unwrap();
-    let n_points: Vec<usize> = lines(&document)
-        .iter()
-        .map(|line| points(*line).len())
-        .collect();
-    // Stage 0, and stages 2 to 4; stage 0, stage 2, and stage 4.
-    assert_eq!(n_points, [2 + 4, 2 + 2 + 2]);
+    let n_points = |line: &Node<'_, '_>| -> Vec<usize> {
+        let drawn = line
+            .children()
+            .filter_map(|child| child.attribute("points"));
+        drawn.map(|points| points.split(' ').count()).collect()
+    };
+    // Stage 0, then stages 2 to 4; stage 0, then 2, then 4.
+    let stretches: Vec<_> = lines(&document).iter().map(n_points).collect();
+    assert_eq!(stretches, [vec![2, 4], vec![2, 2, 2]]);
     let hatched = |n: &Node<'_, '_>| n.attribute("fill") == Some("url(#collbench-hatch)");
     assert_eq!(document.descendants().filter(hatched).count(), 1);
     assert!(svg.contains(">1 of 2 not resolvable<"));
