@@ -1,1 +1,42 @@
-//! Clocks, mapped trace files, the table of MPI entry points, and the command collbench-record.
+//! Recording: from an MPI call to 32 bytes in a mapped file.
+//!
+//! In the order in which a datum meets it: the table of MPI entry points ([`mpi_routines`]), the
+//! clock ([`Clock`]), the MPI library found in the process ([`MpiLibrary`], [`Abi`]), what a
+//! call carries ([`payload`]), the communicators and their identities, the rank file, and the
+//! recorder that ties them together ([`Recorder`]). [`launch`] is the command that puts the
+//! preloaded library before a program.
+//!
+//! The preloaded library is a package of its own: it holds the `MPI_*` symbols and nothing
+//! else. Were they here, a program that links this crate would be interposed at link time.
+//!
+//! # The hot path
+//!
+//! Between the enter stamp and the call of `PMPI_X`: nothing. Before it: one load of the
+//! recorder, one of the thread's state, a cached look-up of the communicator, the payload, four
+//! stores. After it: one stamp and one store. No allocation, lock, system call or MPI call,
+//! except where a chunk is full or a communicator is not in the thread's cache, and then before
+//! the enter stamp.
+
+#[macro_use]
+mod routines;
+mod clock;
+mod communicator;
+mod environment;
+pub mod launch;
+mod library;
+pub mod payload;
+mod rank_file;
+mod recorder;
+mod start;
+
+pub use clock::{Clock, measure_clock};
+pub use collbench_formats::Abi;
+pub use communicator::{CommunicatorEntry, HowMade};
+pub use environment::{Form, Settings, SettingsError, environment_of};
+pub use library::{MpiLibrary, RealFunction};
+pub use recorder::{
+    Recorder, constructor_call, finalize_call, free_call, guarded_call, name_communicator,
+    recorded_call, rooted_call,
+};
+pub use routines::{ROUTINES, Routine, RoutineClass};
+pub use start::{InitAnchor, start_recording};

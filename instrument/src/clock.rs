@@ -1,0 +1,179 @@
+//! The clock that stamps records, and its anchors to the system's clocks.
+//!
+//! Stamps are raw ticks; nothing is scaled or calibrated here. Anchors (several clocks read at
+//! one instant) let the analyzer do that with the whole run at hand. No clock crate: those
+//! scale at the call and hide the ticks.
+
+use collbench_formats::{Anchor, ClockIdentity, ClockSource};
+
+/// A clock of this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    source: ClockSource,
+}
+
+impl Clock {
+    /// The default of this machine: the time stamp counter where it is invariant and the kernel
+    /// itself trusts it, else `CLOCK_MONOTONIC_RAW`.
+    #[must_use]
+    pub fn of_this_machine() -> Self {
+        let source = if tsc_is_invariant() {
+            ClockSource::Tsc
+        } else {
+            ClockSource::MonotonicRaw
+        };
+        Self { source }
+    }
+
+    /// This clock, whether or not it is the best of this machine; `None` for a time stamp
+    /// counter where there is none that can be trusted.
+    #[must_use]
+    pub fn of(source: ClockSource) -> Option<Self> {
+        (source != ClockSource::Tsc || tsc_is_invariant()).then_some(Self { source })
+    }
+
+    /// Which clock it is.
+    #[must_use]
+    pub fn source(self) -> ClockSource {
+        self.source
+    }
+
+    /// The time, in ticks, > 0.
+    #[must_use]
+    #[inline]
+    pub fn now(self) -> u64 {
+        match self.source {
+            ClockSource::Tsc => read_tsc(),
+            ClockSource::MonotonicRaw => read_ns(libc::CLOCK_MONOTONIC_RAW),
+            ClockSource::Monotonic => read_ns(libc::CLOCK_MONOTONIC),
+        }
+    }
+
+    /// Reads this clock and the system's at one instant: the narrowest of a few tries.
+    #[must_use]
+    pub fn anchor(self) -> Anchor {
+        let mut best: Option<[u64; 5]> = None;
+        for _ in 0..8 {
+            let before = self.now();
+            let raw = read_ns(libc::CLOCK_MONOTONIC_RAW);
+            let after = self.now();
+            let width = after.saturating_sub(before);
+            if best.is_none_or(|found| width < found[4]) {
+                let monotonic = read_ns(libc::CLOCK_MONOTONIC);
+                let realtime = read_ns(libc::CLOCK_REALTIME);
+                best = Some([before + width / 2, raw, monotonic, realtime, width]);
+            }
+        }
+        best.map_or(Anchor::NONE, Anchor::from)
+    }
+}
+
+/// Observes the step and the cost of a clock: some ten thousand readings.
+#[must_use]
+pub fn measure_clock(clock: Clock) -> ClockIdentity {
+    const READINGS: u64 = 2048;
+    let mut granularity = u64::MAX;
+    let mut cheapest = u64::MAX;
+    for _ in 0..4 {
+        let begin = clock.now();
+        let mut last = begin;
+        for _ in 0..READINGS {
+            let now = clock.now();
+            if now > last {
+                granularity = granularity.min(now - last);
+            }
+            last = now;
+        }
+        cheapest = cheapest.min((last - begin) * 1000 / READINGS);
+    }
+    ClockIdentity {
+        source: clock.source(),
+        granularity_ticks: if granularity == u64::MAX {
+            1
+        } else {
+            granularity
+        },
+        read_cost_milliticks: cheapest,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn read_tsc() -> u64 {
+    // SAFETY: RDTSC exists on every x86-64 processor and touches no memory.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn read_tsc() -> u64 {
+    // `Clock::of` gives no such clock where `tsc_is_invariant` is false.
+    read_ns(libc::CLOCK_MONOTONIC_RAW)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn tsc_is_invariant() -> bool {
+    let has_leaf = core::arch::x86_64::__cpuid(0x8000_0000).eax >= 0x8000_0007;
+    let is_invariant = has_leaf && core::arch::x86_64::__cpuid(0x8000_0007).edx & (1 << 8) != 0;
+    let trusted_by_kernel =
+        std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+            .is_ok_and(|name| name.trim() == "tsc");
+    is_invariant && trusted_by_kernel
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn tsc_is_invariant() -> bool {
+    false
+}
+
+#[inline]
+fn read_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid timespec for the call to write. Through the C library, so that
+    // it takes the fast way into the kernel's page, and so that whoever interposes it is obeyed.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    (time.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_clock_goes_forward_and_agrees_with_its_anchor() {
+        for source in [
+            ClockSource::Tsc,
+            ClockSource::MonotonicRaw,
+            ClockSource::Monotonic,
+        ] {
+            let Some(clock) = Clock::of(source) else {
+                continue;
+            };
+            let before = clock.now();
+            let anchor = clock.anchor();
+            let after = clock.now();
+            assert!(
+                before <= anchor.ticks.get() && anchor.ticks.get() <= after,
+                "{source:?}"
+            );
+            assert!(anchor.realtime_ns.get() > 1_600_000_000_000_000_000);
+            if source == ClockSource::MonotonicRaw {
+                assert!(
+                    anchor.raw_ns.get().abs_diff(anchor.ticks.get()) <= anchor.width_ticks.get()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_measured_step_of_a_clock_is_not_larger_than_its_cost_allows() {
+        let identity = measure_clock(Clock::of_this_machine());
+        assert!(identity.granularity_ticks >= 1);
+        assert!(identity.read_cost_milliticks > 0);
+    }
+}

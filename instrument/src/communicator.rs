@@ -1,0 +1,435 @@
+//! The communicators of this process: by handle while they live, by identity for ever.
+//!
+//! A handle is not an identity: MPI libraries give the same one again right after
+//! `MPI_Comm_free`. The identity is a hash of what all members know without asking each other:
+//! the parent's identity, the position of the constructor among the calls on the parent, and
+//! the first member (which tells the parts of a split apart). Constructors that are collective
+//! over groups and not over the parent are known by the groups, the tag, and how many there
+//! were of those.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use collbench_formats::{
+    Communicator, CommunicatorKind, NO_COMMUNICATOR, NO_RANK, Operation, SequenceEntry,
+};
+
+use crate::library::{Handle, MpiLibrary};
+
+/// How a constructor's communicator gets its identity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HowMade {
+    /// Collective over the parent: by its position there.
+    OnParent,
+    /// As `OnParent`, but the new communicator may not be asked anything yet (`MPI_Comm_idup`):
+    /// it is a copy of its parent.
+    LaterOnParent,
+    /// Collective over the members only: by the groups and the tag.
+    OverGroups,
+}
+
+/// One communicator as the recorder needs it at every call. Entries are never freed: records
+/// and other threads may still refer to them.
+#[derive(Debug)]
+pub struct CommunicatorEntry {
+    /// The number that records carry.
+    pub index: u32,
+    /// The number on which all members agree.
+    pub id: u64,
+    /// Processes in the local group, > 0.
+    pub size: u32,
+    /// This process's rank in the local group.
+    pub rank: u32,
+    /// Processes in the remote group; 0 for an intracommunicator.
+    pub remote_size: u32,
+    /// World rank of the first member of the local group, of the remote group.
+    first_members: [u32; 2],
+    /// Calls of the application that have begun on it.
+    calls: AtomicU64,
+    /// Calls of the MPI library itself that have begun on it.
+    internal_calls: AtomicU32,
+}
+
+impl CommunicatorEntry {
+    /// Takes the position of a call that begins now.
+    ///
+    /// MPI makes the application order the calls on one communicator, so a load and a store
+    /// that are each atomic are enough.
+    #[inline]
+    pub(crate) fn take_position(&self, internal: bool) -> u64 {
+        if internal {
+            let position = self.internal_calls.load(Ordering::Relaxed);
+            self.internal_calls
+                .store(position.wrapping_add(1), Ordering::Relaxed);
+            u64::from(position)
+        } else {
+            let position = self.calls.load(Ordering::Relaxed);
+            self.calls.store(position + 1, Ordering::Relaxed);
+            position
+        }
+    }
+}
+
+/// All communicators of the process.
+#[derive(Debug, Default)]
+pub(crate) struct Communicators {
+    inner: Mutex<Inner>,
+    /// Counts the communicators that were given back: whoever keeps a handle in a cache asks
+    /// whether it may be stale.
+    epoch: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    by_handle: HashMap<Handle, &'static CommunicatorEntry>,
+    /// Communicators that `MPI_Comm_idup` promised: where the handle will appear.
+    promised: Vec<(usize, &'static CommunicatorEntry)>,
+    n_made: u32,
+    /// How many communicators there were over the same groups with the same tag.
+    over_groups: HashMap<u64, u64>,
+}
+
+impl Communicators {
+    /// The present epoch: a handle looked up in an earlier one may be another communicator now.
+    #[inline]
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The communicator that this handle now means, if it is known.
+    pub(crate) fn find(&self, handle: Handle) -> Option<&'static CommunicatorEntry> {
+        let mut inner = self.lock();
+        if let Some(&entry) = inner.by_handle.get(&handle) {
+            return Some(entry);
+        }
+        let at = inner.promised.iter().position(|&(place, _)| {
+            // SAFETY: the application passed `place` to MPI_Comm_idup as the place for the new
+            // handle, and uses that handle now, so it has been written; it holds a handle.
+            unsafe { (place as *const Handle).read_unaligned() == handle }
+        })?;
+        let (_, entry) = inner.promised.swap_remove(at);
+        inner.by_handle.insert(handle, entry);
+        Some(entry)
+    }
+
+    /// Forgets a handle that the application has given back.
+    pub(crate) fn forget(&self, handle: Handle) {
+        self.lock().by_handle.remove(&handle);
+        self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    /// Knows a handle again that could not be given back.
+    pub(crate) fn remember(&self, handle: Handle, entry: &'static CommunicatorEntry) {
+        self.lock().by_handle.insert(handle, entry);
+    }
+
+    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, as indices 0 and 1.
+    ///
+    /// # Safety
+    /// MPI is initialized and not finalized.
+    pub(crate) unsafe fn add_predefined(
+        &self,
+        library: &MpiLibrary,
+        world: u64,
+    ) -> [Communicator; 2] {
+        // SAFETY: the caller's promise; both communicators exist then.
+        let (rank, size) = unsafe {
+            (
+                library.rank(library.comm_world),
+                library.size(library.comm_world),
+            )
+        };
+        let one = |handle, id, size, rank, first, name: &str| {
+            self.add(
+                handle,
+                NewCommunicator {
+                    id,
+                    parent: None,
+                    constructor: None,
+                    position: 0,
+                    size,
+                    rank,
+                    remote_size: 0,
+                    first_members: [first, NO_RANK],
+                    name: name.to_owned(),
+                },
+            )
+            .1
+        };
+        [
+            one(
+                library.comm_world,
+                mix(&[world]),
+                size,
+                rank,
+                0,
+                "MPI_COMM_WORLD",
+            ),
+            one(
+                library.comm_self,
+                mix(&[world, 1, u64::from(rank)]),
+                1,
+                0,
+                rank,
+                "MPI_COMM_SELF",
+            ),
+        ]
+    }
+
+    /// A communicator that a constructor has just made; `place` is where it put the handle.
+    ///
+    /// # Safety
+    /// `place` holds a valid communicator that is not null (for [`HowMade::LaterOnParent`]: will
+    /// hold one), MPI is initialized and not finalized.
+    pub(crate) unsafe fn add_made(
+        &self,
+        library: &MpiLibrary,
+        how: HowMade,
+        operation: Operation,
+        parent: &'static CommunicatorEntry,
+        position: u64,
+        tag: i32,
+        place: usize,
+    ) -> Communicator {
+        if how == HowMade::LaterOnParent {
+            return self.add_promised(operation, parent, position, place);
+        }
+        // SAFETY: the caller's promise.
+        let handle = unsafe { (place as *const Handle).read_unaligned() };
+        // SAFETY: the caller's promise: the handle is a communicator, which has a first member
+        // in each group that it has.
+        let (size, rank, remote_size, first_members) = unsafe {
+            let remote_size = library.remote_size(handle);
+            let first = library.world_ranks(handle, false, 1)[0];
+            let remote = if remote_size > 0 {
+                library.world_ranks(handle, true, 1)[0]
+            } else {
+                NO_RANK
+            };
+            (
+                library.size(handle),
+                library.rank(handle),
+                remote_size,
+                [first, remote],
+            )
+        };
+        let (id, position) = match how {
+            HowMade::OverGroups => {
+                // SAFETY: as above; the groups have these sizes.
+                let groups = unsafe {
+                    [
+                        library.world_ranks(handle, false, size),
+                        match remote_size {
+                            0 => Vec::new(),
+                            n => library.world_ranks(handle, true, n),
+                        },
+                    ]
+                };
+                let base = identity_over_groups(operation, &groups, tag);
+                let mut inner = self.lock();
+                let counter = inner.over_groups.entry(base).or_insert(0);
+                let position = *counter;
+                *counter += 1;
+                (mix(&[base, position]), position)
+            }
+            _ => (
+                identity_on_parent(operation, parent.id, position, first_members),
+                position,
+            ),
+        };
+        let new = NewCommunicator {
+            id,
+            parent: Some(parent),
+            constructor: Some(operation),
+            position,
+            size,
+            rank,
+            remote_size,
+            first_members,
+            name: String::new(),
+        };
+        self.add(handle, new).1
+    }
+
+    fn add_promised(
+        &self,
+        operation: Operation,
+        parent: &'static CommunicatorEntry,
+        position: u64,
+        place: usize,
+    ) -> Communicator {
+        let new = NewCommunicator {
+            id: identity_on_parent(operation, parent.id, position, parent.first_members),
+            parent: Some(parent),
+            constructor: Some(operation),
+            position,
+            size: parent.size,
+            rank: parent.rank,
+            remote_size: parent.remote_size,
+            first_members: parent.first_members,
+            name: String::new(),
+        };
+        let mut inner = self.lock();
+        let (entry, definition) = inner.make(new);
+        inner.promised.push((place, entry));
+        definition
+    }
+
+    fn add(
+        &self,
+        handle: Handle,
+        new: NewCommunicator,
+    ) -> (&'static CommunicatorEntry, Communicator) {
+        let mut inner = self.lock();
+        let (entry, definition) = inner.make(new);
+        inner.by_handle.insert(handle, entry);
+        (entry, definition)
+    }
+
+    /// How many calls have begun on each living communicator, by index; those without any are
+    /// left out.
+    pub(crate) fn sequences(&self) -> Vec<SequenceEntry> {
+        let inner = self.lock();
+        let promised = inner.promised.iter().map(|&(_, entry)| entry);
+        let mut entries: Vec<_> = inner
+            .by_handle
+            .values()
+            .copied()
+            .chain(promised)
+            .map(|entry| SequenceEntry {
+                communicator: entry.index.into(),
+                internal_calls: entry.internal_calls.load(Ordering::Relaxed).into(),
+                calls: entry.calls.load(Ordering::Relaxed).into(),
+            })
+            .filter(|entry| entry.calls.get() > 0 || entry.internal_calls.get() > 0)
+            .collect();
+        entries.sort_unstable_by_key(|entry| entry.communicator.get());
+        entries
+    }
+}
+
+struct NewCommunicator {
+    id: u64,
+    parent: Option<&'static CommunicatorEntry>,
+    constructor: Option<Operation>,
+    position: u64,
+    size: u32,
+    rank: u32,
+    remote_size: u32,
+    first_members: [u32; 2],
+    name: String,
+}
+
+impl Inner {
+    fn make(&mut self, new: NewCommunicator) -> (&'static CommunicatorEntry, Communicator) {
+        let index = self.n_made;
+        self.n_made += 1;
+        let definition = Communicator {
+            index,
+            id: new.id,
+            parent: new.parent.map_or(NO_COMMUNICATOR, |parent| parent.index),
+            constructor: new.constructor.map_or(0, Operation::code),
+            position: new.position,
+            kind: match new.remote_size {
+                0 => CommunicatorKind::Intra,
+                _ => CommunicatorKind::Inter,
+            },
+            size: new.size,
+            rank: new.rank,
+            remote_size: new.remote_size,
+            first_member: new.first_members[0],
+            remote_first_member: new.first_members[1],
+            name: new.name,
+        };
+        let entry = Box::leak(Box::new(CommunicatorEntry {
+            index,
+            id: new.id,
+            size: new.size,
+            rank: new.rank,
+            remote_size: new.remote_size,
+            first_members: new.first_members,
+            calls: AtomicU64::new(0),
+            internal_calls: AtomicU32::new(0),
+        }));
+        (entry, definition)
+    }
+}
+
+/// The two groups of an intercommunicator are local and remote the other way round for the
+/// other half of its members, so the order must not count.
+fn identity_on_parent(
+    operation: Operation,
+    parent: u64,
+    position: u64,
+    first_members: [u32; 2],
+) -> u64 {
+    let [a, b] = first_members;
+    mix(&[
+        u64::from(operation.code()),
+        parent,
+        position,
+        a.min(b).into(),
+        a.max(b).into(),
+    ])
+}
+
+fn identity_over_groups(operation: Operation, groups: &[Vec<u32>; 2], tag: i32) -> u64 {
+    let mut hashes = groups.each_ref().map(|group| {
+        let words: Vec<u64> = group.iter().map(|&rank| u64::from(rank)).collect();
+        mix(&words)
+    });
+    hashes.sort_unstable();
+    mix(&[
+        u64::from(operation.code()),
+        hashes[0],
+        hashes[1],
+        tag as u64,
+    ])
+}
+
+/// A hash of words that is the same on every machine: the finalizer of splitmix64 (Steele et
+/// al. 2014), chained.
+pub(crate) fn mix(words: &[u64]) -> u64 {
+    words.iter().fold(words.len() as u64, |hash, &word| {
+        let mut z = (hash ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_of_an_intercommunicator_give_it_one_identity() {
+        let (a, b) = (vec![0, 2], vec![1, 3, 5]);
+        assert_eq!(
+            identity_over_groups(Operation::IntercommCreate, &[a.clone(), b.clone()], 7),
+            identity_over_groups(Operation::IntercommCreate, &[b.clone(), a.clone()], 7),
+        );
+        assert_ne!(
+            identity_over_groups(Operation::IntercommCreate, &[a.clone(), b.clone()], 7),
+            identity_over_groups(Operation::IntercommCreate, &[a, b], 8),
+        );
+        assert_eq!(
+            identity_on_parent(Operation::CommDup, 1, 2, [4, 5]),
+            identity_on_parent(Operation::CommDup, 1, 2, [5, 4]),
+        );
+    }
+
+    #[test]
+    fn parts_of_a_split_differ_by_their_first_member_and_splits_by_their_position() {
+        let id = |position, first| {
+            identity_on_parent(Operation::CommSplit, 99, position, [first, NO_RANK])
+        };
+        assert_ne!(id(0, 0), id(0, 1));
+        assert_ne!(id(0, 0), id(1, 0));
+    }
+}

@@ -1,0 +1,181 @@
+//! What collbench-record tells the preloaded library, through environment variables.
+
+use std::path::PathBuf;
+
+use collbench_formats::ClockSource;
+
+const OUTPUT: &str = "COLLBENCH_OUTPUT";
+const FORM: &str = "COLLBENCH_FORM";
+const FORCE: &str = "COLLBENCH_FORCE";
+const CLOCK: &str = "COLLBENCH_CLOCK";
+const MAX_SIZE: &str = "COLLBENCH_MAX_SIZE";
+
+/// Who makes the trace directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// collbench-record stands before the launcher, and has made the directory.
+    Outer,
+    /// collbench-record stands before each rank: world rank 0 makes it, inside `MPI_Init`.
+    Inner,
+}
+
+/// How to record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The trace directory, absolute.
+    pub output: PathBuf,
+    /// Who makes it.
+    pub form: Form,
+    /// Whether an older trace there may be replaced.
+    pub force: bool,
+    /// The clock asked for; `None`: the best of the machine.
+    pub clock: Option<ClockSource>,
+    /// Most bytes per rank.
+    pub max_bytes: Option<u64>,
+}
+
+/// A variable holds what it cannot.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}={value}: {expected} expected; start programs with collbench-record")]
+pub struct SettingsError {
+    variable: &'static str,
+    value: String,
+    expected: &'static str,
+}
+
+impl Settings {
+    /// The settings in this process's environment; `None` without any: nothing is recorded.
+    ///
+    /// # Errors
+    /// [`SettingsError`] names the variable that makes no sense.
+    pub fn from_environment() -> Result<Option<Self>, SettingsError> {
+        Self::from_variables(|name| {
+            std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+        })
+        .map(|settings| {
+            // A path need not be UTF-8.
+            settings.map(|settings| Self {
+                output: std::env::var_os(OUTPUT).map_or(settings.output, PathBuf::from),
+                ..settings
+            })
+        })
+    }
+
+    fn from_variables(
+        get: impl Fn(&'static str) -> Option<String>,
+    ) -> Result<Option<Self>, SettingsError> {
+        let Some(output) = get(OUTPUT).filter(|value| !value.is_empty()) else {
+            return Ok(None);
+        };
+        let wrong = |variable, value: String, expected| SettingsError {
+            variable,
+            value,
+            expected,
+        };
+        let form = match get(FORM).as_deref() {
+            Some("outer") => Form::Outer,
+            Some("inner") | None => Form::Inner,
+            Some(other) => return Err(wrong(FORM, other.into(), "outer or inner")),
+        };
+        let clock = match get(CLOCK) {
+            None => None,
+            Some(name) => match clock_of_name(&name) {
+                Some(clock) => Some(clock),
+                None => return Err(wrong(CLOCK, name, "tsc, raw or monotonic")),
+            },
+        };
+        let max_bytes = match get(MAX_SIZE) {
+            None => None,
+            Some(text) => match text.parse() {
+                Ok(bytes) => Some(bytes),
+                Err(_) => return Err(wrong(MAX_SIZE, text, "a number of bytes")),
+            },
+        };
+        Ok(Some(Self {
+            output: output.into(),
+            form,
+            force: get(FORCE).is_some_and(|value| value == "1"),
+            clock,
+            max_bytes,
+        }))
+    }
+}
+
+/// The clock of this name on the command line.
+#[must_use]
+pub(crate) fn clock_of_name(name: &str) -> Option<ClockSource> {
+    match name {
+        "tsc" => Some(ClockSource::Tsc),
+        "raw" => Some(ClockSource::MonotonicRaw),
+        "monotonic" => Some(ClockSource::Monotonic),
+        _ => None,
+    }
+}
+
+/// The name of this clock on the command line.
+#[must_use]
+pub(crate) fn name_of_clock(clock: ClockSource) -> &'static str {
+    match clock {
+        ClockSource::Tsc => "tsc",
+        ClockSource::MonotonicRaw => "raw",
+        ClockSource::Monotonic => "monotonic",
+    }
+}
+
+/// The variables that say `settings`, and those that must not be set (`None`).
+#[must_use]
+pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 5] {
+    let form = match settings.form {
+        Form::Outer => "outer",
+        Form::Inner => "inner",
+    };
+    [
+        (OUTPUT, Some(settings.output.clone().into_os_string())),
+        (FORM, Some(form.into())),
+        (FORCE, settings.force.then(|| "1".into())),
+        (
+            CLOCK,
+            settings.clock.map(|clock| name_of_clock(clock).into()),
+        ),
+        (
+            MAX_SIZE,
+            settings.max_bytes.map(|bytes| bytes.to_string().into()),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_come_back_from_their_variables() {
+        let settings = Settings {
+            output: "/tmp/x y".into(),
+            form: Form::Outer,
+            force: true,
+            clock: Some(ClockSource::MonotonicRaw),
+            max_bytes: Some(1 << 20),
+        };
+        let variables = environment_of(&settings);
+        let get = |name| {
+            let (_, value) = variables.iter().find(|(key, _)| *key == name)?;
+            value
+                .as_ref()
+                .map(|value| value.to_string_lossy().into_owned())
+        };
+        assert_eq!(Settings::from_variables(get), Ok(Some(settings)));
+    }
+
+    #[test]
+    fn nothing_is_recorded_without_a_directory_and_nonsense_is_named() {
+        assert_eq!(Settings::from_variables(|_| None), Ok(None));
+        let get = |name| match name {
+            OUTPUT => Some("/tmp/x".to_owned()),
+            CLOCK => Some("sundial".to_owned()),
+            _ => None,
+        };
+        let error = Settings::from_variables(get).unwrap_err().to_string();
+        assert!(error.contains("COLLBENCH_CLOCK=sundial"), "{error}");
+    }
+}

@@ -1,0 +1,453 @@
+//! The command collbench-record: puts the preloaded library before a program, and looks
+//! afterwards at what came of it.
+
+pub(crate) mod directory;
+mod form;
+mod process;
+mod relay;
+mod summary;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail};
+use clap::{CommandFactory, Parser};
+
+use crate::clock::Clock;
+use crate::environment::{Form, Settings, clock_of_name, environment_of};
+use form::LauncherRank;
+use process::Ended;
+use relay::{FORK_AGENT, relay_agent};
+
+/// Exit status when collbench-record itself fails.
+const FAILED: u8 = 125;
+/// Exit status when COMMAND was found but could not be run.
+const CANNOT_RUN: u8 = 126;
+/// Exit status when COMMAND was not found.
+const NOT_FOUND: u8 = 127;
+
+/// Records the collective operations of an unmodified MPI program.
+///
+/// COMMAND is a launcher line (collbench-record -- mpirun -n 8 ./app), or the program itself
+/// inside one (mpirun -n 8 collbench-record -- ./app); both give the same trace.
+#[derive(Debug, Parser)]
+#[command(
+    name = "collbench-record",
+    version,
+    after_help = "Exit status: that of COMMAND; 125 \
+    when recording failed, 126 when COMMAND cannot be run, 127 when it is not found.\n\
+    Environment: COLLBENCH_PRELOAD names the preloaded library, if it is not beside this \
+    command or in ../lib."
+)]
+struct Options {
+    /// Trace directory; relative to where the command is given, on every host
+    #[arg(short, long, value_name = "DIR", default_value = "trace")]
+    output: PathBuf,
+    /// Replace an existing trace (only a directory that is a trace)
+    #[arg(long)]
+    force: bool,
+    /// Layers to record; this version has: calls
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "calls"
+    )]
+    layers: Vec<Layer>,
+    /// Clock for time stamps; default: tsc where it is invariant, else raw
+    #[arg(long, value_name = "CLOCK", value_parser = ["tsc", "raw", "monotonic"])]
+    clock: Option<String>,
+    /// Most bytes per rank (k, M, G are powers of 1024); recording then stops cleanly
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_size: Option<u64>,
+    /// Print completions for a shell, and exit
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<clap_complete::Shell>,
+    /// Print the man page, and exit
+    #[arg(long, exclusive = true)]
+    man: bool,
+    /// Set by the outer form, for launchers: settings for the program that follows
+    #[arg(long, hide = true, value_name = "SETTINGS", exclusive = false)]
+    relay: Option<String>,
+    /// A launcher line, or inside one the program, with its arguments
+    #[arg(
+        value_name = "COMMAND",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required_unless_present_any = ["completions", "man"]
+    )]
+    command: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Layer {
+    Calls,
+    Messages,
+    Algorithms,
+}
+
+/// Runs the command with the arguments of this process; gives its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(options) {
+        Ok(status) => status,
+        Err(error) => {
+            eprintln!("collbench-record: {error:#}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn run(options: Options) -> anyhow::Result<ExitCode> {
+    if let Some(shell) = options.completions {
+        let mut command = Options::command();
+        clap_complete::generate(
+            shell,
+            &mut command,
+            "collbench-record",
+            &mut std::io::stdout(),
+        );
+        return Ok(ExitCode::SUCCESS);
+    }
+    if options.man {
+        clap_mangen::Man::new(Options::command()).render(&mut std::io::stdout())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(relayed) = &options.relay {
+        return relay::exec(relayed, &options.command);
+    }
+    check_layers(&options.layers)?;
+    let preload = find_preload()?;
+    let launcher_rank = LauncherRank::of_this_process();
+    let settings = Settings {
+        output: std::env::current_dir()
+            .context("the current directory is gone; give an absolute path with -o")?
+            .join(&options.output),
+        form: if launcher_rank.is_some() {
+            Form::Inner
+        } else {
+            Form::Outer
+        },
+        force: options.force,
+        clock: chosen_clock(options.clock.as_deref())?,
+        max_bytes: options.max_size,
+    };
+    let job = Job {
+        settings,
+        preload,
+        command: options.command,
+    };
+    match launcher_rank {
+        None => job.run_launcher(),
+        Some(LauncherRank(0)) => job.run_first_rank(),
+        Some(_) => job.become_program(),
+    }
+}
+
+fn check_layers(layers: &[Layer]) -> anyhow::Result<()> {
+    if !layers.contains(&Layer::Calls) {
+        bail!("--layers: calls cannot be left out, all else hangs on them");
+    }
+    for layer in layers.iter().filter(|&&layer| layer != Layer::Calls) {
+        eprintln!("collbench-record: this version does not record {layer:?}; recording calls");
+    }
+    Ok(())
+}
+
+fn chosen_clock(name: Option<&str>) -> anyhow::Result<Option<collbench_formats::ClockSource>> {
+    let Some(source) = name.and_then(clock_of_name) else {
+        return Ok(None);
+    };
+    if Clock::of(source).is_none() {
+        bail!("--clock tsc: the time stamp counter of this machine is not invariant; use raw");
+    }
+    Ok(Some(source))
+}
+
+/// What is to be run, and how.
+struct Job {
+    settings: Settings,
+    preload: PathBuf,
+    command: Vec<OsString>,
+}
+
+impl Job {
+    /// The outer form: makes the directory, runs the launcher, looks at what came.
+    fn run_launcher(&self) -> anyhow::Result<ExitCode> {
+        let output = &self.settings.output;
+        directory::make_fresh(output, self.settings.force)?;
+        let directory_was_made = Unused(output);
+        directory::write_run(output, self.run_json()?.as_bytes())?;
+        let mut command = self.prepared();
+        if std::env::var_os(FORK_AGENT).is_some() {
+            eprintln!(
+                "collbench-record: {FORK_AGENT} is set already and is left alone; if ranks on \
+                 other hosts are missing, use the inner form (mpirun ... collbench-record -- ./app)"
+            );
+        } else if let Some(agent) = relay_agent(&self.settings, &self.preload)? {
+            command.env(FORK_AGENT, agent);
+        }
+        let ended = match process::run(&mut command, process::Signals::Ours) {
+            Ok(ended) => ended,
+            Err(error) => return self.cannot_run(&error),
+        };
+        std::mem::forget(directory_was_made);
+        Ok(self.report(ended))
+    }
+
+    /// The inner form at rank 0: runs the program, and looks at what came for all ranks.
+    fn run_first_rank(&self) -> anyhow::Result<ExitCode> {
+        directory::check_fresh(&self.settings.output, self.settings.force)?;
+        let mut command = self.prepared();
+        command.env(directory::RUN_VARIABLE, self.run_json()?);
+        let ended = match process::run(&mut command, process::Signals::OfTheRank) {
+            Ok(ended) => ended,
+            Err(error) => return self.cannot_run(&error),
+        };
+        Ok(self.report(ended))
+    }
+
+    /// The inner form at any other rank.
+    fn become_program(&self) -> anyhow::Result<ExitCode> {
+        use std::os::unix::process::CommandExt;
+        let error = self.prepared().exec();
+        self.cannot_run(&error)
+    }
+
+    fn prepared(&self) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.command[0]);
+        command.args(&self.command[1..]);
+        for (name, value) in environment_of(&self.settings) {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command.env("LD_PRELOAD", with_preload(&self.preload));
+        command
+    }
+
+    fn cannot_run(&self, error: &std::io::Error) -> anyhow::Result<ExitCode> {
+        eprintln!("collbench-record: {}: {error}", self.command[0].display());
+        let not_found = error.kind() == std::io::ErrorKind::NotFound;
+        Ok(ExitCode::from(if not_found {
+            NOT_FOUND
+        } else {
+            CANNOT_RUN
+        }))
+    }
+
+    /// Says what was recorded, and ends as COMMAND did.
+    fn report(&self, ended: Ended) -> ExitCode {
+        let shown = shown_path(&self.settings.output);
+        match summary::look_at(&self.settings.output, self.settings.form) {
+            Ok(summary) => eprintln!("collbench-record: {}", summary.line(&shown)),
+            Err(problem) => {
+                eprintln!("collbench-record: {}", problem.explain(&shown));
+                if ended.is_success() {
+                    return ExitCode::from(FAILED);
+                }
+            }
+        }
+        ended.pass_on()
+    }
+
+    fn run_json(&self) -> anyhow::Result<String> {
+        let command: Vec<String> = self
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        let run = serde_json::json!({
+            "schema": "collbench.run/1",
+            "recorder": env!("CARGO_PKG_VERSION"),
+            "command": command,
+            "directory": std::env::current_dir()?.to_string_lossy(),
+            "started_unix_ns": SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos() as u64,
+            "form": match self.settings.form { Form::Outer => "outer", Form::Inner => "inner" },
+            "host": crate::start::host_name(),
+            "environment": environment_that_matters(),
+        });
+        Ok(format!("{run:#}\n"))
+    }
+}
+
+/// Removes a directory that nothing was recorded into, when COMMAND could not even be run.
+struct Unused<'a>(&'a Path);
+
+impl Drop for Unused<'_> {
+    fn drop(&mut self) {
+        directory::remove_trace(self.0);
+    }
+}
+
+/// `LD_PRELOAD` with the library first; what the user has there stays.
+fn with_preload(preload: &Path) -> OsString {
+    let mut list = preload.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD") {
+        let text = others.to_string_lossy().into_owned();
+        let rest: Vec<&str> = text
+            .split([' ', ':'])
+            .filter(|path| !path.is_empty() && Path::new(path) != preload)
+            .collect();
+        if !rest.is_empty() {
+            list.push(" ");
+            list.push(rest.join(" "));
+        }
+    }
+    list
+}
+
+/// The preloaded library: named by `COLLBENCH_PRELOAD`, or beside this command, or in ../lib.
+fn find_preload() -> anyhow::Result<PathBuf> {
+    const NAME: &str = "libcollbench_preload.so";
+    if let Some(path) = std::env::var_os("COLLBENCH_PRELOAD") {
+        let path = PathBuf::from(path);
+        if !path.is_file() {
+            bail!("COLLBENCH_PRELOAD={}: no such file", path.display());
+        }
+        return absolute_without_separators(&path);
+    }
+    let own = std::env::current_exe().context("finding this command's own file")?;
+    let folder = own.parent().unwrap_or(Path::new("/"));
+    let places = [folder.join(NAME), folder.join("../lib").join(NAME)];
+    match places.iter().find(|place| place.is_file()) {
+        Some(place) => absolute_without_separators(place),
+        None => bail!(
+            "{NAME} is neither in {} nor in ../lib; install it there, or name it with \
+             COLLBENCH_PRELOAD",
+            folder.display()
+        ),
+    }
+}
+
+/// The loader splits LD_PRELOAD at blanks and colons, and has no way to quote them.
+fn absolute_without_separators(path: &Path) -> anyhow::Result<PathBuf> {
+    let path = path
+        .canonicalize()
+        .with_context(|| path.display().to_string())?;
+    if path.to_string_lossy().contains([' ', ':']) {
+        bail!(
+            "{}: the loader cannot preload a library from a path with blanks or colons; install \
+             it elsewhere, or name a copy with COLLBENCH_PRELOAD",
+            path.display()
+        );
+    }
+    Ok(path)
+}
+
+/// The path as a person would type it here.
+fn shown_path(path: &Path) -> String {
+    let relative = std::env::current_dir().ok().and_then(|here| {
+        path.strip_prefix(here)
+            .ok()
+            .filter(|rest| !rest.as_os_str().is_empty())
+            .map(PathBuf::from)
+    });
+    relative
+        .unwrap_or_else(|| path.to_owned())
+        .display()
+        .to_string()
+}
+
+fn environment_that_matters() -> serde_json::Map<String, serde_json::Value> {
+    const PREFIXES: [&str; 13] = [
+        "OMPI_MCA_",
+        "PMIX_MCA_",
+        "PRTE_MCA_",
+        "MPIR_CVAR_",
+        "I_MPI_",
+        "UCX_",
+        "FI_",
+        "OMP_",
+        "GOMP_",
+        "KMP_",
+        "SLURM_JOB_",
+        "SLURM_NTASKS",
+        "LD_PRELOAD",
+    ];
+    // Settings of a daemon's own start, as Open MPI passes them to ranks, are many and long.
+    const MOST: usize = 200;
+    let mut variables: Vec<(String, String)> = std::env::vars_os()
+        .map(|(name, value)| {
+            (
+                name.to_string_lossy().into_owned(),
+                value.to_string_lossy().into_owned(),
+            )
+        })
+        .filter(|(name, value)| {
+            value.len() <= 1024 && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        })
+        .collect();
+    variables.sort();
+    variables.truncate(MOST);
+    variables
+        .into_iter()
+        .map(|(name, value)| (name, value.into()))
+        .collect()
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 64 << 10;
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..]
+        .to_ascii_lowercase()
+        .trim_end_matches('b')
+        .trim_end_matches('i')
+    {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        unit => return Err(format!("unit {unit:?}: expected k, M, G or T")),
+    };
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("{digits:?}: expected a whole number"))?;
+    match number.checked_mul(1 << shift) {
+        Some(bytes) if bytes >= LEAST => Ok(bytes),
+        _ => Err("expected 64k or more".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        for (text, bytes) in [
+            ("65536", 65536),
+            ("64k", 65536),
+            ("1MB", 1 << 20),
+            ("3MiB", 3 << 20),
+            ("2G", 2 << 30),
+        ] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "k", "12", "1 MB", "-1M", "1X", "99999999999T"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_taken_as_it_stands() {
+        let options = Options::parse_from([
+            "collbench-record",
+            "-o",
+            "t",
+            "mpirun",
+            "-n",
+            "4",
+            "./a",
+            "--force",
+        ]);
+        assert_eq!(options.command, ["mpirun", "-n", "4", "./a", "--force"]);
+        assert!(!options.force);
+        assert!(Options::try_parse_from(["collbench-record"]).is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! How the outer form reaches ranks on other hosts, without touching the user's command line.
+//!
+//! Open MPI 4 starts each rank through a fork agent if one is set: a command that is put before
+//! the program. Set to this command with the settings as one word, it does on every host what
+//! the inner form does. (Forwarding variables instead would collide with a `-x` of the user.)
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+
+use super::{CANNOT_RUN, NOT_FOUND, with_preload};
+use crate::environment::{Form, Settings, clock_of_name, environment_of, name_of_clock};
+
+/// The variable that sets Open MPI's fork agent.
+pub(super) const FORK_AGENT: &str = "OMPI_MCA_orte_fork_agent";
+
+/// What an agent has to know. Paths as bytes: they need not be UTF-8.
+#[derive(Debug, Serialize, Deserialize)]
+struct Relayed {
+    output: Vec<u8>,
+    preload: Vec<u8>,
+    clock: Option<String>,
+    max_bytes: Option<u64>,
+}
+
+/// The value of the fork agent's variable; `None` where it cannot be said (it is split at
+/// blanks, and has no way to quote them).
+pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result<Option<OsString>> {
+    let own = std::env::current_exe().context("finding this command's own file")?;
+    if own.as_os_str().as_bytes().contains(&b' ') {
+        return Ok(None);
+    }
+    let relayed = Relayed {
+        output: settings.output.as_os_str().as_bytes().to_vec(),
+        preload: preload.as_os_str().as_bytes().to_vec(),
+        clock: settings.clock.map(|clock| name_of_clock(clock).to_owned()),
+        max_bytes: settings.max_bytes,
+    };
+    let mut agent = own.into_os_string();
+    agent.push(" --relay ");
+    agent.push(to_hex(serde_json::to_string(&relayed)?.as_bytes()));
+    agent.push(" --");
+    Ok(Some(agent))
+}
+
+/// Becomes the program, with the settings in its environment.
+pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCode> {
+    let relayed: Relayed = from_hex(relayed)
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .context("--relay: expected what collbench-record itself has written there")?;
+    let settings = Settings {
+        output: PathBuf::from(OsString::from_vec(relayed.output)),
+        form: Form::Outer,
+        force: false,
+        clock: relayed.clock.as_deref().and_then(clock_of_name),
+        max_bytes: relayed.max_bytes,
+    };
+    let preload = PathBuf::from(OsString::from_vec(relayed.preload));
+    let Some((program, arguments)) = command.split_first() else {
+        bail!("--relay: expected a program behind it");
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    for (name, value) in environment_of(&settings) {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.env("LD_PRELOAD", with_preload(&preload));
+    let error = command.exec();
+    eprintln!("collbench-record: {}: {error}", program.display());
+    let not_found = error.kind() == std::io::ErrorKind::NotFound;
+    Ok(ExitCode::from(if not_found {
+        NOT_FOUND
+    } else {
+        CANNOT_RUN
+    }))
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text
+        .chars()
+        .map(|c| c.to_digit(16).map(|digit| digit as u8))
+        .collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    Some(
+        digits
+            .chunks(2)
+            .map(|pair| pair[0] << 4 | pair[1])
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_from_hex_and_other_text_does_not() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        assert_eq!(from_hex(&to_hex(&bytes)), Some(bytes));
+        assert_eq!(from_hex("abc"), None);
+        assert_eq!(from_hex("zz"), None);
+    }
+}

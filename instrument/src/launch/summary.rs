@@ -1,0 +1,152 @@
+//! What a run has left in its trace directory.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use collbench_formats::{Operation, RankTrace, StopReason};
+use memmap2::Mmap;
+
+use super::directory::{is_rank_file, remove_trace};
+use crate::environment::Form;
+
+/// How long rank 0 of the inner form waits for the other ranks to end their files.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What was recorded.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Summary {
+    n_ranks: usize,
+    n_unfinished: usize,
+    n_stopped: usize,
+    n_calls: u64,
+    n_bytes: u64,
+}
+
+/// Nothing, or too little, was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Problem {
+    Nothing,
+    Missing { recorded: usize, started: usize },
+    Unreadable { file: String, error: String },
+}
+
+/// Counts what is in the directory. In the inner form other ranks may still be at their ends.
+pub(super) fn look_at(path: &Path, form: Form) -> Result<Summary, Problem> {
+    let begin = Instant::now();
+    loop {
+        let found = count(path);
+        let is_complete = found
+            .as_ref()
+            .is_ok_and(|summary| summary.n_unfinished == 0);
+        let may_change = form == Form::Inner && found != Err(Problem::Nothing);
+        if is_complete || !may_change || begin.elapsed() > PATIENCE {
+            if found == Err(Problem::Nothing) {
+                remove_trace(path);
+            }
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn count(path: &Path) -> Result<Summary, Problem> {
+    let mut summary = Summary::default();
+    let mut started = 0;
+    let mut of_started_worlds = 0;
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !is_rank_file(&name) {
+            continue;
+        }
+        let unreadable = |error: String| Problem::Unreadable {
+            file: name.clone(),
+            error,
+        };
+        let file = File::open(entry.path()).map_err(|error| unreadable(error.to_string()))?;
+        // SAFETY: a rank file only grows while its process lives, and is cut to its content
+        // once, behind everything that is read here.
+        let map = unsafe { Mmap::map(&file) }.map_err(|error| unreadable(error.to_string()))?;
+        let trace = RankTrace::parse(&map).map_err(|error| unreadable(error.to_string()))?;
+        summary.n_ranks += 1;
+        summary.n_bytes += map.len() as u64;
+        summary.n_unfinished += usize::from(trace.header.finalized.get() == 0);
+        let reason = StopReason::from_code(trace.header.stop_reason.get());
+        summary.n_stopped += usize::from(reason != StopReason::NotStopped);
+        summary.n_calls += trace
+            .chunks
+            .iter()
+            .flat_map(|chunk| chunk.records)
+            .filter(|record| {
+                !record.is_internal() && record.operation().is_some_and(Operation::is_counted)
+            })
+            .count() as u64;
+        if !trace.identity.spawned {
+            of_started_worlds += 1;
+            started = started.max(trace.identity.world_size as usize);
+        }
+    }
+    if summary.n_ranks == 0 {
+        return Err(Problem::Nothing);
+    }
+    if of_started_worlds < started {
+        return Err(Problem::Missing {
+            recorded: of_started_worlds,
+            started,
+        });
+    }
+    Ok(summary)
+}
+
+impl Summary {
+    /// One line for a person; `path` is the directory as they would type it.
+    pub(super) fn line(&self, path: &str) -> String {
+        let mut line = format!(
+            "{} ranks, {} calls, {} in {path}",
+            self.n_ranks,
+            self.n_calls,
+            human_bytes(self.n_bytes)
+        );
+        if self.n_unfinished > 0 {
+            line += &format!("; {} ranks ended without MPI_Finalize", self.n_unfinished);
+        }
+        if self.n_stopped > 0 {
+            line += &format!("; recording stopped early on {} ranks", self.n_stopped);
+        }
+        line + &format!("; next: collbench-analyze {path}")
+    }
+}
+
+impl Problem {
+    /// What happened, why that may be, and what to do.
+    pub(super) fn explain(&self, path: &str) -> String {
+        const CAUSES: &str = "likely causes:\n  \
+             - the program is linked with a static MPI library (`ldd PROGRAM` shows no libmpi): \
+             relink it dynamically\n  \
+             - ranks ran on another host where the preloaded library or the trace directory is \
+             not to be found: use a file system that all hosts share, or the inner form (mpirun \
+             ... collbench-record -- PROGRAM)\n  \
+             - the loader refused the library (a line \"object ... cannot be preloaded\" above), \
+             or the program is set-user-id";
+        match self {
+            Self::Nothing => format!(
+                "nothing was recorded: no process called MPI_Init with the preloaded library in \
+                 it; {CAUSES}\n  - the program does not use MPI"
+            ),
+            Self::Missing { recorded, started } => format!(
+                "{path}: {recorded} of {started} ranks were recorded; {CAUSES}\n  - a rank was \
+                 killed inside MPI_Init"
+            ),
+            Self::Unreadable { file, error } => format!("{path}/{file}: {error}"),
+        }
+    }
+}
+
+fn human_bytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
+}

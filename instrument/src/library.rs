@@ -1,0 +1,393 @@
+//! The MPI library of this process: its functions by name, its constants by its ABI.
+//!
+//! Nothing here links an MPI library. Functions come from `dlsym`, handles and arguments travel
+//! as machine words, and the few constants that matter stand in a table. A library that is
+//! linked against one MPI can put that one in the place of the application's own.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use collbench_formats::Abi;
+
+/// A handle of the MPI library (communicator, datatype, group), as a machine word.
+pub(crate) type Handle = usize;
+
+/// Finds a function of the MPI library by name.
+///
+/// The next one behind this library in the global scope; where the MPI library was loaded with
+/// `RTLD_LOCAL` (mpi4py always does), the one in the object that defines `PMPI_Init`.
+fn find_function(name: &CStr) -> *mut c_void {
+    // SAFETY: `name` is a C string; RTLD_NEXT searches behind the object of the caller.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if !next.is_null() {
+        return next;
+    }
+    let Some(object) = mpi_object() else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: `object` is a handle from dlopen that is never closed.
+    unsafe { libc::dlsym(object, name.as_ptr()) }
+}
+
+/// Finds a datum of the MPI library by name.
+///
+/// In the global scope from its beginning: an executable that was not built as position
+/// independent holds its own copy of such data, and that one counts.
+fn find_datum(name: &CStr) -> Handle {
+    // SAFETY: `name` is a C string.
+    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if !global.is_null() {
+        return global as Handle;
+    }
+    let Some(object) = mpi_object() else { return 0 };
+    // SAFETY: `object` is a handle from dlopen that is never closed.
+    unsafe { libc::dlsym(object, name.as_ptr()) as Handle }
+}
+
+/// The loaded object, other than this one, that defines `PMPI_Init`.
+fn mpi_object() -> Option<*mut c_void> {
+    static OBJECT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+    let known = OBJECT.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Some(known);
+    }
+    let mut paths: Vec<CString> = Vec::new();
+    // SAFETY: the callback gets a valid info struct and, as data, the `paths` passed here; it
+    // does not unwind (pushing may only fail by aborting).
+    unsafe { libc::dl_iterate_phdr(Some(collect_path), (&raw mut paths).cast()) };
+    let own = object_of(find_function as *const c_void);
+    for path in paths {
+        if path.is_empty() || Some(path.to_string_lossy().as_ref()) == own.as_deref() {
+            continue;
+        }
+        // SAFETY: a C string; RTLD_NOLOAD only gives a handle of what is loaded already.
+        let object = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if object.is_null() {
+            continue;
+        }
+        // SAFETY: `object` is a valid handle. dlsym also searches what the object depends on,
+        // so the symbol found must lie in an object other than this library.
+        let found = unsafe { libc::dlsym(object, c"PMPI_Init".as_ptr()) };
+        if !found.is_null() && object_of(found) != own {
+            OBJECT.store(object, Ordering::Release);
+            return Some(object);
+        }
+        // SAFETY: `object` was opened above; the library stays loaded by whoever loaded it.
+        unsafe { libc::dlclose(object) };
+    }
+    None
+}
+
+unsafe extern "C" fn collect_path(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    data: *mut c_void,
+) -> c_int {
+    // SAFETY: dl_iterate_phdr passes a valid info struct, and `data` as given in `mpi_object`.
+    let (info, paths) = unsafe { (&*info, &mut *data.cast::<Vec<CString>>()) };
+    if !info.dlpi_name.is_null() {
+        // SAFETY: `dlpi_name` is a C string of the loader, valid during the callback.
+        paths.push(unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned());
+    }
+    0
+}
+
+/// Path of the loaded object in which an address lies.
+fn object_of(address: *const c_void) -> Option<String> {
+    let mut info = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    // SAFETY: dladdr takes any address and writes `info`.
+    let found = unsafe { libc::dladdr(address, &mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: on success `dli_fname` is a C string that lives as long as the object.
+    Some(
+        unsafe { CStr::from_ptr(info.dli_fname) }
+            .to_string_lossy()
+            .into_owned(),
+    )
+}
+
+/// A function of the MPI library, looked up at its first use: with some programs the library is
+/// not loaded before that.
+#[derive(Debug)]
+pub struct RealFunction {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
+}
+
+impl RealFunction {
+    /// The function of this name (with the leading `P`).
+    #[must_use]
+    pub const fn new(name: &'static CStr) -> Self {
+        Self {
+            name,
+            address: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// Its address, or null if the MPI library has no such function.
+    #[inline]
+    #[must_use]
+    pub fn address(&self) -> *mut c_void {
+        let known = self.address.load(Ordering::Relaxed);
+        if known.is_null() { self.find() } else { known }
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        let found = find_function(self.name);
+        self.address.store(found, Ordering::Relaxed);
+        found
+    }
+}
+
+/// The MPI library of this process, ready to be asked.
+#[derive(Debug)]
+pub struct MpiLibrary {
+    /// How it represents handles and constants.
+    pub abi: Abi,
+    /// `MPI_COMM_WORLD`.
+    pub comm_world: Handle,
+    /// `MPI_COMM_SELF`.
+    pub comm_self: Handle,
+    /// `MPI_COMM_NULL`.
+    pub comm_null: Handle,
+    /// `MPI_DATATYPE_NULL`.
+    pub datatype_null: Handle,
+    /// `MPI_IN_PLACE`.
+    pub in_place: usize,
+    /// `MPI_ROOT`.
+    pub root: i32,
+    /// `MPI_PROC_NULL`.
+    pub proc_null: i32,
+    /// The object that provides `PMPI_Init`.
+    pub path: String,
+    comm_rank: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    comm_size: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    comm_remote_size: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    comm_test_inter: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+    comm_group: unsafe extern "C" fn(Handle, *mut Handle) -> c_int,
+    comm_remote_group: unsafe extern "C" fn(Handle, *mut Handle) -> c_int,
+    comm_get_parent: unsafe extern "C" fn(*mut Handle) -> c_int,
+    group_free: unsafe extern "C" fn(*mut Handle) -> c_int,
+    group_translate_ranks:
+        unsafe extern "C" fn(Handle, c_int, *const c_int, Handle, *mut c_int) -> c_int,
+    type_size: unsafe extern "C" fn(Handle, *mut i64) -> c_int,
+    get_library_version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
+    query_thread: unsafe extern "C" fn(*mut c_int) -> c_int,
+}
+
+/// Why an MPI library cannot be recorded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LibraryError {
+    /// A function of MPI 3 is missing.
+    #[error("the MPI library has no {0}; collbench needs MPI 3 or later")]
+    MissingFunction(&'static str),
+    /// Not an ABI that this version knows.
+    #[error(
+        "this version of collbench records programs on Open MPI; the MPI library here ({path}) is another one"
+    )]
+    UnknownAbi {
+        /// Where it was found.
+        path: String,
+    },
+}
+
+macro_rules! function {
+    ($name:literal) => {{
+        let address = find_function(
+            CStr::from_bytes_with_nul(concat!($name, "\0").as_bytes())
+                .expect("a literal with one zero at its end"),
+        );
+        if address.is_null() {
+            return Err(LibraryError::MissingFunction($name));
+        }
+        // SAFETY: the MPI standard gives this function the signature of the field it is for;
+        // handles are pointers (checked: only Open MPI gets here), counts are 64-bit.
+        unsafe { std::mem::transmute(address) }
+    }};
+}
+
+impl MpiLibrary {
+    /// Finds the library that provides `PMPI_Init` in this process.
+    ///
+    /// # Errors
+    /// [`LibraryError`] if its ABI is not known or a function is missing.
+    ///
+    /// # Panics
+    /// Never: the names are literals.
+    pub fn find() -> Result<Self, LibraryError> {
+        let init = find_function(c"PMPI_Init");
+        let path = object_of(init).unwrap_or_default();
+        let comm_world = find_datum(c"ompi_mpi_comm_world");
+        if comm_world == 0 {
+            return Err(LibraryError::UnknownAbi { path });
+        }
+        Ok(Self {
+            abi: Abi::OpenMpi,
+            comm_world,
+            comm_self: find_datum(c"ompi_mpi_comm_self"),
+            comm_null: find_datum(c"ompi_mpi_comm_null"),
+            datatype_null: find_datum(c"ompi_mpi_datatype_null"),
+            in_place: 1,
+            root: -4,
+            proc_null: -2,
+            path,
+            comm_rank: function!("PMPI_Comm_rank"),
+            comm_size: function!("PMPI_Comm_size"),
+            comm_remote_size: function!("PMPI_Comm_remote_size"),
+            comm_test_inter: function!("PMPI_Comm_test_inter"),
+            comm_group: function!("PMPI_Comm_group"),
+            comm_remote_group: function!("PMPI_Comm_remote_group"),
+            comm_get_parent: function!("PMPI_Comm_get_parent"),
+            group_free: function!("PMPI_Group_free"),
+            group_translate_ranks: function!("PMPI_Group_translate_ranks"),
+            type_size: function!("PMPI_Type_size_x"),
+            get_library_version: function!("PMPI_Get_library_version"),
+            query_thread: function!("PMPI_Query_thread"),
+        })
+    }
+
+    /// Rank of this process in `comm`.
+    ///
+    /// # Safety
+    /// `comm` is a valid communicator, MPI is initialized and not finalized. The same holds for
+    /// the other functions that take a handle.
+    #[must_use]
+    pub unsafe fn rank(&self, comm: Handle) -> u32 {
+        let mut rank = 0;
+        // SAFETY: the caller's promise.
+        unsafe { (self.comm_rank)(comm, &mut rank) };
+        rank as u32
+    }
+
+    /// Processes in the (local) group of `comm`.
+    ///
+    /// # Safety
+    /// As [`rank`](Self::rank).
+    #[must_use]
+    pub unsafe fn size(&self, comm: Handle) -> u32 {
+        let mut size = 0;
+        // SAFETY: the caller's promise.
+        unsafe { (self.comm_size)(comm, &mut size) };
+        size as u32
+    }
+
+    /// Processes in the remote group of `comm`; 0 for an intracommunicator.
+    ///
+    /// # Safety
+    /// As [`rank`](Self::rank).
+    #[must_use]
+    pub unsafe fn remote_size(&self, comm: Handle) -> u32 {
+        let mut is_inter = 0;
+        let mut size = 0;
+        // SAFETY: the caller's promise; the remote size is asked of intercommunicators only.
+        unsafe {
+            (self.comm_test_inter)(comm, &mut is_inter);
+            if is_inter != 0 {
+                (self.comm_remote_size)(comm, &mut size);
+            }
+        }
+        size as u32
+    }
+
+    /// World ranks of the first `n` members of the local group (`remote`: of the remote group)
+    /// of `comm`; [`NO_RANK`](collbench_formats::NO_RANK) for processes of other worlds.
+    ///
+    /// # Safety
+    /// As [`rank`](Self::rank); the group has `n` members, and is there.
+    #[must_use]
+    pub unsafe fn world_ranks(&self, comm: Handle, remote: bool, n: u32) -> Vec<u32> {
+        let get_group = if remote {
+            self.comm_remote_group
+        } else {
+            self.comm_group
+        };
+        let (mut group, mut world): (Handle, Handle) = (0, 0);
+        let ranks: Vec<c_int> = (0..n as c_int).collect();
+        let mut translated = vec![-1 as c_int; ranks.len()];
+        // SAFETY: the caller's promise; both arrays have `n` entries; groups are freed once.
+        unsafe {
+            get_group(comm, &mut group);
+            (self.comm_group)(self.comm_world, &mut world);
+            (self.group_translate_ranks)(
+                group,
+                n as c_int,
+                ranks.as_ptr(),
+                world,
+                translated.as_mut_ptr(),
+            );
+            (self.group_free)(&mut group);
+            (self.group_free)(&mut world);
+        }
+        translated
+            .into_iter()
+            .map(|rank| u32::try_from(rank).unwrap_or(collbench_formats::NO_RANK))
+            .collect()
+    }
+
+    /// Whether this world was started by `MPI_Comm_spawn`.
+    ///
+    /// # Safety
+    /// MPI is initialized and not finalized.
+    #[must_use]
+    pub unsafe fn is_spawned(&self) -> bool {
+        let mut parent: Handle = self.comm_null;
+        // SAFETY: the caller's promise.
+        unsafe { (self.comm_get_parent)(&mut parent) };
+        parent != self.comm_null
+    }
+
+    /// Bytes of one element of `datatype`; `None` where that is no type or has no size.
+    ///
+    /// # Safety
+    /// `datatype` is a valid datatype, `MPI_DATATYPE_NULL` or 0.
+    #[must_use]
+    #[inline]
+    pub unsafe fn type_bytes(&self, datatype: Handle) -> Option<u64> {
+        if datatype == 0 || datatype == self.datatype_null {
+            return None;
+        }
+        let mut size = -1;
+        // SAFETY: the caller's promise, and the two values that MPI would raise an error for
+        // are excluded.
+        unsafe { (self.type_size)(datatype, &mut size) };
+        u64::try_from(size).ok()
+    }
+
+    /// What the library says of its version, one line.
+    #[must_use]
+    pub fn version(&self) -> String {
+        // MPI_MAX_LIBRARY_VERSION_STRING is 256 with Open MPI and 8192 with MPICH.
+        let mut buffer = vec![0u8; 16384];
+        let mut length = 0;
+        // SAFETY: the buffer is longer than any library's limit; may be called at any time.
+        unsafe { (self.get_library_version)(buffer.as_mut_ptr().cast(), &mut length) };
+        buffer.truncate((length.max(0) as usize).min(buffer.len()));
+        let text = String::from_utf8_lossy(&buffer);
+        text.lines()
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches('\0')
+            .trim()
+            .to_owned()
+    }
+
+    /// Thread level provided, 0 to 3.
+    ///
+    /// # Safety
+    /// MPI is initialized and not finalized.
+    #[must_use]
+    pub unsafe fn thread_level(&self) -> u32 {
+        let mut level = 0;
+        // SAFETY: the caller's promise.
+        unsafe { (self.query_thread)(&mut level) };
+        level.clamp(0, 3) as u32
+    }
+}

@@ -1,0 +1,300 @@
+//! What a call carries, in bytes, read from its arguments.
+//!
+//! Count x type size; for the v and w forms the sum sent; at the root of a scatter what it sends
+//! to all; with `MPI_IN_PLACE` what the process contributes from its receive buffer; 0 where the
+//! arguments mean nothing for this process. `None`: cannot be told.
+//!
+//! # Source
+//! `contract.md`, "JSON"; which arguments are significant where: MPI 4.0, chapter 6.
+
+use crate::communicator::CommunicatorEntry;
+use crate::library::{Handle, MpiLibrary};
+
+/// The view of a call that payload functions work on.
+#[derive(Debug, Clone, Copy)]
+pub struct CallView<'a> {
+    /// The MPI library.
+    pub library: &'a MpiLibrary,
+    /// The communicator of the call.
+    pub comm: &'a CommunicatorEntry,
+    /// The root argument as given; 0 (no intercommunicator's special value) for operations
+    /// without one.
+    pub root: i32,
+    /// Whether counts are 64-bit (`_c`).
+    pub large: bool,
+}
+
+impl CallView<'_> {
+    #[inline]
+    fn scalar(&self, count: usize) -> u64 {
+        // An `int` in a register has an undefined upper half.
+        let count = if self.large {
+            count as i64
+        } else {
+            i64::from(count as i32)
+        };
+        count.max(0) as u64
+    }
+
+    /// Entry `i` of an array of counts.
+    ///
+    /// # Safety
+    /// `counts` points to an array with more than `i` counts of this call's width.
+    #[inline]
+    unsafe fn element(&self, counts: usize, i: usize) -> u64 {
+        // SAFETY: the caller's promise.
+        let count = unsafe {
+            if self.large {
+                (counts as *const i64).add(i).read_unaligned()
+            } else {
+                i64::from((counts as *const i32).add(i).read_unaligned())
+            }
+        };
+        count.max(0) as u64
+    }
+
+    /// Processes that a v form has one count for.
+    #[inline]
+    fn n_peers(&self) -> usize {
+        match self.comm.remote_size {
+            0 => self.comm.size as usize,
+            remote => remote as usize,
+        }
+    }
+
+    #[inline]
+    fn sum(&self, counts: usize, n: usize) -> Option<u64> {
+        if counts == 0 {
+            return (n == 0).then_some(0);
+        }
+        // SAFETY: MPI wants an array of `n` counts here, and it is not null.
+        Some(
+            (0..n)
+                .map(|i| unsafe { self.element(counts, i) })
+                .fold(0, u64::saturating_add),
+        )
+    }
+
+    #[inline]
+    fn bytes(&self, count: u64, datatype: Handle) -> Option<u64> {
+        // SAFETY: MPI wants a datatype where this argument is significant; 0 and the null type
+        // are told apart by the function.
+        let size = unsafe { self.library.type_bytes(datatype) };
+        match (count, size) {
+            (_, Some(size)) => Some(count.saturating_mul(size)),
+            (0, None) => Some(0),
+            (_, None) => None,
+        }
+    }
+
+    #[inline]
+    fn is_root(&self) -> bool {
+        self.root == self.library.root
+            || (self.comm.remote_size == 0 && self.root as u32 == self.comm.rank)
+    }
+
+    /// On an intercommunicator: neither root nor in the group that talks to it.
+    #[inline]
+    fn is_bystander(&self) -> bool {
+        self.comm.remote_size != 0 && self.root == self.library.proc_null
+    }
+
+    /// On an intercommunicator: the root, which receives a gather and contributes nothing.
+    #[inline]
+    fn is_remote_receiver(&self) -> bool {
+        self.comm.remote_size != 0 && self.root == self.library.root
+    }
+}
+
+/// No data: barrier.
+#[inline]
+#[must_use]
+pub fn nothing(_call: CallView<'_>) -> Option<u64> {
+    Some(0)
+}
+
+/// One count of one type, the same on all ranks.
+#[inline]
+#[must_use]
+pub fn counted(call: CallView<'_>, count: usize, datatype: usize) -> Option<u64> {
+    if call.is_bystander() {
+        return Some(0);
+    }
+    call.bytes(call.scalar(count), datatype)
+}
+
+/// A sum of counts of one type.
+#[inline]
+#[must_use]
+pub fn sum_counted(call: CallView<'_>, counts: usize, datatype: usize) -> Option<u64> {
+    call.bytes(call.sum(counts, call.comm.size as usize)?, datatype)
+}
+
+/// What is sent; in place, what is received of one.
+#[inline]
+#[must_use]
+pub fn sent_or_received(
+    call: CallView<'_>,
+    sendbuf: usize,
+    sendcount: usize,
+    sendtype: usize,
+    recvcount: usize,
+    recvtype: usize,
+) -> Option<u64> {
+    if sendbuf == call.library.in_place {
+        call.bytes(call.scalar(recvcount), recvtype)
+    } else {
+        call.bytes(call.scalar(sendcount), sendtype)
+    }
+}
+
+/// What is sent; in place, the own part of what is received.
+#[inline]
+#[must_use]
+pub fn sent_or_own_part(
+    call: CallView<'_>,
+    sendbuf: usize,
+    sendcount: usize,
+    sendtype: usize,
+    recvcounts: usize,
+    recvtype: usize,
+) -> Option<u64> {
+    if sendbuf != call.library.in_place {
+        return call.bytes(call.scalar(sendcount), sendtype);
+    }
+    if recvcounts == 0 {
+        return None;
+    }
+    // SAFETY: MPI wants an array of one count for each rank of the communicator, and this
+    // process has a rank in it.
+    let count = unsafe { call.element(recvcounts, call.comm.rank as usize) };
+    call.bytes(count, recvtype)
+}
+
+/// The sum of what is sent to all; in place, of what is received.
+#[inline]
+#[must_use]
+pub fn sum_sent(
+    call: CallView<'_>,
+    sendbuf: usize,
+    sendcounts: usize,
+    sendtype: usize,
+    recvcounts: usize,
+    recvtype: usize,
+) -> Option<u64> {
+    let in_place = sendbuf == call.library.in_place;
+    let (counts, datatype) = if in_place {
+        (recvcounts, recvtype)
+    } else {
+        (sendcounts, sendtype)
+    };
+    call.bytes(call.sum(counts, call.n_peers())?, datatype)
+}
+
+/// As [`sum_sent`], each part with a type of its own.
+#[inline]
+#[must_use]
+pub fn sum_sent_typed(
+    call: CallView<'_>,
+    sendbuf: usize,
+    sendcounts: usize,
+    sendtypes: usize,
+    recvcounts: usize,
+    recvtypes: usize,
+) -> Option<u64> {
+    let in_place = sendbuf == call.library.in_place;
+    let (counts, types) = if in_place {
+        (recvcounts, recvtypes)
+    } else {
+        (sendcounts, sendtypes)
+    };
+    if counts == 0 || types == 0 {
+        return None;
+    }
+    let mut sum = 0u64;
+    for i in 0..call.n_peers() {
+        // SAFETY: MPI wants arrays of one count and one type for each peer, not null here;
+        // handles are pointers.
+        let (count, datatype) = unsafe {
+            (
+                call.element(counts, i),
+                (types as *const Handle).add(i).read_unaligned(),
+            )
+        };
+        sum = sum.saturating_add(call.bytes(count, datatype)?);
+    }
+    Some(sum)
+}
+
+/// What goes to the root of a gather.
+#[inline]
+#[must_use]
+pub fn gathered(
+    call: CallView<'_>,
+    sendbuf: usize,
+    sendcount: usize,
+    sendtype: usize,
+    recvcount: usize,
+    recvtype: usize,
+) -> Option<u64> {
+    if call.is_bystander() || call.is_remote_receiver() {
+        return Some(0);
+    }
+    sent_or_received(call, sendbuf, sendcount, sendtype, recvcount, recvtype)
+}
+
+/// What goes to the root of a gatherv.
+#[inline]
+#[must_use]
+pub fn gathered_parts(
+    call: CallView<'_>,
+    sendbuf: usize,
+    sendcount: usize,
+    sendtype: usize,
+    recvcounts: usize,
+    recvtype: usize,
+) -> Option<u64> {
+    if call.is_bystander() || call.is_remote_receiver() {
+        return Some(0);
+    }
+    sent_or_own_part(call, sendbuf, sendcount, sendtype, recvcounts, recvtype)
+}
+
+/// At the root of a scatter what it sends to all, elsewhere what arrives.
+#[inline]
+#[must_use]
+pub fn scattered(
+    call: CallView<'_>,
+    sendcount: usize,
+    sendtype: usize,
+    recvcount: usize,
+    recvtype: usize,
+) -> Option<u64> {
+    if call.is_bystander() {
+        Some(0)
+    } else if call.is_root() {
+        let n = call.n_peers() as u64;
+        call.bytes(call.scalar(sendcount).saturating_mul(n), sendtype)
+    } else {
+        call.bytes(call.scalar(recvcount), recvtype)
+    }
+}
+
+/// At the root of a scatterv what it sends to all, elsewhere what arrives.
+#[inline]
+#[must_use]
+pub fn scattered_parts(
+    call: CallView<'_>,
+    sendcounts: usize,
+    sendtype: usize,
+    recvcount: usize,
+    recvtype: usize,
+) -> Option<u64> {
+    if call.is_bystander() {
+        Some(0)
+    } else if call.is_root() {
+        call.bytes(call.sum(sendcounts, call.n_peers())?, sendtype)
+    } else {
+        call.bytes(call.scalar(recvcount), recvtype)
+    }
+}

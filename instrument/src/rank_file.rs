@@ -1,0 +1,509 @@
+//! The file of one rank: grown chunk by chunk, each made ready before it is used.
+//!
+//! A chunk's room is reserved on the disk (`fallocate`), mapped, and its pages are made writable
+//! (`MADV_POPULATE_WRITE`) just ahead of use: a full disk is then an error here and never a
+//! SIGBUS in the program, and stores into a chunk never fault. `MAP_POPULATE` would not do: it
+//! maps pages read-only, and each faults again at its first store. Nothing is ever synced:
+//! the pages outlive the process without, and syncing would write-protect them again.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use collbench_formats::encode::{ChunkPlace, chunk_opening, definition_entry};
+use collbench_formats::{
+    Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Definition, FILE_MAGIC, FileHeader,
+    Identity, STOP_TEXT_BYTES, SequenceEntry, StopReason, encode_meta,
+};
+use memmap2::{Advice, MmapOptions, MmapRaw};
+
+/// Why a rank file could not grow.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GrowError {
+    /// The disk, a quota or RLIMIT_FSIZE is full.
+    #[error("{what}: {error}")]
+    NoSpace {
+        what: &'static str,
+        error: io::Error,
+    },
+    /// `--max-size` is reached.
+    #[error("the size allowed for a rank ({max_bytes} bytes, --max-size) is reached")]
+    SizeReached { max_bytes: u64 },
+    /// Anything else.
+    #[error("{what}: {error}")]
+    Failed {
+        what: &'static str,
+        error: io::Error,
+    },
+}
+
+impl GrowError {
+    pub(crate) fn reason(&self) -> StopReason {
+        match self {
+            Self::NoSpace { .. } => StopReason::NoSpace,
+            Self::SizeReached { .. } => StopReason::SizeReached,
+            Self::Failed { .. } => StopReason::Failed,
+        }
+    }
+
+    fn of(what: &'static str, error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Self::NoSpace { what, error },
+            _ => Self::Failed { what, error },
+        }
+    }
+}
+
+/// A rank file that is being written.
+#[derive(Debug)]
+pub(crate) struct RankFile {
+    path: PathBuf,
+    /// Device and inode: a program that closes all descriptors may have given ours to another
+    /// file.
+    identity: (u64, u64),
+    fd: Mutex<File>,
+    /// The file header; mapped as long as the process lives.
+    header: MmapRaw,
+    max_bytes: Option<u64>,
+    /// Where the next chunk begins.
+    end: AtomicU64,
+    definitions: Mutex<DefinitionsChunk>,
+    stopped: AtomicBool,
+}
+
+#[derive(Debug)]
+struct DefinitionsChunk {
+    chunk: Option<OpenChunk>,
+    used: usize,
+    next_ordinal: u32,
+}
+
+/// A chunk that is mapped and may be stored into.
+#[derive(Debug)]
+pub(crate) struct OpenChunk {
+    map: MmapRaw,
+    offset: u64,
+    content_at: usize,
+}
+
+impl OpenChunk {
+    /// Address of the content's first byte.
+    pub(crate) fn content(&self) -> *mut u8 {
+        // SAFETY: `content_at` is below the length of the mapping.
+        unsafe { self.map.as_mut_ptr().add(self.content_at) }
+    }
+
+    /// Bytes from the first of the content to the end of the chunk.
+    pub(crate) fn content_bytes(&self) -> usize {
+        self.map.len() - self.content_at
+    }
+
+    /// Offset in the file of byte `used` of the content.
+    fn offset_of(&self, used: usize) -> u64 {
+        self.offset + (self.content_at + used) as u64
+    }
+
+    /// Writes into the header that the chunk is complete: `n` records (bytes of definitions),
+    /// the last of them left at `last_leave`.
+    pub(crate) fn close(&self, n: u64, last_leave: u64) {
+        self.store_u64(std::mem::offset_of!(ChunkHeader, last_leave), last_leave);
+        self.store_u64(std::mem::offset_of!(ChunkHeader, closed), n + 1);
+    }
+
+    fn store_u64(&self, at: usize, value: u64) {
+        // SAFETY: `at` is a field of the chunk header, 8-aligned in a page-aligned mapping that
+        // is longer than it; other threads and processes only see it through this atomic.
+        unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(at).cast()) }
+            .store(value.to_le(), Ordering::Release);
+    }
+}
+
+impl RankFile {
+    /// Makes the file and writes its header and identity.
+    ///
+    /// The file is new (`O_EXCL`), never reached through a link, not executable, and has the
+    /// permissions that the user's umask leaves.
+    pub(crate) fn create(
+        path: &Path,
+        identity: &Identity,
+        max_bytes: Option<u64>,
+    ) -> Result<Self, GrowError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o666)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(path)
+            .map_err(|error| GrowError::of("creating the file", error))?;
+        let file = out_of_the_way(file);
+        let metadata = file
+            .metadata()
+            .map_err(|error| GrowError::of("asking for the file's inode", error))?;
+        let (encoded, crc32) = encode_meta(identity).map_err(|error| GrowError::Failed {
+            what: "encoding the identity",
+            error: io::Error::other(error),
+        })?;
+        let length =
+            ((size_of::<FileHeader>() + encoded.len()) as u64).next_multiple_of(CHUNK_ALIGN);
+        if max_bytes.is_some_and(|max_bytes| length > max_bytes) {
+            return Err(GrowError::SizeReached {
+                max_bytes: max_bytes.unwrap_or(0),
+            });
+        }
+        reserve(&file, 0, length)?;
+        let header = map_chunk(&file, 0, length as usize)?;
+        let fields = FileHeader::recording((&encoded, crc32), length);
+        let bytes = zerocopy::IntoBytes::as_bytes(&fields);
+        // SAFETY: the mapping is `length` long, which holds header and identity, and nobody else
+        // knows of it yet.
+        unsafe {
+            let to = header.as_mut_ptr();
+            to.add(size_of::<FileHeader>())
+                .copy_from_nonoverlapping(encoded.as_ptr(), encoded.len());
+            to.add(8)
+                .copy_from_nonoverlapping(bytes[8..].as_ptr(), bytes.len() - 8);
+            AtomicU64::from_ptr(to.cast()).store(u64::from_ne_bytes(FILE_MAGIC), Ordering::Release);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            identity: (metadata.dev(), metadata.ino()),
+            fd: Mutex::new(file),
+            header,
+            max_bytes,
+            end: AtomicU64::new(length),
+            definitions: Mutex::new(DefinitionsChunk {
+                chunk: None,
+                used: 0,
+                next_ordinal: 0,
+            }),
+            stopped: AtomicBool::new(false),
+        })
+    }
+
+    /// Opens a chunk of about `wanted` bytes (a multiple of 4096) with room for `sequences`.
+    /// `now` reads the clock; `anchor` is taken when the chunk is ready.
+    pub(crate) fn open_chunk(
+        &self,
+        kind: ChunkKind,
+        wanted: u64,
+        (thread, ordinal, first_record): (u32, u32, u64),
+        sequences: &[SequenceEntry],
+        now: impl Fn() -> u64,
+        anchor: impl Fn() -> Anchor,
+    ) -> Result<OpenChunk, GrowError> {
+        let prepare_begin = now();
+        let content_at = ChunkHeader::content_offset(sequences.len());
+        let table_and_some = (content_at as u64 * 4).next_multiple_of(CHUNK_ALIGN);
+        let (offset, length) = self.take_room(wanted.max(table_and_some))?;
+        let map = {
+            let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
+            self.ensure_own(&mut fd)?;
+            reserve(&fd, offset, length)?;
+            map_chunk(&fd, offset, length as usize)?
+        };
+        let place = ChunkPlace {
+            thread,
+            ordinal,
+            first_record,
+            anchor: anchor(),
+            prepare: (prepare_begin, now()),
+        };
+        let opening = chunk_opening(kind, length, &place, sequences);
+        // SAFETY: `take_room` gave at least four times the opening's length; the chunk is not
+        // known to anybody else. The magic goes last: with it the chunk is there.
+        unsafe {
+            let to = map.as_mut_ptr();
+            to.add(4)
+                .copy_from_nonoverlapping(opening[4..].as_ptr(), opening.len() - 4);
+            AtomicU32::from_ptr(to.cast())
+                .store(u32::from_ne_bytes(CHUNK_MAGIC), Ordering::Release);
+        }
+        Ok(OpenChunk {
+            map,
+            offset,
+            content_at,
+        })
+    }
+
+    /// Takes the next `wanted` bytes of the file, or what `--max-size` leaves of them.
+    fn take_room(&self, wanted: u64) -> Result<(u64, u64), GrowError> {
+        let mut taken = wanted;
+        let offset = self
+            .end
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |end| {
+                if let Some(max_bytes) = self.max_bytes {
+                    let left = max_bytes.saturating_sub(end) / CHUNK_ALIGN * CHUNK_ALIGN;
+                    taken = wanted.min(left);
+                }
+                (taken >= CHUNK_ALIGN).then_some(end + taken)
+            })
+            .map_err(|_| GrowError::SizeReached {
+                max_bytes: self.max_bytes.unwrap_or(0),
+            })?;
+        Ok((offset, taken))
+    }
+
+    /// Makes sure that the descriptor is still that of this file.
+    fn ensure_own(&self, file: &mut File) -> Result<(), GrowError> {
+        let is_own = |file: &File| {
+            file.metadata()
+                .is_ok_and(|found| (found.dev(), found.ino()) == self.identity)
+        };
+        if is_own(file) {
+            return Ok(());
+        }
+        let again = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(&self.path)
+            .map_err(|error| GrowError::of("opening the file again", error))?;
+        let again = out_of_the_way(again);
+        if !is_own(&again) {
+            let error = io::Error::other("another file is there now");
+            return Err(GrowError::Failed {
+                what: "opening the file again",
+                error,
+            });
+        }
+        // The old number belongs to somebody else, or to nobody: it must not be closed here.
+        std::mem::forget(std::mem::replace(file, again));
+        Ok(())
+    }
+
+    /// Appends a definition.
+    pub(crate) fn define(
+        &self,
+        definition: &Definition,
+        now: impl Fn() -> u64 + Copy,
+        anchor: impl Fn() -> Anchor + Copy,
+    ) -> Result<(), GrowError> {
+        let entry = definition_entry(definition).map_err(|error| GrowError::Failed {
+            what: "encoding a definition",
+            error: io::Error::other(error),
+        })?;
+        let mut open = self
+            .definitions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let has_room = |open: &DefinitionsChunk| {
+            open.chunk
+                .as_ref()
+                .is_some_and(|chunk| open.used + entry.len() <= chunk.content_bytes())
+        };
+        if !has_room(&open) {
+            let first = open.next_ordinal == 0;
+            let at_least = ChunkHeader::content_offset(0) + entry.len();
+            let wanted = at_least.next_multiple_of(if first { 4096 } else { 16384 }) as u64;
+            let place = (0, open.next_ordinal, 0);
+            let chunk = self.open_chunk(ChunkKind::Definitions, wanted, place, &[], now, anchor)?;
+            if let Some(full) = open.chunk.replace(chunk) {
+                full.close(open.used as u64, 0);
+            }
+            open.used = 0;
+            open.next_ordinal += 1;
+            if !has_room(&open) {
+                return Err(GrowError::SizeReached {
+                    max_bytes: self.max_bytes.unwrap_or(0),
+                });
+            }
+        }
+        let used = open.used;
+        if let Some(chunk) = &open.chunk {
+            // SAFETY: `used` + the entry's length is within the content, entries are 8-aligned,
+            // and the lock keeps other writers away. The length goes last: with it the entry
+            // is there.
+            unsafe {
+                let to = chunk.content().add(used);
+                to.add(4)
+                    .copy_from_nonoverlapping(entry[4..].as_ptr(), entry.len() - 4);
+                let length = u32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
+                AtomicU32::from_ptr(to.cast()).store(length, Ordering::Release);
+            }
+        }
+        open.used += entry.len();
+        Ok(())
+    }
+
+    /// Notes in the header that recording ends early. Only the first reason counts; gives
+    /// whether this was it.
+    pub(crate) fn note_stop(&self, reason: StopReason, text: &str, ticks: u64) -> bool {
+        if self.stopped.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        let text = &text.as_bytes()[..text.len().min(STOP_TEXT_BYTES)];
+        // SAFETY: the text has STOP_TEXT_BYTES of room in the header, which stays mapped; only
+        // the first to stop gets here.
+        unsafe {
+            self.header
+                .as_mut_ptr()
+                .add(std::mem::offset_of!(FileHeader, stop_text))
+                .copy_from_nonoverlapping(text.as_ptr(), text.len());
+        }
+        self.header_u64(std::mem::offset_of!(FileHeader, stop_ticks))
+            .store(ticks, Ordering::Relaxed);
+        self.header_u32(std::mem::offset_of!(FileHeader, stop_reason))
+            .store(reason as u32, Ordering::Release);
+        true
+    }
+
+    /// Whether recording has ended early.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Counts a call that is not recorded any more.
+    pub(crate) fn count_lost(&self) {
+        self.header_u64(std::mem::offset_of!(FileHeader, calls_after_stop))
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends the file in order: `n_records` in all chunks. `last` is the only open chunk of
+    /// records with the bytes used in it, where there is just one: then the file is cut behind
+    /// what is used.
+    pub(crate) fn finish(&self, n_records: u64, end: Anchor, last: Option<(&OpenChunk, usize)>) {
+        let definitions_end = {
+            let open = self
+                .definitions
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            open.chunk.as_ref().map_or(0, |chunk| {
+                chunk.close(open.used as u64, 0);
+                chunk.offset_of(open.used)
+            })
+        };
+        self.header_u64(std::mem::offset_of!(FileHeader, n_records))
+            .store(n_records, Ordering::Relaxed);
+        let words: [u64; 5] = end.into();
+        for (i, word) in words.into_iter().enumerate() {
+            self.header_u64(std::mem::offset_of!(FileHeader, end_anchor) + 8 * i)
+                .store(word, Ordering::Relaxed);
+        }
+        self.header_u32(std::mem::offset_of!(FileHeader, finalized))
+            .store(1, Ordering::Release);
+        if let Some((chunk, used)) = last {
+            let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
+            let content_end = chunk.offset_of(used);
+            if self.ensure_own(&mut fd).is_ok() {
+                // A longer file is as good: the error is of no interest.
+                let _ = fd.set_len(content_end.max(definitions_end));
+            }
+        }
+    }
+
+    fn header_u64(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: `at` is the offset of an 8-aligned u64 in the header, which is page-aligned
+        // and mapped as long as `self` lives.
+        unsafe { AtomicU64::from_ptr(self.header.as_mut_ptr().add(at).cast()) }
+    }
+
+    fn header_u32(&self, at: usize) -> &AtomicU32 {
+        // SAFETY: as above, of a u32.
+        unsafe { AtomicU32::from_ptr(self.header.as_mut_ptr().add(at).cast()) }
+    }
+}
+
+// The header is written in place by native stores.
+const _: () = {
+    assert!(
+        cfg!(target_endian = "little"),
+        "the trace format is little-endian"
+    );
+    assert!(std::mem::offset_of!(FileHeader, stop_ticks) % 8 == 0);
+    assert!(std::mem::offset_of!(FileHeader, calls_after_stop) % 8 == 0);
+    assert!(std::mem::offset_of!(FileHeader, end_anchor) % 8 == 0);
+    assert!(std::mem::offset_of!(FileHeader, n_records) % 8 == 0);
+    assert!(std::mem::offset_of!(ChunkHeader, last_leave) % 8 == 0);
+    assert!(std::mem::offset_of!(ChunkHeader, closed) % 8 == 0);
+};
+
+/// Moves a descriptor to a high number, where programs that count on low ones (or close "all"
+/// of the first few) do not meet it.
+fn out_of_the_way(file: File) -> File {
+    // SAFETY: a plain fcntl on a descriptor that is open.
+    let high: RawFd = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 500) };
+    if high < 0 {
+        return file;
+    }
+    // SAFETY: fcntl has just given this descriptor to us.
+    unsafe { File::from_raw_fd(high) }
+}
+
+/// Reserves room on the disk, and makes the file that long.
+fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
+    // Beyond RLIMIT_FSIZE the kernel would not only fail but send SIGXFSZ, which kills.
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for writing.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+    if known && limit.rlim_cur != libc::RLIM_INFINITY && offset + length > limit.rlim_cur {
+        let error = io::Error::from_raw_os_error(libc::EFBIG);
+        return Err(GrowError::NoSpace {
+            what: "the limit on file sizes (ulimit -f)",
+            error,
+        });
+    }
+    loop {
+        // SAFETY: a plain system call on a descriptor that is open.
+        let code = unsafe {
+            libc::fallocate(
+                file.as_raw_fd(),
+                0,
+                offset as libc::off_t,
+                length as libc::off_t,
+            )
+        };
+        if code == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EINTR) => {}
+            // A file system without it (NFS): writing zeros reserves as well.
+            Some(libc::EOPNOTSUPP | libc::ENOSYS) => return write_zeros(file, offset, length),
+            _ => return Err(GrowError::of("reserving room on the disk", error)),
+        }
+    }
+}
+
+fn write_zeros(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
+    const ZEROS: [u8; 65536] = [0; 65536];
+    let mut done = 0;
+    while done < length {
+        let n = (length - done).min(ZEROS.len() as u64);
+        file.write_all_at(&ZEROS[..n as usize], offset + done)
+            .map_err(|error| GrowError::of("writing zeros to reserve room on the disk", error))?;
+        done += n;
+    }
+    Ok(())
+}
+
+/// Maps a part of the file and makes its pages writable now.
+fn map_chunk(file: &File, offset: u64, length: usize) -> Result<MmapRaw, GrowError> {
+    let map = MmapOptions::new()
+        .offset(offset)
+        .len(length)
+        .map_raw(file)
+        .map_err(|error| GrowError::of("mapping the file", error))?;
+    match map.advise(Advice::PopulateWrite) {
+        Ok(()) => Ok(map),
+        // A kernel before 5.14: touch each page. Room is reserved, so this cannot be SIGBUS.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            for page in (0..length).step_by(4096) {
+                // SAFETY: within the mapping; an atomic that changes nothing but makes the page
+                // writable.
+                unsafe { AtomicU64::from_ptr(map.as_mut_ptr().add(page).cast()) }
+                    .fetch_or(0, Ordering::Relaxed);
+            }
+            Ok(map)
+        }
+        Err(error) => Err(GrowError::of("making pages of the file ready", error)),
+    }
+}

@@ -1,0 +1,705 @@
+//! From a call to a record: what every wrapper of the preloaded library does.
+//!
+//! Each thread stores into a chunk of its own, so threads share nothing on the way but what MPI
+//! itself makes them order. The state of a thread is plain cells without a destructor: an MPI
+//! call from a thread-exit handler still finds it.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::{CStr, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use collbench_formats::{
+    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, ChunkKind, Definition, Operation, ROOT_IS_ME,
+    ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, StopReason, UNKNOWN_COMMUNICATOR, pack_call_word,
+};
+
+use crate::clock::Clock;
+use crate::communicator::{CommunicatorEntry, Communicators, HowMade};
+use crate::library::{Handle, MpiLibrary};
+use crate::payload::CallView;
+use crate::rank_file::{GrowError, OpenChunk, RankFile};
+
+/// Bytes of a thread's first chunk of records; each further one is twice as long, up to
+/// [`LARGEST_CHUNK`].
+const SMALLEST_CHUNK: u64 = 64 << 10;
+/// Bytes of a thread's chunks in the long run: 32,767 calls. Larger ones are not cheaper per
+/// call, but the pause in which they are made ready is longer.
+const LARGEST_CHUNK: u64 = 1 << 20;
+
+const _: () = assert!(
+    cfg!(target_pointer_width = "64"),
+    "handles and counts are 64-bit words"
+);
+
+/// The recorder of this process, while it records.
+static ACTIVE: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Recording, once `MPI_Init` has begun it. Never freed.
+#[derive(Debug)]
+pub struct Recorder {
+    pub(crate) clock: Clock,
+    pub(crate) library: MpiLibrary,
+    pub(crate) file: RankFile,
+    pub(crate) communicators: Communicators,
+    pub(crate) rank: u32,
+    threads: Mutex<Vec<&'static Thread>>,
+}
+
+/// What the recorder keeps of a thread; never freed.
+#[derive(Debug)]
+struct Thread {
+    number: u32,
+    /// Address of the next free slot, and of the end of the chunk; equal when it is full.
+    next: AtomicUsize,
+    end: AtomicUsize,
+    chunks: Mutex<Chunks>,
+}
+
+/// The chunks of a thread; locked by the thread itself when one is full, and at the end.
+#[derive(Debug, Default)]
+struct Chunks {
+    current: Option<OpenChunk>,
+    /// Full chunks that a call under way may still store its leave time into.
+    retained: Vec<OpenChunk>,
+    n_opened: u32,
+    records_before: u64,
+}
+
+/// Entries of a thread's cache of communicators; a power of two.
+const CACHED: usize = 16;
+
+#[derive(Debug, Clone, Copy)]
+struct Cached {
+    handle: Handle,
+    epoch: u64,
+    entry: Option<&'static CommunicatorEntry>,
+}
+
+/// What a thread itself holds: no destructor, no lazy initialization.
+struct Local {
+    thread: Cell<Option<&'static Thread>>,
+    /// How many wrapped calls are under way in this thread: inside one, further calls are the
+    /// MPI library's own.
+    depth: Cell<u32>,
+    cache: UnsafeCell<[Cached; CACHED]>,
+}
+
+thread_local! {
+    static LOCAL: Local = const {
+        Local {
+            thread: Cell::new(None),
+            depth: Cell::new(0),
+            cache: UnsafeCell::new([Cached { handle: 0, epoch: u64::MAX, entry: None }; CACHED]),
+        }
+    };
+}
+
+impl Local {
+    #[inline]
+    fn communicator(
+        &self,
+        recorder: &Recorder,
+        handle: Handle,
+    ) -> Option<&'static CommunicatorEntry> {
+        let epoch = recorder.communicators.epoch();
+        // Handles are addresses of blocks of some hundred bytes, or small numbers.
+        let at = (handle >> 4 ^ handle >> 10) % CACHED;
+        // SAFETY: only this thread has the cell, and the reference does not outlive the block.
+        let cached = unsafe { (*self.cache.get())[at] };
+        if cached.handle == handle && cached.epoch == epoch && cached.entry.is_some() {
+            return cached.entry;
+        }
+        self.look_up(recorder, handle, epoch, at)
+    }
+
+    #[cold]
+    fn look_up(
+        &self,
+        recorder: &Recorder,
+        handle: Handle,
+        epoch: u64,
+        at: usize,
+    ) -> Option<&'static CommunicatorEntry> {
+        let entry = recorder.communicators.find(handle)?;
+        // SAFETY: as above.
+        unsafe {
+            (*self.cache.get())[at] = Cached {
+                handle,
+                epoch,
+                entry: Some(entry),
+            }
+        };
+        Some(entry)
+    }
+
+    /// Takes the next slot of this thread; null when recording has ended.
+    #[inline]
+    fn take_slot(&self, recorder: &'static Recorder) -> *mut u64 {
+        if let Some(thread) = self.thread.get() {
+            let slot = thread.next.load(Ordering::Relaxed);
+            if slot != thread.end.load(Ordering::Relaxed) {
+                thread
+                    .next
+                    .store(slot + size_of::<Record>(), Ordering::Relaxed);
+                return slot as *mut u64;
+            }
+        }
+        self.take_slot_of_new_chunk(recorder)
+    }
+
+    #[cold]
+    fn take_slot_of_new_chunk(&self, recorder: &'static Recorder) -> *mut u64 {
+        if recorder.file.is_stopped() {
+            if self.depth.get() == 0 {
+                recorder.file.count_lost();
+            }
+            return std::ptr::null_mut();
+        }
+        let opened = recorder.guarded(|| {
+            let thread = self.thread.get().unwrap_or_else(|| {
+                let thread = recorder.add_thread();
+                self.thread.set(Some(thread));
+                thread
+            });
+            thread.open_next_chunk(recorder, self.depth.get() == 0)?;
+            Ok(thread)
+        });
+        match opened {
+            Some(thread) => {
+                let slot = thread.next.load(Ordering::Relaxed);
+                thread
+                    .next
+                    .store(slot + size_of::<Record>(), Ordering::Relaxed);
+                slot as *mut u64
+            }
+            None => {
+                if self.depth.get() == 0 {
+                    recorder.file.count_lost();
+                }
+                std::ptr::null_mut()
+            }
+        }
+    }
+}
+
+impl Thread {
+    fn open_next_chunk(&self, recorder: &Recorder, at_rest: bool) -> Result<(), GrowError> {
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        if at_rest {
+            chunks.retained.clear();
+        }
+        let n_full = self.close_current(&mut chunks);
+        let wanted = (SMALLEST_CHUNK << chunks.n_opened.min(16)).min(LARGEST_CHUNK);
+        let clock = recorder.clock;
+        let chunk = recorder.file.open_chunk(
+            ChunkKind::Records,
+            wanted,
+            (self.number, chunks.n_opened, chunks.records_before + n_full),
+            &recorder.communicators.sequences(),
+            || clock.now(),
+            || clock.anchor(),
+        )?;
+        let n_slots = chunk.content_bytes() / size_of::<Record>();
+        let first = chunk.content() as usize;
+        chunks.records_before += n_full;
+        chunks.n_opened += 1;
+        if let Some(full) = chunks.current.replace(chunk) {
+            chunks.retained.push(full);
+        }
+        self.next.store(first, Ordering::Relaxed);
+        self.end
+            .store(first + n_slots * size_of::<Record>(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Writes into the current chunk how many records it has; gives that number.
+    fn close_current(&self, chunks: &mut Chunks) -> u64 {
+        let Some(chunk) = &chunks.current else {
+            return 0;
+        };
+        let first = chunk.content() as usize;
+        let n = (self.next.load(Ordering::Acquire) - first) / size_of::<Record>();
+        // The last leave is that of the last call of the application: those behind it happened
+        // inside it.
+        let mut last_leave = 0;
+        for i in (0..n).rev() {
+            // SAFETY: slot `i` lies before `next`, in the mapped content; its words are 8-aligned
+            // and stored atomically or before.
+            let (word, leave) = unsafe {
+                let slot = (first + i * size_of::<Record>()) as *mut u64;
+                (
+                    AtomicU64::from_ptr(slot.add(1)),
+                    AtomicU64::from_ptr(slot.add(3)),
+                )
+            };
+            last_leave = last_leave.max(leave.load(Ordering::Acquire));
+            if word.load(Ordering::Relaxed) >> 48 & u64::from(CODE_INTERNAL) == 0 {
+                break;
+            }
+        }
+        chunk.close(n as u64, last_leave);
+        n as u64
+    }
+}
+
+impl Recorder {
+    pub(crate) fn new(clock: Clock, library: MpiLibrary, file: RankFile, rank: u32) -> Self {
+        Self {
+            clock,
+            library,
+            file,
+            communicators: Communicators::default(),
+            rank,
+            threads: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Begins to record: from here on wrappers find this recorder.
+    pub(crate) fn activate(self) -> &'static Self {
+        let recorder = Box::leak(Box::new(self));
+        ACTIVE.store(recorder, Ordering::Release);
+        recorder
+    }
+
+    /// The recorder of this process; `None` before `MPI_Init`, after `MPI_Finalize`, in a forked
+    /// child, and where nothing is to be recorded.
+    #[inline]
+    #[must_use]
+    pub fn active() -> Option<&'static Self> {
+        let recorder = ACTIVE.load(Ordering::Acquire);
+        // SAFETY: null, or a recorder that was leaked by `activate`.
+        unsafe { recorder.as_ref() }
+    }
+
+    /// Stops wrappers from finding a recorder; what is under way still ends in order.
+    pub(crate) fn deactivate() {
+        ACTIVE.store(std::ptr::null_mut(), Ordering::Release);
+    }
+
+    fn add_thread(&self) -> &'static Thread {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = Box::leak(Box::new(Thread {
+            number: threads.len() as u32,
+            next: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            chunks: Mutex::default(),
+        }));
+        threads.push(thread);
+        thread
+    }
+
+    /// Runs a cold path. Whatever goes wrong in it ends recording, and nothing else.
+    pub(crate) fn guarded<T>(&self, path: impl FnOnce() -> Result<T, GrowError>) -> Option<T> {
+        match catch_unwind(AssertUnwindSafe(path)) {
+            Ok(Ok(value)) => Some(value),
+            Ok(Err(error)) => {
+                self.stop(error.reason(), &error.to_string());
+                None
+            }
+            Err(_) => {
+                self.stop(StopReason::Failed, "a defect of collbench (panic)");
+                None
+            }
+        }
+    }
+
+    fn stop(&self, reason: StopReason, why: &str) {
+        if self.file.note_stop(reason, why, self.clock.now()) {
+            say(
+                self.rank,
+                &format!("recording stopped, the program goes on: {why}"),
+            );
+        }
+    }
+
+    /// Appends a definition; a failure ends recording.
+    pub(crate) fn define(&self, definition: &Definition) {
+        let clock = self.clock;
+        self.guarded(|| {
+            self.file
+                .define(definition, || clock.now(), || clock.anchor())
+        });
+    }
+
+    /// Closes all chunks and the file, in order.
+    fn finish(&self) {
+        self.guarded(|| {
+            let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut n_records = 0;
+            for thread in threads.iter() {
+                let mut chunks = thread.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+                n_records += chunks.records_before + thread.close_current(&mut chunks);
+            }
+            let end = self.clock.anchor();
+            match threads[..] {
+                [only] => {
+                    let chunks = only.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+                    let last = chunks.current.as_ref().map(|chunk| {
+                        let used = only.next.load(Ordering::Acquire) - chunk.content() as usize;
+                        (chunk, used)
+                    });
+                    self.file.finish(n_records, end, last);
+                }
+                // Another thread might still be leaving a wrapper: its chunk stays whole.
+                _ => self.file.finish(n_records, end, None),
+            }
+            Ok(())
+        });
+    }
+
+    /// The root of a call as records have it, from the argument.
+    #[inline]
+    fn root_of(&self, root: i32) -> i32 {
+        if root == self.library.root {
+            ROOT_IS_ME
+        } else if root == self.library.proc_null {
+            ROOT_OTHER_OF_MY_GROUP
+        } else {
+            root
+        }
+    }
+}
+
+/// One line on stderr, in one piece.
+pub(crate) fn say(rank: u32, what: &str) {
+    let line = format!("collbench: rank {rank}: {what}\n");
+    // SAFETY: the bytes are valid; stderr may be closed, and then nobody wants to know.
+    unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+}
+
+/// A slot in which a call is under way.
+#[derive(Clone, Copy)]
+struct Slot(*mut u64);
+
+impl Slot {
+    /// Stores what is known of a call before it is made, the enter time last.
+    #[inline]
+    fn enter(self, word: u64, communicator: u32, root: i32, clock: Clock) {
+        if self.0.is_null() {
+            return;
+        }
+        // SAFETY: `take_slot` gave four words in a mapped chunk that nobody else stores into.
+        unsafe {
+            self.0.add(1).write(word);
+            self.0
+                .add(2)
+                .write(u64::from(communicator) | u64::from(root as u32) << 32);
+            AtomicU64::from_ptr(self.0).store(clock.now(), Ordering::Release);
+        }
+    }
+
+    /// Stores the leave time: with it the record is there.
+    #[inline]
+    fn leave(self, code: c_int, ticks: u64) {
+        if self.0.is_null() {
+            return;
+        }
+        // SAFETY: as above; a full chunk stays mapped while a call in it is under way.
+        unsafe {
+            if code != 0 {
+                let word = self.0.add(1).read();
+                self.0.add(1).write(word | u64::from(CODE_FAILED) << 48);
+            }
+            AtomicU64::from_ptr(self.0.add(3)).store(ticks, Ordering::Release);
+        }
+    }
+
+    /// Stores which communicator a constructor has made.
+    fn made(self, index: u32) {
+        if self.0.is_null() {
+            return;
+        }
+        // SAFETY: as above; the upper half of the third word is the root field.
+        unsafe {
+            let word = self.0.add(2).read();
+            self.0
+                .add(2)
+                .write(word & 0xffff_ffff | u64::from(index) << 32);
+        }
+    }
+}
+
+#[inline(always)]
+fn record(
+    operation: Operation,
+    comm: Handle,
+    root: Option<usize>,
+    large: bool,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    LOCAL.with(|local| {
+        let depth = local.depth.get();
+        let mut flags = if depth > 0 { CODE_INTERNAL } else { 0 };
+        let root_argument = root.map_or(0, |root| root as i32);
+        let (index, bytes) = match local.communicator(recorder, comm) {
+            Some(entry) => {
+                entry.take_position(depth > 0);
+                let view = CallView {
+                    library: &recorder.library,
+                    comm: entry,
+                    root: root_argument,
+                    large,
+                };
+                (entry.index, payload(view))
+            }
+            None => (UNKNOWN_COMMUNICATOR, None),
+        };
+        if bytes.is_none() {
+            flags |= CODE_PAYLOAD_UNKNOWN;
+        }
+        let word = pack_call_word(operation, flags, bytes.unwrap_or(0));
+        let root = root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32));
+        let slot = Slot(local.take_slot(recorder));
+        local.depth.set(depth + 1);
+        slot.enter(word, index, root, recorder.clock);
+        let code = real();
+        let ticks = recorder.clock.now();
+        local.depth.set(depth);
+        slot.leave(code, ticks);
+        code
+    })
+}
+
+/// Makes a collective call without a root, and records it.
+///
+/// `comm` is the communicator argument, `large` whether counts are 64-bit, `payload` reads the
+/// bytes from the arguments, `real` calls the MPI library.
+#[inline(always)]
+pub fn recorded_call(
+    operation: Operation,
+    comm: usize,
+    large: bool,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    record(operation, comm, None, large, payload, real)
+}
+
+/// Makes a collective call with a root, and records it; as [`recorded_call`].
+#[inline(always)]
+pub fn rooted_call(
+    operation: Operation,
+    comm: usize,
+    root: usize,
+    large: bool,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    record(operation, comm, Some(root), large, payload, real)
+}
+
+/// Makes a call that makes a communicator, records it, and registers what was made.
+///
+/// `place` is the address where the MPI library puts the new handle.
+pub fn constructor_call(
+    operation: Operation,
+    how: HowMade,
+    comm: usize,
+    tag: i32,
+    place: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    LOCAL.with(|local| {
+        let depth = local.depth.get();
+        let flags = if depth > 0 { CODE_INTERNAL } else { 0 };
+        let parent = local.communicator(recorder, comm);
+        // Calls of the library itself have an order of their own on the parent.
+        let position = match parent {
+            Some(parent) if operation.semantics().is_matched() => {
+                parent.take_position(depth > 0) | u64::from(depth > 0) << 63
+            }
+            _ => 0,
+        };
+        let slot = Slot(local.take_slot(recorder));
+        local.depth.set(depth + 1);
+        let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
+        slot.enter(
+            pack_call_word(operation, flags, 0),
+            index,
+            ROOT_NONE,
+            recorder.clock,
+        );
+        let code = real();
+        let ticks = recorder.clock.now();
+        if let (0, Some(parent)) = (code, parent) {
+            recorder.guarded(|| {
+                // SAFETY: the call succeeded, so `place` holds a handle or (idup) soon will; the
+                // null handle is excluded for those that hold one now.
+                unsafe {
+                    let handle = (place as *const Handle).read_unaligned();
+                    if how != HowMade::LaterOnParent && handle == recorder.library.comm_null {
+                        return Ok(());
+                    }
+                    let definition = recorder.communicators.add_made(
+                        &recorder.library,
+                        how,
+                        operation,
+                        parent,
+                        position,
+                        tag,
+                        place,
+                    );
+                    slot.made(definition.index);
+                    recorder.define(&Definition::Communicator(definition));
+                }
+                Ok(())
+            });
+        }
+        local.depth.set(depth);
+        slot.leave(code, ticks);
+        code
+    })
+}
+
+/// Makes a call that gives a communicator back, records it, and forgets the handle.
+///
+/// `place` is the address of the handle.
+pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    if place == 0 {
+        return real();
+    }
+    // SAFETY: MPI wants the address of a communicator handle here, and it is not null.
+    let handle = unsafe { (place as *const Handle).read_unaligned() };
+    LOCAL.with(|local| {
+        let entry = local.communicator(recorder, handle);
+        // Before the call: as soon as the library has freed it, another thread may be given the
+        // same handle for a new communicator.
+        if entry.is_some() {
+            recorder.guarded(|| {
+                recorder.communicators.forget(handle);
+                Ok(())
+            });
+        }
+        let depth = local.depth.get();
+        let flags = if depth > 0 { CODE_INTERNAL } else { 0 };
+        if let Some(entry) = entry {
+            entry.take_position(depth > 0);
+        }
+        let slot = Slot(local.take_slot(recorder));
+        local.depth.set(depth + 1);
+        let index = entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index);
+        slot.enter(
+            pack_call_word(operation, flags, 0),
+            index,
+            ROOT_NONE,
+            recorder.clock,
+        );
+        let code = real();
+        let ticks = recorder.clock.now();
+        local.depth.set(depth);
+        slot.leave(code, ticks);
+        if let (true, Some(entry)) = (code != 0, entry) {
+            recorder.guarded(|| {
+                recorder.communicators.remember(handle, entry);
+                Ok(())
+            });
+        }
+        code
+    })
+}
+
+/// Makes a call that is not recorded, but below which the MPI library's calls are its own.
+pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
+    LOCAL.with(|local| {
+        let depth = local.depth.get();
+        local.depth.set(depth + 1);
+        let code = real();
+        local.depth.set(depth);
+        code
+    })
+}
+
+/// Makes a call that begins or ends MPI, and records it on `MPI_COMM_WORLD`.
+fn process_call(
+    recorder: &'static Recorder,
+    operation: Operation,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    LOCAL.with(|local| {
+        let depth = local.depth.get();
+        let slot = Slot(local.take_slot(recorder));
+        local.depth.set(depth + 1);
+        slot.enter(
+            pack_call_word(operation, 0, 0),
+            0,
+            ROOT_NONE,
+            recorder.clock,
+        );
+        let code = real();
+        let ticks = recorder.clock.now();
+        local.depth.set(depth);
+        slot.leave(code, ticks);
+        code
+    })
+}
+
+/// Makes the call of `MPI_Finalize`, records it, and ends recording in order; `MPI_Abort`, which
+/// does not come back, goes this way too and stays the last call, under way.
+pub fn finalize_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let code = process_call(recorder, operation, real);
+    if operation == Operation::Finalize {
+        Recorder::deactivate();
+        recorder.finish();
+    }
+    code
+}
+
+/// Records the call of `MPI_Init` that has just ended, and in which recording began.
+pub(crate) fn record_init(recorder: &'static Recorder, operation: Operation, enter: u64) {
+    LOCAL.with(|local| {
+        let slot = local.take_slot(recorder);
+        if slot.is_null() {
+            return;
+        }
+        // SAFETY: as in `Slot::enter`.
+        unsafe {
+            slot.add(1).write(pack_call_word(operation, 0, 0));
+            slot.add(2).write(u64::from(ROOT_NONE as u32) << 32);
+            AtomicU64::from_ptr(slot).store(enter, Ordering::Release);
+        }
+        Slot(slot).leave(0, recorder.clock.now());
+    });
+}
+
+/// Notes the name that the application gives a communicator.
+///
+/// # Safety
+/// `name` is a C string or null.
+pub unsafe fn name_communicator(comm: usize, name: usize) {
+    let Some(recorder) = Recorder::active() else {
+        return;
+    };
+    let Some(entry) = LOCAL.with(|local| local.communicator(recorder, comm)) else {
+        return;
+    };
+    if name == 0 || LOCAL.with(|local| local.depth.get()) > 0 {
+        return;
+    }
+    // SAFETY: the caller's promise, and not null.
+    let name = unsafe { CStr::from_ptr(name as *const c_char) };
+    recorder.guarded(|| {
+        // MPI_MAX_OBJECT_NAME is 64 or 128; a longer name would be the library's to refuse.
+        let bytes = &name.to_bytes()[..name.count_bytes().min(256)];
+        let name = String::from_utf8_lossy(bytes).into_owned();
+        recorder.define(&Definition::CommunicatorName {
+            index: entry.index,
+            name,
+        });
+        Ok(())
+    });
+}

@@ -1,0 +1,355 @@
+//! The beginning of recording, inside `MPI_Init`: which world this is, where its trace goes, and
+//! what is known of this process.
+//!
+//! The processes agree through the file system, not through messages. A message that only the
+//! recorded ranks take part in would hang or confuse a job in which some ranks are not recorded
+//! (another host without the library, a statically linked program beside others), and recording
+//! must never be why a job fails.
+
+use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Read, Write};
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use collbench_formats::{
+    Anchor, Definition, HostIdentity, Identity, LayerState, MpiIdentity, Operation,
+};
+
+use crate::clock::{Clock, measure_clock};
+use crate::communicator::mix;
+use crate::environment::{Form, Settings};
+use crate::launch::directory::{self, DirectoryError};
+use crate::library::MpiLibrary;
+use crate::rank_file::RankFile;
+use crate::recorder::{Recorder, record_init, say};
+
+/// How long the other ranks wait for world rank 0 to make the directory.
+const DIRECTORY_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The file in a trace directory that says which world records there.
+pub(crate) const WORLD_FILE: &str = "world";
+
+/// The clocks at entering `MPI_Init`. With those at leaving it, even a process that is killed
+/// at once has a tick rate.
+#[derive(Debug, Clone)]
+pub struct InitAnchor {
+    settings: Settings,
+    clock: Clock,
+    anchor: Anchor,
+}
+
+impl InitAnchor {
+    /// Reads the clocks, where something is to be recorded; else `None`.
+    #[must_use]
+    pub fn take() -> Option<Self> {
+        catch_unwind(|| {
+            let settings = match Settings::from_environment() {
+                Ok(settings) => settings?,
+                Err(error) => {
+                    eprintln!("collbench: not recording: {error}");
+                    return None;
+                }
+            };
+            let clock = match settings.clock {
+                None => Clock::of_this_machine(),
+                Some(source) => match Clock::of(source) {
+                    Some(clock) => clock,
+                    None => {
+                        eprintln!(
+                            "collbench: not recording: the time stamp counter of this machine \
+                             is not invariant; use --clock raw"
+                        );
+                        return None;
+                    }
+                },
+            };
+            Some(Self {
+                settings,
+                clock,
+                anchor: clock.anchor(),
+            })
+        })
+        .unwrap_or(None)
+    }
+}
+
+/// Why recording could not begin.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    #[error(transparent)]
+    Library(#[from] crate::library::LibraryError),
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    #[error(
+        "{path} was not made by rank 0 within {seconds} s; is it on a file system that all hosts share?"
+    )]
+    NoDirectory { path: PathBuf, seconds: u64 },
+    #[error(
+        "{path} holds the trace of another MPI run already; give each run a directory of its own (-o)"
+    )]
+    AnotherRun { path: PathBuf },
+    #[error("{path}: {error}")]
+    File { path: PathBuf, error: String },
+}
+
+/// Begins to record, if that is wanted: to be called when `MPI_Init` or `MPI_Init_thread`
+/// (`operation`) has succeeded. Whatever fails is said on stderr, and the program runs on
+/// unrecorded.
+pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
+    let Some(init) = init else { return };
+    let mut rank = 0;
+    let started = catch_unwind(std::panic::AssertUnwindSafe(|| {
+        start(operation, init, &mut rank)
+    }));
+    match started {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => say(rank, &format!("not recording: {error}")),
+        Err(_) => say(rank, "not recording: a defect of collbench (panic)"),
+    }
+}
+
+fn start(
+    operation: Operation,
+    init: InitAnchor,
+    rank_for_messages: &mut u32,
+) -> Result<(), StartError> {
+    let InitAnchor {
+        settings,
+        clock,
+        anchor,
+    } = init;
+    let library = MpiLibrary::find()?;
+    // SAFETY: called when MPI_Init has succeeded; MPI_COMM_WORLD is valid.
+    let (rank, world_size, spawned, thread_level) = unsafe {
+        let world = library.comm_world;
+        (
+            library.rank(world),
+            library.size(world),
+            library.is_spawned(),
+            library.thread_level(),
+        )
+    };
+    *rank_for_messages = rank;
+    let world = world_identity(world_size);
+    agree_on_directory(&settings, rank, world, spawned)?;
+
+    let identity = Identity {
+        recorder: env!("CARGO_PKG_VERSION").to_owned(),
+        world,
+        rank,
+        world_size,
+        pid: std::process::id(),
+        spawned,
+        host: host_identity(),
+        clock: measure_clock(clock),
+        mpi: MpiIdentity {
+            abi: library.abi,
+            library_version: library.version(),
+            library_path: library.path.clone(),
+            thread_level,
+        },
+        layers: layers(),
+        command: command_line(),
+        anchors: vec![anchor.into(), clock.anchor().into()],
+    };
+    let path = settings.output.join(format!(
+        "rank-{rank:06}.{world:016x}.{}.trace",
+        identity.pid
+    ));
+    let file = RankFile::create(&path, &identity, settings.max_bytes).map_err(|error| {
+        StartError::File {
+            path,
+            error: error.to_string(),
+        }
+    })?;
+    let recorder = Recorder::new(clock, library, file, rank).activate();
+    // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
+    unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
+    // SAFETY: MPI is initialized.
+    let predefined = unsafe {
+        recorder
+            .communicators
+            .add_predefined(&recorder.library, world)
+    };
+    for communicator in predefined {
+        recorder.define(&Definition::Communicator(communicator));
+    }
+    record_init(recorder, operation, anchor.ticks.get());
+    Ok(())
+}
+
+/// A forked child shares the mapping of the parent's file, and must not store into it.
+unsafe extern "C" fn forget_in_child() {
+    Recorder::deactivate();
+}
+
+/// The number of this world, on which all of its processes agree: made of what the launcher
+/// tells all of them and no other job.
+fn world_identity(world_size: u32) -> u64 {
+    const JOB_VARIABLES: [&[&str]; 4] = [
+        &["PMIX_NAMESPACE"],
+        &["OMPI_MCA_ess_base_jobid"],
+        &["PMI_JOBID"],
+        &["SLURM_JOB_ID", "SLURM_STEP_ID"],
+    ];
+    let told = JOB_VARIABLES.iter().find_map(|names| {
+        let values: Option<Vec<String>> =
+            names.iter().map(|name| std::env::var(name).ok()).collect();
+        Some(values?.join("."))
+    });
+    match told {
+        Some(job) => {
+            let words: Vec<u64> = job.bytes().map(u64::from).collect();
+            mix(&words)
+        }
+        // Started without a launcher: alone.
+        None if world_size == 1 => RandomState::new().build_hasher().finish(),
+        None => mix(&[u64::from(world_size)]),
+    }
+}
+
+fn agree_on_directory(
+    settings: &Settings,
+    rank: u32,
+    world: u64,
+    spawned: bool,
+) -> Result<(), StartError> {
+    let path = &settings.output;
+    if spawned {
+        // The world that spawned this one has made the directory.
+        return Ok(());
+    }
+    match settings.form {
+        Form::Inner if rank == 0 => {
+            directory::make_fresh(path, settings.force)?;
+            if let Some(run) = std::env::var_os(directory::RUN_VARIABLE) {
+                use std::os::unix::ffi::OsStrExt;
+                directory::write_run(path, run.as_bytes())?;
+            }
+            claim(path, world).map(|_| ())
+        }
+        Form::Inner => {
+            let begin = Instant::now();
+            while read_claim(path) != Some(world) {
+                if begin.elapsed() > DIRECTORY_PATIENCE {
+                    return Err(StartError::NoDirectory {
+                        path: path.clone(),
+                        seconds: DIRECTORY_PATIENCE.as_secs(),
+                    });
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Ok(())
+        }
+        Form::Outer => {
+            if claim(path, world)? == world {
+                Ok(())
+            } else {
+                Err(StartError::AnotherRun { path: path.clone() })
+            }
+        }
+    }
+}
+
+/// Writes which world records here, if nobody has; gives the world that does.
+fn claim(path: &Path, world: u64) -> Result<u64, StartError> {
+    let name = path.join(WORLD_FILE);
+    let failed = |error: io::Error| StartError::File {
+        path: name.clone(),
+        error: error.to_string(),
+    };
+    match fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&name)
+    {
+        Ok(mut file) => {
+            file.write_all(format!("{world:016x}\n").as_bytes())
+                .map_err(failed)?;
+            Ok(world)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // Whoever made it writes its one line right away.
+            let begin = Instant::now();
+            loop {
+                match read_claim(path) {
+                    Some(world) => return Ok(world),
+                    None if begin.elapsed() > Duration::from_secs(5) => return Err(failed(error)),
+                    None => std::thread::sleep(Duration::from_millis(1)),
+                }
+            }
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn read_claim(path: &Path) -> Option<u64> {
+    let mut text = String::new();
+    fs::File::open(path.join(WORLD_FILE))
+        .ok()?
+        .take(64)
+        .read_to_string(&mut text)
+        .ok()?;
+    u64::from_str_radix(text.strip_suffix('\n')?, 16).ok()
+}
+
+fn host_identity() -> HostIdentity {
+    let read = |path| fs::read_to_string(path).map(|text| text.trim().to_owned());
+    let time_namespace = fs::read_link("/proc/self/ns/time")
+        .ok()
+        .and_then(|link| {
+            let name = link.to_string_lossy().into_owned();
+            name.trim_start_matches("time:[")
+                .trim_end_matches(']')
+                .parse()
+                .ok()
+        })
+        .unwrap_or(0);
+    HostIdentity {
+        name: host_name(),
+        boot_id: read("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+        time_namespace,
+    }
+}
+
+/// The name of this host.
+pub(crate) fn host_name() -> String {
+    let mut buffer = [0u8; 256];
+    // SAFETY: the buffer is valid for its length, of which the last byte is kept zero.
+    unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
+    let end = buffer
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(buffer.len());
+    String::from_utf8_lossy(&buffer[..end]).into_owned()
+}
+
+fn command_line() -> Vec<String> {
+    // Arguments may be as long as a system allows; those of interest are at the beginning.
+    const LONGEST: usize = 64 << 10;
+    let mut bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
+    bytes.truncate(LONGEST);
+    bytes
+        .split(|&byte| byte == 0)
+        .filter(|argument| !argument.is_empty())
+        .map(|argument| String::from_utf8_lossy(argument).into_owned())
+        .collect()
+}
+
+fn layers() -> Vec<LayerState> {
+    let off = "not recorded by this version of collbench";
+    [
+        ("calls", true, ""),
+        ("messages", false, off),
+        ("algorithms", false, off),
+    ]
+    .into_iter()
+    .map(|(name, on, reason)| LayerState {
+        name: name.into(),
+        on,
+        reason: reason.into(),
+    })
+    .collect()
+}
