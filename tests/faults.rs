@@ -336,6 +336,56 @@ fn a_missing_preloaded_library_is_an_error_that_names_it() {
     assert!(finished.stderr.contains("/nowhere/lib.so"), "{finished}");
 }
 
+#[test]
+fn a_preloaded_library_that_the_loader_refuses_is_an_error_that_names_it() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let refused = workspace.join("refused.so");
+    fs::write(&refused, "no library\n").unwrap();
+    let variables = [("COLLBENCH_PRELOAD", refused.to_str().unwrap())];
+    let job = Job {
+        variables: &variables,
+        ..Job::new(2, program("many.c"), &["10"])
+    };
+    let (finished, _) = job.record(workspace.path());
+    let finished = finished.expect(125);
+    let ours: Vec<_> = finished
+        .stderr
+        .lines()
+        .filter(|line| !line.starts_with("ERROR: ld.so"))
+        .collect();
+    assert!(ours.concat().contains("refused.so"), "{finished}");
+}
+
+#[test]
+fn a_rank_that_was_not_recorded_is_missed() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let script = format!(
+        "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then unset LD_PRELOAD; fi; exec {} 100",
+        program("many.c").display()
+    );
+    let (finished, trace) = Job::new(3, "sh", &["-c", &script]).record(workspace.path());
+    let finished = finished.expect(125);
+    assert_eq!(
+        finished.sorted_lines(),
+        ["rank 0 done", "rank 1 done", "rank 2 done"]
+    );
+    assert!(
+        finished.stderr.contains('2') && finished.stderr.contains('3'),
+        "{finished}"
+    );
+    let analysis = analyze(&trace, &[]).expect(3);
+    damage_of(&analysis, 1);
+    for rank in [0, 2] {
+        assert_eq!(analysis.rank(rank)["calls"], 101);
+    }
+}
+
 // ---- no more room ----
 
 /// A job whose ranks write 16 MB of records each on their own, and then meet.

@@ -220,27 +220,76 @@ fn collectives_of_the_mpi_library_itself_are_not_counted() {
 }
 
 #[test]
-fn the_recorder_ends_with_one_line_that_names_the_next_command() {
+fn the_recorder_adds_one_line_to_what_the_program_says_and_it_names_the_next_command() {
     if !have(MPI) {
         return;
     }
-    let workspace = Workspace::new();
-    let job = Job::new(2, program("many.c"), &["1000"]);
-    let (finished, _) = job.record(workspace.path());
-    let finished = finished.expect(0);
-    let lines: Vec<_> = finished
-        .stderr
-        .lines()
-        .filter(|line| line.contains("collbench-analyze"))
-        .collect();
-    assert_eq!(lines.len(), 1, "{finished}");
-    assert!(lines[0].contains("trace"), "{finished}");
-    let digits: String = lines[0].chars().filter(char::is_ascii_digit).collect();
-    assert!(digits.contains("2002"), "2 ranks of 1001 calls: {finished}");
-    assert!(
-        !finished.stdout.contains("collbench"),
-        "stdout is the program's: {finished}"
-    );
+    for form in [Form::Outer, Form::Inner] {
+        let workspace = Workspace::new();
+        let job = Job {
+            form,
+            ..Job::new(2, program("many.c"), &["1000"])
+        };
+        let plain = job.plain(workspace.path()).expect(0);
+        let (finished, _) = job.record(workspace.path());
+        let finished = finished.expect(0);
+        assert_eq!(finished.sorted_lines(), plain.sorted_lines(), "{form:?}");
+
+        let (ours, others): (Vec<_>, Vec<_>) = finished
+            .stderr
+            .lines()
+            .partition(|line| line.contains("collbench"));
+        assert_eq!(others, plain.stderr.lines().collect::<Vec<_>>(), "{form:?}");
+        let [line] = ours[..] else {
+            panic!("{form:?}: not one line: {finished}")
+        };
+        assert!(line.contains("collbench-analyze trace"), "{form:?}: {line}");
+        assert!(line.contains("2 ranks"), "{form:?}: {line}");
+        let digits: String = line.chars().filter(char::is_ascii_digit).collect();
+        assert!(
+            digits.contains("2002"),
+            "{form:?}: 2 ranks of 1001 calls: {line}"
+        );
+    }
+}
+
+#[test]
+fn the_trace_says_which_layers_are_in_it_and_what_was_run() {
+    if !have(MPI) {
+        return;
+    }
+    for (options, layers) in [(&[][..], "default"), (&["--layers", "calls"], "calls")] {
+        let workspace = Workspace::new();
+        let many = program("many.c");
+        let job = Job {
+            options,
+            ..Job::new(2, &many, &["5"])
+        };
+        let (finished, trace) = job.record(workspace.path());
+        finished.expect(0);
+        let analysis = analyze(&trace, &[]).expect(0);
+        let trace = &analysis.json["trace"];
+        assert_eq!(trace["layers"]["calls"]["on"], true, "{layers}");
+        for layer in ["messages", "algorithms"] {
+            let layer = &trace["layers"][layer];
+            if layers == "calls" {
+                assert_eq!(layer["on"], false, "{layer}");
+            }
+            assert!(
+                layer["on"] == true || layer["reason"].is_string(),
+                "off without a reason"
+            );
+        }
+        let words: Vec<_> = trace["command"].as_array().unwrap().iter().collect();
+        assert!(
+            words.iter().any(|word| **word == many.to_str().unwrap()),
+            "{words:?}"
+        );
+        assert!(
+            trace["mpi_library"].as_str().unwrap().contains("Open MPI"),
+            "{trace}"
+        );
+    }
 }
 
 #[test]
