@@ -1,7 +1,7 @@
 //! The file of one rank: grown chunk by chunk, each made ready before it is used.
 //!
-//! A chunk's room is reserved on the disk (`fallocate`), mapped, and its pages are made writable
-//! (`MADV_POPULATE_WRITE`) just ahead of use: a full disk is then an error here and never a
+//! A chunk's room is reserved on the disk (`fallocate`), filled with zeros, mapped, and its pages
+//! are made writable (`MADV_POPULATE_WRITE`) just ahead of use: a full disk is then an error here and never a
 //! SIGBUS in the program, and stores into a chunk never fault. `MAP_POPULATE` would not do: it
 //! maps pages read-only, and each faults again at its first store. Nothing is ever synced:
 //! the pages outlive the process without, and syncing would write-protect them again.
@@ -9,7 +9,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -461,26 +461,67 @@ fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
             )
         };
         if code == 0 {
-            return Ok(());
+            break;
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {
             Some(libc::EINTR) => {}
-            // A file system without it (NFS): writing zeros reserves as well.
-            Some(libc::EOPNOTSUPP | libc::ENOSYS) => return write_zeros(file, offset, length),
+            // A file system without it (NFS): the zeros reserve the room.
+            Some(libc::EOPNOTSUPP | libc::ENOSYS) => break,
             _ => return Err(GrowError::of("reserving room on the disk", error)),
         }
     }
+    write_zeros(file, offset, length)
 }
 
+/// Writes zeros: page by page in one system call they come into the page cache in large pieces,
+/// and making those writable takes a sixth of the time that reserved room without pages takes
+/// (ext4: 5 against 29 ns per record; on tmpfs it is the same).
 fn write_zeros(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
     const ZEROS: [u8; 65536] = [0; 65536];
+    const PIECES: usize = 16;
     let mut done = 0;
     while done < length {
-        let n = (length - done).min(ZEROS.len() as u64);
-        file.write_all_at(&ZEROS[..n as usize], offset + done)
-            .map_err(|error| GrowError::of("writing zeros to reserve room on the disk", error))?;
-        done += n;
+        let mut pieces = [libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        }; PIECES];
+        let mut left = length - done;
+        let mut n_pieces = 0;
+        for piece in &mut pieces {
+            let n = left.min(ZEROS.len() as u64);
+            if n == 0 {
+                break;
+            }
+            *piece = libc::iovec {
+                iov_base: ZEROS.as_ptr().cast_mut().cast(),
+                iov_len: n as usize,
+            };
+            left -= n;
+            n_pieces += 1;
+        }
+        // SAFETY: the pieces are valid for reading, which is all that writing a file does.
+        let written = unsafe {
+            libc::pwritev(
+                file.as_raw_fd(),
+                pieces.as_ptr(),
+                n_pieces,
+                (offset + done) as libc::off_t,
+            )
+        };
+        match u64::try_from(written) {
+            Ok(0) => {
+                let error = io::Error::from_raw_os_error(libc::ENOSPC);
+                return Err(GrowError::of("writing zeros to the file", error));
+            }
+            Ok(written) => done += written,
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.raw_os_error() != Some(libc::EINTR) {
+                    return Err(GrowError::of("writing zeros to the file", error));
+                }
+            }
+        }
     }
     Ok(())
 }
