@@ -29,6 +29,20 @@ pub enum HowMade {
     OverGroups,
 }
 
+/// A constructor's call that has succeeded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConstructorCall {
+    pub(crate) operation: Operation,
+    pub(crate) how: HowMade,
+    /// The communicator that it was called on, and the call's position there.
+    pub(crate) parent: &'static CommunicatorEntry,
+    pub(crate) position: u64,
+    /// The tag argument, where communicators over the same groups are told apart by one.
+    pub(crate) tag: i32,
+    /// Where it put the new handle (`MPI_Comm_idup`: will put).
+    pub(crate) place: usize,
+}
+
 /// One communicator as the recorder needs it at every call. Entries are never freed: records
 /// and other threads may still refer to them.
 #[derive(Debug)]
@@ -181,23 +195,26 @@ impl Communicators {
         ]
     }
 
-    /// A communicator that a constructor has just made; `place` is where it put the handle.
+    /// The communicator that a constructor has just made.
     ///
     /// # Safety
-    /// `place` holds a valid communicator that is not null (for [`HowMade::LaterOnParent`]: will
-    /// hold one), MPI is initialized and not finalized.
+    /// `call.place` holds a valid communicator that is not null (for
+    /// [`HowMade::LaterOnParent`]: will hold one), MPI is initialized and not finalized.
     pub(crate) unsafe fn add_made(
         &self,
         library: &MpiLibrary,
-        how: HowMade,
-        operation: Operation,
-        parent: &'static CommunicatorEntry,
-        position: u64,
-        tag: i32,
-        place: usize,
+        call: ConstructorCall,
     ) -> Communicator {
+        let ConstructorCall {
+            operation,
+            how,
+            parent,
+            position,
+            tag,
+            place,
+        } = call;
         if how == HowMade::LaterOnParent {
-            return self.add_promised(operation, parent, position, place);
+            return self.add_promised(call);
         }
         // SAFETY: the caller's promise.
         let handle = unsafe { (place as *const Handle).read_unaligned() };
@@ -256,13 +273,14 @@ impl Communicators {
         self.add(handle, new).1
     }
 
-    fn add_promised(
-        &self,
-        operation: Operation,
-        parent: &'static CommunicatorEntry,
-        position: u64,
-        place: usize,
-    ) -> Communicator {
+    fn add_promised(&self, call: ConstructorCall) -> Communicator {
+        let ConstructorCall {
+            operation,
+            parent,
+            position,
+            place,
+            ..
+        } = call;
         let new = NewCommunicator {
             id: identity_on_parent(operation, parent.id, position, parent.first_members),
             parent: Some(parent),

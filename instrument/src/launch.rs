@@ -245,12 +245,12 @@ impl Job {
         let shown = shown_path(&self.settings.output);
         match summary::look_at(&self.settings.output, self.settings.form) {
             Ok(summary) => eprintln!("collbench-record: {}", summary.line(&shown)),
-            Err(problem) => {
+            Err(problem) if ended.is_success() => {
                 eprintln!("collbench-record: {}", problem.explain(&shown));
-                if ended.is_success() {
-                    return ExitCode::from(FAILED);
-                }
+                return ExitCode::from(FAILED);
             }
+            // COMMAND has its own reasons, and has told them.
+            Err(problem) => eprintln!("collbench-record: {}", problem.in_short(&shown)),
         }
         ended.pass_on()
     }

@@ -147,6 +147,15 @@ impl RealFunction {
     }
 }
 
+type AskNumber = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+type AskGroup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+type AskHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
+type AskTypeSize = unsafe extern "C" fn(Handle, *mut i64) -> c_int;
+type AskText = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+type AskLevel = unsafe extern "C" fn(*mut c_int) -> c_int;
+type TranslateRanks =
+    unsafe extern "C" fn(Handle, c_int, *const c_int, Handle, *mut c_int) -> c_int;
+
 /// The MPI library of this process, ready to be asked.
 #[derive(Debug)]
 pub struct MpiLibrary {
@@ -168,19 +177,18 @@ pub struct MpiLibrary {
     pub proc_null: i32,
     /// The object that provides `PMPI_Init`.
     pub path: String,
-    comm_rank: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
-    comm_size: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
-    comm_remote_size: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
-    comm_test_inter: unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
-    comm_group: unsafe extern "C" fn(Handle, *mut Handle) -> c_int,
-    comm_remote_group: unsafe extern "C" fn(Handle, *mut Handle) -> c_int,
-    comm_get_parent: unsafe extern "C" fn(*mut Handle) -> c_int,
-    group_free: unsafe extern "C" fn(*mut Handle) -> c_int,
-    group_translate_ranks:
-        unsafe extern "C" fn(Handle, c_int, *const c_int, Handle, *mut c_int) -> c_int,
-    type_size: unsafe extern "C" fn(Handle, *mut i64) -> c_int,
-    get_library_version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
-    query_thread: unsafe extern "C" fn(*mut c_int) -> c_int,
+    comm_rank: AskNumber,
+    comm_size: AskNumber,
+    comm_remote_size: AskNumber,
+    comm_test_inter: AskNumber,
+    comm_group: AskGroup,
+    comm_remote_group: AskGroup,
+    comm_get_parent: AskHandle,
+    group_free: AskHandle,
+    group_translate_ranks: TranslateRanks,
+    type_size: AskTypeSize,
+    get_library_version: AskText,
+    query_thread: AskLevel,
 }
 
 /// Why an MPI library cannot be recorded.
@@ -200,7 +208,7 @@ pub enum LibraryError {
 }
 
 macro_rules! function {
-    ($name:literal) => {{
+    ($name:literal, $signature:ty) => {{
         let address = find_function(
             CStr::from_bytes_with_nul(concat!($name, "\0").as_bytes())
                 .expect("a literal with one zero at its end"),
@@ -210,7 +218,7 @@ macro_rules! function {
         }
         // SAFETY: the MPI standard gives this function the signature of the field it is for;
         // handles are pointers (checked: only Open MPI gets here), counts are 64-bit.
-        unsafe { std::mem::transmute(address) }
+        unsafe { std::mem::transmute::<*mut c_void, $signature>(address) }
     }};
 }
 
@@ -239,18 +247,18 @@ impl MpiLibrary {
             root: -4,
             proc_null: -2,
             path,
-            comm_rank: function!("PMPI_Comm_rank"),
-            comm_size: function!("PMPI_Comm_size"),
-            comm_remote_size: function!("PMPI_Comm_remote_size"),
-            comm_test_inter: function!("PMPI_Comm_test_inter"),
-            comm_group: function!("PMPI_Comm_group"),
-            comm_remote_group: function!("PMPI_Comm_remote_group"),
-            comm_get_parent: function!("PMPI_Comm_get_parent"),
-            group_free: function!("PMPI_Group_free"),
-            group_translate_ranks: function!("PMPI_Group_translate_ranks"),
-            type_size: function!("PMPI_Type_size_x"),
-            get_library_version: function!("PMPI_Get_library_version"),
-            query_thread: function!("PMPI_Query_thread"),
+            comm_rank: function!("PMPI_Comm_rank", AskNumber),
+            comm_size: function!("PMPI_Comm_size", AskNumber),
+            comm_remote_size: function!("PMPI_Comm_remote_size", AskNumber),
+            comm_test_inter: function!("PMPI_Comm_test_inter", AskNumber),
+            comm_group: function!("PMPI_Comm_group", AskGroup),
+            comm_remote_group: function!("PMPI_Comm_remote_group", AskGroup),
+            comm_get_parent: function!("PMPI_Comm_get_parent", AskHandle),
+            group_free: function!("PMPI_Group_free", AskHandle),
+            group_translate_ranks: function!("PMPI_Group_translate_ranks", TranslateRanks),
+            type_size: function!("PMPI_Type_size_x", AskTypeSize),
+            get_library_version: function!("PMPI_Get_library_version", AskText),
+            query_thread: function!("PMPI_Query_thread", AskLevel),
         })
     }
 

@@ -16,7 +16,7 @@ use collbench_formats::{
 };
 
 use crate::clock::Clock;
-use crate::communicator::{CommunicatorEntry, Communicators, HowMade};
+use crate::communicator::{CommunicatorEntry, Communicators, ConstructorCall, HowMade};
 use crate::library::{Handle, MpiLibrary};
 use crate::payload::CallView;
 use crate::rank_file::{GrowError, OpenChunk, RankFile};
@@ -539,15 +539,15 @@ pub fn constructor_call(
                     if how != HowMade::LaterOnParent && handle == recorder.library.comm_null {
                         return Ok(());
                     }
-                    let definition = recorder.communicators.add_made(
-                        &recorder.library,
-                        how,
+                    let call = ConstructorCall {
                         operation,
+                        how,
                         parent,
                         position,
                         tag,
                         place,
-                    );
+                    };
+                    let definition = recorder.communicators.add_made(&recorder.library, call);
                     slot.made(definition.index);
                     recorder.define(&Definition::Communicator(definition));
                 }

@@ -105,6 +105,8 @@ pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
     }));
     match started {
         Ok(Ok(())) => {}
+        // All ranks meet this one; one of them tells.
+        Ok(Err(StartError::AnotherRun { .. })) if rank > 0 => {}
         Ok(Err(error)) => say(rank, &format!("not recording: {error}")),
         Err(_) => say(rank, "not recording: a defect of collbench (panic)"),
     }

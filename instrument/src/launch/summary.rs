@@ -118,6 +118,19 @@ impl Summary {
 }
 
 impl Problem {
+    /// What happened, where COMMAND itself failed.
+    pub(super) fn in_short(&self, path: &str) -> String {
+        match self {
+            Self::Nothing => {
+                "nothing was recorded: COMMAND failed before a process called MPI_Init".to_owned()
+            }
+            Self::Missing { recorded, started } => {
+                format!("{path}: {recorded} of {started} ranks were recorded; COMMAND failed")
+            }
+            Self::Unreadable { file, error } => format!("{path}/{file}: {error}"),
+        }
+    }
+
     /// What happened, why that may be, and what to do.
     pub(super) fn explain(&self, path: &str) -> String {
         const CAUSES: &str = "likely causes:\n  \
