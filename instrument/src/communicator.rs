@@ -422,8 +422,22 @@ pub(crate) fn mix(words: &[u64]) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A communicator of this shape, for tests of other modules.
+    pub(crate) fn entry(size: u32, rank: u32, remote_size: u32) -> CommunicatorEntry {
+        CommunicatorEntry {
+            index: 0,
+            id: 0,
+            size,
+            rank,
+            remote_size,
+            first_members: [0, NO_RANK],
+            calls: AtomicU64::new(0),
+            internal_calls: AtomicU32::new(0),
+        }
+    }
 
     #[test]
     fn both_sides_of_an_intercommunicator_give_it_one_identity() {

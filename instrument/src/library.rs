@@ -399,3 +399,77 @@ impl MpiLibrary {
         level.clamp(0, 3) as u32
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Handles of the stand-in library: types are their size, 9 is the null type.
+    pub(crate) const NULL_TYPE: Handle = 9;
+
+    unsafe extern "C" fn number(_: Handle, out: *mut c_int) -> c_int {
+        // SAFETY: callers pass a place for one number.
+        unsafe { *out = 0 };
+        0
+    }
+
+    unsafe extern "C" fn group(_: Handle, _: *mut Handle) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn handle(_: *mut Handle) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn type_size(datatype: Handle, size: *mut i64) -> c_int {
+        assert_ne!(datatype, NULL_TYPE, "MPI would abort the program here");
+        // SAFETY: callers pass a place for one number.
+        unsafe { *size = datatype as i64 };
+        0
+    }
+
+    unsafe extern "C" fn text(_: *mut c_char, _: *mut c_int) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn level(_: *mut c_int) -> c_int {
+        0
+    }
+
+    unsafe extern "C" fn translate(
+        _: Handle,
+        _: c_int,
+        _: *const c_int,
+        _: Handle,
+        _: *mut c_int,
+    ) -> c_int {
+        0
+    }
+
+    /// A stand-in for an MPI library, with the constants of Open MPI.
+    pub(crate) fn stand_in() -> MpiLibrary {
+        MpiLibrary {
+            abi: Abi::OpenMpi,
+            comm_world: 100,
+            comm_self: 101,
+            comm_null: 102,
+            datatype_null: NULL_TYPE,
+            in_place: 1,
+            root: -4,
+            proc_null: -2,
+            path: String::new(),
+            comm_rank: number,
+            comm_size: number,
+            comm_remote_size: number,
+            comm_test_inter: number,
+            comm_group: group,
+            comm_remote_group: group,
+            comm_get_parent: handle,
+            group_free: handle,
+            group_translate_ranks: translate,
+            type_size,
+            get_library_version: text,
+            query_thread: level,
+        }
+    }
+}

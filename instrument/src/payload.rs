@@ -298,3 +298,146 @@ pub fn scattered_parts(
         call.bytes(call.scalar(recvcount), recvtype)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::communicator::tests::entry;
+    use crate::library::tests::{NULL_TYPE, stand_in};
+
+    const IN_PLACE: usize = 1;
+    const NOWHERE: usize = 0;
+    const ELSEWHERE: usize = 4096;
+
+    /// The view at `rank` of 4, or with `remote` on an intercommunicator with 2 remote processes.
+    fn at(rank: u32, remote: bool, root: i32, then: impl Fn(CallView<'_>)) {
+        let library = stand_in();
+        let comm = entry(4, rank, if remote { 2 } else { 0 });
+        then(CallView {
+            library: &library,
+            comm: &comm,
+            root,
+            large: false,
+        });
+    }
+
+    fn address<T>(array: &[T]) -> usize {
+        array.as_ptr() as usize
+    }
+
+    #[test]
+    fn one_count_is_read_as_an_int_whatever_stands_above_it() {
+        at(0, false, 0, |call| {
+            assert_eq!(counted(call, 10, 8), Some(80));
+            assert_eq!(counted(call, 0xdead_beef_0000_000a, 8), Some(80));
+            assert_eq!(
+                counted(
+                    CallView {
+                        large: true,
+                        ..call
+                    },
+                    1 << 40,
+                    4
+                ),
+                Some(1 << 42)
+            );
+            assert_eq!(counted(call, 10, NULL_TYPE), None, "no type, no payload");
+            assert_eq!(
+                counted(call, 0, NULL_TYPE),
+                Some(0),
+                "nothing of no type is nothing"
+            );
+        });
+    }
+
+    #[test]
+    fn in_place_takes_the_receiving_side() {
+        let counts = [1i32, 2, 3, 4];
+        at(2, false, 0, |call| {
+            let counts = address(&counts);
+            assert_eq!(sent_or_received(call, ELSEWHERE, 5, 8, 7, 4), Some(40));
+            // The sending arguments mean nothing then, and may be anything.
+            assert_eq!(
+                sent_or_received(call, IN_PLACE, 99, NULL_TYPE, 7, 4),
+                Some(28)
+            );
+            assert_eq!(
+                sent_or_own_part(call, ELSEWHERE, 5, 8, NOWHERE, 0),
+                Some(40)
+            );
+            assert_eq!(sent_or_own_part(call, IN_PLACE, 99, 0, counts, 4), Some(12));
+            assert_eq!(sum_sent(call, IN_PLACE, NOWHERE, 0, counts, 2), Some(20));
+            assert_eq!(sum_sent(call, ELSEWHERE, counts, 4, NOWHERE, 0), Some(40));
+        });
+    }
+
+    #[test]
+    fn vectors_are_summed_over_the_right_number_of_processes() {
+        let counts = [1i32, 2, 30, 400];
+        let wide = [1i64 << 33, 1, 0, 0];
+        let types: [Handle; 4] = [1, 2, 4, 8];
+        at(0, false, 0, |call| {
+            assert_eq!(sum_counted(call, address(&counts), 2), Some(866));
+            let large = CallView {
+                large: true,
+                ..call
+            };
+            assert_eq!(sum_counted(large, address(&wide), 1), Some((1 << 33) + 1));
+            let sum = sum_sent_typed(call, ELSEWHERE, address(&counts), address(&types), 0, 0);
+            assert_eq!(sum, Some(1 + 4 + 120 + 3200));
+        });
+        at(0, true, 0, |call| {
+            assert_eq!(
+                sum_sent(call, ELSEWHERE, address(&counts), 1, 0, 0),
+                Some(3)
+            );
+            assert_eq!(
+                sum_counted(call, address(&counts), 1),
+                Some(433),
+                "own group's counts"
+            );
+        });
+    }
+
+    #[test]
+    fn a_scatter_counts_all_at_its_root_and_one_part_elsewhere() {
+        let counts = [1i32, 2, 3, 4];
+        at(1, false, 1, |call| {
+            assert_eq!(scattered(call, 3, 8, 99, NULL_TYPE), Some(96));
+            assert_eq!(
+                scattered_parts(call, address(&counts), 8, 99, NULL_TYPE),
+                Some(80)
+            );
+        });
+        at(0, false, 1, |call| {
+            assert_eq!(scattered(call, 99, NULL_TYPE, 3, 8), Some(24));
+            assert_eq!(scattered_parts(call, NOWHERE, NULL_TYPE, 3, 8), Some(24));
+        });
+    }
+
+    #[test]
+    fn on_an_intercommunicator_only_those_who_send_or_receive_carry_something() {
+        let (me, bystander, remote_root) = (-4, -2, 1);
+        at(0, true, me, |call| {
+            assert_eq!(counted(call, 2, 8), Some(16));
+            assert_eq!(
+                scattered(call, 3, 8, 99, NULL_TYPE),
+                Some(48),
+                "two remote processes"
+            );
+            assert_eq!(gathered(call, NOWHERE, 99, NULL_TYPE, 3, 8), Some(0));
+        });
+        at(1, true, bystander, |call| {
+            assert_eq!(counted(call, 2, NULL_TYPE), Some(0));
+            assert_eq!(scattered(call, 99, NULL_TYPE, 99, NULL_TYPE), Some(0));
+            assert_eq!(
+                gathered_parts(call, NOWHERE, 99, NULL_TYPE, NOWHERE, 0),
+                Some(0)
+            );
+        });
+        at(3, true, remote_root, |call| {
+            assert_eq!(gathered(call, ELSEWHERE, 3, 8, 99, NULL_TYPE), Some(24));
+            assert_eq!(scattered(call, 99, NULL_TYPE, 3, 8), Some(24));
+        });
+    }
+}

@@ -548,3 +548,186 @@ fn map_chunk(file: &File, offset: u64, length: usize) -> Result<MmapRaw, GrowErr
         Err(error) => Err(GrowError::of("making pages of the file ready", error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use collbench_formats::{
+        Abi, ClockIdentity, ClockSource, Damage, HostIdentity, MpiIdentity, Operation, RankTrace,
+        Record,
+    };
+
+    use super::*;
+
+    fn identity() -> Identity {
+        Identity {
+            recorder: "0.1.0".into(),
+            world: 1,
+            rank: 0,
+            world_size: 1,
+            pid: 1,
+            spawned: false,
+            host: HostIdentity {
+                name: "h".into(),
+                boot_id: "b".into(),
+                time_namespace: 0,
+            },
+            clock: ClockIdentity {
+                source: ClockSource::MonotonicRaw,
+                granularity_ticks: 1,
+                read_cost_milliticks: 1,
+            },
+            mpi: MpiIdentity {
+                abi: Abi::OpenMpi,
+                library_version: String::new(),
+                library_path: String::new(),
+                thread_level: 0,
+            },
+            layers: vec![],
+            command: vec![],
+            anchors: vec![],
+        }
+    }
+
+    fn anchor() -> Anchor {
+        [5, 5, 5, 5, 1].into()
+    }
+
+    fn open_records(file: &RankFile, wanted: u64, ordinal: u32) -> Result<OpenChunk, GrowError> {
+        file.open_chunk(
+            ChunkKind::Records,
+            wanted,
+            (0, ordinal, 0),
+            &[],
+            || 3,
+            anchor,
+        )
+    }
+
+    fn store(chunk: &OpenChunk, slot: usize, record: Record) {
+        let bytes = zerocopy::IntoBytes::as_bytes(&record);
+        assert!((slot + 1) * bytes.len() <= chunk.content_bytes());
+        // SAFETY: within the content, as just checked.
+        unsafe {
+            chunk
+                .content()
+                .add(slot * bytes.len())
+                .copy_from(bytes.as_ptr(), bytes.len());
+        }
+    }
+
+    fn call(at: u64) -> Record {
+        Record::call(Operation::Barrier, 0, 0, -1, 0, at, at + 1)
+    }
+
+    fn names(index: u32, length: usize) -> Definition {
+        Definition::CommunicatorName {
+            index,
+            name: "x".repeat(length),
+        }
+    }
+
+    #[test]
+    fn a_finished_file_is_cut_to_what_is_used_and_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.trace");
+        let file = RankFile::create(&path, &identity(), None).unwrap();
+        // The second definition needs a chunk of its own, behind that of the records.
+        file.define(&names(1, 10), || 3, anchor).unwrap();
+        let chunk = open_records(&file, 65536, 0).unwrap();
+        file.define(&names(2, 9000), || 3, anchor).unwrap();
+        for slot in 0..3 {
+            store(&chunk, slot, call(10 + slot as u64));
+        }
+        chunk.close(3, 13);
+        file.finish(3, anchor(), Some((&chunk, 3 * 32)));
+        let bytes = std::fs::read(&path).unwrap();
+        let trace = RankTrace::parse(&bytes).unwrap();
+        assert_eq!(trace.damage, []);
+        assert_eq!(trace.definitions, [names(1, 10), names(2, 9000)]);
+        assert_eq!(trace.chunks[0].records, [call(10), call(11), call(12)]);
+        assert_eq!(trace.chunks[0].header.last_leave.get(), 13);
+        assert!(bytes.len() < 65536 + 20_000, "{} bytes", bytes.len());
+    }
+
+    #[test]
+    fn a_file_that_nobody_finished_has_all_that_was_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.trace");
+        let file = RankFile::create(&path, &identity(), None).unwrap();
+        let chunk = open_records(&file, 65536, 0).unwrap();
+        store(&chunk, 0, call(10));
+        store(&chunk, 1, Record::call(Operation::Bcast, 0, 0, 0, 4, 20, 0));
+        let bytes = std::fs::read(&path).unwrap();
+        let trace = RankTrace::parse(&bytes).unwrap();
+        assert_eq!(trace.damage, [Damage::NotFinalized]);
+        assert_eq!(trace.chunks[0].records.len(), 2);
+        assert!(trace.chunks[0].records[1].is_in_flight());
+    }
+
+    #[test]
+    fn the_size_allowed_is_used_up_and_never_exceeded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.trace");
+        let file = RankFile::create(&path, &identity(), Some(100_000)).unwrap();
+        assert_eq!(open_records(&file, 65536, 0).unwrap().map.len(), 65536);
+        // 4096 for the header, 65536 for the first chunk: seven pages are left.
+        assert_eq!(open_records(&file, 65536, 1).unwrap().map.len(), 7 * 4096);
+        let error = open_records(&file, 65536, 2).unwrap_err();
+        assert_eq!(error.reason(), StopReason::SizeReached);
+        assert!(std::fs::metadata(&path).unwrap().len() <= 100_000);
+        assert!(file.note_stop(error.reason(), &error.to_string(), 77));
+        assert!(
+            !file.note_stop(StopReason::Failed, "later", 78),
+            "only the first reason counts"
+        );
+        file.count_lost();
+        let bytes = std::fs::read(&path).unwrap();
+        let trace = RankTrace::parse(&bytes).unwrap();
+        let Damage::StoppedEarly {
+            reason,
+            text,
+            calls_after,
+        } = &trace.damage[0]
+        else {
+            panic!("{:?}", trace.damage)
+        };
+        assert_eq!((*reason, *calls_after), (StopReason::SizeReached, 1));
+        assert!(text.contains("100000 bytes"), "{text}");
+    }
+
+    #[test]
+    fn a_descriptor_that_the_program_closed_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.trace");
+        let file = RankFile::create(&path, &identity(), None).unwrap();
+        let number = file.fd.lock().unwrap().as_raw_fd();
+        let other = File::create(folder.path().join("of the program")).unwrap();
+        // SAFETY: gives our number to another file, as a program that closes all descriptors
+        // and goes on opening its own does.
+        unsafe { libc::dup2(other.as_raw_fd(), number) };
+        let chunk = open_records(&file, 65536, 0).unwrap();
+        store(&chunk, 0, call(10));
+        assert_eq!(
+            other.metadata().unwrap().len(),
+            0,
+            "the program's file is left alone"
+        );
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(
+            RankTrace::parse(&bytes).unwrap().chunks[0].records,
+            [call(10)]
+        );
+    }
+
+    #[test]
+    fn an_existing_file_and_a_link_are_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        std::fs::write(&victim, "precious").unwrap();
+        let link = folder.path().join("a.trace");
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        assert!(RankFile::create(&link, &identity(), None).is_err());
+        assert!(RankFile::create(&victim, &identity(), None).is_err());
+        assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+    }
+}
