@@ -8,6 +8,7 @@ mod relay;
 mod summary;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -69,7 +70,7 @@ struct Options {
     #[arg(long, exclusive = true)]
     man: bool,
     /// Set by the outer form, for launchers: settings for the program that follows
-    #[arg(long, hide = true, value_name = "SETTINGS", exclusive = false)]
+    #[arg(long, hide = true, value_name = "SETTINGS")]
     relay: Option<String>,
     /// A launcher line, or inside one the program, with its arguments
     #[arg(
@@ -103,18 +104,19 @@ pub fn main() -> ExitCode {
 
 fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(shell) = options.completions {
-        let mut command = Options::command();
+        let mut text = Vec::new();
         clap_complete::generate(
             shell,
-            &mut command,
+            &mut Options::command(),
             "collbench-record",
-            &mut std::io::stdout(),
+            &mut text,
         );
-        return Ok(ExitCode::SUCCESS);
+        return print(&text);
     }
     if options.man {
-        clap_mangen::Man::new(Options::command()).render(&mut std::io::stdout())?;
-        return Ok(ExitCode::SUCCESS);
+        let mut text = Vec::new();
+        clap_mangen::Man::new(Options::command()).render(&mut text)?;
+        return print(&text);
     }
     if let Some(relayed) = &options.relay {
         return relay::exec(relayed, &options.command);
@@ -144,6 +146,14 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         None => job.run_launcher(),
         Some(LauncherRank(0)) => job.run_first_rank(),
         Some(_) => job.become_program(),
+    }
+}
+
+/// Writes to stdout; a closed pipe ends quietly.
+fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
+    match std::io::stdout().write_all(text) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
     }
 }
 
