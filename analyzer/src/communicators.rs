@@ -1,0 +1,558 @@
+//! Communicators: what each process defined, put together to what all agree on.
+//!
+//! A process's definition says its own rank in the communicator; the members are found by
+//! putting the definitions with one `id` together. Handles and indexes mean something within
+//! one process only.
+//!
+//! Communicators of one process (`MPI_COMM_SELF` and others) are one entry of the results
+//! together, except `MPI_COMM_WORLD` in a job of one process.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use collbench_formats::{
+    CommunicatorKind, Definition, NO_COMMUNICATOR, NO_RANK, Operation, SequenceEntry,
+};
+
+use crate::clock::Clocks;
+use crate::remarks::Remark;
+use crate::run::Run;
+
+/// Index of `MPI_COMM_WORLD` in every process.
+const WORLD: u32 = 0;
+/// Index of `MPI_COMM_SELF` in every process.
+const SELF: u32 = 1;
+
+/// Members of all communicators together that may be listed as unknown; beyond, only the known
+/// members are listed: a damaged size must not cost memory.
+const MAX_HOLES: u64 = 1 << 20;
+
+/// How a communicator compares to the job, for counting calls by class.
+///
+/// The rule, first match wins: an intercommunicator is [`Scope::Inter`]; one as large as the job
+/// is [`Scope::Job`] (so `MPI_COMM_SELF` in a job of one process is); one of one process is
+/// [`Scope::Own`]; any other is [`Scope::Sub`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// As large as the job, or larger; also calls on a communicator that is not known.
+    Job,
+    /// Smaller than the job.
+    Sub,
+    /// Of one process.
+    Own,
+    /// An intercommunicator.
+    Inter,
+}
+
+impl Scope {
+    /// What is put behind an operation's name.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Job => "",
+            Self::Sub => ":sub",
+            Self::Own => ":self",
+            Self::Inter => ":inter",
+        }
+    }
+}
+
+/// One process in a communicator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    /// 0 or 1; 0 on intracommunicators. Group 0 is the one with the smaller first world rank.
+    pub group: u8,
+    /// Rank in its group.
+    pub rank: u32,
+    /// World rank.
+    pub world_rank: u32,
+    /// Index of the process in the run.
+    pub process: usize,
+    /// Index of its host clock.
+    pub host: usize,
+}
+
+/// One communicator, as matching needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Communicator {
+    /// One group or two.
+    pub kind: CommunicatorKind,
+    /// How it compares to the job.
+    pub scope: Scope,
+    /// The members that there is a file of, by group and rank. A *slot* is an index in this list.
+    pub members: Vec<Member>,
+    /// Whether there is a file of every member.
+    pub is_whole: bool,
+    /// Slots by host, each list ascending, by host index.
+    pub hosts: Vec<Vec<usize>>,
+    /// Index of its entry in [`Communicators::entries`].
+    pub entry: usize,
+    /// For each slot the index in [`CommunicatorEntry::ranks`].
+    pub positions: Vec<usize>,
+}
+
+/// One communicator, as the results show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommunicatorEntry {
+    /// As set by the program, or made of how it came about.
+    pub name: String,
+    /// One group or two.
+    pub kind: CommunicatorKind,
+    /// Processes in it, both groups together; 1 for the entry of all one-process communicators.
+    pub size: u64,
+    /// World ranks by rank, both groups one behind the other; `None`: there is no file of it.
+    pub ranks: Vec<Option<u32>>,
+    /// Length of the first group, on intercommunicators.
+    pub first_group: usize,
+}
+
+/// What an index means in one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Binding {
+    /// The index that the process's records use.
+    pub index: u32,
+    /// Index in [`Communicators::list`].
+    pub communicator: usize,
+    /// The process's slot in it.
+    pub slot: usize,
+}
+
+/// All communicators of a run.
+#[derive(Debug, Default)]
+pub struct Communicators {
+    /// As matching needs them.
+    pub list: Vec<Communicator>,
+    /// As the results show them; the index is the `id` in JSON.
+    pub entries: Vec<CommunicatorEntry>,
+    /// For each process of the run what its indexes mean, by index.
+    pub bindings: Vec<Vec<Binding>>,
+    /// What a reader should know about them.
+    pub remarks: Vec<Remark>,
+}
+
+/// A communicator while its definitions are put together.
+struct Draft {
+    first: collbench_formats::Communicator,
+    /// Index in the file of the first known member.
+    order: u32,
+    parent: Option<u64>,
+    name: String,
+    group_sizes: [u32; 2],
+    first_members: [u32; 2],
+    /// (group, rank) to the process and the index that it uses.
+    members: BTreeMap<(u8, u32), (usize, u32)>,
+}
+
+impl Communicators {
+    /// Puts the definitions of all processes together.
+    #[must_use]
+    pub fn agree(run: &Run<'_>, clocks: &Clocks) -> Self {
+        let mut this = Self::default();
+        let (drafts, own) = this.collect(run);
+        let order = display_order(run, &drafts, &own);
+        this.bindings = vec![Vec::new(); run.processes.len()];
+        let mut entry_of = BTreeMap::new();
+        let mut holes_left = MAX_HOLES;
+        for id in &order {
+            match id {
+                Some(id) => {
+                    entry_of.insert(*id, this.entries.len());
+                    this.add(run, clocks, &drafts[id], &mut holes_left);
+                }
+                None => this.add_own(run, clocks, &own),
+            }
+        }
+        for bindings in &mut this.bindings {
+            bindings.sort_by_key(|binding| binding.index);
+        }
+        this.name_entries(&drafts, &order, &entry_of);
+        this
+    }
+
+    /// What an index means in a process; `None` where it has no (usable) definition.
+    #[must_use]
+    #[inline]
+    pub fn binding(&self, process: usize, index: u32) -> Option<usize> {
+        let bindings = &self.bindings[process];
+        // Indexes count up from 0, so mostly the binding stands at its own index.
+        match bindings.get(index as usize) {
+            Some(binding) if binding.index == index => Some(index as usize),
+            _ => bindings.binary_search_by_key(&index, |b| b.index).ok(),
+        }
+    }
+
+    /// What the entries of a chunk's sequence table mean in a process.
+    pub fn resolve<'s>(
+        &'s self,
+        process: usize,
+        table: &'s [SequenceEntry],
+    ) -> impl Iterator<Item = (usize, &'s SequenceEntry)> + 's {
+        table.iter().filter_map(move |entry| {
+            Some((self.binding(process, entry.communicator.get())?, entry))
+        })
+    }
+
+    /// The drafts by id, and for each process the indexes of its one-process communicators.
+    #[allow(clippy::type_complexity)]
+    fn collect(&mut self, run: &Run<'_>) -> (BTreeMap<u64, Draft>, BTreeMap<usize, Vec<u32>>) {
+        let world_id = run
+            .processes
+            .iter()
+            .flat_map(|process| &process.trace.definitions)
+            .find_map(|definition| match definition {
+                Definition::Communicator(c) if c.index == WORLD => Some(c.id),
+                _ => None,
+            })
+            .unwrap_or(0);
+        let mut drafts: BTreeMap<u64, Draft> = BTreeMap::new();
+        let mut own: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        let mut conflicts = BTreeSet::new();
+        for (process, rank_file) in run.processes.iter().enumerate() {
+            let mut ids: BTreeMap<u32, u64> = BTreeMap::new();
+            let mut seen = BTreeSet::new();
+            let mut names: BTreeMap<u32, &str> = BTreeMap::new();
+            for definition in &rank_file.trace.definitions {
+                if let Definition::CommunicatorName { index, name } = definition {
+                    names.insert(*index, name);
+                }
+            }
+            let definitions = rank_file.trace.definitions.iter();
+            let predefined = [
+                definition_of_world(rank_file, world_id),
+                definition_of_self(),
+            ];
+            let definitions = predefined
+                .iter()
+                .filter(|predefined| {
+                    !definitions.clone().any(
+                        |d| matches!(d, Definition::Communicator(c) if c.index == predefined.index),
+                    )
+                })
+                .chain(definitions.clone().filter_map(|d| match d {
+                    Definition::Communicator(communicator) => Some(communicator),
+                    _ => None,
+                }));
+            for definition in definitions {
+                if ids.contains_key(&definition.index) {
+                    conflicts.insert(definition.id);
+                    continue;
+                }
+                ids.insert(definition.index, definition.id);
+                let is_intra = definition.kind == CommunicatorKind::Intra;
+                if is_intra && definition.size == 1 && definition.index != WORLD {
+                    own.entry(process).or_default().push(definition.index);
+                    continue;
+                }
+                let name = names
+                    .get(&definition.index)
+                    .copied()
+                    .unwrap_or(&definition.name);
+                let parent = ids.get(&definition.parent).copied();
+                if !seen.insert(definition.id)
+                    || !add_to_draft(&mut drafts, process, definition, parent, name)
+                {
+                    conflicts.insert(definition.id);
+                }
+            }
+        }
+        if !conflicts.is_empty() {
+            self.remarks.push(Remark::CommunicatorConflict {
+                n_communicators: conflicts.len(),
+            });
+        }
+        (drafts, own)
+    }
+
+    fn add(&mut self, run: &Run<'_>, clocks: &Clocks, draft: &Draft, holes_left: &mut u64) {
+        let communicator = self.list.len();
+        let (ranks, is_dense) = listed_ranks(run, draft, holes_left);
+        if !is_dense {
+            self.remarks.push(Remark::MembersNotListed {
+                communicator: self.entries.len(),
+            });
+        }
+        let size = draft.size();
+        let mut members = Vec::with_capacity(draft.members.len());
+        let mut positions = Vec::with_capacity(draft.members.len());
+        for (slot, (&(group, rank), &(process, index))) in draft.members.iter().enumerate() {
+            self.bindings[process].push(Binding {
+                index,
+                communicator,
+                slot,
+            });
+            members.push(Member {
+                group,
+                rank,
+                world_rank: run.processes[process].rank(),
+                process,
+                host: clocks.processes[process].host,
+            });
+            let offset = if group == 0 { 0 } else { draft.group_sizes[0] };
+            positions.push(match is_dense {
+                true => offset as usize + rank as usize,
+                false => slot,
+            });
+        }
+        let first_group = match draft.first.kind {
+            CommunicatorKind::Intra => ranks.len(),
+            CommunicatorKind::Inter if is_dense => draft.group_sizes[0] as usize,
+            CommunicatorKind::Inter => members.iter().filter(|m| m.group == 0).count(),
+        };
+        self.list.push(Communicator {
+            kind: draft.first.kind,
+            scope: match draft.first.kind {
+                CommunicatorKind::Inter => Scope::Inter,
+                CommunicatorKind::Intra if size >= u64::from(run.world_size) => Scope::Job,
+                CommunicatorKind::Intra => Scope::Sub,
+            },
+            is_whole: members.len() as u64 == size,
+            hosts: slots_by_host(&members),
+            members,
+            entry: self.entries.len(),
+            positions,
+        });
+        self.entries.push(CommunicatorEntry {
+            name: String::new(),
+            kind: draft.first.kind,
+            size,
+            ranks,
+            first_group,
+        });
+    }
+
+    /// The one entry of all one-process communicators, and one communicator for each process.
+    fn add_own(&mut self, run: &Run<'_>, clocks: &Clocks, own: &BTreeMap<usize, Vec<u32>>) {
+        let entry = self.entries.len();
+        for (position, (&process, indexes)) in own.iter().enumerate() {
+            let communicator = self.list.len();
+            self.list.push(Communicator {
+                kind: CommunicatorKind::Intra,
+                scope: if run.world_size == 1 {
+                    Scope::Job
+                } else {
+                    Scope::Own
+                },
+                members: vec![Member {
+                    group: 0,
+                    rank: 0,
+                    world_rank: run.processes[process].rank(),
+                    process,
+                    host: clocks.processes[process].host,
+                }],
+                is_whole: true,
+                hosts: vec![vec![0]],
+                entry,
+                positions: vec![position],
+            });
+            for &index in indexes {
+                self.bindings[process].push(Binding {
+                    index,
+                    communicator,
+                    slot: 0,
+                });
+            }
+        }
+        self.entries.push(CommunicatorEntry {
+            name: "MPI_COMM_SELF".to_owned(),
+            kind: CommunicatorKind::Intra,
+            size: 1,
+            ranks: own
+                .keys()
+                .map(|&process| Some(run.processes[process].rank()))
+                .collect(),
+            first_group: own.len(),
+        });
+    }
+
+    /// Names: as set by the program, else of how the communicator came about, such as
+    /// "MPI_Comm_split 2 of MPI_COMM_WORLD": the second call of that name that made one there.
+    fn name_entries(
+        &mut self,
+        drafts: &BTreeMap<u64, Draft>,
+        order: &[Option<u64>],
+        entry_of: &BTreeMap<u64, usize>,
+    ) {
+        let mut calls: BTreeMap<(Option<u64>, u16), BTreeSet<u64>> = BTreeMap::new();
+        for draft in drafts.values() {
+            calls
+                .entry((draft.parent, draft.first.constructor))
+                .or_default()
+                .insert(draft.first.position);
+        }
+        let ordinals: BTreeMap<(Option<u64>, u16, u64), usize> = calls
+            .iter()
+            .flat_map(|((parent, constructor), positions)| {
+                positions
+                    .iter()
+                    .enumerate()
+                    .map(|(n, &position)| ((*parent, *constructor, position), n + 1))
+            })
+            .collect();
+        for id in order.iter().flatten() {
+            let draft = &drafts[id];
+            let entry = entry_of[id];
+            self.entries[entry].name = if !draft.name.is_empty() {
+                draft.name.clone()
+            } else if draft.first.index == WORLD {
+                "MPI_COMM_WORLD".to_owned()
+            } else {
+                let constructor = Operation::from_code(draft.first.constructor);
+                let key = (draft.parent, draft.first.constructor, draft.first.position);
+                let parent = match draft.parent.and_then(|parent| drafts.get(&parent)) {
+                    None => String::new(),
+                    Some(parent) if !parent.name.is_empty() => format!(" of {}", parent.name),
+                    Some(parent) if parent.first.index == WORLD => " of MPI_COMM_WORLD".to_owned(),
+                    Some(parent) => format!(" of communicator {}", entry_of[&parent.first.id]),
+                };
+                format!(
+                    "{} {}{parent}",
+                    constructor.map_or("communicator", Operation::name),
+                    ordinals[&key],
+                )
+            };
+        }
+    }
+}
+
+impl Draft {
+    fn size(&self) -> u64 {
+        self.group_sizes.iter().map(|&size| u64::from(size)).sum()
+    }
+}
+
+/// Takes a process's definition into the draft with its id; `false` if it contradicts that
+/// draft, or itself.
+fn add_to_draft(
+    drafts: &mut BTreeMap<u64, Draft>,
+    process: usize,
+    definition: &collbench_formats::Communicator,
+    parent: Option<u64>,
+    name: &str,
+) -> bool {
+    if definition.rank >= definition.size {
+        return false;
+    }
+    // The group with the smaller first world rank is the first one.
+    let is_second = definition.kind == CommunicatorKind::Inter
+        && definition.first_member > definition.remote_first_member;
+    let mut group_sizes = [definition.size, definition.remote_size];
+    let mut first_members = [definition.first_member, definition.remote_first_member];
+    if definition.kind == CommunicatorKind::Intra {
+        group_sizes[1] = 0;
+        first_members[1] = NO_RANK;
+    } else if is_second {
+        group_sizes.reverse();
+        first_members.reverse();
+    }
+    let draft = drafts.entry(definition.id).or_insert_with(|| Draft {
+        first: definition.clone(),
+        order: definition.index,
+        parent,
+        name: String::new(),
+        group_sizes,
+        first_members,
+        members: BTreeMap::new(),
+    });
+    let agrees = draft.first.kind == definition.kind
+        && draft.first.constructor == definition.constructor
+        && draft.group_sizes == group_sizes
+        && (draft.first.index == WORLD) == (definition.index == WORLD);
+    let place = (u8::from(is_second), definition.rank);
+    if !agrees || draft.members.contains_key(&place) {
+        return false;
+    }
+    draft.members.insert(place, (process, definition.index));
+    // The name of the first member that gave one.
+    if draft.name.is_empty() {
+        name.clone_into(&mut draft.name);
+    }
+    true
+}
+
+/// Ids in the order of the results: by first member, members, order of creation. `None` is the
+/// entry of all one-process communicators.
+fn display_order(
+    run: &Run<'_>,
+    drafts: &BTreeMap<u64, Draft>,
+    own: &BTreeMap<usize, Vec<u32>>,
+) -> Vec<Option<u64>> {
+    type Key = (u32, Vec<u32>, u32, Option<u64>);
+    let rank_of = |process: usize| run.processes[process].rank();
+    let mut keys: Vec<Key> = drafts
+        .iter()
+        .map(|(&id, draft)| {
+            let members = draft.members.values().map(|&(p, _)| rank_of(p)).collect();
+            (draft.first_members[0], members, draft.order, Some(id))
+        })
+        .collect();
+    let members: Vec<u32> = own.keys().map(|&process| rank_of(process)).collect();
+    if let Some(&first) = members.first() {
+        keys.push((first, members, SELF, None));
+    }
+    keys.sort();
+    keys.into_iter().map(|(.., id)| id).collect()
+}
+
+/// World ranks by rank with holes, or, if that takes too many holes, only the known ones.
+fn listed_ranks(run: &Run<'_>, draft: &Draft, holes_left: &mut u64) -> (Vec<Option<u32>>, bool) {
+    let holes = draft.size() - draft.members.len() as u64;
+    let rank_of = |process: usize| Some(run.processes[process].rank());
+    if holes > *holes_left {
+        let known = draft.members.values().map(|&(p, _)| rank_of(p)).collect();
+        return (known, false);
+    }
+    *holes_left -= holes;
+    let mut ranks = vec![None; draft.size() as usize];
+    for (&(group, rank), &(process, _)) in &draft.members {
+        let offset = if group == 0 { 0 } else { draft.group_sizes[0] };
+        ranks[offset as usize + rank as usize] = rank_of(process);
+    }
+    (ranks, true)
+}
+
+fn slots_by_host(members: &[Member]) -> Vec<Vec<usize>> {
+    let mut hosts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (slot, member) in members.iter().enumerate() {
+        hosts.entry(member.host).or_default().push(slot);
+    }
+    hosts.into_values().collect()
+}
+
+/// `MPI_COMM_WORLD` as every process has it, for files that lost its definition.
+fn definition_of_world(
+    rank_file: &crate::run::RankFile<'_>,
+    id: u64,
+) -> collbench_formats::Communicator {
+    let identity = &rank_file.trace.identity;
+    collbench_formats::Communicator {
+        index: WORLD,
+        id,
+        parent: NO_COMMUNICATOR,
+        constructor: 0,
+        position: 0,
+        kind: CommunicatorKind::Intra,
+        size: identity.world_size,
+        rank: identity.rank,
+        remote_size: 0,
+        first_member: 0,
+        remote_first_member: NO_RANK,
+        name: String::new(),
+    }
+}
+
+/// `MPI_COMM_SELF`, likewise.
+fn definition_of_self() -> collbench_formats::Communicator {
+    collbench_formats::Communicator {
+        index: SELF,
+        id: 0,
+        parent: NO_COMMUNICATOR,
+        constructor: 0,
+        position: 0,
+        kind: CommunicatorKind::Intra,
+        size: 1,
+        rank: 0,
+        remote_size: 0,
+        first_member: NO_RANK,
+        remote_first_member: NO_RANK,
+        name: String::new(),
+    }
+}

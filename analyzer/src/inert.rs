@@ -1,0 +1,91 @@
+//! Text from traces and file systems, made harmless for terminals and readers.
+
+/// `text` in at most `width` characters, with control characters, terminal escapes and
+/// direction marks as visible escapes; cut in the middle of nothing, marked by `...`.
+#[must_use]
+pub(crate) fn line(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut length = 0;
+    for c in text.chars() {
+        let piece: String = match is_active(c) {
+            true => c.escape_default().collect(),
+            false => c.into(),
+        };
+        let piece_length = piece.chars().count();
+        if length + piece_length > width {
+            while length > 0 && length + 3 > width {
+                out.pop();
+                length -= 1;
+            }
+            out.push_str("...");
+            return out;
+        }
+        length += piece_length;
+        out.push_str(&piece);
+    }
+    out
+}
+
+/// Whether a character does something other than stand there.
+#[must_use]
+pub(crate) fn is_active(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Ranks in words: `0-3, 7`; at most eight ranges. `ranks` ascend.
+#[must_use]
+pub(crate) fn ranks(ranks: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(rank) => *last = rank,
+            _ => ranges.push((rank, rank)),
+        }
+    }
+    rank_ranges(&ranges)
+}
+
+/// Ranges of ranks in words, each `(first, last)`.
+#[must_use]
+pub(crate) fn rank_ranges(ranges: &[(u32, u32)]) -> String {
+    let mut words: Vec<String> = ranges
+        .iter()
+        .take(8)
+        .map(|&(first, last)| match last - first {
+            0 => format!("{first}"),
+            _ => format!("{first}-{last}"),
+        })
+        .collect();
+    if ranges.len() > 8 {
+        words.push("...".to_owned());
+    }
+    let many = ranges.len() > 1 || ranges.first().is_some_and(|(first, last)| first != last);
+    format!("rank{} {}", if many { "s" } else { "" }, words.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_and_direction_marks_become_visible() {
+        assert_eq!(
+            line("a\x1b[31mb\u{9b}c\u{202e}d\n", 80),
+            "a\\u{1b}[31mb\\u{9b}c\\u{202e}d\\n"
+        );
+    }
+
+    #[test]
+    fn a_long_line_is_cut_to_its_width() {
+        assert_eq!(line("0123456789", 10), "0123456789");
+        assert_eq!(line("0123456789a", 10), "0123456...");
+        assert_eq!(line("ab", 1).chars().count(), 3);
+    }
+
+    #[test]
+    fn ranks_are_told_as_ranges() {
+        assert_eq!(ranks(&[3]), "rank 3");
+        assert_eq!(ranks(&[0, 1, 2, 5, 7, 8]), "ranks 0-2, 5, 7-8");
+    }
+}

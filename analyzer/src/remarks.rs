@@ -1,0 +1,261 @@
+//! Remarks: what a reader should know about the quality of what is shown.
+//!
+//! Decided here, as an enum, apart from being printed. Codes are stable; texts may change.
+
+use std::fmt;
+
+use crate::inert;
+
+/// One remark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remark {
+    /// Damage, or calls under way: see `damage`.
+    Incomplete {
+        /// Number of findings.
+        n_findings: usize,
+    },
+    /// There is no `run.json`.
+    ManifestMissing,
+    /// `run.json` says nothing.
+    ManifestUnreadable {
+        /// What is wrong with it.
+        error: String,
+    },
+    /// Files of spawned worlds are not analysed.
+    SpawnedSetAside {
+        /// Number of worlds.
+        n_worlds: usize,
+        /// Number of their files.
+        n_files: usize,
+    },
+    /// More than one host clock, not aligned.
+    ClocksNotAligned {
+        /// Number of host clocks.
+        n_hosts: usize,
+    },
+    /// Anchors of a host give no tick rate.
+    ClockNotScaled {
+        /// The host.
+        host: String,
+    },
+    /// Definitions of one communicator that contradict one another.
+    CommunicatorConflict {
+        /// Number of communicators.
+        n_communicators: usize,
+    },
+    /// A communicator of which only the known members are listed.
+    MembersNotListed {
+        /// Its id.
+        communicator: usize,
+    },
+    /// Calls on a communicator that is not known.
+    UnknownCommunicator {
+        /// Number of calls.
+        n_calls: u64,
+    },
+    /// Calls at the same position that are not the same collective.
+    Mismatched {
+        /// Number of positions.
+        n_instances: u64,
+        /// The first of them, in words.
+        example: String,
+    },
+    /// Instances that not all processes came to, or left.
+    IncompleteInstances {
+        /// Number of instances.
+        n_instances: u64,
+    },
+    /// Calls that returned an error code.
+    FailedCalls {
+        /// Number of calls.
+        n_calls: u64,
+    },
+    /// Calls whose payload the recorder could not tell.
+    PayloadUnknown {
+        /// Number of calls.
+        n_calls: u64,
+    },
+    /// Calls of the MPI library on its own behalf: recorded, not counted.
+    InternalCalls {
+        /// Number of calls.
+        n_calls: u64,
+    },
+    /// Records of a kind that this version does not know.
+    UnknownRecords {
+        /// Number of records.
+        n_records: u64,
+    },
+    /// Calls that never returned though their thread went on.
+    AbandonedCalls {
+        /// Number of calls.
+        n_calls: u64,
+    },
+    /// Sequence tables that say fewer calls than there are records.
+    SequenceConflict {
+        /// Number of chunks.
+        n_chunks: u64,
+    },
+    /// Processes left before the last one came.
+    NegativeCore {
+        /// Number of instances.
+        n_instances: u64,
+    },
+    /// The recorder stopped the application noticeably.
+    RecorderPauses {
+        /// Time in all processes, ns.
+        total_ns: i64,
+        /// Longest pause, ns.
+        longest_ns: i64,
+    },
+    /// Only a part of the run is shown.
+    Restricted,
+}
+
+impl Remark {
+    /// Short and stable, for scripts.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Incomplete { .. } => "incomplete",
+            Self::ManifestMissing => "run_json_missing",
+            Self::ManifestUnreadable { .. } => "run_json_unreadable",
+            Self::SpawnedSetAside { .. } => "spawned_set_aside",
+            Self::ClocksNotAligned { .. } => "clocks_not_aligned",
+            Self::ClockNotScaled { .. } => "clock_not_scaled",
+            Self::CommunicatorConflict { .. } => "communicator_conflict",
+            Self::MembersNotListed { .. } => "members_not_listed",
+            Self::UnknownCommunicator { .. } => "unknown_communicator",
+            Self::Mismatched { .. } => "mismatched_calls",
+            Self::IncompleteInstances { .. } => "incomplete_instances",
+            Self::FailedCalls { .. } => "failed_calls",
+            Self::PayloadUnknown { .. } => "payload_unknown",
+            Self::InternalCalls { .. } => "internal_calls",
+            Self::UnknownRecords { .. } => "unknown_records",
+            Self::AbandonedCalls { .. } => "abandoned_calls",
+            Self::SequenceConflict { .. } => "sequence_conflict",
+            Self::NegativeCore { .. } => "negative_core",
+            Self::RecorderPauses { .. } => "recorder_pauses",
+            Self::Restricted => "restricted",
+        }
+    }
+}
+
+/// "1 call", "2 calls".
+fn counted(n: impl TryInto<u64>, noun: &str) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Incomplete { n_findings } => write!(
+                f,
+                "the trace is incomplete ({}): what is shown is what there is",
+                counted(*n_findings, "finding")
+            ),
+            Self::ManifestMissing => write!(
+                f,
+                "run.json is missing; the command shown is that of the lowest rank"
+            ),
+            Self::ManifestUnreadable { error } => write!(
+                f,
+                "run.json cannot be used ({}); the command shown is that of the lowest rank",
+                inert::line(error, 120)
+            ),
+            Self::SpawnedSetAside { n_worlds, n_files } => write!(
+                f,
+                "{} of {} started by MPI_Comm_spawn set aside; only the first world is analysed",
+                counted(*n_files, "file"),
+                counted(*n_worlds, "world")
+            ),
+            Self::ClocksNotAligned { n_hosts } => write!(
+                f,
+                "{n_hosts} hosts, whose clocks are not aligned: times are compared within each \
+                 host only. Where an instance has processes on several hosts, its lags and waits \
+                 are against processes of the same host (lower bounds), its duration is the \
+                 longest of any host, and its core and who came last are not known"
+            ),
+            Self::ClockNotScaled { host } => write!(
+                f,
+                "host {}: its clock readings give no tick rate; ticks are shown as ns",
+                inert::line(host, 40)
+            ),
+            Self::CommunicatorConflict { n_communicators } => write!(
+                f,
+                "definitions of {} contradict one another; the first is used, calls by the \
+                 others are not matched",
+                counted(*n_communicators, "communicator")
+            ),
+            Self::MembersNotListed { communicator } => write!(
+                f,
+                "communicator {communicator}: too many unknown members; only known ones are listed"
+            ),
+            Self::UnknownCommunicator { n_calls } => write!(
+                f,
+                "{} on a communicator that is not known: counted, not matched",
+                counted(*n_calls, "call")
+            ),
+            Self::Mismatched {
+                n_instances,
+                example,
+            } => write!(
+                f,
+                "{} where the calls are not one collective, set aside; the first: {example}",
+                counted(*n_instances, "position")
+            ),
+            Self::IncompleteInstances { n_instances } => write!(
+                f,
+                "{} that not every process came to and left: counted as incomplete, in no \
+                 distribution per instance",
+                counted(*n_instances, "instance")
+            ),
+            Self::FailedCalls { n_calls } => {
+                write!(f, "{} returned an error code", counted(*n_calls, "call"))
+            }
+            Self::PayloadUnknown { n_calls } => write!(
+                f,
+                "{} of unknown payload (a handle or type that the recorder could not read)",
+                counted(*n_calls, "call")
+            ),
+            Self::InternalCalls { n_calls } => write!(
+                f,
+                "{} by the MPI library on its own behalf: recorded, not counted",
+                counted(*n_calls, "call")
+            ),
+            Self::UnknownRecords { n_records } => write!(
+                f,
+                "{} of a kind that this version does not know, passed by",
+                counted(*n_records, "record")
+            ),
+            Self::AbandonedCalls { n_calls } => write!(
+                f,
+                "{} never returned, though the thread went on",
+                counted(*n_calls, "call")
+            ),
+            Self::SequenceConflict { n_chunks } => write!(
+                f,
+                "{} whose table says fewer calls than were recorded before; instances behind \
+                 may be matched wrongly",
+                counted(*n_chunks, "chunk")
+            ),
+            Self::NegativeCore { n_instances } => write!(
+                f,
+                "{} that a process left before the last one came: the clock's error, or an \
+                 operation that did not need all",
+                counted(*n_instances, "instance")
+            ),
+            Self::RecorderPauses {
+                total_ns,
+                longest_ns,
+            } => write!(
+                f,
+                "recording held the processes up for {:.1} ms in all to make room, at most \
+                 {:.1} ms at once; waits may show it",
+                *total_ns as f64 / 1e6,
+                *longest_ns as f64 / 1e6
+            ),
+            Self::Restricted => write!(f, "only a part of the run is shown, as asked for"),
+        }
+    }
+}

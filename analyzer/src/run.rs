@@ -1,0 +1,423 @@
+//! The run: a directory of rank files, mapped and read in place.
+//!
+//! [`RunFiles`] holds the bytes, [`Run`] what they say. Names of files carry no meaning; a
+//! process is known by its world and its rank, both of which its file states.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use collbench_formats::RankTrace;
+use memmap2::Mmap;
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use crate::remarks::Remark;
+
+/// Why a directory cannot be analysed at all.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is nothing under this name.
+    #[error(
+        "{path}: cannot be opened: {error}; expected a trace, a directory made by collbench-record"
+    )]
+    Unreachable {
+        /// What was given.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Not a directory.
+    #[error(
+        "{path}: not a directory; a trace is a directory of *.trace files made by \
+         collbench-record: name the directory"
+    )]
+    NotADirectory {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// A directory without rank files.
+    #[error(
+        "{path}: no trace in it: expected *.trace files made by collbench-record, found {found}; \
+         was the program started under collbench-record, and did it call MPI_Init?"
+    )]
+    NoTraceFiles {
+        /// What was given.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
+    /// Rank files, but none that says anything.
+    #[error("{path}: none of its {n_files} *.trace files can be read; the first: {first}")]
+    NothingReadable {
+        /// What was given.
+        path: PathBuf,
+        /// Number of `*.trace` files.
+        n_files: usize,
+        /// Name and finding of the first of them.
+        first: String,
+    },
+    /// Files of more than one run.
+    #[error(
+        "{path}: files of two runs in one directory: {first}; and {second}; \
+         move the files of one of them to a directory of their own"
+    )]
+    TwoRuns {
+        /// What was given.
+        path: PathBuf,
+        /// Files, ranks and hosts of one.
+        first: String,
+        /// Files, ranks and hosts of the next.
+        second: String,
+    },
+    /// Two files of one process.
+    #[error(
+        "{path}: two files of rank {rank} of one run: {first} (process {first_pid} on {first_host}) \
+         and {second} (process {second_pid} on {second_host}); remove the one that does not belong"
+    )]
+    TwoFilesOfOneRank {
+        /// What was given.
+        path: PathBuf,
+        /// The world rank.
+        rank: u32,
+        /// Name of one file.
+        first: String,
+        /// Process id in it.
+        first_pid: u32,
+        /// Host in it.
+        first_host: String,
+        /// Name of the other file.
+        second: String,
+        /// Process id in it.
+        second_pid: u32,
+        /// Host in it.
+        second_host: String,
+    },
+}
+
+/// What collbench-record wrote about the run: `run.json`. Everything may be missing.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct RunManifest {
+    /// `collbench.run/1`.
+    #[serde(default)]
+    pub schema: String,
+    /// The command that was recorded.
+    #[serde(default)]
+    pub command: Vec<String>,
+}
+
+/// The bytes of a trace directory.
+#[derive(Debug)]
+pub struct RunFiles {
+    directory: PathBuf,
+    /// Name and bytes of each `*.trace` file, by name.
+    files: Vec<(String, io::Result<Bytes>)>,
+    manifest: Option<Result<RunManifest, String>>,
+}
+
+/// The bytes of one file, for as long as they are needed.
+#[derive(Debug)]
+enum Bytes {
+    Empty,
+    Mapped(Mmap),
+}
+
+impl Bytes {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Empty => &[],
+            Self::Mapped(map) => map,
+        }
+    }
+}
+
+/// A damaged or foreign file could make `run.json` of any size; more than this is not read.
+const MAX_MANIFEST_BYTES: u64 = 16 << 20;
+
+impl RunFiles {
+    /// Maps all `*.trace` files of a directory, and reads `run.json`.
+    ///
+    /// # Errors
+    /// [`RunError`] if it is not a directory or holds no `*.trace` file. A file that cannot be
+    /// opened is damage, found by [`Run::read`].
+    pub fn open(directory: &Path) -> Result<Self, RunError> {
+        let path = || directory.to_path_buf();
+        let unreachable = |error| RunError::Unreachable {
+            path: path(),
+            error,
+        };
+        if !fs::metadata(directory).map_err(unreachable)?.is_dir() {
+            return Err(RunError::NotADirectory { path: path() });
+        }
+        let mut paths = Vec::new();
+        let mut n_others = 0usize;
+        for entry in fs::read_dir(directory).map_err(unreachable)? {
+            let file = entry.map_err(unreachable)?.path();
+            match file.extension() {
+                Some(extension) if extension == "trace" => paths.push(file),
+                _ => n_others += 1,
+            }
+        }
+        if paths.is_empty() {
+            let found = match n_others {
+                0 => "an empty directory".to_owned(),
+                1 => "one other file".to_owned(),
+                n => format!("{n} other files"),
+            };
+            return Err(RunError::NoTraceFiles {
+                path: path(),
+                found,
+            });
+        }
+        paths.sort();
+        let files = paths
+            .par_iter()
+            .map(|file| {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                (name.into_owned(), map_file(file))
+            })
+            .collect();
+        Ok(Self {
+            directory: path(),
+            files,
+            manifest: read_manifest(&directory.join("run.json")),
+        })
+    }
+}
+
+fn map_file(path: &Path) -> io::Result<Bytes> {
+    // Asked before opening: opening a pipe would wait for a writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let file = File::open(path)?;
+    if file.metadata()?.len() == 0 {
+        return Ok(Bytes::Empty);
+    }
+    // SAFETY: a mapping is unsound only if the file changes below it. Rank files are written
+    // once, by a recorder that has ended; of one that still runs only free slots change, which
+    // are read as integers of any value. A file that someone cuts during the analysis ends this
+    // process with SIGBUS, which is defined, if unkind; nothing else can follow.
+    #[allow(unsafe_code)]
+    let map = unsafe { Mmap::map(&file)? };
+    Ok(Bytes::Mapped(map))
+}
+
+/// `None` if there is no such file.
+fn read_manifest(path: &Path) -> Option<Result<RunManifest, String>> {
+    let metadata = fs::metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > MAX_MANIFEST_BYTES {
+        return Some(Err("not a file of run.json's size".to_owned()));
+    }
+    let read = fs::read(path).map_err(|error| error.to_string());
+    Some(read.and_then(|bytes| {
+        let manifest: RunManifest =
+            serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+        match manifest.schema.as_str() {
+            "collbench.run/1" => Ok(manifest),
+            other => Err(format!(
+                "schema \"collbench.run/1\" expected, found \"{}\"",
+                other.escape_default()
+            )),
+        }
+    }))
+}
+
+/// One process of the run: its file, read.
+#[derive(Debug)]
+pub struct RankFile<'a> {
+    /// Name of the file, within the directory.
+    pub name: &'a str,
+    /// What it says.
+    pub trace: RankTrace<'a>,
+}
+
+impl RankFile<'_> {
+    /// Rank in `MPI_COMM_WORLD`.
+    #[must_use]
+    pub fn rank(&self) -> u32 {
+        self.trace.identity.rank
+    }
+}
+
+/// A `*.trace` file that says nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableFile {
+    /// Name of the file.
+    pub name: String,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+/// The processes of one world, and what else the directory says.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// The directory.
+    pub directory: &'a Path,
+    /// The command that was recorded.
+    pub command: Vec<String>,
+    /// Processes in the world: those that there should be a file of.
+    pub world_size: u32,
+    /// The processes that there is a file of, by rank; at least one.
+    pub processes: Vec<RankFile<'a>>,
+    /// `*.trace` files that say nothing, by name.
+    pub unreadable: Vec<UnreadableFile>,
+    /// What a reader should know about the directory.
+    pub remarks: Vec<Remark>,
+}
+
+impl<'a> Run<'a> {
+    /// Reads the headers, definitions and chunk headers of all files, and takes those of the
+    /// one world that was not spawned by another.
+    ///
+    /// # Errors
+    /// [`RunError`] if no file can be read, or files of two runs, or two of one process, are in
+    /// the directory.
+    pub fn read(files: &'a RunFiles) -> Result<Self, RunError> {
+        let parsed: Vec<(&str, Result<RankTrace<'_>, String>)> = files
+            .files
+            .par_iter()
+            .map(|(name, bytes)| {
+                let trace = match bytes {
+                    Ok(bytes) => RankTrace::parse(bytes.as_slice()).map_err(|e| e.to_string()),
+                    Err(error) => Err(format!("cannot be opened: {error}")),
+                };
+                (name.as_str(), trace)
+            })
+            .collect();
+        let mut unreadable = Vec::new();
+        let mut worlds: BTreeMap<(bool, u64), Vec<RankFile<'_>>> = BTreeMap::new();
+        for (name, trace) in parsed {
+            match trace {
+                Ok(trace) => worlds
+                    .entry((trace.identity.spawned, trace.identity.world))
+                    .or_default()
+                    .push(RankFile { name, trace }),
+                Err(what) => unreadable.push(UnreadableFile {
+                    name: name.to_owned(),
+                    what,
+                }),
+            }
+        }
+        let path = || files.directory.clone();
+        let Some((&(is_spawned, world), _)) = worlds.first_key_value() else {
+            let first = &unreadable[0];
+            return Err(RunError::NothingReadable {
+                path: path(),
+                n_files: files.files.len(),
+                first: format!("{}: {}", first.name, first.what),
+            });
+        };
+        let mut processes = worlds.remove(&(is_spawned, world)).unwrap_or_default();
+        if let Some((_, second)) = worlds.iter().find(|((other, _), _)| *other == is_spawned) {
+            return Err(RunError::TwoRuns {
+                path: path(),
+                first: describe_world(&processes),
+                second: describe_world(second),
+            });
+        }
+        let mut remarks = Vec::new();
+        if !worlds.is_empty() {
+            remarks.push(Remark::SpawnedSetAside {
+                n_worlds: worlds.len(),
+                n_files: worlds.values().map(Vec::len).sum(),
+            });
+        }
+        processes.sort_by_key(RankFile::rank);
+        for pair in processes.windows(2) {
+            let (first, second) = (&pair[0], &pair[1]);
+            if first.rank() == second.rank() {
+                return Err(RunError::TwoFilesOfOneRank {
+                    path: path(),
+                    rank: first.rank(),
+                    first: first.name.to_owned(),
+                    first_pid: first.trace.identity.pid,
+                    first_host: first.trace.identity.host.name.clone(),
+                    second: second.name.to_owned(),
+                    second_pid: second.trace.identity.pid,
+                    second_host: second.trace.identity.host.name.clone(),
+                });
+            }
+        }
+        let command = match &files.manifest {
+            Some(Ok(manifest)) => manifest.command.clone(),
+            Some(Err(error)) => {
+                remarks.push(Remark::ManifestUnreadable {
+                    error: error.clone(),
+                });
+                processes[0].trace.identity.command.clone()
+            }
+            None => {
+                remarks.push(Remark::ManifestMissing);
+                processes[0].trace.identity.command.clone()
+            }
+        };
+        let world_size = processes
+            .iter()
+            .map(|process| process.trace.identity.world_size)
+            .max()
+            .unwrap_or(0);
+        Ok(Self {
+            directory: &files.directory,
+            command,
+            world_size,
+            processes,
+            unreadable,
+            remarks,
+        })
+    }
+
+    /// Records in all files.
+    #[must_use]
+    pub fn n_records(&self) -> u64 {
+        let chunks = self.processes.iter().flat_map(|p| &p.trace.chunks);
+        chunks.map(|chunk| chunk.records.len() as u64).sum()
+    }
+
+    /// Index of the process with this rank, if there is a file of it.
+    #[must_use]
+    pub fn process_of_rank(&self, rank: u32) -> Option<usize> {
+        self.processes
+            .binary_search_by_key(&rank, RankFile::rank)
+            .ok()
+    }
+
+    /// Ranges `(first, last)` of the ranks that there is no file of.
+    #[must_use]
+    pub fn missing_ranks(&self) -> Vec<(u32, u32)> {
+        let mut missing = Vec::new();
+        let mut expected = 0;
+        for process in &self.processes {
+            if process.rank() > expected {
+                missing.push((expected, process.rank() - 1));
+            }
+            expected = process.rank().saturating_add(1);
+        }
+        if expected < self.world_size {
+            missing.push((expected, self.world_size - 1));
+        }
+        missing
+    }
+}
+
+/// Files, ranks and hosts of a world, in words.
+fn describe_world(processes: &[RankFile<'_>]) -> String {
+    let mut ranks: Vec<u32> = processes.iter().map(RankFile::rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let mut hosts: Vec<&str> = processes
+        .iter()
+        .map(|process| process.trace.identity.host.name.as_str())
+        .collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    format!(
+        "{} (of {} files; {} of {} ranks, on {})",
+        processes[0].name,
+        processes.len(),
+        crate::inert::ranks(&ranks),
+        processes[0].trace.identity.world_size,
+        hosts.join(", ")
+    )
+}

@@ -1,0 +1,710 @@
+//! Instances to sums: what is kept of each operation, process and communicator.
+//!
+//! Memory grows with operations (as told apart by communicator, root and payload), communicators
+//! and processes, not with calls.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use collbench_formats::{CommunicatorKind, Operation, Semantics};
+
+use crate::clock::Clocks;
+use crate::communicators::{Communicators, Scope};
+use crate::distribution::Distribution;
+use crate::matching::{Call, InFlight, Instance, Lane, Matched};
+use crate::measure::{Agreed, Disagreement, Figures};
+use crate::orders::OrderCounts;
+use crate::run::Run;
+use crate::selection::Resolved;
+
+/// Class of payloads: the largest of any process in the instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ByteClass {
+    /// Nothing.
+    Zero,
+    /// From 2^k up to, not including, 2^(k + 1).
+    PowerOfTwo(u32),
+    /// No process's payload is known.
+    Unknown,
+}
+
+impl ByteClass {
+    /// The class of a largest payload.
+    #[must_use]
+    pub fn of(largest: Option<u64>) -> Self {
+        match largest {
+            None => Self::Unknown,
+            Some(0) => Self::Zero,
+            Some(bytes) => Self::PowerOfTwo(bytes.ilog2()),
+        }
+    }
+}
+
+/// What makes an entry of `operations`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OperationKey {
+    /// Index in [`Communicators::entries`]; `None` if not known.
+    pub entry: Option<usize>,
+    /// The operation.
+    pub operation: Operation,
+    /// World rank of the root.
+    pub root: Option<u32>,
+    /// Class of payloads.
+    pub class: ByteClass,
+}
+
+/// Sums of one process in one operation; its line of the timemap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemberTally {
+    /// Resolved instances that it came last to.
+    pub last: u64,
+    /// Resolved instances that it left first.
+    pub first_departure: u64,
+    /// Calls in complete instances.
+    pub n_calls: u64,
+    /// Their time, ns.
+    pub call_ns: i64,
+    /// Calls whose wait is known.
+    pub n_waits: u64,
+    /// Their waits, ns.
+    pub wait_ns: i64,
+    /// Calls whose departure wait is known.
+    pub n_departure_waits: u64,
+    /// Their departure waits, ns.
+    pub departure_wait_ns: i64,
+}
+
+/// What is kept of one operation.
+#[derive(Debug)]
+pub struct OperationTally {
+    /// Calls begun.
+    pub calls: u64,
+    /// Complete instances.
+    pub instances: u64,
+    /// Other instances.
+    pub incomplete: u64,
+    /// Smallest and largest payload seen.
+    pub bytes: Option<(u64, u64)>,
+    /// Last leave minus first enter.
+    pub duration: Distribution,
+    /// Leave minus enter, of every call that returned.
+    pub call_time: Distribution,
+    /// Waits.
+    pub wait: Distribution,
+    /// Last enter minus own.
+    pub lag: Distribution,
+    /// First leave minus last enter.
+    pub core: Distribution,
+    /// Own leave minus first.
+    pub departure_wait: Distribution,
+    /// Scalasca's completion time, ns; `None` for operations without.
+    pub completion_ns: Option<i64>,
+    /// By position in the communicator's entry.
+    pub members: Vec<MemberTally>,
+    /// Complete instances of which it is not known who came last.
+    pub last_unresolved: u64,
+    /// Complete instances of which it is not known who left first.
+    pub first_unresolved: u64,
+    /// Orders of arrival.
+    pub arrivals: OrderCounts,
+    /// Orders of departure.
+    pub departures: OrderCounts,
+}
+
+impl OperationTally {
+    fn new(n_positions: usize) -> Self {
+        Self {
+            calls: 0,
+            instances: 0,
+            incomplete: 0,
+            bytes: None,
+            duration: Distribution::default(),
+            call_time: Distribution::default(),
+            wait: Distribution::default(),
+            lag: Distribution::default(),
+            core: Distribution::default(),
+            departure_wait: Distribution::default(),
+            completion_ns: None,
+            members: vec![MemberTally::default(); n_positions],
+            last_unresolved: 0,
+            first_unresolved: 0,
+            arrivals: OrderCounts::new(n_positions),
+            departures: OrderCounts::new(n_positions),
+        }
+    }
+
+    fn add_call(&mut self, call: &Call) {
+        self.calls += 1;
+        if let Some(bytes) = call.payload {
+            let (least, most) = self.bytes.unwrap_or((bytes, bytes));
+            self.bytes = Some((least.min(bytes), most.max(bytes)));
+        }
+        if let Some(leave) = call.leave {
+            self.call_time.add(leave.ns() - call.enter.ns());
+        }
+    }
+}
+
+/// What is kept of one process.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessTally {
+    /// Calls counted.
+    pub calls: u64,
+    /// Calls by operation and scope.
+    pub by_class: Vec<((Operation, Scope), u64)>,
+    /// Sum of its waits, ns.
+    pub wait_ns: i64,
+    /// Time in calls, ns.
+    pub call_ns: i64,
+    /// Resolved instances that it came last to.
+    pub last: u64,
+    /// Resolved instances that it came first to.
+    pub first: u64,
+}
+
+impl ProcessTally {
+    fn count(&mut self, operation: Operation, scope: Scope) {
+        self.calls += 1;
+        let key = (operation, scope);
+        match self.by_class.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, n)) => *n += 1,
+            None => self.by_class.push((key, 1)),
+        }
+    }
+}
+
+/// Who came last, and what it cost the others, over all instances of one operation on one
+/// communicator, of any root and payload.
+#[derive(Debug, Clone)]
+pub struct Lateness {
+    /// Instances of which it is known who came last.
+    pub resolved: u64,
+    /// Complete instances.
+    pub instances: u64,
+    /// By position in the communicator's entry.
+    pub members: Vec<LatenessOfMember>,
+}
+
+/// One process's part in a [`Lateness`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LatenessOfMember {
+    /// Index of the process in the run; `None`: it never took part.
+    pub process: Option<usize>,
+    /// Instances that it came last to.
+    pub last: u64,
+    /// Waits that its coming ended, in those instances, ns.
+    pub caused_ns: i64,
+    /// Its enter minus that of the second last, in those instances, ns.
+    pub excess_ns: i64,
+}
+
+/// An instance that someone was in when the trace ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// What those inside called, each once.
+    pub operations: Vec<Operation>,
+    /// Index in [`Communicators::entries`].
+    pub entry: usize,
+    /// Position among the calls on the communicator.
+    pub sequence: u64,
+    /// Whether the MPI library called on its own behalf.
+    pub is_internal: bool,
+    /// World ranks that were inside.
+    pub inside: Vec<u32>,
+    /// World ranks that had left.
+    pub left: Vec<u32>,
+    /// World ranks with a file that never came.
+    pub never_came: Vec<u32>,
+    /// Processes of the communicator that there is no file of.
+    pub n_unknown: u64,
+}
+
+/// Most [`Unfinished`] instances that are kept.
+const MAX_UNFINISHED: usize = 1000;
+
+/// All sums of a run.
+pub struct Tally<'a> {
+    run: &'a Run<'a>,
+    communicators: &'a Communicators,
+    selection: Resolved,
+    granularity_ns: Vec<i64>,
+    indexes: BTreeMap<OperationKey, usize>,
+    /// By operation; [`Tally::operations`] gives them in order.
+    tallies: Vec<OperationTally>,
+    /// By process of the run.
+    pub processes: Vec<ProcessTally>,
+    /// By communicator entry and operation.
+    pub lateness: BTreeMap<(usize, Operation), Lateness>,
+    /// Instances that someone was in at the end.
+    pub unfinished: Vec<Unfinished>,
+    /// Calls that were under way at the end.
+    pub in_flight: Vec<InFlight>,
+    /// Calls of the application in the whole trace.
+    pub n_calls: u64,
+    /// Their payload, bytes.
+    pub n_bytes: u64,
+    /// Counts for remarks.
+    pub counts: Counts,
+    /// Last stamp of any process, ns since the start.
+    pub end_ns: i64,
+    figures: Figures,
+}
+
+/// How often something worth a remark was met.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls of the MPI library on its own behalf.
+    pub internal_calls: u64,
+    /// Calls on unknown communicators.
+    pub unknown_communicator: u64,
+    /// Calls that returned an error.
+    pub failed: u64,
+    /// Calls of unknown payload.
+    pub payload_unknown: u64,
+    /// Positions whose calls are not one collective.
+    pub mismatched: u64,
+    /// The first of them, in words.
+    pub mismatch: Option<String>,
+    /// Instances that are not complete.
+    pub incomplete: u64,
+    /// Instances with a core below zero.
+    pub negative_core: u64,
+}
+
+impl<'a> Tally<'a> {
+    /// Sums of nothing yet.
+    #[must_use]
+    pub fn new(
+        run: &'a Run<'a>,
+        clocks: &Clocks,
+        communicators: &'a Communicators,
+        selection: Resolved,
+    ) -> Self {
+        Self {
+            run,
+            communicators,
+            selection,
+            granularity_ns: clocks
+                .hosts
+                .iter()
+                .map(|host| host.granularity_ns)
+                .collect(),
+            indexes: BTreeMap::new(),
+            tallies: Vec::new(),
+            processes: vec![ProcessTally::default(); run.processes.len()],
+            lateness: BTreeMap::new(),
+            unfinished: Vec::new(),
+            in_flight: Vec::new(),
+            n_calls: 0,
+            n_bytes: 0,
+            counts: Counts::default(),
+            end_ns: 0,
+            figures: Figures::new(),
+        }
+    }
+
+    /// The operations, by key.
+    pub fn operations(&self) -> impl Iterator<Item = (&OperationKey, &OperationTally)> {
+        self.indexes
+            .iter()
+            .map(|(key, &index)| (key, &self.tallies[index]))
+    }
+
+    /// Takes what matching found.
+    pub fn take(&mut self, matched: Matched<'_>) {
+        match matched {
+            Matched::Instance(instance) => self.take_instance(&instance),
+            Matched::Unmatched {
+                process,
+                call,
+                is_internal,
+            } => self.take_unmatched(process, &call, is_internal),
+            Matched::Process { call } => self.see(&call),
+            Matched::InFlight(in_flight) => self.in_flight.push(in_flight),
+        }
+    }
+
+    fn see(&mut self, call: &Call) {
+        let last = call.leave.unwrap_or(call.enter).ns();
+        self.end_ns = self.end_ns.max(last);
+    }
+
+    /// Counts a call of the application; `true` unless it is another's.
+    fn see_counted(&mut self, call: &Call) {
+        self.see(call);
+        self.n_calls += 1;
+        self.n_bytes = self.n_bytes.saturating_add(call.payload.unwrap_or(0));
+        self.counts.failed += u64::from(call.has_failed);
+        self.counts.payload_unknown += u64::from(call.payload.is_none());
+    }
+
+    fn take_unmatched(&mut self, process: usize, call: &Call, is_internal: bool) {
+        if is_internal {
+            self.see(call);
+            self.counts.internal_calls += 1;
+            return;
+        }
+        self.see_counted(call);
+        self.counts.unknown_communicator += 1;
+        let rank = self.run.processes[process].rank();
+        let is_wanted = self
+            .selection
+            .has_instance(call.operation, None, call.enter.ns())
+            && self.selection.has_rank(rank);
+        if is_wanted {
+            let key = OperationKey {
+                entry: None,
+                operation: call.operation,
+                root: None,
+                class: ByteClass::of(call.payload),
+            };
+            let index = self.index_of(key);
+            self.tallies[index].add_call(call);
+            let tally = &mut self.processes[process];
+            tally.count(call.operation, Scope::Job);
+            tally.call_ns += call.leave.map_or(0, |leave| leave.ns() - call.enter.ns());
+        }
+    }
+
+    fn take_instance(&mut self, instance: &Instance<'_>) {
+        let is_under_way = |call: &Option<Call>| call.is_some_and(|call| call.leave.is_none());
+        if instance.calls.iter().any(is_under_way) && self.unfinished.len() < MAX_UNFINISHED {
+            let entry = &self.communicators.entries[instance.communicator.entry];
+            self.unfinished.push(unfinished(instance, entry.size));
+        }
+        if instance.lane == Lane::Internal {
+            for call in instance.calls.iter().flatten() {
+                self.see(call);
+                self.counts.internal_calls += 1;
+            }
+            return;
+        }
+        for call in instance.calls.iter().flatten() {
+            self.see_counted(call);
+        }
+        match Agreed::new(instance) {
+            Ok(agreed) if instance.is_complete() => self.take_complete(instance, &agreed),
+            Ok(_) => self.take_incomplete(instance),
+            Err(disagreement) => {
+                // Of what is not whole, roots are not known on every side.
+                if instance.is_complete() || disagreement == Disagreement::Operations {
+                    self.counts.mismatched += 1;
+                    if self.counts.mismatch.is_none() {
+                        self.counts.mismatch = Some(self.describe_mismatch(instance));
+                    }
+                }
+                self.take_incomplete(instance);
+            }
+        }
+    }
+
+    fn take_complete(&mut self, instance: &Instance<'_>, agreed: &Agreed<'_>) {
+        let place = self.place(instance);
+        let key = OperationKey {
+            entry: Some(place.entry),
+            operation: agreed.operation,
+            root: agreed
+                .root
+                .map(|slot| instance.communicator.members[slot].world_rank),
+            class: class_of(instance.calls.iter().flatten()),
+        };
+        if !self.is_wanted(instance, key.operation, place.entry) {
+            return;
+        }
+        let mut figures = std::mem::take(&mut self.figures);
+        figures.measure(agreed, &self.granularity_ns);
+        self.counts.negative_core += u64::from(figures.core.is_some_and(|core| core < 0));
+        self.add_calls(instance, key, &place, &figures);
+        let index = self.index_of(key);
+        let tally = &mut self.tallies[index];
+        tally.instances += 1;
+        tally.duration.add(figures.duration);
+        if let Some(core) = figures.core {
+            tally.core.add(core);
+        }
+        let member = |slot: usize| place.positions[slot];
+        match figures.last {
+            Some(slot) => tally.members[member(slot)].last += 1,
+            None => tally.last_unresolved += 1,
+        }
+        match figures.first_departure {
+            Some(slot) => tally.members[member(slot)].first_departure += 1,
+            None => tally.first_unresolved += 1,
+        }
+        let n = instance.calls.len();
+        for &(slot, position) in &figures.arrivals {
+            tally.arrivals.add(member(slot), position, n);
+        }
+        for &(slot, position) in &figures.departures {
+            tally.departures.add(member(slot), position, n);
+        }
+        let process_of = |slot: usize| instance.communicator.members[slot].process;
+        if let Some(slot) = figures.last {
+            self.processes[process_of(slot)].last += 1;
+        }
+        if let Some(slot) = figures.first {
+            self.processes[process_of(slot)].first += 1;
+        }
+        if n > 1 && !figures.waits.is_empty() {
+            self.add_lateness(instance, key, &place, &figures);
+        }
+        self.figures = figures;
+    }
+
+    /// What the calls of a complete instance took and waited.
+    fn add_calls(
+        &mut self,
+        instance: &Instance<'_>,
+        key: OperationKey,
+        place: &Place<'_>,
+        figures: &Figures,
+    ) {
+        let index = self.index_of(key);
+        for (slot, call) in instance.calls.iter().enumerate() {
+            let Some(call) = call else { continue };
+            let member = &instance.communicator.members[slot];
+            if !self.selection.has_rank(member.world_rank) {
+                continue;
+            }
+            let call_ns = call.leave.map_or(0, |leave| leave.ns() - call.enter.ns());
+            let tally = &mut self.tallies[index];
+            tally.add_call(call);
+            tally.lag.add(figures.lags[slot]);
+            let line = &mut tally.members[place.positions[slot]];
+            line.n_calls += 1;
+            line.call_ns += call_ns;
+            let process = &mut self.processes[member.process];
+            process.count(call.operation, place.scope);
+            process.call_ns += call_ns;
+            if let Some(&Some(wait)) = figures.waits.get(slot) {
+                tally.wait.add(wait);
+                line.n_waits += 1;
+                line.wait_ns += wait;
+                process.wait_ns += wait;
+            }
+            if let Some(&departure_wait) = figures.departure_waits.get(slot) {
+                tally.departure_wait.add(departure_wait);
+                line.n_departure_waits += 1;
+                line.departure_wait_ns += departure_wait;
+            }
+            if let Some(&completion) = figures.completions.get(slot) {
+                *tally.completion_ns.get_or_insert(0) += completion;
+            }
+        }
+    }
+
+    fn add_lateness(
+        &mut self,
+        instance: &Instance<'_>,
+        key: OperationKey,
+        place: &Place<'_>,
+        figures: &Figures,
+    ) {
+        let n_positions = self.communicators.entries[place.entry].ranks.len();
+        let lateness = self
+            .lateness
+            .entry((place.entry, key.operation))
+            .or_insert_with(|| Lateness {
+                resolved: 0,
+                instances: 0,
+                members: vec![LatenessOfMember::default(); n_positions],
+            });
+        lateness.instances += 1;
+        for (slot, &position) in place.positions.iter().enumerate() {
+            lateness.members[position].process = Some(instance.communicator.members[slot].process);
+        }
+        let Some(last) = figures.last else { return };
+        lateness.resolved += 1;
+        let waits = figures.waits.iter().zip(&figures.releasers);
+        let caused = waits.filter(|(_, releaser)| **releaser == Some(last));
+        let member = &mut lateness.members[place.positions[last]];
+        member.last += 1;
+        member.excess_ns += figures.excess;
+        member.caused_ns += caused.filter_map(|(wait, _)| *wait).sum::<i64>();
+    }
+
+    /// An instance that is not whole, or not one collective: its calls are counted, each under
+    /// what it says of itself.
+    fn take_incomplete(&mut self, instance: &Instance<'_>) {
+        let place = self.place(instance);
+        self.counts.incomplete += 1;
+        let mut seen = Vec::new();
+        for (slot, call) in instance.calls.iter().enumerate() {
+            let Some(call) = call else { continue };
+            if !self.is_wanted(instance, call.operation, place.entry) {
+                continue;
+            }
+            let alike = |other: &&Call| other.operation == call.operation;
+            let key = OperationKey {
+                entry: Some(place.entry),
+                operation: call.operation,
+                root: self.stated_root(instance, slot, call),
+                class: class_of(instance.calls.iter().flatten().filter(alike)),
+            };
+            let index = self.index_of(key);
+            if !seen.contains(&index) {
+                seen.push(index);
+                self.tallies[index].incomplete += 1;
+            }
+            let member = &instance.communicator.members[slot];
+            if self.selection.has_rank(member.world_rank) {
+                self.tallies[index].add_call(call);
+                let process = &mut self.processes[member.process];
+                process.count(call.operation, place.scope);
+                process.call_ns += call.leave.map_or(0, |leave| leave.ns() - call.enter.ns());
+            }
+        }
+    }
+
+    fn is_wanted(&self, instance: &Instance<'_>, operation: Operation, entry: usize) -> bool {
+        let enters = instance.calls.iter().flatten().map(|call| call.enter.ns());
+        let first_enter = enters.min().unwrap_or(0);
+        self.selection
+            .has_instance(operation, Some(entry), first_enter)
+    }
+
+    /// World rank of the root that a call names, where that can be told from the call alone.
+    fn stated_root(&self, instance: &Instance<'_>, slot: usize, call: &Call) -> Option<u32> {
+        let members = &instance.communicator.members;
+        if !call.operation.semantics().is_rooted() {
+            return None;
+        }
+        if call.root == collbench_formats::ROOT_IS_ME {
+            return Some(members[slot].world_rank);
+        }
+        let group = match instance.communicator.kind {
+            CommunicatorKind::Intra => 0,
+            CommunicatorKind::Inter => 1 - members[slot].group,
+        };
+        let rank = u32::try_from(call.root).ok()?;
+        let found = members.binary_search_by_key(&(group, rank), |m| (m.group, m.rank));
+        Some(members[found.ok()?].world_rank)
+    }
+
+    fn index_of(&mut self, key: OperationKey) -> usize {
+        let n_positions = key
+            .entry
+            .map_or(0, |entry| self.communicators.entries[entry].ranks.len());
+        let tallies = &mut self.tallies;
+        *self.indexes.entry(key).or_insert_with(|| {
+            tallies.push(OperationTally::new(n_positions));
+            tallies.len() - 1
+        })
+    }
+
+    /// Where an instance is shown.
+    fn place<'m>(&self, instance: &Instance<'m>) -> Place<'m> {
+        let list = &self.communicators.list;
+        match instance.called_on {
+            None => Place {
+                entry: instance.communicator.entry,
+                scope: instance.communicator.scope,
+                positions: Cow::Borrowed(&instance.communicator.positions),
+            },
+            Some(parent) => {
+                let ranks = &self.communicators.entries[list[parent].entry].ranks;
+                let members = instance.communicator.members.iter();
+                Place {
+                    entry: list[parent].entry,
+                    scope: list[parent].scope,
+                    positions: members
+                        .map(|member| {
+                            let is_it = |rank: &Option<u32>| *rank == Some(member.world_rank);
+                            ranks.iter().position(is_it).unwrap_or(0)
+                        })
+                        .collect(),
+                }
+            }
+        }
+    }
+
+    fn describe_mismatch(&self, instance: &Instance<'_>) -> String {
+        let entry = &self.communicators.entries[instance.communicator.entry];
+        let mut by_call: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for (slot, call) in instance.calls.iter().enumerate() {
+            let Some(call) = call else { continue };
+            let root = self.stated_root(instance, slot, call);
+            let words = match root {
+                Some(root) => format!("{} with root {root}", call.operation.name()),
+                None => call.operation.name().to_owned(),
+            };
+            by_call
+                .entry(words)
+                .or_default()
+                .push(instance.communicator.members[slot].world_rank);
+        }
+        let calls: Vec<String> = by_call
+            .into_iter()
+            .take(4)
+            .map(|(words, mut ranks)| {
+                ranks.sort_unstable();
+                format!("{words} by {}", crate::inert::ranks(&ranks))
+            })
+            .collect();
+        format!(
+            "call {} on {}: {}",
+            instance.position,
+            crate::inert::line(&entry.name, 60),
+            calls.join("; ")
+        )
+    }
+}
+
+/// Where an instance is shown: entry, class, and for each slot the position in the entry.
+struct Place<'m> {
+    entry: usize,
+    scope: Scope,
+    positions: Cow<'m, [usize]>,
+}
+
+fn class_of<'c>(calls: impl Iterator<Item = &'c Call>) -> ByteClass {
+    ByteClass::of(calls.filter_map(|call| call.payload).max())
+}
+
+fn unfinished(instance: &Instance<'_>, size: u64) -> Unfinished {
+    let mut unfinished = Unfinished {
+        operations: Vec::new(),
+        entry: instance.communicator.entry,
+        sequence: instance.position,
+        is_internal: instance.lane == Lane::Internal,
+        inside: Vec::new(),
+        left: Vec::new(),
+        never_came: Vec::new(),
+        n_unknown: size.saturating_sub(instance.calls.len() as u64),
+    };
+    for (call, member) in instance.calls.iter().zip(&instance.communicator.members) {
+        match call {
+            Some(call) if call.leave.is_some() => unfinished.left.push(member.world_rank),
+            Some(call) => {
+                unfinished.inside.push(member.world_rank);
+                if !unfinished.operations.contains(&call.operation) {
+                    unfinished.operations.push(call.operation);
+                }
+            }
+            None => unfinished.never_came.push(member.world_rank),
+        }
+    }
+    unfinished.operations.sort_unstable();
+    unfinished.inside.sort_unstable();
+    unfinished.left.sort_unstable();
+    unfinished.never_came.sort_unstable();
+    unfinished
+}
+
+/// Names of the wait states of an operation, waiting and completion.
+///
+/// # Source
+/// Scalasca's patterns, as metrics define them. Constructors wait as N x N do.
+#[must_use]
+pub fn wait_state_names(operation: Operation) -> (Option<&'static str>, Option<&'static str>) {
+    match operation.semantics() {
+        Semantics::Barrier => (Some("Wait at Barrier"), Some("Barrier Completion")),
+        Semantics::AllToAll | Semantics::Constructor | Semantics::GroupConstructor => {
+            (Some("Wait at N x N"), Some("N x N Completion"))
+        }
+        Semantics::OneToMany => (Some("Late Broadcast"), None),
+        Semantics::ManyToOne => (Some("Early Reduce"), None),
+        Semantics::Prefix => (Some("Early Scan"), None),
+        Semantics::Free | Semantics::Process => (None, None),
+    }
+}
