@@ -1,0 +1,212 @@
+//! The command `collbench-analyze`: shows where the collectives of a recorded run wait.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{CommandFactory, Parser, ValueEnum};
+use collbench_analyzer::{AnalyzeError, Progress, Selection};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The trace is damaged or incomplete, and was analysed as far as it goes.
+const INCOMPLETE: u8 = 3;
+/// The command line asks for something that does not exist.
+const USAGE: u8 = 2;
+
+/// Shows where the collective operations of a recorded MPI run wait, and for whom.
+///
+/// Exit status: 0 done; 1 failed; 2 usage; 3 the trace is damaged or incomplete (killed, no
+/// MPI_Finalize, size reached) and was analysed as far as it goes.
+#[derive(Debug, Parser)]
+#[command(name = "collbench-analyze", version)]
+struct Options {
+    /// The trace: a directory made by collbench-record
+    #[arg(value_name = "TRACE", required_unless_present_any = ["completions", "man"])]
+    traces: Vec<PathBuf>,
+
+    /// Where pictures and analysis.json go [default: TRACE/report]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// What stdout carries
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Write nothing but stdout
+    #[arg(long)]
+    no_pictures: bool,
+
+    /// How many operations get pictures, by total time
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    top: usize,
+
+    /// Only this operation, such as MPI_Allreduce (several: comma, or again)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    operation: Vec<String>,
+
+    /// Only this communicator, by id or name (several: again)
+    #[arg(long, value_name = "COMM")]
+    communicator: Vec<String>,
+
+    /// Only calls of these world ranks, such as 0,4-7
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = rank_range)]
+    ranks: Vec<(u32, u32)>,
+
+    /// Only instances that begin at this time or later, in seconds since the start of the run
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    from: Option<i64>,
+
+    /// Only instances that begin before this time, in seconds since the start of the run
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    to: Option<i64>,
+
+    /// Worker threads; the output does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+
+    /// Print a completion script for this shell, and nothing else
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<clap_complete::Shell>,
+
+    /// Print the man page, and nothing else
+    #[arg(long, exclusive = true)]
+    man: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One screen for a person
+    Text,
+    /// One document for scripts
+    Json,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            anstream::eprintln!("collbench-analyze: {error:#}");
+            match error.downcast_ref() {
+                Some(AnalyzeError::Selection(_)) => ExitCode::from(USAGE),
+                _ => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+fn run(options: &Options) -> anyhow::Result<u8> {
+    if let Some(shell) = options.completions {
+        let mut script = Vec::new();
+        let command = &mut Options::command();
+        clap_complete::generate(shell, command, "collbench-analyze", &mut script);
+        return print(&script).map(|()| 0);
+    }
+    if options.man {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Options::command()).render(&mut page)?;
+        return print(&page).map(|()| 0);
+    }
+    let [trace] = &options.traces[..] else {
+        anstream::eprintln!(
+            "collbench-analyze: {} traces given: this version analyses one at a time; comparing \
+             traces comes with a later one",
+            options.traces.len()
+        );
+        return Ok(USAGE);
+    };
+    if let Some(threads) = options.threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.into())
+            .build_global()
+            .context("cannot start the worker threads")?;
+    }
+    let bar = progress_bar();
+    let analysis = collbench_analyzer::analyze(trace, &selection(options), &mut |progress| {
+        show(&bar, progress);
+    });
+    bar.finish_and_clear();
+    let analysis = analysis?;
+    print(collbench_analyzer::to_json(&analysis).as_bytes())?;
+    Ok(match analysis.trace.complete {
+        true => 0,
+        false => INCOMPLETE,
+    })
+}
+
+fn selection(options: &Options) -> Selection {
+    Selection {
+        operations: options.operation.clone(),
+        communicators: options.communicator.clone(),
+        ranks: options.ranks.clone(),
+        from_ns: options.from,
+        to_ns: options.to,
+    }
+}
+
+/// Hidden unless stderr is a terminal.
+fn progress_bar() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent} % of {len} records, {eta}")
+    {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Shows progress only of work that is long enough to look up at.
+fn show(bar: &ProgressBar, progress: Progress) {
+    const LONG: u64 = 5_000_000;
+    if progress.n_total >= LONG {
+        bar.set_length(progress.n_total);
+        bar.set_position(progress.n_done);
+    }
+}
+
+/// To stdout; that nobody reads it any more is no error.
+fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("stdout"),
+    }
+}
+
+fn rank_range(text: &str) -> Result<(u32, u32), String> {
+    let rank = |text: &str| {
+        text.trim()
+            .parse::<u32>()
+            .map_err(|_| format!("\"{text}\" is not a rank; expected a list such as 0,4-7"))
+    };
+    match text.split_once('-') {
+        Some((first, last)) => Ok((rank(first)?, rank(last)?)),
+        None => rank(text).map(|rank| (rank, rank)),
+    }
+}
+
+fn seconds(text: &str) -> Result<i64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() => Ok((seconds * 1e9).round() as i64),
+        _ => Err("expected seconds since the start of the run, such as 1.5".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn ranks_are_single_or_ranges() {
+        assert_eq!(rank_range("7"), Ok((7, 7)));
+        assert_eq!(rank_range("4-7"), Ok((4, 7)));
+        assert!(rank_range("4-").is_err() && rank_range("-1").is_err() && rank_range("x").is_err());
+    }
+}
