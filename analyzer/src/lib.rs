@@ -19,6 +19,7 @@ mod calls;
 mod clock;
 mod communicators;
 mod distribution;
+pub mod generate;
 mod imbalance;
 mod inert;
 mod json;

@@ -1,0 +1,320 @@
+//! Traces with known truth, from a scenario: the command collbench-generate.
+//!
+//! A scenario file (TOML) chooses hosts with their clocks, communicators, a program, and what
+//! goes wrong; the simulation takes the ranks through the program on one global time, keeping to
+//! what MPI promises about who waits for whom; each rank's calls are written as its recorder
+//! would have, in the ticks of its host. Beside the rank files, `truth.json` says what an
+//! analysis has to find, computed from the global times by a route of its own.
+//!
+//! Everything is streamed: records leave memory chunk by chunk, so that memory grows with ranks
+//! and communicators, not with calls. (Medians in the truth need all values: `truth = "counts"`
+//! leaves them out. Ranks with several threads are put in order in memory.) The same scenario
+//! and seed give the same bytes on every machine.
+#![doc = include_str!("generate/SCENARIO.md")]
+
+mod clock;
+mod group;
+mod random;
+mod rank_file;
+mod scenario;
+mod simulate;
+#[cfg(test)]
+mod tests;
+mod truth;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use collbench_formats::{Abi, HostIdentity, Identity, LayerState, MpiIdentity};
+use serde_json::json;
+
+pub use scenario::ScenarioError;
+pub use truth::{Summary, TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, Truth};
+
+use rank_file::RankFile;
+use scenario::{Fault, Scenario};
+use simulate::{FileError, Simulation};
+
+/// Name of the file that describes the run.
+const RUN_FILE: &str = "run.json";
+/// Name of the file with the truth.
+const TRUTH_FILE: &str = "truth.json";
+
+/// Why no trace was generated.
+#[derive(Debug, thiserror::Error)]
+pub enum GenerateError {
+    /// The scenario could not be read.
+    #[error("{}: cannot be read: {error}", .path.display())]
+    Read {
+        /// The scenario file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// The scenario makes no sense.
+    #[error("{}: {error}", .path.display())]
+    Scenario {
+        /// The scenario file.
+        path: PathBuf,
+        /// What is wrong, and in which line.
+        error: ScenarioError,
+    },
+    /// The output directory has a trace already.
+    #[error(
+        "{}: there is a trace already; name another directory, or give --force to replace it",
+        .path.display()
+    )]
+    Exists {
+        /// The output directory.
+        path: PathBuf,
+    },
+    /// The output is there and is no trace.
+    #[error(
+        "{}: expected a trace or nothing, found {found}; name another directory",
+        .path.display()
+    )]
+    NotATrace {
+        /// The output directory.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
+    /// A file could not be written.
+    #[error("{}: cannot be written: {error}", .path.display())]
+    Write {
+        /// Which file or directory.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+impl GenerateError {
+    fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::Write { path, error }
+    }
+}
+
+impl From<FileError> for GenerateError {
+    fn from(FileError { path, error }: FileError) -> Self {
+        Self::Write { path, error }
+    }
+}
+
+/// Writes the trace of the scenario in the file `scenario` into the directory `out`; gives the
+/// truth about it.
+///
+/// `seed` takes the place of the scenario's. `force` replaces a trace that is there.
+///
+/// # Errors
+/// [`GenerateError`]; what was written until then stays.
+pub fn generate(
+    scenario: &Path,
+    out: &Path,
+    seed: Option<u64>,
+    force: bool,
+) -> Result<Truth, GenerateError> {
+    let text = fs::read_to_string(scenario).map_err(|error| GenerateError::Read {
+        path: scenario.to_owned(),
+        error,
+    })?;
+    let wrong = |error| GenerateError::Scenario {
+        path: scenario.to_owned(),
+        error,
+    };
+    let scenario = Scenario::parse(&text).map_err(wrong)?;
+    group::check(&scenario).map_err(wrong)?;
+    let seed = seed.unwrap_or(scenario.seed);
+
+    make_room(out, force)?;
+    let truth = write_ranks(&scenario, seed, out)?;
+    write_run(&scenario, out)?;
+    let path = out.join(TRUTH_FILE);
+    // The truth is made of strings and integers only, which always have a JSON form.
+    let mut json = serde_json::to_vec_pretty(&truth).map_err(io::Error::other);
+    if let Ok(json) = &mut json {
+        json.push(b'\n');
+    }
+    json.and_then(|json| fs::write(&path, json))
+        .map_err(GenerateError::write(&path))?;
+    Ok(truth)
+}
+
+/// Makes `out` an empty directory.
+fn make_room(out: &Path, force: bool) -> Result<(), GenerateError> {
+    match out.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(GenerateError::write(out)(error)),
+        Ok(metadata) if !metadata.is_dir() => {
+            return Err(GenerateError::NotATrace {
+                path: out.to_owned(),
+                found: "something that is not a directory".into(),
+            });
+        }
+        Ok(_) => {
+            let parts = parts_of_trace(out)?;
+            if !parts.is_empty() && !force {
+                return Err(GenerateError::Exists {
+                    path: out.to_owned(),
+                });
+            }
+            for part in parts {
+                let removed = match part.is_dir() {
+                    true => fs::remove_dir_all(&part),
+                    false => fs::remove_file(&part),
+                };
+                removed.map_err(GenerateError::write(&part))?;
+            }
+        }
+    }
+    fs::create_dir_all(out).map_err(GenerateError::write(out))
+}
+
+/// All that is in a directory, if it is a trace: nothing else is ever removed.
+fn parts_of_trace(directory: &Path) -> Result<Vec<PathBuf>, GenerateError> {
+    let unreadable = || GenerateError::write(directory);
+    let mut parts = Vec::new();
+    let mut has_run = false;
+    for entry in fs::read_dir(directory).map_err(unreadable())? {
+        let entry = entry.map_err(unreadable())?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_dir = entry.file_type().map_err(unreadable())?.is_dir();
+        has_run |= name == RUN_FILE;
+        let is_part = match is_dir {
+            true => name == "report",
+            false => name == RUN_FILE || name == TRUTH_FILE || name.ends_with(".trace"),
+        };
+        if !is_part {
+            return Err(GenerateError::NotATrace {
+                path: directory.to_owned(),
+                found: format!("\"{name}\" in it"),
+            });
+        }
+        parts.push(entry.path());
+    }
+    if !parts.is_empty() && !has_run {
+        return Err(GenerateError::NotATrace {
+            path: directory.to_owned(),
+            found: format!("no {RUN_FILE} in it"),
+        });
+    }
+    parts.sort();
+    Ok(parts)
+}
+
+/// Writes all rank files, with the damage that the scenario asks for; gives the truth about what
+/// is left of them.
+fn write_ranks(scenario: &Scenario, seed: u64, out: &Path) -> Result<Truth, GenerateError> {
+    let mut limits = vec![u64::MAX; scenario.n_ranks()];
+    let mut files = Vec::new();
+    for (rank, fault) in scenario.faults.iter().enumerate() {
+        if *fault == Fault::Missing {
+            limits[rank] = 0;
+            files.push(None);
+            continue;
+        }
+        let host = &scenario.hosts[scenario.host_of[rank]];
+        let file = RankFile::create(
+            out,
+            identity(scenario, seed, rank as u32),
+            host.clock.clone(),
+            scenario.grid_ns,
+            scenario.chunk_calls,
+            !scenario.threads.is_empty(),
+        );
+        files.push(Some(file.map_err(GenerateError::write(out))?));
+    }
+    let (truth, files) = Simulation::new(scenario, seed, files, limits.clone()).run()?;
+
+    let mut is_cut = false;
+    for (rank, file) in files.into_iter().enumerate() {
+        let Some(file) = file else { continue };
+        let at = match scenario.faults[rank] {
+            Fault::CutAtByte(at) => Ok(at),
+            Fault::CutAtFraction(part) => file.length().map(|n| (n as f64 * part) as u64),
+            _ => continue,
+        };
+        let left = at.and_then(|at| file.cut(at));
+        limits[rank] = left.map_err(GenerateError::write(file.path()))?;
+        is_cut = true;
+    }
+    if !is_cut {
+        return Ok(truth);
+    }
+    // What a cut leaves is known only now: the same walk once more, for its truth alone.
+    let no_files = limits.iter().map(|_| None).collect();
+    Ok(Simulation::new(scenario, seed, no_files, limits).run()?.0)
+}
+
+fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
+    let host_at = scenario.host_of[rank as usize];
+    let host = &scenario.hosts[host_at];
+    let world = random::hash(&[seed, scenario.n_ranks() as u64]);
+    let boot = random::hash(&[seed, 2, host_at as u64]);
+    let layer = |name: &str, on: bool, reason: &str| LayerState {
+        name: name.to_owned(),
+        on,
+        reason: reason.to_owned(),
+    };
+    let init = [0, scenario.init_ns.next_multiple_of(scenario.grid_ns)];
+    Identity {
+        recorder: env!("CARGO_PKG_VERSION").into(),
+        world,
+        rank,
+        world_size: scenario.n_ranks() as u32,
+        pid: 1000 + rank,
+        spawned: false,
+        host: HostIdentity {
+            name: host.name.clone(),
+            boot_id: format!(
+                "{:08x}-{:04x}-4000-8000-{host_at:012x}",
+                boot as u32,
+                (boot >> 32) as u16
+            ),
+            time_namespace: 4_026_531_834,
+        },
+        clock: collbench_formats::ClockIdentity {
+            source: host.clock.source,
+            granularity_ticks: host.clock.granularity_ticks,
+            read_cost_milliticks: 20_000,
+        },
+        mpi: MpiIdentity {
+            abi: Abi::Unknown,
+            library_version: "none (generated)".into(),
+            library_path: String::new(),
+            thread_level: if scenario.threads.is_empty() { 0 } else { 3 },
+        },
+        layers: vec![
+            layer("calls", true, ""),
+            layer("messages", false, "a generated trace has none"),
+            layer("algorithms", false, "a generated trace has none"),
+        ],
+        command: command(scenario),
+        anchors: (1..)
+            .zip(init)
+            .map(|(i, t)| host.clock.anchor(t, &[world, u64::from(rank), i]).into())
+            .collect(),
+    }
+}
+
+fn command(scenario: &Scenario) -> Vec<String> {
+    vec!["collbench-generate".into(), scenario.name.clone()]
+}
+
+/// `run.json`, as collbench-record writes it; without anything of this machine.
+fn write_run(scenario: &Scenario, out: &Path) -> Result<(), GenerateError> {
+    let run = json!({
+        "schema": "collbench.run/1",
+        "recorder": env!("CARGO_PKG_VERSION"),
+        "command": command(scenario),
+        "directory": ".",
+        "started_unix_ns": scenario.started_unix_ns,
+        "form": "generated",
+        "host": scenario.hosts[0].name,
+        "environment": {},
+    });
+    let path = out.join(RUN_FILE);
+    fs::write(&path, format!("{run:#}\n")).map_err(GenerateError::write(&path))
+}

@@ -1,0 +1,155 @@
+//! Global time to what the clocks of a host show.
+
+use collbench_formats::{Anchor, ClockSource};
+
+use super::random::Random;
+
+/// The clocks of one host, as functions of global time: the one place where a generated trace
+/// departs from it.
+///
+/// `t` is ns since the start of the run, on the global clock. Then, with offset = local - reference:
+/// `raw(t) = uptime + t + offset + drift t`, in ns; ticks are `raw(t)` times the tick rate, rounded,
+/// then taken down to the granularity. Wander of a clock would be one more term of `raw`.
+#[derive(Debug, Clone)]
+pub(crate) struct HostClock {
+    pub(crate) source: ClockSource,
+    /// Ticks per ms; 1,000,000 for the clocks that count ns.
+    pub(crate) rate_khz: u64,
+    pub(crate) granularity_ticks: u64,
+    /// What the reference clock shows at the start of the run.
+    pub(crate) uptime_ns: u64,
+    pub(crate) offset_ns: i64,
+    pub(crate) drift_ppb: i64,
+    /// Time of day at the start of the run, ns since 1970.
+    pub(crate) started_unix_ns: u64,
+    /// How long one anchor takes to read.
+    pub(crate) anchor_width_ns: u64,
+    /// How far from the middle of an anchor its system clocks are read, at most.
+    pub(crate) anchor_jitter_ns: u64,
+}
+
+/// CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW never show the same.
+const MONOTONIC_AHEAD_NS: u64 = 1_234_567;
+
+impl HostClock {
+    /// CLOCK_MONOTONIC_RAW.
+    pub(crate) fn raw_ns(&self, t: u64) -> u64 {
+        let drift = round_div(i128::from(t) * i128::from(self.drift_ppb), 1_000_000_000);
+        let raw = i128::from(self.uptime_ns) + i128::from(t) + i128::from(self.offset_ns) + drift;
+        // The scenario is checked: no clock is set before its zero.
+        u64::try_from(raw).unwrap_or(0)
+    }
+
+    /// CLOCK_MONOTONIC.
+    pub(crate) fn monotonic_ns(&self, t: u64) -> u64 {
+        self.raw_ns(t) + MONOTONIC_AHEAD_NS
+    }
+
+    /// What a record holds for this instant.
+    pub(crate) fn ticks(&self, t: u64) -> u64 {
+        let ticks = match self.source {
+            ClockSource::Tsc => {
+                let scaled = i128::from(self.raw_ns(t)) * i128::from(self.rate_khz);
+                round_div(scaled, 1_000_000) as u64
+            }
+            ClockSource::MonotonicRaw => self.raw_ns(t),
+            ClockSource::Monotonic => self.monotonic_ns(t),
+        };
+        ticks - ticks % self.granularity_ticks
+    }
+
+    /// What a recorder that reads all clocks at `t` writes down. `name` names the reading, for its
+    /// jitter.
+    pub(crate) fn anchor(&self, t: u64, name: &[u64]) -> Anchor {
+        let jitter = self.anchor_jitter_ns.min(self.anchor_width_ns / 2);
+        let read_at = match jitter {
+            0 => t,
+            _ => (t + Random::of(name).uniform(0, 2 * jitter)).saturating_sub(jitter),
+        };
+        let width = i128::from(self.anchor_width_ns) * i128::from(self.rate_khz);
+        [
+            self.ticks(t),
+            self.raw_ns(read_at),
+            self.monotonic_ns(read_at),
+            self.started_unix_ns + read_at,
+            round_div(width, 1_000_000) as u64,
+        ]
+        .into()
+    }
+}
+
+/// Division to the nearest, halves away from zero.
+fn round_div(value: i128, by: i128) -> i128 {
+    (value + value.signum() * by / 2) / by
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock() -> HostClock {
+        HostClock {
+            source: ClockSource::Tsc,
+            rate_khz: 2_500_000,
+            granularity_ticks: 1,
+            uptime_ns: 3_000_000_000_000_000,
+            offset_ns: -4_000,
+            drift_ppb: 20_000,
+            started_unix_ns: 1_700_000_000_000_000_000,
+            anchor_width_ns: 100,
+            anchor_jitter_ns: 0,
+        }
+    }
+
+    #[test]
+    fn a_clock_shows_its_offset_at_the_start_and_its_drift_later() {
+        let clock = clock();
+        assert_eq!(clock.raw_ns(0), 3_000_000_000_000_000 - 4_000);
+        // 20 ppm over 10 s are 200 us.
+        assert_eq!(
+            clock.raw_ns(10_000_000_000),
+            3_000_000_000_000_000 + 10_000_000_000 - 4_000 + 200_000
+        );
+    }
+
+    #[test]
+    fn even_ns_are_whole_ticks_at_two_and_a_half_gigahertz() {
+        let clock = HostClock {
+            drift_ppb: 0,
+            ..clock()
+        };
+        for t in (0..1000).step_by(2) {
+            assert_eq!(clock.ticks(t) * 2, clock.raw_ns(t) * 5);
+        }
+    }
+
+    #[test]
+    fn ticks_never_go_back_and_keep_their_granularity() {
+        let clock = HostClock {
+            granularity_ticks: 26,
+            ..clock()
+        };
+        let ticks: Vec<u64> = (0..1000).map(|t| clock.ticks(t)).collect();
+        assert!(ticks.is_sorted());
+        assert!(ticks.iter().all(|ticks| ticks % 26 == 0));
+    }
+
+    #[test]
+    fn the_system_clocks_of_an_anchor_are_read_within_its_width() {
+        let clock = HostClock {
+            anchor_jitter_ns: 1_000,
+            drift_ppb: 0,
+            ..clock()
+        };
+        let mut differs = false;
+        for i in 0..100 {
+            let anchor = clock.anchor(1_000_000, &[i]);
+            assert_eq!(anchor.ticks.get(), clock.ticks(1_000_000));
+            assert_eq!(anchor.width_ticks.get(), 250);
+            let away = anchor.raw_ns.get().abs_diff(clock.raw_ns(1_000_000));
+            assert!(away <= 50, "{away}");
+            differs |= away > 0;
+        }
+        assert!(differs);
+    }
+}

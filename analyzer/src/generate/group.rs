@@ -1,0 +1,250 @@
+//! The communicators of a program: who is in them, and which steps make sense on them.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::{CommunicatorKind, Operation, Semantics};
+
+use super::scenario::{Action, Call, Root, Scenario, ScenarioError, Step};
+
+/// The members of one communicator, as world ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Members {
+    /// On an intercommunicator: the first group, then the second.
+    pub(crate) ranks: Vec<u32>,
+    /// Size of the first group; all for an intracommunicator.
+    pub(crate) n_first: usize,
+}
+
+impl Members {
+    pub(crate) fn one_group(ranks: Vec<u32>) -> Self {
+        let n_first = ranks.len();
+        Self { ranks, n_first }
+    }
+
+    pub(crate) fn kind(&self) -> CommunicatorKind {
+        match self.n_first == self.ranks.len() {
+            true => CommunicatorKind::Intra,
+            false => CommunicatorKind::Inter,
+        }
+    }
+
+    pub(crate) fn is_inter(&self) -> bool {
+        self.kind() == CommunicatorKind::Inter
+    }
+
+    /// The group of the member at this position, as positions.
+    pub(crate) fn group_of(&self, position: usize) -> std::ops::Range<usize> {
+        match position < self.n_first {
+            true => 0..self.n_first,
+            false => self.n_first..self.ranks.len(),
+        }
+    }
+
+    /// Position of the root of instance number `instance` of this call.
+    pub(crate) fn root_position(&self, call: &Call, instance: u64) -> usize {
+        let group = match call.root_group {
+            0 => 0..self.n_first,
+            _ => self.n_first..self.ranks.len(),
+        };
+        match call.root {
+            Root::Fixed(root) => group.start + root as usize,
+            Root::Rotating => group.start + (instance % group.len().max(1) as u64) as usize,
+        }
+    }
+}
+
+/// What a name of the program stands for: one communicator, or the several parts of a split.
+pub(crate) type Parts = Vec<Members>;
+
+/// What the program can name at its beginning.
+pub(crate) fn predefined(n_ranks: usize) -> BTreeMap<String, Parts> {
+    let all = 0..n_ranks as u32;
+    BTreeMap::from([
+        (
+            "world".into(),
+            vec![Members::one_group(all.clone().collect())],
+        ),
+        (
+            "self".into(),
+            all.map(|rank| Members::one_group(vec![rank])).collect(),
+        ),
+    ])
+}
+
+/// The communicators that a constructor makes of these, or what is wrong: found, expected.
+pub(crate) fn made(
+    operation: Operation,
+    call: &Call,
+    parts: &[Members],
+    host_of: &[usize],
+) -> Result<Parts, (String, String)> {
+    match operation {
+        Operation::IntercommCreate => match parts {
+            [a, b] if !a.is_inter() && !b.is_inter() => {
+                let ranks: Vec<u32> = a.ranks.iter().chain(&b.ranks).copied().collect();
+                let n_first = a.ranks.len();
+                Ok(vec![Members { ranks, n_first }])
+            }
+            _ => Err((
+                format!("\"{}\", which has {} part(s)", call.on, parts.len()),
+                "a communicator of two parts, which become the two groups".into(),
+            )),
+        },
+        Operation::IntercommMerge => {
+            if parts.iter().any(|part| !part.is_inter()) {
+                return Err((
+                    format!("\"{}\", which has one group", call.on),
+                    "an intercommunicator to merge".into(),
+                ));
+            }
+            let merged = parts
+                .iter()
+                .map(|part| Members::one_group(part.ranks.clone()));
+            Ok(merged.collect())
+        }
+        Operation::CommDup | Operation::CommDupWithInfo | Operation::CommIdup => Ok(parts.to_vec()),
+        _ if parts.iter().any(Members::is_inter) => Err((
+            format!("{} on an intercommunicator", operation.name()),
+            "MPI_Comm_dup or MPI_Intercomm_merge".into(),
+        )),
+        _ => Ok(parts
+            .iter()
+            .flat_map(|part| call.split.groups(&part.ranks, host_of))
+            .map(Members::one_group)
+            .collect()),
+    }
+}
+
+/// Walks the program as far as its communicators go, before anything is written.
+///
+/// # Errors
+/// [`ScenarioError`] for the first step that makes no sense where it stands.
+pub(crate) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let mut known = predefined(scenario.n_ranks());
+    check_steps(&scenario.program, scenario, &mut known)
+}
+
+fn check_steps(
+    steps: &[Step],
+    scenario: &Scenario,
+    known: &mut BTreeMap<String, Parts>,
+) -> Result<(), ScenarioError> {
+    for step in steps {
+        // What the second time through does, all later times do.
+        for _ in 0..step.repeat.min(2) {
+            match &step.action {
+                Action::Block(steps) => check_steps(steps, scenario, known)?,
+                Action::Call(call) => {
+                    check_call(call, scenario, known).map_err(|(found, expected)| {
+                        ScenarioError {
+                            line: step.line,
+                            found,
+                            expected,
+                        }
+                    })?
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_call(
+    call: &Call,
+    scenario: &Scenario,
+    known: &mut BTreeMap<String, Parts>,
+) -> Result<(), (String, String)> {
+    let Some(parts) = known.get(&call.on) else {
+        let names: Vec<&str> = known.keys().map(String::as_str).collect();
+        return Err((
+            format!("on = \"{}\", which does not exist here", call.on),
+            format!("one of {}", names.join(", ")),
+        ));
+    };
+    let Some(operation) = call.operation else {
+        return Ok(());
+    };
+    let semantics = operation.semantics();
+    for part in parts {
+        if semantics == Semantics::Prefix && part.is_inter() {
+            let found = format!("{} on an intercommunicator", operation.name());
+            return Err((found, "a communicator with one group".into()));
+        }
+        if call.root_group == 1 && !part.is_inter() {
+            let found = "root_group = 1 on a communicator with one group".to_owned();
+            return Err((found, "an intercommunicator, or no root_group".into()));
+        }
+        if semantics.is_rooted() {
+            let root = part.root_position(call, 0);
+            let first_of_group = match call.root_group {
+                0 => 0,
+                _ => part.n_first,
+            };
+            if root >= part.group_of(first_of_group).end {
+                return Err((
+                    format!("root {} on \"{}\"", root - first_of_group, call.on),
+                    format!("at most {}", part.group_of(first_of_group).len() - 1),
+                ));
+            }
+        }
+    }
+    let is_plain = !matches!(
+        semantics,
+        Semantics::Constructor | Semantics::GroupConstructor | Semantics::Free
+    );
+    if call.internal && !is_plain {
+        let found = format!("an internal {}", operation.name());
+        return Err((found, "a collective that moves data, or a barrier".into()));
+    }
+    if let Some(name) = &call.makes {
+        let parts = made(operation, call, parts, &scenario.host_of)?;
+        known.insert(name.clone(), parts);
+    }
+    if semantics == Semantics::Free {
+        if ["world", "self"].contains(&call.on.as_str()) {
+            let found = format!("{} of \"{}\"", operation.name(), call.on);
+            return Err((found, "a communicator that the program made".into()));
+        }
+        known.remove(&call.on);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "schema = 1\n[[hosts]]\nname = \"a\"\nranks = 4\n";
+
+    fn error(rest: &str) -> ScenarioError {
+        check(&Scenario::parse(&format!("{HEAD}{rest}")).unwrap()).unwrap_err()
+    }
+
+    #[test]
+    fn a_communicator_must_exist_where_it_is_used() {
+        let wrong = error("[[program]]\noperation = \"MPI_Barrier\"\non = \"rows\"\n");
+        assert_eq!(wrong.line, 5);
+        assert_eq!(wrong.expected, "one of self, world");
+        // Freed the first time through, it is missing the second time.
+        let wrong = error(
+            "[[program]]\noperation = \"MPI_Comm_dup\"\nmakes = \"d\"\n\
+             [[program]]\nrepeat = 2\nsteps = [\n{ operation = \"MPI_Comm_free\", on = \"d\" },\n]\n",
+        );
+        assert_eq!(wrong.line, 11);
+    }
+
+    #[test]
+    fn a_root_must_be_a_member_of_every_part() {
+        let wrong = error(
+            "[[program]]\noperation = \"MPI_Comm_split\"\nmakes = \"s\"\nsplit = { colours = [0, 0, 0, 1] }\n\
+             [[program]]\noperation = \"MPI_Bcast\"\non = \"s\"\nroot = 2\n",
+        );
+        assert_eq!((wrong.line, wrong.expected.as_str()), (9, "at most 0"));
+    }
+
+    #[test]
+    fn an_intercommunicator_joins_two_parts() {
+        let wrong = error("[[program]]\noperation = \"MPI_Intercomm_create\"\nmakes = \"i\"\n");
+        assert!(wrong.found.contains("1 part(s)"), "{wrong}");
+    }
+}

@@ -1,0 +1,407 @@
+//! The file of one rank, written chunk by chunk.
+//!
+//! A chunk's place in the file is taken when it is opened, as a recorder does; its bytes are
+//! written when it is full. Only the records of open chunks are in memory. The file is opened
+//! anew for each chunk: a scenario may have more ranks than a process may have descriptors.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use collbench_formats::encode::{self, ChunkPlace};
+use collbench_formats::{
+    Anchor, CHUNK_ALIGN, ChunkHeader, Definition, FileHeader, Identity, Operation, Record,
+    SequenceEntry, StopReason,
+};
+
+use super::clock::HostClock;
+
+/// How long before its first call a chunk is opened, if the rank was not in a call then.
+const OPENED_BEFORE_NS: u64 = 100;
+/// Bytes of the first chunk of definitions, and of those after it.
+const DEFINITIONS_BYTES: [u64; 2] = [4096, 16384];
+
+/// One call as the simulation made it. Times are global, in ns since the start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewRecord {
+    pub(crate) thread: u32,
+    pub(crate) enter: u64,
+    /// `None`: the process ended inside the call.
+    pub(crate) leave: Option<u64>,
+    pub(crate) operation: Operation,
+    pub(crate) flags: u16,
+    pub(crate) communicator: u32,
+    pub(crate) root: i32,
+    pub(crate) payload: u64,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ending {
+    /// In MPI_Finalize, which it left at this time.
+    Finalized(u64),
+    /// Otherwise.
+    Died,
+}
+
+/// Recording that stopped before the process did.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stop {
+    pub(crate) at: u64,
+    pub(crate) calls_after: u64,
+}
+
+/// A rank file that is being written.
+#[derive(Debug)]
+pub(crate) struct RankFile {
+    path: PathBuf,
+    identity: Identity,
+    clock: HostClock,
+    grid_ns: u64,
+    chunk_calls: usize,
+    /// Where the next chunk begins.
+    end: u64,
+    threads: Vec<ThreadChunks>,
+    /// Calls begun, by communicator index, ascending.
+    sequences: Vec<SequenceEntry>,
+    definitions: DefinitionsChunk,
+    n_records: u64,
+    n_anchors: u64,
+    /// Where the processes' threads overlap, calls are put in order before they are written.
+    waiting: Option<Vec<NewRecord>>,
+    /// Of each chunk of records: where its content begins, and how many it has.
+    layout: Vec<(u64, u64)>,
+}
+
+#[derive(Debug)]
+struct ThreadChunks {
+    /// As the scenario numbers it; in the file it has its index.
+    label: u32,
+    next_ordinal: u32,
+    n_written: u64,
+    last_leave: u64,
+    open: Option<OpenChunk>,
+}
+
+#[derive(Debug)]
+struct OpenChunk {
+    offset: u64,
+    place: ChunkPlace,
+    sequences: Vec<SequenceEntry>,
+    records: Vec<Record>,
+}
+
+#[derive(Debug, Default)]
+struct DefinitionsChunk {
+    offset: u64,
+    length: u64,
+    used: u64,
+    ordinal: u32,
+    anchor: Option<Anchor>,
+    definitions: Vec<Definition>,
+}
+
+impl RankFile {
+    /// Makes the file. `sorts`: records come in any order and are kept until the end.
+    pub(crate) fn create(
+        directory: &Path,
+        identity: Identity,
+        clock: HostClock,
+        grid_ns: u64,
+        chunk_calls: usize,
+        sorts: bool,
+    ) -> io::Result<Self> {
+        let name = format!(
+            "rank-{}.{:016x}.{}.trace",
+            identity.rank, identity.world, identity.pid
+        );
+        let path = directory.join(name);
+        let header = encode::file_header(&identity, None).map_err(io::Error::other)?;
+        let file = File::create_new(&path)?;
+        file.write_all_at(&header, 0)?;
+        let [first, _] = DEFINITIONS_BYTES;
+        Ok(Self {
+            path,
+            identity,
+            clock,
+            grid_ns,
+            chunk_calls,
+            end: header.len() as u64 + first,
+            threads: Vec::new(),
+            sequences: Vec::new(),
+            definitions: DefinitionsChunk {
+                offset: header.len() as u64,
+                length: first,
+                ..DefinitionsChunk::default()
+            },
+            n_records: 0,
+            n_anchors: 2,
+            waiting: sorts.then(Vec::new),
+            layout: Vec::new(),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn anchor(&mut self, t: u64) -> Anchor {
+        self.n_anchors += 1;
+        let name = [
+            self.identity.world,
+            u64::from(self.identity.rank),
+            self.n_anchors,
+        ];
+        self.clock.anchor(t, &name)
+    }
+
+    /// Appends a definition, made at `t`.
+    pub(crate) fn define(&mut self, definition: Definition, t: u64) -> io::Result<()> {
+        let entry = encode::definition_entry(&definition).map_err(io::Error::other)?;
+        let room = self.definitions.length - ChunkHeader::content_offset(0) as u64;
+        if self.definitions.used + entry.len() as u64 > room {
+            self.write_definitions(true)?;
+            let [_, later] = DEFINITIONS_BYTES;
+            let least = ChunkHeader::content_offset(0) + entry.len();
+            let length = (least as u64).next_multiple_of(later);
+            self.definitions = DefinitionsChunk {
+                offset: self.end,
+                length,
+                ordinal: self.definitions.ordinal + 1,
+                ..DefinitionsChunk::default()
+            };
+            self.end += length;
+        }
+        if self.definitions.anchor.is_none() {
+            self.definitions.anchor = Some(self.anchor(t));
+        }
+        self.definitions.used += entry.len() as u64;
+        self.definitions.definitions.push(definition);
+        Ok(())
+    }
+
+    fn write_definitions(&mut self, closed: bool) -> io::Result<()> {
+        let chunk = &self.definitions;
+        let Some(anchor) = chunk.anchor else {
+            return Ok(());
+        };
+        let mut bytes = encode::definitions_chunk(chunk.ordinal, anchor, &chunk.definitions)
+            .map_err(io::Error::other)?;
+        if !closed {
+            put(&mut bytes, std::mem::offset_of!(ChunkHeader, closed), 0);
+        }
+        self.write_at(&bytes, chunk.offset)
+    }
+
+    /// Appends a call. Calls of one thread come in their order.
+    pub(crate) fn push(&mut self, record: NewRecord) -> io::Result<()> {
+        match &mut self.waiting {
+            Some(waiting) => {
+                waiting.push(record);
+                Ok(())
+            }
+            None => self.append(record),
+        }
+    }
+
+    fn append(&mut self, record: NewRecord) -> io::Result<()> {
+        let known = self.threads.iter().position(|t| t.label == record.thread);
+        let thread = match known {
+            Some(thread) => thread,
+            None => {
+                self.threads.push(ThreadChunks {
+                    label: record.thread,
+                    next_ordinal: 0,
+                    n_written: 0,
+                    last_leave: 0,
+                    open: None,
+                });
+                self.threads.len() - 1
+            }
+        };
+        if self.threads[thread].open.is_none() {
+            self.open_chunk(thread, record.enter);
+        }
+        let enter = self.clock.ticks(record.enter);
+        let leave = record.leave.map_or(0, |leave| self.clock.ticks(leave));
+        let slots = &mut self.threads[thread];
+        slots.last_leave = record.leave.unwrap_or(record.enter);
+        let chunk = slots.open.as_mut().expect("opened above");
+        chunk.records.push(Record::call(
+            record.operation,
+            record.flags,
+            record.communicator,
+            record.root,
+            record.payload,
+            enter,
+            leave,
+        ));
+        let is_full = chunk.records.len() == self.chunk_calls;
+        self.n_records += 1;
+        self.count(&record);
+        if is_full {
+            self.write_chunk(thread, true)?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, record: &NewRecord) {
+        let semantics = record.operation.semantics();
+        if !semantics.is_matched() {
+            return;
+        }
+        let index = record.communicator;
+        let at = self
+            .sequences
+            .binary_search_by_key(&index, |entry| entry.communicator.get())
+            .unwrap_or_else(|at| {
+                let entry = SequenceEntry {
+                    communicator: index.into(),
+                    internal_calls: 0.into(),
+                    calls: 0.into(),
+                };
+                self.sequences.insert(at, entry);
+                at
+            });
+        let entry = &mut self.sequences[at];
+        match record.flags & collbench_formats::CODE_INTERNAL {
+            0 => entry.calls += 1,
+            _ => entry.internal_calls += 1,
+        }
+        let is_freed = semantics == collbench_formats::Semantics::Free && record.leave.is_some();
+        if is_freed {
+            self.sequences.remove(at);
+        }
+    }
+
+    fn open_chunk(&mut self, thread: usize, first_enter: u64) {
+        let before = OPENED_BEFORE_NS.next_multiple_of(self.grid_ns);
+        let at = first_enter
+            .saturating_sub(before)
+            .max(self.threads[thread].last_leave)
+            .min(first_enter);
+        let anchor = self.anchor(at);
+        let slots = &mut self.threads[thread];
+        let place = ChunkPlace {
+            thread: thread as u32,
+            ordinal: slots.next_ordinal,
+            first_record: slots.n_written,
+            anchor,
+            prepare: (0, 0),
+        };
+        slots.next_ordinal += 1;
+        slots.open = Some(OpenChunk {
+            offset: self.end,
+            place,
+            sequences: self.sequences.clone(),
+            records: Vec::with_capacity(self.chunk_calls),
+        });
+        let content_at = ChunkHeader::content_offset(self.sequences.len());
+        let length = content_at + self.chunk_calls * size_of::<Record>();
+        self.end += (length as u64).next_multiple_of(CHUNK_ALIGN);
+    }
+
+    fn write_chunk(&mut self, thread: usize, closed: bool) -> io::Result<()> {
+        let slots = &mut self.threads[thread];
+        let Some(mut chunk) = slots.open.take() else {
+            return Ok(());
+        };
+        let n = chunk.records.len() as u64;
+        slots.n_written += n;
+        let content_at = ChunkHeader::content_offset(chunk.sequences.len()) as u64;
+        self.layout.push((chunk.offset + content_at, n));
+        if !closed {
+            // The rest of a chunk that a process left open is made ready and free.
+            chunk.records.resize(self.chunk_calls, Record::FREE);
+        }
+        let bytes = encode::records_chunk(&chunk.place, &chunk.sequences, &chunk.records, closed);
+        self.write_at(&bytes, chunk.offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        OpenOptions::new()
+            .write(true)
+            .open(&self.path)?
+            .write_all_at(bytes, offset)
+    }
+
+    /// Writes what is left, and the end into the header.
+    pub(crate) fn finish(&mut self, ending: Ending, stop: Option<Stop>) -> io::Result<()> {
+        if let Some(mut waiting) = self.waiting.take() {
+            // The sort is stable: calls of one thread that begin together stay in order.
+            waiting.sort_by_key(|record| record.enter);
+            for record in waiting {
+                self.append(record)?;
+            }
+        }
+        let is_closed = matches!(ending, Ending::Finalized(_));
+        for thread in 0..self.threads.len() {
+            self.write_chunk(thread, is_closed)?;
+        }
+        self.write_definitions(is_closed)?;
+        let end = match ending {
+            Ending::Finalized(t) => Some((self.anchor(t), self.n_records)),
+            Ending::Died => None,
+        };
+        let mut header = encode::file_header(&self.identity, end).map_err(io::Error::other)?;
+        if let Some(stop) = stop {
+            let reason = std::mem::offset_of!(FileHeader, stop_reason);
+            let text = std::mem::offset_of!(FileHeader, stop_text);
+            let words = b"the size allowed for a rank is reached";
+            header[reason..reason + 4]
+                .copy_from_slice(&(StopReason::SizeReached as u32).to_le_bytes());
+            header[text..text + words.len()].copy_from_slice(words);
+            put(
+                &mut header,
+                std::mem::offset_of!(FileHeader, stop_ticks),
+                self.clock.ticks(stop.at),
+            );
+            put(
+                &mut header,
+                std::mem::offset_of!(FileHeader, calls_after_stop),
+                stop.calls_after,
+            );
+        }
+        self.write_at(&header, 0)?;
+        let length = match is_closed {
+            true => self.used_end(),
+            false => self.end,
+        };
+        OpenOptions::new()
+            .write(true)
+            .open(&self.path)?
+            .set_len(length)
+    }
+
+    /// End of what is written last, where a recorder that ends in order cuts the file.
+    fn used_end(&self) -> u64 {
+        let records = self
+            .layout
+            .iter()
+            .map(|&(content_at, n)| content_at + n * size_of::<Record>() as u64);
+        let content = ChunkHeader::content_offset(0) as u64;
+        let definitions = self.definitions.offset + content + self.definitions.used;
+        records.max().unwrap_or(0).max(definitions)
+    }
+
+    /// Cuts the file; gives how many records are left.
+    pub(crate) fn cut(&self, at: u64) -> io::Result<u64> {
+        let file = OpenOptions::new().write(true).open(&self.path)?;
+        let at = at.min(file.metadata()?.len());
+        file.set_len(at)?;
+        let left = self.layout.iter().map(|&(content_at, n)| {
+            n.min(at.saturating_sub(content_at) / size_of::<Record>() as u64)
+        });
+        Ok(left.sum())
+    }
+
+    /// Length of the file, bytes.
+    pub(crate) fn length(&self) -> io::Result<u64> {
+        Ok(std::fs::metadata(&self.path)?.len())
+    }
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u64) {
+    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+}

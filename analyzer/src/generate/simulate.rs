@@ -1,0 +1,967 @@
+//! The run: the program's steps, one after the other, with all the ranks in each.
+//!
+//! A rank's own clock reading never matters here: all times are global, in ns since the start.
+//! Each rank has a cursor, the time at which its last call returned (one for each thread). An
+//! instance takes the cursors of the members, lets them work, and moves the cursors to their
+//! leaves. So ranks run ahead of each other as far as the semantics of the operations let them,
+//! and memory grows with ranks and communicators only.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use collbench_formats::{
+    CODE_INTERNAL, Communicator, Definition, NO_COMMUNICATOR, NO_RANK, Operation, ROOT_IS_ME,
+    ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Semantics, UNKNOWN_COMMUNICATOR,
+};
+
+use super::group::{self, Members, Parts};
+use super::random::{Random, hash};
+use super::rank_file::{Ending, NewRecord, RankFile, Stop};
+use super::scenario::{Action, Amount, Call, Delay, Fault, Scenario, Step};
+use super::truth::{Instance, Seen, TrueInFlight, Truth, TruthBook};
+
+/// A simulated communicator: its members, and what their files call it.
+#[derive(Debug)]
+struct Group {
+    members: Members,
+    id: u64,
+    /// By position: the index in the member's file.
+    indexes: Vec<u32>,
+    /// Calls of the application that were begun on it.
+    calls: u64,
+    /// Its index in the truth.
+    in_truth: usize,
+}
+
+/// What a name of the program stands for now.
+#[derive(Debug)]
+struct Named {
+    groups: Vec<Group>,
+    thread: u32,
+}
+
+#[derive(Debug)]
+struct Rank {
+    /// By thread of the scenario: when its last call returned.
+    cursors: Vec<u64>,
+    /// Calls of the application so far, in the trace or not.
+    calls: u64,
+    /// Records so far.
+    records: u64,
+    next_index: u32,
+    is_running: bool,
+    stop: Option<Stop>,
+}
+
+/// Writing failed.
+#[derive(Debug)]
+pub(crate) struct FileError {
+    pub(crate) path: PathBuf,
+    pub(crate) error: io::Error,
+}
+
+/// One walk through a scenario.
+#[derive(Debug)]
+pub(crate) struct Simulation<'a> {
+    scenario: &'a Scenario,
+    seed: u64,
+    /// By world rank; `None` where nothing is written.
+    files: Vec<Option<RankFile>>,
+    /// By world rank: how many records come into the trace at most.
+    record_limits: Vec<u64>,
+    named: BTreeMap<String, Named>,
+    ranks: Vec<Rank>,
+    truth: TruthBook,
+    /// By step: how often it was executed.
+    executed: Vec<u64>,
+    /// Groups and tag of an intercommunicator: how many there were.
+    over_groups: BTreeMap<u64, u64>,
+    scratch: Scratch,
+}
+
+/// One instance while it happens, by position among its callers.
+#[derive(Debug, Default)]
+struct Scratch {
+    seen: Vec<Seen>,
+    /// The enters of which the others hear.
+    heard: Vec<Option<u64>>,
+    releases: Vec<Option<Release>>,
+    payloads: Vec<u64>,
+}
+
+/// One execution of a step of the program.
+#[derive(Debug, Clone, Copy)]
+struct Turn<'a> {
+    call: &'a Call,
+    operation: Operation,
+    /// How often the step was executed before.
+    instance: u64,
+    thread: u32,
+}
+
+impl Turn<'_> {
+    /// Position of the root; `None` if the operation has none.
+    fn root(&self, members: &Members) -> Option<usize> {
+        let is_rooted = self.operation.semantics().is_rooted();
+        is_rooted.then(|| members.root_position(self.call, self.instance))
+    }
+}
+
+/// Those who call a constructor together, and the parents on which they call it.
+#[derive(Debug)]
+struct Callers {
+    members: Members,
+    /// Part of `on`, and which of `members` call it on that one.
+    parents: Vec<(usize, Range<usize>)>,
+}
+
+/// When a member may leave, and who let it: the position of the one that came last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Release {
+    at: u64,
+    by: usize,
+}
+
+impl<'a> Simulation<'a> {
+    /// `files` and `record_limits` by world rank.
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        seed: u64,
+        files: Vec<Option<RankFile>>,
+        record_limits: Vec<u64>,
+    ) -> Self {
+        let host_names: Vec<&str> = scenario
+            .hosts
+            .iter()
+            .map(|host| host.name.as_str())
+            .collect();
+        let n_threads = scenario
+            .threads
+            .values()
+            .max()
+            .map_or(1, |&last| last as usize + 1);
+        let ranks = (0..scenario.n_ranks()).map(|_| Rank {
+            cursors: vec![0; n_threads],
+            calls: 0,
+            records: 0,
+            next_index: 0,
+            is_running: true,
+            stop: None,
+        });
+        Self {
+            scenario,
+            seed,
+            files,
+            record_limits,
+            named: BTreeMap::new(),
+            ranks: ranks.collect(),
+            truth: TruthBook::new(scenario.truth, &scenario.host_of, &host_names),
+            executed: vec![0; count_calls(&scenario.program)],
+            over_groups: BTreeMap::new(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Runs the whole program.
+    pub(crate) fn run(mut self) -> Result<(Truth, Vec<Option<RankFile>>), FileError> {
+        self.initialize()?;
+        self.run_steps(&self.scenario.program)?;
+        self.finalize()?;
+        let truth = self.truth.finish(self.scenario.name.clone(), self.seed);
+        Ok((truth, self.files))
+    }
+
+    fn initialize(&mut self) -> Result<(), FileError> {
+        let leave = self.snap(self.scenario.init_ns);
+        for rank in 0..self.ranks.len() as u32 {
+            self.process_call(rank, Operation::Init, 0, Some(leave))?;
+            self.ranks[rank as usize].cursors.fill(leave);
+        }
+        for (name, parts) in group::predefined(self.ranks.len()).into_iter().rev() {
+            let standard = match name.as_str() {
+                "world" => "MPI_COMM_WORLD",
+                _ => "MPI_COMM_SELF",
+            };
+            let in_truth = self.truth.communicators(&name, &parts);
+            let mut groups = Vec::new();
+            for (members, in_truth) in parts.into_iter().zip(in_truth) {
+                let id = match name.as_str() {
+                    "world" => hash(&[self.seed, 0]),
+                    _ => hash(&[self.seed, 1, u64::from(members.ranks[0])]),
+                };
+                let made_on = vec![(NO_COMMUNICATOR, leave); members.ranks.len()];
+                let group = self.make_group(members, id, None, &made_on, standard, in_truth)?;
+                groups.push(group);
+            }
+            self.add_named(name, groups);
+        }
+        Ok(())
+    }
+
+    fn add_named(&mut self, name: String, groups: Vec<Group>) {
+        let thread = self.scenario.threads.get(&name).copied().unwrap_or(0);
+        self.named.insert(name, Named { groups, thread });
+    }
+
+    /// Gives a communicator its index in each member's file. `made_on[i]`: the parent's index
+    /// there, and when the constructor returned; a time of 0 for one in which it never did.
+    fn make_group(
+        &mut self,
+        members: Members,
+        id: u64,
+        constructor: Option<(Operation, u64)>,
+        made_on: &[(u32, u64)],
+        name: &str,
+        in_truth: usize,
+    ) -> Result<Group, FileError> {
+        let mut indexes = Vec::with_capacity(members.ranks.len());
+        for (i, &(parent, at)) in made_on.iter().enumerate() {
+            let rank = members.ranks[i];
+            if at == 0 {
+                indexes.push(UNKNOWN_COMMUNICATOR);
+                continue;
+            }
+            let index = self.ranks[rank as usize].next_index;
+            self.ranks[rank as usize].next_index += 1;
+            indexes.push(index);
+            let own = members.group_of(i);
+            let remote = match members.is_inter() {
+                false => 0..0,
+                true if own.start == 0 => own.end..members.ranks.len(),
+                true => 0..own.start,
+            };
+            let definition = Definition::Communicator(Communicator {
+                index,
+                id,
+                parent,
+                constructor: constructor.map_or(0, |(operation, _)| operation.code()),
+                position: constructor.map_or(0, |(_, position)| position),
+                kind: members.kind(),
+                size: own.len() as u32,
+                rank: (i - own.start) as u32,
+                remote_size: remote.len() as u32,
+                first_member: members.ranks[own.start],
+                remote_first_member: match remote.is_empty() {
+                    true => NO_RANK,
+                    false => members.ranks[remote.start],
+                },
+                name: match constructor {
+                    None => name.to_owned(),
+                    Some(_) => String::new(),
+                },
+            });
+            self.define(rank, definition, at)?;
+            if constructor.is_some() {
+                let name = name.to_owned();
+                self.define(rank, Definition::CommunicatorName { index, name }, at)?;
+            }
+        }
+        Ok(Group {
+            members,
+            id,
+            indexes,
+            calls: 0,
+            in_truth,
+        })
+    }
+
+    fn define(&mut self, rank: u32, definition: Definition, at: u64) -> Result<(), FileError> {
+        if self.ranks[rank as usize].stop.is_some() {
+            return Ok(());
+        }
+        match &mut self.files[rank as usize] {
+            None => Ok(()),
+            Some(file) => file.define(definition, at).map_err(|error| FileError {
+                path: file.path().to_owned(),
+                error,
+            }),
+        }
+    }
+
+    fn run_steps(&mut self, steps: &'a [Step]) -> Result<(), FileError> {
+        for step in steps {
+            for _ in 0..step.repeat {
+                match &step.action {
+                    Action::Block(steps) => self.run_steps(steps)?,
+                    Action::Call(call) => self.run_call(call)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run_call(&mut self, call: &'a Call) -> Result<(), FileError> {
+        let instance = self.executed[call.id];
+        self.executed[call.id] += 1;
+        // The program was checked: the name is there.
+        let Some(mut on) = self.named.remove(&call.on) else {
+            return Ok(());
+        };
+        let Some(operation) = call.operation else {
+            for group in &on.groups {
+                for &rank in &group.members.ranks {
+                    self.work(call, instance, rank, on.thread);
+                }
+            }
+            self.named.insert(call.on.clone(), on);
+            return Ok(());
+        };
+        let turn = Turn {
+            call,
+            operation,
+            instance,
+            thread: on.thread,
+        };
+        if let Some(name) = &call.makes {
+            let made = self.construct(turn, &mut on, name)?;
+            self.named.insert(call.on.clone(), on);
+            self.add_named(name.clone(), made);
+            return Ok(());
+        }
+        for group in &mut on.groups {
+            self.perform(turn, &group.members);
+            self.note(turn, group, None)?;
+        }
+        if operation.semantics() != Semantics::Free {
+            self.named.insert(call.on.clone(), on);
+        }
+        Ok(())
+    }
+
+    /// A constructor, called on all parts of `on`; gives what it makes.
+    fn construct(
+        &mut self,
+        turn: Turn<'_>,
+        on: &mut Named,
+        name: &str,
+    ) -> Result<Vec<Group>, FileError> {
+        let Turn {
+            call, operation, ..
+        } = turn;
+        let parents: Parts = on
+            .groups
+            .iter()
+            .map(|group| group.members.clone())
+            .collect();
+        // The program was checked.
+        let parts =
+            group::made(operation, call, &parents, &self.scenario.host_of).unwrap_or_default();
+        let callers = callers_of(operation, &parents, &parts);
+        let in_truth = self.truth.communicators(name, &parts);
+
+        // By world rank: when the constructor returned, 0 if it did not.
+        let mut left_at = vec![0; self.ranks.len()];
+        let mut seen = Vec::new();
+        for callers in &callers {
+            self.perform(turn, &callers.members);
+            for (&rank, seen) in callers.members.ranks.iter().zip(&self.scratch.seen) {
+                left_at[rank as usize] = seen.leave.unwrap_or(0);
+            }
+            seen.push(self.scratch.seen.clone());
+        }
+
+        // By world rank: the index that the new communicator has there.
+        let mut index_at = vec![ROOT_NONE; self.ranks.len()];
+        let mut made = Vec::new();
+        for (members, in_truth) in parts.into_iter().zip(in_truth) {
+            let (id, position) = self.identity(operation, &members, on);
+            let made_on: Vec<(u32, u64)> = members
+                .ranks
+                .iter()
+                .map(|&rank| (parent_index(on, rank), left_at[rank as usize]))
+                .collect();
+            let constructor = Some((operation, position));
+            let group = self.make_group(members, id, constructor, &made_on, name, in_truth)?;
+            for (&rank, &index) in group.members.ranks.iter().zip(&group.indexes) {
+                if index != UNKNOWN_COMMUNICATOR {
+                    index_at[rank as usize] = index.cast_signed();
+                }
+            }
+            made.push(group);
+        }
+
+        for (callers, seen) in callers.iter().zip(seen) {
+            for (parent, range) in &callers.parents {
+                self.scratch.seen.clear();
+                self.scratch.seen.extend_from_slice(&seen[range.clone()]);
+                self.scratch.payloads.clear();
+                self.scratch.payloads.resize(range.len(), 0);
+                let made = Some((&callers.members.ranks[range.clone()], &index_at[..]));
+                self.note(turn, &mut on.groups[*parent], made)?;
+            }
+        }
+        // Whichever thread will call on the new communicator knows of it from here on.
+        let thread = self.scenario.threads.get(name).copied().unwrap_or(0) as usize;
+        for (rank, &left_at) in left_at.iter().enumerate() {
+            let cursor = &mut self.ranks[rank].cursors[thread];
+            *cursor = (*cursor).max(left_at);
+        }
+        Ok(made)
+    }
+
+    /// The number on which the members of a new communicator agree, and the constructor's
+    /// position: on the parent, or among those over the same groups.
+    fn identity(&mut self, operation: Operation, members: &Members, on: &Named) -> (u64, u64) {
+        let code = u64::from(operation.code());
+        if is_over_groups(operation) {
+            let mut words = vec![code, members.n_first as u64];
+            words.extend(members.ranks.iter().map(|&rank| u64::from(rank)));
+            let base = hash(&words);
+            let counter = self.over_groups.entry(base).or_insert(0);
+            let position = *counter;
+            *counter += 1;
+            return (hash(&[base, position]), position);
+        }
+        let first = members.ranks[0];
+        let parent = on
+            .groups
+            .iter()
+            .find(|group| group.members.ranks.contains(&first));
+        let (parent, position) = parent.map_or((0, 0), |group| (group.id, group.calls));
+        (hash(&[code, parent, position, u64::from(first)]), position)
+    }
+
+    /// Lets the members work, enter, and leave where they may: fills the scratch.
+    fn perform(&mut self, turn: Turn<'_>, members: &Members) {
+        let Turn {
+            call,
+            operation,
+            instance,
+            thread,
+        } = turn;
+        let Scratch {
+            mut seen,
+            mut heard,
+            releases: mut released,
+            mut payloads,
+        } = std::mem::take(&mut self.scratch);
+        let root = turn.root(members);
+        payloads.clear();
+        payloads
+            .extend((0..members.ranks.len()).map(|i| payload(call, operation, members, root, i)));
+        seen.clear();
+        heard.clear();
+        for &rank in &members.ranks {
+            let mut enter = self.work(call, instance, rank, thread);
+            let mut is_heard = enter.is_some();
+            if enter.is_some()
+                && !call.internal
+                && let Some(in_flight) = self.is_killed_now(rank)
+            {
+                self.ranks[rank as usize].is_running = false;
+                is_heard = false;
+                enter = enter.filter(|_| in_flight);
+            }
+            seen.push(Seen {
+                enter,
+                leave: None,
+                is_recorded: false,
+            });
+            heard.push(enter.filter(|_| is_heard));
+        }
+        releases(operation.semantics(), members, root, &heard, &mut released);
+        let host = |i: usize| self.scenario.host_of[members.ranks[i] as usize];
+        let mut n_before = 0;
+        for i in 0..seen.len() {
+            let Some(release) = released[i] else { continue };
+            let mut leave = release.at + call.latency.base_ns;
+            leave += n_before * call.latency.departure_ns;
+            n_before += 1;
+            if host(release.by) != host(i) {
+                leave += call.latency.across_hosts_ns;
+            }
+            if let Some(jitter) = &call.latency.jitter {
+                leave += self.delay_ns(jitter, instance, members.ranks[i]);
+            }
+            seen[i].leave = Some(self.snap(leave));
+        }
+        self.scratch = Scratch {
+            seen,
+            heard,
+            releases: released,
+            payloads,
+        };
+    }
+
+    /// Whether the next call of the rank is where it is killed: inside it?
+    fn is_killed_now(&self, rank: u32) -> Option<bool> {
+        match self.scenario.faults[rank as usize] {
+            Fault::Killed {
+                after_calls,
+                in_flight,
+            } if self.ranks[rank as usize].calls >= after_calls => Some(in_flight),
+            _ => None,
+        }
+    }
+
+    /// Writes the calls in the scratch, made on `group`, into files and truth, and moves the
+    /// cursors. `made`, of a constructor: who called, and by world rank what it made.
+    fn note(
+        &mut self,
+        turn: Turn<'_>,
+        group: &mut Group,
+        made: Option<(&[u32], &[i32])>,
+    ) -> Result<(), FileError> {
+        let Turn {
+            call,
+            operation,
+            thread,
+            ..
+        } = turn;
+        let members = &group.members;
+        let semantics = operation.semantics();
+        let root = turn.root(members);
+        let mut seen = std::mem::take(&mut self.scratch.seen);
+        let flags = if call.internal { CODE_INTERNAL } else { 0 };
+        for i in 0..seen.len() {
+            let Some(enter) = seen[i].enter else { continue };
+            let leave = seen[i].leave;
+            // Of a constructor over a group, not all members of the parent are callers.
+            let rank = made.map_or(members.ranks[i], |(ranks, _)| ranks[i]);
+            let at = match members.ranks[i] == rank {
+                true => i,
+                false => members
+                    .ranks
+                    .iter()
+                    .position(|&member| member == rank)
+                    .unwrap_or(i),
+            };
+            let root_field = match (made, root) {
+                (Some((_, index_at)), _) => index_at[rank as usize],
+                (None, Some(root)) => root_field(members, root, i),
+                (None, None) => ROOT_NONE,
+            };
+            let record = NewRecord {
+                thread,
+                enter,
+                leave,
+                operation,
+                flags,
+                communicator: group.indexes[at],
+                root: root_field,
+                payload: self.scratch.payloads[i],
+            };
+            let is_recorded = self.write(rank, record)?;
+            seen[i].is_recorded = is_recorded;
+            if is_recorded {
+                let counted = (!call.internal).then_some((operation, members));
+                self.truth.record(rank, leave.unwrap_or(enter), counted);
+                if call.internal {
+                    self.truth.internal(rank);
+                }
+                if leave.is_none() {
+                    self.truth.in_flight(
+                        rank,
+                        TrueInFlight {
+                            operation: operation.name(),
+                            communicator: Some(group.in_truth),
+                            sequence: semantics.is_matched().then_some(group.calls),
+                        },
+                    );
+                }
+            }
+            let state = &mut self.ranks[rank as usize];
+            state.calls += u64::from(!call.internal);
+            match leave {
+                Some(leave) => state.cursors[thread as usize] = leave,
+                None => state.is_running = false,
+            }
+        }
+        if !call.internal {
+            let of_group;
+            let callers = match (semantics, made) {
+                (Semantics::GroupConstructor, Some((ranks, _))) => {
+                    of_group = Members::one_group(ranks.to_vec());
+                    &of_group
+                }
+                _ => members,
+            };
+            self.truth.instance(&Instance {
+                operation,
+                communicator: group.in_truth,
+                members: callers,
+                root,
+                payloads: &self.scratch.payloads,
+                seen: &seen,
+            });
+            group.calls += u64::from(semantics.is_matched());
+        }
+        self.scratch.seen = seen;
+        Ok(())
+    }
+
+    /// Writes a record, unless recording has ended; says whether it is in the trace.
+    fn write(&mut self, rank: u32, record: NewRecord) -> Result<bool, FileError> {
+        let state = &mut self.ranks[rank as usize];
+        let is_call = record.flags & CODE_INTERNAL == 0 && record.operation.is_counted();
+        if let Fault::SizeReached { after_calls } = self.scenario.faults[rank as usize]
+            && (state.calls >= after_calls || state.stop.is_some())
+        {
+            let stop = state.stop.get_or_insert(Stop {
+                at: record.enter,
+                calls_after: 0,
+            });
+            stop.calls_after += u64::from(is_call);
+            return Ok(false);
+        }
+        state.records += 1;
+        if state.records > self.record_limits[rank as usize] {
+            return Ok(false);
+        }
+        if let Some(file) = &mut self.files[rank as usize] {
+            file.push(record).map_err(|error| FileError {
+                path: file.path().to_owned(),
+                error,
+            })?;
+        }
+        Ok(true)
+    }
+
+    /// MPI_Init or MPI_Finalize of one rank.
+    fn process_call(
+        &mut self,
+        rank: u32,
+        operation: Operation,
+        enter: u64,
+        leave: Option<u64>,
+    ) -> Result<(), FileError> {
+        let record = NewRecord {
+            thread: 0,
+            enter,
+            leave,
+            operation,
+            flags: 0,
+            communicator: 0,
+            root: ROOT_NONE,
+            payload: 0,
+        };
+        if self.write(rank, record)? {
+            self.truth.record(rank, leave.unwrap_or(enter), None);
+            if leave.is_none() {
+                self.truth.in_flight(
+                    rank,
+                    TrueInFlight {
+                        operation: operation.name(),
+                        communicator: None,
+                        sequence: None,
+                    },
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// MPI_Finalize waits for all, so that nobody leaves it when somebody was killed.
+    fn finalize(&mut self) -> Result<(), FileError> {
+        let mut enters = Vec::new();
+        let mut all_enter = true;
+        let mut last = 0;
+        for rank in 0..self.ranks.len() as u32 {
+            let state = &self.ranks[rank as usize];
+            let at = state.cursors.iter().copied().max().unwrap_or(0);
+            let is_killed = self.is_killed_now(rank);
+            let leaves_without = self.scenario.faults[rank as usize] == Fault::NoFinalize;
+            let enters_it = state.is_running && !leaves_without && is_killed != Some(false);
+            all_enter &= state.is_running && is_killed.is_none();
+            enters.push(enters_it.then_some(at));
+            last = last.max(at);
+        }
+        let leave = all_enter.then(|| self.snap(last + self.scenario.finalize_ns));
+        for (rank, enter) in (0u32..).zip(enters) {
+            let ending = match enter {
+                None => Ending::Died,
+                Some(enter) => {
+                    self.process_call(rank, Operation::Finalize, enter, leave)?;
+                    leave.map_or(Ending::Died, Ending::Finalized)
+                }
+            };
+            if let Ending::Finalized(at) = ending
+                && self.record_limits[rank as usize] > 0
+            {
+                self.truth.finalized(rank, at);
+            }
+            let stop = self.ranks[rank as usize].stop;
+            if let Some(file) = &mut self.files[rank as usize] {
+                file.finish(ending, stop).map_err(|error| FileError {
+                    path: file.path().to_owned(),
+                    error,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Work of one rank before a call; gives the time at which it is done, if it still runs.
+    fn work(&mut self, call: &Call, instance: u64, rank: u32, thread: u32) -> Option<u64> {
+        let state = &self.ranks[rank as usize];
+        if !state.is_running {
+            return None;
+        }
+        let from = state.cursors[thread as usize];
+        let mut until = from;
+        for delay in &call.work {
+            if let Amount::Noise {
+                period_ns,
+                length_ns,
+            } = delay.amount
+            {
+                if self.applies(delay, instance, rank) {
+                    until = with_noise(from, until, period_ns, length_ns);
+                }
+            } else {
+                until += self.delay_ns(delay, instance, rank);
+            }
+        }
+        let until = self.snap(until);
+        self.ranks[rank as usize].cursors[thread as usize] = until;
+        Some(until)
+    }
+
+    fn applies(&self, delay: &Delay, instance: u64, rank: u32) -> bool {
+        if delay
+            .ranks
+            .as_ref()
+            .is_some_and(|named| !named[rank as usize])
+        {
+            return false;
+        }
+        if let Some(every) = delay.moves_every {
+            let turn = (instance / every) % delay.moves_over.len() as u64;
+            if delay.moves_over[turn as usize] != rank {
+                return false;
+            }
+        }
+        delay.share >= 1.0
+            || Random::of(&[self.seed, delay.id, instance, u64::MAX]).unit() < delay.share
+    }
+
+    fn delay_ns(&self, delay: &Delay, instance: u64, rank: u32) -> u64 {
+        if !self.applies(delay, instance, rank) {
+            return 0;
+        }
+        let random = || Random::of(&[self.seed, delay.id, instance, u64::from(rank)]);
+        match &delay.amount {
+            Amount::Constant(ns) => *ns,
+            Amount::Uniform(low, high) => random().uniform(*low, *high),
+            Amount::Exponential(mean) => random().exponential(*mean),
+            Amount::Normal(mean, sd) => random().normal(*mean, *sd),
+            Amount::Each(list) => list[rank as usize],
+            Amount::Noise { .. } => 0,
+        }
+    }
+
+    /// Up to the next point of the grid.
+    fn snap(&self, t: u64) -> u64 {
+        t.next_multiple_of(self.scenario.grid_ns)
+    }
+}
+
+fn count_calls(steps: &[Step]) -> usize {
+    let count = |step: &Step| match &step.action {
+        Action::Block(steps) => count_calls(steps),
+        Action::Call(_) => 1,
+    };
+    steps.iter().map(count).sum()
+}
+
+fn is_over_groups(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::IntercommCreate | Operation::CommCreateGroup
+    )
+}
+
+/// Who calls a constructor together. An intercommunicator is made by two groups that wait for
+/// each other; constructors over a group are called by its members only; the others by each
+/// part for itself.
+fn callers_of(operation: Operation, parents: &[Members], parts: &[Members]) -> Vec<Callers> {
+    let part_of = |rank: u32| {
+        parents
+            .iter()
+            .position(|parent| parent.ranks.contains(&rank))
+    };
+    match operation {
+        Operation::IntercommCreate => (parts.iter().cloned())
+            .map(|members| Callers {
+                parents: vec![
+                    (0, 0..members.n_first),
+                    (1, members.n_first..members.ranks.len()),
+                ],
+                members,
+            })
+            .collect(),
+        Operation::CommCreateGroup => (parts.iter().cloned())
+            .map(|members| Callers {
+                parents: vec![(
+                    part_of(members.ranks[0]).unwrap_or(0),
+                    0..members.ranks.len(),
+                )],
+                members,
+            })
+            .collect(),
+        _ => (parents.iter().cloned().enumerate())
+            .map(|(parent, members)| Callers {
+                parents: vec![(parent, 0..members.ranks.len())],
+                members,
+            })
+            .collect(),
+    }
+}
+
+/// The index, in the file of this rank, of the part that it is in.
+fn parent_index(on: &Named, rank: u32) -> u32 {
+    on.groups
+        .iter()
+        .find_map(|group| {
+            let at = group
+                .members
+                .ranks
+                .iter()
+                .position(|&member| member == rank)?;
+            Some(group.indexes[at])
+        })
+        .unwrap_or(NO_COMMUNICATOR)
+}
+
+/// What the record of member `i` says about the root.
+fn root_field(members: &Members, root: usize, i: usize) -> i32 {
+    let own_group = members.group_of(i);
+    if !members.is_inter() {
+        root as i32
+    } else if i == root {
+        ROOT_IS_ME
+    } else if own_group.contains(&root) {
+        ROOT_OTHER_OF_MY_GROUP
+    } else {
+        (root - members.group_of(root).start) as i32
+    }
+}
+
+/// Payload of member `i`, by the definition of the trace format.
+fn payload(
+    call: &Call,
+    operation: Operation,
+    members: &Members,
+    root: Option<usize>,
+    i: usize,
+) -> u64 {
+    let bytes = call.bytes.of(members.ranks[i]);
+    let Some(root) = root else { return bytes };
+    let is_inter = members.is_inter();
+    if is_inter && i != root && members.group_of(i).contains(&root) {
+        // It is there, and takes no part.
+        return 0;
+    }
+    match operation {
+        Operation::Scatter | Operation::Scatterv if i == root => {
+            let receivers = match is_inter {
+                false => 0..members.ranks.len(),
+                true if root < members.n_first => members.n_first..members.ranks.len(),
+                true => 0..members.n_first,
+            };
+            members.ranks[receivers]
+                .iter()
+                .map(|&rank| call.bytes.of(rank))
+                .sum()
+        }
+        // It only receives.
+        Operation::Gather | Operation::Gatherv if is_inter && i == root => 0,
+        _ => bytes,
+    }
+}
+
+/// End of work that began at `from` and would be done at `until`, if something else took the
+/// processor at the beginning of each period.
+fn with_noise(from: u64, until: u64, period_ns: u64, length_ns: u64) -> u64 {
+    let into_period = from % period_ns;
+    let mut next = from - into_period;
+    let mut until = until;
+    if into_period < length_ns {
+        until += length_ns - into_period;
+    }
+    next += period_ns;
+    while next < until {
+        until += length_ns;
+        next += period_ns;
+    }
+    until
+}
+
+/// When each member is released, `None` where it waits for somebody who never comes, or is not
+/// there itself. `heard`: the enters of those who came.
+fn releases(
+    semantics: Semantics,
+    members: &Members,
+    root: Option<usize>,
+    heard: &[Option<u64>],
+    found: &mut Vec<Option<Release>>,
+) {
+    let last_of = |range: Range<usize>| {
+        let mut last = Release {
+            at: 0,
+            by: range.start,
+        };
+        for by in range {
+            let at = heard[by]?;
+            if at >= last.at {
+                last = Release { at, by };
+            }
+        }
+        Some(last)
+    };
+    let later = |a: Option<Release>, b: Option<Release>| {
+        let (a, b) = (a?, b?);
+        Some(if b.at > a.at { b } else { a })
+    };
+    let n = heard.len();
+    let own = |i: usize| heard[i].map(|at| Release { at, by: i });
+    let remote_of = |i: usize| match members.group_of(i).start {
+        0 => members.n_first..n,
+        end => 0..end,
+    };
+    found.clear();
+    match semantics {
+        Semantics::Barrier | Semantics::AllToAll if members.is_inter() => {
+            let [first, second] = [last_of(0..members.n_first), last_of(members.n_first..n)];
+            found.extend(
+                (0..n).map(|i| later(own(i), if i < members.n_first { second } else { first })),
+            );
+        }
+        Semantics::Barrier
+        | Semantics::AllToAll
+        | Semantics::Constructor
+        | Semantics::GroupConstructor => {
+            let last = last_of(0..n);
+            found.extend((0..n).map(|i| later(own(i), last)));
+        }
+        Semantics::OneToMany => {
+            let root = root.unwrap_or(0);
+            found.extend((0..n).map(|i| {
+                let is_bystander = members.is_inter() && !remote_of(i).contains(&root);
+                if is_bystander {
+                    own(i)
+                } else {
+                    later(own(i), own(root))
+                }
+            }));
+        }
+        Semantics::ManyToOne => {
+            let root = root.unwrap_or(0);
+            found.extend((0..n).map(|i| match i == root {
+                true if members.is_inter() => later(own(i), last_of(remote_of(i))),
+                true => last_of(0..n),
+                false => own(i),
+            }));
+        }
+        Semantics::Prefix => {
+            let mut last = own(0);
+            for i in 0..n {
+                last = later(own(i), last);
+                found.push(last);
+            }
+        }
+        Semantics::Free | Semantics::Process => found.extend((0..n).map(own)),
+    }
+}
