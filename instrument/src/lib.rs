@@ -24,6 +24,7 @@ mod communicator;
 mod environment;
 pub mod launch;
 mod library;
+mod narrow;
 pub mod payload;
 mod rank_file;
 mod recorder;
@@ -34,6 +35,7 @@ pub use collbench_formats::Abi;
 pub use communicator::{CommunicatorEntry, HowMade};
 pub use environment::{Form, Settings, SettingsError, environment_of};
 pub use library::{MpiLibrary, RealFunction};
+pub use narrow::{ArgumentRole, call_narrowed};
 pub use recorder::{
     Recorder, constructor_call, finalize_call, free_call, guarded_call, name_communicator,
     recorded_call, rooted_call,

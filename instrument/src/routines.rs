@@ -27,7 +27,7 @@ macro_rules! mpi_routines {
                     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
                     on comm payload sent_or_received(sendbuf, sendcount, sendtype, recvcount, recvtype);
                 MPI_Allgatherv Allgatherv
-                    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm)
+                    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm)
                     on comm payload sent_or_own_part(sendbuf, sendcount, sendtype, recvcounts, recvtype);
                 MPI_Alltoall Alltoall
                     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
@@ -58,7 +58,7 @@ macro_rules! mpi_routines {
                     on comm from root
                     payload gathered(sendbuf, sendcount, sendtype, recvcount, recvtype);
                 MPI_Gatherv Gatherv
-                    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm)
+                    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, rdispls, recvtype, root, comm)
                     on comm from root
                     payload gathered_parts(sendbuf, sendcount, sendtype, recvcounts, recvtype);
                 MPI_Scatter Scatter
@@ -66,7 +66,7 @@ macro_rules! mpi_routines {
                     on comm from root
                     payload scattered(sendcount, sendtype, recvcount, recvtype);
                 MPI_Scatterv Scatterv
-                    (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm)
+                    (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcount, recvtype, root, comm)
                     on comm from root
                     payload scattered_parts(sendcounts, sendtype, recvcount, recvtype);
                 MPI_Reduce Reduce (sendbuf, recvbuf, count, datatype, op, root, comm)

@@ -11,8 +11,9 @@ use std::ffi::c_int;
 
 use collbench_formats::Operation;
 use collbench_instrument::{
-    HowMade, InitAnchor, RealFunction, constructor_call, finalize_call, free_call, guarded_call,
-    mpi_routines, name_communicator, payload, recorded_call, rooted_call, start_recording,
+    ArgumentRole, HowMade, InitAnchor, RealFunction, call_narrowed, constructor_call,
+    finalize_call, free_call, guarded_call, mpi_routines, name_communicator, payload,
+    recorded_call, rooted_call, start_recording,
 };
 
 /// What a wrapper returns when the MPI library lacks the function: `MPI_ERR_OTHER`.
@@ -24,28 +25,96 @@ macro_rules! word {
     };
 }
 
-/// Calls the MPI library's own function `$symbol` with the arguments as they came.
+/// The name of a symbol as a C string.
+macro_rules! symbol {
+    ($name:expr) => {
+        match std::ffi::CStr::from_bytes_with_nul(concat!($name, "\0").as_bytes()) {
+            Ok(name) => name,
+            Err(_) => panic!("a name without zeros"),
+        }
+    };
+}
+
+/// Calls a function of the MPI library, with the arguments as they came.
+macro_rules! call {
+    ($function:ident; $($argument:ident),*) => {{
+        let address = $function.address();
+        if address.is_null() {
+            return NO_SUCH_FUNCTION;
+        }
+        // SAFETY: the MPI library's function of this name takes these arguments, each of which
+        // fits a machine word; words are passed on as the caller passed them.
+        #[allow(unused_unsafe, reason = "also used where the block around it is unsafe")]
+        unsafe {
+            let function = std::mem::transmute::<
+                *mut std::ffi::c_void,
+                unsafe extern "C" fn($(word!($argument)),*) -> c_int,
+            >(address);
+            function($($argument),*)
+        }
+    }};
+}
+
+/// A closure that calls the MPI library's own function `$symbol`.
 macro_rules! real {
     ($symbol:expr; $($argument:ident),*) => {
         || {
-            static REAL: RealFunction = RealFunction::new(
-                match std::ffi::CStr::from_bytes_with_nul(concat!($symbol, "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a symbol's name"),
-                },
-            );
-            let address = REAL.address();
-            if address.is_null() {
-                return NO_SUCH_FUNCTION;
+            static REAL: RealFunction = RealFunction::new(symbol!($symbol));
+            call!(REAL; $($argument),*)
+        }
+    };
+}
+
+/// What an argument of a large-count form is, by its name in the table.
+macro_rules! role {
+    (sendbuf) => {
+        ArgumentRole::SendBuffer
+    };
+    (count) => {
+        ArgumentRole::Count
+    };
+    (sendcount) => {
+        ArgumentRole::Count
+    };
+    (recvcount) => {
+        ArgumentRole::Count
+    };
+    (sendcounts) => {
+        ArgumentRole::SendArray
+    };
+    (sdispls) => {
+        ArgumentRole::SendArray
+    };
+    (recvcounts) => {
+        ArgumentRole::ReceiveArray
+    };
+    (rdispls) => {
+        ArgumentRole::ReceiveArray
+    };
+    ($other:ident) => {
+        ArgumentRole::Word
+    };
+}
+
+/// As `real!`, for `PMPI_X_c`; where the MPI library has none, its `PMPI_X` with narrowed counts.
+macro_rules! real_large {
+    ($name:ident, $comm:ident, $root:expr; $($argument:ident),*) => {
+        || {
+            static LARGE: RealFunction =
+                RealFunction::new(symbol!(concat!("P", stringify!($name), "_c")));
+            if !LARGE.address().is_null() {
+                return call!(LARGE; $($argument),*);
             }
-            // SAFETY: the MPI library's function of this name takes these arguments, each of
-            // which fits a machine word; words are passed on as the caller passed them.
+            static CLASSIC: RealFunction =
+                RealFunction::new(symbol!(concat!("P", stringify!($name))));
+            let arguments = [$((role!($argument), $argument)),*];
+            // SAFETY: the arguments are those of a large-count collective. Of the MPI libraries
+            // without such forms only Open MPI is recorded.
             unsafe {
-                let function = std::mem::transmute::<
-                    *mut std::ffi::c_void,
-                    unsafe extern "C" fn($(word!($argument)),*) -> c_int,
-                >(address);
-                function($($argument),*)
+                call_narrowed(&arguments, $comm, $root, |words| {
+                    let [$($argument),*] = *words else { return NO_SUCH_FUNCTION };
+                    call!(CLASSIC; $($argument),*)
+                })
             }
         }
     };
@@ -77,14 +146,34 @@ macro_rules! wrap {
         guards { $($g:ident ($($ga:ident),*);)* }
         process { $($o:ident $oo:ident ($($oa:ident),*);)* }
     ) => {
-        $(wrap!(@unrooted stringify!($p), false, $po ($($pa),*) $pc $pp($($px),*));)*
+        $(export!(stringify!($p); ($($pa),*) recorded_call(
+            Operation::$po, $pc, false,
+            |call| payload::$pp(call, $($px),*),
+            real!(concat!("P", stringify!($p)); $($pa),*),
+        ));)*
         $(
-            wrap!(@unrooted stringify!($u), false, $uo ($($ua),*) $uc $up($($ux),*));
-            wrap!(@unrooted concat!(stringify!($u), "_c"), true, $uo ($($ua),*) $uc $up($($ux),*));
+            export!(stringify!($u); ($($ua),*) recorded_call(
+                Operation::$uo, $uc, false,
+                |call| payload::$up(call, $($ux),*),
+                real!(concat!("P", stringify!($u)); $($ua),*),
+            ));
+            export!(concat!(stringify!($u), "_c"); ($($ua),*) recorded_call(
+                Operation::$uo, $uc, true,
+                |call| payload::$up(call, $($ux),*),
+                real_large!($u, $uc, None; $($ua),*),
+            ));
         )*
         $(
-            wrap!(@rooted stringify!($r), false, $ro ($($ra),*) $rc $rr $rp($($rx),*));
-            wrap!(@rooted concat!(stringify!($r), "_c"), true, $ro ($($ra),*) $rc $rr $rp($($rx),*));
+            export!(stringify!($r); ($($ra),*) rooted_call(
+                Operation::$ro, $rc, $rr, false,
+                |call| payload::$rp(call, $($rx),*),
+                real!(concat!("P", stringify!($r)); $($ra),*),
+            ));
+            export!(concat!(stringify!($r), "_c"); ($($ra),*) rooted_call(
+                Operation::$ro, $rc, $rr, true,
+                |call| payload::$rp(call, $($rx),*),
+                real_large!($r, $rc, Some($rr); $($ra),*),
+            ));
         )*
         $(export!(stringify!($c); ($($ca),*) constructor_call(
             Operation::$co, HowMade::$ch, $cc, $ct as i32, $cn,
@@ -97,20 +186,6 @@ macro_rules! wrap {
             real!(concat!("P", stringify!($g)); $($ga),*),
         ));)*
         $(wrap!(@process $oo stringify!($o); $($oa),*);)*
-    };
-    (@unrooted $name:expr, $large:literal, $op:ident ($($a:ident),*) $comm:ident $payload:ident($($x:ident),*)) => {
-        export!($name; ($($a),*) recorded_call(
-            Operation::$op, $comm, $large,
-            |call| payload::$payload(call, $($x),*),
-            real!(concat!("P", $name); $($a),*),
-        ));
-    };
-    (@rooted $name:expr, $large:literal, $op:ident ($($a:ident),*) $comm:ident $root:ident $payload:ident($($x:ident),*)) => {
-        export!($name; ($($a),*) rooted_call(
-            Operation::$op, $comm, $root, $large,
-            |call| payload::$payload(call, $($x),*),
-            real!(concat!("P", $name); $($a),*),
-        ));
     };
     (@process Init $name:expr; $($a:ident),*) => {
         export!($name; ($($a),*) init(Operation::Init, real!(concat!("P", $name); $($a),*)));

@@ -1,0 +1,237 @@
+//! The large-count forms (`MPI_X_c`) on an MPI library that has none.
+//!
+//! The preloaded library exports `MPI_Bcast_c` and its like, since programs on MPI 4 call them.
+//! A program that looks whether they are there (mpi4py does) then finds them on Open MPI 4.1 and
+//! 5.0 too, where without collbench it would have used the classic ones. So they must work: the
+//! counts are narrowed, and the classic function is called.
+
+use std::ffi::c_int;
+
+use crate::library::{Handle, RealFunction};
+
+/// `MPI_ERR_COUNT` of Open MPI: a count does not fit an `int`.
+const ERR_COUNT: c_int = 2;
+const IN_PLACE: usize = 1;
+const ROOT: i32 = -4;
+
+/// What an argument of a large-count form is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArgumentRole {
+    /// Passed on as it is.
+    Word,
+    /// The send buffer, which may be `MPI_IN_PLACE`.
+    SendBuffer,
+    /// One count.
+    Count,
+    /// An array of counts or displacements of what is sent, one for each peer.
+    SendArray,
+    /// An array of counts or displacements of what is received, one for each peer.
+    ReceiveArray,
+}
+
+/// What the communicator of a call tells about the arrays of its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    n_peers: usize,
+    n_local: usize,
+    is_root: bool,
+}
+
+/// Calls the classic form of a collective with the arguments of its large-count form.
+///
+/// `arguments` are role and word of each, in order; `root` is the root argument where there is
+/// one; `classic` gets the words to pass. Gives `MPI_ERR_COUNT` if a count does not fit.
+///
+/// # Safety
+/// The arguments are those of an MPI large-count collective, as MPI wants them, on Open MPI.
+pub unsafe fn call_narrowed(
+    arguments: &[(ArgumentRole, usize)],
+    comm: usize,
+    root: Option<usize>,
+    classic: impl FnOnce(&[usize]) -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise: a communicator, on which the collective is called.
+    let Some(shape) = (unsafe { shape_of(comm, root) }) else {
+        return ERR_COUNT;
+    };
+    // SAFETY: the caller's promise.
+    match unsafe { narrow(arguments, shape, root.is_some()) } {
+        Some((words, _arrays)) => classic(&words),
+        None => ERR_COUNT,
+    }
+}
+
+/// The words of the classic form, and the arrays that some of them point to.
+///
+/// # Safety
+/// Arrays that are significant have as many entries as `shape` says.
+unsafe fn narrow(
+    arguments: &[(ArgumentRole, usize)],
+    shape: Shape,
+    is_rooted: bool,
+) -> Option<(Vec<usize>, Vec<Vec<i32>>)> {
+    let in_place = arguments.contains(&(ArgumentRole::SendBuffer, IN_PLACE));
+    let has_send_arrays = arguments
+        .iter()
+        .any(|(role, _)| *role == ArgumentRole::SendArray);
+    let is_only_receiving_array = !has_send_arrays
+        && arguments
+            .iter()
+            .filter(|(role, _)| *role == ArgumentRole::ReceiveArray)
+            .count()
+            == 1;
+    let mut arrays = Vec::new();
+    let words: Option<Vec<usize>> = arguments
+        .iter()
+        .map(|&(role, word)| {
+            let is_significant = match role {
+                ArgumentRole::Word | ArgumentRole::SendBuffer => return Some(word),
+                ArgumentRole::Count => {
+                    return i32::try_from(word as i64).ok().map(|count| count as usize);
+                }
+                // At the root of a gatherv or scatterv only; elsewhere it may be anything.
+                _ if is_rooted => shape.is_root,
+                ArgumentRole::SendArray => !in_place,
+                ArgumentRole::ReceiveArray => true,
+            };
+            if !is_significant || word == 0 {
+                return Some(word);
+            }
+            // The counts of a reduce_scatter are those of the own group.
+            let n = if is_only_receiving_array {
+                shape.n_local
+            } else {
+                shape.n_peers
+            };
+            let entry = |i| {
+                // SAFETY: significant, so it has `n` entries, which are 64-bit in this form.
+                unsafe { (word as *const i64).add(i).read_unaligned() }
+            };
+            let narrowed: Option<Vec<i32>> = (0..n).map(|i| i32::try_from(entry(i)).ok()).collect();
+            let narrowed = narrowed?;
+            let address = narrowed.as_ptr() as usize;
+            arrays.push(narrowed);
+            Some(address)
+        })
+        .collect();
+    Some((words?, arrays))
+}
+
+/// # Safety
+/// `comm` is a valid communicator of Open MPI.
+unsafe fn shape_of(comm: Handle, root: Option<usize>) -> Option<Shape> {
+    static RANK: RealFunction = RealFunction::new(c"PMPI_Comm_rank");
+    static SIZE: RealFunction = RealFunction::new(c"PMPI_Comm_size");
+    static REMOTE_SIZE: RealFunction = RealFunction::new(c"PMPI_Comm_remote_size");
+    static TEST_INTER: RealFunction = RealFunction::new(c"PMPI_Comm_test_inter");
+    let ask = |function: &RealFunction| {
+        let address = function.address();
+        if address.is_null() {
+            return None;
+        }
+        let mut answer = 0;
+        // SAFETY: all four functions take a communicator and a place for an `int`; the caller
+        // promises the communicator.
+        unsafe {
+            let function = std::mem::transmute::<
+                *mut std::ffi::c_void,
+                unsafe extern "C" fn(Handle, *mut c_int) -> c_int,
+            >(address);
+            function(comm, &mut answer);
+        }
+        Some(answer)
+    };
+    let is_inter = ask(&TEST_INTER)? != 0;
+    let n_local = ask(&SIZE)? as usize;
+    let n_peers = if is_inter {
+        ask(&REMOTE_SIZE)? as usize
+    } else {
+        n_local
+    };
+    let root = root.map_or(0, |root| root as i32);
+    let is_root = if is_inter {
+        root == ROOT
+    } else {
+        root == ask(&RANK)?
+    };
+    Some(Shape {
+        n_peers,
+        n_local,
+        is_root,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ArgumentRole::{Count, ReceiveArray, SendArray, SendBuffer, Word};
+    use super::*;
+
+    const SHAPE: Shape = Shape {
+        n_peers: 3,
+        n_local: 2,
+        is_root: false,
+    };
+
+    fn read(word: usize, n: usize) -> Vec<i32> {
+        // SAFETY: tests pass words that `narrow` made of arrays of at least `n` entries.
+        (0..n)
+            .map(|i| unsafe { (word as *const i32).add(i).read() })
+            .collect()
+    }
+
+    #[test]
+    fn counts_that_fit_are_narrowed_and_others_refused() {
+        // SAFETY: no arrays.
+        let narrow_one = |word| unsafe { narrow(&[(Word, 7), (Count, word)], SHAPE, false) };
+        assert_eq!(narrow_one(5).unwrap().0, [7, 5]);
+        assert_eq!(narrow_one(1 << 31), None);
+    }
+
+    #[test]
+    fn arrays_are_narrowed_where_they_mean_something() {
+        let (send, receive) = ([1i64, 2, 3], [4i64, 5, 6]);
+        let (send, receive) = (send.as_ptr() as usize, receive.as_ptr() as usize);
+        let arguments = |buffer, send| {
+            [
+                (SendBuffer, buffer),
+                (SendArray, send),
+                (ReceiveArray, receive),
+            ]
+        };
+        // SAFETY: arrays of three, as the shape says.
+        let (words, _arrays) = unsafe { narrow(&arguments(4096, send), SHAPE, false) }.unwrap();
+        assert_eq!(
+            (read(words[1], 3), read(words[2], 3)),
+            (vec![1, 2, 3], vec![4, 5, 6])
+        );
+        // In place, what is sent may be anything, an address that cannot be read too.
+        // SAFETY: as above, and the send array is not looked at.
+        let (words, _arrays) = unsafe { narrow(&arguments(IN_PLACE, 13), SHAPE, false) }.unwrap();
+        assert_eq!((words[1], read(words[2], 3)), (13, vec![4, 5, 6]));
+    }
+
+    #[test]
+    fn arrays_of_a_rooted_operation_are_left_alone_but_at_the_root() {
+        let counts = [1i64, 2, 3];
+        let counts = counts.as_ptr() as usize;
+        // SAFETY: not looked at.
+        let (words, _) = unsafe { narrow(&[(SendArray, 13)], SHAPE, true) }.unwrap();
+        assert_eq!(words, [13]);
+        let shape = Shape {
+            is_root: true,
+            ..SHAPE
+        };
+        // SAFETY: an array of three, as the shape says.
+        let (words, _arrays) = unsafe { narrow(&[(SendArray, counts)], shape, true) }.unwrap();
+        assert_eq!(read(words[0], 3), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_reduce_scatter_has_one_count_for_each_of_its_own_group() {
+        let counts = [1i64, 2];
+        // SAFETY: an array of two, as many as the own group has processes.
+        let (words, _arrays) =
+            unsafe { narrow(&[(ReceiveArray, counts.as_ptr() as usize)], SHAPE, false) }.unwrap();
+        assert_eq!(read(words[0], 2), [1, 2]);
+    }
+}
