@@ -809,7 +809,8 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
             }
             // Where only some waits are known, the rest of the call is not known either.
             let rest = member.call_ns - member.wait_ns - member.departure_wait_ns;
-            let n_inside = match member.n_waits == member.n_calls {
+            let has_waits = key.operation.semantics() != Semantics::Free;
+            let n_inside = match !has_waits || member.n_waits == member.n_calls {
                 true => member.n_calls,
                 false => 0,
             };

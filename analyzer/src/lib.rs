@@ -28,9 +28,12 @@ mod measure;
 mod orders;
 mod progress;
 mod remarks;
+mod report;
 mod run;
 mod selection;
 mod tally;
+mod text;
+mod words;
 
 pub use analysis::{
     Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, HostSummary,
@@ -48,12 +51,15 @@ pub use measure::{Agreed, Disagreement, Figures};
 pub use orders::{MAX_POSITIONS, OrderCounts};
 pub use progress::Progress;
 pub use remarks::Remark;
+pub use report::{ReportError, write_report};
 pub use run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
 pub use selection::{Resolved, Selection, SelectionError};
 pub use tally::{
     ByteClass, Counts, Lateness, LatenessOfMember, MemberTally, OperationKey, OperationTally,
     ProcessTally, Tally, Unfinished, wait_state_names,
 };
+
+pub use text::to_text;
 
 /// Why there is no analysis.
 #[derive(Debug, thiserror::Error)]

@@ -127,7 +127,21 @@ fn run(options: &Options) -> anyhow::Result<u8> {
     });
     bar.finish_and_clear();
     let analysis = analysis?;
-    print(collbench_analyzer::to_json(&analysis).as_bytes())?;
+    let output = options.output.clone();
+    let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| trace.join("report")));
+    // Written before anything is printed, which names the place; printed even if it failed.
+    let written = match &report {
+        Some(directory) => collbench_analyzer::write_report(&analysis, directory, options.top),
+        None => Ok(()),
+    };
+    match options.format {
+        Format::Json => print(collbench_analyzer::to_json(&analysis).as_bytes())?,
+        Format::Text => {
+            let shown = report.as_deref().filter(|_| written.is_ok());
+            print(collbench_analyzer::to_text(&analysis, shown).as_bytes())?;
+        }
+    }
+    written?;
     Ok(match analysis.trace.complete {
         true => 0,
         false => INCOMPLETE,

@@ -1,0 +1,286 @@
+//! Results to one screen for a person: 100 columns, what is wrong first.
+//!
+//! Everything that comes from the trace passes through [`inert::line`]; the only escapes are
+//! those of the styles here, which the command's output leaves out where they are not wanted.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use comfy_table::{CellAlignment, Table, TableStyle};
+
+use crate::analysis::{Analysis, DamageSummary, InFlightSummary, UnfinishedSummary};
+use crate::inert;
+use crate::words;
+
+const WIDTH: usize = 100;
+/// Rows of operations shown; the JSON has all.
+const MAX_OPERATIONS: usize = 12;
+/// Lines shown of what is missing, of each kind.
+const MAX_MISSING: usize = 8;
+
+const BOLD: Style = Style::new().bold();
+const ALARM: Style = AnsiColor::Red.on_default().bold();
+
+/// The screen. `report` is where the pictures are, if there are any.
+#[must_use]
+pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
+    let mut text = String::new();
+    if !analysis.trace.complete {
+        missing(&mut text, analysis);
+    }
+    what_ran(&mut text, analysis);
+    operations(&mut text, analysis);
+    let _ = writeln!(text, "\n{BOLD}Load imbalance{BOLD:#}");
+    for sentence in words::verdict(analysis) {
+        item(&mut text, &sentence);
+    }
+    if !analysis.remarks.is_empty() {
+        let _ = writeln!(text, "\n{BOLD}Remarks{BOLD:#}");
+        for remark in &analysis.remarks {
+            item(&mut text, &format!("{}: {}", remark.code, remark.text));
+        }
+    }
+    if let Some(report) = report {
+        let index = report.join("index.html");
+        let path = inert::line(&index.to_string_lossy(), 4096);
+        let _ = writeln!(text, "\n{BOLD}Pictures{BOLD:#}\n  {path}");
+    }
+    text
+}
+
+/// What is missing, before anything else: who waits in what for whom, then what each file lacks.
+fn missing(text: &mut String, analysis: &Analysis) {
+    let _ = writeln!(
+        text,
+        "{ALARM}The trace is incomplete.{ALARM:#} What follows is what there is."
+    );
+    let unfinished = analysis.unfinished.iter().filter(|u| !u.inside.is_empty());
+    limited(text, unfinished.map(|u| who_waits(analysis, u)));
+    let damage = analysis.trace.damage.iter();
+    limited(text, damage.map(|finding| what_lacks(analysis, finding)));
+    text.push('\n');
+}
+
+fn who_waits(analysis: &Analysis, unfinished: &UnfinishedSummary) -> String {
+    let mut sentence = format!(
+        "{} in {} (call {} on {}{})",
+        inert::ranks(&unfinished.inside),
+        unfinished.operations.join(", "),
+        unfinished.sequence,
+        words::communicator(analysis, Some(unfinished.communicator), 40),
+        if unfinished.internal {
+            ", by the MPI library itself"
+        } else {
+            ""
+        },
+    );
+    if !unfinished.never_came.is_empty() {
+        let _ = write!(
+            sentence,
+            "; {} never came",
+            inert::ranks(&unfinished.never_came)
+        );
+    }
+    if !unfinished.left.is_empty() {
+        let _ = write!(sentence, "; {} had left", inert::ranks(&unfinished.left));
+    }
+    if unfinished.no_file > 0 {
+        let others = words::counted(unfinished.no_file, "other process");
+        let _ = write!(
+            sentence,
+            "; of {} there is no file",
+            others.replace("processs", "processes")
+        );
+    }
+    sentence
+}
+
+fn what_lacks(analysis: &Analysis, finding: &DamageSummary) -> String {
+    let mut sentence = match finding.rank {
+        Some(rank) => format!("rank {rank}: {}", inert::line(&finding.what, 300)),
+        None => inert::line(&finding.what, 300),
+    };
+    if let Some(call) = &finding.in_flight {
+        let _ = write!(sentence, "; it was in {}", under_way(analysis, call));
+    }
+    sentence
+}
+
+fn under_way(analysis: &Analysis, call: &InFlightSummary) -> String {
+    match (call.communicator, call.sequence) {
+        (Some(id), Some(sequence)) => format!(
+            "{} (call {sequence} on {})",
+            call.operation,
+            words::communicator(analysis, Some(id), 40)
+        ),
+        _ => call.operation.to_owned(),
+    }
+}
+
+fn what_ran(text: &mut String, analysis: &Analysis) {
+    let trace = &analysis.trace;
+    let command: Vec<String> = trace
+        .command
+        .iter()
+        .map(|word| inert::line(word, WIDTH))
+        .collect();
+    let _ = writeln!(
+        text,
+        "{BOLD}{}{BOLD:#}",
+        inert::line(&command.join(" "), WIDTH)
+    );
+    let hosts = trace.hosts.join(", ");
+    fact(
+        text,
+        "ran",
+        &format!(
+            "{} on {} ({}), {}, {}",
+            words::counted(trace.ranks.into(), "rank"),
+            words::counted(trace.hosts.len() as u64, "host"),
+            inert::line(&hosts, 40),
+            inert::line(library_name(&trace.mpi_library), 40),
+            words::duration(trace.duration_ns),
+        ),
+    );
+    let calls_ns = analysis.collectives_ns();
+    let wait_ns: i64 = analysis.ranks.iter().map(|rank| rank.wait_ns).sum();
+    let all_ns = trace
+        .duration_ns
+        .saturating_mul(analysis.ranks.len() as i64);
+    let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
+    fact(
+        text,
+        "calls",
+        &format!(
+            "{calls} of {}: {} of all ranks together, {} of their time; {} of it waiting",
+            words::counted(analysis.totals.len() as u64, "operation"),
+            words::duration(calls_ns),
+            words::percent(calls_ns, all_ns),
+            words::percent(wait_ns, calls_ns),
+        ),
+    );
+    fact(text, "clock", &clock(analysis));
+}
+
+/// The name of an MPI library without what follows its version.
+fn library_name(library: &str) -> &str {
+    library.split(',').next().unwrap_or(library)
+}
+
+fn clock(analysis: &Analysis) -> String {
+    let clock = &analysis.clock;
+    let granularity = clock.hosts.iter().map(|host| host.granularity_ns).max();
+    let mut words = format!(
+        "{}, resolves {}",
+        clock.source,
+        words::duration(granularity.unwrap_or(0))
+    );
+    let error = clock.hosts.iter().filter_map(|host| host.rate_error_ppm);
+    if let Some(error) = error.reduce(f64::max) {
+        let _ = write!(words, ", rate within {error:.2} ppm");
+    }
+    let _ = write!(words, "; {}", clock.method);
+    words
+}
+
+fn operations(text: &mut String, analysis: &Analysis) {
+    let _ = writeln!(
+        text,
+        "\n{BOLD}Operations by time{BOLD:#} (of all ranks together)"
+    );
+    if analysis.operations.is_empty() {
+        item(text, "none was recorded");
+        return;
+    }
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    table.set_header([
+        "operation",
+        "communicator",
+        "root",
+        "bytes",
+        "calls",
+        "inst.",
+        "time",
+        "median",
+        "waiting",
+        "last to come",
+    ]);
+    for operation in analysis.operations.iter().take(MAX_OPERATIONS) {
+        let time = operation.call_time_ns.as_ref();
+        let wait = operation.wait_ns.as_ref().map_or(0, |wait| wait.total);
+        let instances = match operation.incomplete {
+            0 => operation.instances.to_string(),
+            n => format!("{}+{n}?", operation.instances),
+        };
+        table.add_row([
+            operation.operation.to_owned(),
+            words::communicator(analysis, operation.communicator, 18),
+            operation
+                .root
+                .map_or_else(|| "-".to_owned(), |r| r.to_string()),
+            words::bytes(operation),
+            operation.calls.to_string(),
+            instances,
+            time.map_or_else(|| "-".to_owned(), |time| words::duration(time.total)),
+            time.map_or_else(|| "-".to_owned(), |time| words::duration(time.median)),
+            words::percent(wait, time.map_or(0, |time| time.total)),
+            words::mostly_last(analysis, operation),
+        ]);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if index == 0 { 2 } else { 0 }, 1));
+        if (2..9).contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in table.lines() {
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    let rest = &analysis.operations[analysis.operations.len().min(MAX_OPERATIONS)..];
+    if !rest.is_empty() {
+        let time = rest
+            .iter()
+            .filter_map(|o| Some(o.call_time_ns.as_ref()?.total));
+        item(
+            text,
+            &format!(
+                "and {} more, {} together (another root, communicator or payload is another row)",
+                rest.len(),
+                words::duration(time.sum())
+            ),
+        );
+    }
+}
+
+fn fact(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "  {name:<6}{value}");
+}
+
+fn limited(text: &mut String, sentences: impl Iterator<Item = String>) {
+    let mut n_more = 0u64;
+    for (n, sentence) in sentences.enumerate() {
+        match n < MAX_MISSING {
+            true => item(text, &sentence),
+            false => n_more += 1,
+        }
+    }
+    if n_more > 0 {
+        item(text, &format!("and {n_more} more, see the JSON"));
+    }
+}
+
+/// A sentence, broken at spaces, behind a dash.
+fn item(text: &mut String, sentence: &str) {
+    let mut line = String::from("  -");
+    for word in sentence.split(' ') {
+        if line.chars().count() + 1 + word.chars().count() > WIDTH && line.len() > 4 {
+            let _ = writeln!(text, "{line}");
+            line = String::from("   ");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(text, "{line}");
+}

@@ -1,0 +1,190 @@
+//! Findings in words, for text and pictures alike.
+
+use collbench_formats::Semantics;
+
+use crate::analysis::{Analysis, Culprit, ImbalanceSummary, OperationSummary};
+use crate::inert;
+
+/// Three significant digits and the fitting unit: `812 ns`, `8.81 us`, `1234 s`.
+pub(crate) fn duration(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let magnitude = ns.unsigned_abs();
+    if magnitude < 1_000 {
+        return format!("{sign}{magnitude} ns");
+    }
+    for (unit_ns, unit) in [(1e3, "us"), (1e6, "ms"), (1e9, "s")] {
+        let value = magnitude as f64 / unit_ns;
+        // The bounds are where rounding would add a digit.
+        if value < 9.995 {
+            return format!("{sign}{value:.2} {unit}");
+        } else if value < 99.95 {
+            return format!("{sign}{value:.1} {unit}");
+        } else if value < 999.5 {
+            return format!("{sign}{value:.0} {unit}");
+        }
+    }
+    format!("{sign}{:.0} s", magnitude as f64 / 1e9)
+}
+
+/// A part in whole percent; `-` of nothing.
+pub(crate) fn percent(part: i64, whole: i64) -> String {
+    if whole <= 0 {
+        return "-".to_owned();
+    }
+    share(part as f64 / whole as f64)
+}
+
+/// A share in whole percent, with "under 1" and "over 99" where rounding would say none or all.
+pub(crate) fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    if share > 0.0 && percent < 0.5 {
+        "<1 %".to_owned()
+    } else if share < 1.0 && percent >= 99.5 {
+        ">99 %".to_owned()
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+/// "1 call", "2 calls".
+pub(crate) fn counted(n: u64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Smallest to largest payload: `8`, `8..15`; `-` where unknown.
+pub(crate) fn bytes(operation: &OperationSummary) -> String {
+    match (operation.bytes_min, operation.bytes_max) {
+        (Some(least), Some(most)) if least == most => least.to_string(),
+        (Some(least), Some(most)) => format!("{least}..{most}"),
+        _ => "-".to_owned(),
+    }
+}
+
+/// Name of an operation's communicator, inert, in at most `width` characters.
+pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize) -> String {
+    match id.and_then(|id| analysis.communicators.get(id)) {
+        Some(communicator) => inert::line(&communicator.name, width),
+        None => "unknown".to_owned(),
+    }
+}
+
+/// Who came last most often, and in which part of the resolved instances.
+pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> String {
+    let resolved: u64 = operation.last_arrivals.iter().sum();
+    let most = operation.last_arrivals.iter().enumerate();
+    let Some((position, &most)) = most.max_by_key(|(at, n)| (**n, usize::MAX - at)) else {
+        return "-".to_owned();
+    };
+    if resolved == 0 {
+        let has_order = operation.last_arrivals.len() > 1 && operation.instances > 0;
+        return if has_order { "not resolved" } else { "-" }.to_owned();
+    }
+    let communicator = operation
+        .communicator
+        .and_then(|id| analysis.communicators.get(id));
+    let rank = communicator.and_then(|communicator| communicator.ranks[position]);
+    let rank = rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
+    format!("rank {rank} ({})", share(most as f64 / resolved as f64))
+}
+
+/// `rank 3`, `host n01`.
+pub(crate) fn culprit(culprit: &Culprit) -> String {
+    match culprit {
+        Culprit::Rank(rank) => format!("rank {rank}"),
+        Culprit::Host(host) => format!("host {}", inert::line(host, 40)),
+    }
+}
+
+/// The verdict on one operation, as a sentence; `None` without a culprit.
+pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
+    let who = culprit(verdict.culprit.as_ref()?);
+    let share = verdict.share.map_or_else(String::new, share);
+    Some(format!(
+        "{who} comes last in {share} of {} {} on {}: the others wait {} for it",
+        verdict.resolved,
+        verdict.operation,
+        communicator(analysis, Some(verdict.communicator), 30),
+        duration(verdict.wait_caused_ns),
+    ))
+}
+
+/// The load-imbalance verdict in a few sentences, the dearest first.
+pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
+    let accusations: Vec<String> = analysis
+        .imbalance
+        .iter()
+        .filter_map(|verdict| accusation(analysis, verdict))
+        .collect();
+    if accusations.len() > 3 {
+        let more = counted(accusations.len() as u64 - 3, "more operation");
+        return accusations
+            .into_iter()
+            .take(3)
+            .chain([format!("and in {more}: see imbalance in analysis.json")])
+            .collect();
+    }
+    if !accusations.is_empty() {
+        return accusations;
+    }
+    let resolved: u64 = analysis.imbalance.iter().map(|v| v.resolved).sum();
+    let instances: u64 = analysis.imbalance.iter().map(|v| v.instances).sum();
+    vec![if instances == 0 {
+        "not known: no complete instance of several processes".to_owned()
+    } else if resolved == 0 && analysis.clock.hosts.len() > 1 {
+        "not known: the clocks of the hosts are not aligned".to_owned()
+    } else if resolved == 0 {
+        "not known: the last two of every instance came too close to one another".to_owned()
+    } else {
+        format!("nobody in particular is late ({resolved} of {instances} instances resolved)")
+    }]
+}
+
+/// What one should see in the picture of an operation, as a sentence.
+pub(crate) fn finding(analysis: &Analysis, operation: &OperationSummary) -> String {
+    let accused = analysis.imbalance.iter().find(|verdict| {
+        Some(verdict.communicator) == operation.communicator
+            && verdict.operation == operation.operation
+    });
+    if let Some(sentence) = accused.and_then(|verdict| accusation(analysis, verdict)) {
+        return sentence;
+    }
+    let call_ns = operation.call_time_ns.as_ref().map_or(0, |s| s.total);
+    let wait_ns = operation.wait_ns.as_ref().map_or(0, |s| s.total);
+    if operation.semantics == Semantics::Free || wait_ns == 0 {
+        return format!("{} waits for nobody", operation.operation);
+    }
+    format!(
+        "Waiting is {} of the time in {}; nobody in particular is late",
+        percent(wait_ns, call_ns),
+        operation.operation,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits_and_the_fitting_unit() {
+        for (ns, words) in [
+            (0, "0 ns"),
+            (-7, "-7 ns"),
+            (999, "999 ns"),
+            (9_996, "10.0 us"),
+            (999_600, "1.00 ms"),
+            (-12_345_678, "-12.3 ms"),
+            (1_234_000_000_000, "1234 s"),
+        ] {
+            assert_eq!(duration(ns), words);
+        }
+    }
+
+    #[test]
+    fn shares_say_neither_none_nor_all_by_rounding() {
+        assert_eq!(share(0.0), "0 %");
+        assert_eq!(share(0.001), "<1 %");
+        assert_eq!(share(0.999), ">99 %");
+        assert_eq!(share(1.0), "100 %");
+        assert_eq!(percent(1, 0), "-");
+    }
+}
