@@ -68,31 +68,35 @@ impl Clock {
     }
 }
 
-/// Observes the step and the cost of a clock: some ten thousand readings.
+/// Observes the step and the cost of a clock: some eight thousand readings.
+///
+/// The step is the first percentile of the differences of successive readings that differ: a
+/// counter that goes in steps of 26 (as some do) is now and then corrected by 1, and the very
+/// smallest difference would be that.
 #[must_use]
 pub fn measure_clock(clock: Clock) -> ClockIdentity {
-    const READINGS: u64 = 2048;
-    let mut granularity = u64::MAX;
+    const READINGS: usize = 2048;
+    const ROUNDS: usize = 4;
+    let mut steps = Vec::with_capacity(READINGS * ROUNDS);
     let mut cheapest = u64::MAX;
-    for _ in 0..4 {
-        let begin = clock.now();
-        let mut last = begin;
-        for _ in 0..READINGS {
-            let now = clock.now();
-            if now > last {
-                granularity = granularity.min(now - last);
-            }
-            last = now;
+    let mut readings = [0; READINGS];
+    for _ in 0..ROUNDS {
+        for reading in &mut readings {
+            *reading = clock.now();
         }
-        cheapest = cheapest.min((last - begin) * 1000 / READINGS);
+        steps.extend(
+            readings
+                .windows(2)
+                .map(|pair| pair[1].saturating_sub(pair[0])),
+        );
+        let span = readings[READINGS - 1].saturating_sub(readings[0]);
+        cheapest = cheapest.min(span * 1000 / (READINGS as u64 - 1));
     }
+    steps.retain(|&step| step > 0);
+    steps.sort_unstable();
     ClockIdentity {
         source: clock.source(),
-        granularity_ticks: if granularity == u64::MAX {
-            1
-        } else {
-            granularity
-        },
+        granularity_ticks: steps.get(steps.len() / 100).copied().unwrap_or(1),
         read_cost_milliticks: cheapest,
     }
 }
