@@ -157,7 +157,7 @@ pub enum ClockSource {
 pub struct ClockIdentity {
     /// Which one.
     pub source: ClockSource,
-    /// Step between readings (the first percentile of those seen), ticks, > 0.
+    /// Step between readings (the lower quartile of those seen), ticks, > 0.
     pub granularity_ticks: u64,
     /// Least cost of one reading, in 1/1000 of a tick.
     pub read_cost_milliticks: u64,
