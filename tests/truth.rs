@@ -191,6 +191,8 @@ impl Recorded {
             .analysis
             .array("/communicators")
             .iter()
+            // MPI_COMM_SELF is one entry for all ranks, of size 1.
+            .filter(|communicator| communicator["size"] == RANKS)
             .filter(|communicator| communicator["ranks"] == serde_json::json!(all))
             .map(|communicator| &communicator["id"])
             .collect();
