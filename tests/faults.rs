@@ -145,8 +145,16 @@ fn a_program_that_never_calls_mpi_is_undisturbed_and_the_empty_trace_is_an_error
             let finished = record_command(&workspace, &["-o", &name], &words).expect(expected);
             assert_eq!(finished.stdout, "some\ninput", "{source}");
             assert!(finished.stderr.contains("quiet ends\n"), "{finished}");
-            let message = finished.stderr.to_lowercase();
-            assert!(message.contains("static"), "a likely cause: {finished}");
+            assert!(
+                finished.stderr.contains("nothing was recorded"),
+                "{finished}"
+            );
+            if status == "0" {
+                assert!(
+                    finished.stderr.contains("static"),
+                    "a likely cause: {finished}"
+                );
+            }
         }
     }
 }
@@ -166,8 +174,10 @@ fn a_job_without_mpi_under_a_launcher_is_undisturbed_too() {
         2,
         "{finished}"
     );
-    let message = finished.stderr.to_lowercase();
-    assert!(message.contains("static"), "a likely cause: {finished}");
+    assert!(
+        finished.stderr.contains("static"),
+        "a likely cause: {finished}"
+    );
     // An empty trace is nothing to analyze.
     let analysis = analyze(&trace, &[]).expect(1);
     assert!(
@@ -337,7 +347,7 @@ fn a_missing_preloaded_library_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_preloaded_library_that_the_loader_refuses_is_an_error_that_names_it() {
+fn a_preloaded_library_that_the_loader_refuses_is_an_error() {
     if !have(MPI) {
         return;
     }
@@ -351,12 +361,11 @@ fn a_preloaded_library_that_the_loader_refuses_is_an_error_that_names_it() {
     };
     let (finished, _) = job.record(workspace.path());
     let finished = finished.expect(125);
-    let ours: Vec<_> = finished
-        .stderr
-        .lines()
-        .filter(|line| !line.starts_with("ERROR: ld.so"))
-        .collect();
-    assert!(ours.concat().contains("refused.so"), "{finished}");
+    assert_eq!(finished.sorted_lines(), ["rank 0 done", "rank 1 done"]);
+    assert!(
+        finished.stderr.contains("loader refused"),
+        "a likely cause: {finished}"
+    );
 }
 
 #[test]
@@ -481,14 +490,15 @@ fn a_limit_on_the_size_of_files_ends_the_recording_and_not_the_program() {
         return;
     }
     let workspace = Workspace::new();
-    // In units of 512 bytes, in POSIX: 4 MiB.
-    let mut words: Vec<OsString> = ["sh", "-c", "ulimit -f 8192; exec \"$@\"", "sh"]
-        .map(OsString::from)
-        .to_vec();
+    // In units of 512 bytes, in POSIX: 8 MiB, enough for the files that Open MPI itself makes.
+    let limited = ["sh", "-c", "ulimit -f 16384; exec \"$@\"", "sh"].map(OsString::from);
+    let job = [collbench_tests::mpirun(2), big_job().program].concat();
+    run_in(workspace.path(), &[], &[&limited[..], &job].concat()).expect(0);
+
+    let mut words = limited.to_vec();
     words.push(command("collbench-record").into());
     words.extend(["-o", "trace", "--"].map(OsString::from));
-    words.extend(collbench_tests::mpirun(2));
-    words.extend(big_job().program);
+    words.extend(job);
     let finished = run_in(workspace.path(), &[], &words).expect(0);
     assert_eq!(finished.sorted_lines(), BIG_JOB_LINES);
     assert!(
@@ -553,7 +563,15 @@ fn a_missing_empty_or_foreign_file_costs_its_rank_and_is_named() {
             .filter(|rank| rank["calls"] == 1001)
             .count();
         assert_eq!(whole, 2, "{what}: the other ranks are analyzed");
-        assert_eq!(analysis.array("/trace/damage").len(), 1, "{what}");
+        let lost = (0..3)
+            .find(|rank| {
+                !analysis
+                    .array("/ranks")
+                    .iter()
+                    .any(|entry| entry["rank"] == *rank)
+            })
+            .unwrap();
+        damage_of(&analysis, lost);
         let said =
             analysis.json["trace"]["damage"].to_string() + &analysis.json["remarks"].to_string();
         if what != "missing" {

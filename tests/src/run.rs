@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -102,7 +103,11 @@ pub fn run_in(
         .unwrap_or_else(|error| panic!("timeout {shown}: {error}"));
     let finished = Finished {
         line: shown,
-        status: output.status.code().unwrap_or(-1),
+        status: output
+            .status
+            .code()
+            .or_else(|| output.status.signal().map(|signal| 128 + signal))
+            .expect("an ended process has one or the other"),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     };
