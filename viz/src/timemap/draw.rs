@@ -22,6 +22,9 @@ use crate::svg::{Anchor, Backend, Sheet, UNIT, text_width};
 use crate::text::{cut, wrap};
 
 // All in px.
+/// Characters in a line of the heading: 18 px bold in the widest of the fonts that viewers take
+/// (DejaVu Sans, 0.7 em a character) still fit the sheet.
+const HEADING_CHARS: usize = 76;
 const WIDTH: u32 = 960;
 const LEFT: u32 = 196;
 const RIGHT: u32 = 24;
@@ -93,7 +96,7 @@ impl Timemap {
             (360.0 / n_rows as f64).max(36.0)
         };
 
-        let title = wrap(self.heading.finding.as_str(), 90, 3);
+        let title = wrap(self.heading.finding.as_str(), HEADING_CHARS, 3);
         let subtitle = self.subtitle(plan);
         let place = |border: fn(&Thread) -> i64,
                      text: for<'s, 't> fn(&'s Single<'t>) -> &'s str| {
