@@ -1,1 +1,109 @@
-//! Measurement programs for MPI collectives.
+//! Measurement programs for MPI collectives: the command collbench-bench.
+//!
+//! [`overhead`] asks what recording costs on this machine. Every result says on which machine,
+//! with which MPI library and clock and by which command line it was measured, and which of its
+//! measurements were invalid.
+
+mod machine;
+pub mod overhead;
+mod spread;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+pub use machine::Machine;
+pub use spread::Spread;
+
+/// Measures collective operations of MPI, and what recording them costs.
+#[derive(Debug, Parser)]
+#[command(
+    name = "collbench-bench",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Exit status: 0 measured, 1 failed, 2 usage."
+)]
+struct Options {
+    /// Print completions for a shell, and exit
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<clap_complete::Shell>,
+    /// Print the man page, and exit
+    #[arg(long, exclusive = true)]
+    man: bool,
+    #[command(subcommand)]
+    measurement: Option<Measurement>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Measurement {
+    Overhead(overhead::Options),
+}
+
+/// Runs the command with the arguments of this process; gives its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    let options = Options::parse();
+    match run(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("collbench-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: Options) -> anyhow::Result<()> {
+    let mut command = Options::command();
+    let mut output = Vec::new();
+    if let Some(shell) = options.completions {
+        clap_complete::generate(shell, &mut command, "collbench-bench", &mut output);
+    } else if options.man {
+        write_man_pages(command, &mut output)?;
+    } else {
+        match options.measurement {
+            Some(Measurement::Overhead(options)) => overhead::run(&options, &mut output)?,
+            None => command
+                .error(
+                    clap::error::ErrorKind::MissingSubcommand,
+                    "what is to be measured? (overhead)",
+                )
+                .exit(),
+        }
+    }
+    io::stdout().write_all(&output)?;
+    Ok(())
+}
+
+/// The page of the command, and behind it those of its measurements.
+fn write_man_pages(mut command: clap::Command, output: &mut Vec<u8>) -> io::Result<()> {
+    command.build();
+    let measurements: Vec<clap::Command> = command
+        .get_subcommands()
+        .filter(|measurement| measurement.get_name() != "help")
+        .cloned()
+        .collect();
+    clap_mangen::Man::new(command).render(output)?;
+    for measurement in measurements {
+        clap_mangen::Man::new(measurement).render(output)?;
+    }
+    Ok(())
+}
+
+/// Whether whoever read the output has gone, which is no failure of ours.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Options::command().debug_assert();
+    }
+}

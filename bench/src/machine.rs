@@ -1,0 +1,82 @@
+//! On what a result was measured.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+/// The machine, as far as figures depend on it. Unknown is `None`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Machine {
+    /// Its name.
+    pub host: Option<String>,
+    /// The processor, in its maker's words.
+    pub cpu: Option<String>,
+    /// Cores that this process may use.
+    pub cores: Option<usize>,
+    /// Whether the processor says that it is a virtual one.
+    pub is_virtual: Option<bool>,
+    /// Operating system and version of its kernel.
+    pub kernel: Option<String>,
+    /// Load average of the last minute when the measurement began.
+    pub load: Option<f64>,
+}
+
+impl Machine {
+    /// The machine that this process runs on.
+    #[must_use]
+    pub fn here() -> Self {
+        let line = |path: &str| {
+            fs::read_to_string(path)
+                .ok()
+                .map(|text| text.trim().to_owned())
+        };
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").ok();
+        let of_cpu = |field: &str| {
+            let line = cpuinfo
+                .as_ref()?
+                .lines()
+                .find(|line| line.starts_with(field))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        };
+        Self {
+            host: line("/proc/sys/kernel/hostname"),
+            cpu: of_cpu("model name").or_else(|| of_cpu("CPU implementer")),
+            cores: std::thread::available_parallelism().ok().map(usize::from),
+            is_virtual: of_cpu("flags")
+                .map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+            kernel: line("/proc/sys/kernel/osrelease").map(|release| format!("Linux {release}")),
+            load: line("/proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
+        }
+    }
+}
+
+/// What kind of file system holds `path`, and how many bytes are free there for this user.
+pub(crate) fn file_system(path: &Path) -> std::io::Result<(String, u64)> {
+    use std::os::unix::ffi::OsStrExt;
+    let name = std::ffi::CString::new(path.as_os_str().as_bytes())?;
+    // SAFETY: all zeros is a valid statfs, a plain struct of numbers.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: a C string, and a struct that is valid for writing.
+    if unsafe { libc::statfs(name.as_ptr(), &mut found) } != 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // Numbers of linux/magic.h and of the file systems themselves.
+    let kind = match found.f_type as u32 {
+        0xef53 => "ext4",
+        0x0102_1994 => "tmpfs",
+        0x5846_5342 => "xfs",
+        0x9123_683e => "btrfs",
+        0x794c_7630 => "overlay",
+        0x6969 => "nfs",
+        0x0bd0_0bd0 => "lustre",
+        0x4750_4653 => "gpfs",
+        0x1983_0326 => "beegfs",
+        other => return Ok((format!("{other:#x}"), free_bytes(&found))),
+    };
+    Ok((kind.to_owned(), free_bytes(&found)))
+}
+
+fn free_bytes(found: &libc::statfs) -> u64 {
+    found.f_bavail.saturating_mul(found.f_bsize as u64)
+}

@@ -1,0 +1,270 @@
+//! What recording costs on this machine.
+//!
+//! The same program, this one, runs twice at the same time: as it is, and below
+//! collbench-record. They take turns, so whatever the machine is doing besides meets both. Each
+//! times batches of a collective operation on `MPI_COMM_SELF` (the least that can be called,
+//! so that the recorder's part is seen), then many calls at one go with all that belongs to
+//! them, then single calls for the pauses. The measure of it is two readings of the recorder's
+//! clock: no recorder with two stamps per call can be cheaper.
+//!
+//! The figures are differences of two processes. That the second one was recorded, and that
+//! every call was, is checked with its trace.
+
+mod call;
+mod figures;
+mod pair;
+mod table;
+mod trace;
+mod worker;
+
+use std::io::Write;
+
+use anyhow::bail;
+use clap::{Args, ValueEnum};
+use collbench_formats::ClockSource;
+
+use crate::machine::{Machine, file_system};
+use call::MeasuredOperation;
+use figures::{Figures, Measured};
+use pair::Pair;
+use trace::Recorded;
+use worker::{Batch, Part, Request};
+
+/// Batches that one worker times before it is the other one's turn.
+const BATCHES_PER_TURN: u64 = 10;
+/// On a busy machine, batches are timed up to this many times over until enough are undisturbed.
+const TURNS_MADE_UP: u64 = 5;
+/// Calls that one worker makes before it is the other one's turn: long enough to have some
+/// chunks made ready, short enough that most turns are not preempted.
+const CALLS_PER_TURN: u64 = 100_000;
+
+/// Measures what recording a call costs, against two clock readings
+///
+/// This program runs twice, as it is and below collbench-record, in turns. Each times batches of
+/// calls on MPI_COMM_SELF and of clock readings, then many calls at one go (making room in the
+/// trace included), then single calls. The trace goes to a temporary directory (TMPDIR) that is
+/// removed.
+///
+/// Method: repetition in batches, two readings of the clock as the empty measurement (Reussner
+/// et al.), medians and quartiles instead of trimmed means; the difference of two processes in
+/// turns.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Undisturbed batches to time; a hundred or more for a verdict
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    batches: u64,
+    /// Calls in a batch
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    batch: u64,
+    /// Calls timed at one go, and as many one by one
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000_000))]
+    calls: u64,
+    /// What is called
+    #[arg(long, value_enum, default_value_t = MeasuredOperation::Barrier)]
+    operation: MeasuredOperation,
+    /// Clock for time stamps; default: as collbench-record chooses
+    #[arg(long, value_enum, value_name = "CLOCK")]
+    clock: Option<ClockName>,
+    /// What stdout carries
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Be one of the two programs that measure, on request
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Tables
+    Text,
+    /// One document, collbench.bench.overhead/1, with the raw data
+    Json,
+}
+
+/// A clock by its name on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ClockName {
+    /// The time stamp counter
+    Tsc,
+    /// CLOCK_MONOTONIC_RAW
+    Raw,
+    /// CLOCK_MONOTONIC
+    Monotonic,
+}
+
+impl ClockName {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Tsc => "tsc",
+            Self::Raw => "raw",
+            Self::Monotonic => "monotonic",
+        }
+    }
+
+    fn source(self) -> ClockSource {
+        match self {
+            Self::Tsc => ClockSource::Tsc,
+            Self::Raw => ClockSource::MonotonicRaw,
+            Self::Monotonic => ClockSource::Monotonic,
+        }
+    }
+}
+
+/// Measures and writes the result.
+///
+/// # Errors
+/// Says which of the two programs failed and why, or what about the trace is not as it must be.
+pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
+    if options.worker {
+        return worker::serve(options.operation, options.clock.map(ClockName::source));
+    }
+    check_surroundings()?;
+    let figures = Figures::of(measure(options)?)?;
+    match options.format {
+        Format::Text => table::write(&figures, output)?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *output, &figures)?;
+            writeln!(output)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_surroundings() -> anyhow::Result<()> {
+    let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
+    if ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]
+        .into_iter()
+        .find_map(number)
+        .is_some_and(|n_ranks| n_ranks > 1)
+    {
+        bail!("overhead measures one process; start it without a launcher, or with one rank");
+    }
+    if std::env::var_os("COLLBENCH_OUTPUT").is_some() {
+        bail!("overhead starts collbench-record itself; do not record it");
+    }
+    Ok(())
+}
+
+/// The walk: start both, let them take turns at three things, end both, read the trace.
+fn measure(options: &Options) -> anyhow::Result<Measured> {
+    let machine = Machine::here();
+    let directory = tempfile::Builder::new()
+        .prefix("collbench-overhead-")
+        .tempdir()?;
+    let trace = directory.path().join("trace");
+    let (file_system, free_bytes) = file_system(directory.path())?;
+    check_room(options, directory.path(), free_bytes)?;
+
+    let (mut pair, hello) = Pair::start(options, directory.path(), &trace)?;
+    let mut batches = Vec::new();
+    for turn in 0..most_turns(options) {
+        let request = Request::Batches {
+            n: BATCHES_PER_TURN.min(options.batches),
+            size: options.batch,
+        };
+        let [plain, recorded] = pair.ask_in_turn::<Vec<Batch>>(turn, &request)?;
+        batches.extend(plain.into_iter().zip(recorded));
+        if batches.iter().filter(|pair| is_undisturbed(pair)).count() as u64 >= options.batches {
+            break;
+        }
+    }
+    let many = take_turns(options.calls, CALLS_PER_TURN, |turn, n| {
+        pair.ask_in_turn::<Part>(turn, &Request::Many { n })
+    })?;
+    let each = take_turns(options.calls, CALLS_PER_TURN, |turn, n| {
+        pair.ask_in_turn::<Part>(turn, &Request::Each { n })
+    })?;
+    let goodbye = pair.finish()?;
+
+    let recorded = Recorded::read(&trace, options.operation.in_traces())?;
+    if recorded.calls != goodbye[1].calls {
+        bail!(
+            "{} calls were made and {} recorded; the figures would mean nothing",
+            goodbye[1].calls,
+            recorded.calls
+        );
+    }
+    Ok(Measured {
+        machine,
+        file_system,
+        operation: options.operation.in_traces(),
+        batch: options.batch,
+        hello,
+        batches,
+        many,
+        each,
+        goodbye,
+        recorded,
+    })
+}
+
+/// Turns of batches at most: on a busy machine many are preempted, and are made up for.
+fn most_turns(options: &Options) -> u64 {
+    options.batches.div_ceil(BATCHES_PER_TURN) * TURNS_MADE_UP
+}
+
+/// Whether neither process was preempted during a pair of batches.
+fn is_undisturbed((plain, recorded): &(Batch, Batch)) -> bool {
+    plain.preempted + recorded.preempted == 0
+}
+
+fn check_room(
+    options: &Options,
+    directory: &std::path::Path,
+    free_bytes: u64,
+) -> anyhow::Result<()> {
+    let in_batches = most_turns(options) * (BATCHES_PER_TURN + 1) * options.batch;
+    let calls = in_batches + 2 * options.calls;
+    let needed = Recorded::bytes_needed(calls);
+    if needed > free_bytes {
+        bail!(
+            "{}: the trace takes {} MB and {} MB are free; set TMPDIR to a directory with more \
+             room, or measure fewer --calls",
+            directory.display(),
+            needed / 1_000_000,
+            free_bytes / 1_000_000
+        );
+    }
+    Ok(())
+}
+
+/// Splits `total` into turns of `most` and collects what comes of them.
+fn take_turns<T>(
+    total: u64,
+    most: u64,
+    mut turn: impl FnMut(u64, u64) -> anyhow::Result<T>,
+) -> anyhow::Result<Vec<T>> {
+    (0..total.div_ceil(most))
+        .map(|i| turn(i, most.min(total - i * most)))
+        .collect()
+}
+
+impl Pair {
+    /// Lets one worker after the other answer; who is first alternates, so that a machine that
+    /// gets slower or faster by and by favours neither. Gives the plain one's answer first.
+    fn ask_in_turn<Answer: serde::de::DeserializeOwned>(
+        &mut self,
+        turn: u64,
+        request: &Request,
+    ) -> anyhow::Result<[Answer; 2]> {
+        if turn.is_multiple_of(2) {
+            let plain = self.plain.ask(request)?;
+            Ok([plain, self.recorded.ask(request)?])
+        } else {
+            let recorded = self.recorded.ask(request)?;
+            Ok([self.plain.ask(request)?, recorded])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_add_up_and_none_is_longer_than_allowed() {
+        let turns = take_turns(25, 10, |i, n| Ok((i, n))).unwrap();
+        assert_eq!(turns, [(0, 10), (1, 10), (2, 5)]);
+        assert!(take_turns(10, 10, |_, n| Ok(n)).unwrap() == [10]);
+    }
+}

@@ -1,0 +1,83 @@
+//! The call that is measured.
+
+use std::ffi::c_int;
+
+use clap::ValueEnum;
+use collbench_formats::Operation;
+use mpi::ffi;
+
+/// A collective operation of one process: the least that a recorded call can cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum MeasuredOperation {
+    /// MPI_Barrier
+    Barrier,
+    /// MPI_Allreduce, of one 64-bit integer
+    Allreduce,
+    /// MPI_Bcast, of one 64-bit integer
+    Bcast,
+}
+
+impl MeasuredOperation {
+    /// The operation as traces have it.
+    pub(super) fn in_traces(self) -> Operation {
+        match self {
+            Self::Barrier => Operation::Barrier,
+            Self::Allreduce => Operation::Allreduce,
+            Self::Bcast => Operation::Bcast,
+        }
+    }
+
+    /// Its word on the command line.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Allreduce => "allreduce",
+            Self::Bcast => "bcast",
+        }
+    }
+}
+
+// The functions of the C interface are called, without the wrappers around them, and through
+// the dynamic symbols `MPI_*`: the preloaded library meets them as it meets those of any
+// program. That it did is checked with the trace, which must have as many records.
+
+/// `MPI_Barrier` on `MPI_COMM_SELF`. Gives the return code.
+#[inline(always)]
+pub(super) fn barrier() -> c_int {
+    // SAFETY: MPI is initialized wherever calls are measured; the communicator is predefined.
+    unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_SELF) }
+}
+
+/// `MPI_Allreduce` of one integer on `MPI_COMM_SELF`. Gives the return code.
+#[inline(always)]
+pub(super) fn allreduce() -> c_int {
+    let sent = 1u64;
+    let mut received = 0u64;
+    // SAFETY: as above, and the buffers hold one element of the type.
+    unsafe {
+        ffi::MPI_Allreduce(
+            (&raw const sent).cast(),
+            (&raw mut received).cast(),
+            1,
+            ffi::RSMPI_UINT64_T,
+            ffi::RSMPI_SUM,
+            ffi::RSMPI_COMM_SELF,
+        )
+    }
+}
+
+/// `MPI_Bcast` of one integer on `MPI_COMM_SELF`. Gives the return code.
+#[inline(always)]
+pub(super) fn bcast() -> c_int {
+    let mut value = 1u64;
+    // SAFETY: as above, and rank 0 is in the communicator.
+    unsafe {
+        ffi::MPI_Bcast(
+            (&raw mut value).cast(),
+            1,
+            ffi::RSMPI_UINT64_T,
+            0,
+            ffi::RSMPI_COMM_SELF,
+        )
+    }
+}

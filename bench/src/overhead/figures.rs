@@ -1,0 +1,549 @@
+//! From ticks of two processes to the figures of the result, `collbench.bench.overhead/1`.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail};
+use collbench_formats::{ClockSource, Operation, Record};
+use serde::Serialize;
+
+use super::is_undisturbed;
+use super::trace::Recorded;
+use super::worker::{Batch, Goodbye, Hello, Part, SingleCalls, ns_per_tick};
+use crate::machine::Machine;
+use crate::spread::Spread;
+
+/// The most that recording may add to a call, in times of two clock readings: median of batches.
+const BATCHES_BAR: f64 = 1.5;
+/// The same for the mean over all calls, with making the trace's pages ready.
+const ALL_CALLS_BAR: f64 = 3.0;
+/// Fewer batches than these give no verdict.
+const LEAST_BATCHES: usize = 100;
+
+/// Everything that was measured, in ticks. Pairs have the plain process first.
+pub(super) struct Measured {
+    pub(super) machine: Machine,
+    pub(super) file_system: String,
+    pub(super) operation: Operation,
+    pub(super) batch: u64,
+    pub(super) hello: [Hello; 2],
+    pub(super) batches: Vec<(Batch, Batch)>,
+    pub(super) many: Vec<[Part; 2]>,
+    pub(super) each: Vec<[Part; 2]>,
+    pub(super) goodbye: [Goodbye; 2],
+    pub(super) recorded: Recorded,
+}
+
+/// The result. Times in ns; unknown is `null`.
+#[derive(Debug, Serialize)]
+pub(super) struct Figures {
+    schema: &'static str,
+    pub(super) command: Vec<String>,
+    pub(super) collbench: &'static str,
+    pub(super) machine: Machine,
+    pub(super) mpi_library: String,
+    /// Settings of Open MPI that the user made.
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) clock: ClockFigures,
+    pub(super) operation: &'static str,
+    pub(super) communicator: &'static str,
+    pub(super) batches: BatchFigures,
+    pub(super) all_calls: AllCallsFigures,
+    pub(super) single_calls: SingleCallsFigures,
+    pub(super) trace: TraceFigures,
+    pub(super) invalid: Vec<Invalid>,
+    raw: Raw,
+}
+
+/// The recorder's clock, which stamps the measurements too.
+#[derive(Debug, Serialize)]
+pub(super) struct ClockFigures {
+    pub(super) source: &'static str,
+    /// The step in which readings advance.
+    pub(super) granularity_ns: f64,
+    /// Bound of the error of all times here, from the anchors that gave the clock's rate.
+    pub(super) rate_error_ppm: f64,
+}
+
+/// Per call, over batches in which neither process was preempted.
+#[derive(Debug, Serialize)]
+pub(super) struct BatchFigures {
+    pub(super) calls_per_batch: u64,
+    pub(super) plain_ns: Option<Spread>,
+    pub(super) recorded_ns: Option<Spread>,
+    /// Recorded less plain, batch by batch.
+    pub(super) added_ns: Option<Spread>,
+    pub(super) two_clock_readings_ns: Option<Spread>,
+    /// Median added over median of two readings.
+    pub(super) ratio: Option<f64>,
+    pub(super) bar: f64,
+    /// Whether the ratio is below the bar; `None` for too few batches.
+    pub(super) met: Option<bool>,
+}
+
+/// Per call, the mean over many, with everything that recording does meanwhile.
+#[derive(Debug, Serialize)]
+pub(super) struct AllCallsFigures {
+    pub(super) everything: Means,
+    /// Of the turns in which neither process was preempted.
+    pub(super) undisturbed: Option<Means>,
+    pub(super) bar: f64,
+    /// Whether the ratio of all is below the bar; `None` where the clock's cost is unknown.
+    pub(super) met: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Means {
+    pub(super) calls: u64,
+    pub(super) plain_ns: f64,
+    pub(super) recorded_ns: f64,
+    pub(super) added_ns: f64,
+    pub(super) ratio: Option<f64>,
+}
+
+/// From one clock reading behind a call to the next one.
+#[derive(Debug, Serialize)]
+pub(super) struct SingleCallsFigures {
+    pub(super) calls: u64,
+    pub(super) plain: Intervals,
+    pub(super) recorded: Intervals,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Intervals {
+    pub(super) median_ns: f64,
+    pub(super) p90_ns: f64,
+    pub(super) p99_ns: f64,
+    pub(super) p999_ns: f64,
+    pub(super) p9999_ns: f64,
+    pub(super) longest_ns: f64,
+    pub(super) pauses_above_1us: u64,
+    pub(super) pauses_above_10us: u64,
+    pub(super) pauses_above_100us: u64,
+    /// Times that the kernel gave the core to another thread.
+    pub(super) preempted: u64,
+    /// Times that the thread had to wait for something.
+    pub(super) blocked: u64,
+}
+
+/// What the trace says.
+#[derive(Debug, Serialize)]
+pub(super) struct TraceFigures {
+    pub(super) calls: u64,
+    pub(super) bytes_per_call: usize,
+    pub(super) file_bytes: u64,
+    /// With headers, definitions, and the unused rest of chunks.
+    pub(super) file_bytes_per_call: f64,
+    pub(super) file_system: String,
+    pub(super) chunks: usize,
+    /// Making the pages of one chunk ready: pauses that are the recorder's own.
+    pub(super) preparation_ns: Option<Spread>,
+    pub(super) preparation_per_call_ns: f64,
+}
+
+/// Measurements that do not count.
+#[derive(Debug, Serialize)]
+pub(super) struct Invalid {
+    pub(super) measurement: &'static str,
+    pub(super) n: usize,
+    pub(super) of: usize,
+    pub(super) why: &'static str,
+}
+
+/// The measurements one by one, in the order in which they were made.
+#[derive(Debug, Serialize)]
+struct Raw {
+    batches: RawBatches,
+    turns: RawTurns,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct RawBatches {
+    plain_ns: Vec<f64>,
+    recorded_ns: Vec<f64>,
+    two_clock_readings_plain_ns: Vec<f64>,
+    two_clock_readings_recorded_ns: Vec<f64>,
+    preempted: Vec<u64>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct RawTurns {
+    calls: Vec<u64>,
+    plain_ns: Vec<f64>,
+    recorded_ns: Vec<f64>,
+    preempted: Vec<u64>,
+}
+
+impl Figures {
+    /// # Errors
+    /// If the two processes do not fit together: another clock, another MPI library.
+    pub(super) fn of(measured: Measured) -> anyhow::Result<Self> {
+        let rates = Rates::of(&measured)?;
+        let [plain, recorded] = &measured.hello;
+        if plain.mpi_library != recorded.mpi_library {
+            bail!(
+                "the recorded process has another MPI library: {:?} instead of {:?}",
+                recorded.mpi_library,
+                plain.mpi_library
+            );
+        }
+        let batches = batch_figures(&measured, &rates);
+        let two_readings = batches.two_clock_readings_ns.map(|spread| spread.median);
+        let all_calls = all_calls_figures(&measured.many, &rates, two_readings);
+        Ok(Self {
+            schema: "collbench.bench.overhead/1",
+            command: std::env::args_os()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            collbench: env!("CARGO_PKG_VERSION"),
+            mpi_library: first_line(&plain.mpi_library),
+            environment: settings(),
+            clock: ClockFigures {
+                source: match measured.recorded.clock {
+                    ClockSource::Tsc => "tsc",
+                    ClockSource::MonotonicRaw => "raw",
+                    ClockSource::Monotonic => "monotonic",
+                },
+                granularity_ns: hundredths(plain.granularity_ticks as f64 * rates.plain),
+                rate_error_ppm: hundredths(rates.error * 1e6),
+            },
+            operation: measured.operation.name(),
+            communicator: "MPI_COMM_SELF",
+            single_calls: SingleCallsFigures {
+                calls: measured.each.iter().map(|[plain, _]| plain.calls).sum(),
+                plain: Intervals::of(&measured.goodbye[0].single, rates.plain),
+                recorded: Intervals::of(&measured.goodbye[1].single, rates.recorded),
+            },
+            trace: trace_figures(&measured, &rates),
+            invalid: invalid(&measured),
+            raw: raw(&measured, &rates),
+            machine: measured.machine,
+            batches,
+            all_calls,
+        })
+    }
+}
+
+/// Nanoseconds per tick of the two processes.
+struct Rates {
+    plain: f64,
+    recorded: f64,
+    error: f64,
+}
+
+impl Rates {
+    fn of(measured: &Measured) -> anyhow::Result<Self> {
+        let rate = |i: usize| {
+            ns_per_tick(measured.hello[i].anchor, measured.goodbye[i].anchor)
+                .context("the clock did not move during the measurement")
+        };
+        let (plain, plain_error) = rate(0)?;
+        let (recorded, recorded_error) = rate(1)?;
+        Ok(Self {
+            plain,
+            recorded,
+            error: plain_error.max(recorded_error),
+        })
+    }
+}
+
+fn batch_figures(measured: &Measured, rates: &Rates) -> BatchFigures {
+    let calls = measured.batch as f64;
+    let valid = || measured.batches.iter().filter(|pair| is_undisturbed(pair));
+    let plain_ns = |batch: &Batch| batch.ticks as f64 * rates.plain / calls;
+    let recorded_ns = |batch: &Batch| batch.ticks as f64 * rates.recorded / calls;
+    let added =
+        rounded(Spread::of(valid().map(|(plain, recorded)| {
+            recorded_ns(recorded) - plain_ns(plain)
+        })));
+    let readings = rounded(Spread::of(valid().flat_map(|(plain, recorded)| {
+        [
+            plain.clock_ticks as f64 * rates.plain / calls,
+            recorded.clock_ticks as f64 * rates.recorded / calls,
+        ]
+    })));
+    let ratio = ratio(
+        added.map(|spread| spread.median),
+        readings.map(|spread| spread.median),
+    );
+    BatchFigures {
+        calls_per_batch: measured.batch,
+        plain_ns: rounded(Spread::of(valid().map(|(plain, _)| plain_ns(plain)))),
+        recorded_ns: rounded(Spread::of(
+            valid().map(|(_, recorded)| recorded_ns(recorded)),
+        )),
+        added_ns: added,
+        two_clock_readings_ns: readings,
+        ratio,
+        bar: BATCHES_BAR,
+        met: ratio
+            .filter(|_| valid().count() >= LEAST_BATCHES)
+            .map(|ratio| ratio <= BATCHES_BAR),
+    }
+}
+
+fn all_calls_figures(
+    turns: &[[Part; 2]],
+    rates: &Rates,
+    two_readings: Option<f64>,
+) -> AllCallsFigures {
+    let means = |turns: &mut dyn Iterator<Item = &[Part; 2]>| {
+        let (mut calls, mut plain_ticks, mut recorded_ticks) = (0, 0, 0);
+        for [plain, recorded] in turns {
+            calls += plain.calls;
+            plain_ticks += plain.ticks;
+            recorded_ticks += recorded.ticks;
+        }
+        let plain_ns = plain_ticks as f64 * rates.plain / calls as f64;
+        let recorded_ns = recorded_ticks as f64 * rates.recorded / calls as f64;
+        (calls > 0).then(|| Means {
+            calls,
+            plain_ns: hundredths(plain_ns),
+            recorded_ns: hundredths(recorded_ns),
+            added_ns: hundredths(recorded_ns - plain_ns),
+            ratio: ratio(Some(recorded_ns - plain_ns), two_readings),
+        })
+    };
+    let everything = means(&mut turns.iter()).unwrap_or(Means {
+        calls: 0,
+        plain_ns: 0.0,
+        recorded_ns: 0.0,
+        added_ns: 0.0,
+        ratio: None,
+    });
+    AllCallsFigures {
+        everything,
+        undisturbed: means(&mut turns.iter().filter(|turn| preempted(turn) == 0)),
+        bar: ALL_CALLS_BAR,
+        met: everything.ratio.map(|ratio| ratio <= ALL_CALLS_BAR),
+    }
+}
+
+impl Intervals {
+    fn of(single: &SingleCalls, ns_per_tick: f64) -> Self {
+        let total: u64 = single.counts.iter().map(|&(_, n)| n).sum();
+        let quantile = |share: f64| {
+            let place = (share * total as f64).ceil() as u64;
+            let mut below = 0;
+            let found = single.counts.iter().find(|&&(_, n)| {
+                below += n;
+                below >= place
+            });
+            hundredths(found.map_or(0, |&(ticks, _)| ticks) as f64 * ns_per_tick)
+        };
+        let above = |ns: f64| {
+            let long = |&&(ticks, _): &&(u64, u64)| ticks as f64 * ns_per_tick > ns;
+            single.counts.iter().filter(long).map(|&(_, n)| n).sum()
+        };
+        Self {
+            median_ns: quantile(0.5),
+            p90_ns: quantile(0.9),
+            p99_ns: quantile(0.99),
+            p999_ns: quantile(0.999),
+            p9999_ns: quantile(0.9999),
+            longest_ns: hundredths(single.longest_ticks as f64 * ns_per_tick),
+            pauses_above_1us: above(1e3),
+            pauses_above_10us: above(1e4),
+            pauses_above_100us: above(1e5),
+            preempted: single.switches.preempted,
+            blocked: single.switches.blocked,
+        }
+    }
+}
+
+fn trace_figures(measured: &Measured, rates: &Rates) -> TraceFigures {
+    let recorded = &measured.recorded;
+    let total: u64 = recorded.preparations.iter().sum();
+    TraceFigures {
+        calls: recorded.calls,
+        bytes_per_call: size_of::<Record>(),
+        file_bytes: recorded.file_bytes,
+        file_bytes_per_call: hundredths(recorded.file_bytes as f64 / recorded.records as f64),
+        file_system: measured.file_system.clone(),
+        chunks: recorded.preparations.len(),
+        preparation_ns: rounded(Spread::of(
+            recorded
+                .preparations
+                .iter()
+                .map(|&ticks| ticks as f64 * rates.recorded),
+        )),
+        preparation_per_call_ns: hundredths(
+            total as f64 * rates.recorded / recorded.records as f64,
+        ),
+    }
+}
+
+fn invalid(measured: &Measured) -> Vec<Invalid> {
+    let batches = measured.batches.iter().filter(|pair| !is_undisturbed(pair));
+    let n_turns = measured.many.len();
+    let turns = measured.many.iter().filter(|turn| preempted(turn) > 0);
+    let n_batches = measured.batches.len();
+    let n_preempted = batches.count();
+    let mut found = vec![
+        Invalid {
+            measurement: "batches",
+            n: n_preempted,
+            of: n_batches,
+            why: "a process was preempted in the batch or its counterpart; left out",
+        },
+        Invalid {
+            measurement: "turns of the mean over all calls",
+            n: turns.count(),
+            of: n_turns,
+            why: "a process was preempted; in the mean of all, not in that of undisturbed turns",
+        },
+    ];
+    found.retain(|invalid| invalid.n > 0);
+    if n_batches - n_preempted < LEAST_BATCHES {
+        found.push(Invalid {
+            measurement: "ratio of batches",
+            n: 1,
+            of: 1,
+            why: "fewer than 100 batches: no verdict",
+        });
+    }
+    found
+}
+
+fn raw(measured: &Measured, rates: &Rates) -> Raw {
+    let per_call =
+        |ticks: u64, rate: f64, calls: u64| hundredths(ticks as f64 * rate / calls as f64);
+    let mut batches = RawBatches::default();
+    for (plain, recorded) in &measured.batches {
+        let of_plain = |ticks| per_call(ticks, rates.plain, measured.batch);
+        let of_recorded = |ticks| per_call(ticks, rates.recorded, measured.batch);
+        batches.plain_ns.push(of_plain(plain.ticks));
+        batches.recorded_ns.push(of_recorded(recorded.ticks));
+        batches
+            .two_clock_readings_plain_ns
+            .push(of_plain(plain.clock_ticks));
+        batches
+            .two_clock_readings_recorded_ns
+            .push(of_recorded(recorded.clock_ticks));
+        batches.preempted.push(plain.preempted + recorded.preempted);
+    }
+    let mut turns = RawTurns::default();
+    for turn @ [plain, recorded] in &measured.many {
+        turns.calls.push(plain.calls);
+        turns
+            .plain_ns
+            .push(per_call(plain.ticks, rates.plain, plain.calls));
+        turns
+            .recorded_ns
+            .push(per_call(recorded.ticks, rates.recorded, recorded.calls));
+        turns.preempted.push(preempted(turn));
+    }
+    Raw { batches, turns }
+}
+
+fn preempted([plain, recorded]: &[Part; 2]) -> u64 {
+    plain.switches.preempted + recorded.switches.preempted
+}
+
+fn ratio(added: Option<f64>, two_readings: Option<f64>) -> Option<f64> {
+    let two_readings = two_readings.filter(|&ns| ns > 0.0)?;
+    Some(hundredths(added? / two_readings))
+}
+
+/// Two decimals: the clock's step over the calls of a batch allows no more.
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+fn rounded(spread: Option<Spread>) -> Option<Spread> {
+    spread.map(|spread| Spread {
+        n: spread.n,
+        min: hundredths(spread.min),
+        lower_quartile: hundredths(spread.lower_quartile),
+        median: hundredths(spread.median),
+        upper_quartile: hundredths(spread.upper_quartile),
+        max: hundredths(spread.max),
+    })
+}
+
+/// Open MPI's version text is one line, with its final zero; MPICH's has its configuration
+/// behind it.
+fn first_line(text: &str) -> String {
+    let end = |c: char| c.is_whitespace() || c == '\0';
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_end_matches(end).to_owned()
+}
+
+fn settings() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .map(|(name, value)| {
+            (
+                name.to_string_lossy().into_owned(),
+                value.to_string_lossy().into_owned(),
+            )
+        })
+        .filter(|(name, _)| name.starts_with("OMPI_MCA_") && !super::pair::is_of_launcher(name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overhead::worker::Switches;
+
+    fn part(calls: u64, ticks: u64, preempted: u64) -> Part {
+        Part {
+            calls,
+            ticks,
+            switches: Switches {
+                preempted,
+                blocked: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn the_mean_of_all_has_the_disturbed_turns_and_the_other_one_has_not() {
+        let rates = Rates {
+            plain: 0.5,
+            recorded: 0.5,
+            error: 0.0,
+        };
+        let turns = [
+            [part(100, 400, 0), part(100, 4_000, 0)],
+            [part(100, 400, 0), part(100, 40_000, 2)],
+        ];
+        let figures = all_calls_figures(&turns, &rates, Some(10.0));
+        assert_eq!(figures.everything.plain_ns, 2.0);
+        assert_eq!(figures.everything.recorded_ns, 110.0);
+        assert_eq!(figures.everything.ratio, Some(10.8));
+        assert_eq!(figures.met, Some(false));
+        let undisturbed = figures.undisturbed.unwrap();
+        assert_eq!(undisturbed.calls, 100);
+        assert_eq!(undisturbed.added_ns, 18.0);
+        assert_eq!(undisturbed.ratio, Some(1.8));
+    }
+
+    #[test]
+    fn quantiles_and_pauses_are_those_of_the_counts() {
+        let single = SingleCalls {
+            counts: vec![(20, 9_980), (40, 10), (2_400, 9), (240_000, 1)],
+            longest_ticks: 240_100,
+            switches: Switches::default(),
+        };
+        let intervals = Intervals::of(&single, 0.5);
+        assert_eq!(intervals.median_ns, 10.0);
+        assert_eq!(intervals.p999_ns, 20.0);
+        assert_eq!(intervals.p9999_ns, 1_200.0);
+        assert_eq!(intervals.longest_ns, 120_050.0);
+        assert_eq!(
+            (
+                intervals.pauses_above_1us,
+                intervals.pauses_above_10us,
+                intervals.pauses_above_100us
+            ),
+            (10, 1, 1)
+        );
+    }
+
+    #[test]
+    fn without_a_clock_cost_there_is_no_ratio() {
+        assert_eq!(ratio(Some(1.0), None), None);
+        assert_eq!(ratio(Some(1.0), Some(0.0)), None);
+        assert_eq!(ratio(Some(9.0), Some(18.0)), Some(0.5));
+    }
+}

@@ -1,0 +1,233 @@
+//! The figures as text for a person.
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::figures::{Figures, Intervals, Means};
+use crate::spread::Spread;
+
+/// Writes one screen.
+pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    write_surroundings(figures, output)?;
+    write_batches(figures, output)?;
+    write_all_calls(figures, output)?;
+    write_single_calls(figures, output)?;
+    write_trace(figures, output)?;
+    for invalid in &figures.invalid {
+        writeln!(
+            output,
+            "invalid: {} of {} {}: {}",
+            invalid.n, invalid.of, invalid.measurement, invalid.why
+        )?;
+    }
+    Ok(())
+}
+
+fn write_surroundings(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    let machine = &figures.machine;
+    let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
+    writeln!(
+        output,
+        "Cost of recording {} on {}",
+        figures.operation, figures.communicator
+    )?;
+    writeln!(
+        output,
+        "  machine  {}: {}{}, {} cores, {}, load {}",
+        known(&machine.host),
+        known(&machine.cpu),
+        if machine.is_virtual == Some(true) {
+            " (virtual)"
+        } else {
+            ""
+        },
+        machine.cores.map_or("?".to_owned(), |n| n.to_string()),
+        known(&machine.kernel),
+        machine.load.map_or("?".to_owned(), |load| load.to_string()),
+    )?;
+    writeln!(output, "  MPI      {}", figures.mpi_library)?;
+    for (name, value) in &figures.environment {
+        writeln!(output, "           {name}={value}")?;
+    }
+    writeln!(
+        output,
+        "  clock    {}, in steps of {:.1} ns; rate known to {:.2} ppm",
+        figures.clock.source, figures.clock.granularity_ns, figures.clock.rate_error_ppm
+    )?;
+    writeln!(output, "  command  {}", figures.command.join(" "))?;
+    writeln!(output)
+}
+
+fn write_batches(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    let batches = &figures.batches;
+    writeln!(
+        output,
+        "Per call, batches of {} calls",
+        batches.calls_per_batch
+    )?;
+    let mut table = empty_table(&["", "median ns", "quartiles ns", "batches"]);
+    for (name, spread) in [
+        ("plain", &batches.plain_ns),
+        ("recorded", &batches.recorded_ns),
+        ("added by recording", &batches.added_ns),
+        ("two clock readings", &batches.two_clock_readings_ns),
+    ] {
+        table.add_row(match spread {
+            Some(spread) => spread_row(name, spread),
+            None => vec![name.to_owned(), "unknown".to_owned()],
+        });
+    }
+    writeln!(output, "{}", table.trim_fmt())?;
+    writeln!(
+        output,
+        "  added / two clock readings: {}",
+        verdict(batches.ratio, batches.bar, batches.met)
+    )?;
+    writeln!(output)
+}
+
+fn write_all_calls(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    let all = &figures.all_calls;
+    writeln!(output, "Mean per call, making room in the trace included")?;
+    let mut table = empty_table(&["", "calls", "plain ns", "recorded ns", "added ns", "ratio"]);
+    table.add_row(means_row("all calls", &all.everything));
+    if let Some(undisturbed) = &all.undisturbed {
+        table.add_row(means_row("undisturbed turns", undisturbed));
+    }
+    writeln!(output, "{}", table.trim_fmt())?;
+    writeln!(
+        output,
+        "  added / two clock readings: {}",
+        verdict(all.everything.ratio, all.bar, all.met)
+    )?;
+    writeln!(output)
+}
+
+fn write_single_calls(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    let single = &figures.single_calls;
+    writeln!(
+        output,
+        "Single calls: {} intervals between clock readings",
+        single.calls
+    )?;
+    let mut table = empty_table(&["", "plain", "recorded"]);
+    let mut line = |name: &str, value: &dyn Fn(&Intervals) -> String| {
+        table.add_row([
+            name.to_owned(),
+            value(&single.plain),
+            value(&single.recorded),
+        ]);
+    };
+    line("median", &|of| time(of.median_ns));
+    line("90 %", &|of| time(of.p90_ns));
+    line("99 %", &|of| time(of.p99_ns));
+    line("99.9 %", &|of| time(of.p999_ns));
+    line("99.99 %", &|of| time(of.p9999_ns));
+    line("longest pause", &|of| time(of.longest_ns));
+    line("pauses > 1 us", &|of| of.pauses_above_1us.to_string());
+    line("pauses > 10 us", &|of| of.pauses_above_10us.to_string());
+    line("pauses > 100 us", &|of| of.pauses_above_100us.to_string());
+    line("preempted, times", &|of| of.preempted.to_string());
+    line("blocked, times", &|of| of.blocked.to_string());
+    writeln!(output, "{}", table.trim_fmt())?;
+    writeln!(
+        output,
+        "  What the plain program has too is the machine's; the recorder's own pauses are those\n  \
+         of the next line."
+    )?;
+    writeln!(output)
+}
+
+fn write_trace(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    let trace = &figures.trace;
+    writeln!(
+        output,
+        "Trace on {}: {} calls recorded, as many as were made; {} bytes per call ({} with headers)",
+        trace.file_system, trace.calls, trace.bytes_per_call, trace.file_bytes_per_call
+    )?;
+    if let Some(preparation) = &trace.preparation_ns {
+        writeln!(
+            output,
+            "  room for more, {} times: median {}, longest {}; {} ns per call in the mean",
+            trace.chunks,
+            time(preparation.median),
+            time(preparation.max),
+            trace.preparation_per_call_ns
+        )?;
+    }
+    Ok(())
+}
+
+fn empty_table(head: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(head);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn spread_row(name: &str, spread: &Spread) -> Vec<String> {
+    vec![
+        name.to_owned(),
+        format!("{:.1}", spread.median),
+        format!(
+            "{:.1} to {:.1}",
+            spread.lower_quartile, spread.upper_quartile
+        ),
+        spread.n.to_string(),
+    ]
+}
+
+fn means_row(name: &str, means: &Means) -> Vec<String> {
+    vec![
+        name.to_owned(),
+        means.calls.to_string(),
+        format!("{:.1}", means.plain_ns),
+        format!("{:.1}", means.recorded_ns),
+        format!("{:.1}", means.added_ns),
+        means
+            .ratio
+            .map_or("unknown".to_owned(), |ratio| format!("{ratio:.2}")),
+    ]
+}
+
+fn verdict(ratio: Option<f64>, bar: f64, met: Option<bool>) -> String {
+    let ratio = ratio.map_or("unknown".to_owned(), |ratio| format!("{ratio:.2}"));
+    let met = match met {
+        Some(true) => "met",
+        Some(false) => "NOT met",
+        None => "no verdict",
+    };
+    format!("{ratio} (at most {bar} wanted: {met})")
+}
+
+/// A time of one interval: no digits below the clock's step of some ns.
+fn time(ns: f64) -> String {
+    match ns {
+        ..10_000.0 => format!("{ns:.0} ns"),
+        ..10_000_000.0 => format!("{:.1} us", ns / 1e3),
+        _ => format!("{:.1} ms", ns / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units_that_suit_them() {
+        assert_eq!(time(20.4), "20 ns");
+        assert_eq!(time(48_210.0), "48.2 us");
+        assert_eq!(time(12_345_678.0), "12.3 ms");
+    }
+
+    #[test]
+    fn too_little_to_go_by_is_no_verdict() {
+        assert_eq!(
+            verdict(Some(0.92), 1.5, None),
+            "0.92 (at most 1.5 wanted: no verdict)"
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! What the recorded worker has left: how many records, how many bytes, and how long the
+//! application stood still for them.
+
+use std::fs::File;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use collbench_formats::{ClockSource, Operation, RankTrace, Record};
+use memmap2::Mmap;
+
+/// The trace of the recorded worker, in numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Recorded {
+    /// Records of the measured operation.
+    pub(super) calls: u64,
+    /// Records of any kind.
+    pub(super) records: u64,
+    pub(super) file_bytes: u64,
+    pub(super) clock: ClockSource,
+    /// How long making each chunk's pages ready took, ticks.
+    pub(super) preparations: Vec<u64>,
+}
+
+impl Recorded {
+    /// Reads the only rank file in a directory.
+    pub(super) fn read(directory: &Path, operation: Operation) -> anyhow::Result<Self> {
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(directory).context("the trace")? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|end| end == "trace") {
+                paths.push(path);
+            }
+        }
+        let [path] = &paths[..] else {
+            bail!("the trace has {} rank files, expected one", paths.len());
+        };
+        let file = File::open(path)?;
+        // SAFETY: the process that wrote the file has ended, and nobody else knows of it.
+        let bytes = unsafe { Mmap::map(&file) }?;
+        let trace = RankTrace::parse(&bytes).context("the trace")?;
+        if let Some(damage) = trace.damage.first() {
+            bail!("the trace is damaged: {damage}");
+        }
+        let records = || trace.chunks.iter().flat_map(|chunk| chunk.records);
+        Ok(Self {
+            calls: records()
+                .filter(|record| record.operation() == Some(operation) && !record.is_internal())
+                .count() as u64,
+            records: records().count() as u64,
+            file_bytes: bytes.len() as u64,
+            clock: trace.identity.clock.source,
+            preparations: trace
+                .chunks
+                .iter()
+                .map(|chunk| {
+                    let header = chunk.header;
+                    header
+                        .prepare_end
+                        .get()
+                        .saturating_sub(header.prepare_begin.get())
+                })
+                .collect(),
+        })
+    }
+
+    /// Bytes that `calls` calls will take, chunk headers and the like generously included.
+    pub(super) fn bytes_needed(calls: u64) -> u64 {
+        (calls + calls / 20) * size_of::<Record>() as u64 + (4 << 20)
+    }
+}

@@ -1,0 +1,321 @@
+//! A process that measures on request: once without and once with the preloaded library, the
+//! same program, the same instructions.
+//!
+//! Requests come on stdin, one JSON document per line, answers go to stdout likewise. All times
+//! are raw ticks of the recorder's clock; whoever asked scales them by the anchors at the begin
+//! and the end.
+
+use std::ffi::c_int;
+use std::hint::black_box;
+use std::io::{self, BufRead, Write};
+
+use anyhow::{Context, bail};
+use collbench_formats::{Anchor, ClockSource};
+use collbench_instrument::{Clock, measure_clock};
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use super::call::{MeasuredOperation, allreduce, barrier, bcast};
+
+/// What a worker is asked for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Request {
+    /// Times `n` batches of `size` calls, and before each one of `size` pairs of clock readings.
+    Batches { n: u64, size: u64 },
+    /// Times `n` calls at one go.
+    Many { n: u64 },
+    /// Times each of `n` calls.
+    Each { n: u64 },
+    /// Says the rest and ends.
+    Finish,
+}
+
+/// What a worker says when it is ready.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Hello {
+    pub(super) mpi_library: String,
+    pub(super) granularity_ticks: u64,
+    pub(super) anchor: [u64; 5],
+}
+
+/// One batch.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Batch {
+    /// Time of the calls.
+    pub(super) ticks: u64,
+    /// Time of as many pairs of clock readings.
+    pub(super) clock_ticks: u64,
+    /// How often the process was preempted meanwhile.
+    pub(super) preempted: u64,
+}
+
+/// Some calls timed together.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Part {
+    pub(super) calls: u64,
+    pub(super) ticks: u64,
+    pub(super) switches: Switches,
+}
+
+/// How often this thread lost its core.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Switches {
+    /// To another one that the kernel thought more urgent: not of the recorder's doing.
+    pub(super) preempted: u64,
+    /// Because it waited for something (the disk, say).
+    pub(super) blocked: u64,
+}
+
+/// What a worker says at its end.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Goodbye {
+    pub(super) anchor: [u64; 5],
+    /// Calls of the operation in all.
+    pub(super) calls: u64,
+    pub(super) single: SingleCalls,
+}
+
+/// How long single calls took, with one clock reading each.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct SingleCalls {
+    /// (ticks, number of calls), ascending, within 0.1 %.
+    pub(super) counts: Vec<(u64, u64)>,
+    /// The longest, exactly.
+    pub(super) longest_ticks: u64,
+    pub(super) switches: Switches,
+}
+
+/// Serves requests until told to finish, or until nobody asks any more.
+pub(super) fn serve(
+    operation: MeasuredOperation,
+    source: Option<ClockSource>,
+) -> anyhow::Result<()> {
+    let clock = match source {
+        None => Clock::of_this_machine(),
+        Some(source) => {
+            Clock::of(source).context("the time stamp counter of this machine is not invariant")?
+        }
+    };
+    let universe = mpi::initialize().context("MPI is initialized already")?;
+    let served = match operation {
+        MeasuredOperation::Barrier => Worker::new(clock, barrier)?.serve(),
+        MeasuredOperation::Allreduce => Worker::new(clock, allreduce)?.serve(),
+        MeasuredOperation::Bcast => Worker::new(clock, bcast)?.serve(),
+    };
+    // Ends MPI, and with it the trace.
+    drop(universe);
+    served
+}
+
+struct Worker<Call> {
+    clock: Clock,
+    call: Call,
+    n_calls: u64,
+    histogram: Histogram<u64>,
+    single: SingleCalls,
+    /// Room for the times of single calls, its pages touched.
+    intervals: Vec<u64>,
+}
+
+impl<Call: Fn() -> c_int + Copy> Worker<Call> {
+    fn new(clock: Clock, call: Call) -> anyhow::Result<Self> {
+        Ok(Self {
+            clock,
+            call,
+            n_calls: 0,
+            histogram: Histogram::new(3).context("making a histogram")?,
+            single: SingleCalls::default(),
+            intervals: Vec::new(),
+        })
+    }
+
+    fn serve(mut self) -> anyhow::Result<()> {
+        answer(&Hello {
+            mpi_library: mpi::environment::library_version()
+                .context("the MPI library's version is not UTF-8")?,
+            granularity_ticks: measure_clock(self.clock).granularity_ticks,
+            anchor: self.clock.anchor().into(),
+        })?;
+        for line in io::stdin().lock().lines() {
+            match serde_json::from_str(&line?).context("a request")? {
+                Request::Batches { n, size } => answer(&self.batches(n, size)?)?,
+                Request::Many { n } => answer(&self.many(n)?)?,
+                Request::Each { n } => answer(&self.each(n)?)?,
+                Request::Finish => return answer(&self.goodbye()),
+            }
+        }
+        Ok(())
+    }
+
+    fn batches(&mut self, n: u64, size: u64) -> anyhow::Result<Vec<Batch>> {
+        // Whatever the other worker has driven out of the caches comes back in.
+        let mut failed = self.calls(size).1;
+        let mut batches = Vec::with_capacity(n as usize);
+        for _ in 0..n {
+            let before = Switches::so_far()?;
+            let clock_ticks = pairs_of_readings(self.clock, size);
+            let (ticks, code) = self.calls(size);
+            failed |= code;
+            batches.push(Batch {
+                ticks,
+                clock_ticks,
+                preempted: Switches::so_far()?.since(before).preempted,
+            });
+        }
+        success(failed)?;
+        Ok(batches)
+    }
+
+    fn many(&mut self, n: u64) -> anyhow::Result<Part> {
+        let before = Switches::so_far()?;
+        let (ticks, failed) = self.calls(n);
+        let switches = Switches::so_far()?.since(before);
+        success(failed)?;
+        Ok(Part {
+            calls: n,
+            ticks,
+            switches,
+        })
+    }
+
+    fn each(&mut self, n: u64) -> anyhow::Result<Part> {
+        let (clock, call) = (self.clock, self.call);
+        // Not zeros: those might be pages that are there only at the first store.
+        self.intervals.resize(n as usize, 1);
+        let mut failed = 0;
+        let before = Switches::so_far()?;
+        let begin = clock.now();
+        let mut last = begin;
+        for interval in &mut self.intervals {
+            failed |= call();
+            let now = clock.now();
+            *interval = now.saturating_sub(last);
+            last = now;
+        }
+        let switches = Switches::so_far()?.since(before);
+        success(failed)?;
+        self.n_calls += n;
+        self.single.switches.preempted += switches.preempted;
+        self.single.switches.blocked += switches.blocked;
+        for &interval in &self.intervals {
+            self.histogram.record(interval).context("a histogram")?;
+            self.single.longest_ticks = self.single.longest_ticks.max(interval);
+        }
+        Ok(Part {
+            calls: n,
+            ticks: last - begin,
+            switches,
+        })
+    }
+
+    /// Makes `n` calls; gives their time, and what their return codes have in common: 0.
+    #[inline(never)]
+    fn calls(&mut self, n: u64) -> (u64, c_int) {
+        let mut failed = 0;
+        let begin = self.clock.now();
+        for _ in 0..n {
+            failed |= (self.call)();
+        }
+        let ticks = self.clock.now() - begin;
+        self.n_calls += n;
+        (ticks, failed)
+    }
+
+    fn goodbye(mut self) -> Goodbye {
+        self.single.counts = self
+            .histogram
+            .iter_recorded()
+            .map(|step| (step.value_iterated_to(), step.count_at_value()))
+            .collect();
+        Goodbye {
+            anchor: self.clock.anchor().into(),
+            calls: self.n_calls,
+            single: self.single,
+        }
+    }
+}
+
+/// The time of `n` pairs of clock readings: the least that two stamps can cost.
+#[inline(never)]
+fn pairs_of_readings(clock: Clock, n: u64) -> u64 {
+    let begin = clock.now();
+    for _ in 0..n {
+        black_box(clock.now());
+        black_box(clock.now());
+    }
+    clock.now() - begin
+}
+
+fn success(failed: c_int) -> anyhow::Result<()> {
+    if failed != 0 {
+        bail!("a call of the MPI library returned error code {failed}");
+    }
+    Ok(())
+}
+
+fn answer(what: &impl Serialize) -> anyhow::Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&line)?;
+    stdout.flush()?;
+    Ok(())
+}
+
+impl Switches {
+    fn so_far() -> io::Result<Self> {
+        // SAFETY: all zeros is a valid rusage, a plain struct of numbers.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: the struct is valid for writing.
+        if unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            preempted: usage.ru_nivcsw as u64,
+            blocked: usage.ru_nvcsw as u64,
+        })
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            preempted: self.preempted - before.preempted,
+            blocked: self.blocked - before.blocked,
+        }
+    }
+}
+
+/// Nanoseconds per tick between two anchors, and its relative error (half the anchors' widths
+/// over their distance); `None` where time stood still.
+pub(super) fn ns_per_tick(begin: [u64; 5], end: [u64; 5]) -> Option<(f64, f64)> {
+    let (begin, end) = (Anchor::from(begin), Anchor::from(end));
+    let ticks = end.ticks.get().checked_sub(begin.ticks.get())?;
+    let ns = end.raw_ns.get().checked_sub(begin.raw_ns.get())?;
+    if ticks == 0 || ns == 0 {
+        return None;
+    }
+    let width = (begin.width_ticks.get() + end.width_ticks.get()) / 2;
+    Some((ns as f64 / ticks as f64, width as f64 / ticks as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_comes_from_the_anchors_and_has_their_error() {
+        let begin = [1_000, 50, 0, 0, 100];
+        let end = [1_000 + 2_000_000, 50 + 1_000_000, 0, 0, 300];
+        let (rate, error) = ns_per_tick(begin, end).unwrap();
+        assert_eq!(rate, 0.5);
+        assert_eq!(error, 200.0 / 2_000_000.0);
+        assert_eq!(ns_per_tick(begin, begin), None);
+        assert_eq!(ns_per_tick(end, begin), None);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_seen_to_block() {
+        let before = Switches::so_far().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert!(Switches::so_far().unwrap().since(before).blocked >= 1);
+    }
+}
