@@ -157,7 +157,12 @@ impl<'a> Simulation<'a> {
             record_limits,
             named: BTreeMap::new(),
             ranks: ranks.collect(),
-            truth: TruthBook::new(scenario.truth, &scenario.host_of, &host_names),
+            truth: TruthBook::new(
+                scenario.truth,
+                &scenario.host_of,
+                &host_names,
+                scenario.init_ns.next_multiple_of(scenario.grid_ns),
+            ),
             executed: vec![0; count_calls(&scenario.program)],
             over_groups: BTreeMap::new(),
             scratch: Scratch::default(),
@@ -349,7 +354,6 @@ impl<'a> Simulation<'a> {
         let parts =
             group::made(operation, call, &parents, &self.scenario.host_of).unwrap_or_default();
         let callers = callers_of(operation, &parents, &parts);
-        let in_truth = self.truth.communicators(name, &parts);
 
         // By world rank: when the constructor returned, 0 if it did not.
         let mut left_at = vec![0; self.ranks.len()];
@@ -361,6 +365,11 @@ impl<'a> Simulation<'a> {
             }
             seen.push(self.scratch.seen.clone());
         }
+
+        // A constructor that nobody returned from made nothing.
+        let is_made = |part: &Members| part.ranks.iter().any(|&rank| left_at[rank as usize] > 0);
+        let parts: Parts = parts.into_iter().filter(is_made).collect();
+        let in_truth = self.truth.communicators(name, &parts);
 
         // By world rank: the index that the new communicator has there.
         let mut index_at = vec![ROOT_NONE; self.ranks.len()];

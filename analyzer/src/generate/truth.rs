@@ -174,8 +174,8 @@ pub struct Truth {
     pub scenario: String,
     /// Seed of its random numbers.
     pub seed: u64,
-    /// From the first rank entering MPI_Init to the last leaving MPI_Finalize, or to the last
-    /// instant at which anything was recorded.
+    /// From leaving MPI_Init, which all ranks do at once, to the last leaving MPI_Finalize, or to
+    /// the last instant at which anything was recorded.
     pub duration_ns: u64,
     /// Calls of the application in all files.
     pub calls: u64,
@@ -224,6 +224,8 @@ pub(crate) struct TruthBook {
     ranks: Vec<TrueRank>,
     classes: HashMap<(Operation, CommunicatorClass), (String, String)>,
     counts: Vec<HashMap<(Operation, CommunicatorClass), u64>>,
+    /// When all leave MPI_Init.
+    start: u64,
     last_instant: u64,
     scratch: Scratch,
 }
@@ -267,7 +269,12 @@ impl CommunicatorClass {
 }
 
 impl TruthBook {
-    pub(crate) fn new(detail: TruthDetail, host_of: &[usize], host_names: &[&str]) -> Self {
+    pub(crate) fn new(
+        detail: TruthDetail,
+        host_of: &[usize],
+        host_names: &[&str],
+        start: u64,
+    ) -> Self {
         let ranks = host_of.iter().enumerate().map(|(rank, &host)| TrueRank {
             rank: rank as u32,
             host: host_names[host].to_owned(),
@@ -286,6 +293,7 @@ impl TruthBook {
             ranks: ranks.collect(),
             classes: HashMap::new(),
             counts: vec![HashMap::new(); host_of.len()],
+            start,
             last_instant: 0,
             scratch: Scratch::default(),
         }
@@ -486,7 +494,7 @@ impl TruthBook {
             schema: "collbench.truth/1",
             scenario,
             seed,
-            duration_ns: self.last_instant,
+            duration_ns: self.last_instant.saturating_sub(self.start),
             calls: self.ranks.iter().map(|rank| rank.calls).sum(),
             communicators: self.communicators,
             operations,
