@@ -1,7 +1,6 @@
 //! The command collbench-record: puts the preloaded library before a program, and looks
 //! afterwards at what came of it.
 
-pub(crate) mod directory;
 mod form;
 mod process;
 mod relay;
@@ -17,6 +16,7 @@ use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
 
 use crate::clock::Clock;
+use crate::directory;
 use crate::environment::{Form, Settings, clock_of_name, environment_of};
 use form::LauncherRank;
 use process::Ended;

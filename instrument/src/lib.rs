@@ -21,6 +21,7 @@
 mod routines;
 mod clock;
 mod communicator;
+mod directory;
 mod environment;
 pub mod launch;
 mod library;

@@ -8,9 +8,8 @@
 
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read, Write};
 use std::panic::catch_unwind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use collbench_formats::{
@@ -19,17 +18,14 @@ use collbench_formats::{
 
 use crate::clock::{Clock, measure_clock};
 use crate::communicator::mix;
+use crate::directory::{self, DirectoryError};
 use crate::environment::{Form, Settings};
-use crate::launch::directory::{self, DirectoryError};
 use crate::library::MpiLibrary;
 use crate::rank_file::RankFile;
 use crate::recorder::{Recorder, record_init, say};
 
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(30);
-
-/// The file in a trace directory that says which world records there.
-pub(crate) const WORLD_FILE: &str = "world";
 
 /// The clocks at entering `MPI_Init`. With those at leaving it, even a process that is killed
 /// at once has a tick rate.
@@ -230,11 +226,11 @@ fn agree_on_directory(
                 use std::os::unix::ffi::OsStrExt;
                 directory::write_run(path, run.as_bytes())?;
             }
-            claim(path, world).map(|_| ())
+            directory::claim(path, world).map(|_| ())
         }
         Form::Inner => {
             let begin = Instant::now();
-            while read_claim(path) != Some(world) {
+            while directory::claimed_by(path) != Some(world) {
                 if begin.elapsed() > DIRECTORY_PATIENCE {
                     return Err(StartError::NoDirectory {
                         path: path.clone(),
@@ -246,55 +242,13 @@ fn agree_on_directory(
             Ok(())
         }
         Form::Outer => {
-            if claim(path, world)? == world {
+            if directory::claim(path, world)? == world {
                 Ok(())
             } else {
                 Err(StartError::AnotherRun { path: path.clone() })
             }
         }
     }
-}
-
-/// Writes which world records here, if nobody has; gives the world that does.
-fn claim(path: &Path, world: u64) -> Result<u64, StartError> {
-    let name = path.join(WORLD_FILE);
-    let failed = |error: io::Error| StartError::File {
-        path: name.clone(),
-        error: error.to_string(),
-    };
-    match fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&name)
-    {
-        Ok(mut file) => {
-            file.write_all(format!("{world:016x}\n").as_bytes())
-                .map_err(failed)?;
-            Ok(world)
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // Whoever made it writes its one line right away.
-            let begin = Instant::now();
-            loop {
-                match read_claim(path) {
-                    Some(world) => return Ok(world),
-                    None if begin.elapsed() > Duration::from_secs(5) => return Err(failed(error)),
-                    None => std::thread::sleep(Duration::from_millis(1)),
-                }
-            }
-        }
-        Err(error) => Err(failed(error)),
-    }
-}
-
-fn read_claim(path: &Path) -> Option<u64> {
-    let mut text = String::new();
-    fs::File::open(path.join(WORLD_FILE))
-        .ok()?
-        .take(64)
-        .read_to_string(&mut text)
-        .ok()?;
-    u64::from_str_radix(text.strip_suffix('\n')?, 16).ok()
 }
 
 fn host_identity() -> HostIdentity {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use collbench_formats::{Operation, RankTrace, StopReason};
 use memmap2::Mmap;
 
-use super::directory::{is_rank_file, remove_trace};
+use crate::directory::{is_rank_file, remove_trace};
 use crate::environment::Form;
 
 /// How long rank 0 of the inner form waits for the other ranks to end their files.

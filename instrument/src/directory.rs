@@ -1,10 +1,12 @@
 //! The trace directory: made fresh, once, and never over something else.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use crate::start::WORLD_FILE;
+/// The file in a trace directory that says which world records there.
+const WORLD_FILE: &str = "world";
 
 /// How the inner form hands the text of `run.json` to the rank that makes the directory.
 pub(crate) const RUN_VARIABLE: &str = "COLLBENCH_RUN_JSON";
@@ -91,6 +93,49 @@ pub(crate) fn write_run(path: &Path, text: &[u8]) -> Result<(), DirectoryError> 
         .open(&name)
         .and_then(|mut file| file.write_all(text))
         .map_err(|error| DirectoryError::Io { path: name, error })
+}
+
+/// Writes which world records here, if nobody has; gives the world that does.
+pub(crate) fn claim(path: &Path, world: u64) -> Result<u64, DirectoryError> {
+    let name = path.join(WORLD_FILE);
+    let failed = |error| DirectoryError::Io {
+        path: name.clone(),
+        error,
+    };
+    match fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&name)
+    {
+        Ok(mut file) => {
+            file.write_all(format!("{world:016x}\n").as_bytes())
+                .map_err(failed)?;
+            Ok(world)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // Whoever made it writes its one line right away.
+            let begin = Instant::now();
+            loop {
+                match claimed_by(path) {
+                    Some(world) => return Ok(world),
+                    None if begin.elapsed() > Duration::from_secs(5) => return Err(failed(error)),
+                    None => std::thread::sleep(Duration::from_millis(1)),
+                }
+            }
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// The world that records here, if one does and its line is complete.
+pub(crate) fn claimed_by(path: &Path) -> Option<u64> {
+    let mut text = String::new();
+    fs::File::open(path.join(WORLD_FILE))
+        .ok()?
+        .take(64)
+        .read_to_string(&mut text)
+        .ok()?;
+    u64::from_str_radix(text.strip_suffix('\n')?, 16).ok()
 }
 
 fn is_empty(path: &Path) -> bool {
