@@ -226,7 +226,8 @@ fn agree_on_directory(
                 use std::os::unix::ffi::OsStrExt;
                 directory::write_run(path, run.as_bytes())?;
             }
-            directory::claim(path, world).map(|_| ())
+            directory::claim(path, world)?;
+            Ok(())
         }
         Form::Inner => {
             let begin = Instant::now();
