@@ -90,8 +90,8 @@ fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz::Timemap {
         true => Stages::seen_from_outside(),
         false => Stages {
             down: Stages::seen_from_outside().down,
-            core: Some("the operation itself".into()),
-            up: Vec::new(),
+            core: None,
+            up: vec!["the operation itself".into()],
         },
     };
     if is_one_host {
@@ -250,7 +250,6 @@ fn operations(analysis: &Analysis) -> viz::Table {
         columns,
         analysis.operations.iter().map(|operation| {
             let time = operation.call_time_ns.as_ref();
-            let wait = operation.wait_ns.as_ref().map_or(0, |wait| wait.total);
             let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
             [
                 operation.operation.into(),
@@ -262,7 +261,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 operation.incomplete.to_string().into(),
                 or_dash(time.map(|time| words::duration(time.total))).into(),
                 or_dash(time.map(|time| words::duration(time.median))).into(),
-                words::percent(wait, time.map_or(0, |time| time.total)).into(),
+                words::waiting(operation).into(),
                 words::mostly_last(analysis, operation).into(),
             ]
         }),

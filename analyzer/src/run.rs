@@ -73,26 +73,18 @@ pub enum RunError {
     },
     /// Two files of one process.
     #[error(
-        "{path}: two files of rank {rank} of one run: {first} (process {first_pid} on {first_host}) \
-         and {second} (process {second_pid} on {second_host}); remove the one that does not belong"
+        "{path}: two files of rank {rank} of one run: {first} and {second}; \
+         remove the one that does not belong"
     )]
     TwoFilesOfOneRank {
         /// What was given.
         path: PathBuf,
         /// The world rank.
         rank: u32,
-        /// Name of one file.
+        /// Name, process and host of one file.
         first: String,
-        /// Process id in it.
-        first_pid: u32,
-        /// Host in it.
-        first_host: String,
-        /// Name of the other file.
+        /// Name, process and host of the other.
         second: String,
-        /// Process id in it.
-        second_pid: u32,
-        /// Host in it.
-        second_host: String,
     },
 }
 
@@ -331,12 +323,8 @@ impl<'a> Run<'a> {
                 return Err(RunError::TwoFilesOfOneRank {
                     path: path(),
                     rank: first.rank(),
-                    first: first.name.to_owned(),
-                    first_pid: first.trace.identity.pid,
-                    first_host: first.trace.identity.host.name.clone(),
-                    second: second.name.to_owned(),
-                    second_pid: second.trace.identity.pid,
-                    second_host: second.trace.identity.host.name.clone(),
+                    first: describe_file(first),
+                    second: describe_file(second),
                 });
             }
         }
@@ -399,6 +387,15 @@ impl<'a> Run<'a> {
         }
         missing
     }
+}
+
+/// Name, process and host of a file, in words.
+fn describe_file(file: &RankFile<'_>) -> String {
+    let identity = &file.trace.identity;
+    format!(
+        "{} (process {} on {})",
+        file.name, identity.pid, identity.host.name
+    )
 }
 
 /// Files, ranks and hosts of a world, in words.

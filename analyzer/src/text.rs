@@ -149,17 +149,17 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
         .duration_ns
         .saturating_mul(analysis.ranks.len() as i64);
     let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
-    fact(
-        text,
-        "calls",
-        &format!(
+    let summary = match calls {
+        0 => "none of a collective operation".to_owned(),
+        _ => format!(
             "{calls} of {}: {} of all ranks together, {} of their time; {} of it waiting",
             words::counted(analysis.totals.len() as u64, "operation"),
             words::duration(calls_ns),
             words::percent(calls_ns, all_ns),
             words::percent(wait_ns, calls_ns),
         ),
-    );
+    };
+    fact(text, "calls", &summary);
     fact(text, "clock", &clock(analysis));
 }
 
@@ -209,14 +209,13 @@ fn operations(text: &mut String, analysis: &Analysis) {
     ]);
     for operation in analysis.operations.iter().take(MAX_OPERATIONS) {
         let time = operation.call_time_ns.as_ref();
-        let wait = operation.wait_ns.as_ref().map_or(0, |wait| wait.total);
         let instances = match operation.incomplete {
             0 => operation.instances.to_string(),
             n => format!("{}+{n}?", operation.instances),
         };
         table.add_row([
             operation.operation.to_owned(),
-            words::communicator(analysis, operation.communicator, 18),
+            communicator_cell(analysis, operation.communicator),
             operation
                 .root
                 .map_or_else(|| "-".to_owned(), |r| r.to_string()),
@@ -225,7 +224,7 @@ fn operations(text: &mut String, analysis: &Analysis) {
             instances,
             time.map_or_else(|| "-".to_owned(), |time| words::duration(time.total)),
             time.map_or_else(|| "-".to_owned(), |time| words::duration(time.median)),
-            words::percent(wait, time.map_or(0, |time| time.total)),
+            words::waiting(operation),
             words::mostly_last(analysis, operation),
         ]);
     }
@@ -251,6 +250,20 @@ fn operations(text: &mut String, analysis: &Analysis) {
                 words::duration(time.sum())
             ),
         );
+    }
+}
+
+/// A name that fits, or as much as fits behind the id, so that two cut names are told apart.
+fn communicator_cell(analysis: &Analysis, id: Option<usize>) -> String {
+    const CELL: usize = 18;
+    let name = words::communicator(analysis, id, CELL + 1);
+    match id {
+        Some(id) if name.chars().count() > CELL => {
+            let front = format!("{id}: ");
+            let rest = CELL.saturating_sub(front.len());
+            format!("{front}{}", words::communicator(analysis, Some(id), rest))
+        }
+        _ => name,
     }
 }
 

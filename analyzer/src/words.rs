@@ -46,6 +46,14 @@ pub(crate) fn share(share: f64) -> String {
     }
 }
 
+/// Waiting in percent of the time; `-` where it is not known, or nobody need wait.
+pub(crate) fn waiting(operation: &OperationSummary) -> String {
+    match (&operation.wait_ns, &operation.call_time_ns) {
+        (Some(wait), Some(time)) => percent(wait.total, time.total),
+        _ => "-".to_owned(),
+    }
+}
+
 /// "1 call", "2 calls".
 pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
@@ -145,8 +153,17 @@ pub(crate) fn finding(analysis: &Analysis, operation: &OperationSummary) -> Stri
         Some(verdict.communicator) == operation.communicator
             && verdict.operation == operation.operation
     });
-    if let Some(sentence) = accused.and_then(|verdict| accusation(analysis, verdict)) {
-        return sentence;
+    // The verdict is over all roots and payloads of the operation, the picture of one of each.
+    if let Some(verdict) = accused
+        && let Some(who) = &verdict.culprit
+    {
+        return format!(
+            "{} comes last in {} of {} instances; the others wait {} for it",
+            culprit(who),
+            verdict.share.map_or_else(String::new, share),
+            verdict.resolved,
+            duration(verdict.wait_caused_ns)
+        );
     }
     let call_ns = operation.call_time_ns.as_ref().map_or(0, |s| s.total);
     let wait_ns = operation.wait_ns.as_ref().map_or(0, |s| s.total);
