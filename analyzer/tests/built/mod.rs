@@ -1,0 +1,302 @@
+//! Rank files made of plain lists of calls, for tests.
+//!
+//! Ticks are ns (`CLOCK_MONOTONIC_RAW`) unless a test says otherwise; every process leaves
+//! `MPI_Init` at tick [`START`], so that a call at `START + t` is at t ns of the run.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use collbench_analyzer::{Analysis, OperationSummary, Progress, Selection};
+use collbench_formats::{
+    Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, Definition,
+    HostIdentity, Identity, LayerState, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, Record,
+    SequenceEntry, encode,
+};
+use tempfile::TempDir;
+
+/// Ticks at which every process leaves `MPI_Init`.
+pub const START: u64 = 1_000_000;
+
+/// A chunk of one thread.
+#[derive(Debug, Clone, Default)]
+pub struct TestChunk {
+    pub thread: u32,
+    pub ordinal: u32,
+    pub first_record: u64,
+    /// (communicator, internal calls, calls)
+    pub sequences: Vec<(u32, u32, u64)>,
+    pub records: Vec<Record>,
+}
+
+/// One process to be written.
+#[derive(Debug, Clone)]
+pub struct TestProcess {
+    pub identity: Identity,
+    pub definitions: Vec<Definition>,
+    pub chunks: Vec<TestChunk>,
+    pub is_finalized: bool,
+}
+
+/// A trace to be written.
+#[derive(Debug, Clone)]
+pub struct TestTrace {
+    pub processes: Vec<TestProcess>,
+}
+
+pub fn anchor(ticks: u64) -> Anchor {
+    [ticks, ticks, ticks, ticks, 1].into()
+}
+
+/// A call at `enter..leave` ns since the start; a leave of 0 is a call under way.
+pub fn call(
+    operation: Operation,
+    communicator: u32,
+    root: i32,
+    payload: u64,
+    (enter, leave): (u64, u64),
+) -> Record {
+    let leave = if leave == 0 { 0 } else { START + leave };
+    Record::call(
+        operation,
+        0,
+        communicator,
+        root,
+        payload,
+        START + enter,
+        leave,
+    )
+}
+
+pub fn communicator(index: u32, id: u64, size: u32, rank: u32) -> Communicator {
+    Communicator {
+        index,
+        id,
+        parent: NO_COMMUNICATOR,
+        constructor: 0,
+        position: 0,
+        kind: CommunicatorKind::Intra,
+        size,
+        rank,
+        remote_size: 0,
+        first_member: 0,
+        remote_first_member: NO_RANK,
+        name: String::new(),
+    }
+}
+
+/// A part of the world, as `MPI_Comm_split` number `position` on it makes it.
+pub fn split(index: u32, id: u64, members: &[u32], world_rank: u32, position: u64) -> Communicator {
+    let rank = members.iter().position(|&m| m == world_rank).unwrap() as u32;
+    Communicator {
+        parent: 0,
+        constructor: Operation::CommSplit.code(),
+        position,
+        first_member: members[0],
+        ..communicator(index, id, members.len() as u32, rank)
+    }
+}
+
+/// An intercommunicator between two groups of world ranks.
+pub fn inter(index: u32, id: u64, groups: [&[u32]; 2], world_rank: u32) -> Communicator {
+    let own = usize::from(!groups[0].contains(&world_rank));
+    let (local, remote) = (groups[own], groups[1 - own]);
+    Communicator {
+        parent: 0,
+        constructor: Operation::IntercommCreate.code(),
+        kind: CommunicatorKind::Inter,
+        remote_size: remote.len() as u32,
+        remote_first_member: remote[0],
+        ..split(index, id, local, world_rank, 0)
+    }
+}
+
+impl TestProcess {
+    pub fn new(rank: u32, world_size: u32) -> Self {
+        Self {
+            identity: Identity {
+                recorder: "0.1.0".into(),
+                world: 77,
+                rank,
+                world_size,
+                pid: 100 + rank,
+                spawned: false,
+                host: HostIdentity {
+                    name: "n01".into(),
+                    boot_id: "boot-1".into(),
+                    time_namespace: 1,
+                },
+                clock: ClockIdentity {
+                    source: ClockSource::MonotonicRaw,
+                    granularity_ticks: 1,
+                    read_cost_milliticks: 9000,
+                },
+                mpi: MpiIdentity {
+                    abi: Abi::OpenMpi,
+                    library_version: "Open MPI v4.1.4, package: Debian".into(),
+                    library_path: "/lib/libmpi.so".into(),
+                    thread_level: 0,
+                },
+                layers: vec![
+                    LayerState {
+                        name: "calls".into(),
+                        on: true,
+                        reason: String::new(),
+                    },
+                    LayerState {
+                        name: "messages".into(),
+                        on: false,
+                        reason: "not in this version".into(),
+                    },
+                ],
+                command: vec!["./app".into(), "-x".into()],
+                anchors: vec![anchor(START - 500).into(), anchor(START).into()],
+            },
+            definitions: vec![
+                Definition::Communicator(communicator(0, 1, world_size, rank)),
+                Definition::Communicator(Communicator {
+                    first_member: rank,
+                    ..communicator(1, 2 + u64::from(rank) * 1000, 1, 0)
+                }),
+            ],
+            chunks: vec![TestChunk::default()],
+            is_finalized: true,
+        }
+    }
+
+    pub fn define(&mut self, communicator: Communicator) -> &mut Self {
+        self.definitions
+            .push(Definition::Communicator(communicator));
+        self
+    }
+
+    pub fn call(&mut self, record: Record) -> &mut Self {
+        self.chunks[0].records.push(record);
+        self
+    }
+
+    pub fn on_host(&mut self, name: &str) -> &mut Self {
+        self.identity.host.name = name.into();
+        self.identity.host.boot_id = format!("boot of {name}");
+        self
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        let n: u64 = self.chunks.iter().map(|c| c.records.len() as u64).sum();
+        let end = self
+            .chunks
+            .iter()
+            .flat_map(|c| &c.records)
+            .map(|record| record.leave.get().max(record.enter.get()))
+            .max()
+            .unwrap_or(START);
+        let end = self.is_finalized.then(|| (anchor(end + 1000), n));
+        let mut bytes = encode::file_header(&self.identity, end).unwrap();
+        bytes.extend(encode::definitions_chunk(0, anchor(START - 400), &self.definitions).unwrap());
+        for chunk in &self.chunks {
+            let place = encode::ChunkPlace {
+                thread: chunk.thread,
+                ordinal: chunk.ordinal,
+                first_record: chunk.first_record,
+                anchor: anchor(START - 300),
+                prepare: (0, 0),
+            };
+            let sequences: Vec<SequenceEntry> = chunk
+                .sequences
+                .iter()
+                .map(|&(communicator, internal_calls, calls)| SequenceEntry {
+                    communicator: communicator.into(),
+                    internal_calls: internal_calls.into(),
+                    calls: calls.into(),
+                })
+                .collect();
+            let is_closed = self.is_finalized;
+            bytes.extend(encode::records_chunk(
+                &place,
+                &sequences,
+                &chunk.records,
+                is_closed,
+            ));
+        }
+        bytes
+    }
+}
+
+impl TestTrace {
+    pub fn new(n_ranks: u32) -> Self {
+        Self {
+            processes: (0..n_ranks).map(|r| TestProcess::new(r, n_ranks)).collect(),
+        }
+    }
+
+    /// One instance on `MPI_COMM_WORLD` with these stamps of the ranks.
+    pub fn world(&mut self, operation: Operation, root: i32, payload: u64, stamps: &[(u64, u64)]) {
+        for (process, &stamps) in self.processes.iter_mut().zip(stamps) {
+            process.call(call(operation, 0, root, payload, stamps));
+        }
+    }
+
+    /// Writes rank files and run.json.
+    pub fn write(&self, directory: &Path) {
+        for process in &self.processes {
+            let name = format!("rank-{:06}.trace", process.identity.rank);
+            std::fs::write(directory.join(name), process.bytes()).unwrap();
+        }
+        let manifest =
+            r#"{"schema":"collbench.run/1","recorder":"0.1.0","command":["mpirun","./app"]}"#;
+        std::fs::write(directory.join("run.json"), manifest).unwrap();
+    }
+
+    pub fn in_directory(&self) -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        self.write(directory.path());
+        directory
+    }
+
+    pub fn analyze(&self) -> Analysis {
+        self.analyze_part(&Selection::default())
+    }
+
+    pub fn analyze_part(&self, selection: &Selection) -> Analysis {
+        let directory = self.in_directory();
+        analyze(directory.path(), selection)
+    }
+}
+
+/// Analyses a directory; its name, which differs from run to run, is taken out.
+pub fn analyze(directory: &Path, selection: &Selection) -> Analysis {
+    let mut analysis =
+        collbench_analyzer::analyze(directory, selection, &mut |_: Progress| {}).unwrap();
+    analysis.trace.directory = "trace".into();
+    analysis
+}
+
+/// The only entry of this operation.
+#[track_caller]
+pub fn only<'a>(analysis: &'a Analysis, operation: &str) -> &'a OperationSummary {
+    let mut found = analysis
+        .operations
+        .iter()
+        .filter(|o| o.operation == operation);
+    let first = found.next().unwrap_or_else(|| panic!("no {operation}"));
+    assert!(found.next().is_none(), "several {operation}");
+    first
+}
+
+/// Remark codes, in order.
+pub fn codes(analysis: &Analysis) -> Vec<&str> {
+    analysis.remarks.iter().map(|remark| remark.code).collect()
+}
+
+/// Sums of a distribution by name, for comparing with those of another route.
+pub fn totals(operation: &OperationSummary) -> BTreeMap<&'static str, Option<(u64, i64)>> {
+    let sum = |s: &Option<collbench_analyzer::Summary>| s.as_ref().map(|s| (s.n, s.total));
+    BTreeMap::from([
+        ("duration", sum(&operation.duration_ns)),
+        ("call", sum(&operation.call_time_ns)),
+        ("wait", sum(&operation.wait_ns)),
+        ("lag", sum(&operation.arrival_lag_ns)),
+        ("core", sum(&operation.core_ns)),
+        ("departure", sum(&operation.departure_wait_ns)),
+    ])
+}

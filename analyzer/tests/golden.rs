@@ -1,0 +1,126 @@
+//! The screen and the document of two small traces, as they are: what changes in them is seen.
+
+mod built;
+
+use built::{START, TestTrace, call, split};
+use collbench_analyzer::{Analysis, to_json, to_text};
+use collbench_formats::{Operation, Record};
+use std::path::Path;
+
+fn plain(analysis: &Analysis) -> String {
+    let text = to_text(analysis, Some(Path::new("trace/report")));
+    anstream::adapter::strip_str(&text).to_string()
+}
+
+/// Four ranks; rank 2 comes 5 us late to each of 200 allreduces; a bcast now and then, and
+/// barriers on halves.
+fn late() -> TestTrace {
+    let mut trace = TestTrace::new(4);
+    for rank in 0..4u32 {
+        let members: &[u32] = if rank < 2 { &[0, 1] } else { &[2, 3] };
+        trace.processes[rank as usize].define(split(2, 20 + u64::from(rank / 2), members, rank, 0));
+    }
+    for n in 0..200u64 {
+        let at = 20_000 * n;
+        let stamps = [
+            (at + n % 7 * 40, at + 5_900),
+            (at + 20, at + 5_950),
+            (at + 5_000, at + 5_800),
+            (at + n % 5 * 60, at + 6_000),
+        ];
+        trace.world(Operation::Allreduce, -1, 8, &stamps);
+        if n % 50 == 0 {
+            let at = at + 10_000;
+            trace.world(
+                Operation::Bcast,
+                1,
+                1000,
+                &[
+                    (at, at + 900),
+                    (at + 500, at + 600),
+                    (at + 80, at + 950),
+                    (at, at + 990),
+                ],
+            );
+            for (rank, process) in trace.processes.iter_mut().enumerate() {
+                let enter = at + 2000 + 100 * rank as u64;
+                process.call(call(Operation::Barrier, 2, -1, 0, (enter, at + 2500)));
+            }
+        }
+    }
+    trace
+}
+
+/// Three of four ranks in a bcast at the end, one killed, with hostile names.
+fn broken() -> TestTrace {
+    let mut trace = TestTrace::new(4);
+    trace.world(
+        Operation::Barrier,
+        -1,
+        0,
+        &[(0, 900), (100, 910), (300, 920), (20, 930)],
+    );
+    for rank in [0, 1, 3] {
+        trace.processes[rank].call(call(Operation::Bcast, 0, 2, 64, (2000, 0)));
+    }
+    for process in &mut trace.processes {
+        process.is_finalized = false;
+        process.identity.host.name = "n01\u{1b}[31m\u{202e}".into();
+        process.identity.mpi.library_version = "Open\u{9b}2J MPI".into();
+    }
+    trace
+}
+
+#[test]
+fn the_screen_of_a_run_with_a_late_rank() {
+    insta::assert_snapshot!(plain(&late().analyze()));
+}
+
+#[test]
+fn the_screen_of_an_incomplete_run() {
+    insta::assert_snapshot!(plain(&broken().analyze()));
+}
+
+#[test]
+fn the_document_of_an_incomplete_run() {
+    insta::assert_snapshot!(to_json(&broken().analyze()));
+}
+
+#[test]
+fn the_screen_of_a_run_without_calls() {
+    insta::assert_snapshot!(plain(&TestTrace::new(2).analyze()));
+}
+
+#[test]
+fn every_line_of_a_screen_fits_100_columns_and_is_inert() {
+    let mut hostile = broken();
+    for process in &mut hostile.processes {
+        process.define(collbench_formats::Communicator {
+            name: format!("x\n\x1b]0;title\x07{}", "long ".repeat(100)),
+            ..split(2, 20, &[0, 1, 2, 3], process.identity.rank, 0)
+        });
+        let at = 1500;
+        process.chunks[0].records.insert(
+            1,
+            Record::call(Operation::Barrier, 0, 2, -1, 0, START + at, START + at + 10),
+        );
+    }
+    for trace in [late(), broken(), hostile] {
+        let analysis = trace.analyze();
+        let text = plain(&analysis);
+        for line in text.lines() {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+        for output in [text, to_json(&analysis)] {
+            let is_active = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
+            assert!(!output.chars().any(is_active), "{output}");
+        }
+    }
+}
+
+#[test]
+fn escapes_in_the_document_stand_for_the_names_as_they_are() {
+    let json: serde_json::Value = serde_json::from_str(&to_json(&broken().analyze())).unwrap();
+    assert_eq!(json["trace"]["hosts"][0], "n01\u{1b}[31m\u{202e}");
+    assert_eq!(json["trace"]["mpi_library"], "Open\u{9b}2J MPI");
+}
