@@ -12,6 +12,7 @@ const WORLD_FILE: &str = "world";
 pub(crate) const RUN_VARIABLE: &str = "COLLBENCH_RUN_JSON";
 
 const RUN_FILE: &str = "run.json";
+const REFUSED_PREFIX: &str = "refused.";
 const REPORT_FOLDER: &str = "report";
 
 /// Why a directory cannot take a trace.
@@ -138,6 +139,27 @@ pub(crate) fn claimed_by(path: &Path) -> Option<u64> {
     u64::from_str_radix(text.strip_suffix('\n')?, 16).ok()
 }
 
+/// Leaves a mark that another world wanted to record here and was refused.
+pub(crate) fn mark_refused(path: &Path, world: u64) {
+    // Where this fails, the message on stderr is all there is.
+    let _ = fs::write(path.join(format!("{REFUSED_PREFIX}{world:016x}")), "");
+}
+
+/// How many worlds were refused.
+pub(crate) fn n_refused(path: &Path) -> usize {
+    fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with(REFUSED_PREFIX)
+        })
+        .count()
+}
+
 fn is_empty(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
@@ -155,10 +177,15 @@ fn is_trace(path: &Path) -> bool {
     names
         .iter()
         .any(|name| name == RUN_FILE || is_rank_file(name))
-        && names.iter().all(|name| {
-            [RUN_FILE, WORLD_FILE, REPORT_FOLDER, "truth.json"].contains(&name.as_str())
-                || is_rank_file(name)
-        })
+        && names
+            .iter()
+            .all(|name| name == REPORT_FOLDER || belongs_to_trace(name))
+}
+
+fn belongs_to_trace(name: &str) -> bool {
+    [RUN_FILE, WORLD_FILE, "truth.json"].contains(&name)
+        || is_rank_file(name)
+        || name.starts_with(REFUSED_PREFIX)
 }
 
 pub(crate) fn is_rank_file(name: &str) -> bool {
@@ -182,8 +209,6 @@ pub(crate) fn remove_trace(path: &Path) {
         remove_files(&report, &|_| true);
         let _ = fs::remove_dir(&report);
     }
-    remove_files(path, &|name| {
-        [RUN_FILE, WORLD_FILE, "truth.json"].contains(&name) || is_rank_file(name)
-    });
+    remove_files(path, &belongs_to_trace);
     let _ = fs::remove_dir(path);
 }

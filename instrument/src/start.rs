@@ -246,6 +246,9 @@ fn agree_on_directory(
             if directory::claim(path, world)? == world {
                 Ok(())
             } else {
+                if rank == 0 {
+                    directory::mark_refused(path, world);
+                }
                 Err(StartError::AnotherRun { path: path.clone() })
             }
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use collbench_formats::{Operation, RankTrace, StopReason};
 use memmap2::Mmap;
 
-use crate::directory::{is_rank_file, remove_trace};
+use crate::directory::{self, is_rank_file, remove_trace};
 use crate::environment::Form;
 
 /// How long rank 0 of the inner form waits for the other ranks to end their files.
@@ -29,6 +29,7 @@ pub(super) enum Problem {
     Nothing,
     Missing { recorded: usize, started: usize },
     Unreadable { file: String, error: String },
+    OtherRuns(usize),
 }
 
 /// Counts what is in the directory. In the inner form other ranks may still be at their ends.
@@ -95,7 +96,10 @@ fn count(path: &Path) -> Result<Summary, Problem> {
             started,
         });
     }
-    Ok(summary)
+    match directory::n_refused(path) {
+        0 => Ok(summary),
+        n => Err(Problem::OtherRuns(n)),
+    }
 }
 
 impl Summary {
@@ -128,6 +132,10 @@ impl Problem {
                 format!("{path}: {recorded} of {started} ranks were recorded; COMMAND failed")
             }
             Self::Unreadable { file, error } => format!("{path}/{file}: {error}"),
+            Self::OtherRuns(n) => format!(
+                "{path} holds the first MPI run that COMMAND started; {n} more were not recorded: \
+                 record each by itself, into a directory of its own (-o)"
+            ),
         }
     }
 
@@ -151,6 +159,10 @@ impl Problem {
                  killed inside MPI_Init"
             ),
             Self::Unreadable { file, error } => format!("{path}/{file}: {error}"),
+            Self::OtherRuns(n) => format!(
+                "{path} holds the first MPI run that COMMAND started; {n} more were not recorded: \
+                 record each by itself, into a directory of its own (-o)"
+            ),
         }
     }
 }
