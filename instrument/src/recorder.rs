@@ -433,37 +433,41 @@ fn record(
     let Some(recorder) = Recorder::active() else {
         return real();
     };
-    LOCAL.with(|local| {
-        let depth = local.depth.get();
-        let mut flags = if depth > 0 { CODE_INTERNAL } else { 0 };
-        let root_argument = root.map_or(0, |root| root as i32);
-        let (index, bytes) = match local.communicator(recorder, comm) {
-            Some(entry) => {
-                entry.take_position(depth > 0);
-                let view = CallView {
-                    library: &recorder.library,
-                    comm: entry,
-                    root: root_argument,
-                    large,
-                };
-                (entry.index, payload(view))
-            }
-            None => (UNKNOWN_COMMUNICATOR, None),
-        };
-        if bytes.is_none() {
-            flags |= CODE_PAYLOAD_UNKNOWN;
+    // The call is made outside of `with`: a closure of its size would stay out of line there, and
+    // be handed all that it captures in memory.
+    let local = LOCAL.with(std::ptr::from_ref);
+    // SAFETY: the state of a thread has no destructor and is there as long as the thread itself,
+    // which does not end in here.
+    let local = unsafe { &*local };
+    let depth = local.depth.get();
+    let mut flags = if depth > 0 { CODE_INTERNAL } else { 0 };
+    let root_argument = root.map_or(0, |root| root as i32);
+    let (index, bytes) = match local.communicator(recorder, comm) {
+        Some(entry) => {
+            entry.take_position(depth > 0);
+            let view = CallView {
+                library: &recorder.library,
+                comm: entry,
+                root: root_argument,
+                large,
+            };
+            (entry.index, payload(view))
         }
-        let word = pack_call_word(operation, flags, bytes.unwrap_or(0));
-        let root = root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32));
-        let slot = Slot(local.take_slot(recorder));
-        local.depth.set(depth + 1);
-        slot.enter(word, index, root, recorder.clock);
-        let code = real();
-        let ticks = recorder.clock.now();
-        local.depth.set(depth);
-        slot.leave(code, ticks);
-        code
-    })
+        None => (UNKNOWN_COMMUNICATOR, None),
+    };
+    if bytes.is_none() {
+        flags |= CODE_PAYLOAD_UNKNOWN;
+    }
+    let word = pack_call_word(operation, flags, bytes.unwrap_or(0));
+    let root = root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32));
+    let slot = Slot(local.take_slot(recorder));
+    local.depth.set(depth + 1);
+    slot.enter(word, index, root, recorder.clock);
+    let code = real();
+    let ticks = recorder.clock.now();
+    local.depth.set(depth);
+    slot.leave(code, ticks);
+    code
 }
 
 /// Makes a collective call without a root, and records it.
