@@ -207,11 +207,11 @@ fn parts_of_trace(directory: &Path) -> Result<Vec<PathBuf>, GenerateError> {
 /// Writes all rank files, with the damage that the scenario asks for; gives the truth about what
 /// is left of them.
 fn write_ranks(scenario: &Scenario, seed: u64, out: &Path) -> Result<Truth, GenerateError> {
-    let mut limits = vec![u64::MAX; scenario.n_ranks()];
+    let mut lost = vec![0..0; scenario.n_ranks()];
     let mut files = Vec::new();
     for (rank, fault) in scenario.faults.iter().enumerate() {
         if *fault == Fault::Missing {
-            limits[rank] = 0;
+            lost[rank] = 0..u64::MAX;
             files.push(None);
             continue;
         }
@@ -226,26 +226,29 @@ fn write_ranks(scenario: &Scenario, seed: u64, out: &Path) -> Result<Truth, Gene
         );
         files.push(Some(file.map_err(GenerateError::write(out))?));
     }
-    let (truth, files) = Simulation::new(scenario, seed, files, limits.clone()).run()?;
+    let (truth, files) = Simulation::new(scenario, seed, files, lost.clone()).run()?;
 
-    let mut is_cut = false;
+    let mut is_damaged = false;
     for (rank, file) in files.into_iter().enumerate() {
         let Some(file) = file else { continue };
-        let at = match scenario.faults[rank] {
-            Fault::CutAtByte(at) => Ok(at),
-            Fault::CutAtFraction(part) => file.length().map(|n| (n as f64 * part) as u64),
+        let cut = |at| file.cut(at).map(|left| left..u64::MAX);
+        let damaged = match scenario.faults[rank] {
+            Fault::CutAtByte(at) => cut(at),
+            Fault::CutAtFraction(part) => file
+                .length()
+                .and_then(|length| cut((length as f64 * part) as u64)),
+            Fault::DamagedChunk(number) => file.damage_chunk(number),
             _ => continue,
         };
-        let left = at.and_then(|at| file.cut(at));
-        limits[rank] = left.map_err(GenerateError::write(file.path()))?;
-        is_cut = true;
+        lost[rank] = damaged.map_err(GenerateError::write(file.path()))?;
+        is_damaged = true;
     }
-    if !is_cut {
+    if !is_damaged {
         return Ok(truth);
     }
-    // What a cut leaves is known only now: the same walk once more, for its truth alone.
-    let no_files = limits.iter().map(|_| None).collect();
-    Ok(Simulation::new(scenario, seed, no_files, limits).run()?.0)
+    // What the damage leaves is known only now: the same walk once more, for its truth alone.
+    let no_files = lost.iter().map(|_| None).collect();
+    Ok(Simulation::new(scenario, seed, no_files, lost).run()?.0)
 }
 
 fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {

@@ -629,15 +629,19 @@ fn check_killed(scenario: &str, after_calls: i64, in_flight: bool) {
     compare(&case, EXACT);
 }
 
-#[test]
-fn a_killed_rank_keeps_its_calls_and_shows_what_the_others_wait_in() {
-    // Without those operations in which some know no root: see the next test.
-    let scenario: String = EVERYTHING
+/// Without those operations in which some callers do not name the root.
+fn without_rootless(scenario: &str) -> String {
+    scenario
         .lines()
         .filter(|line| !line.contains("on = \"bridge\", bytes = 8, root"))
         .filter(|line| !line.contains("MPI_Gather\", on = \"bridge\""))
         .flat_map(|line| [line, "\n"])
-        .collect();
+        .collect()
+}
+
+#[test]
+fn a_killed_rank_keeps_its_calls_and_shows_what_the_others_wait_in() {
+    let scenario = without_rootless(EVERYTHING);
     // The constructors (but for one: see the test after the next), and once through everything.
     for after_calls in (0..8).filter(|&n| n != 5).chain(300..340) {
         check_killed(&scenario, after_calls, after_calls % 2 == 0);
@@ -708,6 +712,26 @@ fn a_file_cut_anywhere_gives_what_is_left_of_it() {
             "{cut}"
         );
         compare(&case, EXACT);
+    }
+}
+
+#[test]
+fn behind_a_damaged_chunk_calls_are_matched_again() {
+    // A whole chunk of several communicators' calls is lost; the tables of the later ones say
+    // where they go on.
+    for chunk in [1, 4, 6] {
+        for scenario in [PLAIN, EVERYTHING] {
+            let fault = format!("[[faults]]\nrank = 1\ndamaged_chunk = {chunk}\n");
+            let scenario = without_rootless(&format!("{scenario}\n{fault}"));
+            let case = Case::new(&scenario);
+            assert_eq!(case.status, 3);
+            let incomplete: i64 = list(&case.truth["operations"])
+                .iter()
+                .map(|entry| number(&entry["incomplete"]))
+                .sum();
+            assert!(incomplete >= 38, "{incomplete}");
+            compare(&case, EXACT);
+        }
     }
 }
 

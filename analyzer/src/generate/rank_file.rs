@@ -6,6 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -70,8 +71,15 @@ pub(crate) struct RankFile {
     n_anchors: u64,
     /// Where the processes' threads overlap, calls are put in order before they are written.
     waiting: Option<Vec<NewRecord>>,
-    /// Of each chunk of records: where its content begins, and how many it has.
-    layout: Vec<(u64, u64)>,
+    /// The chunks of records that are written.
+    layout: Vec<WrittenChunk>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct WrittenChunk {
+    offset: u64,
+    content_at: u64,
+    n: u64,
 }
 
 #[derive(Debug)]
@@ -310,7 +318,11 @@ impl RankFile {
         let n = chunk.records.len() as u64;
         slots.n_written += n;
         let content_at = ChunkHeader::content_offset(chunk.sequences.len()) as u64;
-        self.layout.push((chunk.offset + content_at, n));
+        self.layout.push(WrittenChunk {
+            offset: chunk.offset,
+            content_at: chunk.offset + content_at,
+            n,
+        });
         if !closed {
             // The rest of a chunk that a process left open is made ready and free.
             chunk.records.resize(self.chunk_calls, Record::FREE);
@@ -379,7 +391,7 @@ impl RankFile {
         let records = self
             .layout
             .iter()
-            .map(|&(content_at, n)| content_at + n * size_of::<Record>() as u64);
+            .map(|chunk| chunk.content_at + chunk.n * size_of::<Record>() as u64);
         let content = ChunkHeader::content_offset(0) as u64;
         let definitions = self.definitions.offset + content + self.definitions.used;
         records.max().unwrap_or(0).max(definitions)
@@ -390,10 +402,27 @@ impl RankFile {
         let file = OpenOptions::new().write(true).open(&self.path)?;
         let at = at.min(file.metadata()?.len());
         file.set_len(at)?;
-        let left = self.layout.iter().map(|&(content_at, n)| {
-            n.min(at.saturating_sub(content_at) / size_of::<Record>() as u64)
-        });
+        let records_before =
+            |chunk: &WrittenChunk| at.saturating_sub(chunk.content_at) / size_of::<Record>() as u64;
+        let left = self
+            .layout
+            .iter()
+            .map(|chunk| chunk.n.min(records_before(chunk)));
         Ok(left.sum())
+    }
+
+    /// Damages the header of a chunk of records; gives the records in it, counted over the file.
+    pub(crate) fn damage_chunk(&self, number: u64) -> io::Result<Range<u64>> {
+        let mut first = 0;
+        for (i, chunk) in (0u64..).zip(&self.layout) {
+            if i == number {
+                let at = chunk.offset + std::mem::offset_of!(ChunkHeader, crc32) as u64;
+                self.write_at(&[0; 4], at)?;
+                return Ok(first..first + chunk.n);
+            }
+            first += chunk.n;
+        }
+        Ok(0..0)
     }
 
     /// Length of the file, bytes.

@@ -233,6 +233,8 @@ pub(crate) enum Fault {
     CutAtByte(u64),
     /// The file is cut at this part of its length.
     CutAtFraction(f64),
+    /// The header of this chunk of records, counted from 0, is damaged.
+    DamagedChunk(u64),
     /// There is no file.
     Missing,
     /// Recording stops after this many calls.
@@ -373,6 +375,7 @@ struct WrittenFault {
     no_finalize: bool,
     cut_at_byte: Option<u64>,
     cut_at_fraction: Option<f64>,
+    damaged_chunk: Option<u64>,
     #[serde(default)]
     missing: bool,
     size_reached_after_calls: Option<u64>,
@@ -983,6 +986,7 @@ impl Check<'_> {
             kinds.extend(fault.no_finalize.then_some(Fault::NoFinalize));
             kinds.extend(fault.cut_at_byte.map(Fault::CutAtByte));
             kinds.extend(fault.cut_at_fraction.map(Fault::CutAtFraction));
+            kinds.extend(fault.damaged_chunk.map(Fault::DamagedChunk));
             kinds.extend(fault.missing.then_some(Fault::Missing));
             kinds.extend(
                 fault
@@ -991,7 +995,8 @@ impl Check<'_> {
             );
             let [kind] = kinds[..] else {
                 let expected = "exactly one of killed_after_calls, no_finalize, cut_at_byte, \
-                                cut_at_fraction, missing, size_reached_after_calls";
+                                cut_at_fraction, damaged_chunk, missing, \
+                                size_reached_after_calls";
                 return self.wrong(span, format!("{} kinds of fault", kinds.len()), expected);
             };
             if fault.rank >= self.n_ranks {
@@ -1008,10 +1013,13 @@ impl Check<'_> {
             {
                 return self.wrong(span, format!("cut_at_fraction = {part}"), "0 to 1");
             }
-            let is_cut = matches!(kind, Fault::CutAtByte(_) | Fault::CutAtFraction(_));
-            if has_threads && is_cut {
-                let expected = "no threads: what a cut leaves of several is not worked out";
-                return self.wrong(span, "a cut", expected);
+            let is_damage = matches!(
+                kind,
+                Fault::CutAtByte(_) | Fault::CutAtFraction(_) | Fault::DamagedChunk(_)
+            );
+            if has_threads && is_damage {
+                let expected = "no threads: what damage leaves of several is not worked out";
+                return self.wrong(span, "a damaged file", expected);
             }
             *slot = kind;
         }

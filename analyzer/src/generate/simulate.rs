@@ -69,8 +69,8 @@ pub(crate) struct Simulation<'a> {
     seed: u64,
     /// By world rank; `None` where nothing is written.
     files: Vec<Option<RankFile>>,
-    /// By world rank: how many records come into the trace at most.
-    record_limits: Vec<u64>,
+    /// By world rank: which records do not come into the trace, or are lost of it.
+    lost: Vec<Range<u64>>,
     named: BTreeMap<String, Named>,
     ranks: Vec<Rank>,
     truth: TruthBook,
@@ -125,12 +125,12 @@ struct Release {
 }
 
 impl<'a> Simulation<'a> {
-    /// `files` and `record_limits` by world rank.
+    /// `files` and `lost` (records, counted from that of MPI_Init) by world rank.
     pub(crate) fn new(
         scenario: &'a Scenario,
         seed: u64,
         files: Vec<Option<RankFile>>,
-        record_limits: Vec<u64>,
+        lost: Vec<Range<u64>>,
     ) -> Self {
         let host_names: Vec<&str> = scenario
             .hosts
@@ -154,7 +154,7 @@ impl<'a> Simulation<'a> {
             scenario,
             seed,
             files,
-            record_limits,
+            lost,
             named: BTreeMap::new(),
             ranks: ranks.collect(),
             truth: TruthBook::new(
@@ -616,7 +616,7 @@ impl<'a> Simulation<'a> {
             return Ok(false);
         }
         state.records += 1;
-        if state.records > self.record_limits[rank as usize] {
+        if self.lost[rank as usize].contains(&(state.records - 1)) {
             return Ok(false);
         }
         if let Some(file) = &mut self.files[rank as usize] {
@@ -687,7 +687,7 @@ impl<'a> Simulation<'a> {
                 }
             };
             if let Ending::Finalized(at) = ending
-                && self.record_limits[rank as usize] > 0
+                && self.scenario.faults[rank as usize] != Fault::Missing
             {
                 self.truth.finalized(rank, at);
             }
