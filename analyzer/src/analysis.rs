@@ -723,7 +723,8 @@ fn operation_summary(
         algorithm: None,
         calls: tally.calls,
         instances: tally.instances,
-        incomplete: tally.incomplete,
+        // Calls that do not tell their instance are of one at least.
+        incomplete: tally.incomplete.max(tally.has_open_call.into()),
         duration_ns: tally.duration.summary(),
         call_time_ns: tally.call_time.summary(),
         arrival_lag_ns: tally.lag.summary(),

@@ -86,10 +86,13 @@ impl Instance<'_> {
 pub enum Matched<'m> {
     /// An instance, complete or not, once no more calls of it can come.
     Instance(Instance<'m>),
-    /// A call that belongs to no known communicator.
+    /// A call that is in no instance: its communicator is not known, or (for constructors over a
+    /// group) the one that it was to make.
     Unmatched {
         /// Index of the process in the run.
         process: usize,
+        /// Index in [`Communicators::list`] of the communicator called on.
+        called_on: Option<usize>,
         /// The call.
         call: Call,
         /// Whether the MPI library made it on its own behalf.
@@ -308,6 +311,7 @@ impl Matcher<'_, '_> {
             }
             (_, None) => (self.sink)(Matched::Unmatched {
                 process,
+                called_on: None,
                 call,
                 is_internal,
             }),
@@ -348,20 +352,22 @@ impl Matcher<'_, '_> {
         is_internal: bool,
     ) {
         let bindings = &self.communicators.bindings[process];
+        let called_on = called_on.map(|binding| bindings[binding].communicator);
         let made = u32::try_from(call.root)
             .ok()
             .and_then(|index| self.communicators.binding(process, index))
             .map(|made| bindings[made]);
         match (made, called_on) {
-            (Some(made), Some(called_on)) if !is_internal => self.enter_lane(
+            (Some(made), Some(_)) if !is_internal => self.enter_lane(
                 (made.communicator, Lane::Creation),
                 made.slot,
                 0,
                 call,
-                Some(bindings[called_on].communicator),
+                called_on,
             ),
             _ => (self.sink)(Matched::Unmatched {
                 process,
+                called_on,
                 call,
                 is_internal,
             }),
@@ -412,6 +418,7 @@ impl Matcher<'_, '_> {
             let process = members.members[slot].process;
             (self.sink)(Matched::Unmatched {
                 process,
+                called_on,
                 call,
                 is_internal: lane == Lane::Internal,
             });

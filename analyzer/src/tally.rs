@@ -83,6 +83,9 @@ pub struct OperationTally {
     pub instances: u64,
     /// Other instances.
     pub incomplete: u64,
+    /// Whether a call was under way that is in no instance: a constructor over a group, which
+    /// tells what it made only when it returns.
+    pub has_open_call: bool,
     /// Smallest and largest payload seen.
     pub bytes: Option<(u64, u64)>,
     /// Last leave minus first enter.
@@ -117,6 +120,7 @@ impl OperationTally {
             calls: 0,
             instances: 0,
             incomplete: 0,
+            has_open_call: false,
             bytes: None,
             duration: Distribution::default(),
             call_time: Distribution::default(),
@@ -316,9 +320,10 @@ impl<'a> Tally<'a> {
             Matched::Instance(instance) => self.take_instance(&instance),
             Matched::Unmatched {
                 process,
+                called_on,
                 call,
                 is_internal,
-            } => self.take_unmatched(process, &call, is_internal),
+            } => self.take_unmatched(process, called_on, &call, is_internal),
             Matched::Process { call } => self.see(&call),
             Matched::InFlight(in_flight) => self.in_flight.push(in_flight),
         }
@@ -338,30 +343,42 @@ impl<'a> Tally<'a> {
         self.counts.payload_unknown += u64::from(call.payload.is_none());
     }
 
-    fn take_unmatched(&mut self, process: usize, call: &Call, is_internal: bool) {
+    fn take_unmatched(
+        &mut self,
+        process: usize,
+        called_on: Option<usize>,
+        call: &Call,
+        is_internal: bool,
+    ) {
         if is_internal {
             self.see(call);
             self.counts.internal_calls += 1;
             return;
         }
         self.see_counted(call);
-        self.counts.unknown_communicator += 1;
+        self.counts.unknown_communicator += u64::from(called_on.is_none());
+        let known = called_on.map(|index| &self.communicators.list[index]);
+        let entry = known.map(|communicator| communicator.entry);
         let rank = self.run.processes[process].rank();
         let is_wanted = self
             .selection
-            .has_instance(call.operation, None, call.enter.ns())
+            .has_instance(call.operation, entry, call.enter.ns())
             && self.selection.has_rank(rank);
         if is_wanted {
             let key = OperationKey {
-                entry: None,
+                entry,
                 operation: call.operation,
                 root: None,
                 class: ByteClass::of(call.payload),
             };
             let index = self.index_of(key);
             self.tallies[index].add_call(call);
+            self.tallies[index].has_open_call |= call.leave.is_none();
             let tally = &mut self.processes[process];
-            tally.count(call.operation, Scope::Job);
+            tally.count(
+                call.operation,
+                known.map_or(Scope::Job, |known| known.scope),
+            );
             tally.call_ns += call.leave.map_or(0, |leave| leave.ns() - call.enter.ns());
         }
     }
@@ -529,6 +546,17 @@ impl<'a> Tally<'a> {
         let place = self.place(instance);
         self.counts.incomplete += 1;
         let mut seen = Vec::new();
+        // Between groups, those beside the root do not name it; any of the others does.
+        let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
+        let named = |slot: usize, call: &Option<Call>| {
+            call.and_then(|call| Some((call.operation, self.stated_root(instance, slot, &call)?)))
+        };
+        let roots: Vec<(Operation, u32)> = match is_inter {
+            true => (0..instance.calls.len())
+                .filter_map(|slot| named(slot, &instance.calls[slot]))
+                .collect(),
+            false => Vec::new(),
+        };
         for (slot, call) in instance.calls.iter().enumerate() {
             let Some(call) = call else { continue };
             if !self.is_wanted(instance, call.operation, place.entry) {
@@ -538,7 +566,10 @@ impl<'a> Tally<'a> {
             let key = OperationKey {
                 entry: Some(place.entry),
                 operation: call.operation,
-                root: self.stated_root(instance, slot, call),
+                root: self.stated_root(instance, slot, call).or_else(|| {
+                    let of_others = roots.iter().find(|(other, _)| *other == call.operation);
+                    of_others.map(|(_, root)| *root)
+                }),
                 class: class_of(instance.calls.iter().flatten().filter(alike)),
             };
             let index = self.index_of(key);
