@@ -1,0 +1,109 @@
+//! Reading a rank file: the walk over its chunks, and what each record costs that is looked at.
+
+use collbench_formats::encode::{ChunkPlace, file_header, records_chunk};
+use collbench_formats::{
+    Abi, Anchor, ClockIdentity, ClockSource, HostIdentity, Identity, MpiIdentity, Operation,
+    RankTrace, Record,
+};
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+
+/// Records in a chunk, as the recorder has them in the long run.
+const PER_CHUNK: u64 = 32_000;
+
+fn main() {
+    divan::main();
+}
+
+/// A finished file of `n_chunks` chunks of barriers and allreduces. `closed`: or one whose
+/// process was killed, and in which the ends are to be looked for.
+fn rank_file(n_chunks: u32, closed: bool) -> Vec<u8> {
+    let anchor = Anchor::from([1_000, 500, 500, 500, 4]);
+    let identity = Identity {
+        recorder: "0.1.0".into(),
+        world: 7,
+        rank: 0,
+        world_size: 2,
+        pid: 4711,
+        spawned: false,
+        host: HostIdentity {
+            name: "node1".into(),
+            boot_id: "b".into(),
+            time_namespace: 1,
+        },
+        clock: ClockIdentity {
+            source: ClockSource::Tsc,
+            granularity_ticks: 26,
+            read_cost_milliticks: 24_000,
+        },
+        mpi: MpiIdentity {
+            abi: Abi::OpenMpi,
+            library_version: "Open MPI v4.1.4".into(),
+            library_path: "libmpi.so".into(),
+            thread_level: 0,
+        },
+        layers: Vec::new(),
+        command: vec!["./app".into()],
+        anchors: vec![anchor.into()],
+    };
+    let n_records = u64::from(n_chunks) * PER_CHUNK;
+    let end = closed.then_some((anchor, n_records));
+    let mut bytes = file_header(&identity, end).expect("a small identity");
+    for ordinal in 0..n_chunks {
+        let first_record = u64::from(ordinal) * PER_CHUNK;
+        let records: Vec<Record> = (first_record..first_record + PER_CHUNK)
+            .map(|i| {
+                let (operation, payload) = match i % 4 {
+                    0 => (Operation::Allreduce, 8),
+                    _ => (Operation::Barrier, 0),
+                };
+                Record::call(operation, 0, 0, -1, payload, 2_000 + i * 50, 2_020 + i * 50)
+            })
+            .collect();
+        let place = ChunkPlace {
+            thread: 0,
+            ordinal,
+            first_record,
+            anchor,
+            prepare: (1_000, 1_100),
+        };
+        bytes.extend(records_chunk(&place, &[], &records, closed));
+    }
+    bytes
+}
+
+/// The time grows with the chunks, not with the records in them.
+#[divan::bench(args = [1, 16, 64])]
+fn parse_finished(bencher: Bencher<'_, '_>, n_chunks: u32) {
+    let bytes = rank_file(n_chunks, true);
+    bencher
+        .counter(ItemsCount::new(n_chunks))
+        .bench(|| RankTrace::parse(black_box(&bytes)));
+}
+
+/// Of a killed process: the end of each chunk is looked for.
+#[divan::bench(args = [1, 16, 64])]
+fn parse_killed(bencher: Bencher<'_, '_>, n_chunks: u32) {
+    let bytes = rank_file(n_chunks, false);
+    bencher
+        .counter(ItemsCount::new(n_chunks))
+        .bench(|| RankTrace::parse(black_box(&bytes)));
+}
+
+/// Every field that an analysis asks a record for.
+#[divan::bench]
+fn decode_records(bencher: Bencher<'_, '_>) {
+    let bytes = rank_file(16, true);
+    let trace = RankTrace::parse(&bytes).expect("a sound file");
+    bencher.counter(ItemsCount::new(16 * PER_CHUNK)).bench(|| {
+        let mut sum = 0;
+        for record in trace.chunks.iter().flat_map(|chunk| chunk.records) {
+            if record.operation().is_some_and(Operation::is_counted) && !record.is_internal() {
+                sum += record.leave.get() - record.enter.get()
+                    + record.payload_bytes().unwrap_or(0)
+                    + u64::from(record.communicator.get());
+            }
+        }
+        sum
+    });
+}
