@@ -32,10 +32,12 @@ test-programs: build
 	$(CARGO) test -p collbench-tests --features programs --test programs
 
 bench:
-	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev libclang-dev
+	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev libclang-dev valgrind
 	$(CARGO) build --release
 	$(CARGO) build --release -p collbench-bench
-	@scripts/bench.sh
+	$(TARGET)/release/collbench-bench overhead
+	@scripts/ir-guard.sh
+	$(CARGO) bench -p collbench-formats -p collbench-instrument --bench read --bench clock
 
 install: build
 	@scripts/install.sh '$(PREFIX)'
