@@ -52,6 +52,10 @@ static int from[4096], to[4096];
 static void call(int operation, int number, MPI_Comm comm)
 {
     struct line *line = &lines[n_lines++];
+    /* After a delay, code and data must come from memory, for microseconds: now, and not between
+     * the stamp below and that of whoever records this. */
+    MPI_Barrier(MPI_COMM_SELF);
+    now();
     line->operation = operation;
     line->comm = number;
     line->before = now();

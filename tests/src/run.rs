@@ -154,6 +154,8 @@ pub struct Job<'a> {
     pub ranks: usize,
     /// The program and its arguments.
     pub program: Vec<OsString>,
+    /// Words before all others, such as `nice -n -15`.
+    pub around: &'a [&'a str],
     /// Words for `mpirun`, before the program.
     pub launcher_options: &'a [&'a str],
     /// Words for `collbench-record`, before the `--`; the output directory apart.
@@ -190,7 +192,8 @@ impl Job<'_> {
     #[track_caller]
     #[must_use]
     pub fn plain(&self, folder: &Path) -> Finished {
-        let line = [self.launcher(), self.program.clone()].concat();
+        let around: Vec<_> = self.around.iter().map(OsString::from).collect();
+        let line = [around, self.launcher(), self.program.clone()].concat();
         run_in(folder, self.variables, &line)
     }
 
@@ -206,10 +209,11 @@ impl Job<'_> {
         command("libcollbench_preload.so");
         recorder.extend(self.options.iter().map(OsString::from));
         recorder.extend(["-o".into(), "trace".into(), "--".into()]);
-        let line = match self.form {
+        let mut line: Vec<_> = self.around.iter().map(OsString::from).collect();
+        line.extend(match self.form {
             Form::Outer => [recorder, self.launcher(), self.program.clone()].concat(),
             Form::Inner => [self.launcher(), recorder, self.program.clone()].concat(),
-        };
+        });
         (run_in(folder, self.variables, &line), folder.join("trace"))
     }
 }
