@@ -9,7 +9,7 @@
 //! Everything is streamed: records leave memory chunk by chunk, so that memory grows with ranks
 //! and communicators, not with calls. (Medians in the truth need all values: `truth = "counts"`
 //! leaves them out. Ranks with several threads are put in order in memory.) The same scenario
-//! and seed give the same bytes on every machine.
+//! and seed give the same bytes on every machine. [`Truth`] has the fields of `truth.json`.
 #![doc = include_str!("generate/SCENARIO.md")]
 
 mod clock;
@@ -30,7 +30,9 @@ use collbench_formats::{Abi, HostIdentity, Identity, LayerState, MpiIdentity};
 use serde_json::json;
 
 pub use scenario::ScenarioError;
-pub use truth::{Summary, TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, Truth};
+pub use truth::{
+    Summary, TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth,
+};
 
 use rank_file::RankFile;
 use scenario::{Fault, Scenario};

@@ -36,27 +36,10 @@ struct Arguments {
     man: bool,
 }
 
-const AFTER_HELP: &str = "\
-A scenario, with one rank that comes late to every third allreduce:
-
-    schema = 1
-
-    [[hosts]]
-    name = \"node1\"
-    ranks = 4
-
-    [[program]]
-    repeat = 200
-    operation = \"MPI_Allreduce\"
-    bytes = 8
-    work = [
-        { normal_ns = [1000000, 20000] },
-        { constant_ns = 5000000, ranks = [3], share = 0.33 },
-    ]
-
-All that a scenario can say is in analyzer/src/generate/SCENARIO.md.
-
-Exit status: 0 done, 1 failed, 2 usage.";
+const AFTER_HELP: &str = concat!(
+    "Exit status: 0 done, 1 failed, 2 usage.\n\n",
+    include_str!("../generate/SCENARIO.md")
+);
 
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {
