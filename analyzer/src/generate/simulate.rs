@@ -974,3 +974,51 @@ fn releases(
         Semantics::Free | Semantics::Process => found.extend((0..n).map(own)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_takes_its_part_of_each_period() {
+        // It has the processor from 0 to 10, from 100 to 110, and so on.
+        assert_eq!(with_noise(20, 90, 100, 10), 90);
+        assert_eq!(with_noise(20, 101, 100, 10), 111);
+        assert_eq!(with_noise(5, 50, 100, 10), 55);
+        assert_eq!(with_noise(0, 50, 100, 10), 60);
+        assert_eq!(with_noise(110, 200, 100, 10), 200);
+        // 1,000 of work need 1,000 / 90 periods.
+        assert_eq!(with_noise(10, 1010, 100, 10), 1010 + 11 * 10);
+    }
+
+    #[test]
+    fn a_member_that_never_comes_holds_up_those_who_need_it() {
+        let members = Members::one_group(vec![0, 1, 2]);
+        let released = |semantics, root| {
+            let mut found = Vec::new();
+            releases(
+                semantics,
+                &members,
+                root,
+                &[Some(5), None, Some(9)],
+                &mut found,
+            );
+            found
+                .into_iter()
+                .map(|release| release.map(|r| r.at))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(released(Semantics::Barrier, None), [None, None, None]);
+        assert_eq!(
+            released(Semantics::OneToMany, Some(0)),
+            [Some(5), None, Some(9)]
+        );
+        assert_eq!(released(Semantics::OneToMany, Some(1)), [None, None, None]);
+        assert_eq!(
+            released(Semantics::ManyToOne, Some(2)),
+            [Some(5), None, None]
+        );
+        assert_eq!(released(Semantics::Prefix, None), [Some(5), None, None]);
+        assert_eq!(released(Semantics::Free, None), [Some(5), None, Some(9)]);
+    }
+}

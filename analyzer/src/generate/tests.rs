@@ -319,3 +319,68 @@ fn the_example_of_the_page_is_a_scenario() {
     let (_directory, truth) = written(example, None);
     assert_eq!(truth.ranks[3].calls, 121);
 }
+
+/// A case that is worked out by hand: an anchor for everything that rests on the generator.
+#[test]
+fn the_truth_of_a_small_barrier_is_that_worked_out_by_hand() {
+    let text = "schema = 1\n[[hosts]]\nname = \"a\"\nranks = 2\n[[hosts]]\nname = \"b\"\nranks = 1\n\
+                [latency]\nbase_ns = 100\ndeparture_ns = 10\nacross_hosts_ns = 1000\n\
+                [[program]]\noperation = \"MPI_Barrier\"\nwork = [{ each_ns = [0, 2000, 5000] }]\n";
+    let (_directory, truth) = written(text, None);
+    // Enters 0, 2000, 5000. Rank 2 releases all: it leaves at 5000 + 100 + 2 x 10, the others on
+    // another host at 5000 + 100 + 1000, and 10 later.
+    let barrier = &truth.operations[0];
+    let sums = |times: &TrueTimes| {
+        [
+            &times.duration_ns,
+            &times.wait_ns,
+            &times.arrival_lag_ns,
+            &times.core_ns,
+            &times.departure_wait_ns,
+        ]
+        .map(|summary| (summary.n, summary.total, summary.min, summary.max))
+    };
+    assert_eq!(barrier.call_time_ns.total, 6100 + 4110 + 120);
+    assert_eq!(
+        sums(&barrier.global),
+        [
+            (1, 6110, 6110, 6110),
+            (3, 8000, 0, 5000),
+            (3, 8000, 0, 5000),
+            (1, 120, 120, 120),
+            (3, 980 + 990, 0, 990),
+        ]
+    );
+    // Of host a: enters 0 and 2000, leaves 6100 and 6110. Rank 2 has nobody to be compared with.
+    assert_eq!(
+        sums(&barrier.within_hosts),
+        [
+            (1, 6110, 6110, 6110),
+            (2, 2000, 0, 2000),
+            (3, 2000, 0, 2000),
+            (0, 0, 0, 0),
+            (3, 10, 0, 10),
+        ]
+    );
+    assert_eq!(barrier.last_arrivals, [0, 0, 1]);
+    assert_eq!(barrier.first_departures, [0, 0, 1]);
+    assert_eq!(barrier.arrival_order, [[1, 0, 0], [0, 1, 0], [0, 0, 1]]);
+    assert_eq!(barrier.departure_order, [[0, 1, 0], [0, 0, 1], [1, 0, 0]]);
+    // MPI_Finalize takes 1 ms from the last to come.
+    assert_eq!(truth.duration_ns, 6110 + 1_000_000);
+}
+
+#[test]
+fn delays_hold_for_those_they_name_as_often_as_they_say() {
+    let text = "schema = 1\ngrid_ns = 100\n[[hosts]]\nname = \"a\"\nranks = 2\n[[hosts]]\nname = \"b\"\nranks = 2\n\
+                [[program]]\nrepeat = 4000\noperation = \"MPI_Allreduce\"\nbytes = 8\nwork = [\n\
+                { constant_ns = 100000 }, { constant_ns = 5000, ranks = [3], share = 0.25 },\n\
+                { constant_ns = 300, host = \"a\" }, { constant_ns = 1000, moves_every = 2 } ]\n";
+    let (_directory, truth) = written(text, None);
+    let last = &truth.operations[0].last_arrivals;
+    // Rank 3 where it is late, and else by turns: of the other 3,000 each has a quarter, where it
+    // is the one that the delay is at.
+    assert_eq!(truth.operations[0].last_tied, 0);
+    assert!(last[3].abs_diff(1000 + 750) < 150, "{last:?}");
+    assert!(last[..3].iter().all(|&n| n.abs_diff(750) < 100), "{last:?}");
+}
