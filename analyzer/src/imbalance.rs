@@ -16,7 +16,7 @@
 use petgraph::Direction;
 use petgraph::graphmap::DiGraphMap;
 
-use crate::tally::{Lateness, LatenessOfMember};
+use crate::sums::{Lateness, LatenessOfMember};
 
 /// The greatest chance of a false verdict.
 const MAX_P: f64 = 0.01;
@@ -102,6 +102,13 @@ impl Verdict {
         }
         verdict
     }
+}
+
+/// Whether one of `n` processes came last in so many of the resolved instances more often than
+/// chance explains, being the most frequent of all.
+pub(crate) fn stands_out(last: u64, resolved: u64, n: usize) -> bool {
+    let count = |last, processes| Count { last, processes };
+    count(last, 1).beats_fair_share_of(count(resolved, n), n)
 }
 
 /// How often one of so many processes came last.

@@ -14,26 +14,44 @@
 
 use std::path::Path;
 
-mod analysis;
-mod calls;
+// The bytes of a trace, and what they say.
+mod run;
+
+// Ticks to ns, indexes to communicators that all agree on.
 mod clock;
 mod communicators;
-mod distribution;
-pub mod generate;
-mod imbalance;
-mod inert;
-mod json;
+
+// Calls to instances, instances to figures.
+mod calls;
 mod matching;
 mod measure;
+
+// Figures to sums.
+mod distribution;
 mod orders;
-mod progress;
-mod remarks;
-mod report;
-mod run;
 mod selection;
+mod sums;
 mod tally;
+mod unfinished;
+
+// Sums to results.
+mod analysis;
+mod damage;
+mod imbalance;
+mod operations;
+mod remarks;
+mod summarize;
+
+// Results to what people meet.
+mod inert;
+mod json;
+mod progress;
+mod report;
 mod text;
 mod words;
+
+// Traces of known truth.
+pub mod generate;
 
 pub use analysis::{
     Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, HostSummary,
@@ -54,12 +72,13 @@ pub use remarks::Remark;
 pub use report::{ReportError, write_report};
 pub use run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
 pub use selection::{Resolved, Selection, SelectionError};
-pub use tally::{
-    ByteClass, Counts, Lateness, LatenessOfMember, MemberTally, OperationKey, OperationTally,
-    ProcessTally, Tally, Unfinished, wait_state_names,
+pub use sums::{
+    ByteClass, Lateness, LatenessOfMember, MemberTally, OperationKey, OperationTally, ProcessTally,
+    wait_state_names,
 };
-
+pub use tally::{Counts, Tally};
 pub use text::to_text;
+pub use unfinished::Unfinished;
 
 /// Why there is no analysis.
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +110,7 @@ pub fn analyze(
     let irregularities = match_calls(&run, &clocks, &communicators, report, &mut |matched| {
         tally.take(matched);
     });
-    Ok(Analysis::new(&analysis::Sources {
+    Ok(summarize::summarize(&summarize::Sources {
         run: &run,
         clocks: &clocks,
         communicators: &communicators,

@@ -244,7 +244,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
         column("time, all ranks", Align::Right),
         column("median call", Align::Right),
         column("waiting", Align::Right),
-        column("last to come", Align::Left),
+        column("late (comes last)", Align::Left),
     ];
     viz::Table::new(
         columns,

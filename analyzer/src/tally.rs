@@ -1,4 +1,4 @@
-//! Instances to sums: what is kept of each operation, process and communicator.
+//! Instances to sums.
 //!
 //! Memory grows with operations (as told apart by communicator, root and payload), communicators
 //! and processes, not with calls.
@@ -6,222 +6,18 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use collbench_formats::{CommunicatorKind, Operation, Semantics};
+use collbench_formats::{CommunicatorKind, Operation};
 
 use crate::clock::Clocks;
 use crate::communicators::{Communicators, Scope};
-use crate::distribution::Distribution;
 use crate::matching::{Call, InFlight, Instance, Lane, Matched};
 use crate::measure::{Agreed, Disagreement, Figures};
-use crate::orders::OrderCounts;
 use crate::run::Run;
 use crate::selection::Resolved;
-
-/// Class of payloads: the largest of any process in the instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ByteClass {
-    /// Nothing.
-    Zero,
-    /// From 2^k up to, not including, 2^(k + 1).
-    PowerOfTwo(u32),
-    /// No process's payload is known.
-    Unknown,
-}
-
-impl ByteClass {
-    /// The class of a largest payload.
-    #[must_use]
-    pub fn of(largest: Option<u64>) -> Self {
-        match largest {
-            None => Self::Unknown,
-            Some(0) => Self::Zero,
-            Some(bytes) => Self::PowerOfTwo(bytes.ilog2()),
-        }
-    }
-}
-
-/// What makes an entry of `operations`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OperationKey {
-    /// Index in [`Communicators::entries`]; `None` if not known.
-    pub entry: Option<usize>,
-    /// The operation.
-    pub operation: Operation,
-    /// World rank of the root.
-    pub root: Option<u32>,
-    /// Class of payloads.
-    pub class: ByteClass,
-}
-
-/// Sums of one process in one operation; its line of the timemap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MemberTally {
-    /// Resolved instances that it came last to.
-    pub last: u64,
-    /// Resolved instances that it left first.
-    pub first_departure: u64,
-    /// Calls in complete instances.
-    pub n_calls: u64,
-    /// Their time, ns.
-    pub call_ns: i64,
-    /// Calls whose wait is known.
-    pub n_waits: u64,
-    /// Their waits, ns.
-    pub wait_ns: i64,
-    /// Calls whose departure wait is known.
-    pub n_departure_waits: u64,
-    /// Their departure waits, ns.
-    pub departure_wait_ns: i64,
-}
-
-/// What is kept of one operation.
-#[derive(Debug)]
-pub struct OperationTally {
-    /// Calls begun.
-    pub calls: u64,
-    /// Complete instances.
-    pub instances: u64,
-    /// Other instances.
-    pub incomplete: u64,
-    /// Whether a call was under way that is in no instance: a constructor over a group, which
-    /// tells what it made only when it returns.
-    pub has_open_call: bool,
-    /// Smallest and largest payload seen.
-    pub bytes: Option<(u64, u64)>,
-    /// Last leave minus first enter.
-    pub duration: Distribution,
-    /// Leave minus enter, of every call that returned.
-    pub call_time: Distribution,
-    /// Waits.
-    pub wait: Distribution,
-    /// Last enter minus own.
-    pub lag: Distribution,
-    /// First leave minus last enter.
-    pub core: Distribution,
-    /// Own leave minus first.
-    pub departure_wait: Distribution,
-    /// Scalasca's completion time, ns; `None` for operations without.
-    pub completion_ns: Option<i64>,
-    /// By position in the communicator's entry.
-    pub members: Vec<MemberTally>,
-    /// Complete instances of which it is not known who came last.
-    pub last_unresolved: u64,
-    /// Complete instances of which it is not known who left first.
-    pub first_unresolved: u64,
-    /// Orders of arrival.
-    pub arrivals: OrderCounts,
-    /// Orders of departure.
-    pub departures: OrderCounts,
-}
-
-impl OperationTally {
-    fn new(n_positions: usize) -> Self {
-        Self {
-            calls: 0,
-            instances: 0,
-            incomplete: 0,
-            has_open_call: false,
-            bytes: None,
-            duration: Distribution::default(),
-            call_time: Distribution::default(),
-            wait: Distribution::default(),
-            lag: Distribution::default(),
-            core: Distribution::default(),
-            departure_wait: Distribution::default(),
-            completion_ns: None,
-            members: vec![MemberTally::default(); n_positions],
-            last_unresolved: 0,
-            first_unresolved: 0,
-            arrivals: OrderCounts::new(n_positions),
-            departures: OrderCounts::new(n_positions),
-        }
-    }
-
-    fn add_call(&mut self, call: &Call) {
-        self.calls += 1;
-        if let Some(bytes) = call.payload {
-            let (least, most) = self.bytes.unwrap_or((bytes, bytes));
-            self.bytes = Some((least.min(bytes), most.max(bytes)));
-        }
-        if let Some(leave) = call.leave {
-            self.call_time.add(leave.ns() - call.enter.ns());
-        }
-    }
-}
-
-/// What is kept of one process.
-#[derive(Debug, Clone, Default)]
-pub struct ProcessTally {
-    /// Calls counted.
-    pub calls: u64,
-    /// Calls by operation and scope.
-    pub by_class: Vec<((Operation, Scope), u64)>,
-    /// Sum of its waits, ns.
-    pub wait_ns: i64,
-    /// Time in calls, ns.
-    pub call_ns: i64,
-    /// Resolved instances that it came last to.
-    pub last: u64,
-    /// Resolved instances that it came first to.
-    pub first: u64,
-}
-
-impl ProcessTally {
-    fn count(&mut self, operation: Operation, scope: Scope) {
-        self.calls += 1;
-        let key = (operation, scope);
-        match self.by_class.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, n)) => *n += 1,
-            None => self.by_class.push((key, 1)),
-        }
-    }
-}
-
-/// Who came last, and what it cost the others, over all instances of one operation on one
-/// communicator, of any root and payload.
-#[derive(Debug, Clone)]
-pub struct Lateness {
-    /// Instances of which it is known who came last.
-    pub resolved: u64,
-    /// Complete instances.
-    pub instances: u64,
-    /// By position in the communicator's entry.
-    pub members: Vec<LatenessOfMember>,
-}
-
-/// One process's part in a [`Lateness`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LatenessOfMember {
-    /// Index of the process in the run; `None`: it never took part.
-    pub process: Option<usize>,
-    /// Instances that it came last to.
-    pub last: u64,
-    /// Waits that its coming ended, in those instances, ns.
-    pub caused_ns: i64,
-    /// Its enter minus that of the second last, in those instances, ns.
-    pub excess_ns: i64,
-}
-
-/// An instance that someone was in when the trace ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfinished {
-    /// What those inside called, each once.
-    pub operations: Vec<Operation>,
-    /// Index in [`Communicators::entries`].
-    pub entry: usize,
-    /// Position among the calls on the communicator.
-    pub sequence: u64,
-    /// Whether the MPI library called on its own behalf.
-    pub is_internal: bool,
-    /// World ranks that were inside.
-    pub inside: Vec<u32>,
-    /// World ranks that had left.
-    pub left: Vec<u32>,
-    /// World ranks with a file that never came.
-    pub never_came: Vec<u32>,
-    /// Processes of the communicator that there is no file of.
-    pub n_unknown: u64,
-}
+use crate::sums::{
+    ByteClass, Lateness, LatenessOfMember, OperationKey, OperationTally, ProcessTally,
+};
+use crate::unfinished::Unfinished;
 
 /// Most [`Unfinished`] instances that are kept.
 const MAX_UNFINISHED: usize = 1000;
@@ -387,7 +183,7 @@ impl<'a> Tally<'a> {
         let is_under_way = |call: &Option<Call>| call.is_some_and(|call| call.leave.is_none());
         if instance.calls.iter().any(is_under_way) && self.unfinished.len() < MAX_UNFINISHED {
             let entry = &self.communicators.entries[instance.communicator.entry];
-            self.unfinished.push(unfinished(instance, entry.size));
+            self.unfinished.push(Unfinished::new(instance, entry.size));
         }
         if instance.lane == Lane::Internal {
             for call in instance.calls.iter().flatten() {
@@ -690,52 +486,4 @@ struct Place<'m> {
 
 fn class_of<'c>(calls: impl Iterator<Item = &'c Call>) -> ByteClass {
     ByteClass::of(calls.filter_map(|call| call.payload).max())
-}
-
-fn unfinished(instance: &Instance<'_>, size: u64) -> Unfinished {
-    let mut unfinished = Unfinished {
-        operations: Vec::new(),
-        entry: instance.communicator.entry,
-        sequence: instance.position,
-        is_internal: instance.lane == Lane::Internal,
-        inside: Vec::new(),
-        left: Vec::new(),
-        never_came: Vec::new(),
-        n_unknown: size.saturating_sub(instance.calls.len() as u64),
-    };
-    for (call, member) in instance.calls.iter().zip(&instance.communicator.members) {
-        match call {
-            Some(call) if call.leave.is_some() => unfinished.left.push(member.world_rank),
-            Some(call) => {
-                unfinished.inside.push(member.world_rank);
-                if !unfinished.operations.contains(&call.operation) {
-                    unfinished.operations.push(call.operation);
-                }
-            }
-            None => unfinished.never_came.push(member.world_rank),
-        }
-    }
-    unfinished.operations.sort_unstable();
-    unfinished.inside.sort_unstable();
-    unfinished.left.sort_unstable();
-    unfinished.never_came.sort_unstable();
-    unfinished
-}
-
-/// Names of the wait states of an operation, waiting and completion.
-///
-/// # Source
-/// Scalasca's patterns, as metrics define them. Constructors wait as N x N do.
-#[must_use]
-pub fn wait_state_names(operation: Operation) -> (Option<&'static str>, Option<&'static str>) {
-    match operation.semantics() {
-        Semantics::Barrier => (Some("Wait at Barrier"), Some("Barrier Completion")),
-        Semantics::AllToAll | Semantics::Constructor | Semantics::GroupConstructor => {
-            (Some("Wait at N x N"), Some("N x N Completion"))
-        }
-        Semantics::OneToMany => (Some("Late Broadcast"), None),
-        Semantics::ManyToOne => (Some("Early Reduce"), None),
-        Semantics::Prefix => (Some("Early Scan"), None),
-        Semantics::Free | Semantics::Process => (None, None),
-    }
 }

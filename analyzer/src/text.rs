@@ -205,7 +205,7 @@ fn operations(text: &mut String, analysis: &Analysis) {
         "time",
         "median",
         "waiting",
-        "last to come",
+        "late",
     ]);
     for operation in analysis.operations.iter().take(MAX_OPERATIONS) {
         let time = operation.call_time_ns.as_ref();

@@ -3,6 +3,7 @@
 use collbench_formats::Semantics;
 
 use crate::analysis::{Analysis, Culprit, ImbalanceSummary, OperationSummary};
+use crate::imbalance;
 use crate::inert;
 
 /// Three significant digits and the fitting unit: `812 ns`, `8.81 us`, `1234 s`.
@@ -76,7 +77,8 @@ pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize)
     }
 }
 
-/// Who came last most often, and in which part of the resolved instances.
+/// Who came last most often, and in which part of the resolved instances; "unclear" where chance
+/// explains that.
 pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> String {
     let resolved: u64 = operation.last_arrivals.iter().sum();
     let most = operation.last_arrivals.iter().enumerate();
@@ -86,6 +88,9 @@ pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> 
     if resolved == 0 {
         let has_order = operation.last_arrivals.len() > 1 && operation.instances > 0;
         return if has_order { "not resolved" } else { "-" }.to_owned();
+    }
+    if !imbalance::stands_out(most, resolved, operation.last_arrivals.len()) {
+        return "unclear".to_owned();
     }
     let communicator = operation
         .communicator

@@ -1,0 +1,113 @@
+//! Sums to results: what is missing, and who was in what when the trace ended.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::Damage;
+
+use crate::analysis::{DamageSummary, InFlightSummary, UnfinishedSummary};
+use crate::communicators::Communicators;
+use crate::inert;
+use crate::matching::InFlight;
+use crate::summarize::Sources;
+
+/// Ranks without a file that are told one by one; beyond, in one entry.
+const MAX_MISSING_LISTED: u64 = 4096;
+
+/// One entry for each rank and finding; those of a rank stand together, by rank.
+pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
+    let Sources { run, tally, .. } = sources;
+    let mut damage = Vec::new();
+    for file in &run.unreadable {
+        damage.push(DamageSummary {
+            rank: None,
+            what: format!("{}: {}", file.name, file.what),
+            in_flight: None,
+        });
+    }
+    let mut in_flight: BTreeMap<usize, Vec<InFlightSummary>> = BTreeMap::new();
+    for call in &tally.in_flight {
+        let summary = in_flight_summary(sources.communicators, call);
+        in_flight.entry(call.process).or_default().push(summary);
+    }
+    let mut of_ranks = Vec::new();
+    for (index, process) in run.processes.iter().enumerate() {
+        let rank = process.rank();
+        let mut under_way = in_flight.remove(&index).unwrap_or_default().into_iter();
+        for found in &process.trace.damage {
+            let belongs = matches!(found, Damage::NotFinalized);
+            of_ranks.push(DamageSummary {
+                rank: Some(rank),
+                what: format!("{}: {found}", process.name),
+                in_flight: if belongs { under_way.next() } else { None },
+            });
+        }
+        of_ranks.extend(under_way.map(|call| DamageSummary {
+            rank: Some(rank),
+            what: format!("{}: a call was under way at the end", process.name),
+            in_flight: Some(call),
+        }));
+    }
+    let missing = run.missing_ranks();
+    let mut listed = 0;
+    for &(first, last) in &missing {
+        for rank in first..=last {
+            if listed == MAX_MISSING_LISTED {
+                break;
+            }
+            listed += 1;
+            of_ranks.push(DamageSummary {
+                rank: Some(rank),
+                what: "no file".to_owned(),
+                in_flight: None,
+            });
+        }
+    }
+    let n_missing: u64 = missing
+        .iter()
+        .map(|&(first, last)| u64::from(last - first) + 1)
+        .sum();
+    if n_missing > listed {
+        damage.push(DamageSummary {
+            rank: None,
+            what: format!(
+                "no file of {n_missing} ranks in all: {}",
+                inert::rank_ranges(&missing)
+            ),
+            in_flight: None,
+        });
+    }
+    of_ranks.sort_by_key(|entry| entry.rank);
+    damage.extend(of_ranks);
+    damage
+}
+
+fn in_flight_summary(communicators: &Communicators, call: &InFlight) -> InFlightSummary {
+    InFlightSummary {
+        operation: call.operation.name(),
+        communicator: call
+            .communicator
+            .map(|index| communicators.list[index].entry),
+        sequence: call.sequence,
+    }
+}
+
+/// The instances that someone was in at the end, by communicator and position.
+pub(crate) fn unfinished(sources: &Sources<'_>) -> Vec<UnfinishedSummary> {
+    let mut unfinished: Vec<UnfinishedSummary> = sources
+        .tally
+        .unfinished
+        .iter()
+        .map(|instance| UnfinishedSummary {
+            operations: instance.operations.iter().map(|op| op.name()).collect(),
+            communicator: instance.entry,
+            sequence: instance.sequence,
+            internal: instance.is_internal,
+            inside: instance.inside.clone(),
+            left: instance.left.clone(),
+            never_came: instance.never_came.clone(),
+            no_file: instance.n_unknown,
+        })
+        .collect();
+    unfinished.sort_by_key(|u| (u.communicator, u.internal, u.sequence, u.inside.clone()));
+    unfinished
+}

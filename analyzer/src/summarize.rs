@@ -1,0 +1,404 @@
+//! Sums to results: what was recorded, on which clocks, by whom, and what a reader should know.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::{ClockSource, CommunicatorKind};
+
+use crate::analysis::{
+    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, HostSummary,
+    ImbalanceSummary, Layer, RankSummary, RemarkSummary, Total, TraceSummary, Violations,
+};
+use crate::clock::{Clocks, Timestamp};
+use crate::communicators::Communicators;
+use crate::damage::{damage, unfinished};
+use crate::imbalance::{Verdict, Vertex};
+use crate::matching::Irregularities;
+use crate::operations::operations;
+use crate::remarks::Remark;
+use crate::run::Run;
+use crate::tally::Tally;
+
+/// Everything that went into the results.
+pub(crate) struct Sources<'a> {
+    pub(crate) run: &'a Run<'a>,
+    pub(crate) clocks: &'a Clocks,
+    pub(crate) communicators: &'a Communicators,
+    pub(crate) tally: &'a Tally<'a>,
+    pub(crate) irregularities: Irregularities,
+    pub(crate) is_restricted: bool,
+}
+
+/// Puts the results together.
+pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
+    let damage = damage(sources);
+    let pauses = recorder_pauses(sources);
+    let operations = operations(sources);
+    Analysis {
+        schema: "collbench.analysis/1",
+        trace: trace_summary(sources, damage.clone()),
+        clock: clock_summary(sources),
+        communicators: communicator_summaries(sources.communicators),
+        totals: totals(sources.tally),
+        ranks: rank_summaries(sources, &pauses),
+        imbalance: imbalance(sources),
+        unfinished: unfinished(sources),
+        remarks: remarks(sources, damage.len(), &pauses)
+            .iter()
+            .map(|remark| RemarkSummary {
+                code: remark.code(),
+                text: remark.to_string(),
+            })
+            .collect(),
+        operations,
+    }
+}
+
+fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSummary {
+    let Sources {
+        run, clocks, tally, ..
+    } = sources;
+    let first = &run.processes[0].trace.identity;
+    let mut hosts: Vec<String> = Vec::new();
+    for process in &run.processes {
+        let name = &process.trace.identity.host.name;
+        if !hosts.contains(name) {
+            hosts.push(name.clone());
+        }
+    }
+    let end_anchors = run
+        .processes
+        .iter()
+        .zip(&clocks.processes)
+        .map(|(process, clock)| {
+            let anchors = process.trace.anchors.last();
+            anchors.map_or(0, |anchor| {
+                clock.global(Timestamp::from_ticks(anchor.ticks.get())).ns()
+            })
+        });
+    TraceSummary {
+        directory: run.directory.to_string_lossy().into_owned(),
+        command: run.command.clone(),
+        mpi_library: first
+            .mpi
+            .library_version
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        ranks: run.world_size,
+        hosts,
+        calls: tally.n_calls,
+        messages: None,
+        bytes: tally.n_bytes,
+        duration_ns: end_anchors.max().unwrap_or(0).max(tally.end_ns),
+        complete: damage.is_empty(),
+        layers: layers(run),
+        damage,
+    }
+}
+
+fn layers(run: &Run<'_>) -> BTreeMap<String, Layer> {
+    let mut layers: BTreeMap<String, Layer> = BTreeMap::new();
+    for layer in run.processes.iter().flat_map(|p| &p.trace.identity.layers) {
+        let reason = (!layer.on).then(|| layer.reason.clone());
+        let merged = layers.entry(layer.name.clone()).or_insert(Layer {
+            on: layer.on,
+            reason: reason.clone(),
+        });
+        if merged.on && !layer.on {
+            *merged = Layer { on: false, reason };
+        }
+    }
+    for name in ["calls", "messages", "algorithms"] {
+        layers.entry(name.to_owned()).or_insert_with(|| Layer {
+            on: false,
+            reason: Some("not known to the recorder".to_owned()),
+        });
+    }
+    layers
+}
+
+fn clock_summary(sources: &Sources<'_>) -> ClockSummary {
+    let Sources { run, clocks, .. } = sources;
+    let mut names: Vec<&str> = Vec::new();
+    for process in &run.processes {
+        let name = match process.trace.identity.clock.source {
+            ClockSource::Tsc => "tsc",
+            ClockSource::MonotonicRaw => "raw",
+            ClockSource::Monotonic => "monotonic",
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    ClockSummary {
+        method: match clocks.hosts.len() {
+            1 => "one host: one clock",
+            _ => "not aligned: compared within hosts only",
+        },
+        source: names.join(","),
+        reference_host: clocks.hosts[0].name.clone(),
+        hosts: clocks
+            .hosts
+            .iter()
+            .enumerate()
+            .map(|(index, host)| {
+                let is_reference = index == 0;
+                HostSummary {
+                    host: host.name.clone(),
+                    offset_ns: is_reference.then_some(0),
+                    drift_ppm: is_reference.then_some(0.0),
+                    uncertainty_ns: is_reference.then_some(0),
+                    bound_ns: is_reference.then_some(0),
+                    granularity_ns: host.granularity_ns,
+                    ticks_per_second: host.ticks_per_second,
+                    rate_error_ppm: host.rate_error_ppm,
+                }
+            })
+            .collect(),
+        violations: Violations::default(),
+    }
+}
+
+fn communicator_summaries(communicators: &Communicators) -> Vec<CommunicatorSummary> {
+    communicators
+        .entries
+        .iter()
+        .enumerate()
+        .map(|(id, entry)| {
+            let (first, second) = entry.ranks.split_at(entry.first_group);
+            CommunicatorSummary {
+                id,
+                name: entry.name.clone(),
+                kind: match entry.kind {
+                    CommunicatorKind::Intra => "intra",
+                    CommunicatorKind::Inter => "inter",
+                },
+                size: entry.size,
+                ranks: entry.ranks.clone(),
+                groups: (entry.kind == CommunicatorKind::Inter)
+                    .then(|| [first.to_vec(), second.to_vec()]),
+            }
+        })
+        .collect()
+}
+
+fn totals(tally: &Tally<'_>) -> BTreeMap<&'static str, Total> {
+    let mut totals: BTreeMap<&'static str, Total> = BTreeMap::new();
+    for (key, operation) in tally.operations() {
+        let total = totals.entry(key.operation.name()).or_default();
+        total.calls += operation.calls;
+        total.instances += operation.instances;
+        total.call_time_ns = total
+            .call_time_ns
+            .saturating_add(operation.call_time.total());
+    }
+    totals
+}
+
+/// For each process the time for which the recorder held it up, and the longest of it, ns.
+fn recorder_pauses(sources: &Sources<'_>) -> Vec<(i64, i64)> {
+    let processes = sources.run.processes.iter().zip(&sources.clocks.processes);
+    processes
+        .map(|(process, clock)| {
+            let chunks = process.trace.chunks.iter();
+            let pauses = chunks.map(|chunk| {
+                let begin = chunk.header.prepare_begin.get();
+                let end = chunk.header.prepare_end.get();
+                clock.span_ns(end.saturating_sub(begin))
+            });
+            pauses.fold((0, 0), |(total, longest): (i64, i64), pause| {
+                (total.saturating_add(pause), longest.max(pause))
+            })
+        })
+        .collect()
+}
+
+fn rank_summaries(sources: &Sources<'_>, pauses: &[(i64, i64)]) -> Vec<RankSummary> {
+    let processes = sources.run.processes.iter().enumerate();
+    processes
+        .map(|(index, process)| {
+            let tally = &sources.tally.processes[index];
+            let mut calls_by_operation: BTreeMap<&'static str, u64> = BTreeMap::new();
+            let mut calls_by_class = BTreeMap::new();
+            for &((operation, scope), n) in &tally.by_class {
+                *calls_by_operation.entry(operation.name()).or_default() += n;
+                calls_by_class.insert(format!("{}{}", operation.name(), scope.suffix()), n);
+            }
+            RankSummary {
+                rank: process.rank(),
+                host: process.trace.identity.host.name.clone(),
+                calls: tally.calls,
+                calls_by_operation,
+                calls_by_class,
+                wait_ns: tally.wait_ns,
+                call_time_ns: tally.call_ns,
+                last: tally.last,
+                first: tally.first,
+                recorder_pause_ns: pauses[index].0,
+            }
+        })
+        .collect()
+}
+
+fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
+    let Sources {
+        run,
+        clocks,
+        communicators,
+        tally,
+        ..
+    } = sources;
+    let collectives_ns = tally.processes.iter().map(|process| process.call_ns).sum();
+    let host_of = |process: usize| clocks.processes[process].host;
+    let mut summaries: Vec<ImbalanceSummary> = tally
+        .lateness
+        .iter()
+        .map(|(&(entry, operation), lateness)| {
+            let verdict = Verdict::reach(lateness, &host_of, collectives_ns);
+            let rank_at = |position: usize| {
+                let process = lateness.members[position].process?;
+                Some(run.processes[process].rank())
+            };
+            let name = |vertex: &Vertex| match vertex {
+                Vertex::Communicator => communicators.entries[entry].name.clone(),
+                Vertex::Host(host) => format!("host {}", clocks.hosts[*host].name),
+                Vertex::Process(position) => {
+                    rank_at(*position).map_or_else(String::new, |rank| format!("rank {rank}"))
+                }
+            };
+            let path = [Vertex::Communicator];
+            ImbalanceSummary {
+                communicator: entry,
+                operation: operation.name(),
+                path: path.iter().chain(&verdict.path).map(name).collect(),
+                culprit: verdict.culprit.and_then(|vertex| match vertex {
+                    Vertex::Communicator => None,
+                    Vertex::Host(host) => Some(Culprit::Host(clocks.hosts[host].name.clone())),
+                    Vertex::Process(position) => rank_at(position).map(Culprit::Rank),
+                }),
+                share: verdict.share,
+                wait_caused_ns: verdict.caused_ns,
+                excess_ns: verdict.excess_ns,
+                instances: lateness.instances,
+                resolved: lateness.resolved,
+            }
+        })
+        .collect();
+    summaries.sort_by_key(|s| std::cmp::Reverse((s.culprit.is_some(), s.wait_caused_ns)));
+    summaries
+}
+
+fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> Vec<Remark> {
+    let Sources {
+        run,
+        clocks,
+        communicators,
+        tally,
+        irregularities,
+        ..
+    } = sources;
+    let counts = &tally.counts;
+    let mut remarks = Vec::new();
+    let mut add = |applies: bool, remark: Remark| {
+        if applies {
+            remarks.push(remark);
+        }
+    };
+    add(n_findings > 0, Remark::Incomplete { n_findings });
+    add(sources.is_restricted, Remark::Restricted);
+    let n_hosts = clocks.hosts.len();
+    add(n_hosts > 1, Remark::ClocksNotAligned { n_hosts });
+    for host in &clocks.hosts {
+        let name = host.name.clone();
+        add(host.is_unscaled, Remark::ClockNotScaled { host: name });
+    }
+    for remark in run.remarks.iter().chain(&communicators.remarks) {
+        add(true, remark.clone());
+    }
+    add(
+        counts.mismatched > 0,
+        Remark::Mismatched {
+            n_instances: counts.mismatched,
+            example: counts.mismatch.clone().unwrap_or_default(),
+        },
+    );
+    let with_calls = [
+        (
+            counts.unknown_communicator,
+            Remark::UnknownCommunicator {
+                n_calls: counts.unknown_communicator,
+            },
+        ),
+        (
+            counts.incomplete,
+            Remark::IncompleteInstances {
+                n_instances: counts.incomplete,
+            },
+        ),
+        (
+            irregularities.n_sequence_conflicts,
+            Remark::SequenceConflict {
+                n_chunks: irregularities.n_sequence_conflicts,
+            },
+        ),
+        (
+            irregularities.n_unknown_records,
+            Remark::UnknownRecords {
+                n_records: irregularities.n_unknown_records,
+            },
+        ),
+        (
+            irregularities.n_abandoned,
+            Remark::AbandonedCalls {
+                n_calls: irregularities.n_abandoned,
+            },
+        ),
+        (
+            counts.failed,
+            Remark::FailedCalls {
+                n_calls: counts.failed,
+            },
+        ),
+        (
+            counts.payload_unknown,
+            Remark::PayloadUnknown {
+                n_calls: counts.payload_unknown,
+            },
+        ),
+        (
+            counts.negative_core,
+            Remark::NegativeCore {
+                n_instances: counts.negative_core,
+            },
+        ),
+        (
+            counts.internal_calls,
+            Remark::InternalCalls {
+                n_calls: counts.internal_calls,
+            },
+        ),
+    ];
+    for (n, remark) in with_calls {
+        add(n > 0, remark);
+    }
+    let total_ns: i64 = pauses.iter().map(|(total, _)| total).sum();
+    let longest_ns = pauses
+        .iter()
+        .map(|(_, longest)| *longest)
+        .max()
+        .unwrap_or(0);
+    // A hundredth of the time of the processes, as for verdicts.
+    let run_ns = tally.end_ns.saturating_mul(run.processes.len() as i64);
+    let is_noticeable = total_ns.saturating_mul(100) > run_ns;
+    add(
+        is_noticeable,
+        Remark::RecorderPauses {
+            total_ns,
+            longest_ns,
+        },
+    );
+    remarks
+}
