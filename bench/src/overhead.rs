@@ -21,7 +21,7 @@ use std::io::Write;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use collbench_formats::ClockSource;
+use collbench_formats::{ClockSource, Record};
 
 use crate::machine::{Machine, file_system};
 use call::MeasuredOperation;
@@ -169,8 +169,11 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
         }
     }
     let many = take_turns(options.calls, CALLS_PER_TURN, |turn, n| {
-        pair.ask_in_turn::<Part>(turn, &Request::Many { n })
+        let parts = pair.ask_in_turn::<Part>(turn, &Request::Many { n })?;
+        let bytes = n * size_of::<Record>() as u64;
+        Ok((parts, pair.plain.ask::<u64>(&Request::Write { bytes })?))
     })?;
+    let (many, written_ticks): (Vec<[Part; 2]>, Vec<u64>) = many.into_iter().unzip();
     let each = take_turns(options.calls, CALLS_PER_TURN, |turn, n| {
         pair.ask_in_turn::<Part>(turn, &Request::Each { n })
     })?;
@@ -192,6 +195,7 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
         hello,
         batches,
         many,
+        written_ticks,
         each,
         goodbye,
         recorded,
@@ -215,10 +219,11 @@ fn check_room(
 ) -> anyhow::Result<()> {
     let in_batches = most_turns(options) * (BATCHES_PER_TURN + 1) * options.batch;
     let calls = in_batches + 2 * options.calls;
-    let needed = Recorded::bytes_needed(calls);
+    let written = options.calls * size_of::<Record>() as u64;
+    let needed = Recorded::bytes_needed(calls) + written;
     if needed > free_bytes {
         bail!(
-            "{}: the trace takes {} MB and {} MB are free; set TMPDIR to a directory with more \
+            "{}: the measurement takes {} MB and {} MB are free; set TMPDIR to a directory with more \
              room, or measure fewer --calls",
             directory.display(),
             needed / 1_000_000,

@@ -28,6 +28,7 @@ pub(super) struct Measured {
     pub(super) hello: [Hello; 2],
     pub(super) batches: Vec<(Batch, Batch)>,
     pub(super) many: Vec<[Part; 2]>,
+    pub(super) written_ticks: Vec<u64>,
     pub(super) each: Vec<[Part; 2]>,
     pub(super) goodbye: [Goodbye; 2],
     pub(super) recorded: Recorded,
@@ -86,6 +87,9 @@ pub(super) struct AllCallsFigures {
     pub(super) everything: Means,
     /// Of the turns in which neither process was preempted.
     pub(super) undisturbed: Option<Means>,
+    /// What the plain process pays for writing as many bytes per call to a file beside the trace,
+    /// and nothing else: the machine's price of new pages in a file.
+    pub(super) same_bytes_written_ns: f64,
     pub(super) bar: f64,
     /// Whether the ratio of all is below the bar; `None` where the clock's cost is unknown.
     pub(super) met: Option<bool>,
@@ -170,6 +174,7 @@ struct RawTurns {
     calls: Vec<u64>,
     plain_ns: Vec<f64>,
     recorded_ns: Vec<f64>,
+    same_bytes_written_ns: Vec<f64>,
     preempted: Vec<u64>,
 }
 
@@ -188,7 +193,12 @@ impl Figures {
         }
         let batches = batch_figures(&measured, &rates);
         let two_readings = batches.two_clock_readings_ns.map(|spread| spread.median);
-        let all_calls = all_calls_figures(&measured.many, &rates, two_readings);
+        let all_calls = all_calls_figures(
+            &measured.many,
+            &measured.written_ticks,
+            &rates,
+            two_readings,
+        );
         Ok(Self {
             schema: "collbench.bench.overhead/1",
             command: std::env::args_os()
@@ -283,6 +293,7 @@ fn batch_figures(measured: &Measured, rates: &Rates) -> BatchFigures {
 
 fn all_calls_figures(
     turns: &[[Part; 2]],
+    written_ticks: &[u64],
     rates: &Rates,
     two_readings: Option<f64>,
 ) -> AllCallsFigures {
@@ -313,6 +324,9 @@ fn all_calls_figures(
     AllCallsFigures {
         everything,
         undisturbed: means(&mut turns.iter().filter(|turn| preempted(turn) == 0)),
+        same_bytes_written_ns: hundredths(
+            written_ticks.iter().sum::<u64>() as f64 * rates.plain / everything.calls.max(1) as f64,
+        ),
         bar: ALL_CALLS_BAR,
         met: everything.ratio.map(|ratio| ratio <= ALL_CALLS_BAR),
     }
@@ -422,7 +436,10 @@ fn raw(measured: &Measured, rates: &Rates) -> Raw {
         batches.preempted.push(plain.preempted + recorded.preempted);
     }
     let mut turns = RawTurns::default();
-    for turn @ [plain, recorded] in &measured.many {
+    for (turn @ [plain, recorded], &written) in measured.many.iter().zip(&measured.written_ticks) {
+        turns
+            .same_bytes_written_ns
+            .push(per_call(written, rates.plain, plain.calls));
         turns.calls.push(plain.calls);
         turns
             .plain_ns
@@ -507,11 +524,12 @@ mod tests {
             [part(100, 400, 0), part(100, 4_000, 0)],
             [part(100, 400, 0), part(100, 40_000, 2)],
         ];
-        let figures = all_calls_figures(&turns, &rates, Some(10.0));
+        let figures = all_calls_figures(&turns, &[1_000, 3_000], &rates, Some(10.0));
         assert_eq!(figures.everything.plain_ns, 2.0);
         assert_eq!(figures.everything.recorded_ns, 110.0);
         assert_eq!(figures.everything.ratio, Some(10.8));
         assert_eq!(figures.met, Some(false));
+        assert_eq!(figures.same_bytes_written_ns, 10.0);
         let undisturbed = figures.undisturbed.unwrap();
         assert_eq!(undisturbed.calls, 100);
         assert_eq!(undisturbed.added_ns, 18.0);

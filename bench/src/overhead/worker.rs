@@ -6,6 +6,7 @@
 //! and the end.
 
 use std::ffi::c_int;
+use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 
@@ -26,6 +27,8 @@ pub(super) enum Request {
     Many { n: u64 },
     /// Times each of `n` calls.
     Each { n: u64 },
+    /// Times writing `bytes` zeros to a file, behind those written before.
+    Write { bytes: u64 },
     /// Says the rest and ends.
     Finish,
 }
@@ -115,6 +118,8 @@ struct Worker<Call> {
     single: SingleCalls,
     /// Room for the times of single calls, its pages touched.
     intervals: Vec<u64>,
+    /// Where zeros go; nobody else sees it.
+    file: File,
 }
 
 impl<Call: Fn() -> c_int + Copy> Worker<Call> {
@@ -126,6 +131,7 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
             histogram: Histogram::new(3).context("making a histogram")?,
             single: SingleCalls::default(),
             intervals: Vec::new(),
+            file: tempfile::tempfile().context("a temporary file")?,
         })
     }
 
@@ -141,6 +147,7 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
                 Request::Batches { n, size } => answer(&self.batches(n, size)?)?,
                 Request::Many { n } => answer(&self.many(n)?)?,
                 Request::Each { n } => answer(&self.each(n)?)?,
+                Request::Write { bytes } => answer(&self.write(bytes)?)?,
                 Request::Finish => return answer(&self.goodbye()),
             }
         }
@@ -206,6 +213,21 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
             ticks: last - begin,
             switches,
         })
+    }
+
+    /// Gives the time, in ticks.
+    fn write(&mut self, bytes: u64) -> anyhow::Result<u64> {
+        const ZEROS: &[u8] = &[0; 64 << 10];
+        let begin = self.clock.now();
+        let mut left = bytes as usize;
+        while left > 0 {
+            let piece = &ZEROS[..left.min(ZEROS.len())];
+            self.file
+                .write_all(piece)
+                .context("writing to a temporary file")?;
+            left -= piece.len();
+        }
+        Ok(self.clock.now() - begin)
     }
 
     /// Makes `n` calls; gives their time, and what their return codes have in common: 0.
