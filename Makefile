@@ -25,7 +25,7 @@ demo: build
 # "cargo test" builds neither the preloaded library nor the commands of other packages.
 test: build
 	@scripts/need.sh openmpi-bin libopenmpi-dev gfortran python3 iproute2
-	$(CARGO) test --workspace --exclude collbench-bench
+	$(CARGO) test --workspace --exclude collbench-bench --no-fail-fast
 
 test-programs: build
 	@scripts/programs.sh

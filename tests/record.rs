@@ -6,7 +6,7 @@ use std::process::Command;
 
 use collbench_tests::{
     Analysis, Form, Job, Workspace, analyze, calls_by_class, command, have, program, run, run_in,
-    sum,
+    source_dir, sum, target_dir,
 };
 use serde_json::Value;
 
@@ -581,6 +581,54 @@ fn the_commands_say_who_they_are_and_refuse_what_they_do_not_know() {
         assert!(usage.stdout.is_empty(), "{usage}");
         assert!(usage.stderr.contains("--no-such-option"), "{usage}");
         run(&[path]).expect(2);
+    }
+}
+
+#[test]
+fn installed_commands_record_and_bring_their_manuals_and_completions() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let prefix = workspace.join("prefix");
+    let script = source_dir().join("../scripts/install.sh");
+    run_in(
+        workspace.path(),
+        &[("CARGO_TARGET_DIR", target_dir().to_str().unwrap())],
+        &[script.to_str().unwrap(), prefix.to_str().unwrap()],
+    )
+    .expect(0);
+
+    // The library is found in ../lib, not in cargo's folder.
+    let recorder = prefix.join("bin/collbench-record");
+    let line = [
+        [
+            recorder.as_os_str(),
+            "-o".as_ref(),
+            "trace".as_ref(),
+            "--".as_ref(),
+        ]
+        .map(Into::into)
+        .to_vec(),
+        collbench_tests::mpirun(2),
+        vec![program("many.c").into(), "5".into()],
+    ]
+    .concat();
+    run_in(workspace.path(), &[], &line).expect(0);
+    let analyzer = prefix.join("bin/collbench-analyze");
+    let text = run(&[analyzer.as_os_str(), workspace.join("trace").as_os_str()]).expect(0);
+    assert!(text.stdout.contains("MPI_Barrier"), "{text}");
+
+    for name in [
+        "collbench-record",
+        "collbench-analyze",
+        "collbench-generate",
+    ] {
+        let manual = fs::read_to_string(prefix.join(format!("share/man/man1/{name}.1"))).unwrap();
+        assert!(manual.contains(".SH OPTIONS"), "{name}: {manual}");
+        let completions = prefix.join(format!("share/bash-completion/completions/{name}"));
+        let completions = fs::read_to_string(completions).unwrap();
+        assert!(completions.contains("--help"), "{name}: {completions}");
     }
 }
 
