@@ -36,7 +36,7 @@ pub use truth::{
 
 use rank_file::RankFile;
 use scenario::{Fault, Scenario};
-use simulate::{FileError, Simulation};
+use simulate::{FileError, Simulation, SimulationError};
 
 /// Name of the file that describes the run.
 const RUN_FILE: &str = "run.json";
@@ -99,12 +99,6 @@ impl GenerateError {
     }
 }
 
-impl From<FileError> for GenerateError {
-    fn from(FileError { path, error }: FileError) -> Self {
-        Self::Write { path, error }
-    }
-}
-
 /// Writes the trace of the scenario in the file `scenario` into the directory `out`; gives the
 /// truth about it.
 ///
@@ -131,7 +125,11 @@ pub fn generate(
     let seed = seed.unwrap_or(scenario.seed);
 
     make_room(out, force)?;
-    let truth = write_ranks(&scenario, seed, out)?;
+    let simulated = |error| match error {
+        SimulationError::File(FileError { path, error }) => GenerateError::Write { path, error },
+        SimulationError::Scenario(error) => wrong(error),
+    };
+    let truth = write_ranks(&scenario, seed, out, simulated)?;
     write_run(&scenario, out)?;
     let path = out.join(TRUTH_FILE);
     // The truth is made of strings and integers only, which always have a JSON form.
@@ -208,7 +206,12 @@ fn parts_of_trace(directory: &Path) -> Result<Vec<PathBuf>, GenerateError> {
 
 /// Writes all rank files, with the damage that the scenario asks for; gives the truth about what
 /// is left of them.
-fn write_ranks(scenario: &Scenario, seed: u64, out: &Path) -> Result<Truth, GenerateError> {
+fn write_ranks(
+    scenario: &Scenario,
+    seed: u64,
+    out: &Path,
+    simulated: impl Fn(SimulationError) -> GenerateError,
+) -> Result<Truth, GenerateError> {
     let mut lost = vec![0..0; scenario.n_ranks()];
     let mut files = Vec::new();
     for (rank, fault) in scenario.faults.iter().enumerate() {
@@ -228,7 +231,8 @@ fn write_ranks(scenario: &Scenario, seed: u64, out: &Path) -> Result<Truth, Gene
         );
         files.push(Some(file.map_err(GenerateError::write(out))?));
     }
-    let (truth, files) = Simulation::new(scenario, seed, files, lost.clone()).run()?;
+    let simulation = Simulation::new(scenario, seed, files, lost.clone());
+    let (truth, files) = simulation.run().map_err(&simulated)?;
 
     let mut is_damaged = false;
     for (rank, file) in files.into_iter().enumerate() {
@@ -250,7 +254,8 @@ fn write_ranks(scenario: &Scenario, seed: u64, out: &Path) -> Result<Truth, Gene
     }
     // What the damage leaves is known only now: the same walk once more, for its truth alone.
     let no_files = lost.iter().map(|_| None).collect();
-    Ok(Simulation::new(scenario, seed, no_files, lost).run()?.0)
+    let simulation = Simulation::new(scenario, seed, no_files, lost);
+    Ok(simulation.run().map_err(&simulated)?.0)
 }
 
 fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {

@@ -19,7 +19,7 @@ use collbench_formats::{
 use super::group::{self, Members, Parts};
 use super::random::{Random, hash};
 use super::rank_file::{Ending, NewRecord, RankFile, Stop};
-use super::scenario::{Action, Amount, Call, Delay, Fault, Scenario, Step};
+use super::scenario::{Action, Amount, Call, Delay, Fault, Scenario, ScenarioError, Step};
 use super::truth::{Instance, Seen, TrueInFlight, Truth, TruthBook};
 
 /// A simulated communicator: its members, and what their files call it.
@@ -62,6 +62,22 @@ pub(crate) struct FileError {
     pub(crate) error: io::Error,
 }
 
+/// Why a simulation ended early.
+#[derive(Debug)]
+pub(crate) enum SimulationError {
+    File(FileError),
+    Scenario(ScenarioError),
+}
+
+impl From<FileError> for SimulationError {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// No run goes on for so long (9 years): ticks of any clock and sums of times then fit.
+const END_OF_TIME_NS: u64 = 1 << 58;
+
 /// One walk through a scenario.
 #[derive(Debug)]
 pub(crate) struct Simulation<'a> {
@@ -78,6 +94,8 @@ pub(crate) struct Simulation<'a> {
     executed: Vec<u64>,
     /// Groups and tag of an intercommunicator: how many there were.
     over_groups: BTreeMap<u64, u64>,
+    /// Whether the end of time was reached.
+    is_over: bool,
     scratch: Scratch,
 }
 
@@ -165,12 +183,13 @@ impl<'a> Simulation<'a> {
             ),
             executed: vec![0; count_calls(&scenario.program)],
             over_groups: BTreeMap::new(),
+            is_over: false,
             scratch: Scratch::default(),
         }
     }
 
     /// Runs the whole program.
-    pub(crate) fn run(mut self) -> Result<(Truth, Vec<Option<RankFile>>), FileError> {
+    pub(crate) fn run(mut self) -> Result<(Truth, Vec<Option<RankFile>>), SimulationError> {
         self.initialize()?;
         self.run_steps(&self.scenario.program)?;
         self.finalize()?;
@@ -285,12 +304,19 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn run_steps(&mut self, steps: &'a [Step]) -> Result<(), FileError> {
+    fn run_steps(&mut self, steps: &'a [Step]) -> Result<(), SimulationError> {
         for step in steps {
             for _ in 0..step.repeat {
                 match &step.action {
                     Action::Block(steps) => self.run_steps(steps)?,
                     Action::Call(call) => self.run_call(call)?,
+                }
+                if self.is_over {
+                    return Err(SimulationError::Scenario(ScenarioError {
+                        line: step.line,
+                        found: format!("a run of more than {END_OF_TIME_NS} ns"),
+                        expected: "shorter delays, or fewer repetitions".into(),
+                    }));
                 }
             }
         }
@@ -476,14 +502,15 @@ impl<'a> Simulation<'a> {
         for i in 0..seen.len() {
             let Some(release) = released[i] else { continue };
             let mut leave = release.at + call.latency.base_ns;
-            leave += n_before * call.latency.departure_ns;
+            leave = leave.saturating_add(call.latency.departure_ns.saturating_mul(n_before));
             n_before += 1;
             if host(release.by) != host(i) {
-                leave += call.latency.across_hosts_ns;
+                leave = leave.saturating_add(call.latency.across_hosts_ns);
             }
             if let Some(jitter) = &call.latency.jitter {
-                leave += self.delay_ns(jitter, instance, members.ranks[i]);
+                leave = leave.saturating_add(self.delay_ns(jitter, instance, members.ranks[i]));
             }
+            self.is_over |= leave > END_OF_TIME_NS;
             seen[i].leave = Some(self.snap(leave));
         }
         self.scratch = Scratch {
@@ -720,9 +747,10 @@ impl<'a> Simulation<'a> {
                     until = with_noise(from, until, period_ns, length_ns);
                 }
             } else {
-                until += self.delay_ns(delay, instance, rank);
+                until = until.saturating_add(self.delay_ns(delay, instance, rank));
             }
         }
+        self.is_over |= until > END_OF_TIME_NS;
         let until = self.snap(until);
         self.ranks[rank as usize].cursors[thread as usize] = until;
         Some(until)
@@ -763,7 +791,8 @@ impl<'a> Simulation<'a> {
 
     /// Up to the next point of the grid.
     fn snap(&self, t: u64) -> u64 {
-        t.next_multiple_of(self.scenario.grid_ns)
+        t.min(END_OF_TIME_NS)
+            .next_multiple_of(self.scenario.grid_ns)
     }
 }
 
@@ -885,17 +914,19 @@ fn payload(
 /// processor at the beginning of each period.
 fn with_noise(from: u64, until: u64, period_ns: u64, length_ns: u64) -> u64 {
     let into_period = from % period_ns;
-    let mut next = from - into_period;
-    let mut until = until;
-    if into_period < length_ns {
-        until += length_ns - into_period;
-    }
-    next += period_ns;
-    while next < until {
-        until += length_ns;
-        next += period_ns;
-    }
-    until
+    let begin = from.max(from - into_period + length_ns);
+    let next = from - into_period + period_ns;
+    let work = until - from;
+    let Some(left) = work.checked_sub(next - begin).filter(|&left| left > 0) else {
+        return begin + work;
+    };
+    // So many whole periods, then a part of one behind its noise.
+    let free = period_ns - length_ns;
+    let periods = (left - 1) / free;
+    let end = u128::from(next)
+        + u128::from(periods) * u128::from(period_ns)
+        + u128::from(length_ns + left - periods * free);
+    u64::try_from(end).unwrap_or(u64::MAX)
 }
 
 /// When each member is released, `None` where it waits for somebody who never comes, or is not

@@ -384,3 +384,24 @@ fn delays_hold_for_those_they_name_as_often_as_they_say() {
     assert!(last[3].abs_diff(1000 + 750) < 150, "{last:?}");
     assert!(last[..3].iter().all(|&n| n.abs_diff(750) < 100), "{last:?}");
 }
+
+#[test]
+fn a_run_that_never_ends_is_an_error_of_its_step() {
+    for step in [
+        "work = [{ constant_ns = 1000000000000000 }]\nrepeat = 1000000000000\n",
+        "operation = \"MPI_Barrier\"\nrepeat = 1000000\n\
+         latency = { departure_ns = 1000000000000000 }\n",
+        "repeat = 1000000\nwork = [{ constant_ns = 1000000000000000 }, \
+         { noise = { period_ns = 1000000000000000, length_ns = 999999999999999 } }]\n",
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let scenario = directory.path().join("scenario.toml");
+        let text = format!("schema = 1\n[[hosts]]\nname = \"a\"\nranks = 2\n[[program]]\n{step}");
+        fs::write(&scenario, text).unwrap();
+        let wrong = generate(&scenario, &directory.path().join("t"), None, false).unwrap_err();
+        assert!(
+            wrong.to_string().contains("scenario.toml: line 5: "),
+            "{wrong}"
+        );
+    }
+}
