@@ -9,6 +9,7 @@ use collbench_formats::Semantics;
 use serde::Serialize;
 
 use crate::distribution::Summary;
+use crate::sums::sum_ns;
 
 /// Everything that the analysis of one trace found.
 #[derive(Debug, Clone, Serialize)]
@@ -361,6 +362,6 @@ impl Analysis {
     /// Time of all processes in all collectives that returned, ns.
     #[must_use]
     pub fn collectives_ns(&self) -> i64 {
-        self.ranks.iter().map(|rank| rank.call_time_ns).sum()
+        sum_ns(self.ranks.iter().map(|rank| rank.call_time_ns))
     }
 }

@@ -16,7 +16,7 @@
 use petgraph::Direction;
 use petgraph::graphmap::DiGraphMap;
 
-use crate::sums::{Lateness, LatenessOfMember};
+use crate::sums::{Lateness, LatenessOfMember, add_ns};
 
 /// The greatest chance of a false verdict.
 const MAX_P: f64 = 0.01;
@@ -188,8 +188,8 @@ fn sum_below(
                 let member = &lateness.members[position];
                 processes += 1;
                 sum.last += member.last;
-                sum.caused_ns += member.caused_ns;
-                sum.excess_ns += member.excess_ns;
+                add_ns(&mut sum.caused_ns, member.caused_ns);
+                add_ns(&mut sum.excess_ns, member.excess_ns);
             }
             other => below.extend(graph.neighbors(other)),
         }

@@ -39,6 +39,14 @@ pub struct Call {
     pub has_failed: bool,
 }
 
+impl Call {
+    /// Leave minus enter, ns; 0 for a call under way.
+    #[must_use]
+    pub fn time_ns(&self) -> i64 {
+        self.leave.map_or(0, |leave| leave.ns() - self.enter.ns())
+    }
+}
+
 /// Which order of calls on a communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lane {

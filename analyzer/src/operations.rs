@@ -140,7 +140,10 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
                 return None;
             }
             // Where only some waits are known, the rest of the call is not known either.
-            let rest = member.call_ns - member.wait_ns - member.departure_wait_ns;
+            let rest = member
+                .call_ns
+                .saturating_sub(member.wait_ns)
+                .saturating_sub(member.departure_wait_ns);
             let has_waits = key.operation.semantics() != Semantics::Free;
             let n_inside = match !has_waits || member.n_waits == member.n_calls {
                 true => member.n_calls,

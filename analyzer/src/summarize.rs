@@ -16,6 +16,7 @@ use crate::matching::Irregularities;
 use crate::operations::operations;
 use crate::remarks::Remark;
 use crate::run::Run;
+use crate::sums::sum_ns;
 use crate::tally::Tally;
 
 /// Everything that went into the results.
@@ -251,7 +252,7 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
         tally,
         ..
     } = sources;
-    let collectives_ns = tally.processes.iter().map(|process| process.call_ns).sum();
+    let collectives_ns = sum_ns(tally.processes.iter().map(|process| process.call_ns));
     let host_of = |process: usize| clocks.processes[process].host;
     let mut summaries: Vec<ImbalanceSummary> = tally
         .lateness
@@ -384,7 +385,7 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
     for (n, remark) in with_calls {
         add(n > 0, remark);
     }
-    let total_ns: i64 = pauses.iter().map(|(total, _)| total).sum();
+    let total_ns = sum_ns(pauses.iter().map(|(total, _)| *total));
     let longest_ns = pauses
         .iter()
         .map(|(_, longest)| *longest)

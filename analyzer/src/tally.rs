@@ -15,7 +15,8 @@ use crate::measure::{Agreed, Disagreement, Figures};
 use crate::run::Run;
 use crate::selection::Resolved;
 use crate::sums::{
-    ByteClass, Lateness, LatenessOfMember, OperationKey, OperationTally, ProcessTally,
+    ByteClass, Lateness, LatenessOfMember, OperationKey, OperationTally, ProcessTally, add_ns,
+    sum_ns,
 };
 use crate::unfinished::Unfinished;
 
@@ -175,7 +176,7 @@ impl<'a> Tally<'a> {
                 call.operation,
                 known.map_or(Scope::Job, |known| known.scope),
             );
-            tally.call_ns += call.leave.map_or(0, |leave| leave.ns() - call.enter.ns());
+            add_ns(&mut tally.call_ns, call.time_ns());
         }
     }
 
@@ -279,29 +280,29 @@ impl<'a> Tally<'a> {
             if !self.selection.has_rank(member.world_rank) {
                 continue;
             }
-            let call_ns = call.leave.map_or(0, |leave| leave.ns() - call.enter.ns());
+            let call_ns = call.time_ns();
             let tally = &mut self.tallies[index];
             tally.add_call(call);
             tally.lag.add(figures.lags[slot]);
             let line = &mut tally.members[place.positions[slot]];
             line.n_calls += 1;
-            line.call_ns += call_ns;
+            add_ns(&mut line.call_ns, call_ns);
             let process = &mut self.processes[member.process];
             process.count(call.operation, place.scope);
-            process.call_ns += call_ns;
+            add_ns(&mut process.call_ns, call_ns);
             if let Some(&Some(wait)) = figures.waits.get(slot) {
                 tally.wait.add(wait);
                 line.n_waits += 1;
-                line.wait_ns += wait;
-                process.wait_ns += wait;
+                add_ns(&mut line.wait_ns, wait);
+                add_ns(&mut process.wait_ns, wait);
             }
             if let Some(&departure_wait) = figures.departure_waits.get(slot) {
                 tally.departure_wait.add(departure_wait);
                 line.n_departure_waits += 1;
-                line.departure_wait_ns += departure_wait;
+                add_ns(&mut line.departure_wait_ns, departure_wait);
             }
             if let Some(&completion) = figures.completions.get(slot) {
-                *tally.completion_ns.get_or_insert(0) += completion;
+                add_ns(tally.completion_ns.get_or_insert(0), completion);
             }
         }
     }
@@ -332,8 +333,11 @@ impl<'a> Tally<'a> {
         let caused = waits.filter(|(_, releaser)| **releaser == Some(last));
         let member = &mut lateness.members[place.positions[last]];
         member.last += 1;
-        member.excess_ns += figures.excess;
-        member.caused_ns += caused.filter_map(|(wait, _)| *wait).sum::<i64>();
+        add_ns(&mut member.excess_ns, figures.excess);
+        add_ns(
+            &mut member.caused_ns,
+            sum_ns(caused.filter_map(|(wait, _)| *wait)),
+        );
     }
 
     /// An instance that is not whole, or not one collective: its calls are counted, each under
@@ -378,7 +382,7 @@ impl<'a> Tally<'a> {
                 self.tallies[index].add_call(call);
                 let process = &mut self.processes[member.process];
                 process.count(call.operation, place.scope);
-                process.call_ns += call.leave.map_or(0, |leave| leave.ns() - call.enter.ns());
+                add_ns(&mut process.call_ns, call.time_ns());
             }
         }
     }

@@ -11,6 +11,7 @@ use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::analysis::{Analysis, DamageSummary, InFlightSummary, UnfinishedSummary};
 use crate::inert;
+use crate::sums::sum_ns;
 use crate::words;
 
 const WIDTH: usize = 100;
@@ -144,7 +145,7 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
         ),
     );
     let calls_ns = analysis.collectives_ns();
-    let wait_ns: i64 = analysis.ranks.iter().map(|rank| rank.wait_ns).sum();
+    let wait_ns = sum_ns(analysis.ranks.iter().map(|rank| rank.wait_ns));
     let all_ns = trace
         .duration_ns
         .saturating_mul(analysis.ranks.len() as i64);
@@ -247,7 +248,7 @@ fn operations(text: &mut String, analysis: &Analysis) {
             &format!(
                 "and {} more, {} together (another root, communicator or payload is another row)",
                 rest.len(),
-                words::duration(time.sum())
+                words::duration(sum_ns(time))
             ),
         );
     }

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use built::{TestTrace, analyze, call, codes, inter, only};
 use collbench_analyzer::{Analysis, AnalyzeError, Selection, to_text};
-use collbench_formats::Operation;
+use collbench_formats::{ClockSource, Communicator, Operation, Record};
+use proptest::prelude::*;
 use tempfile::tempdir;
 
 fn failure(directory: &Path) -> String {
@@ -259,4 +260,81 @@ fn without_run_json_the_command_is_that_of_the_process() {
     assert_eq!(codes(&analysis), ["run_json_missing"]);
     assert_eq!(analysis.trace.command, ["./app", "-x"]);
     assert!(analysis.trace.complete);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_flipped_bytes_make_the_analysis_panic(
+        flips in prop::collection::vec((0usize..1 << 20, any::<u8>()), 1..40),
+        cut in 0usize..40_000,
+    ) {
+        let directory = killed().in_directory();
+        let path = directory.path().join("rank-000001.trace");
+        let mut bytes = fs::read(&path).unwrap();
+        let length = bytes.len();
+        for (at, value) in flips {
+            bytes[at % length] = value;
+        }
+        bytes.truncate(cut.max(256));
+        fs::write(&path, bytes).unwrap();
+        if let Ok(analysis) =
+            collbench_analyzer::analyze(directory.path(), &Selection::default(), &mut |_| {})
+        {
+            text(&analysis);
+            let _ = collbench_analyzer::to_json(&analysis);
+        }
+    }
+
+    #[test]
+    fn no_records_make_the_analysis_panic(
+        seeds in prop::collection::vec(
+            (0..Operation::ALL.len(), 0u16..8, 0u32..6, -4i32..6, any::<[u64; 3]>(), [0usize..4, 0..4]),
+            1..200,
+        ),
+        table in prop::collection::vec((0u32..6, any::<u32>(), any::<u64>()), 0..4),
+        anchors in any::<[[u64; 5]; 2]>(),
+        is_tsc: bool,
+    ) {
+        let mut trace = TestTrace::new(4);
+        for rank in 0..4u32 {
+            let members: &[u32] = if rank < 2 { &[0, 1] } else { &[2, 3] };
+            let process = &mut trace.processes[rank as usize];
+            process
+                .define(built::split(2, 20 + u64::from(rank / 2), members, rank, 0))
+                .define(inter(3, 30, [&[0, 1], &[2, 3]], rank))
+                .define(Communicator { size: 1 << 30, ..built::communicator(4, 40, 2, 0) });
+            process.chunks[0].sequences = table.clone();
+            process.identity.anchors = anchors.to_vec();
+            if is_tsc {
+                process.identity.clock.source = ClockSource::Tsc;
+            }
+        }
+        for (n, (operation, flags, communicator, root, [payload, enter, leave], sizes)) in
+            seeds.into_iter().enumerate()
+        {
+            // Times of any size, and of the size of each other.
+            let shifts = sizes.map(|size| [0, 20, 44, 60][size]);
+            // The first half is called by all, so that there are whole instances.
+            let callers = if n < 100 { 0..4 } else { n % 4..n % 4 + 1 };
+            let record = Record::call(
+                Operation::ALL[operation],
+                flags << 10,
+                communicator,
+                root,
+                payload,
+                (enter >> shifts[0]).max(1),
+                leave >> shifts[1],
+            );
+            trace.processes[callers]
+                .iter_mut()
+                .for_each(|process| _ = process.call(record));
+        }
+        let directory = trace.in_directory();
+        let analysis = analyze(directory.path(), &Selection::default());
+        text(&analysis);
+        let report = directory.path().join("report");
+        collbench_analyzer::write_report(&analysis, &report, 100).unwrap();
+    }
 }
