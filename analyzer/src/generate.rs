@@ -17,6 +17,7 @@ mod group;
 mod random;
 mod rank_file;
 mod scenario;
+mod semantics;
 mod simulate;
 #[cfg(test)]
 mod tests;
