@@ -263,7 +263,7 @@ fn without_run_json_the_command_is_that_of_the_process() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn no_flipped_bytes_make_the_analysis_panic(

@@ -406,3 +406,80 @@ fn a_remote_group_of_another_world_is_a_hole() {
         (1, 0, 1)
     );
 }
+
+#[test]
+fn behind_a_gap_a_process_of_several_threads_goes_on_from_the_table() {
+    let mut trace = TestTrace::new(2);
+    for n in 0..30u64 {
+        trace.world(
+            Operation::Barrier,
+            -1,
+            0,
+            &[(100 * n, 100 * n + 50), (100 * n + n, 100 * n + 50)],
+        );
+    }
+    // In rank 1 thread 1 makes calls 0 to 4 and thread 0 the others, of which 10 to 19 are lost.
+    let records = trace.processes[1].chunks[0].records.clone();
+    let chunk = |thread, ordinal, first_record, calls, records: &[Record]| TestChunk {
+        thread,
+        ordinal,
+        first_record,
+        sequences: vec![(0, 0, calls)],
+        records: records.to_vec(),
+    };
+    trace.processes[1].chunks = vec![
+        chunk(0, 0, 0, 5, &records[5..10]),
+        chunk(0, 2, 15, 20, &records[20..]),
+        chunk(1, 0, 0, 0, &records[..5]),
+    ];
+    let analysis = trace.analyze();
+    let barrier = only(&analysis, "MPI_Barrier");
+    assert_eq!((barrier.instances, barrier.incomplete), (20, 10));
+    let expected: i64 = (0..10).chain(20..30).sum();
+    assert_eq!(totals(barrier)["lag"], Some((40, expected)));
+}
+
+#[test]
+fn an_operation_is_told_apart_by_root_and_by_power_of_two_of_its_largest_payload() {
+    let mut trace = TestTrace::new(2);
+    for (n, (root, payload)) in [(0, 0), (0, 8), (0, 15), (0, 16), (1, 16), (0, 31)]
+        .into_iter()
+        .enumerate()
+    {
+        let at = 1000 * n as u64;
+        trace.world(
+            Operation::Bcast,
+            root,
+            payload,
+            &[(at, at + 10), (at, at + 10)],
+        );
+    }
+    // The largest of any rank counts: 8 and 40 bytes are an instance of 32 to 63.
+    for (process, payload) in trace.processes.iter_mut().zip([8, 40]) {
+        process.call(call(Operation::Allgatherv, 0, -1, payload, (9000, 9010)));
+    }
+    let analysis = trace.analyze();
+    let mut bcasts: Vec<_> = analysis
+        .operations
+        .iter()
+        .filter(|o| o.operation == "MPI_Bcast")
+        .map(|o| {
+            (
+                o.root.unwrap(),
+                o.bytes_min.unwrap(),
+                o.bytes_max.unwrap(),
+                o.instances,
+            )
+        })
+        .collect();
+    bcasts.sort_unstable();
+    assert_eq!(
+        bcasts,
+        [(0, 0, 0, 1), (0, 8, 15, 2), (0, 16, 31, 2), (1, 16, 16, 1)]
+    );
+    let allgatherv = only(&analysis, "MPI_Allgatherv");
+    assert_eq!(
+        (allgatherv.bytes_min, allgatherv.bytes_max),
+        (Some(8), Some(40))
+    );
+}

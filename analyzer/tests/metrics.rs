@@ -310,6 +310,22 @@ fn a_wait_for_a_root_on_another_host_is_left_out() {
 }
 
 #[test]
+fn a_process_alone_on_its_host_has_nobody_to_wait_for_that_could_be_compared() {
+    let mut trace = TestTrace::new(3);
+    trace.processes[2].on_host("n02");
+    trace.world(
+        Operation::Barrier,
+        -1,
+        0,
+        &[(0, 500), (100, 510), (50, 520)],
+    );
+    let analysis = trace.analyze();
+    let barrier = only(&analysis, "MPI_Barrier");
+    assert_eq!(totals(barrier)["wait"], Some((2, 100)));
+    assert_eq!(totals(barrier)["lag"], Some((3, 100)));
+}
+
+#[test]
 fn ticks_of_the_processor_become_ns_by_the_anchors_of_the_whole_host() {
     let mut trace = TestTrace::new(2);
     for process in &mut trace.processes {
