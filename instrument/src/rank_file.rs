@@ -9,7 +9,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -474,54 +474,22 @@ fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
     write_zeros(file, offset, length)
 }
 
-/// Writes zeros: page by page in one system call they come into the page cache in large pieces,
-/// and making those writable takes a sixth of the time that reserved room without pages takes
-/// (ext4: 5 against 29 ns per record; on tmpfs it is the same).
+/// Writes zeros, which brings the pages into the page cache: making those writable takes a
+/// fraction of the time that reserved room without pages takes.
+///
+/// In pieces of 64 KiB, since the page cache keeps each piece as one folio, and ext4 looks at all
+/// blocks of a folio for each page that is made writable. Per MiB of chunk, writing and making
+/// writable took 290 us with pieces of 64 KiB, 430 with 16 KiB, 1400 with 1 MiB, and 1000 without
+/// writing (medians on one machine; on tmpfs all are the same). Memory that the host of a virtual
+/// machine has to find first costs another 2000, whoever asks for it.
 fn write_zeros(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
     static ZEROS: [u8; 65536] = [0; 65536];
-    const PIECES: usize = 16;
     let mut done = 0;
     while done < length {
-        let mut pieces = [libc::iovec {
-            iov_base: std::ptr::null_mut(),
-            iov_len: 0,
-        }; PIECES];
-        let mut left = length - done;
-        let mut n_pieces = 0;
-        for piece in &mut pieces {
-            let n = left.min(ZEROS.len() as u64);
-            if n == 0 {
-                break;
-            }
-            *piece = libc::iovec {
-                iov_base: ZEROS.as_ptr().cast_mut().cast(),
-                iov_len: n as usize,
-            };
-            left -= n;
-            n_pieces += 1;
-        }
-        // SAFETY: the pieces are valid for reading, which is all that writing a file does.
-        let written = unsafe {
-            libc::pwritev(
-                file.as_raw_fd(),
-                pieces.as_ptr(),
-                n_pieces,
-                (offset + done) as libc::off_t,
-            )
-        };
-        match u64::try_from(written) {
-            Ok(0) => {
-                let error = io::Error::from_raw_os_error(libc::ENOSPC);
-                return Err(GrowError::of("writing zeros to the file", error));
-            }
-            Ok(written) => done += written,
-            Err(_) => {
-                let error = io::Error::last_os_error();
-                if error.raw_os_error() != Some(libc::EINTR) {
-                    return Err(GrowError::of("writing zeros to the file", error));
-                }
-            }
-        }
+        let n = (length - done).min(ZEROS.len() as u64);
+        file.write_all_at(&ZEROS[..n as usize], offset + done)
+            .map_err(|error| GrowError::of("writing zeros to the file", error))?;
+        done += n;
     }
     Ok(())
 }
