@@ -9,7 +9,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
-use crate::analysis::{Analysis, DamageSummary, InFlightSummary, UnfinishedSummary};
+use crate::analysis::{Analysis, DamageSummary, UnfinishedSummary};
 use crate::inert;
 use crate::sums::sum_ns;
 use crate::words;
@@ -58,8 +58,9 @@ fn missing(text: &mut String, analysis: &Analysis) {
     );
     let unfinished = analysis.unfinished.iter().filter(|u| !u.inside.is_empty());
     limited(text, unfinished.map(|u| who_waits(analysis, u)));
-    let damage = analysis.trace.damage.iter();
-    limited(text, damage.map(|finding| what_lacks(analysis, finding)));
+    limited(text, what_lacks(&analysis.trace.damage).into_iter());
+    let calls = analysis.trace.damage.iter();
+    limited(text, calls.filter_map(|finding| was_in(analysis, finding)));
     text.push('\n');
 }
 
@@ -97,26 +98,57 @@ fn who_waits(analysis: &Analysis, unfinished: &UnfinishedSummary) -> String {
     sentence
 }
 
-fn what_lacks(analysis: &Analysis, finding: &DamageSummary) -> String {
-    let mut sentence = match finding.rank {
-        Some(rank) => format!("rank {rank}: {}", inert::line(&finding.what, 300)),
-        None => inert::line(&finding.what, 300),
-    };
-    if let Some(call) = &finding.in_flight {
-        let _ = write!(sentence, "; it was in {}", under_way(analysis, call));
+/// What the files lack, for all ranks of the same finding together.
+fn what_lacks(damage: &[DamageSummary]) -> Vec<String> {
+    let mut findings: Vec<(&str, Vec<u32>)> = Vec::new();
+    let mut sentences = Vec::new();
+    let mut n_others = 0;
+    for finding in damage {
+        let Some(rank) = finding.rank else {
+            sentences.push(inert::line(&finding.what, 300));
+            continue;
+        };
+        // The name of the file, in front, is in the JSON.
+        let what = finding
+            .what
+            .split_once(": ")
+            .map_or(&*finding.what, |w| w.1);
+        match findings.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, ranks)) => ranks.push(rank),
+            // Of a badly damaged trace not every offset is worth a look.
+            None if findings.len() < 64 => findings.push((what, vec![rank])),
+            None => n_others += 1,
+        }
     }
-    sentence
+    for (what, mut ranks) in findings {
+        ranks.dedup();
+        sentences.push(format!(
+            "{}: {}",
+            inert::ranks(&ranks),
+            inert::line(what, 300)
+        ));
+    }
+    sentences
 }
 
-fn under_way(analysis: &Analysis, call: &InFlightSummary) -> String {
-    match (call.communicator, call.sequence) {
-        (Some(id), Some(sequence)) => format!(
-            "{} (call {sequence} on {})",
-            call.operation,
-            words::communicator(analysis, Some(id), 40)
+/// A call under way that belongs to no instance shown: MPI_Abort, say.
+fn was_in(analysis: &Analysis, finding: &DamageSummary) -> Option<String> {
+    let call = finding
+        .in_flight
+        .as_ref()
+        .filter(|call| call.sequence.is_none())?;
+    let on = match call.communicator {
+        Some(_) => format!(
+            " on {}",
+            words::communicator(analysis, call.communicator, 40)
         ),
-        _ => call.operation.to_owned(),
-    }
+        None => String::new(),
+    };
+    Some(format!(
+        "{} in {}{on}",
+        inert::ranks(&[finding.rank?]),
+        call.operation
+    ))
 }
 
 fn what_ran(text: &mut String, analysis: &Analysis) {
@@ -179,6 +211,7 @@ fn clock(analysis: &Analysis) -> String {
     );
     let error = clock.hosts.iter().filter_map(|host| host.rate_error_ppm);
     if let Some(error) = error.reduce(f64::max) {
+        let error = error.max(0.01);
         let _ = write!(words, ", rate within {error:.2} ppm");
     }
     let _ = write!(words, "; {}", clock.method);
