@@ -113,10 +113,11 @@ fn what_lacks(damage: &[DamageSummary]) -> Vec<String> {
             .what
             .split_once(": ")
             .map_or(&*finding.what, |w| w.1);
+        let n_known = findings.len();
         match findings.iter_mut().find(|(known, _)| *known == what) {
             Some((_, ranks)) => ranks.push(rank),
             // Of a badly damaged trace not every offset is worth a look.
-            None if findings.len() < 64 => findings.push((what, vec![rank])),
+            None if n_known < 64 => findings.push((what, vec![rank])),
             None => n_others += 1,
         }
     }
@@ -127,6 +128,9 @@ fn what_lacks(damage: &[DamageSummary]) -> Vec<String> {
             inert::ranks(&ranks),
             inert::line(what, 300)
         ));
+    }
+    if n_others > 0 {
+        sentences.push(words::counted(n_others, "other finding"));
     }
     sentences
 }
