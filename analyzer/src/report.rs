@@ -262,7 +262,10 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 or_dash(time.map(|time| words::duration(time.total))).into(),
                 or_dash(time.map(|time| words::duration(time.median))).into(),
                 words::waiting(operation).into(),
-                words::mostly_last(analysis, operation).into(),
+                // Not to be broken in a narrow column.
+                words::mostly_last(analysis, operation)
+                    .replace(' ', "\u{a0}")
+                    .into(),
             ]
         }),
     )

@@ -77,27 +77,50 @@ pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize)
     }
 }
 
-/// Who came last most often, and in which part of the resolved instances; "unclear" where chance
-/// explains that.
-pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> String {
+/// Who comes last to an operation, as far as it is resolved.
+enum LastToCome {
+    /// No instance is resolved.
+    Unresolved,
+    /// No rank comes last more often than chance allows.
+    NobodyInParticular,
+    /// One does, in this share of the resolved instances.
+    Mostly { rank: String, share: f64 },
+}
+
+fn last_to_come(analysis: &Analysis, operation: &OperationSummary) -> LastToCome {
     let resolved: u64 = operation.last_arrivals.iter().sum();
     let most = operation.last_arrivals.iter().enumerate();
     let Some((position, &most)) = most.max_by_key(|(at, n)| (**n, usize::MAX - at)) else {
-        return "-".to_owned();
+        return LastToCome::Unresolved;
     };
     if resolved == 0 {
-        let has_order = operation.last_arrivals.len() > 1 && operation.instances > 0;
-        return if has_order { "not resolved" } else { "-" }.to_owned();
+        return LastToCome::Unresolved;
     }
     if !imbalance::stands_out(most, resolved, operation.last_arrivals.len()) {
-        return "unclear".to_owned();
+        return LastToCome::NobodyInParticular;
     }
     let communicator = operation
         .communicator
         .and_then(|id| analysis.communicators.get(id));
     let rank = communicator.and_then(|communicator| communicator.ranks[position]);
-    let rank = rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
-    format!("rank {rank} ({})", share(most as f64 / resolved as f64))
+    LastToCome::Mostly {
+        rank: rank.map_or_else(|| "rank ?".to_owned(), |rank| format!("rank {rank}")),
+        share: most as f64 / resolved as f64,
+    }
+}
+
+/// Who came last most often, and in which part of the resolved instances.
+pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> String {
+    match last_to_come(analysis, operation) {
+        LastToCome::Unresolved => {
+            let has_order = operation.last_arrivals.len() > 1 && operation.instances > 0;
+            if has_order { "not resolved" } else { "-" }.to_owned()
+        }
+        LastToCome::NobodyInParticular => "unclear".to_owned(),
+        LastToCome::Mostly { rank, share: part } => {
+            format!("{rank} ({})", share(part))
+        }
+    }
 }
 
 /// `rank 3`, `host n01`.
@@ -152,34 +175,26 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
     }]
 }
 
-/// What one should see in the picture of an operation, as a sentence.
+/// What the timemap of one operation shows, in a sentence. It speaks of the instances in the
+/// picture only: the verdict of a run is over all roots and payloads of an operation.
 pub(crate) fn finding(analysis: &Analysis, operation: &OperationSummary) -> String {
-    let accused = analysis.imbalance.iter().find(|verdict| {
-        Some(verdict.communicator) == operation.communicator
-            && verdict.operation == operation.operation
-    });
-    // The verdict is over all roots and payloads of the operation, the picture of one of each.
-    if let Some(verdict) = accused
-        && let Some(who) = &verdict.culprit
-    {
-        return format!(
-            "{} comes last in {} of {} instances; the others wait {} for it",
-            culprit(who),
-            verdict.share.map_or_else(String::new, share),
-            verdict.resolved,
-            duration(verdict.wait_caused_ns)
-        );
-    }
     let call_ns = operation.call_time_ns.as_ref().map_or(0, |s| s.total);
     let wait_ns = operation.wait_ns.as_ref().map_or(0, |s| s.total);
     if operation.semantics == Semantics::Free || wait_ns == 0 {
         return format!("{} waits for nobody", operation.operation);
     }
-    format!(
-        "Waiting is {} of the time in {}; nobody in particular is late",
+    let waiting = format!(
+        "Waiting is {} of the time in this {}",
         percent(wait_ns, call_ns),
-        operation.operation,
-    )
+        operation.operation
+    );
+    match last_to_come(analysis, operation) {
+        LastToCome::Unresolved => waiting,
+        LastToCome::NobodyInParticular => format!("{waiting}; nobody in particular comes last"),
+        LastToCome::Mostly { rank, share: part } => {
+            format!("{waiting}; {rank} comes last in {}", share(part))
+        }
+    }
 }
 
 #[cfg(test)]
