@@ -76,7 +76,6 @@ struct Options {
     #[arg(
         value_name = "COMMAND",
         trailing_var_arg = true,
-        allow_hyphen_values = true,
         required_unless_present_any = ["completions", "man"]
     )]
     command: Vec<OsString>,
@@ -459,5 +458,8 @@ mod tests {
         assert_eq!(options.command, ["mpirun", "-n", "4", "./a", "--force"]);
         assert!(!options.force);
         assert!(Options::try_parse_from(["collbench-record"]).is_err());
+        assert!(Options::try_parse_from(["collbench-record", "--no-such-option"]).is_err());
+        let options = Options::parse_from(["collbench-record", "--", "-odd-name", "-x"]);
+        assert_eq!(options.command, ["-odd-name", "-x"]);
     }
 }

@@ -131,11 +131,7 @@ impl Problem {
             Self::Missing { recorded, started } => {
                 format!("{path}: {recorded} of {started} ranks were recorded; COMMAND failed")
             }
-            Self::Unreadable { file, error } => format!("{path}/{file}: {error}"),
-            Self::OtherRuns(n) => format!(
-                "{path} holds the first MPI run that COMMAND started; {n} more were not recorded: \
-                 record each by itself, into a directory of its own (-o)"
-            ),
+            other => other.explain(path),
         }
     }
 
