@@ -314,6 +314,27 @@ impl Recorder {
         }
     }
 
+    /// Knows the communicator that a constructor has made; gives its index, `None` where it made
+    /// none for this process.
+    ///
+    /// # Safety
+    /// The call succeeded: `place` holds a handle (`MPI_Comm_idup`: will hold one), perhaps that
+    /// of no communicator.
+    unsafe fn register(&self, call: ConstructorCall) -> Option<u32> {
+        if call.how != HowMade::LaterOnParent {
+            // SAFETY: the caller's promise.
+            let handle = unsafe { (call.place as *const Handle).read_unaligned() };
+            if handle == self.library.comm_null {
+                return None;
+            }
+        }
+        // SAFETY: the caller's promise, and not the null handle.
+        let definition = unsafe { self.communicators.add_made(&self.library, call) };
+        let index = definition.index;
+        self.define(&Definition::Communicator(definition));
+        Some(index)
+    }
+
     /// Appends a definition; a failure ends recording.
     pub(crate) fn define(&self, definition: &Definition) {
         let clock = self.clock;
@@ -421,6 +442,58 @@ impl Slot {
     }
 }
 
+/// A call that the MPI library has returned from, and that is not committed yet.
+struct Returned {
+    slot: Slot,
+    code: c_int,
+    leave_ticks: u64,
+}
+
+impl Returned {
+    /// Commits the record; gives the return code.
+    #[inline]
+    fn commit(self) -> c_int {
+        self.slot.leave(self.code, self.leave_ticks);
+        self.code
+    }
+}
+
+impl Local {
+    /// Stores what is known of a call, and makes it: `word` as from [`pack_call_word`].
+    #[inline(always)]
+    fn call(
+        &self,
+        recorder: &'static Recorder,
+        word: u64,
+        communicator: u32,
+        root: i32,
+        real: impl FnOnce() -> c_int,
+    ) -> Returned {
+        let depth = self.depth.get();
+        let slot = Slot(self.take_slot(recorder));
+        self.depth.set(depth + 1);
+        slot.enter(word, communicator, root, recorder.clock);
+        let code = real();
+        let leave_ticks = recorder.clock.now();
+        self.depth.set(depth);
+        Returned {
+            slot,
+            code,
+            leave_ticks,
+        }
+    }
+
+    /// The flag of a call that begins now: whether it is the MPI library's own.
+    #[inline]
+    fn internal_flag(&self) -> u16 {
+        if self.depth.get() > 0 {
+            CODE_INTERNAL
+        } else {
+            0
+        }
+    }
+}
+
 #[inline(always)]
 fn record(
     operation: Operation,
@@ -439,12 +512,11 @@ fn record(
     // SAFETY: the state of a thread has no destructor and is there as long as the thread itself,
     // which does not end in here.
     let local = unsafe { &*local };
-    let depth = local.depth.get();
-    let mut flags = if depth > 0 { CODE_INTERNAL } else { 0 };
+    let mut flags = local.internal_flag();
     let root_argument = root.map_or(0, |root| root as i32);
     let (index, bytes) = match local.communicator(recorder, comm) {
         Some(entry) => {
-            entry.take_position(depth > 0);
+            entry.take_position(flags != 0);
             let view = CallView {
                 library: &recorder.library,
                 comm: entry,
@@ -460,14 +532,7 @@ fn record(
     }
     let word = pack_call_word(operation, flags, bytes.unwrap_or(0));
     let root = root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32));
-    let slot = Slot(local.take_slot(recorder));
-    local.depth.set(depth + 1);
-    slot.enter(word, index, root, recorder.clock);
-    let code = real();
-    let ticks = recorder.clock.now();
-    local.depth.set(depth);
-    slot.leave(code, ticks);
-    code
+    local.call(recorder, word, index, root, real).commit()
 }
 
 /// Makes a collective call without a root, and records it.
@@ -513,54 +578,36 @@ pub fn constructor_call(
         return real();
     };
     LOCAL.with(|local| {
-        let depth = local.depth.get();
-        let flags = if depth > 0 { CODE_INTERNAL } else { 0 };
+        let flags = local.internal_flag();
         let parent = local.communicator(recorder, comm);
         // Calls of the library itself have an order of their own on the parent.
         let position = match parent {
             Some(parent) if operation.semantics().is_matched() => {
-                parent.take_position(depth > 0) | u64::from(depth > 0) << 63
+                parent.take_position(flags != 0) | u64::from(flags != 0) << 63
             }
             _ => 0,
         };
-        let slot = Slot(local.take_slot(recorder));
-        local.depth.set(depth + 1);
+        let word = pack_call_word(operation, flags, 0);
         let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
-        slot.enter(
-            pack_call_word(operation, flags, 0),
-            index,
-            ROOT_NONE,
-            recorder.clock,
-        );
-        let code = real();
-        let ticks = recorder.clock.now();
-        if let (0, Some(parent)) = (code, parent) {
+        let returned = local.call(recorder, word, index, ROOT_NONE, real);
+        if let (0, Some(parent)) = (returned.code, parent) {
+            let call = ConstructorCall {
+                operation,
+                how,
+                parent,
+                position,
+                tag,
+                place,
+            };
             recorder.guarded(|| {
-                // SAFETY: the call succeeded, so `place` holds a handle or (idup) soon will; the
-                // null handle is excluded for those that hold one now.
-                unsafe {
-                    let handle = (place as *const Handle).read_unaligned();
-                    if how != HowMade::LaterOnParent && handle == recorder.library.comm_null {
-                        return Ok(());
-                    }
-                    let call = ConstructorCall {
-                        operation,
-                        how,
-                        parent,
-                        position,
-                        tag,
-                        place,
-                    };
-                    let definition = recorder.communicators.add_made(&recorder.library, call);
-                    slot.made(definition.index);
-                    recorder.define(&Definition::Communicator(definition));
+                // SAFETY: the call succeeded.
+                if let Some(index) = unsafe { recorder.register(call) } {
+                    returned.slot.made(index);
                 }
                 Ok(())
             });
         }
-        local.depth.set(depth);
-        slot.leave(code, ticks);
-        code
+        returned.commit()
     })
 }
 
@@ -586,31 +633,20 @@ pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_in
                 Ok(())
             });
         }
-        let depth = local.depth.get();
-        let flags = if depth > 0 { CODE_INTERNAL } else { 0 };
+        let flags = local.internal_flag();
         if let Some(entry) = entry {
-            entry.take_position(depth > 0);
+            entry.take_position(flags != 0);
         }
-        let slot = Slot(local.take_slot(recorder));
-        local.depth.set(depth + 1);
+        let word = pack_call_word(operation, flags, 0);
         let index = entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index);
-        slot.enter(
-            pack_call_word(operation, flags, 0),
-            index,
-            ROOT_NONE,
-            recorder.clock,
-        );
-        let code = real();
-        let ticks = recorder.clock.now();
-        local.depth.set(depth);
-        slot.leave(code, ticks);
-        if let (true, Some(entry)) = (code != 0, entry) {
+        let returned = local.call(recorder, word, index, ROOT_NONE, real);
+        if let (true, Some(entry)) = (returned.code != 0, entry) {
             recorder.guarded(|| {
                 recorder.communicators.remember(handle, entry);
                 Ok(())
             });
         }
-        code
+        returned.commit()
     })
 }
 
@@ -625,37 +661,14 @@ pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
     })
 }
 
-/// Makes a call that begins or ends MPI, and records it on `MPI_COMM_WORLD`.
-fn process_call(
-    recorder: &'static Recorder,
-    operation: Operation,
-    real: impl FnOnce() -> c_int,
-) -> c_int {
-    LOCAL.with(|local| {
-        let depth = local.depth.get();
-        let slot = Slot(local.take_slot(recorder));
-        local.depth.set(depth + 1);
-        slot.enter(
-            pack_call_word(operation, 0, 0),
-            0,
-            ROOT_NONE,
-            recorder.clock,
-        );
-        let code = real();
-        let ticks = recorder.clock.now();
-        local.depth.set(depth);
-        slot.leave(code, ticks);
-        code
-    })
-}
-
 /// Makes the call of `MPI_Finalize`, records it, and ends recording in order; `MPI_Abort`, which
 /// does not come back, goes this way too and stays the last call, under way.
 pub fn finalize_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
     let Some(recorder) = Recorder::active() else {
         return real();
     };
-    let code = process_call(recorder, operation, real);
+    let word = pack_call_word(operation, 0, 0);
+    let code = LOCAL.with(|local| local.call(recorder, word, 0, ROOT_NONE, real).commit());
     if operation == Operation::Finalize {
         Recorder::deactivate();
         recorder.finish();
