@@ -218,7 +218,7 @@ impl Figures {
     /// Waits of the processes of one host, for one another.
     fn measure_waits(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
         let semantics = instance.operation.semantics();
-        if matches!(semantics, Semantics::Free | Semantics::Process) {
+        if semantics.waits_for_nobody() {
             return;
         }
         let n = instance.calls.len();
@@ -305,7 +305,7 @@ impl Figures {
                     }
                 }
             }
-            Semantics::Free | Semantics::Process => {}
+            Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{Operation, Semantics};
+use collbench_formats::Operation;
 
 use crate::analysis::{OperationSummary, Stage, ThreadWay};
 use crate::distribution::Summary;
@@ -109,7 +109,7 @@ fn stages(
     core: &Option<Summary>,
     departure_wait: &Option<Summary>,
 ) -> Vec<Stage> {
-    if matches!(operation.semantics(), Semantics::Free) {
+    if operation.semantics().waits_for_nobody() {
         return Vec::new();
     }
     let stage = |name, down_ns: Option<Summary>, up_ns: Option<Summary>| Stage {
@@ -144,7 +144,7 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
                 .call_ns
                 .saturating_sub(member.wait_ns)
                 .saturating_sub(member.departure_wait_ns);
-            let has_waits = key.operation.semantics() != Semantics::Free;
+            let has_waits = !key.operation.semantics().waits_for_nobody();
             let n_inside = match !has_waits || member.n_waits == member.n_calls {
                 true => member.n_calls,
                 false => 0,

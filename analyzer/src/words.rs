@@ -1,7 +1,5 @@
 //! Findings in words, for text and pictures alike.
 
-use collbench_formats::Semantics;
-
 use crate::analysis::{Analysis, Culprit, ImbalanceSummary, OperationSummary};
 use crate::imbalance;
 use crate::inert;
@@ -180,7 +178,7 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
 pub(crate) fn finding(analysis: &Analysis, operation: &OperationSummary) -> String {
     let call_ns = operation.call_time_ns.as_ref().map_or(0, |s| s.total);
     let wait_ns = operation.wait_ns.as_ref().map_or(0, |s| s.total);
-    if operation.semantics == Semantics::Free || wait_ns == 0 {
+    if operation.semantics.waits_for_nobody() || wait_ns == 0 {
         return format!("{} waits for nobody", operation.operation);
     }
     let waiting = format!(

@@ -18,6 +18,9 @@ pub enum Semantics {
     Prefix,
     /// Makes a communicator; collective over the parent, all agree with all.
     Constructor,
+    /// Begins to make a communicator, which is there later (`MPI_Comm_idup`); collective over the
+    /// parent, but nobody waits in it.
+    NonblockingConstructor,
     /// Makes a communicator; collective over a group only, so it has no place in the order of
     /// calls on the parent.
     GroupConstructor,
@@ -40,6 +43,24 @@ impl Semantics {
     #[must_use]
     pub const fn is_synchronizing(self) -> bool {
         matches!(self, Self::Barrier | Self::AllToAll | Self::Constructor)
+    }
+
+    /// Whether no process need wait for another one in it.
+    #[must_use]
+    pub const fn waits_for_nobody(self) -> bool {
+        matches!(
+            self,
+            Self::Free | Self::NonblockingConstructor | Self::Process
+        )
+    }
+
+    /// Whether it makes a communicator.
+    #[must_use]
+    pub const fn is_constructor(self) -> bool {
+        matches!(
+            self,
+            Self::Constructor | Self::NonblockingConstructor | Self::GroupConstructor
+        )
     }
 
     /// Whether the operation has a root rank.
@@ -105,7 +126,7 @@ operations! {
     17 Exscan "MPI_Exscan" Prefix;
     128 CommDup "MPI_Comm_dup" Constructor;
     129 CommDupWithInfo "MPI_Comm_dup_with_info" Constructor;
-    130 CommIdup "MPI_Comm_idup" Constructor;
+    130 CommIdup "MPI_Comm_idup" NonblockingConstructor;
     131 CommSplit "MPI_Comm_split" Constructor;
     132 CommSplitType "MPI_Comm_split_type" Constructor;
     133 CommCreate "MPI_Comm_create" Constructor;
@@ -163,5 +184,13 @@ mod tests {
         }
         assert_eq!(Operation::from_code(0), None);
         assert_eq!(Operation::from_code(1023), None);
+    }
+
+    #[test]
+    fn a_nonblocking_constructor_has_its_place_on_the_parent_but_no_wait() {
+        let idup = Operation::CommIdup.semantics();
+        assert!(idup.is_matched() && idup.is_constructor());
+        assert!(idup.waits_for_nobody() && !idup.is_synchronizing());
+        assert!(!Operation::CommDup.semantics().waits_for_nobody());
     }
 }

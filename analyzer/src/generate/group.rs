@@ -188,10 +188,7 @@ fn check_call(
             }
         }
     }
-    let is_plain = !matches!(
-        semantics,
-        Semantics::Constructor | Semantics::GroupConstructor | Semantics::Free
-    );
+    let is_plain = !semantics.is_constructor() && semantics != Semantics::Free;
     if call.internal && !is_plain {
         let found = format!("an internal {}", operation.name());
         return Err((found, "a collective that moves data, or a barrier".into()));

@@ -153,7 +153,9 @@ pub(super) fn releases(
                 found.push(last);
             }
         }
-        Semantics::Free | Semantics::Process => found.extend((0..n).map(own)),
+        Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {
+            found.extend((0..n).map(own))
+        }
     }
 }
 

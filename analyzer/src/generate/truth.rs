@@ -555,7 +555,7 @@ fn measure(
         times.core_ns.add(core, detail);
     }
     waits.clear();
-    if instance.operation.semantics() == Semantics::Free {
+    if instance.operation.semantics().waits_for_nobody() {
         return;
     }
     dependences(instance, enters, place_of, waits);
@@ -617,7 +617,9 @@ fn dependences(
             i == root
         }),
         Semantics::Prefix => (&has_data, &has_data),
-        Semantics::Free | Semantics::Process => (&|_| false, &|_| false),
+        Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {
+            (&|_| false, &|_| false)
+        }
         _ => (&|_| true, &|_| true),
     };
     let only_remote =
@@ -736,7 +738,7 @@ mod tests {
                 Semantics::OneToMany => Some(j) == root && (!inter || remote) && data(i) && data(j),
                 Semantics::ManyToOne => Some(i) == root && (!inter || remote) && data(j),
                 Semantics::Prefix => j < i && data(i) && data(j),
-                Semantics::Free | Semantics::Process => false,
+                Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => false,
             }
     }
 

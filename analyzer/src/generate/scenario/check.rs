@@ -448,10 +448,7 @@ impl Check<'_> {
             Some(name) => Some(self.operation(name)?),
         };
         let semantics = operation.map(Operation::semantics);
-        let is_constructor = matches!(
-            semantics,
-            Some(Semantics::Constructor | Semantics::GroupConstructor)
-        );
+        let is_constructor = semantics.is_some_and(Semantics::is_constructor);
         match (&step.makes, is_constructor) {
             (Some(makes), false) => {
                 let expected = "a communicator constructor as its operation";
