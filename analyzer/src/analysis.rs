@@ -184,8 +184,8 @@ pub struct RankSummary {
     pub calls_by_operation: BTreeMap<&'static str, u64>,
     /// By operation and class of communicator.
     pub calls_by_class: BTreeMap<String, u64>,
-    /// Sum of its waits, ns.
-    pub wait_ns: i64,
+    /// Sum of its waits, ns; `None` where none is known.
+    pub wait_ns: Option<i64>,
     /// Time in calls, ns. (An addition.)
     pub call_time_ns: i64,
     /// Resolved instances that it came last to.
@@ -308,14 +308,31 @@ pub struct ImbalanceSummary {
     /// Part of the resolved instances that the culprit (without one, the end of the path) came
     /// last to.
     pub share: Option<f64>,
-    /// Waits that its coming ended, ns.
-    pub wait_caused_ns: i64,
-    /// How much later than the second last it came, ns, in all. (An addition.)
-    pub excess_ns: i64,
+    /// Waits that its coming ended, ns; `None` without resolved instances.
+    pub wait_caused_ns: Option<i64>,
+    /// How much later than the second last it came, ns, in all; `None` without resolved
+    /// instances. (An addition.)
+    pub excess_ns: Option<i64>,
+    /// The rank whose coming ended the most waiting, however often it came last; `None` where
+    /// nobody waited. (An addition.)
+    pub dearest: Option<Dearest>,
+    /// Waits that somebody's coming ended, ns, in resolved instances. (An addition.)
+    pub all_waits_caused_ns: i64,
     /// Complete instances.
     pub instances: u64,
     /// Those of which it is known who came last. (An addition.)
     pub resolved: u64,
+}
+
+/// For whom the others waited most.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Dearest {
+    /// World rank.
+    pub rank: u32,
+    /// Resolved instances that it came last to.
+    pub last: u64,
+    /// Waits that its coming ended, ns.
+    pub wait_caused_ns: i64,
 }
 
 /// Someone in particular.

@@ -2,6 +2,9 @@
 
 use std::io::{self, Write};
 
+/// The name of the document's form, and its version.
+pub(crate) const SCHEMA: &str = "collbench.analysis/1";
+
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter};
 

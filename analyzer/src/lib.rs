@@ -54,7 +54,7 @@ mod words;
 pub mod generate;
 
 pub use analysis::{
-    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, HostSummary,
+    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostSummary,
     ImbalanceSummary, InFlightSummary, Layer, OperationSummary, RankSummary, RemarkSummary, Stage,
     ThreadWay, Total, TraceSummary, UnfinishedSummary, Violations,
 };

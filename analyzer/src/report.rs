@@ -9,11 +9,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use collbench_formats::Operation;
 use collbench_viz as viz;
 use collbench_viz::{Align, Column, Fact, Figure, Heading, Line, Picture, StageTime, Stages};
 
 use crate::analysis::{Analysis, OperationSummary, ThreadWay};
-use crate::json::to_json;
+use crate::json::{SCHEMA, to_json};
 use crate::words;
 
 /// Why a report could not be written.
@@ -59,22 +60,37 @@ fn drawn(analysis: &Analysis, top: usize) -> impl Iterator<Item = &OperationSumm
     operations.filter(|o| !o.threads.is_empty()).take(top)
 }
 
-/// Removes `timemap-*.svg` from a directory that holds a report already.
+/// Removes the timemaps of an earlier report from a directory, and nothing that a person has put
+/// there: only names that a report gives, and only beside the document of one.
 fn remove_pictures(directory: &Path) {
-    if !directory.join("analysis.json").is_file() {
+    let is_report = fs::read(directory.join("analysis.json")).is_ok_and(|document| {
+        let beginning = &document[..document.len().min(200)];
+        String::from_utf8_lossy(beginning).contains(SCHEMA)
+    });
+    if !is_report {
         return;
     }
     let Ok(entries) = fs::read_dir(directory) else {
         return;
     };
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with("timemap-") && name.ends_with(".svg") {
+        if is_timemap(&entry.file_name().to_string_lossy()) {
             // One that stays is only a picture too many.
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Whether a file has the name of a timemap: `timemap-3-MPI_Bcast.svg`.
+fn is_timemap(name: &str) -> bool {
+    let parts = name
+        .strip_prefix("timemap-")
+        .and_then(|rest| rest.strip_suffix(".svg"))
+        .and_then(|rest| rest.split_once('-'));
+    parts.is_some_and(|(number, operation)| {
+        number.parse::<usize>().is_ok()
+            && Operation::ALL.iter().any(|known| known.name() == operation)
+    })
 }
 
 /// The timemap of one operation.
@@ -241,10 +257,10 @@ fn operations(analysis: &Analysis) -> viz::Table {
         column("calls", Align::Right),
         column("instances", Align::Right),
         column("incomplete", Align::Right),
-        column("time, all ranks", Align::Right),
+        column("time in all", Align::Right),
         column("median call", Align::Right),
         column("waiting", Align::Right),
-        column("late (comes last)", Align::Left),
+        column("comes last", Align::Left),
     ];
     viz::Table::new(
         columns,
@@ -253,7 +269,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
             let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
             [
                 operation.operation.into(),
-                words::communicator(analysis, operation.communicator, 80).into(),
+                words::communicator(analysis, operation.communicator, 40).into(),
                 or_dash(operation.root.map(|root| root.to_string())).into(),
                 words::bytes(operation).into(),
                 operation.calls.to_string().into(),
@@ -261,7 +277,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 operation.incomplete.to_string().into(),
                 or_dash(time.map(|time| words::duration(time.total))).into(),
                 or_dash(time.map(|time| words::duration(time.median))).into(),
-                words::waiting(operation).into(),
+                words::waiting(analysis, operation).into(),
                 // Not to be broken in a narrow column.
                 words::mostly_last(analysis, operation)
                     .replace(' ', "\u{a0}")
@@ -289,10 +305,42 @@ fn ranks(analysis: &Analysis) -> viz::Table {
                 rank.host.as_str().into(),
                 rank.calls.to_string().into(),
                 words::duration(rank.call_time_ns).into(),
-                words::duration(rank.wait_ns).into(),
+                rank.wait_ns
+                    .map_or_else(|| "-".to_owned(), words::duration)
+                    .into(),
                 rank.last.to_string().into(),
                 rank.first.to_string().into(),
             ]
         }),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_timemaps_of_an_earlier_report_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [
+            "timemap-1-MPI_Bcast.svg",
+            "timemap-notes.svg",
+            "timemap-9-MPI_Foo.svg",
+        ];
+        let all_there = || names.map(|name| folder.path().join(name).exists());
+        for name in names {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        fs::write(folder.path().join("analysis.json"), "mine").unwrap();
+        remove_pictures(folder.path());
+        assert_eq!(
+            all_there(),
+            [true, true, true],
+            "not beside a document of ours"
+        );
+        let document = format!("{{\n  \"schema\": \"{SCHEMA}\",");
+        fs::write(folder.path().join("analysis.json"), document).unwrap();
+        remove_pictures(folder.path());
+        assert_eq!(all_there(), [false, true, true]);
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use collbench_formats::{ClockSource, CommunicatorKind};
 
 use crate::analysis::{
-    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, HostSummary,
+    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostSummary,
     ImbalanceSummary, Layer, RankSummary, RemarkSummary, Total, TraceSummary, Violations,
 };
 use crate::clock::{Clocks, Timestamp};
@@ -16,7 +16,7 @@ use crate::matching::Irregularities;
 use crate::operations::operations;
 use crate::remarks::Remark;
 use crate::run::Run;
-use crate::sums::sum_ns;
+use crate::sums::{Lateness, sum_ns};
 use crate::tally::Tally;
 
 /// Everything that went into the results.
@@ -35,7 +35,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let pauses = recorder_pauses(sources);
     let operations = operations(sources);
     Analysis {
-        schema: "collbench.analysis/1",
+        schema: crate::json::SCHEMA,
         trace: trace_summary(sources, damage.clone()),
         clock: clock_summary(sources),
         communicators: communicator_summaries(sources.communicators),
@@ -270,6 +270,7 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
                     rank_at(*position).map_or_else(String::new, |rank| format!("rank {rank}"))
                 }
             };
+            let is_resolved = lateness.resolved > 0;
             let path = [Vertex::Communicator];
             ImbalanceSummary {
                 communicator: entry,
@@ -281,8 +282,10 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
                     Vertex::Process(position) => rank_at(position).map(Culprit::Rank),
                 }),
                 share: verdict.share,
-                wait_caused_ns: verdict.caused_ns,
-                excess_ns: verdict.excess_ns,
+                wait_caused_ns: is_resolved.then_some(verdict.caused_ns),
+                excess_ns: is_resolved.then_some(verdict.excess_ns),
+                dearest: dearest(run, lateness),
+                all_waits_caused_ns: sum_ns(lateness.members.iter().map(|m| m.caused_ns)),
                 instances: lateness.instances,
                 resolved: lateness.resolved,
             }
@@ -290,6 +293,20 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
         .collect();
     summaries.sort_by_key(|s| std::cmp::Reverse((s.culprit.is_some(), s.wait_caused_ns)));
     summaries
+}
+
+/// The rank whose coming ended the most waiting; among equals the first.
+fn dearest(run: &Run<'_>, lateness: &Lateness) -> Option<Dearest> {
+    let known = lateness
+        .members
+        .iter()
+        .filter(|member| member.caused_ns > 0);
+    let dearest = known.rev().max_by_key(|member| member.caused_ns)?;
+    Some(Dearest {
+        rank: run.processes[dearest.process?].rank(),
+        last: dearest.last,
+        wait_caused_ns: dearest.caused_ns,
+    })
 }
 
 fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> Vec<Remark> {

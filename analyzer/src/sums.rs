@@ -157,8 +157,8 @@ pub struct ProcessTally {
     pub calls: u64,
     /// Calls by operation and scope.
     pub by_class: Vec<((Operation, Scope), u64)>,
-    /// Sum of its waits, ns.
-    pub wait_ns: i64,
+    /// Sum of its waits, ns; `None` where none is known.
+    pub wait_ns: Option<i64>,
     /// Time in calls, ns.
     pub call_ns: i64,
     /// Resolved instances that it came last to.

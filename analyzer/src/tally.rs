@@ -294,7 +294,7 @@ impl<'a> Tally<'a> {
                 tally.wait.add(wait);
                 line.n_waits += 1;
                 add_ns(&mut line.wait_ns, wait);
-                add_ns(&mut process.wait_ns, wait);
+                add_ns(process.wait_ns.get_or_insert(0), wait);
             }
             if let Some(&departure_wait) = figures.departure_waits.get(slot) {
                 tally.departure_wait.add(departure_wait);

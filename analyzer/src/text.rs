@@ -181,7 +181,6 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
         ),
     );
     let calls_ns = analysis.collectives_ns();
-    let wait_ns = sum_ns(analysis.ranks.iter().map(|rank| rank.wait_ns));
     let all_ns = trace
         .duration_ns
         .saturating_mul(analysis.ranks.len() as i64);
@@ -189,11 +188,11 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
     let summary = match calls {
         0 => "none of a collective operation".to_owned(),
         _ => format!(
-            "{calls} of {}: {} of all ranks together, {} of their time; {} of it waiting",
+            "{calls} of {}: {} in all ranks, {} of their time; {}",
             words::counted(analysis.totals.len() as u64, "operation"),
             words::duration(calls_ns),
             words::percent(calls_ns, all_ns),
-            words::percent(wait_ns, calls_ns),
+            words::all_waiting(analysis),
         ),
     };
     fact(text, "calls", &summary);
@@ -262,7 +261,7 @@ fn operations(text: &mut String, analysis: &Analysis) {
             instances,
             time.map_or_else(|| "-".to_owned(), |time| words::duration(time.total)),
             time.map_or_else(|| "-".to_owned(), |time| words::duration(time.median)),
-            words::waiting(operation),
+            words::waiting(analysis, operation),
             words::mostly_last(analysis, operation),
         ]);
     }

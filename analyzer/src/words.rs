@@ -1,8 +1,13 @@
 //! Findings in words, for text and pictures alike.
 
+use std::collections::BTreeSet;
+
+use collbench_formats::Semantics;
+
 use crate::analysis::{Analysis, Culprit, ImbalanceSummary, OperationSummary};
 use crate::imbalance;
 use crate::inert;
+use crate::sums::sum_ns;
 
 /// Three significant digits and the fitting unit: `812 ns`, `8.81 us`, `1234 s`.
 pub(crate) fn duration(ns: i64) -> String {
@@ -46,10 +51,72 @@ pub(crate) fn share(share: f64) -> String {
 }
 
 /// Waiting in percent of the time; `-` where it is not known, or nobody need wait.
-pub(crate) fn waiting(operation: &OperationSummary) -> String {
-    match (&operation.wait_ns, &operation.call_time_ns) {
-        (Some(wait), Some(time)) => percent(wait.total, time.total),
-        _ => "-".to_owned(),
+pub(crate) fn waiting(analysis: &Analysis, operation: &OperationSummary) -> String {
+    let (Some(wait), Some(time)) = (&operation.wait_ns, &operation.call_time_ns) else {
+        return "-".to_owned();
+    };
+    match known_part(analysis, operation) {
+        KnownPart::Whole => percent(wait.total, time.total),
+        KnownPart::WithinHosts => format!("at least {}", percent(wait.total, time.total)),
+        KnownPart::Nothing => "-".to_owned(),
+    }
+}
+
+/// How much of the waiting in an operation the clocks can tell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KnownPart {
+    Whole,
+    /// Only that for processes of the same host.
+    WithinHosts,
+    /// Nobody was on the host of one that it depended on.
+    Nothing,
+}
+
+fn known_part(analysis: &Analysis, operation: &OperationSummary) -> KnownPart {
+    if !spans_hosts(analysis, operation) {
+        return KnownPart::Whole;
+    }
+    // In a rooted operation or a scan some depend on nobody, which is known without any clock.
+    let n_free = match operation.semantics {
+        Semantics::OneToMany | Semantics::Prefix => 1,
+        Semantics::ManyToOne => operation.threads.len().saturating_sub(1) as u64,
+        _ => 0,
+    };
+    let n_known = operation.wait_ns.as_ref().map_or(0, |wait| wait.n);
+    match n_known > operation.instances * n_free {
+        true => KnownPart::WithinHosts,
+        false => KnownPart::Nothing,
+    }
+}
+
+/// Whether processes of several hosts take part.
+fn spans_hosts(analysis: &Analysis, operation: &OperationSummary) -> bool {
+    if analysis.clock.hosts.len() < 2 {
+        return false;
+    }
+    let hosts = operation.threads.iter().map(|thread| thread.host.as_str());
+    hosts.collect::<BTreeSet<_>>().len() > 1
+}
+
+/// How much of all time in calls is waiting, in words.
+pub(crate) fn all_waiting(analysis: &Analysis) -> String {
+    let known: Vec<i64> = analysis
+        .ranks
+        .iter()
+        .filter_map(|rank| rank.wait_ns)
+        .collect();
+    let calls_ns = analysis.collectives_ns();
+    if known.is_empty() || calls_ns <= 0 {
+        return "how much of it is waiting is not known".to_owned();
+    }
+    let part = percent(sum_ns(known), calls_ns);
+    let is_least = analysis
+        .operations
+        .iter()
+        .any(|operation| operation.incomplete > 0 || spans_hosts(analysis, operation));
+    match is_least {
+        true => format!("at least {part} of it waiting"),
+        false => format!("{part} of it waiting"),
     }
 }
 
@@ -133,13 +200,25 @@ pub(crate) fn culprit(culprit: &Culprit) -> String {
 pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
     let who = culprit(verdict.culprit.as_ref()?);
     let share = verdict.share.map_or_else(String::new, share);
-    Some(format!(
+    let caused_ns = verdict.wait_caused_ns.unwrap_or(0);
+    let mut sentence = format!(
         "{who} comes last in {share} of {} {} on {}: the others wait {} for it",
         verdict.resolved,
         verdict.operation,
         communicator(analysis, Some(verdict.communicator), 30),
-        duration(verdict.wait_caused_ns),
-    ))
+        duration(caused_ns),
+    );
+    if let Some(dearest) = &verdict.dearest
+        && dearest.wait_caused_ns > caused_ns
+    {
+        sentence += &format!(
+            ", and {} for rank {}, last in {}",
+            duration(dearest.wait_caused_ns),
+            dearest.rank,
+            percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
+        );
+    }
+    Some(sentence)
 }
 
 /// The load-imbalance verdict in a few sentences, the dearest first.
@@ -162,37 +241,101 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
     }
     let resolved: u64 = analysis.imbalance.iter().map(|v| v.resolved).sum();
     let instances: u64 = analysis.imbalance.iter().map(|v| v.instances).sum();
-    vec![if instances == 0 {
-        "not known: no complete instance of several processes".to_owned()
-    } else if resolved == 0 && analysis.clock.hosts.len() > 1 {
-        "not known: the clocks of the hosts are not aligned".to_owned()
+    let has_hosts = analysis.clock.hosts.len() > 1;
+    if instances == 0 {
+        return vec!["not known: no complete instance of several processes".to_owned()];
+    } else if resolved == 0 && has_hosts {
+        return vec!["not known: the clocks of the hosts are not aligned".to_owned()];
     } else if resolved == 0 {
-        "not known: the last two of every instance came too close to one another".to_owned()
-    } else {
-        format!("nobody in particular is late ({resolved} of {instances} instances resolved)")
-    }]
+        let why = "not known: the last two of every instance came too close to one another";
+        return vec![why.to_owned()];
+    }
+    let mut sentences = Vec::new();
+    let n_unknown: u64 = analysis
+        .imbalance
+        .iter()
+        .filter(|verdict| verdict.resolved == 0)
+        .map(|verdict| verdict.instances)
+        .sum();
+    if has_hosts && n_unknown > 0 {
+        sentences.push(format!(
+            "not known for {n_unknown} of {instances} instances, on several hosts: their clocks are \
+             not aligned"
+        ));
+    }
+    sentences.push(format!(
+        "nobody in particular comes last as a rule ({resolved} of {instances} instances resolved)"
+    ));
+    sentences.extend(most_waited_for(analysis));
+    sentences
+}
+
+/// Where nobody is the culprit by how often it came last, but most of the waiting was for one
+/// rank all the same.
+fn most_waited_for(analysis: &Analysis) -> Option<String> {
+    let verdict = analysis
+        .imbalance
+        .iter()
+        .max_by_key(|verdict| verdict.all_waits_caused_ns)?;
+    let dearest = verdict.dearest.as_ref()?;
+    let is_most = dearest.wait_caused_ns > verdict.all_waits_caused_ns / 2;
+    let is_dear = dearest.wait_caused_ns > analysis.collectives_ns() / 100;
+    (is_most && is_dear).then(|| {
+        format!(
+            "but {} of the waiting in {} on {} ({}) was for rank {}, last in {} of the instances",
+            percent(dearest.wait_caused_ns, verdict.all_waits_caused_ns),
+            verdict.operation,
+            communicator(analysis, Some(verdict.communicator), 30),
+            duration(verdict.all_waits_caused_ns),
+            dearest.rank,
+            percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
+        )
+    })
 }
 
 /// What the timemap of one operation shows, in a sentence. It speaks of the instances in the
 /// picture only: the verdict of a run is over all roots and payloads of an operation.
 pub(crate) fn finding(analysis: &Analysis, operation: &OperationSummary) -> String {
-    let call_ns = operation.call_time_ns.as_ref().map_or(0, |s| s.total);
     let wait_ns = operation.wait_ns.as_ref().map_or(0, |s| s.total);
+    let part = known_part(analysis, operation);
+    if part == KnownPart::Nothing {
+        return format!(
+            "Who waits in this {} is not resolvable across hosts",
+            operation.operation
+        );
+    }
     if operation.semantics.waits_for_nobody() || wait_ns == 0 {
         return format!("{} waits for nobody", operation.operation);
     }
-    let waiting = format!(
-        "Waiting is {} of the time in this {}",
-        percent(wait_ns, call_ns),
-        operation.operation
-    );
-    match last_to_come(analysis, operation) {
-        LastToCome::Unresolved => waiting,
-        LastToCome::NobodyInParticular => format!("{waiting}; nobody in particular comes last"),
-        LastToCome::Mostly { rank, share: part } => {
-            format!("{waiting}; {rank} comes last in {}", share(part))
-        }
+    let mut sentence = match part {
+        KnownPart::Whole => format!(
+            "Waiting is {} of the time in this {}",
+            waiting(analysis, operation),
+            operation.operation
+        ),
+        _ => format!(
+            "Waiting within the hosts is {} of the time in this {}",
+            waiting(analysis, operation),
+            operation.operation
+        ),
+    };
+    // The ranks that the picture shows at its ends.
+    let waits = operation
+        .threads
+        .iter()
+        .filter_map(|t| Some((t.wait?.0, t.rank)));
+    let least = waits.clone().min();
+    let most = waits.max_by_key(|&(wait, rank)| (wait, std::cmp::Reverse(rank)));
+    if let (Some((least, least_rank)), Some((most, most_rank))) = (least, most)
+        && least < most
+    {
+        sentence += &format!(
+            ": from {} (rank {least_rank}) to {} (rank {most_rank}) in the mean",
+            duration(least),
+            duration(most)
+        );
     }
+    sentence
 }
 
 #[cfg(test)]

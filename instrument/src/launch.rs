@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, Parser, ValueEnum};
 
 use crate::clock::Clock;
 use crate::directory;
@@ -22,6 +22,8 @@ use form::LauncherRank;
 use process::Ended;
 use relay::{FORK_AGENT, relay_agent};
 
+/// Exit status when the options make no sense.
+const USAGE: u8 = 2;
 /// Exit status when collbench-record itself fails.
 const FAILED: u8 = 125;
 /// Exit status when COMMAND was found but could not be run.
@@ -120,7 +122,10 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(relayed) = &options.relay {
         return relay::exec(relayed, &options.command);
     }
-    check_layers(&options.layers)?;
+    if let Err(usage) = check_layers(&options.layers) {
+        eprintln!("collbench-record: {usage}");
+        return Ok(ExitCode::from(USAGE));
+    }
     let preload = find_preload()?;
     let launcher_rank = LauncherRank::of_this_process();
     let settings = Settings {
@@ -156,12 +161,18 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn check_layers(layers: &[Layer]) -> anyhow::Result<()> {
+/// Says which of the layers asked for this version has not; `Err` is a usage error.
+fn check_layers(layers: &[Layer]) -> Result<(), &'static str> {
     if !layers.contains(&Layer::Calls) {
-        bail!("--layers: calls cannot be left out, all else hangs on them");
+        return Err("--layers: calls cannot be left out, all else hangs on them");
     }
-    for layer in layers.iter().filter(|&&layer| layer != Layer::Calls) {
-        eprintln!("collbench-record: this version does not record {layer:?}; recording calls");
+    for layer in layers.iter().filter_map(|layer| layer.to_possible_value()) {
+        if layer.get_name() != "calls" {
+            eprintln!(
+                "collbench-record: --layers {}: not recorded by this version, calls are",
+                layer.get_name()
+            );
+        }
     }
     Ok(())
 }
