@@ -57,7 +57,7 @@ pub(crate) fn waiting(analysis: &Analysis, operation: &OperationSummary) -> Stri
     };
     match known_part(analysis, operation) {
         KnownPart::Whole => percent(wait.total, time.total),
-        KnownPart::WithinHosts => format!("at least {}", percent(wait.total, time.total)),
+        KnownPart::WithinHosts => format!(">= {}", percent(wait.total, time.total)),
         KnownPart::Nothing => "-".to_owned(),
     }
 }
@@ -107,7 +107,7 @@ pub(crate) fn all_waiting(analysis: &Analysis) -> String {
         .collect();
     let calls_ns = analysis.collectives_ns();
     if known.is_empty() || calls_ns <= 0 {
-        return "how much of it is waiting is not known".to_owned();
+        return "waiting not known".to_owned();
     }
     let part = percent(sum_ns(known), calls_ns);
     let is_least = analysis
@@ -307,18 +307,16 @@ pub(crate) fn finding(analysis: &Analysis, operation: &OperationSummary) -> Stri
     if operation.semantics.waits_for_nobody() || wait_ns == 0 {
         return format!("{} waits for nobody", operation.operation);
     }
-    let mut sentence = match part {
-        KnownPart::Whole => format!(
-            "Waiting is {} of the time in this {}",
-            waiting(analysis, operation),
-            operation.operation
-        ),
-        _ => format!(
-            "Waiting within the hosts is {} of the time in this {}",
-            waiting(analysis, operation),
-            operation.operation
-        ),
+    let within = match part {
+        KnownPart::Whole => "",
+        _ => " within the hosts",
     };
+    let call_ns = operation.call_time_ns.as_ref().map_or(0, |s| s.total);
+    let mut sentence = format!(
+        "Waiting{within} is {} of the time in this {}",
+        percent(wait_ns, call_ns),
+        operation.operation
+    );
     // The ranks that the picture shows at its ends.
     let waits = operation
         .threads
