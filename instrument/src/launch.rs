@@ -265,12 +265,13 @@ impl Job {
         let shown = shown_path(&self.settings.output);
         match summary::look_at(&self.settings.output, self.settings.form) {
             Ok(summary) => eprintln!("collbench-record: {}", summary.line(&shown)),
-            Err(problem) if ended.is_success() => {
-                eprintln!("collbench-record: {}", problem.explain(&shown));
-                return ExitCode::from(FAILED);
+            Err(problem) => {
+                let words = problem.explain(&shown, !ended.is_success());
+                eprintln!("collbench-record: {words}");
+                if ended.is_success() {
+                    return ExitCode::from(FAILED);
+                }
             }
-            // COMMAND has its own reasons, and has told them.
-            Err(problem) => eprintln!("collbench-record: {}", problem.in_short(&shown)),
         }
         ended.pass_on()
     }

@@ -122,21 +122,8 @@ impl Summary {
 }
 
 impl Problem {
-    /// What happened, where COMMAND itself failed.
-    pub(super) fn in_short(&self, path: &str) -> String {
-        match self {
-            Self::Nothing => {
-                "nothing was recorded: COMMAND failed before a process called MPI_Init".to_owned()
-            }
-            Self::Missing { recorded, started } => {
-                format!("{path}: {recorded} of {started} ranks were recorded; COMMAND failed")
-            }
-            other => other.explain(path),
-        }
-    }
-
     /// What happened, why that may be, and what to do.
-    pub(super) fn explain(&self, path: &str) -> String {
+    pub(super) fn explain(&self, path: &str, command_failed: bool) -> String {
         const CAUSES: &str = "likely causes:\n  \
              - the program is linked with a static MPI library (`ldd PROGRAM` shows no libmpi): \
              relink it dynamically\n  \
@@ -145,13 +132,18 @@ impl Problem {
              ... collbench-record -- PROGRAM)\n  \
              - the loader refused the library (a line \"object ... cannot be preloaded\" above), \
              or the program is set-user-id";
+        let itself = if command_failed {
+            "; COMMAND failed, which may be why. Else, "
+        } else {
+            "; "
+        };
         match self {
             Self::Nothing => format!(
                 "nothing was recorded: no process called MPI_Init with the preloaded library in \
-                 it; {CAUSES}\n  - the program does not use MPI"
+                 it{itself}{CAUSES}\n  - the program does not use MPI"
             ),
             Self::Missing { recorded, started } => format!(
-                "{path}: {recorded} of {started} ranks were recorded; {CAUSES}\n  - a rank was \
+                "{path}: {recorded} of {started} ranks were recorded{itself}{CAUSES}\n  - a rank was \
                  killed inside MPI_Init"
             ),
             Self::Unreadable { file, error } => format!("{path}/{file}: {error}"),
