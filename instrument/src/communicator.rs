@@ -23,7 +23,8 @@ pub enum HowMade {
     /// Collective over the parent: by its position there.
     OnParent,
     /// As `OnParent`, but the new communicator may not be asked anything yet (`MPI_Comm_idup`):
-    /// it is a copy of its parent.
+    /// it is a copy of its parent. Its handle is taken from where the call put it before it
+    /// returned, as Open MPI does; that place may be gone when the request completes.
     LaterOnParent,
     /// Collective over the members only: by the groups and the tag.
     OverGroups,
@@ -39,8 +40,8 @@ pub(crate) struct ConstructorCall {
     pub(crate) position: u64,
     /// The tag argument, where communicators over the same groups are told apart by one.
     pub(crate) tag: i32,
-    /// Where it put the new handle (`MPI_Comm_idup`: will put).
-    pub(crate) place: usize,
+    /// The new communicator; not the null handle.
+    pub(crate) made: Handle,
 }
 
 /// One communicator as the recorder needs it at every call. Entries are never freed: records
@@ -97,8 +98,6 @@ pub(crate) struct Communicators {
 #[derive(Debug, Default)]
 struct Inner {
     by_handle: HashMap<Handle, &'static CommunicatorEntry>,
-    /// Communicators that `MPI_Comm_idup` promised: where the handle will appear.
-    promised: Vec<(usize, &'static CommunicatorEntry)>,
     n_made: u32,
     /// How many communicators there were over the same groups with the same tag.
     over_groups: HashMap<u64, u64>,
@@ -117,18 +116,7 @@ impl Communicators {
 
     /// The communicator that this handle now means, if it is known.
     pub(crate) fn find(&self, handle: Handle) -> Option<&'static CommunicatorEntry> {
-        let mut inner = self.lock();
-        if let Some(&entry) = inner.by_handle.get(&handle) {
-            return Some(entry);
-        }
-        let at = inner.promised.iter().position(|&(place, _)| {
-            // SAFETY: the application passed `place` to MPI_Comm_idup as the place for the new
-            // handle, and uses that handle now, so it has been written; it holds a handle.
-            unsafe { (place as *const Handle).read_unaligned() == handle }
-        })?;
-        let (_, entry) = inner.promised.swap_remove(at);
-        inner.by_handle.insert(handle, entry);
-        Some(entry)
+        self.lock().by_handle.get(&handle).copied()
     }
 
     /// Forgets a handle that the application has given back.
@@ -198,8 +186,8 @@ impl Communicators {
     /// The communicator that a constructor has just made.
     ///
     /// # Safety
-    /// `call.place` holds a valid communicator that is not null (for
-    /// [`HowMade::LaterOnParent`]: will hold one), MPI is initialized and not finalized.
+    /// `call.made` is a valid communicator (for [`HowMade::LaterOnParent`]: will be one), MPI is
+    /// initialized and not finalized.
     pub(crate) unsafe fn add_made(
         &self,
         library: &MpiLibrary,
@@ -211,13 +199,11 @@ impl Communicators {
             parent,
             position,
             tag,
-            place,
+            made: handle,
         } = call;
         if how == HowMade::LaterOnParent {
-            return self.add_promised(call);
+            return self.add_copy(call);
         }
-        // SAFETY: the caller's promise.
-        let handle = unsafe { (place as *const Handle).read_unaligned() };
         // SAFETY: the caller's promise: the handle is a communicator, which has a first member
         // in each group that it has.
         let (size, rank, remote_size, first_members) = unsafe {
@@ -273,12 +259,12 @@ impl Communicators {
         self.add(handle, new).1
     }
 
-    fn add_promised(&self, call: ConstructorCall) -> Communicator {
+    fn add_copy(&self, call: ConstructorCall) -> Communicator {
         let ConstructorCall {
             operation,
             parent,
             position,
-            place,
+            made: handle,
             ..
         } = call;
         let new = NewCommunicator {
@@ -292,10 +278,7 @@ impl Communicators {
             first_members: parent.first_members,
             name: String::new(),
         };
-        let mut inner = self.lock();
-        let (entry, definition) = inner.make(new);
-        inner.promised.push((place, entry));
-        definition
+        self.add(handle, new).1
     }
 
     fn add(
@@ -313,12 +296,10 @@ impl Communicators {
     /// left out.
     pub(crate) fn sequences(&self) -> Vec<SequenceEntry> {
         let inner = self.lock();
-        let promised = inner.promised.iter().map(|&(_, entry)| entry);
         let mut entries: Vec<_> = inner
             .by_handle
             .values()
             .copied()
-            .chain(promised)
             .map(|entry| SequenceEntry {
                 communicator: entry.index.into(),
                 internal_calls: entry.internal_calls.load(Ordering::Relaxed).into(),

@@ -199,7 +199,8 @@ impl RankFile {
         let prepare_begin = now();
         let content_at = ChunkHeader::content_offset(sequences.len());
         let table_and_some = (content_at as u64 * 4).next_multiple_of(CHUNK_ALIGN);
-        let (offset, length) = self.take_room(wanted.max(table_and_some))?;
+        let at_least = (content_at as u64 + 1).next_multiple_of(CHUNK_ALIGN);
+        let (offset, length) = self.take_room(wanted.max(table_and_some), at_least)?;
         let map = {
             let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
             self.ensure_own(&mut fd)?;
@@ -214,7 +215,7 @@ impl RankFile {
             prepare: (prepare_begin, now()),
         };
         let opening = chunk_opening(kind, length, &place, sequences);
-        // SAFETY: `take_room` gave at least four times the opening's length; the chunk is not
+        // SAFETY: `take_room` gave more than the opening's length; the chunk is not
         // known to anybody else. The magic goes last: with it the chunk is there.
         unsafe {
             let to = map.as_mut_ptr();
@@ -230,8 +231,9 @@ impl RankFile {
         })
     }
 
-    /// Takes the next `wanted` bytes of the file, or what `--max-size` leaves of them.
-    fn take_room(&self, wanted: u64) -> Result<(u64, u64), GrowError> {
+    /// Takes the next `wanted` bytes of the file, or what `--max-size` leaves of them, but not
+    /// less than `at_least`; both are multiples of [`CHUNK_ALIGN`], > 0.
+    fn take_room(&self, wanted: u64, at_least: u64) -> Result<(u64, u64), GrowError> {
         let mut taken = wanted;
         let offset = self
             .end
@@ -240,7 +242,7 @@ impl RankFile {
                     let left = max_bytes.saturating_sub(end) / CHUNK_ALIGN * CHUNK_ALIGN;
                     taken = wanted.min(left);
                 }
-                (taken >= CHUNK_ALIGN).then_some(end + taken)
+                (taken >= at_least).then_some(end + taken)
             })
             .map_err(|_| GrowError::SizeReached {
                 max_bytes: self.max_bytes.unwrap_or(0),
@@ -377,6 +379,16 @@ impl RankFile {
                 chunk.offset_of(open.used)
             })
         };
+        // Cut before the file is called finished: whoever maps a finished file finds it as long as
+        // it will stay.
+        if let Some((chunk, used)) = last {
+            let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
+            let content_end = chunk.offset_of(used);
+            if self.ensure_own(&mut fd).is_ok() {
+                // A longer file is as good: the error is of no interest.
+                let _ = fd.set_len(content_end.max(definitions_end));
+            }
+        }
         self.header_u64(std::mem::offset_of!(FileHeader, n_records))
             .store(n_records, Ordering::Relaxed);
         let words: [u64; 5] = end.into();
@@ -386,14 +398,6 @@ impl RankFile {
         }
         self.header_u32(std::mem::offset_of!(FileHeader, finalized))
             .store(1, Ordering::Release);
-        if let Some((chunk, used)) = last {
-            let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
-            let content_end = chunk.offset_of(used);
-            if self.ensure_own(&mut fd).is_ok() {
-                // A longer file is as good: the error is of no interest.
-                let _ = fd.set_len(content_end.max(definitions_end));
-            }
-        }
     }
 
     fn header_u64(&self, at: usize) -> &AtomicU64 {

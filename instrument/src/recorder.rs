@@ -45,13 +45,19 @@ pub struct Recorder {
     pub(crate) communicators: Communicators,
     pub(crate) rank: u32,
     threads: Mutex<Vec<&'static Thread>>,
+    /// Those of `threads` whose thread has ended: the next new thread goes on with one of them, so
+    /// that a program with many short threads needs no chunk for each.
+    idle: Mutex<Vec<&'static Thread>>,
+    /// The key by which the C library tells that a thread ends.
+    at_thread_exit: Option<libc::pthread_key_t>,
 }
 
 /// What the recorder keeps of a thread; never freed.
 #[derive(Debug)]
 struct Thread {
     number: u32,
-    /// Address of the next free slot, and of the end of the chunk; equal when it is full.
+    /// Address of the next free slot, and of the end of the chunk: equal when it is full, the end 0
+    /// when recording has stopped.
     next: AtomicUsize,
     end: AtomicUsize,
     chunks: Mutex<Chunks>,
@@ -139,7 +145,7 @@ impl Local {
     fn take_slot(&self, recorder: &'static Recorder) -> *mut u64 {
         if let Some(thread) = self.thread.get() {
             let slot = thread.next.load(Ordering::Relaxed);
-            if slot != thread.end.load(Ordering::Relaxed) {
+            if slot < thread.end.load(Ordering::Relaxed) {
                 thread
                     .next
                     .store(slot + size_of::<Record>(), Ordering::Relaxed);
@@ -158,12 +164,18 @@ impl Local {
             return std::ptr::null_mut();
         }
         let opened = recorder.guarded(|| {
-            let thread = self.thread.get().unwrap_or_else(|| {
-                let thread = recorder.add_thread();
-                self.thread.set(Some(thread));
-                thread
-            });
-            thread.open_next_chunk(recorder, self.depth.get() == 0)?;
+            let thread = match self.thread.get() {
+                Some(thread) => thread,
+                None => {
+                    let thread = recorder.take_thread();
+                    self.thread.set(Some(thread));
+                    thread
+                }
+            };
+            // That of a thread which has ended may have room.
+            if thread.next.load(Ordering::Relaxed) >= thread.end.load(Ordering::Relaxed) {
+                thread.open_next_chunk(recorder, self.depth.get() == 0)?;
+            }
             Ok(thread)
         });
         match opened {
@@ -211,6 +223,9 @@ impl Thread {
         self.next.store(first, Ordering::Relaxed);
         self.end
             .store(first + n_slots * size_of::<Record>(), Ordering::Relaxed);
+        if recorder.file.is_stopped() {
+            self.end.store(0, Ordering::Relaxed);
+        }
         Ok(())
     }
 
@@ -253,6 +268,8 @@ impl Recorder {
             communicators: Communicators::default(),
             rank,
             threads: Mutex::new(Vec::new()),
+            idle: Mutex::new(Vec::new()),
+            at_thread_exit: thread_exit_key(),
         }
     }
 
@@ -278,15 +295,28 @@ impl Recorder {
         ACTIVE.store(std::ptr::null_mut(), Ordering::Release);
     }
 
-    fn add_thread(&self) -> &'static Thread {
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        let thread = Box::leak(Box::new(Thread {
-            number: threads.len() as u32,
-            next: AtomicUsize::new(0),
-            end: AtomicUsize::new(0),
-            chunks: Mutex::default(),
-        }));
-        threads.push(thread);
+    /// The state of a thread that has ended, or a new one, for the calling thread.
+    fn take_thread(&self) -> &'static Thread {
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let thread = idle.unwrap_or_else(|| {
+            let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+            let thread: &'static Thread = Box::leak(Box::new(Thread {
+                number: threads.len() as u32,
+                next: AtomicUsize::new(0),
+                end: AtomicUsize::new(0),
+                chunks: Mutex::default(),
+            }));
+            threads.push(thread);
+            thread
+        });
+        if let Some(key) = self.at_thread_exit {
+            // SAFETY: the key was created and is never deleted.
+            unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(thread).cast()) };
+        }
         thread
     }
 
@@ -306,33 +336,20 @@ impl Recorder {
     }
 
     fn stop(&self, reason: StopReason, why: &str) {
-        if self.file.note_stop(reason, why, self.clock.now()) {
+        let is_first = self.file.note_stop(reason, why, self.clock.now());
+        // All threads stop, with room left or not: what one of them loses, the positions of
+        // calls on shared communicators lose too.
+        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.iter() {
+            thread.end.store(0, Ordering::Relaxed);
+        }
+        drop(threads);
+        if is_first {
             say(
                 self.rank,
                 &format!("recording stopped, the program goes on: {why}"),
             );
         }
-    }
-
-    /// Knows the communicator that a constructor has made; gives its index, `None` where it made
-    /// none for this process.
-    ///
-    /// # Safety
-    /// The call succeeded: `place` holds a handle (`MPI_Comm_idup`: will hold one), perhaps that
-    /// of no communicator.
-    unsafe fn register(&self, call: ConstructorCall) -> Option<u32> {
-        if call.how != HowMade::LaterOnParent {
-            // SAFETY: the caller's promise.
-            let handle = unsafe { (call.place as *const Handle).read_unaligned() };
-            if handle == self.library.comm_null {
-                return None;
-            }
-        }
-        // SAFETY: the caller's promise, and not the null handle.
-        let definition = unsafe { self.communicators.add_made(&self.library, call) };
-        let index = definition.index;
-        self.define(&Definition::Communicator(definition));
-        Some(index)
     }
 
     /// Appends a definition; a failure ends recording.
@@ -381,6 +398,30 @@ impl Recorder {
             root
         }
     }
+}
+
+/// A key whose destructor gives a thread's state back; `None` where the process has no more keys.
+fn thread_exit_key() -> Option<libc::pthread_key_t> {
+    let mut key = 0;
+    // SAFETY: `key` is valid for writing; the destructor takes what `take_thread` sets.
+    let code = unsafe { libc::pthread_key_create(&mut key, Some(give_thread_back)) };
+    (code == 0).then_some(key)
+}
+
+/// Runs when a thread ends. Calls that it makes after this one (from other destructors) take
+/// another state, and are given back in a further round of destructors.
+unsafe extern "C" fn give_thread_back(thread: *mut libc::c_void) {
+    LOCAL.with(|local| local.thread.set(None));
+    let Some(recorder) = Recorder::active() else {
+        return;
+    };
+    // SAFETY: `take_thread` set a leaked `Thread`.
+    let thread = unsafe { &*thread.cast_const().cast::<Thread>() };
+    recorder
+        .idle
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(thread);
 }
 
 /// One line on stderr, in one piece.
@@ -442,6 +483,29 @@ impl Slot {
     }
 }
 
+/// A wrapped call is under way in this thread, as long as this lives: also where an exception of
+/// the program (thrown by an error handler, say) passes through.
+struct Inside<'a> {
+    depth: &'a Cell<u32>,
+    before: u32,
+}
+
+impl<'a> Inside<'a> {
+    #[inline]
+    fn enter(depth: &'a Cell<u32>) -> Self {
+        let before = depth.get();
+        depth.set(before + 1);
+        Self { depth, before }
+    }
+}
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.depth.set(self.before);
+    }
+}
+
 /// A call that the MPI library has returned from, and that is not committed yet.
 struct Returned {
     slot: Slot,
@@ -464,18 +528,17 @@ impl Local {
     fn call(
         &self,
         recorder: &'static Recorder,
+        slot: Slot,
         word: u64,
         communicator: u32,
         root: i32,
         real: impl FnOnce() -> c_int,
     ) -> Returned {
-        let depth = self.depth.get();
-        let slot = Slot(self.take_slot(recorder));
-        self.depth.set(depth + 1);
+        let inside = Inside::enter(&self.depth);
         slot.enter(word, communicator, root, recorder.clock);
         let code = real();
         let leave_ticks = recorder.clock.now();
-        self.depth.set(depth);
+        drop(inside);
         Returned {
             slot,
             code,
@@ -512,6 +575,8 @@ fn record(
     // SAFETY: the state of a thread has no destructor and is there as long as the thread itself,
     // which does not end in here.
     let local = unsafe { &*local };
+    // The slot first: the table of a chunk that is opened for it must not count this call.
+    let slot = Slot(local.take_slot(recorder));
     let mut flags = local.internal_flag();
     let root_argument = root.map_or(0, |root| root as i32);
     let (index, bytes) = match local.communicator(recorder, comm) {
@@ -532,7 +597,7 @@ fn record(
     }
     let word = pack_call_word(operation, flags, bytes.unwrap_or(0));
     let root = root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32));
-    local.call(recorder, word, index, root, real).commit()
+    local.call(recorder, slot, word, index, root, real).commit()
 }
 
 /// Makes a collective call without a root, and records it.
@@ -578,6 +643,7 @@ pub fn constructor_call(
         return real();
     };
     LOCAL.with(|local| {
+        let slot = Slot(local.take_slot(recorder));
         let flags = local.internal_flag();
         let parent = local.communicator(recorder, comm);
         // Calls of the library itself have an order of their own on the parent.
@@ -589,23 +655,29 @@ pub fn constructor_call(
         };
         let word = pack_call_word(operation, flags, 0);
         let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
-        let returned = local.call(recorder, word, index, ROOT_NONE, real);
+        let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
         if let (0, Some(parent)) = (returned.code, parent) {
-            let call = ConstructorCall {
-                operation,
-                how,
-                parent,
-                position,
-                tag,
-                place,
-            };
-            recorder.guarded(|| {
-                // SAFETY: the call succeeded.
-                if let Some(index) = unsafe { recorder.register(call) } {
+            // SAFETY: the call succeeded, so a handle is there, perhaps that of no communicator.
+            let made = unsafe { (place as *const Handle).read_unaligned() };
+            if made != recorder.library.comm_null && made != 0 {
+                let call = ConstructorCall {
+                    operation,
+                    how,
+                    parent,
+                    position,
+                    tag,
+                    made,
+                };
+                recorder.guarded(|| {
+                    // SAFETY: a valid communicator, of a call that has just succeeded.
+                    let definition =
+                        unsafe { recorder.communicators.add_made(&recorder.library, call) };
+                    let index = definition.index;
+                    recorder.define(&Definition::Communicator(definition));
                     returned.slot.made(index);
-                }
-                Ok(())
-            });
+                    Ok(())
+                });
+            }
         }
         returned.commit()
     })
@@ -633,13 +705,14 @@ pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_in
                 Ok(())
             });
         }
+        let slot = Slot(local.take_slot(recorder));
         let flags = local.internal_flag();
         if let Some(entry) = entry {
             entry.take_position(flags != 0);
         }
         let word = pack_call_word(operation, flags, 0);
         let index = entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index);
-        let returned = local.call(recorder, word, index, ROOT_NONE, real);
+        let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
         if let (true, Some(entry)) = (returned.code != 0, entry) {
             recorder.guarded(|| {
                 recorder.communicators.remember(handle, entry);
@@ -653,11 +726,8 @@ pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_in
 /// Makes a call that is not recorded, but below which the MPI library's calls are its own.
 pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
     LOCAL.with(|local| {
-        let depth = local.depth.get();
-        local.depth.set(depth + 1);
-        let code = real();
-        local.depth.set(depth);
-        code
+        let _inside = Inside::enter(&local.depth);
+        real()
     })
 }
 
@@ -668,7 +738,12 @@ pub fn finalize_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_in
         return real();
     };
     let word = pack_call_word(operation, 0, 0);
-    let code = LOCAL.with(|local| local.call(recorder, word, 0, ROOT_NONE, real).commit());
+    let code = LOCAL.with(|local| {
+        let slot = Slot(local.take_slot(recorder));
+        local
+            .call(recorder, slot, word, 0, ROOT_NONE, real)
+            .commit()
+    });
     if operation == Operation::Finalize {
         Recorder::deactivate();
         recorder.finish();

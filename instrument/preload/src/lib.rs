@@ -1,6 +1,7 @@
 //! The preloaded library: `MPI_X` and `PMPI_X` for every line of the table of routines.
 //!
-//! Both names are exported. C programs and most languages call `MPI_X`; the Fortran bindings of
+//! Both names are exported. (`C-unwind`: an exception that an error handler of the program throws
+//! through MPI passes through the wrappers too.) C programs and most languages call `MPI_X`; the Fortran bindings of
 //! Open MPI call `PMPI_X` from inside, and meet the same wrapper there. Arguments are forwarded
 //! as opaque machine words (the upper half of a register that carries an `int` is undefined, and
 //! is forwarded as it came), so the library links no MPI and serves every one.
@@ -35,11 +36,10 @@ macro_rules! symbol {
     };
 }
 
-/// Calls a function of the MPI library, with the arguments as they came.
+/// Calls the function at an address in the MPI library, with the arguments as they came.
 macro_rules! call {
-    ($function:ident; $($argument:ident),*) => {{
-        let address = $function.address();
-        if address.is_null() {
+    ($address:ident; $($argument:ident),*) => {{
+        if $address.is_null() {
             return NO_SUCH_FUNCTION;
         }
         // SAFETY: the MPI library's function of this name takes these arguments, each of which
@@ -48,19 +48,21 @@ macro_rules! call {
         unsafe {
             let function = std::mem::transmute::<
                 *mut std::ffi::c_void,
-                unsafe extern "C" fn($(word!($argument)),*) -> c_int,
-            >(address);
+                unsafe extern "C-unwind" fn($(word!($argument)),*) -> c_int,
+            >($address);
             function($($argument),*)
         }
     }};
 }
 
-/// A closure that calls the MPI library's own function `$symbol`.
+/// Looks up the MPI library's own function `$symbol`; gives a closure that calls it.
 macro_rules! real {
     ($symbol:expr; $($argument:ident),*) => {
-        || {
+        {
             static REAL: RealFunction = RealFunction::new(symbol!($symbol));
-            call!(REAL; $($argument),*)
+            // Looked up here, and not between the enter stamp and the call.
+            let address = REAL.address();
+            move || call!(address; $($argument),*)
         }
     };
 }
@@ -99,22 +101,26 @@ macro_rules! role {
 /// As `real!`, for `PMPI_X_c`; where the MPI library has none, its `PMPI_X` with narrowed counts.
 macro_rules! real_large {
     ($name:ident, $comm:ident, $root:expr; $($argument:ident),*) => {
-        || {
+        {
             static LARGE: RealFunction =
                 RealFunction::new(symbol!(concat!("P", stringify!($name), "_c")));
-            if !LARGE.address().is_null() {
-                return call!(LARGE; $($argument),*);
-            }
             static CLASSIC: RealFunction =
                 RealFunction::new(symbol!(concat!("P", stringify!($name))));
-            let arguments = [$((role!($argument), $argument)),*];
-            // SAFETY: the arguments are those of a large-count collective. Of the MPI libraries
-            // without such forms only Open MPI is recorded.
-            unsafe {
-                call_narrowed(&arguments, $comm, $root, |words| {
-                    let [$($argument),*] = *words else { return NO_SUCH_FUNCTION };
-                    call!(CLASSIC; $($argument),*)
-                })
+            let large = LARGE.address();
+            let classic = if large.is_null() { CLASSIC.address() } else { large };
+            move || {
+                if !large.is_null() {
+                    return call!(large; $($argument),*);
+                }
+                let arguments = [$((role!($argument), $argument)),*];
+                // SAFETY: the arguments are those of a large-count collective. Of the MPI
+                // libraries without such forms only Open MPI is recorded.
+                unsafe {
+                    call_narrowed(&arguments, $comm, $root, |words| {
+                        let [$($argument),*] = *words else { return NO_SUCH_FUNCTION };
+                        call!(classic; $($argument),*)
+                    })
+                }
             }
         }
     };
@@ -125,11 +131,11 @@ macro_rules! export {
     ($name:expr; ($($argument:ident),*) $body:expr) => {
         const _: () = {
             #[unsafe(export_name = $name)]
-            extern "C" fn mpi($($argument: usize),*) -> c_int {
+            extern "C-unwind" fn mpi($($argument: usize),*) -> c_int {
                 $body
             }
             #[unsafe(export_name = concat!("P", $name))]
-            extern "C" fn pmpi($($argument: usize),*) -> c_int {
+            extern "C-unwind" fn pmpi($($argument: usize),*) -> c_int {
                 $body
             }
         };
