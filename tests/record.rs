@@ -190,6 +190,49 @@ fn four_threads_in_collectives_at_once_lose_nothing() {
 }
 
 #[test]
+fn ranks_whose_chunks_end_at_different_calls_are_still_matched_call_by_call() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let (shared, threads) = (9000, 500);
+    let arguments = [shared.to_string(), threads.to_string()];
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let job = Job::new(3, program("uneven.c"), &arguments);
+    let (finished, trace) = job.record(workspace.path());
+    finished.expect(0);
+    let analysis = analyze(&trace, &[]).expect(0);
+    let on_the_duplicate = analysis
+        .array("/operations")
+        .iter()
+        .find(|entry| entry["operation"] == "MPI_Barrier" && entry["calls"] == 3 * shared)
+        .expect("the barriers on the communicator of MPI_Comm_idup");
+    assert_eq!(on_the_duplicate["instances"], shared);
+    assert_eq!(sum(analysis.array("/operations"), "incomplete"), 0);
+    // A call matched with its neighbour's shows as an instance that a rank left before the last
+    // one came.
+    let remarks = analysis.array("/remarks");
+    for code in ["negative_core", "unknown_communicator", "sequence_conflict"] {
+        assert!(
+            remarks.iter().all(|remark| remark["code"] != code),
+            "{remarks:?}"
+        );
+    }
+    for rank in 0..3 {
+        let own = 700 * rank + (shared + rank + 1) / (rank + 2);
+        let own = own + if rank == 0 { threads } else { 0 };
+        let calls = calls_by_class(analysis.rank(rank as usize));
+        assert_eq!(calls["MPI_Barrier:self"], own as u64, "rank {rank}");
+    }
+    // Threads that have ended give their chunk to the next.
+    let bytes: u64 = std::fs::read_dir(&trace)
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(bytes < 4_000_000, "{bytes} bytes");
+}
+
+#[test]
 fn collectives_of_the_mpi_library_itself_are_not_counted() {
     if !have(MPI) {
         return;

@@ -668,6 +668,27 @@ mod tests {
     }
 
     #[test]
+    fn a_chunk_without_room_for_its_table_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.trace");
+        // Two pages behind the header; the table takes four.
+        let file = RankFile::create(&path, &identity(), Some(12_288)).unwrap();
+        let entry = |index: u32| SequenceEntry {
+            communicator: index.into(),
+            internal_calls: 0.into(),
+            calls: 1.into(),
+        };
+        let table: Vec<_> = (0..1000).map(entry).collect();
+        let place = (0, 0, 0);
+        let error = file
+            .open_chunk(ChunkKind::Records, 65536, place, &table, || 3, anchor)
+            .unwrap_err();
+        assert_eq!(error.reason(), StopReason::SizeReached);
+        let few = file.open_chunk(ChunkKind::Records, 65536, place, &table[..3], || 3, anchor);
+        assert_eq!(few.unwrap().content_bytes(), 8192 - 192);
+    }
+
+    #[test]
     fn a_descriptor_that_the_program_closed_is_opened_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
