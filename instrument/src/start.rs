@@ -25,7 +25,7 @@ use crate::rank_file::RankFile;
 use crate::recorder::{Recorder, record_init, say};
 
 /// How long the other ranks wait for world rank 0 to make the directory.
-const DIRECTORY_PATIENCE: Duration = Duration::from_secs(30);
+const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The clocks at entering `MPI_Init`. With those at leaving it, even a process that is killed
 /// at once has a tick rate.
@@ -79,7 +79,8 @@ enum StartError {
     #[error(transparent)]
     Directory(#[from] DirectoryError),
     #[error(
-        "{path} was not made by rank 0 within {seconds} s; is it on a file system that all hosts share?"
+        "{path} was not made by rank 0 within {seconds} s; check that all hosts share its file system, \
+         and that rank 0 too was started with collbench-record and could record (else it says why not)"
     )]
     NoDirectory { path: PathBuf, seconds: u64 },
     #[error(
