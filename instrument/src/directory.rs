@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use collbench_formats::FILE_MAGIC;
+
 /// The file in a trace directory that says which world records there.
 const WORLD_FILE: &str = "world";
 
@@ -12,7 +14,10 @@ const WORLD_FILE: &str = "world";
 pub(crate) const RUN_VARIABLE: &str = "COLLBENCH_RUN_JSON";
 
 const RUN_FILE: &str = "run.json";
+/// What `run.json` says that it is.
+pub(crate) const RUN_SCHEMA: &str = "collbench.run/1";
 const REFUSED_PREFIX: &str = "refused.";
+const TRUTH_FILE: &str = "truth.json";
 const REPORT_FOLDER: &str = "report";
 
 /// Why a directory cannot take a trace.
@@ -41,7 +46,7 @@ pub(crate) fn check_fresh(path: &Path, force: bool) -> Result<(), DirectoryError
             error,
         }),
         Ok(metadata) if metadata.is_dir() && is_empty(path) => Ok(()),
-        Ok(metadata) if !metadata.is_dir() || !is_trace(path) => {
+        Ok(metadata) if !metadata.is_dir() || files_of_trace(path).is_none() => {
             Err(DirectoryError::NotATrace(path.to_owned()))
         }
         Ok(_) if !force => Err(DirectoryError::HoldsTrace(path.to_owned())),
@@ -73,27 +78,40 @@ fn check_writable(folder: &Path) -> Result<(), DirectoryError> {
     })
 }
 
-/// Makes an empty directory at `path`; an older trace there is removed if `force`.
-pub(crate) fn make_fresh(path: &Path, force: bool) -> Result<(), DirectoryError> {
+/// Makes an empty directory at `path`; an older trace there is removed if `force`. Gives whether
+/// the directory itself is new.
+pub(crate) fn make_fresh(path: &Path, force: bool) -> Result<bool, DirectoryError> {
     check_fresh(path, force)?;
-    if is_trace(path) {
-        remove_trace(path);
-    }
-    fs::create_dir_all(path).map_err(|error| DirectoryError::Io {
+    remove_trace(path)?;
+    let failed = |error| DirectoryError::Io {
         path: path.to_owned(),
         error,
-    })
+    };
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    match fs::create_dir(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(false),
+        Err(error) => Err(failed(error)),
+    }
 }
 
-/// Writes `run.json`.
+/// Writes `run.json`. Of two recorders at once, the second finds that the directory holds a trace.
 pub(crate) fn write_run(path: &Path, text: &[u8]) -> Result<(), DirectoryError> {
     let name = path.join(RUN_FILE);
-    fs::OpenOptions::new()
+    match fs::OpenOptions::new()
         .write(true)
         .create_new(true)
         .open(&name)
         .and_then(|mut file| file.write_all(text))
-        .map_err(|error| DirectoryError::Io { path: name, error })
+    {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(DirectoryError::HoldsTrace(path.to_owned()))
+        }
+        Err(error) => Err(DirectoryError::Io { path: name, error }),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// Writes which world records here, if nobody has; gives the world that does.
@@ -164,51 +182,265 @@ fn is_empty(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Whether a directory was made by collbench: it has the run's description, or rank files, and
-/// nothing that a trace has not.
-fn is_trace(path: &Path) -> bool {
-    let Ok(entries) = fs::read_dir(path) else {
-        return false;
-    };
-    let names: Vec<String> = entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    names
-        .iter()
-        .any(|name| name == RUN_FILE || is_rank_file(name))
-        && names
-            .iter()
-            .all(|name| name == REPORT_FOLDER || belongs_to_trace(name))
+/// The files of the trace at `path`, and last the folder of its report; `None` if there is
+/// anything that is not of a trace. No link is followed.
+///
+/// Whoever is told to replace a trace deletes what is named here. So names are not enough:
+/// other programs too write files that end in `.trace`.
+fn files_of_trace(path: &Path) -> Option<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut report = Vec::new();
+    let mut has_run = false;
+    let mut n_rank_files = 0;
+    let mut n_empty = 0;
+    for entry in fs::read_dir(path).ok()? {
+        let entry = entry.ok()?;
+        let name = entry.file_name().into_string().ok()?;
+        let kind = entry.file_type().ok()?;
+        let path = entry.path();
+        if name == REPORT_FOLDER && kind.is_dir() {
+            report = files_of_report(&path)?;
+            report.push(path);
+            continue;
+        }
+        if !kind.is_file() {
+            return None;
+        }
+        match name.as_str() {
+            RUN_FILE if is_run(&path) => has_run = true,
+            WORLD_FILE if is_world(&path) => {}
+            TRUTH_FILE => {}
+            _ if is_rank_file(&name) => match first_bytes(&path)?.as_slice() {
+                // Its rank ended before it wrote anything.
+                [] => n_empty += 1,
+                bytes if *bytes == FILE_MAGIC => n_rank_files += 1,
+                _ => return None,
+            },
+            _ if name.starts_with(REFUSED_PREFIX) => {}
+            _ => return None,
+        }
+        files.push(path);
+    }
+    files.append(&mut report);
+    (has_run || (n_rank_files > 0 && n_empty == 0)).then_some(files)
 }
 
-fn belongs_to_trace(name: &str) -> bool {
-    [RUN_FILE, WORLD_FILE, "truth.json"].contains(&name)
-        || is_rank_file(name)
-        || name.starts_with(REFUSED_PREFIX)
+/// The files of a report, if the folder holds nothing else.
+fn files_of_report(folder: &Path) -> Option<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).ok()? {
+        let entry = entry.ok()?;
+        let name = entry.file_name().into_string().ok()?;
+        let belongs = ["index.html", "analysis.json"].contains(&name.as_str())
+            || name.ends_with(".svg")
+            || name.ends_with(".dot");
+        if !belongs || !entry.file_type().ok()?.is_file() {
+            return None;
+        }
+        files.push(entry.path());
+    }
+    Some(files)
+}
+
+fn is_run(path: &Path) -> bool {
+    let mut text = Vec::new();
+    let read = fs::File::open(path).and_then(|file| file.take(16 << 20).read_to_end(&mut text));
+    read.is_ok()
+        && serde_json::from_slice::<serde_json::Value>(&text)
+            .is_ok_and(|run| run["schema"] == RUN_SCHEMA)
+}
+
+/// A world's number in hexadecimal; cut off, if its writer was killed.
+fn is_world(path: &Path) -> bool {
+    let mut text = String::new();
+    let read = fs::File::open(path).and_then(|file| file.take(64).read_to_string(&mut text));
+    read.is_ok_and(|length| length <= 17)
+        && text.trim_end().bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn first_bytes(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(FILE_MAGIC.len() as u64).read_to_end(&mut bytes))
+        .ok()?;
+    Some(bytes)
 }
 
 pub(crate) fn is_rank_file(name: &str) -> bool {
     name.ends_with(".trace")
 }
 
-/// Removes what belongs to a trace, and the directory if nothing else is in it. Of the report
-/// only plain files go, and no link is followed.
-pub(crate) fn remove_trace(path: &Path) {
-    let remove_files = |folder: &Path, belongs: &dyn Fn(&str) -> bool| {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            if is_file && belongs(&entry.file_name().to_string_lossy()) {
-                // What cannot be removed shows when the new directory is made.
-                let _ = fs::remove_file(entry.path());
+/// Removes the trace at `path`, if there is one. The directory stays: its owner, permissions and
+/// place on the disk may have been chosen with care.
+pub(crate) fn remove_trace(path: &Path) -> Result<(), DirectoryError> {
+    for file in files_of_trace(path).into_iter().flatten() {
+        let removed = if file.ends_with(REPORT_FOLDER) {
+            fs::remove_dir(&file)
+        } else {
+            fs::remove_file(&file)
+        };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(DirectoryError::Io { path: file, error });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Removes a trace that nothing was recorded into: of the run with this `run.json`, and no other;
+/// the directory too, if it `is_new`.
+pub(crate) fn remove_unused(path: &Path, run: &str, is_new: bool) {
+    let is_ours = fs::read_to_string(path.join(RUN_FILE)).is_ok_and(|text| text == run);
+    let files = files_of_trace(path).unwrap_or_default();
+    let is_unused = !files
+        .iter()
+        .any(|file| is_rank_file(&file.to_string_lossy()));
+    // What cannot be removed stays, and is said when the directory is used again.
+    if is_ours && is_unused && remove_trace(path).is_ok() && is_new {
+        let _ = fs::remove_dir(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = r#"{"schema": "collbench.run/1"}"#;
+
+    /// A folder with these files; a name that ends in / is a folder.
+    fn folder_of(entries: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in entries {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            if name.ends_with('/') {
+                fs::create_dir_all(path).unwrap();
+            } else {
+                fs::write(path, text).unwrap();
             }
         }
-    };
-    let report = path.join(REPORT_FOLDER);
-    if fs::symlink_metadata(&report).is_ok_and(|metadata| metadata.is_dir()) {
-        remove_files(&report, &|_| true);
-        let _ = fs::remove_dir(&report);
+        folder
     }
-    remove_files(path, &belongs_to_trace);
-    let _ = fs::remove_dir(path);
+
+    fn all_files(folder: &Path) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            files.push(entry.path());
+            if entry.file_type().unwrap().is_dir() {
+                files.extend(all_files(&entry.path()));
+            }
+        }
+        files.sort();
+        files
+    }
+
+    #[test]
+    fn all_that_belongs_to_a_trace_is_replaced_and_its_directory_stays() {
+        for entries in [
+            &[("run.json", RUN)][..],
+            &[("a.trace", "COLLBNCH and more")],
+            &[("run.json", RUN), ("a.trace", "")],
+            &[
+                ("run.json", RUN),
+                ("a.trace", "COLLBNCH"),
+                ("world", "0123456789abcdef\n"),
+                ("refused.0123456789abcdef", ""),
+                ("truth.json", "{}"),
+                ("report/index.html", ""),
+                ("report/analysis.json", ""),
+                ("report/timemap-1-MPI_Bcast.svg", ""),
+                ("report/imbalance-1.dot", ""),
+            ],
+            &[("run.json", RUN), ("report/", "")],
+        ] {
+            let folder = folder_of(entries);
+            let path = folder.path();
+            assert!(matches!(
+                check_fresh(path, false),
+                Err(DirectoryError::HoldsTrace(_))
+            ));
+            assert!(!make_fresh(path, true).unwrap(), "{entries:?}");
+            assert!(all_files(path).is_empty(), "{entries:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_of_a_trace_is_refused_and_untouched() {
+        for entries in [
+            &[("thesis.trace", "text")][..],
+            &[("run.json", RUN), ("thesis.trace", "text")],
+            &[("a.trace", "COLLBNCH"), ("thesis.trace", "COLL")],
+            &[("a.trace", "COLLBNCH"), ("empty.trace", "")],
+            &[("empty.trace", "")],
+            &[("run.json", r#"{"schema": "other/1"}"#)],
+            &[("run.json", "[1]"), ("a.trace", "COLLBNCH")],
+            &[("run.json", "not JSON"), ("a.trace", "COLLBNCH")],
+            &[("run.json/", "")],
+            &[("run.json", RUN), ("thesis.tex", "")],
+            &[("run.json", RUN), ("world", "all the people\n")],
+            &[("run.json", RUN), ("world", "0123456789abcdef0123\n")],
+            &[("run.json", RUN), ("folder.trace/", "")],
+            &[("run.json", RUN), ("report", "a file")],
+            &[("run.json", RUN), ("report/thesis.tex", "")],
+            &[("run.json", RUN), ("report/pictures.svg/", "")],
+            &[("report/index.html", "")],
+            &[("world", "0123456789abcdef\n")],
+        ] {
+            let folder = folder_of(entries);
+            let before = all_files(folder.path());
+            assert!(
+                matches!(
+                    make_fresh(folder.path(), true),
+                    Err(DirectoryError::NotATrace(_))
+                ),
+                "{entries:?}"
+            );
+            remove_unused(folder.path(), "", true);
+            assert_eq!(all_files(folder.path()), before, "{entries:?}");
+        }
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let elsewhere = folder_of(&[("index.html", ""), ("a.trace", "COLLBNCH")]);
+        for (link, target) in [("report", ""), ("a.trace", "a.trace")] {
+            let folder = folder_of(&[("run.json", RUN)]);
+            std::os::unix::fs::symlink(elsewhere.path().join(target), folder.path().join(link))
+                .unwrap();
+            assert!(matches!(
+                make_fresh(folder.path(), true),
+                Err(DirectoryError::NotATrace(_))
+            ));
+        }
+        assert_eq!(all_files(elsewhere.path()).len(), 2);
+    }
+
+    #[test]
+    fn the_second_of_two_recorders_is_told_and_cannot_remove_what_the_first_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace");
+        assert!(make_fresh(&path, false).unwrap());
+        assert!(!make_fresh(&path, false).unwrap(), "both found it empty");
+        write_run(&path, RUN.as_bytes()).unwrap();
+        let second = r#"{"schema": "collbench.run/1", "second": true}"#;
+        assert!(matches!(
+            write_run(&path, second.as_bytes()),
+            Err(DirectoryError::HoldsTrace(_))
+        ));
+        remove_unused(&path, second, true);
+        assert_eq!(fs::read_to_string(path.join(RUN_FILE)).unwrap(), RUN);
+
+        fs::write(path.join("a.trace"), "COLLBNCH").unwrap();
+        remove_unused(&path, RUN, true);
+        assert!(path.join("a.trace").exists(), "something was recorded");
+        fs::remove_file(path.join("a.trace")).unwrap();
+        remove_unused(&path, RUN, false);
+        assert!(path.exists(), "the user had made it");
+        write_run(&path, RUN.as_bytes()).unwrap();
+        remove_unused(&path, RUN, true);
+        assert!(!path.exists());
+    }
 }

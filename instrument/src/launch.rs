@@ -3,10 +3,11 @@
 
 mod form;
 mod process;
+mod program;
 mod relay;
 mod summary;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +21,7 @@ use crate::directory;
 use crate::environment::{Form, Settings, clock_of_name, environment_of};
 use form::LauncherRank;
 use process::Ended;
+use program::find_program;
 use relay::{FORK_AGENT, relay_agent};
 
 /// Exit status when the options make no sense.
@@ -97,7 +99,7 @@ pub fn main() -> ExitCode {
     match run(options) {
         Ok(status) => status,
         Err(error) => {
-            eprintln!("collbench-record: {error:#}");
+            tell(&format!("{error:#}"));
             ExitCode::from(FAILED)
         }
     }
@@ -123,7 +125,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         return relay::exec(relayed, &options.command);
     }
     if let Err(usage) = check_layers(&options.layers) {
-        eprintln!("collbench-record: {usage}");
+        tell(usage);
         return Ok(ExitCode::from(USAGE));
     }
     let preload = find_preload()?;
@@ -153,6 +155,11 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Says something on stderr, in one write. Where nobody reads it, the exit status still tells.
+fn tell(words: &str) {
+    let _ = std::io::stderr().write_all(format!("collbench-record: {words}\n").as_bytes());
+}
+
 /// Writes to stdout; a closed pipe ends quietly.
 fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     match std::io::stdout().write_all(text) {
@@ -168,10 +175,10 @@ fn check_layers(layers: &[Layer]) -> Result<(), &'static str> {
     }
     for layer in layers.iter().filter_map(|layer| layer.to_possible_value()) {
         if layer.get_name() != "calls" {
-            eprintln!(
-                "collbench-record: --layers {}: not recorded by this version, calls are",
+            tell(&format!(
+                "--layers {}: not recorded by this version, calls are",
                 layer.get_name()
-            );
+            ));
         }
     }
     Ok(())
@@ -198,49 +205,76 @@ impl Job {
     /// The outer form: makes the directory, runs the launcher, looks at what came.
     fn run_launcher(&self) -> anyhow::Result<ExitCode> {
         let output = &self.settings.output;
-        directory::make_fresh(output, self.settings.force)?;
-        let directory_was_made = Unused(output);
-        directory::write_run(output, self.run_json()?.as_bytes())?;
+        directory::check_fresh(output, self.settings.force)?;
+        if let Err(error) = find_program(&self.command[0]) {
+            return Ok(cannot_run(&self.command[0], &error));
+        }
+        let run = self.run_json()?;
+        let is_new = directory::make_fresh(output, self.settings.force)?;
+        directory::write_run(output, run.as_bytes())?;
+        // From here on the directory is this command's.
+        let unused = Unused {
+            path: output,
+            run: &run,
+            is_new,
+        };
         let mut command = self.prepared();
         if std::env::var_os(FORK_AGENT).is_some() {
-            eprintln!(
-                "collbench-record: {FORK_AGENT} is set already and is left alone; if ranks on \
-                 other hosts are missing, use the inner form (mpirun ... collbench-record -- ./app)"
-            );
+            tell(&format!(
+                "{FORK_AGENT} is set already and is left alone; if ranks on other hosts are \
+                 missing, use the inner form (mpirun ... collbench-record -- ./app)"
+            ));
         } else if let Some(agent) = relay_agent(&self.settings, &self.preload)? {
             command.env(FORK_AGENT, agent);
         }
-        let ended = match process::run(&mut command, process::Signals::Ours) {
-            Ok(ended) => ended,
-            Err(error) => return self.cannot_run(&error),
-        };
-        std::mem::forget(directory_was_made);
-        Ok(self.report(ended))
+        match process::run(&mut command, process::Signals::Ours) {
+            Ok(ended) => Ok(self.report(ended, unused)),
+            Err(error) => Ok(cannot_run(&self.command[0], &error)),
+        }
     }
 
-    /// The inner form at rank 0: runs the program, and looks at what came for all ranks.
+    /// The inner form at rank 0: removes an old trace, runs the program, which makes the directory
+    /// in `MPI_Init`, and looks at what came for all ranks.
     fn run_first_rank(&self) -> anyhow::Result<ExitCode> {
-        directory::check_fresh(&self.settings.output, self.settings.force)?;
-        let mut command = self.prepared();
-        command.env(directory::RUN_VARIABLE, self.run_json()?);
-        let ended = match process::run(&mut command, process::Signals::OfTheRank) {
-            Ok(ended) => ended,
-            Err(error) => return self.cannot_run(&error),
+        let output = &self.settings.output;
+        directory::check_fresh(output, self.settings.force)?;
+        if let Err(error) = find_program(&self.command[0]) {
+            return Ok(cannot_run(&self.command[0], &error));
+        }
+        let run = self.run_json()?;
+        if self.settings.force {
+            // Now, not in MPI_Init: if that is never called, no old trace must look like ours.
+            directory::remove_trace(output)?;
+        }
+        let unused = Unused {
+            path: output,
+            run: &run,
+            is_new: output.symlink_metadata().is_err(),
         };
-        Ok(self.report(ended))
+        let mut command = self.prepared();
+        command.env(directory::RUN_VARIABLE, &run);
+        match process::run(&mut command, process::Signals::OfTheRank) {
+            Ok(ended) => Ok(self.report(ended, unused)),
+            Err(error) => Ok(cannot_run(&self.command[0], &error)),
+        }
     }
 
     /// The inner form at any other rank.
     fn become_program(&self) -> anyhow::Result<ExitCode> {
-        use std::os::unix::process::CommandExt;
-        let error = self.prepared().exec();
-        self.cannot_run(&error)
+        let error = process::become_program(&mut self.prepared());
+        Ok(cannot_run(&self.command[0], &error))
     }
 
     fn prepared(&self) -> std::process::Command {
         let mut command = std::process::Command::new(&self.command[0]);
         command.args(&self.command[1..]);
-        for (name, value) in environment_of(&self.settings) {
+        // An old trace goes once, and before the program: what the program's second run of MPI
+        // finds is this run's own.
+        let settings = Settings {
+            force: false,
+            ..self.settings.clone()
+        };
+        for (name, value) in environment_of(&settings) {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
@@ -250,24 +284,16 @@ impl Job {
         command
     }
 
-    fn cannot_run(&self, error: &std::io::Error) -> anyhow::Result<ExitCode> {
-        eprintln!("collbench-record: {}: {error}", self.command[0].display());
-        let not_found = error.kind() == std::io::ErrorKind::NotFound;
-        Ok(ExitCode::from(if not_found {
-            NOT_FOUND
-        } else {
-            CANNOT_RUN
-        }))
-    }
-
     /// Says what was recorded, and ends as COMMAND did.
-    fn report(&self, ended: Ended) -> ExitCode {
+    fn report(&self, ended: Ended, unused: Unused) -> ExitCode {
         let shown = shown_path(&self.settings.output);
-        match summary::look_at(&self.settings.output, self.settings.form) {
-            Ok(summary) => eprintln!("collbench-record: {}", summary.line(&shown)),
+        let found = summary::look_at(&self.settings.output, self.settings.form);
+        // It goes only if nothing was recorded; before the end, which may be by a signal.
+        drop(unused);
+        match found {
+            Ok(summary) => tell(&summary.line(&shown)),
             Err(problem) => {
-                let words = problem.explain(&shown, !ended.is_success());
-                eprintln!("collbench-record: {words}");
+                tell(&problem.explain(&shown, !ended.is_success()));
                 if ended.is_success() {
                     return ExitCode::from(FAILED);
                 }
@@ -283,7 +309,7 @@ impl Job {
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
         let run = serde_json::json!({
-            "schema": "collbench.run/1",
+            "schema": directory::RUN_SCHEMA,
             "recorder": env!("CARGO_PKG_VERSION"),
             "command": command,
             "directory": std::env::current_dir()?.to_string_lossy(),
@@ -296,12 +322,26 @@ impl Job {
     }
 }
 
-/// Removes a directory that nothing was recorded into, when COMMAND could not even be run.
-struct Unused<'a>(&'a Path);
+/// Says why a program could not be run; gives the status that a shell would.
+fn cannot_run(program: &OsStr, error: &std::io::Error) -> ExitCode {
+    tell(&format!("{}: {error}", program.display()));
+    ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
+        NOT_FOUND
+    } else {
+        CANNOT_RUN
+    })
+}
+
+/// When dropped, removes what this command wrote, if nothing was recorded.
+struct Unused<'a> {
+    path: &'a Path,
+    run: &'a str,
+    is_new: bool,
+}
 
 impl Drop for Unused<'_> {
     fn drop(&mut self) {
-        directory::remove_trace(self.0);
+        directory::remove_unused(self.path, self.run, self.is_new);
     }
 }
 

@@ -1,19 +1,26 @@
 //! A child process that behaves as if it had been started directly: its signals, its end.
 
-use std::io;
+use std::io::{self, IsTerminal};
+use std::mem::zeroed;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
-/// The child that signals are passed on to; 0 for none.
+/// Whom signals are passed on to, as `kill` takes it: a process, or minus a process group; 0 for
+/// nobody.
 static CHILD: AtomicI32 = AtomicI32::new(0);
+/// Whether also those signals are passed on that no process has sent.
+static PASS_ALL: AtomicBool = AtomicBool::new(false);
+/// Signals that came when there was nobody to pass them on to, one bit each.
+static CAME: AtomicU64 = AtomicU64::new(0);
 
 /// Whose signals a child gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Signals {
     /// Those sent to this process; those of the terminal reach the child by itself.
     Ours,
-    /// As `Ours`, and the child ends when this process is killed, as the rank that it is.
+    /// All, and the child ends when this process is killed, as the rank that it is. A launcher
+    /// signals process groups: the child has its own, or it would get each signal twice.
     OfTheRank,
 }
 
@@ -48,38 +55,169 @@ impl Ended {
 
 /// Runs a command to its end; signals sent to this process meanwhile go to it.
 pub(super) fn run(command: &mut Command, signals: Signals) -> io::Result<Ended> {
-    if signals == Signals::OfTheRank {
-        // SAFETY: between fork and exec, a plain system call that is allowed there.
-        unsafe {
-            command.pre_exec(|| {
+    let of_the_rank = signals == Signals::OfTheRank;
+    // Outside of the terminal's foreground group it could not read from the terminal.
+    let own_group = of_the_rank && !io::stdin().is_terminal();
+    if own_group {
+        command.process_group(0);
+    }
+    // Until the child is known, no signal may come here, or it would be lost.
+    let mask = block_signals();
+    let handled = Handled::install();
+    // SAFETY: between fork and exec; only system calls and atomics, which are allowed there.
+    unsafe {
+        command.pre_exec(move || {
+            if of_the_rank {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                Ok(())
-            });
-        }
+            }
+            restore(&handled, &mask);
+            Ok(())
+        });
     }
-    let mut child = command.spawn()?;
-    CHILD.store(child.id() as i32, Ordering::SeqCst);
-    for signal in [
-        libc::SIGINT,
-        libc::SIGQUIT,
-        libc::SIGTERM,
-        libc::SIGHUP,
-        libc::SIGUSR1,
-        libc::SIGUSR2,
-        libc::SIGXCPU,
-        libc::SIGALRM,
-    ] {
-        // SAFETY: the handler only makes a system call that is allowed in handlers.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = pass_on_signal as *const () as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-            libc::sigaction(signal, &action, std::ptr::null_mut());
-        }
+    PASS_ALL.store(own_group, Ordering::SeqCst);
+    let spawned = command.spawn();
+    if let Ok(child) = &spawned {
+        let pid = child.id() as i32;
+        CHILD.store(if own_group { -pid } else { pid }, Ordering::SeqCst);
     }
-    let status = child.wait();
+    set_mask(&mask);
+    let mut child = spawned?;
+    wait_without_reaping(child.id());
+    // The number of a child that was waited for may be that of another process.
     CHILD.store(0, Ordering::SeqCst);
-    status.map(Ended)
+    child.wait().map(Ended)
+}
+
+/// Becomes the program of a command, with signals as this process was given them; returns only
+/// if that failed.
+pub(super) fn become_program(command: &mut Command) -> io::Error {
+    let mask = set_mask_with(libc::SIG_BLOCK, &empty_set());
+    // SAFETY: before exec; only system calls and atomics.
+    unsafe {
+        command.pre_exec(move || {
+            restore(&Handled::default(), &mask);
+            Ok(())
+        });
+    }
+    command.exec()
+}
+
+/// Waits for the end of a child that stays a zombie.
+fn wait_without_reaping(child: u32) {
+    loop {
+        // SAFETY: waitid fills the siginfo, which may be anything.
+        let result = unsafe {
+            let mut info = zeroed();
+            libc::waitid(libc::P_PID, child, &mut info, libc::WEXITED | libc::WNOWAIT)
+        };
+        if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return;
+        }
+    }
+}
+
+/// The signals that are passed on, and what was set for them before; one bit each.
+#[derive(Debug, Default, Clone, Copy)]
+struct Handled {
+    all: u64,
+    ignored: u64,
+}
+
+impl Handled {
+    /// Handles all signals that can be handled, except: what the processor raises in this process,
+    /// and what is about its own children, terminal and pipes.
+    fn install() -> Self {
+        const OWN: [i32; 12] = [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGILL,
+            libc::SIGTRAP,
+            libc::SIGABRT,
+            libc::SIGSYS,
+            libc::SIGCHLD,
+            libc::SIGTTIN,
+            libc::SIGTTOU,
+            libc::SIGPIPE,
+            libc::SIGKILL,
+        ];
+        let mut handled = Self::default();
+        for signal in (1..=64).filter(|signal| !OWN.contains(signal)) {
+            // SAFETY: the handler only makes system calls that are allowed in handlers.
+            unsafe {
+                let mut action: libc::sigaction = zeroed();
+                let mut before: libc::sigaction = zeroed();
+                action.sa_sigaction = pass_on_signal as *const () as usize;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+                // It fails for SIGSTOP, and for those that the C library needs for itself.
+                if libc::sigaction(signal, &action, &mut before) == 0 {
+                    handled.all |= bit(signal);
+                    if before.sa_sigaction == libc::SIG_IGN {
+                        handled.ignored |= bit(signal);
+                    }
+                }
+            }
+        }
+        handled
+    }
+}
+
+/// In the child, before exec: signals as this process was given them. One that came since the
+/// fork comes again, to find the program's setting.
+fn restore(handled: &Handled, mask: &libc::sigset_t) {
+    block_signals();
+    for signal in (1..=64).filter(|&signal| handled.all & bit(signal) != 0) {
+        let is_ignored = handled.ignored & bit(signal) != 0;
+        let setting = if is_ignored {
+            libc::SIG_IGN
+        } else {
+            libc::SIG_DFL
+        };
+        // SAFETY: plain system calls.
+        unsafe {
+            libc::signal(signal, setting);
+            if CAME.load(Ordering::SeqCst) & bit(signal) != 0 {
+                libc::raise(signal);
+            }
+        }
+    }
+    if SIGPIPE_WAS_IGNORED.load(Ordering::SeqCst) {
+        // SAFETY: a plain system call.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    }
+    set_mask(mask);
+}
+
+const fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+fn empty_set() -> libc::sigset_t {
+    // SAFETY: sigemptyset initializes the set.
+    unsafe {
+        let mut set = zeroed();
+        libc::sigemptyset(&mut set);
+        set
+    }
+}
+
+/// Blocks all signals; gives the mask before.
+fn block_signals() -> libc::sigset_t {
+    let mut all = empty_set();
+    // SAFETY: a valid set.
+    unsafe { libc::sigfillset(&mut all) };
+    set_mask_with(libc::SIG_SETMASK, &all)
+}
+
+fn set_mask(mask: &libc::sigset_t) {
+    set_mask_with(libc::SIG_SETMASK, mask);
+}
+
+fn set_mask_with(how: i32, set: &libc::sigset_t) -> libc::sigset_t {
+    let mut before = empty_set();
+    // SAFETY: valid sets.
+    unsafe { libc::pthread_sigmask(how, set, &mut before) };
+    before
 }
 
 unsafe extern "C" fn pass_on_signal(
@@ -88,11 +226,45 @@ unsafe extern "C" fn pass_on_signal(
     _context: *mut libc::c_void,
 ) {
     let child = CHILD.load(Ordering::SeqCst);
+    let pass_all = PASS_ALL.load(Ordering::SeqCst);
     // SAFETY: the kernel passes a valid siginfo.
     let sent_by_a_process = unsafe { (*info).si_code } <= 0;
-    // What the terminal sends, it sends to the child as well: twice would be a second ^C.
-    if child > 0 && sent_by_a_process {
-        // SAFETY: a system call that is allowed in handlers.
-        unsafe { libc::kill(child, signal) };
+    if child == 0 {
+        CAME.fetch_or(bit(signal), Ordering::SeqCst);
+        return;
+    }
+    // SAFETY: system calls that are allowed in handlers; errno is put back.
+    unsafe {
+        let errno = *libc::__errno_location();
+        // What the terminal sends, it sends to the child's group as well: twice would be a second
+        // ^C.
+        if sent_by_a_process || pass_all {
+            libc::kill(child, signal);
+        }
+        // The shell above waits for this process to stop.
+        if signal == libc::SIGTSTP && !pass_all {
+            libc::raise(libc::SIGSTOP);
+        }
+        *libc::__errno_location() = errno;
     }
 }
+
+/// Whether SIGPIPE was ignored when this process began: Rust's runtime ignores it, and
+/// [`Command`] then sets the default, whatever it was before.
+static SIGPIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Runs before Rust's runtime does. The preloaded library has it too, where it only looks.
+#[used]
+// SAFETY: a function in the list of those that the loader calls before main, of their type.
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_SIGPIPE: extern "C" fn() = {
+    extern "C" fn look() {
+        // SAFETY: sigaction fills the second, and changes nothing.
+        unsafe {
+            let mut now: libc::sigaction = zeroed();
+            libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut now);
+            SIGPIPE_WAS_IGNORED.store(now.sa_sigaction == libc::SIG_IGN, Ordering::SeqCst);
+        }
+    }
+    look
+};

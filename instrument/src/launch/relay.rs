@@ -13,7 +13,9 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
-use super::{CANNOT_RUN, NOT_FOUND, with_preload};
+use super::process::become_program;
+use super::program::{check_executable, find_program};
+use super::{cannot_run, with_preload};
 use crate::environment::{Form, Settings, clock_of_name, environment_of, name_of_clock};
 
 /// The variable that sets Open MPI's fork agent.
@@ -64,7 +66,15 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
     let Some((program, arguments)) = command.split_first() else {
         bail!("--relay: expected a program behind it");
     };
-    let mut command = Command::new(program);
+    let mut command = match find_program(program) {
+        // Open MPI looks in the current folder too, behind PATH.
+        Err(_) if check_executable(&Path::new(".").join(program)).is_ok() => {
+            let mut command = Command::new(Path::new(".").join(program));
+            command.arg0(program);
+            command
+        }
+        _ => Command::new(program),
+    };
     command.args(arguments);
     for (name, value) in environment_of(&settings) {
         match value {
@@ -73,14 +83,8 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         };
     }
     command.env("LD_PRELOAD", with_preload(&preload));
-    let error = command.exec();
-    eprintln!("collbench-record: {}: {error}", program.display());
-    let not_found = error.kind() == std::io::ErrorKind::NotFound;
-    Ok(ExitCode::from(if not_found {
-        NOT_FOUND
-    } else {
-        CANNOT_RUN
-    }))
+    let error = become_program(&mut command);
+    Ok(cannot_run(program, &error))
 }
 
 fn to_hex(bytes: &[u8]) -> String {

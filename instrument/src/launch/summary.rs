@@ -1,13 +1,15 @@
 //! What a run has left in its trace directory.
 
 use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use collbench_formats::{Operation, RankTrace, StopReason};
+use collbench_formats::{FILE_MAGIC, FileHeader, Operation, RankTrace, StopReason};
 use memmap2::Mmap;
 
-use crate::directory::{self, is_rank_file, remove_trace};
+use crate::directory::{self, is_rank_file};
 use crate::environment::Form;
 
 /// How long rank 0 of the inner form waits for the other ranks to end their files.
@@ -36,18 +38,64 @@ pub(super) enum Problem {
 pub(super) fn look_at(path: &Path, form: Form) -> Result<Summary, Problem> {
     let begin = Instant::now();
     loop {
-        let found = count(path);
-        let is_complete = found
-            .as_ref()
-            .is_ok_and(|summary| summary.n_unfinished == 0);
-        let may_change = form == Form::Inner && found != Err(Problem::Nothing);
-        if is_complete || !may_change || begin.elapsed() > PATIENCE {
-            if found == Err(Problem::Nothing) {
-                remove_trace(path);
+        let may_wait = form == Form::Inner && begin.elapsed() < PATIENCE;
+        if !(may_wait && some_unfinished(path)) {
+            let found = count(path);
+            // The files of ranks that began late may be still to come.
+            let may_change = !matches!(found, Ok(_) | Err(Problem::Nothing));
+            if !(may_wait && may_change) {
+                return found;
             }
-            return found;
         }
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether there is a file that its rank has not ended yet.
+fn some_unfinished(path: &Path) -> bool {
+    fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| is_rank_file(&entry.file_name().to_string_lossy()))
+        .any(|entry| {
+            File::open(entry.path()).is_ok_and(|file| !is_finalized(&file).unwrap_or(false))
+        })
+}
+
+/// Whether the recorder has ended this file: it is not written any more, nor cut.
+fn is_finalized(file: &File) -> io::Result<bool> {
+    let mut bytes = [0; size_of::<FileHeader>()];
+    file.read_exact_at(&mut bytes, 0)?;
+    let header: FileHeader = zerocopy::transmute!(bytes);
+    Ok(header.magic == FILE_MAGIC && header.finalized.get() == 1)
+}
+
+/// The bytes of a rank file.
+enum Content {
+    Mapped(Mmap),
+    Read(Vec<u8>),
+}
+
+impl Content {
+    /// Maps a file only if it stays as it is: where one is cut while it is mapped, reading behind
+    /// its new end is fatal (SIGBUS).
+    fn of(mut file: File) -> io::Result<Self> {
+        if is_finalized(&file).unwrap_or(false) {
+            // SAFETY: the recorder cuts a file to its content before it marks it as finalized,
+            // and does not touch it afterwards; others have no business in a trace directory.
+            return unsafe { Mmap::map(&file) }.map(Self::Mapped);
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Self::Read(bytes))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mapped(map) => map,
+            Self::Read(bytes) => bytes,
+        }
     }
 }
 
@@ -64,13 +112,13 @@ fn count(path: &Path) -> Result<Summary, Problem> {
             file: name.clone(),
             error,
         };
-        let file = File::open(entry.path()).map_err(|error| unreadable(error.to_string()))?;
-        // SAFETY: a rank file only grows while its process lives, and is cut to its content
-        // once, behind everything that is read here.
-        let map = unsafe { Mmap::map(&file) }.map_err(|error| unreadable(error.to_string()))?;
-        let trace = RankTrace::parse(&map).map_err(|error| unreadable(error.to_string()))?;
+        let content = File::open(entry.path())
+            .and_then(Content::of)
+            .map_err(|error| unreadable(error.to_string()))?;
+        let bytes = content.bytes();
+        let trace = RankTrace::parse(bytes).map_err(|error| unreadable(error.to_string()))?;
         summary.n_ranks += 1;
-        summary.n_bytes += map.len() as u64;
+        summary.n_bytes += bytes.len() as u64;
         summary.n_unfinished += usize::from(trace.header.finalized.get() == 0);
         let reason = StopReason::from_code(trace.header.stop_reason.get());
         summary.n_stopped += usize::from(reason != StopReason::NotStopped);
