@@ -124,6 +124,14 @@ impl TickScale {
         let up = (1i128 << self.shift) - 1;
         i64::try_from((ticks * self.multiplier + up) >> self.shift).unwrap_or(i64::MAX)
     }
+
+    /// Ticks in a span of `ns`, rounded down.
+    fn span_ticks(&self, ns: u64) -> u64 {
+        let ns = i128::from(ns.min(1 << 62));
+        // Damaged anchors can be so far apart in ticks that the multiplier is 0.
+        let ticks = (ns << self.shift) / self.multiplier.max(1);
+        u64::try_from(ticks).unwrap_or(u64::MAX)
+    }
 }
 
 /// The way from one process's ticks to the time of the analysis.
@@ -147,6 +155,12 @@ impl RankClock {
     #[must_use]
     pub fn span_ns(&self, ticks: u64) -> i64 {
         self.scale.span_ns(ticks)
+    }
+
+    /// Number of ticks in a span, whose length is in ns.
+    #[must_use]
+    pub fn span_ticks(&self, ns: u64) -> u64 {
+        self.scale.span_ticks(ns)
     }
 }
 
@@ -393,6 +407,7 @@ mod tests {
             assert_eq!(line.ns(ticks), 7 + second as i64 * 1_000_000_000);
         }
         assert_eq!(line.span_ns(26), 11);
+        assert_eq!(line.span_ticks(86_400_000_000_000).abs_diff(per_day), 0);
     }
 
     #[test]

@@ -46,6 +46,12 @@ pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
             what: format!("{}: a call was under way at the end", process.name),
             in_flight: Some(call),
         }));
+        let found = findings_in_records(sources, index);
+        of_ranks.extend(found.into_iter().map(|what| DamageSummary {
+            rank: Some(rank),
+            what: format!("{}: {what}", process.name),
+            in_flight: None,
+        }));
     }
     let missing = run.missing_ranks();
     let mut listed = 0;
@@ -79,6 +85,21 @@ pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
     of_ranks.sort_by_key(|entry| entry.rank);
     damage.extend(of_ranks);
     damage
+}
+
+/// What records of a process say that cannot be.
+fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
+    let mut findings = Vec::new();
+    let Some(found) = sources.irregularities.processes.get(process) else {
+        return findings;
+    };
+    let listed = &found.impossible.listed;
+    findings.extend(listed.iter().map(ToString::to_string));
+    let more = found.impossible.n - listed.len() as u64;
+    if more > 0 {
+        findings.push(format!("{more} more records with impossible time stamps"));
+    }
+    findings
 }
 
 fn in_flight_summary(communicators: &Communicators, call: &InFlight) -> InFlightSummary {

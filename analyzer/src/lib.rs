@@ -25,6 +25,7 @@ mod communicators;
 mod calls;
 mod matching;
 mod measure;
+mod stamps;
 
 // Figures to sums.
 mod distribution;
@@ -64,7 +65,9 @@ pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators,
 pub use distribution::{Distribution, Summary};
 pub use imbalance::{Verdict, Vertex};
 pub use json::to_json;
-pub use matching::{Call, InFlight, Instance, Irregularities, Lane, Matched, match_calls};
+pub use matching::{
+    Call, InFlight, Instance, Irregularities, Lane, Matched, ProcessDamage, match_calls,
+};
 pub use measure::{Agreed, Disagreement, Figures};
 pub use orders::{MAX_POSITIONS, OrderCounts};
 pub use progress::Progress;
@@ -72,6 +75,7 @@ pub use remarks::Remark;
 pub use report::{ReportError, write_report};
 pub use run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
 pub use selection::{Resolved, Selection, SelectionError};
+pub use stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Limit, StampLimits};
 pub use sums::{
     ByteClass, Lateness, LatenessOfMember, MemberTally, OperationKey, OperationTally, ProcessTally,
     wait_state_names,

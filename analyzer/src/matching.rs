@@ -16,11 +16,12 @@ use std::collections::VecDeque;
 
 use collbench_formats::{Operation, Semantics, SequenceEntry, UNKNOWN_COMMUNICATOR};
 
-use crate::calls::CallStream;
+use crate::calls::{CallStream, Step};
 use crate::clock::{Clocks, Global, RankClock, Timestamp};
 use crate::communicators::{Communicator, Communicators};
 use crate::progress::Progress;
 use crate::run::Run;
+use crate::stamps::{ImpossibleStamps, StampLimits};
 
 /// One call of one process, on the time of the analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,9 @@ pub struct Call {
     pub payload: Option<u64>,
     /// Whether it returned an error code.
     pub has_failed: bool,
+    /// Whether its times can be true. Where not, they are a guess (it left when it entered), its
+    /// instance is not complete, and no figure counts them.
+    pub is_timed: bool,
 }
 
 impl Call {
@@ -78,14 +82,14 @@ pub struct Instance<'m> {
 }
 
 impl Instance<'_> {
-    /// Whether every process of the communicator came, and left.
+    /// Whether every process of the communicator came, and left, at known times.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.communicator.is_whole
             && self
                 .calls
                 .iter()
-                .all(|call| call.is_some_and(|call| call.leave.is_some()))
+                .all(|call| call.is_some_and(|call| call.leave.is_some() && call.is_timed))
     }
 }
 
@@ -129,7 +133,7 @@ pub struct InFlight {
 }
 
 /// What matching met that does not fit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Irregularities {
     /// Records of a kind or an operation that this version does not know.
     pub n_unknown_records: u64,
@@ -139,6 +143,15 @@ pub struct Irregularities {
     pub n_abandoned: u64,
     /// Most unfinished instances at any time.
     pub largest_window: usize,
+    /// By process of the run.
+    pub processes: Vec<ProcessDamage>,
+}
+
+/// Damage that only reading the records of a process finds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProcessDamage {
+    /// Records whose time stamps cannot be true.
+    pub impossible: ImpossibleStamps,
 }
 
 /// Matches all calls of a run, and hands each instance on when it is finished.
@@ -151,6 +164,7 @@ pub fn match_calls(
     report: &mut dyn FnMut(Progress),
     sink: &mut dyn FnMut(Matched<'_>),
 ) -> Irregularities {
+    let limits = StampLimits::of_run(run, clocks);
     let mut matcher = Matcher {
         communicators,
         processes: run
@@ -158,7 +172,7 @@ pub fn match_calls(
             .iter()
             .enumerate()
             .map(|(process, rank_file)| Process {
-                stream: CallStream::new(&rank_file.trace.chunks),
+                stream: CallStream::new(&rank_file.trace.chunks, limits[process]),
                 clock: clocks.processes[process],
                 counters: vec![[0, 0]; communicators.bindings[process].len()],
                 has_ended: false,
@@ -184,6 +198,12 @@ pub fn match_calls(
         }
     }
     report(Progress { n_done, n_total });
+    let processes = matcher.processes.iter();
+    matcher.irregularities.processes = processes
+        .map(|process| ProcessDamage {
+            impossible: process.stream.impossible(),
+        })
+        .collect();
     matcher.irregularities
 }
 
@@ -271,17 +291,13 @@ impl Matcher<'_, '_> {
             if let Some(chunk) = step.chunk {
                 self.check_sequences(process, chunk.sequences, chunk.is_behind_gap);
             }
-            self.take(process, step.record, step.is_last_of_thread);
+            self.take(process, &step);
         }
         BATCH
     }
 
-    fn take(
-        &mut self,
-        process: usize,
-        record: &collbench_formats::Record,
-        is_last_of_thread: bool,
-    ) {
+    fn take(&mut self, process: usize, step: &Step<'_>) {
+        let record = step.record;
         let Some(operation) = record.operation() else {
             self.irregularities.n_unknown_records += 1;
             return;
@@ -291,10 +307,14 @@ impl Matcher<'_, '_> {
         let call = Call {
             operation,
             root: record.root.get(),
-            enter: at(record.enter.get()),
-            leave: (!record.is_in_flight()).then(|| at(record.leave.get())),
+            enter: at(step.enter),
+            leave: (record.leave.get() != 0).then(|| match step.is_possible {
+                true => at(record.leave.get()),
+                false => at(step.enter),
+            }),
             payload: record.payload_bytes(),
             has_failed: record.has_failed(),
+            is_timed: step.is_possible,
         };
         let is_internal = record.is_internal();
         let mut in_flight = InFlight {
@@ -344,7 +364,7 @@ impl Matcher<'_, '_> {
             }
         }
         if call.leave.is_none() {
-            match is_last_of_thread {
+            match step.is_last_of_thread {
                 true => (self.sink)(Matched::InFlight(in_flight)),
                 false => self.irregularities.n_abandoned += 1,
             }

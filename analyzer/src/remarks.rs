@@ -65,6 +65,11 @@ pub enum Remark {
         /// Number of instances.
         n_instances: u64,
     },
+    /// Calls whose time stamps cannot be true.
+    ImpossibleStamps {
+        /// Number of calls.
+        n_calls: u64,
+    },
     /// Calls that returned an error code.
     FailedCalls {
         /// Number of calls.
@@ -127,6 +132,7 @@ impl Remark {
             Self::UnknownCommunicator { .. } => "unknown_communicator",
             Self::Mismatched { .. } => "mismatched_calls",
             Self::IncompleteInstances { .. } => "incomplete_instances",
+            Self::ImpossibleStamps { .. } => "impossible_stamps",
             Self::FailedCalls { .. } => "failed_calls",
             Self::PayloadUnknown { .. } => "payload_unknown",
             Self::InternalCalls { .. } => "internal_calls",
@@ -209,6 +215,11 @@ impl fmt::Display for Remark {
                 "{} that not every process came to and left: counted as incomplete, in no \
                  distribution per instance",
                 counted(*n_instances, "instance")
+            ),
+            Self::ImpossibleStamps { n_calls } => write!(
+                f,
+                "{} whose time stamps cannot be true: damage; counted, in no figure of time",
+                counted(*n_calls, "call")
             ),
             Self::FailedCalls { n_calls } => {
                 write!(f, "{} returned an error code", counted(*n_calls, "call"))

@@ -319,6 +319,8 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
         ..
     } = sources;
     let counts = &tally.counts;
+    let of_processes = irregularities.processes.iter();
+    let impossible = of_processes.map(|process| process.impossible.n).sum();
     let mut remarks = Vec::new();
     let mut add = |applies: bool, remark: Remark| {
         if applies {
@@ -354,6 +356,12 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
             counts.incomplete,
             Remark::IncompleteInstances {
                 n_instances: counts.incomplete,
+            },
+        ),
+        (
+            impossible,
+            Remark::ImpossibleStamps {
+                n_calls: impossible,
             },
         ),
         (

@@ -144,7 +144,9 @@ impl OperationTally {
             let (least, most) = self.bytes.unwrap_or((bytes, bytes));
             self.bytes = Some((least.min(bytes), most.max(bytes)));
         }
-        if let Some(leave) = call.leave {
+        if let Some(leave) = call.leave
+            && call.is_timed
+        {
             self.call_time.add(leave.ns() - call.enter.ns());
         }
     }

@@ -127,6 +127,9 @@ impl<'a> Tally<'a> {
     }
 
     fn see(&mut self, call: &Call) {
+        if !call.is_timed {
+            return;
+        }
         let last = call.leave.unwrap_or(call.enter).ns();
         self.end_ns = self.end_ns.max(last);
     }

@@ -87,6 +87,12 @@ fn an_incomplete_trace_ends_with_3_a_missing_one_with_1() {
         analyze(&["--no-pictures", path(&directory)]).status.code(),
         Some(3)
     );
+
+    let mut trace = TestTrace::new(2);
+    trace.world(Operation::Barrier, -1, 0, &[(500, 400), (300, 410)]);
+    let directory = trace.in_directory();
+    let output = analyze(&["--no-pictures", path(&directory)]);
+    assert_eq!(output.status.code(), Some(3), "a leave before its enter");
     let output = analyze(&["--no-pictures", "/nonexistent/trace"]);
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8(output.stderr).unwrap();

@@ -198,7 +198,11 @@ impl TestProcess {
                 thread: chunk.thread,
                 ordinal: chunk.ordinal,
                 first_record: chunk.first_record,
-                anchor: anchor(START - 300),
+                // As a recorder does: right before the first call of a chunk, after the one before.
+                anchor: match (chunk.ordinal, chunk.records.first()) {
+                    (1.., Some(first)) => anchor(first.enter.get() - 1),
+                    _ => anchor(START - 300),
+                },
                 prepare: (0, 0),
             };
             let sequences: Vec<SequenceEntry> = chunk
