@@ -127,6 +127,8 @@ pub struct Communicators {
     pub bindings: Vec<Vec<Binding>>,
     /// What a reader should know about them.
     pub remarks: Vec<Remark>,
+    /// Definitions that contradict an earlier one: the process, and its index.
+    pub conflicts: Vec<(usize, u32)>,
 }
 
 /// A communicator while its definitions are put together.
@@ -234,6 +236,7 @@ impl Communicators {
             for definition in definitions {
                 if ids.contains_key(&definition.index) {
                     conflicts.insert(definition.id);
+                    self.conflicts.push((process, definition.index));
                     continue;
                 }
                 ids.insert(definition.index, definition.id);
@@ -251,6 +254,7 @@ impl Communicators {
                     || !add_to_draft(&mut drafts, process, definition, parent, name)
                 {
                     conflicts.insert(definition.id);
+                    self.conflicts.push((process, definition.index));
                 }
             }
         }

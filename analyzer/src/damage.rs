@@ -12,6 +12,8 @@ use crate::summarize::Sources;
 
 /// Ranks without a file that are told one by one; beyond, in one entry.
 const MAX_MISSING_LISTED: u64 = 4096;
+/// Definitions of a rank that contradict others and are told one by one.
+const MAX_CONFLICTS_LISTED: usize = 4;
 
 /// One entry for each rank and finding; those of a rank stand together, by rank.
 pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
@@ -87,12 +89,33 @@ pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
     damage
 }
 
-/// What records of a process say that cannot be.
+/// What definitions and records of a process say that cannot be.
 fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
     let mut findings = Vec::new();
+    let conflicts = sources.communicators.conflicts.iter();
+    let conflicts: Vec<u32> = conflicts
+        .filter(|(other, _)| *other == process)
+        .map(|(_, index)| *index)
+        .collect();
+    for index in conflicts.iter().take(MAX_CONFLICTS_LISTED) {
+        findings.push(format!(
+            "the definition of communicator {index} contradicts another one of the same \
+             communicator"
+        ));
+    }
+    if let Some(more @ 1..) = conflicts.len().checked_sub(MAX_CONFLICTS_LISTED) {
+        findings.push(format!("{more} more definitions that contradict others"));
+    }
     let Some(found) = sources.irregularities.processes.get(process) else {
         return findings;
     };
+    if found.n_undefined > 0 {
+        findings.push(format!(
+            "{} calls on communicators without a (usable) definition, the first on \
+             communicator {}",
+            found.n_undefined, found.first_undefined
+        ));
+    }
     let listed = &found.impossible.listed;
     findings.extend(listed.iter().map(ToString::to_string));
     let more = found.impossible.n - listed.len() as u64;

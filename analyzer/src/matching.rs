@@ -152,6 +152,10 @@ pub struct Irregularities {
 pub struct ProcessDamage {
     /// Records whose time stamps cannot be true.
     pub impossible: ImpossibleStamps,
+    /// Calls on communicators that the file does not define.
+    pub n_undefined: u64,
+    /// Index of the first of those communicators.
+    pub first_undefined: u32,
 }
 
 /// Matches all calls of a run, and hands each instance on when it is finished.
@@ -176,6 +180,8 @@ pub fn match_calls(
                 clock: clocks.processes[process],
                 counters: vec![[0, 0]; communicators.bindings[process].len()],
                 has_ended: false,
+                n_undefined: 0,
+                first_undefined: 0,
             })
             .collect(),
         lanes: Vec::new(),
@@ -202,6 +208,8 @@ pub fn match_calls(
     matcher.irregularities.processes = processes
         .map(|process| ProcessDamage {
             impossible: process.stream.impossible(),
+            n_undefined: process.n_undefined,
+            first_undefined: process.first_undefined,
         })
         .collect();
     matcher.irregularities
@@ -231,6 +239,8 @@ struct Process<'a> {
     /// For each binding: calls of the application and of the library so far.
     counters: Vec<[u64; 2]>,
     has_ended: bool,
+    n_undefined: u64,
+    first_undefined: u32,
 }
 
 /// The unfinished instances of one lane.
@@ -331,6 +341,11 @@ impl Matcher<'_, '_> {
         if let Some(binding) = binding {
             in_flight.communicator =
                 Some(self.communicators.bindings[process][binding].communicator);
+        } else if index != UNKNOWN_COMMUNICATOR && operation.semantics() != Semantics::Process {
+            if state.n_undefined == 0 {
+                state.first_undefined = index;
+            }
+            state.n_undefined += 1;
         }
         match (operation.semantics(), binding) {
             (Semantics::Process, _) => (self.sink)(Matched::Process { call }),

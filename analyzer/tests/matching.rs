@@ -223,7 +223,14 @@ fn calls_on_an_unknown_communicator_are_counted_not_matched() {
     );
     assert_eq!(analysis.ranks[1].calls_by_class["MPI_Barrier"], 1);
     assert_eq!(analysis.totals["MPI_Barrier"].call_time_ns, 40);
-    assert_eq!(codes(&analysis), ["unknown_communicator"]);
+    assert_eq!(codes(&analysis), ["incomplete", "unknown_communicator"]);
+    // A handle that the recorder did not know is no damage; an index without definition is.
+    let damage = &analysis.trace.damage;
+    assert_eq!((damage.len(), damage[0].rank), (1, Some(1)));
+    assert!(
+        damage[0].what.contains("the first on communicator 99"),
+        "{damage:?}"
+    );
 }
 
 #[test]
@@ -379,10 +386,20 @@ fn definitions_that_contradict_one_another_are_told() {
     assert_eq!(
         codes(&analysis),
         [
+            "incomplete",
             "communicator_conflict",
             "unknown_communicator",
             "incomplete_instances"
         ]
+    );
+    assert!(!analysis.trace.complete);
+    let damage = &analysis.trace.damage;
+    assert_eq!(damage[0].rank, Some(1));
+    assert!(
+        damage[0]
+            .what
+            .contains("the definition of communicator 2 contradicts"),
+        "{damage:?}"
     );
     // Its known members, rank 0 alone, sort before those of the world.
     assert_eq!(analysis.communicators[0].ranks, [Some(0), None]);
