@@ -279,6 +279,183 @@ fn a_directory_that_is_no_trace_is_never_replaced() {
 }
 
 #[test]
+fn what_only_has_the_names_of_a_trace_is_never_replaced() {
+    let workspace = Workspace::new();
+    for (index, (name, text)) in [
+        ("thesis.trace", "a trace of something else"),
+        ("run.json", "{\"schema\": \"of something else\"}"),
+        ("report/thesis.tex", "text"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let output = format!("trace-{index}");
+        let file = workspace.join(&output).join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        if name.starts_with("report") {
+            let run = "{\"schema\": \"collbench.run/1\"}";
+            fs::write(workspace.join(&output).join("run.json"), run).unwrap();
+        }
+        fs::write(&file, text).unwrap();
+        let options = ["--force", "-o", &output];
+        let finished = record_command(&workspace, &options, &["--", "echo", "ran"]).expect(125);
+        assert_eq!(finished.stdout, "", "the command ran: {finished}");
+        assert!(finished.stderr.contains("not a trace"), "{finished}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text, "{name}");
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_run_leaves_the_old_trace_as_it_was() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let trace = good_trace(&workspace, 2);
+    let before = fs::read(&rank_files(&trace)[0]).unwrap();
+    let not_executable = workspace.join("not-executable");
+    fs::write(&not_executable, "#!/bin/sh\n").unwrap();
+    let rank = [("OMPI_COMM_WORLD_RANK", "0")];
+    for variables in [&[][..], &rank] {
+        for (word, status) in [
+            ("no-such-program-in-path", 127),
+            ("./no-such-program", 127),
+            (not_executable.to_str().unwrap(), 126),
+        ] {
+            let recorder = command("collbench-record");
+            let line = [recorder.to_str().unwrap(), "--force", "--", word];
+            run_in(workspace.path(), variables, &line).expect(status);
+            assert_eq!(rank_files(&trace).len(), 2);
+            assert_eq!(fs::read(&rank_files(&trace)[0]).unwrap(), before, "{word}");
+        }
+    }
+}
+
+#[test]
+fn an_old_trace_is_not_taken_for_that_of_a_program_without_mpi() {
+    if !have(MPI) {
+        return;
+    }
+    for form in [Form::Outer, Form::Inner] {
+        let workspace = Workspace::new();
+        let trace = good_trace(&workspace, 2);
+        let job = Job {
+            form,
+            options: &["--force"],
+            ..Job::new(2, program("quiet.c"), &["0"])
+        };
+        let (finished, _) = job.record(workspace.path());
+        let finished = finished.expect(125);
+        assert!(
+            finished.stderr.contains("nothing was recorded"),
+            "{finished}"
+        );
+        assert!(
+            !trace.exists() || rank_files(&trace).is_empty(),
+            "{form:?}: the old trace is there"
+        );
+    }
+}
+
+#[test]
+fn a_directory_is_removed_only_by_the_command_that_made_it() {
+    let workspace = Workspace::new();
+    fs::create_dir(workspace.join("mine")).unwrap();
+    for (output, stays) in [("mine", true), ("new", false)] {
+        record_command(&workspace, &["-o", output], &["--", "true"]).expect(125);
+        assert_eq!(workspace.join(output).exists(), stays, "{output}");
+    }
+    assert_eq!(fs::read_dir(workspace.join("mine")).unwrap().count(), 0);
+}
+
+#[test]
+fn of_recorders_at_once_in_one_directory_one_records_and_the_others_say_why_not() {
+    let workspace = Workspace::new();
+    let recorder = command("collbench-record");
+    let script = format!(
+        "for i in 1 2 3 4; do {} -o trace -- sh -c 'sleep 1; ls trace; exit 9' & done; wait",
+        recorder.display()
+    );
+    let finished = run_in(workspace.path(), &[], &["sh", "-c", &script]).expect(0);
+    assert_eq!(finished.stdout, "run.json\n", "{finished}");
+    let refused = finished.stderr.matches("holds a trace already").count();
+    assert_eq!(refused, 3, "{finished}");
+}
+
+#[test]
+fn where_nobody_reads_stderr_the_status_is_still_that_of_the_command() {
+    let workspace = Workspace::new();
+    let recorder = command("collbench-record");
+    for (words, status) in [("sh -c 'exit 7'", 7), ("true", 125), ("./absent", 127)] {
+        // The reader is gone before the recorder says anything.
+        let script = format!(
+            "{{ {{ sleep 0.3; {} -- {words}; echo $? >&3; }} 2>&1 | true; }} 3>&1",
+            recorder.display()
+        );
+        let finished = run_in(workspace.path(), &[], &["bash", "-c", &script]);
+        assert_eq!(finished.stdout, format!("{status}\n"), "{finished}");
+    }
+}
+
+#[test]
+fn each_signal_reaches_the_program_once_with_its_mask_and_ignored_signals_as_given() {
+    if !have(MPI) {
+        return;
+    }
+    // The launcher passes these on, to the process groups of its ranks.
+    let program = "trap 'echo USR1' USR1; trap 'echo USR2' USR2; : > ready; i=0; \
+                   while [ $i -lt 15 ]; do sleep 0.1; i=$((i+1)); done; echo end";
+    let recorder = command("collbench-record");
+    let recorder = format!("{} --force --", recorder.display());
+    let launcher: Vec<_> = collbench_tests::mpirun(1)
+        .into_iter()
+        .map(|word| word.into_string().unwrap())
+        .collect();
+    let launcher = launcher.join(" ");
+    for line in [
+        launcher.clone(),
+        format!("{recorder} {launcher}"),
+        format!("{launcher} {recorder}"),
+    ] {
+        let workspace = Workspace::new();
+        let script = format!(
+            "{line} sh -c '{}' & while ! [ -e ready ]; do sleep 0.1; done; \
+             kill -USR1 $!; sleep 0.3; kill -USR2 $!; wait",
+            program.replace('\'', "'\\''")
+        );
+        let finished = run_in(workspace.path(), &[], &["sh", "-c", &script]);
+        assert_eq!(finished.stdout, "USR1\nUSR2\nend\n", "{finished}");
+    }
+    // Of a process that is not handed on to another: what it was given.
+    let workspace = Workspace::new();
+    let look = "trap '' HUP PIPE USR1; exec \"$@\" grep -E 'SigBlk|SigIgn' /proc/self/status";
+    let plain = run(&["sh", "-c", look, "sh"]).expect(0);
+    let recorder = command("collbench-record");
+    let recorder = recorder.to_str().unwrap();
+    let as_rank = |rank: &'static str| [("OMPI_COMM_WORLD_RANK", rank)];
+    for variables in [&[][..], &as_rank("0"), &as_rank("1")] {
+        let line = ["sh", "-c", look, "sh", recorder, "--"];
+        let finished = run_in(workspace.path(), variables, &line);
+        assert_eq!(finished.stdout, plain.stdout, "{variables:?}: {finished}");
+    }
+}
+
+#[test]
+fn the_launcher_finds_a_program_in_the_current_folder_as_without_recording() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    fs::copy(program("many.c"), workspace.join("only-here")).unwrap();
+    let job = Job::new(2, "only-here", &["5"]);
+    let plain = job.plain(workspace.path()).expect(0);
+    let (finished, trace) = job.record(workspace.path());
+    let finished = finished.expect(0);
+    assert_eq!(finished.sorted_lines(), plain.sorted_lines());
+    assert_eq!(rank_files(&trace).len(), 2);
+}
+
+#[test]
 fn a_place_without_write_permission_is_an_error_before_the_command_runs() {
     let workspace = Workspace::new();
     // Root may write anywhere: be nobody then, with a copy of the commands that nobody can reach.
