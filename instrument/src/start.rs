@@ -8,6 +8,7 @@
 
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Write;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -44,7 +45,7 @@ impl InitAnchor {
             let settings = match Settings::from_environment() {
                 Ok(settings) => settings?,
                 Err(error) => {
-                    eprintln!("collbench: not recording: {error}");
+                    say_unranked(&format!("not recording: {error}"));
                     return None;
                 }
             };
@@ -53,9 +54,9 @@ impl InitAnchor {
                 Some(source) => match Clock::of(source) {
                     Some(clock) => clock,
                     None => {
-                        eprintln!(
-                            "collbench: not recording: the time stamp counter of this machine \
-                             is not invariant; use --clock raw"
+                        say_unranked(
+                            "not recording: the time stamp counter of this machine is not \
+                             invariant; use --clock raw",
                         );
                         return None;
                     }
@@ -69,6 +70,11 @@ impl InitAnchor {
         })
         .unwrap_or(None)
     }
+}
+
+/// Says something before the rank is known; where nobody reads stderr, that is no failure.
+fn say_unranked(what: &str) {
+    let _ = std::io::stderr().write_all(format!("collbench: {what}\n").as_bytes());
 }
 
 /// Why recording could not begin.
