@@ -7,6 +7,8 @@ mod program;
 mod relay;
 mod summary;
 
+pub use process::look_at_sigpipe;
+
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};

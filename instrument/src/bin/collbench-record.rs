@@ -1,5 +1,13 @@
 //! Records the collective operations of an unmodified MPI program.
 
+use collbench_instrument::launch;
+
+// Here and not in the library: the preloaded library must do nothing when it is loaded.
+#[used]
+// SAFETY: a function in the list of those that the loader calls before main, of their type.
+#[unsafe(link_section = ".init_array")]
+static BEFORE_THE_RUNTIME: extern "C" fn() = launch::look_at_sigpipe;
+
 fn main() -> std::process::ExitCode {
-    collbench_instrument::launch::main()
+    launch::main()
 }

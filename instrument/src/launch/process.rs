@@ -253,18 +253,12 @@ unsafe extern "C" fn pass_on_signal(
 /// [`Command`] then sets the default, whatever it was before.
 static SIGPIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Runs before Rust's runtime does. The preloaded library has it too, where it only looks.
-#[used]
-// SAFETY: a function in the list of those that the loader calls before main, of their type.
-#[unsafe(link_section = ".init_array")]
-static LOOK_AT_SIGPIPE: extern "C" fn() = {
-    extern "C" fn look() {
-        // SAFETY: sigaction fills the second, and changes nothing.
-        unsafe {
-            let mut now: libc::sigaction = zeroed();
-            libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut now);
-            SIGPIPE_WAS_IGNORED.store(now.sa_sigaction == libc::SIG_IGN, Ordering::SeqCst);
-        }
+/// Looks whether SIGPIPE is ignored; to be called before Rust's runtime begins.
+pub extern "C" fn look_at_sigpipe() {
+    // SAFETY: sigaction fills the second, and changes nothing.
+    unsafe {
+        let mut now: libc::sigaction = zeroed();
+        libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut now);
+        SIGPIPE_WAS_IGNORED.store(now.sa_sigaction == libc::SIG_IGN, Ordering::SeqCst);
     }
-    look
-};
+}
