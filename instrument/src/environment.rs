@@ -6,7 +6,6 @@ use collbench_formats::ClockSource;
 
 const OUTPUT: &str = "COLLBENCH_OUTPUT";
 const FORM: &str = "COLLBENCH_FORM";
-const FORCE: &str = "COLLBENCH_FORCE";
 const CLOCK: &str = "COLLBENCH_CLOCK";
 const MAX_SIZE: &str = "COLLBENCH_MAX_SIZE";
 
@@ -26,8 +25,6 @@ pub struct Settings {
     pub output: PathBuf,
     /// Who makes it.
     pub form: Form,
-    /// Whether an older trace there may be replaced.
-    pub force: bool,
     /// The clock asked for; `None`: the best of the machine.
     pub clock: Option<ClockSource>,
     /// Most bytes per rank.
@@ -94,7 +91,6 @@ impl Settings {
         Ok(Some(Self {
             output: output.into(),
             form,
-            force: get(FORCE).is_some_and(|value| value == "1"),
             clock,
             max_bytes,
         }))
@@ -124,7 +120,7 @@ pub(crate) fn name_of_clock(clock: ClockSource) -> &'static str {
 
 /// The variables that say `settings`, and those that must not be set (`None`).
 #[must_use]
-pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 5] {
+pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 4] {
     let form = match settings.form {
         Form::Outer => "outer",
         Form::Inner => "inner",
@@ -132,7 +128,6 @@ pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::O
     [
         (OUTPUT, Some(settings.output.clone().into_os_string())),
         (FORM, Some(form.into())),
-        (FORCE, settings.force.then(|| "1".into())),
         (
             CLOCK,
             settings.clock.map(|clock| name_of_clock(clock).into()),
@@ -153,7 +148,6 @@ mod tests {
         let settings = Settings {
             output: "/tmp/x y".into(),
             form: Form::Outer,
-            force: true,
             clock: Some(ClockSource::MonotonicRaw),
             max_bytes: Some(1 << 20),
         };

@@ -141,12 +141,12 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         } else {
             Form::Outer
         },
-        force: options.force,
         clock: chosen_clock(options.clock.as_deref())?,
         max_bytes: options.max_size,
     };
     let job = Job {
         settings,
+        force: options.force,
         preload,
         command: options.command,
     };
@@ -199,6 +199,8 @@ fn chosen_clock(name: Option<&str>) -> anyhow::Result<Option<collbench_formats::
 /// What is to be run, and how.
 struct Job {
     settings: Settings,
+    /// Whether an older trace may be replaced.
+    force: bool,
     preload: PathBuf,
     command: Vec<OsString>,
 }
@@ -207,12 +209,12 @@ impl Job {
     /// The outer form: makes the directory, runs the launcher, looks at what came.
     fn run_launcher(&self) -> anyhow::Result<ExitCode> {
         let output = &self.settings.output;
-        directory::check_fresh(output, self.settings.force)?;
+        directory::check_fresh(output, self.force)?;
         if let Err(error) = find_program(&self.command[0]) {
             return Ok(cannot_run(&self.command[0], &error));
         }
         let run = self.run_json()?;
-        let is_new = directory::make_fresh(output, self.settings.force)?;
+        let is_new = directory::make_fresh(output, self.force)?;
         directory::write_run(output, run.as_bytes())?;
         // From here on the directory is this command's.
         let unused = Unused {
@@ -239,12 +241,12 @@ impl Job {
     /// in `MPI_Init`, and looks at what came for all ranks.
     fn run_first_rank(&self) -> anyhow::Result<ExitCode> {
         let output = &self.settings.output;
-        directory::check_fresh(output, self.settings.force)?;
+        directory::check_fresh(output, self.force)?;
         if let Err(error) = find_program(&self.command[0]) {
             return Ok(cannot_run(&self.command[0], &error));
         }
         let run = self.run_json()?;
-        if self.settings.force {
+        if self.force {
             // Now, not in MPI_Init: if that is never called, no old trace must look like ours.
             directory::remove_trace(output)?;
         }
@@ -270,19 +272,7 @@ impl Job {
     fn prepared(&self) -> std::process::Command {
         let mut command = std::process::Command::new(&self.command[0]);
         command.args(&self.command[1..]);
-        // An old trace goes once, and before the program: what the program's second run of MPI
-        // finds is this run's own.
-        let settings = Settings {
-            force: false,
-            ..self.settings.clone()
-        };
-        for (name, value) in environment_of(&settings) {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.env("LD_PRELOAD", with_preload(&self.preload));
+        hand_down(&mut command, &self.settings, &self.preload);
         command
     }
 
@@ -345,6 +335,17 @@ impl Drop for Unused<'_> {
     fn drop(&mut self) {
         directory::remove_unused(self.path, self.run, self.is_new);
     }
+}
+
+/// Puts the settings and the preloaded library into the environment of a command.
+fn hand_down(command: &mut std::process::Command, settings: &Settings, preload: &Path) {
+    for (name, value) in environment_of(settings) {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.env("LD_PRELOAD", with_preload(preload));
 }
 
 /// `LD_PRELOAD` with the library first; what the user has there stays.

@@ -228,7 +228,8 @@ fn agree_on_directory(
     }
     match settings.form {
         Form::Inner if rank == 0 => {
-            directory::make_fresh(path, settings.force)?;
+            // An older trace was removed before the program was started, if that was wanted.
+            directory::make_fresh(path, false)?;
             if let Some(run) = std::env::var_os(directory::RUN_VARIABLE) {
                 use std::os::unix::ffi::OsStrExt;
                 directory::write_run(path, run.as_bytes())?;

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::process::become_program;
 use super::program::{check_executable, find_program};
-use super::{cannot_run, with_preload};
-use crate::environment::{Form, Settings, clock_of_name, environment_of, name_of_clock};
+use super::{cannot_run, hand_down};
+use crate::environment::{Form, Settings, clock_of_name, name_of_clock};
 
 /// The variable that sets Open MPI's fork agent.
 pub(super) const FORK_AGENT: &str = "OMPI_MCA_orte_fork_agent";
@@ -58,7 +58,6 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
     let settings = Settings {
         output: PathBuf::from(OsString::from_vec(relayed.output)),
         form: Form::Outer,
-        force: false,
         clock: relayed.clock.as_deref().and_then(clock_of_name),
         max_bytes: relayed.max_bytes,
     };
@@ -76,13 +75,7 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         _ => Command::new(program),
     };
     command.args(arguments);
-    for (name, value) in environment_of(&settings) {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command.env("LD_PRELOAD", with_preload(&preload));
+    hand_down(&mut command, &settings, &preload);
     let error = become_program(&mut command);
     Ok(cannot_run(program, &error))
 }
