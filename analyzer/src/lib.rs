@@ -46,6 +46,7 @@ mod summarize;
 // Results to what people meet.
 mod inert;
 mod json;
+mod pictures;
 mod progress;
 mod report;
 mod text;
