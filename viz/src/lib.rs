@@ -13,6 +13,8 @@
 //! Every string from outside passes through [`Text`], which makes control characters inert.
 #![forbid(unsafe_code)]
 
+mod frame;
+mod labels;
 mod picture;
 mod quantity;
 mod report;

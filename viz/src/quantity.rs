@@ -73,6 +73,13 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
+/// A tick's value without the noise of its last bits.
+pub(crate) fn tick(value: f64) -> String {
+    let rounded = (value * 1e3).round() / 1e3;
+    // Also turns -0 into 0.
+    format!("{}", rounded + 0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

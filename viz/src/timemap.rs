@@ -19,7 +19,6 @@
 
 mod band;
 mod draw;
-mod labels;
 mod plan;
 mod words;
 

@@ -1,48 +1,39 @@
 //! Drawing of a timemap: layout and style here, scale and axis from plotters.
 
-use std::convert::Infallible;
-
 use plotters::chart::ChartContext;
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
-    BLACK, Cartesian2d, ChartBuilder, Circle, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea,
-    IntoFont, LabelAreaPosition, LineSeries, PathElement, Polygon,
+    BLACK, Cartesian2d, ChartBuilder, Circle, DrawingArea, IntoDrawingArea, IntoFont,
+    LabelAreaPosition, LineSeries, PathElement, Polygon,
 };
 use plotters::style::Color;
 use plotters_backend::BackendCoord;
 
 use super::band::{Stretch, band, quantile, stretches};
-use super::labels::{Strip, Wish, spread};
 use super::plan::{Group, Plan, Sample, Single};
 use super::{Thread, Timemap};
-use crate::quantity::{TimeUnit, counted, duration};
+use crate::frame::{Drawn, Head, WIDTH, say_if_refused};
+use crate::labels::{Strip, Wish, spread};
+use crate::quantity::{TimeUnit, counted, duration, tick};
 use crate::style;
 use crate::svg::{Anchor, Backend, Sheet, UNIT, text_width};
 use crate::text::{cut, wrap};
 
 // All in px.
-/// Characters in a line of the heading: 18 px bold in the widest of the fonts that viewers take
-/// (DejaVu Sans, 0.7 em a character) still fit the sheet.
-const HEADING_CHARS: usize = 76;
-const WIDTH: u32 = 960;
 const LEFT: u32 = 196;
 const RIGHT: u32 = 24;
 const PLOT_WIDTH: u32 = WIDTH - LEFT - RIGHT;
-const TITLE_LINE: u32 = 24;
-const SUBTITLE_LINE: u32 = 16;
 const LANE: u32 = 15;
 const AXIS: u32 = 46;
 const LEGEND_ROW: u32 = 18;
 const LEGEND_COLUMNS: usize = 3;
 
-type Drawn = Result<(), DrawingAreaErrorKind<Infallible>>;
 type Chart<'a> = ChartContext<'a, Backend, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// Where things lie, in px, and the scale.
 struct Layout {
-    title: Vec<String>,
-    subtitle: Vec<String>,
+    head: Head,
     starts: Strip,
     ends: Strip,
     plot_top: u32,
@@ -62,18 +53,10 @@ impl Timemap {
         let plan = self.plan();
         let layout = self.layout(&plan);
         let sheet = Sheet::new(WIDTH, layout.height);
-        self.draw_heading(&sheet, &layout);
+        layout.head.draw(&sheet);
         self.draw_row_names(&sheet, &layout);
-        if let Err(error) = self.draw_plot(&sheet, &plan, &layout, id) {
-            // plotters can refuse a layout in principle; the words stay readable all the same.
-            let at = (LEFT as i32 * UNIT, (layout.plot_top as i32 + 20) * UNIT);
-            sheet.text(
-                at,
-                Anchor::Start,
-                "name",
-                &format!("could not be drawn: {error}"),
-            );
-        }
+        let drawn = self.draw_plot(&sheet, &plan, &layout, id);
+        say_if_refused(drawn, &sheet, (LEFT, layout.plot_top + 20));
         draw_legend(&sheet, &plan, &layout);
         sheet.finish(
             id,
@@ -96,8 +79,7 @@ impl Timemap {
             (360.0 / n_rows as f64).max(36.0)
         };
 
-        let title = wrap(self.heading.finding.as_str(), HEADING_CHARS, 3);
-        let subtitle = self.subtitle(plan);
+        let head = Head::new(&self.heading.finding, &self.subtitle(plan));
         let place = |border: fn(&Thread) -> i64,
                      text: for<'s, 't> fn(&'s Single<'t>) -> &'s str| {
             let wishes: Vec<Wish> = plan
@@ -121,15 +103,13 @@ impl Timemap {
             n_lanes => strip.leader_height + n_lanes as f64 * f64::from(LANE) + 4.0,
         };
         let (start_strip, end_strip) = (strip(&starts), strip(&ends));
-        let words = TITLE_LINE * title.len() as u32 + SUBTITLE_LINE * subtitle.len() as u32;
-        let plot_top = 10 + words + 18;
+        let plot_top = head.bottom() + 18;
         let plot_height = start_strip + n_rows as f64 * row_height + end_strip;
         let plot_bottom = plot_top + plot_height.ceil() as u32;
         let legend_rows = plan.legend.len().div_ceil(LEGEND_COLUMNS) as u32;
         let height = plot_bottom + AXIS + 14 + LEGEND_ROW * legend_rows + 4;
         Layout {
-            title,
-            subtitle,
+            head,
             starts,
             ends,
             plot_top,
@@ -154,31 +134,18 @@ impl Timemap {
         }
     }
 
-    fn draw_heading(&self, sheet: &Sheet, layout: &Layout) {
-        let mut y = 10;
-        for line in &layout.title {
-            y += TITLE_LINE as i32;
-            sheet.text((16 * UNIT, (y - 4) * UNIT), Anchor::Start, "heading", line);
-        }
-        for line in &layout.subtitle {
-            y += SUBTITLE_LINE as i32;
-            sheet.text((16 * UNIT, y * UNIT), Anchor::Start, "minor", line);
-        }
-    }
-
-    /// What the picture is of, in one line or two.
-    fn subtitle(&self, plan: &Plan<'_>) -> Vec<String> {
+    /// What the picture is of, in a sentence.
+    fn subtitle(&self, plan: &Plan<'_>) -> String {
         let bands = match plan.bands.is_empty() {
             true => "",
             false => "; bands: median, middle 50 % and 90 % of ranks",
         };
-        let text = format!(
+        format!(
             "{}, {}, {}; mean times{bands}",
             self.heading.operation,
             counted(self.heading.n_instances, "instance"),
             counted(self.threads.len() as u64, "rank"),
-        );
-        wrap(&text, 140, 2)
+        )
     }
 
     /// Name and numbers of each stage, beside its row.
@@ -458,13 +425,6 @@ fn chart_x(chart: &Chart<'_>, x: f64) -> i32 {
 
 fn chart_y(chart: &Chart<'_>, rows_down: f64) -> i32 {
     chart.plotting_area().map_coordinate(&(0.0, -rows_down)).1
-}
-
-/// A tick's value without the noise of its last bits.
-fn tick(value: f64) -> String {
-    let rounded = (value * 1e3).round() / 1e3;
-    // Also turns -0 into 0.
-    format!("{}", rounded + 0.0)
 }
 
 fn draw_medians(chart: &mut Chart<'_>, layout: &Layout, stretches: &[Stretch]) -> Drawn {

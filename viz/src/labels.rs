@@ -2,27 +2,27 @@
 
 /// Where a label went: its lane (0 is nearest to the plot) and the middle of its text, in px.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Placed {
-    pub(super) lane: usize,
-    pub(super) center: f64,
+pub(crate) struct Placed {
+    pub(crate) lane: usize,
+    pub(crate) center: f64,
 }
 
 /// A label's wish: the middle it would like and the width it needs, in px.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wish {
-    pub(super) center: f64,
-    pub(super) width: f64,
+pub(crate) struct Wish {
+    pub(crate) center: f64,
+    pub(crate) width: f64,
 }
 
 /// The labels along one edge.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Strip {
+pub(crate) struct Strip {
     /// One per wish, in the same order.
-    pub(super) placed: Vec<Placed>,
-    pub(super) n_lanes: usize,
+    pub(crate) placed: Vec<Placed>,
+    pub(crate) n_lanes: usize,
     /// Height that the lines from labels to what they name need, in px: the further a label had
     /// to move, the more, so that these lines do not lie flat on each other.
-    pub(super) leader_height: f64,
+    pub(crate) leader_height: f64,
 }
 
 /// More lanes than these are opened only where labels would not fit otherwise.
@@ -32,7 +32,7 @@ const MAX_SHIFT: f64 = 60.0;
 
 /// Places labels between `left` and `right`, in the order of their wishes, neighbours in different
 /// lanes. Within a lane the sum of squared shifts is least.
-pub(super) fn spread(wishes: &[Wish], left: f64, right: f64) -> Strip {
+pub(crate) fn spread(wishes: &[Wish], left: f64, right: f64) -> Strip {
     let mut order: Vec<usize> = (0..wishes.len()).collect();
     order.sort_by(|&a, &b| {
         wishes[a]

@@ -1,0 +1,71 @@
+//! What every picture has around it: the width of the sheet, the title, the lines under it, and
+//! how what is drawn on it reports back.
+
+use std::convert::Infallible;
+
+use plotters::prelude::DrawingAreaErrorKind;
+
+use crate::Text;
+use crate::svg::{Anchor, Sheet, UNIT};
+use crate::text::wrap;
+
+/// Width of every picture, in px.
+pub(crate) const WIDTH: u32 = 960;
+/// Space left free at the left and the right edge, in px.
+pub(crate) const MARGIN: u32 = 16;
+
+/// Characters in a line of the heading: 18 px bold in the widest of the fonts that viewers take
+/// (DejaVu Sans, 0.7 em a character) still fit the sheet.
+const HEADING_CHARS: usize = 76;
+const SUBTITLE_CHARS: usize = 140;
+// In px.
+const TOP: u32 = 10;
+const TITLE_LINE: u32 = 24;
+const SUBTITLE_LINE: u32 = 16;
+
+/// What plotters answers; it can refuse a layout in principle only.
+pub(crate) type Drawn = Result<(), DrawingAreaErrorKind<Infallible>>;
+
+/// The words at the top: what one should see, and of what the picture is.
+#[derive(Debug, Clone)]
+pub(crate) struct Head {
+    title: Vec<String>,
+    subtitle: Vec<String>,
+}
+
+impl Head {
+    /// The finding as a title of up to three lines, `subtitle` below in up to two.
+    pub(crate) fn new(finding: &Text, subtitle: &str) -> Head {
+        Head {
+            title: wrap(finding.as_str(), HEADING_CHARS, 3),
+            subtitle: wrap(subtitle, SUBTITLE_CHARS, 2),
+        }
+    }
+
+    /// Where the words end, in px from the top.
+    pub(crate) fn bottom(&self) -> u32 {
+        TOP + TITLE_LINE * self.title.len() as u32 + SUBTITLE_LINE * self.subtitle.len() as u32
+    }
+
+    pub(crate) fn draw(&self, sheet: &Sheet) {
+        let x = MARGIN as i32 * UNIT;
+        let mut y = TOP as i32;
+        for line in &self.title {
+            y += TITLE_LINE as i32;
+            sheet.text((x, (y - 4) * UNIT), Anchor::Start, "heading", line);
+        }
+        for line in &self.subtitle {
+            y += SUBTITLE_LINE as i32;
+            sheet.text((x, y * UNIT), Anchor::Start, "minor", line);
+        }
+    }
+}
+
+/// Says on the picture that plotters refused to draw; its words stay readable all the same.
+pub(crate) fn say_if_refused(drawn: Drawn, sheet: &Sheet, (x, y): (u32, u32)) {
+    if let Err(error) = drawn {
+        let at = (x as i32 * UNIT, y as i32 * UNIT);
+        let words = format!("could not be drawn: {error}");
+        sheet.text(at, Anchor::Start, "name", &words);
+    }
+}
