@@ -19,12 +19,13 @@ pub(crate) struct Shown {
     pub(crate) figure: Figure,
 }
 
-/// The pictures of the `top` first operations.
-pub(crate) fn pictures(analysis: &Analysis, top: usize) -> Vec<Shown> {
-    let drawn = drawn(analysis, top).enumerate();
-    drawn
-        .flat_map(|(idx, operation)| of_operation(analysis, idx + 1, operation))
-        .collect()
+/// The `top` first operations, each with its pictures in the order in which they are to be read.
+pub(crate) fn of_operations(
+    analysis: &Analysis,
+    top: usize,
+) -> impl Iterator<Item = (&OperationSummary, Vec<Shown>)> {
+    let drawn = drawn(analysis, top).zip(1..);
+    drawn.map(|(operation, number)| (operation, of_operation(analysis, number, operation)))
 }
 
 /// The operations that get pictures: the first ones by time of which there is a whole instance.
@@ -35,16 +36,17 @@ fn drawn(analysis: &Analysis, top: usize) -> impl Iterator<Item = &OperationSumm
 
 /// The pictures of one operation, the `number`-th that gets some.
 fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary) -> Vec<Shown> {
-    let shown = |kind: &str, caption: &str, picture: Picture| Shown {
+    let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| Shown {
         file: format!("{kind}-{number}-{}.svg", operation.operation),
         figure: Figure {
-            heading: title(analysis, operation).into(),
+            heading: heading.into(),
             caption: caption.into(),
             picture,
         },
     };
     vec![shown(
         "timemap",
+        "Timemap: mean time of each rank in each stage",
         timemap::caption(operation),
         timemap::timemap(analysis, operation).into(),
     )]
@@ -68,7 +70,7 @@ pub(crate) fn is_picture(name: &str) -> bool {
 }
 
 /// An operation with what else tells it apart.
-fn title(analysis: &Analysis, operation: &OperationSummary) -> String {
+pub(crate) fn title(analysis: &Analysis, operation: &OperationSummary) -> String {
     let mut title = format!(
         "{}, {}",
         operation.operation,

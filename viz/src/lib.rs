@@ -24,6 +24,6 @@ mod text;
 mod timemap;
 
 pub use picture::Picture;
-pub use report::{Align, Column, Fact, Figure, Remark, Report, Table};
+pub use report::{Align, Column, Fact, Figure, FigureGroup, Remark, Report, Table};
 pub use text::Text;
 pub use timemap::{Heading, Line, StageTime, Stages, Timemap};

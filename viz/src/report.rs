@@ -4,6 +4,8 @@
 //! template is checked when the crate is compiled and escapes every value but the pictures, which
 //! this crate draws itself.
 
+use std::ops::RangeFrom;
+
 use askama::Template;
 
 use crate::{Picture, Text};
@@ -23,8 +25,10 @@ pub struct Report {
     pub operations: Table,
     /// The ranks.
     pub ranks: Table,
-    /// The pictures.
+    /// Pictures of the whole run.
     pub figures: Vec<Figure>,
+    /// Pictures of single operations, the first to be looked at first.
+    pub groups: Vec<FigureGroup>,
 }
 
 /// One row of what ran.
@@ -45,10 +49,24 @@ pub struct Remark {
     pub text: Text,
 }
 
+/// The pictures of one operation, in the order in which they are to be read. The page shows one
+/// group at a time where scripts run, else all.
+#[derive(Debug, Clone, Default)]
+pub struct FigureGroup {
+    /// The operation, with what else tells it apart: `MPI_Allreduce, MPI_COMM_WORLD, 8 bytes`.
+    pub heading: Text,
+    /// What one should see, as a sentence; may be empty.
+    pub finding: Text,
+    /// What to know about it: calls, time, share of waiting.
+    pub facts: Vec<Fact>,
+    /// Its pictures.
+    pub figures: Vec<Figure>,
+}
+
 /// A picture with what is said about it.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// Heading above it.
+    /// Heading above it: what kind of picture it is, `Timemap`.
     pub heading: Text,
     /// Caption below it: how to read it.
     pub caption: Text,
@@ -97,16 +115,8 @@ impl Table {
 impl Report {
     /// The page.
     pub fn to_html(&self) -> String {
-        let drawn = self
-            .figures
-            .iter()
-            .enumerate()
-            .map(|(idx, figure)| DrawnFigure {
-                id: format!("figure-{}", idx + 1),
-                heading: &figure.heading,
-                caption: &figure.caption,
-                svg: figure.picture.draw(&format!("picture-{}", idx + 1)),
-            });
+        // Counted through the page, so that no two figures have the same id.
+        let mut numbers = 1..;
         let tables = [
             TableView {
                 id: "operations",
@@ -122,11 +132,33 @@ impl Report {
         let page = Page {
             report: self,
             tables,
-            figures: drawn.collect(),
+            figures: draw(&self.figures, &mut numbers),
+            groups: self
+                .groups
+                .iter()
+                .map(|group| DrawnGroup {
+                    heading: &group.heading,
+                    finding: &group.finding,
+                    facts: &group.facts,
+                    figures: draw(&group.figures, &mut numbers),
+                })
+                .collect(),
         };
         // Writing to a String cannot fail, and the template calls nothing that can.
         page.render().unwrap_or_default()
     }
+}
+
+fn draw<'a>(figures: &'a [Figure], numbers: &mut RangeFrom<usize>) -> Vec<DrawnFigure<'a>> {
+    let numbered = figures.iter().zip(numbers);
+    numbered
+        .map(|(figure, n)| DrawnFigure {
+            id: format!("figure-{n}"),
+            heading: &figure.heading,
+            caption: &figure.caption,
+            svg: figure.picture.draw(&format!("picture-{n}")),
+        })
+        .collect()
 }
 
 #[derive(Template)]
@@ -134,6 +166,14 @@ impl Report {
 struct Page<'a> {
     report: &'a Report,
     tables: [TableView<'a>; 2],
+    figures: Vec<DrawnFigure<'a>>,
+    groups: Vec<DrawnGroup<'a>>,
+}
+
+struct DrawnGroup<'a> {
+    heading: &'a Text,
+    finding: &'a Text,
+    facts: &'a [Fact],
     figures: Vec<DrawnFigure<'a>>,
 }
 

@@ -2,7 +2,7 @@
 
 mod examples;
 
-use collbench_viz::{Align, Column, Fact, Figure, Remark, Report, Table, Text};
+use collbench_viz::{Align, Column, Fact, Figure, FigureGroup, Remark, Report, Table, Text};
 use examples::{HOSTILE, allreduce};
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -19,11 +19,17 @@ fn report() -> Report {
         value: value.into(),
     };
     let figure = |n_ranks, ranks_per_host| Figure {
-        heading: format!("MPI_Allreduce on {n_ranks} ranks").into(),
+        heading: "Timemap".into(),
         caption: "Each line is a rank; how far it moves to the right in a row is the time it \
                   spends there."
             .into(),
         picture: allreduce(n_ranks, ranks_per_host).into(),
+    };
+    let group = |n_ranks, ranks_per_host| FigureGroup {
+        heading: format!("MPI_Allreduce on {n_ranks} ranks").into(),
+        finding: format!("Rank {} arrives last", n_ranks - 1).into(),
+        facts: vec![fact("calls", "2,500")],
+        figures: vec![figure(n_ranks, ranks_per_host)],
     };
     let operations = Table::new(
         [
@@ -68,7 +74,8 @@ fn report() -> Report {
             ],
             ranks,
         ),
-        figures: vec![figure(4, 2), figure(64, 16)],
+        figures: Vec::new(),
+        groups: vec![group(4, 2), group(64, 16)],
     }
 }
 
@@ -191,7 +198,7 @@ fn tables_have_heads_for_columns_and_rows_and_long_ones_fold() {
     let scope =
         |scope| elements(&document, "th").filter(move |th| th.attribute("scope") == Some(scope));
     assert_eq!(scope("col").count(), 4 + 3);
-    assert_eq!(scope("row").count(), 3 + 2 + 64);
+    assert_eq!(scope("row").count(), 3 + 2 + 64 + 2);
     let details: Vec<_> = elements(&document, "details").collect();
     assert_eq!(details.len(), 1);
     assert_eq!(
@@ -226,8 +233,13 @@ fn hostile_text_is_text_and_nothing_else() {
         text: hostile(),
     }];
     report.operations = Table::new([name(), name()], [[hostile(), hostile()]]);
-    report.figures[0].heading = hostile();
-    report.figures[0].caption = hostile();
+    let group = &mut report.groups[0];
+    group.heading = hostile();
+    group.finding = hostile();
+    group.facts[0].name = hostile();
+    group.facts[0].value = hostile();
+    group.figures[0].heading = hostile();
+    group.figures[0].caption = hostile();
     let page = report.to_html();
     assert!(page.chars().all(|c| c == '\n' || !c.is_control()));
     assert!(!page.contains(['\u{202e}', '\u{fffe}']));

@@ -1,0 +1,200 @@
+//! The page around the pictures: facts, verdict, remarks, tables.
+
+use collbench_viz as viz;
+use collbench_viz::{Align, Column, Fact, FigureGroup};
+
+use crate::analysis::{Analysis, OperationSummary};
+use crate::pictures::{self, Shown};
+use crate::words;
+
+/// The page; `groups` are the operations that have pictures, by time.
+pub(super) fn page(analysis: &Analysis, groups: Vec<FigureGroup>) -> viz::Report {
+    let trace = &analysis.trace;
+    let command = trace.command.join(" ");
+    let fact = |name: &str, value: String| Fact {
+        name: name.into(),
+        value: value.into(),
+    };
+    let calls_ns = analysis.collectives_ns();
+    let mut verdict = words::verdict(analysis);
+    if !trace.complete {
+        let findings = words::counted(trace.damage.len() as u64, "finding");
+        verdict.insert(
+            0,
+            format!("The trace is incomplete: {findings}, see trace.damage in analysis.json."),
+        );
+    }
+    viz::Report {
+        title: format!("collbench: {}", crate::inert::line(&command, 200)).into(),
+        facts: vec![
+            fact("command", command),
+            fact("ranks", trace.ranks.to_string()),
+            fact("hosts", trace.hosts.join(", ")),
+            fact("MPI library", trace.mpi_library.clone()),
+            fact("duration", words::duration(trace.duration_ns)),
+            fact(
+                "collectives",
+                format!(
+                    "{} calls, {} of all ranks together",
+                    trace.calls,
+                    words::duration(calls_ns)
+                ),
+            ),
+            fact(
+                "clock",
+                format!("{}; {}", analysis.clock.source, analysis.clock.method),
+            ),
+        ],
+        verdict: verdict.join("\n").into(),
+        remarks: analysis
+            .remarks
+            .iter()
+            .map(|remark| viz::Remark {
+                code: remark.code.into(),
+                text: remark.text.as_str().into(),
+            })
+            .collect(),
+        operations: operations(analysis),
+        ranks: ranks(analysis),
+        figures: Vec::new(),
+        groups,
+    }
+}
+
+/// The part of the page on one operation.
+pub(super) fn group(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+    shown: Vec<Shown>,
+) -> FigureGroup {
+    FigureGroup {
+        heading: pictures::title(analysis, operation).into(),
+        finding: words::finding(analysis, operation).into(),
+        facts: facts(analysis, operation),
+        figures: shown.into_iter().map(|shown| shown.figure).collect(),
+    }
+}
+
+fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
+    let time = operation.call_time_ns.as_ref();
+    let duration = operation.duration_ns.as_ref();
+    let rows = [
+        (
+            "calls",
+            format!(
+                "{} in {}, {} incomplete",
+                operation.calls,
+                words::counted(operation.instances, "instance"),
+                operation.incomplete
+            ),
+        ),
+        (
+            "time",
+            time.map_or_else(
+                || "not known".to_owned(),
+                |time| {
+                    format!(
+                        "{} of all ranks together; median call {}",
+                        words::duration(time.total),
+                        words::duration(time.median)
+                    )
+                },
+            ),
+        ),
+        (
+            "instance",
+            duration.map_or_else(
+                || "not known".to_owned(),
+                |duration| {
+                    format!(
+                        "median {} from the first enter to the last leave, longest {} (n = {})",
+                        words::duration(duration.median),
+                        words::duration(duration.max),
+                        duration.n
+                    )
+                },
+            ),
+        ),
+        ("waiting", words::waiting(analysis, operation)),
+        ("comes last", words::mostly_last(analysis, operation)),
+    ];
+    rows.map(|(name, value)| Fact {
+        name: name.into(),
+        value: value.into(),
+    })
+    .into()
+}
+
+fn column(name: &str, align: Align) -> Column {
+    Column {
+        name: name.into(),
+        align,
+    }
+}
+
+fn operations(analysis: &Analysis) -> viz::Table {
+    let columns = [
+        column("operation", Align::Left),
+        column("communicator", Align::Left),
+        column("root", Align::Right),
+        column("bytes", Align::Right),
+        column("calls", Align::Right),
+        column("instances", Align::Right),
+        column("incomplete", Align::Right),
+        column("time in all", Align::Right),
+        column("median call", Align::Right),
+        column("waiting", Align::Right),
+        column("comes last", Align::Left),
+    ];
+    viz::Table::new(
+        columns,
+        analysis.operations.iter().map(|operation| {
+            let time = operation.call_time_ns.as_ref();
+            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            [
+                operation.operation.into(),
+                words::communicator(analysis, operation.communicator, 40).into(),
+                or_dash(operation.root.map(|root| root.to_string())).into(),
+                words::bytes(operation).into(),
+                operation.calls.to_string().into(),
+                operation.instances.to_string().into(),
+                operation.incomplete.to_string().into(),
+                or_dash(time.map(|time| words::duration(time.total))).into(),
+                or_dash(time.map(|time| words::duration(time.median))).into(),
+                words::waiting(analysis, operation).into(),
+                // Not to be broken in a narrow column.
+                words::mostly_last(analysis, operation)
+                    .replace(' ', "\u{a0}")
+                    .into(),
+            ]
+        }),
+    )
+}
+
+fn ranks(analysis: &Analysis) -> viz::Table {
+    let columns = [
+        column("rank", Align::Left),
+        column("host", Align::Left),
+        column("calls", Align::Right),
+        column("time in calls", Align::Right),
+        column("waiting", Align::Right),
+        column("came last", Align::Right),
+        column("came first", Align::Right),
+    ];
+    viz::Table::new(
+        columns,
+        analysis.ranks.iter().map(|rank| {
+            [
+                rank.rank.to_string().into(),
+                rank.host.as_str().into(),
+                rank.calls.to_string().into(),
+                words::duration(rank.call_time_ns).into(),
+                rank.wait_ns
+                    .map_or_else(|| "-".to_owned(), words::duration)
+                    .into(),
+                rank.last.to_string().into(),
+                rank.first.to_string().into(),
+            ]
+        }),
+    )
+}
