@@ -11,14 +11,16 @@
 //! the reading noise, but one reading that was interrupted (a wide anchor) or is damaged would
 //! bend it; the long base line makes the noise small anyway.
 //!
-//! Clocks of different hosts are not aligned in this version: a [`Timestamp<Global>`] counts from
-//! the start of the run as its own host saw it, and is compared with stamps of that host only.
+//! Clocks of different hosts are aligned where offsets between them were measured. Hosts that no
+//! measurement connects form groups with a time of their own: a [`Timestamp<Global>`] counts from
+//! the start of the run as its group saw it, and is compared with stamps of that group only.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use collbench_formats::{Anchor, ClockSource};
+use collbench_formats::{Anchor, ClockSource, Definition};
 
+use crate::align::{Alignment, Burst, Correction};
 use crate::run::Run;
 
 /// The domain of a process's own clock: ticks.
@@ -81,8 +83,9 @@ impl TickScale {
     const NANOSECONDS: Self = Self {
         origin_ticks: 0,
         origin_ns: 0,
-        multiplier: 1,
-        shift: 0,
+        // With room for the parts per million of a correction.
+        multiplier: 1 << 60,
+        shift: 60,
     };
 
     /// The line through two anchors; `None` unless time goes forward in both and a tick takes
@@ -118,6 +121,54 @@ impl TickScale {
         ns.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
     }
 
+    /// About the tick at `ns`; the inverse of [`TickScale::ns`].
+    fn ticks(&self, ns: i64) -> i64 {
+        let scaled = i128::from(ns.saturating_sub(self.origin_ns)) << self.shift;
+        let ticks = scaled / self.multiplier.max(1) + i128::from(self.origin_ticks);
+        ticks.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
+    }
+
+    /// This line less the offset of the clock: lines from burst to burst, each with the tick from
+    /// which it holds, the first also before that. `None` for offsets that cannot be true.
+    fn bent(&self, correction: &Correction) -> Option<Vec<(i64, Self)>> {
+        let ticks: Vec<i64> = correction
+            .knots
+            .iter()
+            .map(|knot| self.ticks(knot.at_ns))
+            .collect();
+        if let [only] = ticks[..] {
+            let second = i64::try_from(self.span_ticks(1_000_000_000)).ok()?;
+            let line = self.corrected(correction, only, only.checked_add(second)?)?;
+            return Some(vec![(only, line)]);
+        }
+        ticks
+            .windows(2)
+            .map(|pair| Some((pair[0], self.corrected(correction, pair[0], pair[1])?)))
+            .collect()
+    }
+
+    /// The line of reference time between two ticks: through this line's points there, each less
+    /// its offset. `None` where offsets contradict one another so far that time goes backwards.
+    fn corrected(&self, correction: &Correction, from_ticks: i64, to_ticks: i64) -> Option<Self> {
+        let at = |ticks: i64| {
+            let ns = self.ns(ticks);
+            (ns, ns.saturating_sub(correction.at(ns).offset_ns))
+        };
+        let ((from_ns, from_global_ns), (to_ns, to_global_ns)) = (at(from_ticks), at(to_ticks));
+        let (local, global) = (to_ns - from_ns, to_global_ns - from_global_ns);
+        // A clock that runs twice as fast as another is damage.
+        if local <= 0 || global <= local / 2 || global / 2 >= local {
+            return None;
+        }
+        Some(Self {
+            origin_ticks: from_ticks,
+            origin_ns: from_global_ns,
+            multiplier: self.multiplier
+                + self.multiplier * i128::from(global - local) / i128::from(local),
+            shift: self.shift,
+        })
+    }
+
     /// ns of a span of `ticks`, rounded up.
     fn span_ns(&self, ticks: u64) -> i64 {
         let ticks = i128::from(ticks.min(1 << 62));
@@ -135,9 +186,13 @@ impl TickScale {
 }
 
 /// The way from one process's ticks to the time of the analysis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankClock {
+    /// From ticks to the clock of the host, ns.
     scale: TickScale,
+    /// From ticks to the time of the group: the first line up to the tick of the second, and so
+    /// on; at least one.
+    lines: Vec<(i64, TickScale)>,
     start_ns: i64,
     /// Index of the host in [`Clocks::hosts`].
     pub host: usize,
@@ -148,7 +203,18 @@ impl RankClock {
     #[must_use]
     #[inline]
     pub fn global(&self, local: Timestamp<Local>) -> Timestamp<Global> {
-        Timestamp::from_ns(self.scale.ns(local.value) - self.start_ns)
+        Timestamp::from_ns(self.line_at(local.value).ns(local.value) - self.start_ns)
+    }
+
+    #[inline]
+    fn line_at(&self, ticks: i64) -> &TickScale {
+        match &self.lines[..] {
+            [(_, only)] => only,
+            lines => {
+                let behind = lines.partition_point(|(from, _)| *from <= ticks);
+                &lines[behind.saturating_sub(1)].1
+            }
+        }
     }
 
     /// Length of a span of ticks, ns.
@@ -178,6 +244,26 @@ pub struct HostClock {
     pub ticks_per_second: Option<f64>,
     /// Whether the anchors did not give a rate: ticks are then taken for ns.
     pub is_unscaled: bool,
+    /// Number of the group of hosts that share a time.
+    pub group: usize,
+    /// How it was brought to the time of its group; `None` for the reference of the group, the
+    /// host with the lowest rank.
+    pub alignment: Option<HostAlignment>,
+}
+
+/// The clock of a host against that of its group's reference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HostAlignment {
+    /// Local minus reference at the start of the run, ns.
+    pub offset_ns: i64,
+    /// Slope of the offset from the first measurement to the last, ppm; `None` with one.
+    pub drift_ppm: Option<f64>,
+    /// Two standard deviations of the offset, ns: the greatest in the run.
+    pub uncertainty_ns: i64,
+    /// What the error of the offset cannot exceed, ns: the greatest in the run.
+    pub bound_ns: i64,
+    /// Bursts of exchanges behind it, of all hops.
+    pub n_bursts: usize,
 }
 
 /// The clocks of a run.
@@ -220,16 +306,139 @@ impl Clocks {
             processes: vec![
                 RankClock {
                     scale: TickScale::NANOSECONDS,
+                    lines: vec![(i64::MIN, TickScale::NANOSECONDS)],
                     start_ns: 0,
                     host: 0
                 };
                 run.processes.len()
             ],
         };
-        for members in members {
-            clocks.fit_host(run, &members);
+        for members in &members {
+            clocks.fit_host(run, members);
         }
+        clocks.align(run, &members);
         clocks
+    }
+
+    /// Two standard deviations of a difference between stamps of two hosts, ns: 0 on one host,
+    /// `None` where their clocks have no common time.
+    #[must_use]
+    pub fn uncertainty_ns(&self, a: usize, b: usize) -> Option<i64> {
+        if a == b {
+            return Some(0);
+        }
+        let own = |host: usize| {
+            self.hosts[host]
+                .alignment
+                .map_or(0, |own| own.uncertainty_ns)
+        };
+        let both = (own(a) as f64).hypot(own(b) as f64);
+        (self.hosts[a].group == self.hosts[b].group).then_some(both.ceil() as i64)
+    }
+
+    /// How many groups of hosts there are whose stamps can be compared.
+    #[must_use]
+    pub fn n_groups(&self) -> usize {
+        let groups = self.hosts.iter().map(|host| host.group + 1);
+        groups.max().unwrap_or(0)
+    }
+
+    /// Brings the hosts that were measured against one another to one time, and lets the time of
+    /// each group begin with its first process. `members[host]` are its processes.
+    fn align(&mut self, run: &Run<'_>, members: &[Vec<usize>]) {
+        let mut alignment = Alignment::of(self.hosts.len(), &self.bursts(run));
+        for (host, members) in members.iter().enumerate() {
+            let Some(correction) = alignment.corrections[host].take() else {
+                continue;
+            };
+            let lines: Option<Vec<_>> = members
+                .iter()
+                .map(|&member| Some((member, self.processes[member].scale.bent(&correction)?)))
+                .collect();
+            let Some(lines) = lines else {
+                alignment.group_of[host] = alignment.n_groups();
+                continue;
+            };
+            let begin_ns = members
+                .iter()
+                .filter_map(|&m| self.start_on_host_ns(run, m));
+            let begin_ns = begin_ns.min().unwrap_or(0);
+            let ends = members.iter().filter_map(|&member| {
+                let last = run.processes[member].trace.anchors.last()?;
+                let ticks = Timestamp::from_ticks(last.ticks.get());
+                Some(self.processes[member].scale.ns(ticks.value))
+            });
+            let end_ns = ends.max().unwrap_or(begin_ns).max(begin_ns);
+            let (uncertainty_ns, bound_ns) = correction.worst(begin_ns, end_ns);
+            self.hosts[host].alignment = Some(HostAlignment {
+                offset_ns: correction.at(begin_ns).offset_ns,
+                drift_ppm: correction.drift_ppm(),
+                uncertainty_ns,
+                bound_ns,
+                n_bursts: correction.knots.len(),
+            });
+            for (member, lines) in lines {
+                self.processes[member].lines = lines;
+            }
+        }
+        for (host, &group) in self.hosts.iter_mut().zip(&alignment.group_of) {
+            host.group = group;
+        }
+        let mut start_ns = vec![i64::MAX; alignment.n_groups()];
+        for (process, clock) in self.processes.iter().enumerate() {
+            if let Some(ticks) = start_ticks(run, process) {
+                let start = &mut start_ns[self.hosts[clock.host].group];
+                *start = (*start).min(clock.line_at(ticks.value).ns(ticks.value));
+            }
+        }
+        for clock in &mut self.processes {
+            let start = start_ns[self.hosts[clock.host].group];
+            clock.start_ns = if start == i64::MAX { 0 } else { start };
+        }
+    }
+
+    /// The exchanges that all processes recorded, on the clocks of their hosts.
+    fn bursts(&self, run: &Run<'_>) -> Vec<Burst> {
+        let mut bursts = Vec::new();
+        for (local, rank_file) in run.processes.iter().enumerate() {
+            for definition in &rank_file.trace.definitions {
+                let Definition::OffsetMeasurement {
+                    reference_rank,
+                    samples,
+                } = definition
+                else {
+                    continue;
+                };
+                let Some(reference) = run.process_of_rank(*reference_rank) else {
+                    continue;
+                };
+                let ns = |process: usize, ticks: u64| {
+                    let ticks = Timestamp::from_ticks(ticks);
+                    self.processes[process].scale.ns(ticks.value)
+                };
+                bursts.push(Burst {
+                    local_host: self.processes[local].host,
+                    reference_host: self.processes[reference].host,
+                    stamps: samples
+                        .iter()
+                        .map(|sample| {
+                            [
+                                ns(reference, sample.t1),
+                                ns(local, sample.t2),
+                                ns(local, sample.t3),
+                                ns(reference, sample.t4),
+                            ]
+                        })
+                        .collect(),
+                });
+            }
+        }
+        bursts
+    }
+
+    fn start_on_host_ns(&self, run: &Run<'_>, process: usize) -> Option<i64> {
+        let ticks = start_ticks(run, process)?;
+        Some(self.processes[process].scale.ns(ticks.value))
     }
 
     fn fit_host(&mut self, run: &Run<'_>, members: &[usize]) {
@@ -241,6 +450,8 @@ impl Clocks {
             rate_error_ppm: None,
             ticks_per_second: None,
             is_unscaled: false,
+            group: 0,
+            alignment: None,
         };
         // The domain is CLOCK_MONOTONIC_RAW, but where all processes agree on another clock in
         // ns nothing needs converting.
@@ -277,21 +488,11 @@ impl Clocks {
             }
             for member in of_source {
                 self.processes[member].scale = scale;
+                self.processes[member].lines = vec![(i64::MIN, scale)];
                 self.processes[member].host = self.hosts.len();
                 let ticks = run.processes[member].trace.identity.clock.granularity_ticks;
                 host.granularity_ns = host.granularity_ns.max(scale.span_ns(ticks));
             }
-        }
-        let start_ns = members
-            .iter()
-            .filter_map(|&m| {
-                let ticks = start_ticks(run, m)?;
-                Some(self.processes[m].scale.ns(ticks.value))
-            })
-            .min()
-            .unwrap_or(0);
-        for &member in members {
-            self.processes[member].start_ns = start_ns;
         }
         self.hosts.push(host);
     }

@@ -13,6 +13,7 @@
 #![doc = include_str!("generate/SCENARIO.md")]
 
 mod clock;
+mod exchange;
 mod group;
 mod random;
 mod rank_file;

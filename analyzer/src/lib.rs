@@ -18,6 +18,7 @@ use std::path::Path;
 mod run;
 
 // Ticks to ns, indexes to communicators that all agree on.
+mod align;
 mod clock;
 mod communicators;
 
@@ -61,7 +62,7 @@ pub use analysis::{
     ThreadWay, Total, TraceSummary, UnfinishedSummary, Violations,
 };
 pub use calls::{CallStream, ChunkStart, Step};
-pub use clock::{Clocks, Global, HostClock, Local, RankClock, Timestamp};
+pub use clock::{Clocks, Global, HostAlignment, HostClock, Local, RankClock, Timestamp};
 pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
 pub use distribution::{Distribution, Summary};
 pub use imbalance::{Verdict, Vertex};

@@ -177,7 +177,7 @@ pub fn match_calls(
             .enumerate()
             .map(|(process, rank_file)| Process {
                 stream: CallStream::new(&rank_file.trace.chunks, limits[process]),
-                clock: clocks.processes[process],
+                clock: clocks.processes[process].clone(),
                 counters: vec![[0, 0]; communicators.bindings[process].len()],
                 has_ended: false,
                 n_undefined: 0,

@@ -6,6 +6,7 @@ use collbench_formats::Operation;
 use serde::Deserialize;
 
 use super::clock::HostClock;
+use super::exchange::Exchanges;
 
 mod check;
 
@@ -33,6 +34,8 @@ pub(crate) struct Scenario {
     pub(crate) init_ns: u64,
     pub(crate) finalize_ns: u64,
     pub(crate) hosts: Vec<Host>,
+    /// `None`: nobody measures offsets.
+    pub(crate) exchanges: Option<Exchanges>,
     /// By world rank: index in `hosts`.
     pub(crate) host_of: Vec<usize>,
     pub(crate) threads: BTreeMap<String, u32>,

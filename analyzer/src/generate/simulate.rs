@@ -16,6 +16,7 @@ use collbench_formats::{
     Semantics, UNKNOWN_COMMUNICATOR,
 };
 
+use super::exchange;
 use super::group::{self, Members, Parts};
 use super::random::{Random, hash};
 use super::rank_file::{Ending, NewRecord, RankFile, Stop};
@@ -712,6 +713,7 @@ impl<'a> Simulation<'a> {
             {
                 self.truth.finalized(rank, at);
             }
+            self.measure_offsets(rank, ending)?;
             let stop = self.ranks[rank as usize].stop;
             if let Some(file) = &mut self.files[rank as usize] {
                 file.finish(ending, stop).map_err(|error| FileError {
@@ -719,6 +721,20 @@ impl<'a> Simulation<'a> {
                     error,
                 })?;
             }
+        }
+        Ok(())
+    }
+
+    /// Writes down the exchanges of a rank with the reference, as far as both lived.
+    fn measure_offsets(&mut self, rank: u32, ending: Ending) -> Result<(), FileError> {
+        let last = |rank: u32| self.ranks[rank as usize].cursors.iter().copied().max();
+        let end = match ending {
+            Ending::Finalized(at) => at,
+            Ending::Died => last(rank).min(last(0)).unwrap_or(0),
+        };
+        let run = self.snap(self.scenario.init_ns)..end;
+        for (at, measurement) in exchange::measurements(self.scenario, self.seed, rank, run) {
+            self.define(rank, measurement, at)?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::super::clock::HostClock;
+use super::super::exchange::Exchanges;
 use super::{
     Action, Amount, Bytes, Call, Delay, Fault, Host, Latency, Root, Scenario, ScenarioError, Split,
     Step, TruthDetail,
@@ -36,6 +37,7 @@ struct Written {
     finalize_ns: Option<Spanned<u64>>,
     placement: Option<Placement>,
     hosts: Vec<Spanned<WrittenHost>>,
+    exchanges: Option<WrittenExchanges>,
     #[serde(default)]
     threads: BTreeMap<String, Spanned<u32>>,
     latency: Option<Spanned<WrittenLatency>>,
@@ -66,6 +68,16 @@ struct WrittenHost {
     anchor_width_ns: Option<Spanned<u64>>,
     #[serde(default)]
     anchor_jitter_ns: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenExchanges {
+    n: Option<Spanned<u64>>,
+    one_way_ns: Option<Spanned<u64>>,
+    asymmetry_ns: Option<Spanned<u64>>,
+    jitter_ns: Option<Spanned<u64>>,
+    every_ns: Option<Spanned<u64>>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -263,6 +275,10 @@ impl Check<'_> {
             uptime_ns,
             started_unix_ns,
         )?;
+        let exchanges = match written.exchanges {
+            None => None,
+            Some(exchanges) => Some(self.read_exchanges(exchanges)?),
+        };
         if let Some(latency) = written.latency {
             self.latency = self.read_latency(latency)?;
         }
@@ -279,6 +295,7 @@ impl Check<'_> {
             init_ns,
             finalize_ns,
             hosts: self.hosts,
+            exchanges,
             host_of: self.host_of,
             threads,
             program,
@@ -375,6 +392,23 @@ impl Check<'_> {
         }
         self.host_of = placed(&ranks_on, placement);
         Ok(())
+    }
+
+    fn read_exchanges(&self, written: WrittenExchanges) -> Result<Exchanges, ScenarioError> {
+        // Longer than any network, and short enough that no burst outlasts a run by itself.
+        let way = 0..=MAX_DELAY_NS;
+        let every_ns = match written.every_ns {
+            None => None,
+            // A run of any length then has a bounded number of them.
+            Some(every) => Some(self.number("every_ns", Some(every), 0, 1_000_000..=MAX_NS)?),
+        };
+        Ok(Exchanges {
+            n: self.number("n", written.n, 100, 1..=100_000)?,
+            one_way_ns: self.number("one_way_ns", written.one_way_ns, 20_000, way.clone())?,
+            asymmetry_ns: self.number("asymmetry_ns", written.asymmetry_ns, 0, way.clone())?,
+            jitter_ns: self.number("jitter_ns", written.jitter_ns, 0, way)?,
+            every_ns,
+        })
     }
 
     fn read_threads(

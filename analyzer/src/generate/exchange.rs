@@ -1,0 +1,117 @@
+//! Exchanges between the clocks of hosts, as a recorder takes them.
+
+use std::ops::Range;
+
+use collbench_formats::{Definition, OffsetSample};
+
+use super::random::{Random, hash};
+use super::scenario::Scenario;
+
+/// How the offsets between the clocks of hosts are measured: in bursts of exchanges between the
+/// lowest rank of the run and the lowest rank on each other host.
+///
+/// They take the program no time: what a recorder's own messages cost is not what a scenario is
+/// about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exchanges {
+    /// In each burst.
+    pub(crate) n: u64,
+    /// Least time of a message, either way.
+    pub(crate) one_way_ns: u64,
+    /// The way from the reference takes so much longer.
+    pub(crate) asymmetry_ns: u64,
+    /// Mean of an exponential that each message takes longer.
+    pub(crate) jitter_ns: u64,
+    /// From one burst to the next; `None`: one at the start and one at the end.
+    pub(crate) every_ns: Option<u64>,
+}
+
+/// Between the receipt of a message and the answer.
+const TURNAROUND_NS: u64 = 300;
+
+/// The measurements that `rank` makes in the run, with the time of each; none unless it is the
+/// lowest rank of a host other than the reference's. `run` is from the end of MPI_Init to where
+/// the process, or the reference's, ends.
+pub(crate) fn measurements(
+    scenario: &Scenario,
+    seed: u64,
+    rank: u32,
+    run: Range<u64>,
+) -> Vec<(u64, Definition)> {
+    let host = scenario.host_of[rank as usize];
+    let is_leader = scenario.host_of.iter().position(|&other| other == host) == Some(rank as usize);
+    let (Some(exchanges), true) = (scenario.exchanges, is_leader) else {
+        return Vec::new();
+    };
+    if host == scenario.host_of[0] {
+        return Vec::new();
+    }
+    let mut bursts = Vec::new();
+    let mut begin = run.start;
+    let mut last = None;
+    while let Some(burst) = burst(scenario, exchanges, &[seed, host as u64], begin) {
+        if burst.end > run.end {
+            break;
+        }
+        last = Some(burst.end - burst.begin);
+        bursts.push(burst);
+        match exchanges.every_ns {
+            Some(every_ns) => begin += every_ns,
+            None => break,
+        }
+    }
+    // The one at the end begins early enough to be done in time.
+    let at_end = last.and_then(|length| run.end.checked_sub(2 * length));
+    if let Some(begin) = at_end.filter(|&begin| begin > bursts[bursts.len() - 1].end) {
+        let burst = burst(scenario, exchanges, &[seed, host as u64], begin);
+        bursts.extend(burst.filter(|burst| burst.end <= run.end));
+    }
+    bursts
+        .into_iter()
+        .map(|burst| {
+            let measurement = Definition::OffsetMeasurement {
+                reference_rank: 0,
+                samples: burst.samples,
+            };
+            (burst.begin, measurement)
+        })
+        .collect()
+}
+
+struct Burst {
+    begin: u64,
+    end: u64,
+    samples: Vec<OffsetSample>,
+}
+
+/// A burst that begins at `begin`; `None` if it would have no exchange.
+fn burst(scenario: &Scenario, exchanges: Exchanges, name: &[u64], begin: u64) -> Option<Burst> {
+    let &[seed, host] = name else { return None };
+    let reference = &scenario.hosts[scenario.host_of[0]].clock;
+    let local = &scenario.hosts[host as usize].clock;
+    let mut random = Random::of(&[hash(&[seed, 0x0ff5e7]), host, begin]);
+    let mut late = || match exchanges.jitter_ns {
+        0 => 0,
+        mean => random.exponential(mean),
+    };
+    let mut at = begin;
+    let mut samples = Vec::new();
+    for _ in 0..exchanges.n {
+        let received = at + exchanges.one_way_ns + exchanges.asymmetry_ns + late();
+        let answered = received + TURNAROUND_NS;
+        let returned = answered + exchanges.one_way_ns + late();
+        samples.push(OffsetSample {
+            t1: reference.ticks(at),
+            t2: local.ticks(received),
+            t3: local.ticks(answered),
+            t4: reference.ticks(returned),
+        });
+        at = returned + TURNAROUND_NS;
+    }
+    let end = at;
+    (!samples.is_empty()).then_some(Burst {
+        begin,
+        end,
+        samples,
+    })
+}
