@@ -13,17 +13,22 @@
 //! Every string from outside passes through [`Text`], which makes control characters inert.
 #![forbid(unsafe_code)]
 
+mod axes;
+mod durations;
 mod frame;
 mod labels;
 mod picture;
 mod quantity;
 mod report;
+mod serialization;
 mod style;
 mod svg;
 mod text;
 mod timemap;
 
+pub use durations::{Bar, DurationMarks, Durations};
 pub use picture::Picture;
 pub use report::{Align, Column, Fact, Figure, FigureGroup, Remark, Report, Table};
+pub use serialization::{Departure, Serialization, StraightLine};
 pub use text::Text;
 pub use timemap::{Heading, Line, StageTime, Stages, Timemap};

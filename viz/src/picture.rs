@@ -1,6 +1,6 @@
 //! Any picture, for files of its own and for the report.
 
-use crate::Timemap;
+use crate::{Durations, Serialization, Timemap};
 
 /// A picture as data, not yet drawn.
 #[derive(Debug, Clone)]
@@ -8,6 +8,10 @@ use crate::Timemap;
 pub enum Picture {
     /// Mean time in each stage, one line per thread.
     Timemap(Timemap),
+    /// Time until each has left, against the order of departure.
+    Serialization(Serialization),
+    /// How many instances took how long.
+    Durations(Durations),
 }
 
 impl Picture {
@@ -22,6 +26,8 @@ impl Picture {
     pub(crate) fn draw(&self, id: &str) -> String {
         match self {
             Picture::Timemap(timemap) => timemap.draw(id),
+            Picture::Serialization(serialization) => serialization.draw(id),
+            Picture::Durations(durations) => durations.draw(id),
         }
     }
 }
@@ -29,5 +35,17 @@ impl Picture {
 impl From<Timemap> for Picture {
     fn from(timemap: Timemap) -> Self {
         Picture::Timemap(timemap)
+    }
+}
+
+impl From<Serialization> for Picture {
+    fn from(serialization: Serialization) -> Self {
+        Picture::Serialization(serialization)
+    }
+}
+
+impl From<Durations> for Picture {
+    fn from(durations: Durations) -> Self {
+        Picture::Durations(durations)
     }
 }

@@ -55,6 +55,22 @@ pub(crate) fn duration(ns: i64) -> String {
     format!("{sign}{} s", count((magnitude as f64 / 1e9).round() as u64))
 }
 
+/// A duration that may be a small part of a ns, as a slope is: `0.42 ns`, else as [`duration`].
+pub(crate) fn fine_duration(ns: f64) -> String {
+    if ns == 0.0 || ns.abs() >= 99.95 {
+        return duration(ns.round() as i64);
+    }
+    let n_decimals = 2 - (ns.abs().log10().floor() as i32).clamp(0, 2);
+    format!("{ns:.*} ns", n_decimals as usize)
+}
+
+/// A round number of ns in the unit that leaves it shortest, for ticks: `200 ns`, `1 us`, `0.5 s`.
+pub(crate) fn round_duration(ns: f64) -> String {
+    let fits = UNITS.into_iter().rev().find(|unit| ns >= 0.999 * unit.ns);
+    let unit = fits.unwrap_or(UNITS[0]);
+    format!("{} {}", tick(ns / unit.ns), unit.name)
+}
+
 /// A count with commas between groups of three digits: `1,024`.
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -73,9 +89,13 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// A tick's value without the noise of its last bits.
+/// A tick's value without the noise of its last bits, in groups of three digits where whole.
 pub(crate) fn tick(value: f64) -> String {
     let rounded = (value * 1e3).round() / 1e3;
+    if rounded.fract() == 0.0 && rounded.abs() >= 1e3 && rounded.abs() < 1e18 {
+        let sign = if rounded < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", count(rounded.abs() as u64));
+    }
     // Also turns -0 into 0.
     format!("{}", rounded + 0.0)
 }
@@ -102,6 +122,38 @@ mod tests {
         for (ns, shown) in cases {
             assert_eq!(duration(ns), shown, "{ns} ns");
         }
+    }
+
+    #[test]
+    fn slopes_below_a_nanosecond_keep_their_digits() {
+        let cases = [
+            (0.0, "0 ns"),
+            (0.42, "0.42 ns"),
+            (-3.456, "-3.46 ns"),
+            (42.04, "42.0 ns"),
+            (99.96, "100 ns"),
+            (1_234.0, "1.23 us"),
+        ];
+        for (ns, shown) in cases {
+            assert_eq!(fine_duration(ns), shown, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn ticks_are_as_short_as_they_can_be() {
+        let cases = [
+            (0.5, "0.5 ns"),
+            (200.0, "200 ns"),
+            (1e3, "1 us"),
+            (2.5e9, "2.5 s"),
+            (1e13, "10,000 s"),
+        ];
+        for (ns, shown) in cases {
+            assert_eq!(round_duration(ns), shown, "{ns} ns");
+        }
+        assert_eq!(tick(-0.0), "0");
+        assert_eq!(tick(0.1 + 0.2), "0.3");
+        assert_eq!(tick(-12_500.0), "-12,500");
     }
 
     #[test]

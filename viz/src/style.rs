@@ -79,6 +79,23 @@ text{fill:#e6e6e6}
 .k4,.extreme{stroke:#fff;fill:#fff}
 ";
 
+/// Rules that charts of one quantity against another add to [`LIGHT`].
+pub(crate) const CHART_LIGHT: &str = "\
+.point{stroke:none}
+.fit polyline,polyline.fit-line{stroke:#4d4d4d;stroke-width:1px;stroke-dasharray:5 4;fill:none}
+.slow{fill:#d55e00;stroke:#d55e00;stroke-width:1px}
+.ring{fill:none;stroke:#1a1a1a;stroke-width:1.2px}
+.mark{fill:none;stroke:#1a1a1a;stroke-width:1.4px}
+.bar:hover rect{fill-opacity:.6}
+";
+
+/// What of these differs on a dark screen.
+pub(crate) const CHART_DARK: &str = "\
+.fit polyline,polyline.fit-line{stroke:#b8b8b8}
+.slow{fill:#f07d22;stroke:#f07d22}
+.ring,.mark{stroke:#e6e6e6}
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -121,11 +121,25 @@ impl Sheet {
         ));
     }
 
-    /// An open line through `points`; logical units.
-    pub(crate) fn polyline(&self, class: &str, points: &[BackendCoord]) {
+    /// A circle, by its class filled or not; logical units.
+    pub(crate) fn ring(&self, class: &str, middle: BackendCoord, radius: i32) {
         self.write(&format!(
-            "<polyline class=\"{}\" points=\"{}\"/>\n",
+            "<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>\n",
             escape(class),
+            tenths(middle.0),
+            tenths(middle.1),
+            tenths(radius)
+        ));
+    }
+
+    /// An open line through `points`; logical units. Without a class it looks as its group does.
+    pub(crate) fn polyline(&self, class: &str, points: &[BackendCoord]) {
+        let class = match class {
+            "" => String::new(),
+            class => format!(" class=\"{}\"", escape(class)),
+        };
+        self.write(&format!(
+            "<polyline{class} points=\"{}\"/>\n",
             point_list(points.iter().copied())
         ));
     }
