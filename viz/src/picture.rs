@@ -1,6 +1,6 @@
 //! Any picture, for files of its own and for the report.
 
-use crate::{Durations, Serialization, Timemap};
+use crate::{Durations, OrderMap, Serialization, Timemap, WaitsOverTime};
 
 /// A picture as data, not yet drawn.
 #[derive(Debug, Clone)]
@@ -12,6 +12,10 @@ pub enum Picture {
     Serialization(Serialization),
     /// How many instances took how long.
     Durations(Durations),
+    /// How often each rank was at each position of an order.
+    OrderMap(OrderMap),
+    /// What each rank waited when.
+    WaitsOverTime(WaitsOverTime),
 }
 
 impl Picture {
@@ -28,6 +32,8 @@ impl Picture {
             Picture::Timemap(timemap) => timemap.draw(id),
             Picture::Serialization(serialization) => serialization.draw(id),
             Picture::Durations(durations) => durations.draw(id),
+            Picture::OrderMap(order_map) => order_map.draw(id),
+            Picture::WaitsOverTime(waits) => waits.draw(id),
         }
     }
 }
@@ -47,5 +53,17 @@ impl From<Serialization> for Picture {
 impl From<Durations> for Picture {
     fn from(durations: Durations) -> Self {
         Picture::Durations(durations)
+    }
+}
+
+impl From<OrderMap> for Picture {
+    fn from(order_map: OrderMap) -> Self {
+        Picture::OrderMap(order_map)
+    }
+}
+
+impl From<WaitsOverTime> for Picture {
+    fn from(waits: WaitsOverTime) -> Self {
+        Picture::WaitsOverTime(waits)
     }
 }

@@ -100,6 +100,22 @@ pub(crate) fn tick(value: f64) -> String {
     format!("{}", rounded + 0.0)
 }
 
+/// A part in percent, rounded to whole ones; of nothing 0.
+pub(crate) fn whole_percent(part: u64, whole: u64) -> u64 {
+    let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
+    // At most 100 times a u64, over at least 1.
+    u64::try_from((part * 200 + whole) / (whole * 2)).unwrap_or(u64::MAX)
+}
+
+/// A part in whole percent, with "<1" and ">99" where rounding would say none or all.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    match whole_percent(part, whole) {
+        0 if part > 0 => "<1 %".to_owned(),
+        100 if part < whole => ">99 %".to_owned(),
+        percent => format!("{percent} %"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +152,22 @@ mod tests {
         ];
         for (ns, shown) in cases {
             assert_eq!(fine_duration(ns), shown, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn percents_say_neither_none_nor_all_by_rounding() {
+        let cases = [
+            (0, 5, "0 %"),
+            (1, 1_000, "<1 %"),
+            (1, 3, "33 %"),
+            (1, 200, "1 %"),
+            (999, 1_000, ">99 %"),
+            (7, 7, "100 %"),
+            (0, 0, "0 %"),
+        ];
+        for (part, whole, shown) in cases {
+            assert_eq!(percent(part, whole), shown, "{part} of {whole}");
         }
     }
 

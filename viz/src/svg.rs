@@ -113,6 +113,28 @@ impl Sheet {
         ));
     }
 
+    /// Rectangles between two corners each, as one shape; logical units.
+    pub(crate) fn rectangles(&self, class: &str, corners: &[(BackendCoord, BackendCoord)]) {
+        let mut path = String::new();
+        for &(from, to) in corners {
+            let (x, y) = (from.0.min(to.0), from.1.min(to.1));
+            let (width, height) = (from.0.max(to.0) - x, from.1.max(to.1) - y);
+            let _ = write!(
+                path,
+                "M{},{}h{}v{}h{}z",
+                tenths(x),
+                tenths(y),
+                tenths(width),
+                tenths(height),
+                tenths(-width)
+            );
+        }
+        self.write(&format!(
+            "<path class=\"{}\" d=\"{path}\"/>\n",
+            escape(class)
+        ));
+    }
+
     /// A rectangle filled with the hatching of the picture called `id`.
     pub(crate) fn hatched(&self, id: &str, from: BackendCoord, to: BackendCoord) {
         self.write(&format!(

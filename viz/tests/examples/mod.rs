@@ -10,7 +10,7 @@ pub(crate) const HOSTILE: &str =
     "</title></style></script><script>alert(1)</script>\u{1b}]0;x\u{7}\u{202e}\"'&\r\u{0}\u{fffe}";
 
 /// A number in 0..n that depends on `seed` alone.
-fn scattered(seed: u64, n: u64) -> u64 {
+pub(crate) fn scattered(seed: u64, n: u64) -> u64 {
     let mut x = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x ^= x >> 31;
     x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
