@@ -7,8 +7,13 @@ use crate::analysis::{Analysis, OperationSummary};
 use crate::pictures::{self, Shown};
 use crate::words;
 
-/// The page; `groups` are the operations that have pictures, by time.
-pub(super) fn page(analysis: &Analysis, groups: Vec<FigureGroup>) -> viz::Report {
+/// The page; `of_run` are the pictures of the whole run, `groups` the operations that have
+/// pictures, by time.
+pub(super) fn page(
+    analysis: &Analysis,
+    of_run: Vec<Shown>,
+    groups: Vec<FigureGroup>,
+) -> viz::Report {
     let trace = &analysis.trace;
     let command = trace.command.join(" ");
     let fact = |name: &str, value: String| Fact {
@@ -56,7 +61,7 @@ pub(super) fn page(analysis: &Analysis, groups: Vec<FigureGroup>) -> viz::Report
             .collect(),
         operations: operations(analysis),
         ranks: ranks(analysis),
-        figures: Vec::new(),
+        figures: of_run.into_iter().map(|shown| shown.figure).collect(),
         groups,
     }
 }
