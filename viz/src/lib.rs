@@ -17,6 +17,7 @@ mod axes;
 mod durations;
 mod frame;
 mod heat_map;
+mod imbalance;
 mod labels;
 mod order_map;
 mod picture;
@@ -30,6 +31,7 @@ mod timemap;
 mod waits_over_time;
 
 pub use durations::{Bar, DurationMarks, Durations};
+pub use imbalance::{Blame, Imbalance, LateRank};
 pub use order_map::{Order, OrderMap, Positions};
 pub use picture::Picture;
 pub use report::{Align, Column, Fact, Figure, FigureGroup, Remark, Report, Table};

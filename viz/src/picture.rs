@@ -1,6 +1,6 @@
 //! Any picture, for files of its own and for the report.
 
-use crate::{Durations, OrderMap, Serialization, Timemap, WaitsOverTime};
+use crate::{Durations, Imbalance, OrderMap, Serialization, Timemap, WaitsOverTime};
 
 /// A picture as data, not yet drawn.
 #[derive(Debug, Clone)]
@@ -16,6 +16,8 @@ pub enum Picture {
     OrderMap(OrderMap),
     /// What each rank waited when.
     WaitsOverTime(WaitsOverTime),
+    /// Where the last to arrive comes from.
+    Imbalance(Imbalance),
 }
 
 impl Picture {
@@ -34,6 +36,7 @@ impl Picture {
             Picture::Durations(durations) => durations.draw(id),
             Picture::OrderMap(order_map) => order_map.draw(id),
             Picture::WaitsOverTime(waits) => waits.draw(id),
+            Picture::Imbalance(imbalance) => imbalance.draw(id),
         }
     }
 }
@@ -65,5 +68,11 @@ impl From<OrderMap> for Picture {
 impl From<WaitsOverTime> for Picture {
     fn from(waits: WaitsOverTime) -> Self {
         Picture::WaitsOverTime(waits)
+    }
+}
+
+impl From<Imbalance> for Picture {
+    fn from(imbalance: Imbalance) -> Self {
+        Picture::Imbalance(imbalance)
     }
 }

@@ -116,6 +116,26 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
+/// A part of a whole in percent where parts are small, two significant digits: `45 %`, `1.6 %`,
+/// `0.24 %`; never 0 or 100 by rounding; `-` of nothing.
+pub(crate) fn fine_percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    let percent = part as f64 / whole as f64 * 100.0;
+    if part > 0 && percent < 0.01 {
+        "<0.01 %".to_owned()
+    } else if part > 0 && percent < 0.995 {
+        format!("{percent:.2} %")
+    } else if part < whole && percent >= 99.5 {
+        ">99 %".to_owned()
+    } else if part > 0 && percent < 9.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +206,23 @@ mod tests {
         assert_eq!(tick(-0.0), "0");
         assert_eq!(tick(0.1 + 0.2), "0.3");
         assert_eq!(tick(-12_500.0), "-12,500");
+    }
+
+    #[test]
+    fn small_shares_keep_two_digits_and_are_never_nothing() {
+        let cases = [
+            (0, 7, "0 %"),
+            (1, 99_999, "<0.01 %"),
+            (1, 1_024, "0.10 %"),
+            (1, 64, "1.6 %"),
+            (45, 100, "45 %"),
+            (9_999, 10_000, ">99 %"),
+            (7, 7, "100 %"),
+            (0, 0, "-"),
+        ];
+        for (part, whole, shown) in cases {
+            assert_eq!(fine_percent(part, whole), shown, "{part} of {whole}");
+        }
     }
 
     #[test]

@@ -131,6 +131,27 @@ pub(crate) const HEAT_DARK: &str = "\
 .bar{fill:#8c8c8c}
 ";
 
+/// Rules that graphs add to [`LIGHT`].
+pub(crate) const GRAPH_LIGHT: &str = "\
+.node{fill:#f4f4f4;stroke:#767676;stroke-width:1px}
+.culprit{stroke:#1a1a1a;stroke-width:3px}
+.edge{fill:#8fb8d8;stroke:none}
+.edge:hover{fill-opacity:.7}
+.heavy{fill:#d55e00;stroke:#1a1a1a;stroke-width:1.2px}
+.heavy-middle{fill:none;stroke:#1a1a1a;stroke-width:1.4px;stroke-dasharray:7 4}
+.never{fill:none;stroke:#a6a6a6;stroke-width:1px;stroke-dasharray:1.5 4}
+";
+
+/// What of these differs on a dark screen.
+pub(crate) const GRAPH_DARK: &str = "\
+.node{fill:#212121;stroke:#8c8c8c}
+.culprit{stroke:#e6e6e6}
+.edge{fill:#3b6a8f}
+.heavy{fill:#c25a10;stroke:#e6e6e6}
+.heavy-middle{stroke:#fff}
+.never{fill:none;stroke:#666}
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;

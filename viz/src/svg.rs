@@ -154,6 +154,12 @@ impl Sheet {
         ));
     }
 
+    /// An area between `corners`, which looks as its group does; logical units.
+    pub(crate) fn polygon(&self, corners: &[BackendCoord]) {
+        let points = point_list(corners.iter().copied());
+        self.write(&format!("<polygon points=\"{points}\"/>\n"));
+    }
+
     /// An open line through `points`; logical units. Without a class it looks as its group does.
     pub(crate) fn polyline(&self, class: &str, points: &[BackendCoord]) {
         let class = match class {
