@@ -34,7 +34,7 @@ pub use durations::{Bar, DurationMarks, Durations};
 pub use imbalance::{Blame, Imbalance, LateRank};
 pub use order_map::{Order, OrderMap, Positions};
 pub use picture::Picture;
-pub use report::{Align, Column, Fact, Figure, FigureGroup, Remark, Report, Table};
+pub use report::{Align, Cell, Column, Fact, Figure, FigureGroup, Remark, Report, Table};
 pub use serialization::{Departure, Serialization, StraightLine};
 pub use text::Text;
 pub use timemap::{Heading, Line, StageTime, Stages, Timemap};
