@@ -271,8 +271,12 @@ impl Timemap {
         })?;
         let middle = (LEFT + PLOT_WIDTH / 2) as i32 * UNIT;
         let at = (middle, (layout.plot_bottom + AXIS - 8) as i32 * UNIT);
+        let ways = match self.stages.down.is_empty() {
+            true => "",
+            false => " (way down left of 0, way up right)",
+        };
         let what = format!(
-            "mean time from entering {entered}, in {} (way down left of 0, way up right)",
+            "mean time from entering {entered}, in {}{ways}",
             layout.unit.name
         );
         sheet.text(at, Anchor::Middle, "minor", &what);
