@@ -1,5 +1,7 @@
 //! Text from traces and file systems, made harmless for terminals and readers.
 
+use std::path::Path;
+
 /// `text` in at most `width` characters, with control characters, terminal escapes and
 /// direction marks as visible escapes; cut in the middle of nothing, marked by `...`.
 #[must_use]
@@ -26,12 +28,24 @@ pub(crate) fn line(text: &str, width: usize) -> String {
     out
 }
 
-/// Whether a character does something other than stand there.
+/// Whether a character does something other than stand there: controls, marks of direction, and
+/// what cannot be seen.
 #[must_use]
 pub(crate) fn is_active(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
+
+/// A path, for messages.
+#[must_use]
+pub(crate) fn path(path: &Path) -> String {
+    line(&path.to_string_lossy(), MAX_PATH)
+}
+
+/// The longest path that Linux takes.
+const MAX_PATH: usize = 4096;
 
 /// Ranks in words: `0-3, 7`; at most eight ranges. `ranks` ascend.
 #[must_use]

@@ -12,7 +12,10 @@ mod page;
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: cannot be written: {error}; name another place with --output, or --no-pictures")]
+#[error(
+    "{}: cannot be written: {error}; name another place with --output, or --no-pictures",
+    crate::inert::path(.path)
+)]
 pub struct ReportError {
     /// The file or directory.
     pub path: PathBuf,

@@ -13,6 +13,7 @@ use memmap2::Mmap;
 use rayon::prelude::*;
 use serde::Deserialize;
 
+use crate::inert;
 use crate::remarks::Remark;
 
 /// Why a directory cannot be analysed at all.
@@ -20,7 +21,8 @@ use crate::remarks::Remark;
 pub enum RunError {
     /// There is nothing under this name.
     #[error(
-        "{path}: cannot be opened: {error}; expected a trace, a directory made by collbench-record"
+        "{}: cannot be opened: {error}; expected a trace, a directory made by collbench-record",
+        inert::path(.path)
     )]
     Unreachable {
         /// What was given.
@@ -30,8 +32,9 @@ pub enum RunError {
     },
     /// Not a directory.
     #[error(
-        "{path}: not a directory; a trace is a directory of *.trace files made by \
-         collbench-record: name the directory"
+        "{}: not a directory; a trace is a directory of *.trace files made by \
+         collbench-record: name the directory",
+        inert::path(.path)
     )]
     NotADirectory {
         /// What was given.
@@ -39,8 +42,9 @@ pub enum RunError {
     },
     /// A directory without rank files.
     #[error(
-        "{path}: no trace in it: expected *.trace files made by collbench-record, found {found}; \
-         was the program started under collbench-record, and did it call MPI_Init?"
+        "{}: no trace in it: expected *.trace files made by collbench-record, found {found}; \
+         was the program started under collbench-record, and did it call MPI_Init?",
+        inert::path(.path)
     )]
     NoTraceFiles {
         /// What was given.
@@ -49,7 +53,10 @@ pub enum RunError {
         found: String,
     },
     /// Rank files, but none that says anything.
-    #[error("{path}: none of its {n_files} *.trace files can be read; the first: {first}")]
+    #[error(
+        "{}: none of its {n_files} *.trace files can be read; the first: {first}",
+        inert::path(.path)
+    )]
     NothingReadable {
         /// What was given.
         path: PathBuf,
@@ -60,8 +67,9 @@ pub enum RunError {
     },
     /// Files of more than one run.
     #[error(
-        "{path}: files of two runs in one directory: {first}; and {second}; \
-         move the files of one of them to a directory of their own"
+        "{}: files of two runs in one directory: {first}; and {second}; \
+         move the files of one of them to a directory of their own",
+        inert::path(.path)
     )]
     TwoRuns {
         /// What was given.
@@ -73,8 +81,9 @@ pub enum RunError {
     },
     /// Two files of one process.
     #[error(
-        "{path}: two files of rank {rank} of one run: {first} and {second}; \
-         remove the one that does not belong"
+        "{}: two files of rank {rank} of one run: {first} and {second}; \
+         remove the one that does not belong",
+        inert::path(.path)
     )]
     TwoFilesOfOneRank {
         /// What was given.
@@ -298,7 +307,7 @@ impl<'a> Run<'a> {
             return Err(RunError::NothingReadable {
                 path: path(),
                 n_files: files.files.len(),
-                first: format!("{}: {}", first.name, first.what),
+                first: format!("{}: {}", in_words(&first.name), first.what),
             });
         };
         let mut processes = worlds.remove(&(is_spawned, world)).unwrap_or_default();
@@ -389,12 +398,22 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Hosts of a world that are named in a message.
+const MAX_HOSTS_NAMED: usize = 8;
+
+/// A name that a file or the file system gives, for messages.
+fn in_words(name: &str) -> String {
+    inert::line(name, 255)
+}
+
 /// Name, process and host of a file, in words.
 fn describe_file(file: &RankFile<'_>) -> String {
     let identity = &file.trace.identity;
     format!(
         "{} (process {} on {})",
-        file.name, identity.pid, identity.host.name
+        in_words(file.name),
+        identity.pid,
+        in_words(&identity.host.name)
     )
 }
 
@@ -409,12 +428,21 @@ fn describe_world(processes: &[RankFile<'_>]) -> String {
         .collect();
     hosts.sort_unstable();
     hosts.dedup();
+    let n_others = hosts.len().saturating_sub(MAX_HOSTS_NAMED);
+    let mut names: Vec<String> = hosts
+        .iter()
+        .take(MAX_HOSTS_NAMED)
+        .map(|host| in_words(host))
+        .collect();
+    if n_others > 0 {
+        names.push(format!("{n_others} more"));
+    }
     format!(
         "{} (of {} files; {} of {} ranks, on {})",
-        processes[0].name,
+        in_words(processes[0].name),
         processes.len(),
-        crate::inert::ranks(&ranks),
+        inert::ranks(&ranks),
         processes[0].trace.identity.world_size,
-        hosts.join(", ")
+        names.join(", ")
     )
 }
