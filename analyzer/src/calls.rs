@@ -155,7 +155,8 @@ impl<'a> ThreadStream<'a> {
             });
             self.n_before = self.n_before.max(first_record);
         }
-        self.n_before += 1;
+        // A damaged header may have said any number.
+        self.n_before = self.n_before.saturating_add(1);
         if rest.is_empty() {
             self.chunks = &self.chunks[1..];
             self.enter_chunk();
