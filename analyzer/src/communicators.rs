@@ -25,6 +25,9 @@ const SELF: u32 = 1;
 /// Members of all communicators together that may be listed as unknown; beyond, only the known
 /// members are listed: a damaged size must not cost memory.
 const MAX_HOLES: u64 = 1 << 20;
+/// Likewise of one communicator, for each known one, and besides: every operation on it lists
+/// them.
+const MAX_HOLES_OF_ONE: [u64; 2] = [8, 64];
 
 /// How a communicator compares to the job, for counting calls by class.
 ///
@@ -500,7 +503,8 @@ fn display_order(
 fn listed_ranks(run: &Run<'_>, draft: &Draft, holes_left: &mut u64) -> (Vec<Option<u32>>, bool) {
     let holes = draft.size() - draft.members.len() as u64;
     let rank_of = |process: usize| Some(run.processes[process].rank());
-    if holes > *holes_left {
+    let [for_each, besides] = MAX_HOLES_OF_ONE;
+    if holes > (draft.members.len() as u64 * for_each + besides).min(*holes_left) {
         let known = draft.members.values().map(|&(p, _)| rank_of(p)).collect();
         return (known, false);
     }
