@@ -5,13 +5,14 @@ CARGO  ?= cargo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test test-browser test-programs bench guard install clean
+.PHONY: help build demo test test-browser test-programs mutate bench guard install clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
 	@echo 'make test            all tests of the project, with small MPI programs of its own'
 	@echo 'make test-browser    the report page in Chromium (part of make test)'
 	@echo 'make test-programs   the same recorder on programs that others wrote'
+	@echo 'make mutate          $(N) damaged traces through the analyzer (N=..., SEED=...)'
 	@echo 'make bench           what recording costs on this machine'
 	@echo 'make guard           fails if a recorded call has become longer (callgrind)'
 	@echo 'make build           the commands and the preloaded library, in $(TARGET)/release'
@@ -37,6 +38,13 @@ test-browser: build
 test-programs: build
 	@scripts/programs.sh
 	$(CARGO) test -p collbench-tests --features programs --test programs
+
+# In processes of their own, each below 1 GiB; what fails is named by its number.
+N    ?= 100000
+SEED ?= 1
+mutate:
+	@scripts/need.sh gcc libc6-dev
+	$(CARGO) run --profile checked -p collbench-mutate -- --count $(N) --seed $(SEED)
 
 bench:
 	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev libclang-dev
