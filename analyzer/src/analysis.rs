@@ -10,6 +10,10 @@ use serde::Serialize;
 
 use crate::buckets::Bucket;
 use crate::distribution::Summary;
+pub use crate::findings::{
+    ChangeSummary, DisturbanceSummary, InStep, LatenessSectionSummary, OperationSectionSummary,
+    OutlierSummary, PhaseSummary, RankTimeline, Timeline,
+};
 use crate::sums::sum_ns;
 
 /// Everything that the analysis of one trace found.
@@ -31,6 +35,8 @@ pub struct Analysis {
     pub operations: Vec<OperationSummary>,
     /// Who is late, for each operation on each communicator, the dearest first.
     pub imbalance: Vec<ImbalanceSummary>,
+    /// What happens in a rhythm, the dearest first. (An addition to the contract.)
+    pub disturbances: Vec<DisturbanceSummary>,
     /// What each process did when. (An addition to the contract.)
     pub timeline: Timeline,
     /// Processes that behave alike. (An addition.)
@@ -264,6 +270,11 @@ pub struct OperationSummary {
     /// How much later each next process leaves; barrier and N x N on one clock only. By position
     /// in the order of departure up to 256 processes, beyond in 100 steps of it. (An addition.)
     pub serialization: Option<Vec<SerializationPoint>>,
+    /// What it took, section by section of the run; `None` of fewer than 32 instances. (An
+    /// addition.)
+    pub sections: Option<Vec<OperationSectionSummary>>,
+    /// The few instances that stick out, the longest first. (An addition.)
+    pub outliers: Vec<OutlierSummary>,
     /// Messages between processes; not recorded in this version.
     pub edges: Option<Vec<()>>,
     /// The stages of the way.
@@ -285,34 +296,6 @@ pub struct SerializationPoint {
     pub n: u64,
     /// Mean of leave minus last enter, ns; below zero it is a clock error.
     pub mean_ns: i64,
-}
-
-/// What each process did when.
-///
-/// Stretch `b` of the run is from `b * bin_ns` to before `(b + 1) * bin_ns` since its start.
-/// Calls and their waits are cut at the borders, and counted where they begin. All lists have the
-/// same length, at most 128; all calls in instances are in them, whole or not.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Timeline {
-    /// Length of a stretch, ns: a power of two times 1 us.
-    pub bin_ns: i64,
-    /// The processes, by rank, as in `ranks`.
-    pub ranks: Vec<RankTimeline>,
-}
-
-/// What one process did when, by stretch of the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RankTimeline {
-    /// World rank.
-    pub rank: u32,
-    /// Waits, ns; `None` where calls began and none of their waits is known.
-    pub wait_ns: Vec<Option<i64>>,
-    /// Time in calls, ns.
-    pub call_time_ns: Vec<i64>,
-    /// Calls that began.
-    pub calls: Vec<u64>,
-    /// Those of them whose wait is not known: where this is above 0, `wait_ns` is the least.
-    pub waits_unknown: Vec<u64>,
 }
 
 /// Processes that come, wait and leave alike.
@@ -391,6 +374,10 @@ pub struct ImbalanceSummary {
     pub instances: u64,
     /// Those of which it is known who came last. (An addition.)
     pub resolved: u64,
+    /// Who came last, section by section of the run; those with instances. (An addition.)
+    pub sections: Vec<LatenessSectionSummary>,
+    /// How that changed; `None` where no change is beyond chance. (An addition.)
+    pub change: Option<ChangeSummary>,
 }
 
 /// For whom the others waited most.

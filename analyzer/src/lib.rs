@@ -33,7 +33,10 @@ mod bins;
 mod buckets;
 mod conduct;
 mod distribution;
+mod late_arrivals;
 mod orders;
+mod outliers;
+mod sections;
 mod selection;
 mod serialization;
 mod sums;
@@ -44,10 +47,16 @@ mod unfinished;
 // Sums to results.
 mod analysis;
 mod behaviour;
+mod chance;
+mod change;
 mod classes;
 mod damage;
+mod disturbances;
+mod findings;
 mod imbalance;
 mod operations;
+mod over_time;
+mod periods;
 mod remarks;
 mod summarize;
 
@@ -64,28 +73,35 @@ mod words;
 pub mod generate;
 
 pub use analysis::{
-    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostSummary,
-    ImbalanceSummary, InFlightSummary, Layer, OperationSummary, RankClass, RankSummary,
-    RankTimeline, RemarkSummary, SerializationPoint, Stage, ThreadWay, Timeline, Total,
-    TraceSummary, UnfinishedSummary, Violations,
+    Analysis, ChangeSummary, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest,
+    DisturbanceSummary, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
+    LatenessSectionSummary, Layer, OperationSectionSummary, OperationSummary, OutlierSummary,
+    PhaseSummary, RankClass, RankSummary, RankTimeline, RemarkSummary, SerializationPoint, Stage,
+    ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary, Violations,
 };
 pub use buckets::Bucket;
 pub use calls::{CallStream, ChunkStart, Step};
+pub use change::ChangeKind;
 pub use clock::{Clocks, Global, HostAlignment, HostClock, Local, RankClock, Timestamp};
 pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
 pub use conduct::{Conduct, Moments};
 pub use distribution::{Distribution, Summary};
 pub use imbalance::{Verdict, Vertex};
 pub use json::to_json;
+pub use late_arrivals::{LateArrival, LateArrivals, Sampled};
 pub use matching::{
     Call, InFlight, Instance, Irregularities, Lane, Matched, ProcessDamage, match_calls,
 };
 pub use measure::{Agreed, Disagreement, Figures};
 pub use orders::{MAX_POSITIONS, OrderCounts};
+pub use outliers::{LongInstance, Longest};
 pub use progress::Progress;
 pub use remarks::Remark;
 pub use report::{ReportError, write_report};
 pub use run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
+pub use sections::{
+    LatenessSection, LatenessSections, OperationSection, OperationSections, TimesLast,
+};
 pub use selection::{Resolved, Selection, SelectionError};
 pub use serialization::Serialization;
 pub use stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Limit, StampLimits};

@@ -178,6 +178,17 @@ impl Figures {
         self.waits.get(slot).copied().unwrap_or(Some(0))
     }
 
+    /// The last enter, ns since the start; of the host of the first process where clocks are not
+    /// aligned.
+    #[must_use]
+    pub fn last_enter_ns(&self, instance: &Agreed<'_>) -> i64 {
+        let lag = self.lags.first().copied().unwrap_or(0);
+        match instance.calls.is_empty() {
+            true => 0,
+            false => stamps(instance, 0).0 + lag,
+        }
+    }
+
     fn clear(&mut self, n: usize) {
         self.lags.clear();
         self.lags.resize(n, 0);

@@ -6,6 +6,7 @@ use collbench_formats::Operation;
 
 use crate::analysis::{OperationSummary, SerializationPoint, Stage, ThreadWay};
 use crate::distribution::Summary;
+use crate::over_time::{operation_sections, outliers};
 use crate::summarize::Sources;
 use crate::sums::{OperationKey, OperationTally, wait_state_names};
 
@@ -77,6 +78,8 @@ fn operation_summary(
         arrival_deciles: by_decile(tally.arrivals.rows()),
         departure_deciles: by_decile(tally.departures.rows()),
         serialization: serialization(tally),
+        sections: operation_sections(sources, tally),
+        outliers: outliers(sources, key, tally),
         edges: None,
         stages: stages(key.operation, &wait, &core, &departure_wait),
         threads: threads(sources, key, tally),

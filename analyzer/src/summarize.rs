@@ -12,9 +12,11 @@ use crate::behaviour::{rank_classes, timeline};
 use crate::clock::{Clocks, Timestamp};
 use crate::communicators::Communicators;
 use crate::damage::{damage, unfinished};
+use crate::disturbances::disturbances;
 use crate::imbalance::{Verdict, Vertex};
 use crate::matching::Irregularities;
 use crate::operations::operations;
+use crate::over_time::{change, lateness_sections};
 use crate::remarks::Remark;
 use crate::run::Run;
 use crate::sums::{Lateness, sum_ns};
@@ -43,6 +45,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         totals: totals(sources.tally),
         ranks: rank_summaries(sources, &pauses),
         imbalance: imbalance(sources),
+        disturbances: disturbances(sources),
         timeline: timeline(sources),
         classes: rank_classes(sources),
         unfinished: unfinished(sources),
@@ -261,7 +264,7 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
         .lateness
         .iter()
         .map(|(&(entry, operation), lateness)| {
-            let verdict = Verdict::reach(lateness, &host_of, collectives_ns);
+            let verdict = Verdict::reach(lateness, &host_of, collectives_ns, tally.n_judged());
             let rank_at = |position: usize| {
                 let process = lateness.members[position].process?;
                 Some(run.processes[process].rank())
@@ -291,6 +294,8 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
                 all_waits_caused_ns: sum_ns(lateness.members.iter().map(|m| m.caused_ns)),
                 instances: lateness.instances,
                 resolved: lateness.resolved,
+                sections: lateness_sections(sources, lateness),
+                change: change(sources, lateness, collectives_ns),
             }
         })
         .collect();

@@ -5,8 +5,11 @@ use collbench_formats::{Operation, Semantics};
 use crate::communicators::Scope;
 use crate::conduct::Conduct;
 use crate::distribution::Distribution;
+use crate::late_arrivals::LateArrivals;
 use crate::matching::Call;
 use crate::orders::OrderCounts;
+use crate::outliers::Longest;
+use crate::sections::{LatenessSections, OperationSections};
 use crate::serialization::Serialization;
 use crate::timeline::Course;
 
@@ -118,6 +121,10 @@ pub struct OperationTally {
     pub departures: OrderCounts,
     /// How much later than the last enter each next process left.
     pub serialization: Serialization,
+    /// What it took early and late.
+    pub sections: OperationSections,
+    /// The few instances that took longest.
+    pub longest: Longest,
 }
 
 impl OperationTally {
@@ -141,6 +148,8 @@ impl OperationTally {
             arrivals: OrderCounts::new(n_positions),
             departures: OrderCounts::new(n_positions),
             serialization: Serialization::default(),
+            sections: OperationSections::default(),
+            longest: Longest::default(),
         }
     }
 
@@ -200,6 +209,10 @@ pub struct Lateness {
     pub instances: u64,
     /// By position in the communicator's entry.
     pub members: Vec<LatenessOfMember>,
+    /// Who came last early and late.
+    pub sections: LatenessSections,
+    /// Single arrivals that were late, and a sample of all instances.
+    pub arrivals: LateArrivals,
 }
 
 /// One process's part in a [`Lateness`].

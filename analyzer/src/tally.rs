@@ -10,9 +10,12 @@ use collbench_formats::{CommunicatorKind, Operation};
 
 use crate::clock::Clocks;
 use crate::communicators::{Communicators, Scope};
+use crate::late_arrivals::{LateArrival, LateArrivals};
 use crate::matching::{Call, InFlight, Instance, Lane, Matched};
 use crate::measure::{Agreed, Disagreement, Figures};
+use crate::outliers::LongInstance;
 use crate::run::Run;
+use crate::sections::{LatenessSections, OperationSection};
 use crate::selection::Resolved;
 use crate::sums::{
     ByteClass, Lateness, LatenessOfMember, OperationKey, OperationTally, ProcessTally, add_ns,
@@ -109,6 +112,15 @@ impl<'a> Tally<'a> {
         self.indexes
             .iter()
             .map(|(key, &index)| (key, &self.tallies[index]))
+    }
+
+    /// Operations on communicators of which it is sometimes known who came last.
+    pub(crate) fn n_judged(&self) -> usize {
+        let resolved = self
+            .lateness
+            .values()
+            .filter(|lateness| lateness.resolved > 0);
+        resolved.count().max(1)
     }
 
     /// Takes what matching found.
@@ -233,7 +245,17 @@ impl<'a> Tally<'a> {
         self.counts.negative_core += u64::from(figures.core.is_some_and(|core| core < 0));
         self.add_calls(instance, key, &place, &figures);
         let index = self.index_of(key);
+        let at_ns = figures.last_enter_ns(agreed);
+        let section = self.section_of(instance, &figures);
         let tally = &mut self.tallies[index];
+        tally.sections.add(at_ns, section);
+        tally.longest.add(LongInstance {
+            duration_ns: figures.duration,
+            at_ns,
+            sequence: instance.position,
+            last: figures.last.map(|slot| place.positions[slot]),
+            excess_ns: figures.excess,
+        });
         tally.instances += 1;
         tally.duration.add(figures.duration);
         if let Some(core) = figures.core {
@@ -266,7 +288,7 @@ impl<'a> Tally<'a> {
             self.processes[process_of(slot)].first += 1;
         }
         if n > 1 && !figures.waits.is_empty() {
-            self.add_lateness(instance, key, &place, &figures);
+            self.add_lateness(instance, key, &place, &figures, at_ns);
         }
         self.figures = figures;
     }
@@ -316,12 +338,34 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// What a complete instance adds to a section of its operation.
+    fn section_of(&self, instance: &Instance<'_>, figures: &Figures) -> OperationSection {
+        let mut section = OperationSection {
+            instances: 1,
+            ..OperationSection::default()
+        };
+        for (slot, call) in instance.calls.iter().enumerate() {
+            let Some(call) = call else { continue };
+            let rank = instance.communicator.members[slot].world_rank;
+            if self.selection.has_rank(rank) {
+                section.calls += 1;
+                add_ns(&mut section.call_ns, call.time_ns());
+                if let Some(&Some(wait)) = figures.waits.get(slot) {
+                    section.n_waits += 1;
+                    add_ns(&mut section.wait_ns, wait);
+                }
+            }
+        }
+        section
+    }
+
     fn add_lateness(
         &mut self,
         instance: &Instance<'_>,
         key: OperationKey,
         place: &Place<'_>,
         figures: &Figures,
+        at_ns: i64,
     ) {
         let n_positions = self.communicators.entries[place.entry].ranks.len();
         let lateness = self
@@ -331,22 +375,38 @@ impl<'a> Tally<'a> {
                 resolved: 0,
                 instances: 0,
                 members: vec![LatenessOfMember::default(); n_positions],
+                sections: LatenessSections::default(),
+                arrivals: LateArrivals::default(),
             });
         lateness.instances += 1;
         for (slot, &position) in place.positions.iter().enumerate() {
             lateness.members[position].process = Some(instance.communicator.members[slot].process);
         }
-        let Some(last) = figures.last else { return };
+        let Some(last) = figures.last else {
+            lateness.sections.add(at_ns, None);
+            lateness.arrivals.add(instance.position, at_ns, None);
+            return;
+        };
         lateness.resolved += 1;
         let waits = figures.waits.iter().zip(&figures.releasers);
         let caused = waits.filter(|(_, releaser)| **releaser == Some(last));
-        let member = &mut lateness.members[place.positions[last]];
+        let caused_ns = sum_ns(caused.filter_map(|(wait, _)| *wait));
+        let position = place.positions[last];
+        let member = &mut lateness.members[position];
         member.last += 1;
         add_ns(&mut member.excess_ns, figures.excess);
-        add_ns(
-            &mut member.caused_ns,
-            sum_ns(caused.filter_map(|(wait, _)| *wait)),
-        );
+        add_ns(&mut member.caused_ns, caused_ns);
+        lateness.sections.add(at_ns, Some((position, caused_ns)));
+        let arrival = LateArrival {
+            excess_ns: figures.excess,
+            at_ns,
+            position,
+            sequence: instance.position,
+            caused_ns,
+        };
+        lateness
+            .arrivals
+            .add(instance.position, at_ns, Some(arrival));
     }
 
     /// An instance that is not whole, or not one collective: its calls are counted, each under
