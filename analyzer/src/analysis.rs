@@ -368,6 +368,8 @@ pub struct ImbalanceSummary {
     /// The rank whose coming ended the most waiting, however often it came last; `None` where
     /// nobody waited. (An addition.)
     pub dearest: Option<Dearest>,
+    /// Which hosts the last to come came from, in the order of the clocks. (An addition.)
+    pub hosts: Vec<HostLateness>,
     /// Waits that somebody's coming ended, ns, in resolved instances. (An addition.)
     pub all_waits_caused_ns: i64,
     /// Complete instances.
@@ -378,6 +380,33 @@ pub struct ImbalanceSummary {
     pub sections: Vec<LatenessSectionSummary>,
     /// How that changed; `None` where no change is beyond chance. (An addition.)
     pub change: Option<ChangeSummary>,
+}
+
+/// How often the last to come came from one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostLateness {
+    /// The host.
+    pub host: String,
+    /// Processes of the communicator on it.
+    pub ranks: u64,
+    /// Resolved instances that one of them came last to.
+    pub last: u64,
+    /// Waits that their coming ended, ns.
+    pub wait_caused_ns: i64,
+    /// The same of each of them, for pictures.
+    #[serde(skip)]
+    pub members: Vec<RankLateness>,
+}
+
+/// How often one rank came last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankLateness {
+    /// World rank.
+    pub rank: u32,
+    /// Resolved instances that it came last to.
+    pub last: u64,
+    /// Waits that its coming ended, ns.
+    pub wait_caused_ns: i64,
 }
 
 /// For whom the others waited most.

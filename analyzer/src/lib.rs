@@ -74,10 +74,11 @@ pub mod generate;
 
 pub use analysis::{
     Analysis, ChangeSummary, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest,
-    DisturbanceSummary, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
+    DisturbanceSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
     LatenessSectionSummary, Layer, OperationSectionSummary, OperationSummary, OutlierSummary,
-    PhaseSummary, RankClass, RankSummary, RankTimeline, RemarkSummary, SerializationPoint, Stage,
-    ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary, Violations,
+    PhaseSummary, RankClass, RankLateness, RankSummary, RankTimeline, RemarkSummary,
+    SerializationPoint, Stage, ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary,
+    Violations,
 };
 pub use buckets::Bucket;
 pub use calls::{CallStream, ChunkStart, Step};

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use collbench_formats::{ClockSource, CommunicatorKind};
 
 use crate::analysis::{
-    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostSummary,
-    ImbalanceSummary, Layer, RankSummary, RemarkSummary, Total, TraceSummary, Violations,
+    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostLateness,
+    HostSummary, ImbalanceSummary, Layer, RankLateness, RankSummary, RemarkSummary, Total,
+    TraceSummary, Violations,
 };
 use crate::behaviour::{rank_classes, timeline};
 use crate::clock::{Clocks, Timestamp};
@@ -291,6 +292,7 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
                 wait_caused_ns: is_resolved.then_some(verdict.caused_ns),
                 excess_ns: is_resolved.then_some(verdict.excess_ns),
                 dearest: dearest(run, lateness),
+                hosts: hosts(run, clocks, lateness),
                 all_waits_caused_ns: sum_ns(lateness.members.iter().map(|m| m.caused_ns)),
                 instances: lateness.instances,
                 resolved: lateness.resolved,
@@ -301,6 +303,29 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
         .collect();
     summaries.sort_by_key(|s| std::cmp::Reverse((s.culprit.is_some(), s.wait_caused_ns)));
     summaries
+}
+
+/// By host who came last, hosts in the order of their clocks, ranks in that of the communicator.
+fn hosts(run: &Run<'_>, clocks: &Clocks, lateness: &Lateness) -> Vec<HostLateness> {
+    let mut by_host: BTreeMap<usize, Vec<RankLateness>> = BTreeMap::new();
+    for member in &lateness.members {
+        if let Some(process) = member.process {
+            let host = by_host.entry(clocks.processes[process].host).or_default();
+            host.push(RankLateness {
+                rank: run.processes[process].rank(),
+                last: member.last,
+                wait_caused_ns: member.caused_ns,
+            });
+        }
+    }
+    let hosts = by_host.into_iter().map(|(host, members)| HostLateness {
+        host: clocks.hosts[host].name.clone(),
+        ranks: members.len() as u64,
+        last: members.iter().map(|member| member.last).sum(),
+        wait_caused_ns: sum_ns(members.iter().map(|member| member.wait_caused_ns)),
+        members,
+    });
+    hosts.collect()
 }
 
 /// The rank whose coming ended the most waiting; among equals the first.

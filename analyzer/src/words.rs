@@ -30,6 +30,22 @@ pub(crate) fn duration(ns: i64) -> String {
     format!("{sign}{:.0} s", magnitude as f64 / 1e9)
 }
 
+/// A duration that may be a small part of a ns, as a slope is: `0.42 ns`, else as [`duration`].
+pub(crate) fn fine_duration(ns: f64) -> String {
+    if ns == 0.0 || ns.abs() >= 99.95 {
+        return duration(ns.round() as i64);
+    }
+    let n_decimals = 2 - (ns.abs().log10().floor() as i32).clamp(0, 2);
+    format!("{ns:.*} ns", n_decimals as usize)
+}
+
+/// A sentence that begins with a capital.
+pub(crate) fn capitalized(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + chars.as_str()
+}
+
 /// A part in whole percent; `-` of nothing.
 pub(crate) fn percent(part: i64, whole: i64) -> String {
     if whole <= 0 {

@@ -49,7 +49,14 @@ fn text_names_the_report_and_the_report_is_there() {
             "arrival-order-2-MPI_Barrier.svg",
             "departure-order-1-MPI_Bcast.svg",
             "departure-order-2-MPI_Barrier.svg",
+            "durations-1-MPI_Bcast.svg",
+            "durations-2-MPI_Barrier.svg",
+            "imbalance-1-MPI_Bcast.dot",
+            "imbalance-1-MPI_Bcast.svg",
+            "imbalance-2-MPI_Barrier.dot",
+            "imbalance-2-MPI_Barrier.svg",
             "index.html",
+            "serialization-2-MPI_Barrier.svg",
             "timemap-1-MPI_Bcast-without-waits.svg",
             "timemap-1-MPI_Bcast.svg",
             "timemap-2-MPI_Barrier-without-waits.svg",
@@ -68,6 +75,7 @@ fn text_names_the_report_and_the_report_is_there() {
     assert_eq!(output.status.code(), Some(0));
     assert!(!report.join("timemap-2-MPI_Barrier.svg").exists());
     assert!(!report.join("arrival-order-2-MPI_Barrier.svg").exists());
+    assert!(!report.join("imbalance-2-MPI_Barrier.dot").exists());
     assert_eq!(
         output.stdout,
         fs::read(report.join("analysis.json")).unwrap()
