@@ -144,7 +144,6 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
                 },
             ),
         ),
-        ("waiting", words::waiting(analysis, operation)),
         ("comes last", words::mostly_last(analysis, operation)),
     ];
     rows.map(|(name, value)| Fact {
@@ -169,7 +168,6 @@ fn operations(analysis: &Analysis) -> viz::Table {
         column("bytes", Align::Right),
         column("calls", Align::Right),
         column("instances", Align::Right),
-        column("incomplete", Align::Right),
         column("time in all", Align::Right),
         column("median call", Align::Right),
         column("waiting", Align::Right),
@@ -187,8 +185,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
                     Cell::number(words::bytes(operation), key(bytes))
                 }),
                 count(operation.calls),
-                count(operation.instances),
-                count(operation.incomplete),
+                instances(operation),
                 known(time, |time| duration(time.total)),
                 known(time, |time| duration(time.median)),
                 waiting(analysis, operation),
@@ -236,6 +233,15 @@ fn key(n: u64) -> i64 {
 
 fn count(n: u64) -> Cell {
     Cell::number(n.to_string(), key(n))
+}
+
+/// `79`, or `79+3?` with three more that are incomplete.
+fn instances(operation: &OperationSummary) -> Cell {
+    let text = match operation.incomplete {
+        0 => operation.instances.to_string(),
+        n => format!("{}+{n}?", operation.instances),
+    };
+    Cell::number(text, key(operation.instances))
 }
 
 fn duration(ns: i64) -> Cell {
