@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-/// `text` in at most `width` characters, with control characters, terminal escapes and
+use unicode_width::UnicodeWidthChar;
+
+/// `text` in at most `width` columns, with control characters, terminal escapes and
 /// direction marks as visible escapes; cut in the middle of nothing, marked by `...`.
 #[must_use]
 pub(crate) fn line(text: &str, width: usize) -> String {
@@ -13,11 +15,10 @@ pub(crate) fn line(text: &str, width: usize) -> String {
             true => c.escape_default().collect(),
             false => c.into(),
         };
-        let piece_length = piece.chars().count();
+        let piece_length = columns(&piece);
         if length + piece_length > width {
             while length > 0 && length + 3 > width {
-                out.pop();
-                length -= 1;
+                length -= out.pop().map_or(length, column);
             }
             out.push_str("...");
             return out;
@@ -26,6 +27,16 @@ pub(crate) fn line(text: &str, width: usize) -> String {
         out.push_str(&piece);
     }
     out
+}
+
+/// Columns that a terminal takes for a text, at most: marks that combine count one each.
+#[must_use]
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().map(column).sum()
+}
+
+fn column(c: char) -> usize {
+    c.width().unwrap_or(0).max(1)
 }
 
 /// Whether a character does something other than stand there: controls, marks of direction, and
@@ -95,6 +106,12 @@ mod tests {
         assert_eq!(line("0123456789", 10), "0123456789");
         assert_eq!(line("0123456789a", 10), "0123456...");
         assert_eq!(line("ab", 1).chars().count(), 3);
+        // Two columns each.
+        assert_eq!(
+            line("\u{6f22}\u{5b57}\u{6f22}\u{5b57}", 7),
+            "\u{6f22}\u{5b57}..."
+        );
+        assert_eq!(columns("\u{6f22}a"), 3);
     }
 
     #[test]

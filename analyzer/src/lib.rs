@@ -61,6 +61,7 @@ mod remarks;
 mod summarize;
 
 // Results to what people meet.
+mod advice;
 mod inert;
 mod json;
 mod pictures;

@@ -141,6 +141,7 @@ pub(crate) fn change(
     sources: &Sources<'_>,
     lateness: &Lateness,
     collectives_ns: i64,
+    n_judged: usize,
 ) -> Option<ChangeSummary> {
     let mut sections = lateness.sections.clone();
     // As many sections as have enough instances each.
@@ -157,117 +158,123 @@ pub(crate) fn change(
         doublings += 1;
         sections.0.widen(doublings);
     }
+    let lateness_of = Changing {
+        sources,
+        lateness,
+        sections,
+        collectives_ns,
+        n_judged,
+    };
+    let of_rank = lateness_of.among(&|position| Some(position as usize), &|position| {
+        rank_at(sources, lateness, position as u32).map(Culprit::Rank)
+    });
     let host_of = |position: u32| {
         let process = lateness.members[position as usize].process?;
         Some(sources.clocks.processes[process].host)
     };
-    let rank = |position: u32| Some(position as usize);
-    let host_name = |host: usize| Culprit::Host(sources.clocks.hosts[host].name.clone());
-    let of_rank = change_of(
-        sources,
-        lateness,
-        &sections,
-        collectives_ns,
-        &rank,
-        &|position| rank_at(sources, lateness, position as u32).map(Culprit::Rank),
-    );
     of_rank.or_else(|| {
-        change_of(
-            sources,
-            lateness,
-            &sections,
-            collectives_ns,
-            &host_of,
-            &|host| Some(host_name(host)),
-        )
+        lateness_of.among(&host_of, &|host| {
+            Some(Culprit::Host(sources.clocks.hosts[host].name.clone()))
+        })
     })
 }
 
-/// The change among parties; `party_of` says to which a position belongs.
-fn change_of(
-    sources: &Sources<'_>,
-    lateness: &Lateness,
-    sections: &LatenessSections,
+/// Lateness in sections that have enough instances each.
+struct Changing<'a> {
+    sources: &'a Sources<'a>,
+    lateness: &'a Lateness,
+    sections: LatenessSections,
     collectives_ns: i64,
-    party_of: &dyn Fn(u32) -> Option<usize>,
-    culprit: &dyn Fn(usize) -> Option<Culprit>,
-) -> Option<ChangeSummary> {
-    let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
-    let members = lateness.members.iter().enumerate();
-    for (position, _) in members.filter(|(_, member)| member.process.is_some()) {
-        *sizes.entry(party_of(position as u32)?).or_default() += 1;
-    }
-    if sizes.len() < 2 {
-        return None;
-    }
-    let mut ever_last: BTreeMap<usize, TimesLast> = BTreeMap::new();
-    for (_, sums) in sections.0.iter() {
-        for (position, times) in &sums.by_position {
-            ever_last
-                .entry(party_of(*position)?)
-                .or_default()
-                .add(*times);
+    n_judged: usize,
+}
+
+impl Changing<'_> {
+    /// The change among parties; `party_of` says to which a position belongs, `culprit` what a
+    /// party is called.
+    fn among(
+        &self,
+        party_of: &dyn Fn(u32) -> Option<usize>,
+        culprit: &dyn Fn(usize) -> Option<Culprit>,
+    ) -> Option<ChangeSummary> {
+        let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
+        let members = self.lateness.members.iter().enumerate();
+        for (position, _) in members.filter(|(_, member)| member.process.is_some()) {
+            *sizes.entry(party_of(position as u32)?).or_default() += 1;
         }
-    }
-    let indexes: Vec<usize> = ever_last.keys().copied().collect();
-    let parties: Vec<Party> = indexes
-        .iter()
-        .map(|party| Party {
-            n_processes: sizes[party],
-        })
-        .collect();
-    let n_sections = sections
-        .0
-        .iter()
-        .last()
-        .map_or(0, |(section, _)| section + 1);
-    let mut by_section = vec![
-        Section {
-            times: vec![TimesLast::default(); parties.len()]
-        };
-        n_sections
-    ];
-    for (section, sums) in sections.0.iter() {
-        for (position, times) in &sums.by_position {
-            if let Ok(index) = indexes.binary_search(&party_of(*position)?) {
-                by_section[section].times[index].add(*times);
+        if sizes.len() < 2 {
+            return None;
+        }
+        let mut ever_last: BTreeMap<usize, TimesLast> = BTreeMap::new();
+        for (_, sums) in self.sections.0.iter() {
+            for (position, times) in &sums.by_position {
+                ever_last
+                    .entry(party_of(*position)?)
+                    .or_default()
+                    .add(*times);
             }
         }
-    }
-    let among = Parties {
-        ever_last: &parties,
-        n_parties: sizes.len(),
-        n_processes: sizes.values().sum(),
-        n_judged: sources.tally.n_judged(),
-    };
-    let (kind, phases) = phases(among, &by_section, collectives_ns)?;
-    let section_ns = sections.0.bin_ns();
-    let begin = |at: usize| match at {
-        0 => 0,
-        at => bounds(phases[at].first, section_ns).0,
-    };
-    let end_ns = sources
-        .tally
-        .end_ns
-        .max(bounds(phases.last()?.last, section_ns).0);
-    let summaries = phases.iter().enumerate().map(|(at, phase)| {
-        let late = phase.party.and_then(|index| culprit(indexes[index]));
-        let times = late.is_some().then(|| phase.of_party());
-        PhaseSummary {
-            from_ns: begin(at),
-            to_ns: if at + 1 < phases.len() {
-                begin(at + 1)
-            } else {
-                end_ns
-            },
-            share: times.map(|times| times.last as f64 / phase.resolved() as f64),
-            wait_caused_ns: times.map(|times| times.caused_ns),
-            resolved: phase.resolved(),
-            late,
+        let indexes: Vec<usize> = ever_last.keys().copied().collect();
+        let parties: Vec<Party> = indexes
+            .iter()
+            .map(|party| Party {
+                n_processes: sizes[party],
+            })
+            .collect();
+        let n_sections = self
+            .sections
+            .0
+            .iter()
+            .last()
+            .map_or(0, |(section, _)| section + 1);
+        let mut by_section = vec![
+            Section {
+                times: vec![TimesLast::default(); parties.len()]
+            };
+            n_sections
+        ];
+        for (section, sums) in self.sections.0.iter() {
+            for (position, times) in &sums.by_position {
+                if let Ok(index) = indexes.binary_search(&party_of(*position)?) {
+                    by_section[section].times[index].add(*times);
+                }
+            }
         }
-    });
-    Some(ChangeSummary {
-        kind,
-        phases: summaries.collect(),
-    })
+        let among = Parties {
+            ever_last: &parties,
+            n_parties: sizes.len(),
+            n_processes: sizes.values().sum(),
+            n_judged: self.n_judged,
+        };
+        let (kind, phases) = phases(among, &by_section, self.collectives_ns)?;
+        let section_ns = self.sections.0.bin_ns();
+        let begin = |at: usize| match at {
+            0 => 0,
+            at => bounds(phases[at].first, section_ns).0,
+        };
+        let end_ns = self
+            .sources
+            .tally
+            .end_ns
+            .max(bounds(phases.last()?.last, section_ns).0);
+        let summaries = phases.iter().enumerate().map(|(at, phase)| {
+            let late = phase.party.and_then(|index| culprit(indexes[index]));
+            let times = late.is_some().then(|| phase.of_party());
+            PhaseSummary {
+                from_ns: begin(at),
+                to_ns: if at + 1 < phases.len() {
+                    begin(at + 1)
+                } else {
+                    end_ns
+                },
+                share: times.map(|times| times.last as f64 / phase.resolved() as f64),
+                wait_caused_ns: times.map(|times| times.caused_ns),
+                resolved: phase.resolved(),
+                late,
+            }
+        });
+        Some(ChangeSummary {
+            kind,
+            phases: summaries.collect(),
+        })
+    }
 }

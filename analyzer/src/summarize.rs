@@ -260,12 +260,13 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
         ..
     } = sources;
     let collectives_ns = sum_ns(tally.processes.iter().map(|process| process.call_ns));
+    let n_judged = tally.n_judged();
     let host_of = |process: usize| clocks.processes[process].host;
     let mut summaries: Vec<ImbalanceSummary> = tally
         .lateness
         .iter()
         .map(|(&(entry, operation), lateness)| {
-            let verdict = Verdict::reach(lateness, &host_of, collectives_ns, tally.n_judged());
+            let verdict = Verdict::reach(lateness, &host_of, collectives_ns, n_judged);
             let rank_at = |position: usize| {
                 let process = lateness.members[position].process?;
                 Some(run.processes[process].rank())
@@ -297,7 +298,7 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
                 instances: lateness.instances,
                 resolved: lateness.resolved,
                 sections: lateness_sections(sources, lateness),
-                change: change(sources, lateness, collectives_ns),
+                change: change(sources, lateness, collectives_ns, n_judged),
             }
         })
         .collect();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use collbench_formats::Semantics;
 
+use crate::advice;
 use crate::analysis::{Analysis, Culprit, ImbalanceSummary, OperationSummary};
 use crate::imbalance;
 use crate::inert;
@@ -179,13 +180,35 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Smallest to largest payload: `8`, `8..15`; `-` where unknown.
+/// Smallest to largest payload: `8`, `8..15`, `2.10M..4.00M`; `-` where unknown.
 pub(crate) fn bytes(operation: &OperationSummary) -> String {
     match (operation.bytes_min, operation.bytes_max) {
-        (Some(least), Some(most)) if least == most => least.to_string(),
-        (Some(least), Some(most)) => format!("{least}..{most}"),
+        (Some(least), Some(most)) if least == most => count(least),
+        (Some(least), Some(most)) => format!("{}..{}", count(least), count(most)),
         _ => "-".to_owned(),
     }
+}
+
+/// A count, exactly up to six digits; beyond, three of them: `12.3M`.
+pub(crate) fn count(n: u64) -> String {
+    if n < 1_000_000 {
+        return n.to_string();
+    }
+    let mut value = n as f64 / 1e6;
+    let mut units = ["M", "G", "T", "P", "E"].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    for larger in units {
+        if value < 999.5 {
+            break;
+        }
+        (value, unit) = (value / 1e3, larger);
+    }
+    let digits = if value < 9.995 {
+        2
+    } else {
+        usize::from(value < 99.95)
+    };
+    format!("{value:.digits$}{unit}")
 }
 
 /// Name of an operation's communicator, inert, in at most `width` characters.
@@ -256,11 +279,12 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
     let share = verdict.share.map_or_else(String::new, share);
     let caused_ns = verdict.wait_caused_ns.unwrap_or(0);
     let mut sentence = format!(
-        "{who} comes last in {share} of {} {} on {}: the others wait {} for it",
+        "{who} comes last in {share} of {} {} on {}: the others wait {} for it{}",
         verdict.resolved,
         verdict.operation,
         communicator(analysis, Some(verdict.communicator), 30),
         duration(caused_ns),
+        advice::of_all_time(analysis, caused_ns),
     );
     if let Some(dearest) = &verdict.dearest
         && dearest.wait_caused_ns > caused_ns
@@ -272,26 +296,38 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
             percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
         );
     }
+    if let Some(change) = &verdict.change {
+        sentence += &format!("; {}", advice::change(change));
+    }
     Some(sentence)
 }
 
+/// Most operations of which it is told who is late.
+const MAX_ACCUSATIONS: usize = 2;
+
 /// The load-imbalance verdict in a few sentences, the dearest first.
 pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
-    let accusations: Vec<String> = analysis
+    let of =
+        |verdict| accusation(analysis, verdict).or_else(|| advice::changing(analysis, verdict));
+    let mut accusations: Vec<(&ImbalanceSummary, String)> = analysis
         .imbalance
         .iter()
-        .filter_map(|verdict| accusation(analysis, verdict))
+        .filter_map(|verdict| Some((verdict, of(verdict)?)))
         .collect();
-    if accusations.len() > 3 {
-        let more = counted(accusations.len() as u64 - 3, "more operation");
-        return accusations
-            .into_iter()
-            .take(3)
-            .chain([format!("and in {more}: see imbalance in analysis.json")])
-            .collect();
-    }
-    if !accusations.is_empty() {
-        return accusations;
+    if let Some((first, _)) = accusations.first() {
+        let next = advice::next_step(first);
+        let n_more = accusations.len().saturating_sub(MAX_ACCUSATIONS);
+        accusations.truncate(MAX_ACCUSATIONS);
+        let more = (n_more > 0).then(|| {
+            let more = counted(n_more as u64, "more operation");
+            format!("and in {more}: see imbalance in analysis.json")
+        });
+        let sentences = accusations.into_iter().map(|(_, sentence)| sentence);
+        let mut sentences: Vec<String> = sentences.collect();
+        // What to do stands behind what it is about.
+        sentences.splice(1..1, next);
+        sentences.extend(more);
+        return sentences;
     }
     let resolved: u64 = analysis.imbalance.iter().map(|v| v.resolved).sum();
     let instances: u64 = analysis.imbalance.iter().map(|v| v.instances).sum();
@@ -406,6 +442,19 @@ mod tests {
             (1_234_000_000_000, "1234 s"),
         ] {
             assert_eq!(duration(ns), words);
+        }
+    }
+
+    #[test]
+    fn counts_of_more_than_six_digits_have_three() {
+        for (n, words) in [
+            (999_999, "999999"),
+            (1_000_000, "1.00M"),
+            (12_345_678, "12.3M"),
+            (999_500_000, "1.00G"),
+            (u64::MAX, "18.4E"),
+        ] {
+            assert_eq!(count(n), words);
         }
     }
 
