@@ -89,12 +89,12 @@ pub(crate) fn cut(text: &str, n_chars: usize) -> String {
     short
 }
 
-/// `text` broken at spaces into at most `n_lines` lines of at most `n_chars` characters; what does
-/// not fit is cut with an ellipsis.
+/// `text` broken at spaces, but not between a number and its unit, into at most `n_lines` lines of at
+/// most `n_chars` characters; what does not fit is cut with an ellipsis.
 pub(crate) fn wrap(text: &str, n_chars: usize, n_lines: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    for word in words_with_units(text) {
         let longer = line.chars().count() + 1 + word.chars().count();
         if !line.is_empty() && longer > n_chars {
             lines.push(std::mem::take(&mut line));
@@ -102,7 +102,7 @@ pub(crate) fn wrap(text: &str, n_chars: usize, n_lines: usize) -> Vec<String> {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&word);
     }
     if !line.is_empty() {
         lines.push(line);
@@ -114,6 +114,23 @@ pub(crate) fn wrap(text: &str, n_chars: usize, n_lines: usize) -> Vec<String> {
         }
     }
     lines.iter().map(|line| cut(line, n_chars)).collect()
+}
+
+/// The words of `text`, a number and its unit as one.
+fn words_with_units(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let unit = word.trim_end_matches([',', ';', ':', '.']);
+        let is_unit = ["ns", "us", "ms", "s", "%", "B"].contains(&unit);
+        match words.last_mut() {
+            Some(number) if is_unit && number.ends_with(|c: char| c.is_ascii_digit()) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 /// `text` with the five characters of markup escaped, for element content and attribute values of
@@ -184,5 +201,6 @@ mod tests {
     fn wrapping_breaks_at_spaces_and_cuts_what_is_left() {
         assert_eq!(wrap("one two three", 7, 2), ["one two", "three"]);
         assert_eq!(wrap("one two three four", 7, 2), ["one two", "three …"]);
+        assert_eq!(wrap("takes 131 us, or so", 9, 2), ["takes", "131 us, …"]);
     }
 }

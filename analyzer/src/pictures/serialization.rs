@@ -33,7 +33,7 @@ pub(super) fn serialization(
     let points = middles(points, n_ranks);
     let line = straight_line(&points, granularity_ns(analysis));
     let heading = Heading {
-        finding: finding(&points, line).into(),
+        finding: finding(&points, n_ranks, line).into(),
         operation: title(analysis, operation).into(),
         n_instances: operation.instances,
     };
@@ -105,16 +105,21 @@ fn straight_line(points: &[SerializationPoint], granularity_ns: i64) -> Option<L
     })
 }
 
-fn finding(points: &[SerializationPoint], line: Option<Line>) -> String {
+fn finding(points: &[SerializationPoint], n_ranks: usize, line: Option<Line>) -> String {
     let first = words::duration(points[0].mean_ns);
     let last = words::duration(points[points.len() - 1].mean_ns);
     let since = "after the last has come";
+    // Of many ranks a point stands for those of a step of the order.
+    let (first_of, last_of) = match points.len() < n_ranks {
+        true => ("first hundredth", "last hundredth"),
+        false => ("first", "last"),
+    };
     match line {
         Some(line) => format!(
-            "Each further rank leaves {} later: the first {first} {since}, the last {last}",
+            "Each further rank leaves {} later: the {first_of} {first} {since}, the {last_of} {last}",
             words::fine_duration(line.per_rank_ns)
         ),
-        None => format!("The first rank leaves {first} {since}, the last {last}"),
+        None => format!("The {first_of} of the ranks leaves {first} {since}, the {last_of} {last}"),
     }
 }
 
@@ -138,7 +143,7 @@ mod tests {
         let line = straight_line(&points((0..16).map(|p| 5_000 + 1_200 * p)), 10).unwrap();
         assert!((line.per_rank_ns - 1_200.0).abs() < 1e-6);
         assert!((line.at_first_ns - 5_000.0).abs() < 1e-6);
-        let words = finding(&points((0..16).map(|p| 5_000 + 1_200 * p)), Some(line));
+        let words = finding(&points((0..16).map(|p| 5_000 + 1_200 * p)), 16, Some(line));
         let expected = "Each further rank leaves 1.20 us later: the first 5.00 us after the last \
                         has come, the last 23.0 us";
         assert_eq!(words, expected);

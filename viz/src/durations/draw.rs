@@ -97,6 +97,7 @@ impl Durations {
         Layout {
             head,
             place: Place {
+                left: LEFT,
                 top,
                 bottom,
                 height: bottom + BELOW + LEGEND,

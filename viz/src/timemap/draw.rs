@@ -124,7 +124,7 @@ impl Timemap {
     }
 
     /// The least and the greatest x, 0 included; as wide as 1 ns at least.
-    fn extent_ns(&self) -> (f64, f64) {
+    pub(super) fn extent_ns(&self) -> (f64, f64) {
         let borders = self.threads.iter().flat_map(|thread| &thread.borders_ns);
         let (low, high) = borders.fold((0, 0), |(l, h): (i64, i64), &x| (l.min(x), h.max(x)));
         if low == high {
