@@ -514,16 +514,17 @@ fn start_ticks(run: &Run<'_>, process: usize) -> Option<Timestamp<Local>> {
     let trace = &run.processes[process].trace;
     let of_init = trace.identity.anchors.get(1).map(|anchor| anchor[0]);
     let first_anchor = trace.anchors.first().map(|anchor| anchor.ticks.get());
-    let first_call = trace
-        .chunks
-        .iter()
-        .filter_map(|chunk| chunk.records.first())
-        .map(|record| record.enter.get())
-        .min();
+    let first_call = || {
+        let firsts = trace
+            .chunks
+            .iter()
+            .filter_map(|chunk| chunk.records.first());
+        firsts.map(|record| record.enter.get()).min()
+    };
     of_init
         .filter(|&ticks| ticks != 0)
         .or(first_anchor)
-        .or(first_call)
+        .or_else(first_call)
         .map(Timestamp::from_ticks)
 }
 

@@ -146,11 +146,24 @@ fn stop_words(reason: StopReason, text: &str) -> String {
 }
 
 /// One chunk of records.
+///
+/// A file of 100 GB has 100,000 of these and more, in pages of their own: what is looked up for
+/// all of them is held here, so that it takes no access to the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunk<'a> {
     /// Where it begins in the file, in bytes.
     pub offset: u64,
-    /// Its header.
+    /// Where its records begin in the file, in bytes.
+    pub content: u64,
+    /// Its thread: see [`ChunkHeader::thread`].
+    pub thread: u32,
+    /// Its number among those of the thread: see [`ChunkHeader::ordinal`].
+    pub ordinal: u32,
+    /// When it was opened, ticks; 0 without a reading.
+    pub opened_ticks: u64,
+    /// How long the application stood still for it, ticks.
+    pub pause_ticks: u64,
+    /// Its header, in the file.
     pub header: &'a ChunkHeader,
     /// Calls begun on each communicator before the chunk.
     pub sequences: &'a [SequenceEntry],
@@ -186,6 +199,19 @@ impl<'a> RankTrace<'a> {
     /// [`FormatError`] if there is nothing to read: not a trace, another version, or damage in
     /// the header. Damage behind the header is listed in [`RankTrace::damage`].
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FormatError> {
+        Self::parse_passing(bytes, &mut |_| {})
+    }
+
+    /// Like [`RankTrace::parse`]. `passed` is called for each chunk with the offset behind it:
+    /// whoever mapped the bytes can give back the pages before, most of which are not read for
+    /// long.
+    ///
+    /// # Errors
+    /// Those of [`RankTrace::parse`].
+    pub fn parse_passing(
+        bytes: &'a [u8],
+        passed: &mut dyn FnMut(u64),
+    ) -> Result<Self, FormatError> {
         let (header, identity) = parse_header(bytes)?;
         let mut trace = Self {
             header,
@@ -195,13 +221,12 @@ impl<'a> RankTrace<'a> {
             chunks: Vec::new(),
             damage: Vec::new(),
         };
-        trace.read_chunks(bytes);
+        trace.read_chunks(bytes, passed);
         trace.order_chunks();
-        trace
-            .anchors
-            .extend(trace.chunks.iter().map(|chunk| chunk.header.anchor));
         trace.anchors.push(header.end_anchor);
         trace.anchors.retain(Anchor::is_some);
+        trace.chunks.shrink_to_fit();
+        trace.anchors.shrink_to_fit();
         trace.anchors.sort_by_key(|anchor| anchor.ticks.get());
         let reason = StopReason::from_code(header.stop_reason.get());
         if reason != StopReason::NotStopped {
@@ -227,7 +252,7 @@ impl<'a> RankTrace<'a> {
         Ok(trace)
     }
 
-    fn read_chunks(&mut self, bytes: &'a [u8]) {
+    fn read_chunks(&mut self, bytes: &'a [u8], passed: &mut dyn FnMut(u64)) {
         let mut at = self.header.header_length.get();
         while at < bytes.len() as u64 {
             // The cast is lossless: `at` is below a length in memory.
@@ -256,6 +281,7 @@ impl<'a> RankTrace<'a> {
                     at = next;
                 }
             }
+            passed(at);
         }
     }
 
@@ -263,10 +289,10 @@ impl<'a> RankTrace<'a> {
     fn ends_in_order(&self, length: u64, last: &ChunkHeader) -> bool {
         self.header.finalized.get() == 1
             && last.closed.get() > 0
-            && self.chunks.last().is_none_or(|chunk| {
-                let content = u64::from(chunk.header.content_at.get());
-                chunk.offset + content + size_of_val(chunk.records) as u64 <= length
-            })
+            && self
+                .chunks
+                .last()
+                .is_none_or(|chunk| chunk.content + size_of_val(chunk.records) as u64 <= length)
     }
 
     fn read_chunk(
@@ -284,6 +310,8 @@ impl<'a> RankTrace<'a> {
                 let whole = content.len() / size_of::<Record>() * size_of::<Record>();
                 let slots = <[Record]>::ref_from_bytes(&content[..whole])
                     .expect("records have no alignment and the length is a multiple of theirs");
+                // No recorder makes a chunk of so many; 32 bits number them.
+                let slots = &slots[..slots.len().min(u32::MAX as usize)];
                 let records = match header.closed.get() {
                     0 => &slots[..used_slots(slots)],
                     n => {
@@ -300,8 +328,17 @@ impl<'a> RankTrace<'a> {
                         records
                     }
                 };
+                if header.anchor.is_some() {
+                    self.anchors.push(header.anchor);
+                }
+                let prepare = (header.prepare_begin.get(), header.prepare_end.get());
                 self.chunks.push(Chunk {
                     offset,
+                    content: offset + content_at as u64,
+                    thread: header.thread.get(),
+                    ordinal: header.ordinal.get(),
+                    opened_ticks: header.anchor.ticks.get(),
+                    pause_ticks: prepare.1.saturating_sub(prepare.0),
                     header,
                     sequences,
                     records,
@@ -347,11 +384,11 @@ impl<'a> RankTrace<'a> {
 
     fn order_chunks(&mut self) {
         self.chunks
-            .sort_by_key(|chunk| (chunk.header.thread.get(), chunk.header.ordinal.get()));
+            .sort_by_key(|chunk| (chunk.thread, chunk.ordinal));
         let mut thread = None;
         let mut expected = 0;
         for chunk in &self.chunks {
-            let (this, found) = (chunk.header.thread.get(), chunk.header.ordinal.get());
+            let (this, found) = (chunk.thread, chunk.ordinal);
             if thread != Some(this) {
                 thread = Some(this);
                 expected = 0;
