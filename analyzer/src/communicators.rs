@@ -72,6 +72,8 @@ pub struct Member {
     pub process: usize,
     /// Index of its host clock.
     pub host: usize,
+    /// What the process's records call the communicator.
+    pub index: u32,
 }
 
 /// One communicator, as matching needs it.
@@ -292,6 +294,7 @@ impl Communicators {
                 world_rank: run.processes[process].rank(),
                 process,
                 host: clocks.processes[process].host,
+                index,
             });
             let offset = if group == 0 { 0 } else { draft.group_sizes[0] };
             positions.push(match is_dense {
@@ -344,6 +347,7 @@ impl Communicators {
                     world_rank: run.processes[process].rank(),
                     process,
                     host: clocks.processes[process].host,
+                    index: indexes[0],
                 }],
                 is_whole: true,
                 hosts: vec![vec![0]],

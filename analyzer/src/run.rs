@@ -8,8 +8,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use collbench_formats::RankTrace;
-use memmap2::Mmap;
+use collbench_formats::{FormatError, RankTrace};
+use memmap2::{Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 use serde::Deserialize;
 
@@ -124,12 +124,34 @@ enum Bytes {
     Mapped(Mmap),
 }
 
+/// Pages are of this size, or multiples.
+const PAGE_BYTES: u64 = 4096;
+
+/// So many bytes are read of chunk headers before their pages are given back.
+const GIVE_BACK_BYTES: u64 = 1 << 20;
+
 impl Bytes {
     fn as_slice(&self) -> &[u8] {
         match self {
             Self::Empty => &[],
             Self::Mapped(map) => map,
         }
+    }
+
+    /// Gives back the pages that begin within the bytes `[from, to)`.
+    fn give_back(&self, from: u64, to: u64) {
+        let Self::Mapped(map) = self else { return };
+        let begin = (from.min(map.len() as u64) / PAGE_BYTES * PAGE_BYTES) as usize;
+        let end = to.min(map.len() as u64) as usize;
+        // SAFETY: MADV_DONTNEED drops the pages of the range from this process; the next access
+        // reads the same bytes from the file, since the mapping is of a file, is not anonymous,
+        // and was never writable, so that no page of it can be a private copy that is lost.
+        #[allow(unsafe_code)]
+        let given = unsafe {
+            map.unchecked_advise_range(UncheckedAdvice::DontNeed, begin, end.saturating_sub(begin))
+        };
+        // Refused where the system has larger pages: then they stay until the end.
+        let _ = given;
     }
 }
 
@@ -232,13 +254,32 @@ pub struct RankFile<'a> {
     pub name: &'a str,
     /// What it says.
     pub trace: RankTrace<'a>,
+    bytes: &'a Bytes,
 }
 
-impl RankFile<'_> {
+impl<'a> RankFile<'a> {
+    fn read(name: &'a str, bytes: &'a Bytes) -> Result<Self, FormatError> {
+        let mut given_back = 0;
+        let trace = RankTrace::parse_passing(bytes.as_slice(), &mut |passed| {
+            if passed >= given_back + GIVE_BACK_BYTES {
+                bytes.give_back(given_back, passed);
+                given_back = passed;
+            }
+        })?;
+        bytes.give_back(given_back, u64::MAX);
+        Ok(Self { name, trace, bytes })
+    }
+
     /// Rank in `MPI_COMM_WORLD`.
     #[must_use]
     pub fn rank(&self) -> u32 {
         self.trace.identity.rank
+    }
+
+    /// Gives back the pages of the file that begin within the bytes `[from, to)`. Whoever reads
+    /// them later reads the file once more.
+    pub(crate) fn give_back(&self, from: u64, to: u64) {
+        self.bytes.give_back(from, to);
     }
 }
 
@@ -276,29 +317,30 @@ impl<'a> Run<'a> {
     /// [`RunError`] if no file can be read, or files of two runs, or two of one process, are in
     /// the directory.
     pub fn read(files: &'a RunFiles) -> Result<Self, RunError> {
-        let parsed: Vec<(&str, Result<RankTrace<'_>, String>)> = files
+        let parsed: Vec<Result<RankFile<'_>, UnreadableFile>> = files
             .files
             .par_iter()
             .map(|(name, bytes)| {
-                let trace = match bytes {
-                    Ok(bytes) => RankTrace::parse(bytes.as_slice()).map_err(|e| e.to_string()),
+                let read = match bytes {
+                    Ok(bytes) => RankFile::read(name, bytes).map_err(|e| e.to_string()),
                     Err(error) => Err(format!("cannot be opened: {error}")),
                 };
-                (name.as_str(), trace)
+                read.map_err(|what| UnreadableFile {
+                    name: name.clone(),
+                    what,
+                })
             })
             .collect();
         let mut unreadable = Vec::new();
         let mut worlds: BTreeMap<(bool, u64), Vec<RankFile<'_>>> = BTreeMap::new();
-        for (name, trace) in parsed {
-            match trace {
-                Ok(trace) => worlds
-                    .entry((trace.identity.spawned, trace.identity.world))
-                    .or_default()
-                    .push(RankFile { name, trace }),
-                Err(what) => unreadable.push(UnreadableFile {
-                    name: name.to_owned(),
-                    what,
-                }),
+        for file in parsed {
+            match file {
+                Ok(file) => {
+                    let identity = &file.trace.identity;
+                    let world = (identity.spawned, identity.world);
+                    worlds.entry(world).or_default().push(file);
+                }
+                Err(file) => unreadable.push(file),
             }
         }
         let path = || files.directory.clone();

@@ -212,11 +212,7 @@ fn recorder_pauses(sources: &Sources<'_>) -> Vec<(i64, i64)> {
     processes
         .map(|(process, clock)| {
             let chunks = process.trace.chunks.iter();
-            let pauses = chunks.map(|chunk| {
-                let begin = chunk.header.prepare_begin.get();
-                let end = chunk.header.prepare_end.get();
-                clock.span_ns(end.saturating_sub(begin))
-            });
+            let pauses = chunks.map(|chunk| clock.span_ns(chunk.pause_ticks));
             pauses.fold((0, 0), |(total, longest): (i64, i64), pause| {
                 (total.saturating_add(pause), longest.max(pause))
             })
@@ -376,7 +372,10 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
         counts.mismatched > 0,
         Remark::Mismatched {
             n_instances: counts.mismatched,
-            example: counts.mismatch.clone().unwrap_or_default(),
+            example: counts
+                .mismatch
+                .as_ref()
+                .map_or_else(String::new, |(_, words)| words.clone()),
         },
     );
     let with_calls = [
