@@ -401,11 +401,12 @@ fn clipped(ns: u64) -> String {
 
 const BILLION: u64 = 1_000_000_000;
 
-/// Upper limits of the steps, in parts per billion: the highest is the first of 1, 2 and 5 times
-/// a power of ten to reach `highest`, at most the whole, and the others are fixed parts of it.
+/// Upper limits of the steps, in parts per billion. The last is the first round number (1, 2, 3,
+/// 4, 5 or 7 times a power of ten) to reach `highest`, at most the whole; the others are fixed
+/// parts of it.
 fn limits(highest: u64) -> [u64; N_STEPS] {
     let tens = (0..=9).map(|exponent| 10u64.pow(exponent));
-    let rounds = tens.flat_map(|ten| [100 * ten, 200 * ten, 500 * ten]);
+    let rounds = tens.flat_map(|ten| [1, 2, 3, 4, 5, 7].map(|digit| 100 * digit * ten));
     let mut rounds = rounds.filter(|&round| round >= highest || round >= BILLION);
     let top = rounds.next().unwrap_or(BILLION);
     [2, 5, 10, 20, 40, 70, 100].map(|percent| top * percent / 100)

@@ -92,8 +92,8 @@ fn finding(timeline: &Timeline) -> String {
     sentence
 }
 
-/// When ranks wait the most: the part of the run that has most above the mean of the run, if its
-/// own mean is at least half as high again.
+/// When ranks wait the most: the part of the run that has most above the mean of the run, if they
+/// wait at least twice as much there as in the rest of it.
 fn peak(timeline: &Timeline) -> Option<String> {
     let n_bins = timeline.ranks.iter().map(|rank| rank.wait_ns.len()).max()?;
     let column = |bin: usize| {
@@ -103,17 +103,18 @@ fn peak(timeline: &Timeline) -> Option<String> {
     };
     let columns: Vec<i128> = (0..n_bins).map(column).collect();
     let (from, to) = most_above_mean(&columns);
-    let (total, n) = (columns.iter().sum::<i128>(), n_bins as i128);
+    let total: i128 = columns.iter().sum();
     let within: i128 = columns[from..to].iter().sum();
-    if n_bins < 8 || from == to || within * n * 2 < total * (to - from) as i128 * 3 {
+    let (n_within, n_rest) = ((to - from) as i128, (n_bins - (to - from)) as i128);
+    let is_high = within * n_rest >= 2 * (total - within) * n_within;
+    if n_bins < 8 || n_within == 0 || n_rest == 0 || !is_high {
         return None;
     }
     let time = |bin: usize| words::duration(timeline.bin_ns.saturating_mul(bin as i64));
     // Of the time of all ranks that are in the picture.
-    let all = i128::from(timeline.bin_ns) * timeline.ranks.len() as i128 * (to - from) as i128;
+    let all = i128::from(timeline.bin_ns) * timeline.ranks.len() as i128 * n_within;
     let when = match (from, to == n_bins) {
-        (0, true) => return None,
-        (0, false) => format!("until {}", time(to)),
+        (0, _) => format!("until {}", time(to)),
         (_, true) => format!("from {} on", time(from)),
         (_, false) => format!("from {} to {}", time(from), time(to)),
     };
