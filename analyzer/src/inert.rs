@@ -39,6 +39,16 @@ fn column(c: char) -> usize {
     c.width().unwrap_or(0).max(1)
 }
 
+/// The first `width` characters of `text`, marked by `...` if there are more; nothing else is
+/// changed.
+#[must_use]
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
+
 /// Whether a character does something other than stand there: controls, marks of direction, and
 /// what cannot be seen.
 #[must_use]

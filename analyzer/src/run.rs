@@ -155,6 +155,10 @@ impl Bytes {
     }
 }
 
+/// Characters of a host's name that are kept, which is told with every rank of every operation;
+/// Linux allows 64.
+const MAX_HOST_NAME: usize = 256;
+
 /// A damaged or foreign file could make `run.json` of any size; more than this is not read.
 const MAX_MANIFEST_BYTES: u64 = 16 << 20;
 
@@ -335,8 +339,9 @@ impl<'a> Run<'a> {
         let mut worlds: BTreeMap<(bool, u64), Vec<RankFile<'_>>> = BTreeMap::new();
         for file in parsed {
             match file {
-                Ok(file) => {
-                    let identity = &file.trace.identity;
+                Ok(mut file) => {
+                    let identity = &mut file.trace.identity;
+                    identity.host.name = inert::cut(&identity.host.name, MAX_HOST_NAME);
                     let world = (identity.spawned, identity.world);
                     worlds.entry(world).or_default().push(file);
                 }
