@@ -47,6 +47,15 @@ pub enum Remark {
     MembersNotListed {
         /// Its id.
         communicator: usize,
+        /// How many others there are of that kind.
+        n_others: usize,
+    },
+    /// Communicators that were made alike, too many to be shown one by one.
+    ShownTogether {
+        /// How many.
+        n_communicators: usize,
+        /// As how many they are shown.
+        n_entries: usize,
     },
     /// Calls on a communicator that is not known.
     UnknownCommunicator {
@@ -129,6 +138,7 @@ impl Remark {
             Self::ClockNotScaled { .. } => "clock_not_scaled",
             Self::CommunicatorConflict { .. } => "communicator_conflict",
             Self::MembersNotListed { .. } => "members_not_listed",
+            Self::ShownTogether { .. } => "communicators_together",
             Self::UnknownCommunicator { .. } => "unknown_communicator",
             Self::Mismatched { .. } => "mismatched_calls",
             Self::IncompleteInstances { .. } => "incomplete_instances",
@@ -193,9 +203,28 @@ impl fmt::Display for Remark {
                  others are not matched",
                 counted(*n_communicators, "communicator")
             ),
-            Self::MembersNotListed { communicator } => write!(
+            Self::MembersNotListed {
+                communicator,
+                n_others: 0,
+            } => write!(
                 f,
                 "communicator {communicator}: too many unknown members; only known ones are listed"
+            ),
+            Self::MembersNotListed {
+                communicator,
+                n_others,
+            } => write!(
+                f,
+                "communicator {communicator} and {}: too many unknown members; only known ones \
+                 are listed",
+                counted(*n_others as u64, "other")
+            ),
+            Self::ShownTogether {
+                n_communicators,
+                n_entries,
+            } => write!(
+                f,
+                "{n_communicators} communicators that were made alike are shown as {n_entries}"
             ),
             Self::UnknownCommunicator { n_calls } => write!(
                 f,
