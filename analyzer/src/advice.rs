@@ -199,10 +199,14 @@ fn outlier_words(
         duration(usual),
     );
     if let (Some(rank), Some(excess)) = (outlier.last_rank, outlier.excess_ns) {
-        sentence += &format!(
-            ": rank {rank} came last, {} after the others",
-            duration(excess)
-        );
+        // Half of what it took longer, at least, or the late one does not explain it.
+        sentence += &match excess >= (outlier.duration_ns - usual) / 2 {
+            true => format!(
+                ": rank {rank} came last, {} after the others",
+                duration(excess)
+            ),
+            false => ": no single rank was that late".to_owned(),
+        };
     }
     sentence
 }
