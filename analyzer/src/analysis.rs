@@ -9,12 +9,13 @@ use collbench_formats::Semantics;
 use serde::Serialize;
 
 use crate::buckets::Bucket;
+use crate::comparison::Evidence;
 use crate::distribution::Summary;
 pub use crate::findings::{
     ChangeSummary, DisturbanceSummary, InStep, LatenessSectionSummary, OperationSectionSummary,
     OutlierSummary, PhaseSummary, RankTimeline, Timeline,
 };
-use crate::sums::sum_ns;
+use crate::sums::{ByteClass, sum_ns};
 
 /// Everything that the analysis of one trace found.
 #[derive(Debug, Clone, Serialize)]
@@ -285,6 +286,12 @@ pub struct OperationSummary {
     /// What its processes wait for.
     #[serde(skip)]
     pub semantics: Semantics,
+    /// Class of its payloads.
+    #[serde(skip)]
+    pub class: ByteClass,
+    /// What differences from other traces are judged by.
+    #[serde(skip)]
+    pub(crate) evidence: Evidence,
 }
 
 /// One point of the serialization curve.

@@ -23,8 +23,8 @@ pub(crate) fn binomial_tail(n: u64, k: u64, p: f64) -> f64 {
     tail.min(1.0)
 }
 
-/// ln of the gamma function for x >= 1, by Stirling's series.
-fn ln_gamma(x: f64) -> f64 {
+/// ln of the gamma function for x > 0, by Stirling's series.
+pub(crate) fn ln_gamma(x: f64) -> f64 {
     // The series is good from 10 on; below, the recurrence leads there.
     let mut x = x;
     let mut product = 1.0;

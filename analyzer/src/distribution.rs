@@ -153,20 +153,13 @@ impl Distribution {
         if self.n == 0 {
             return None;
         }
-        let samples = match self.n <= MAX_EXACT {
-            true => Ordered::Exact(self.samples.sorted()),
-            false => Ordered::Rough(self.samples.in_buckets()),
-        };
+        let samples = self.ordered();
         let quantile = |percent: u64| {
             // At (n - 1) percent / 100, between two neighbours.
             let scaled = u128::from(self.n - 1) * u128::from(percent);
             let (lower, parts) = ((scaled / 100) as u64, (scaled % 100) as i128);
             let upper = (lower + 1).min(self.n - 1);
-            let at = |index: u64| match &samples {
-                Ordered::Exact(sorted) => sorted[index as usize],
-                Ordered::Rough(buckets) => middle_of(buckets, index).clamp(self.min, self.max),
-            };
-            let (low, high) = (at(lower), at(upper));
+            let (low, high) = (self.at(&samples, lower), self.at(&samples, upper));
             let step = rounded_div((i128::from(high) - i128::from(low)) * parts, 100);
             saturate(i128::from(low) + step)
         };
@@ -202,6 +195,45 @@ impl Distribution {
                     .map(|histogram| (0, histogram.len()));
                 buckets(counts.chain(below_zero))
             }
+        }
+    }
+
+    /// The samples that these parts of the others, from 0 to 1, lie below; interpolated as the
+    /// quantiles of the summary are. `None` without samples.
+    #[must_use]
+    pub fn quantiles<const N: usize>(&self, parts: [f64; N]) -> Option<[i64; N]> {
+        let last = self.n.checked_sub(1)?;
+        let samples = self.ordered();
+        Some(parts.map(|part| {
+            let place = part.clamp(0.0, 1.0) * last as f64;
+            let low = self.at(&samples, place.floor() as u64);
+            let high = self.at(&samples, place.ceil() as u64);
+            low + ((high - low) as f64 * place.fract()).round() as i64
+        }))
+    }
+
+    /// How far a quantile near this value may be from the truth by being read from a histogram,
+    /// ns; 0 where it is exact.
+    #[must_use]
+    pub fn quantile_error(&self, value: i64) -> i64 {
+        match self.n <= MAX_EXACT {
+            true => 0,
+            false => value.abs() / 1000,
+        }
+    }
+
+    fn ordered(&self) -> Ordered {
+        match self.n <= MAX_EXACT {
+            true => Ordered::Exact(self.samples.sorted()),
+            false => Ordered::Rough(self.samples.in_buckets()),
+        }
+    }
+
+    /// The sample with `index` others before it.
+    fn at(&self, samples: &Ordered, index: u64) -> i64 {
+        match samples {
+            Ordered::Exact(sorted) => sorted[index as usize],
+            Ordered::Rough(buckets) => middle_of(buckets, index).clamp(self.min, self.max),
         }
     }
 

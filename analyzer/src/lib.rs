@@ -36,6 +36,7 @@ mod measure;
 mod resolution;
 
 // Figures to sums.
+mod batches;
 mod bins;
 mod buckets;
 mod conduct;
@@ -78,6 +79,9 @@ mod report;
 mod text;
 mod words;
 
+// Several results to what differs.
+mod comparison;
+
 // Traces of known truth.
 pub mod generate;
 
@@ -90,10 +94,16 @@ pub use analysis::{
     SerializationPoint, Stage, ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary,
     Violations,
 };
+pub use batches::Batches;
 pub use buckets::Bucket;
 pub use change::ChangeKind;
 pub use clock::{Clocks, Global, HostAlignment, HostClock, Local, RankClock, Timestamp};
 pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
+pub use comparison::{
+    Change, ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, Difference,
+    DifferingSetting, OnlyIn, OperationDifferences, OperationFigures, QuantityDifferences,
+    RunDifferences, comparison_to_text,
+};
 pub use conduct::{Conduct, Moments};
 pub use distribution::{Distribution, Summary};
 pub use imbalance::{Verdict, Vertex};

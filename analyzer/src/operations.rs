@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use collbench_formats::Operation;
 
 use crate::analysis::{OperationSummary, SerializationPoint, Stage, ThreadWay};
+use crate::comparison::Evidence;
 use crate::distribution::Summary;
 use crate::over_time::{operation_sections, outliers};
 use crate::summarize::Sources;
@@ -84,6 +85,8 @@ fn operation_summary(
         stages: stages(key.operation, &wait, &core, &departure_wait),
         threads: threads(sources, key, tally),
         semantics: key.operation.semantics(),
+        class: key.class,
+        evidence: Evidence::new(&tally.batches, &tally.duration, &tally.core),
         wait_ns: wait,
         core_ns: core,
         departure_wait_ns: departure_wait,

@@ -2,6 +2,7 @@
 
 use collbench_formats::{Operation, Semantics};
 
+use crate::batches::Batches;
 use crate::communicators::Scope;
 use crate::conduct::Conduct;
 use crate::distribution::Distribution;
@@ -138,6 +139,8 @@ pub struct OperationTally {
     pub sections: OperationSections,
     /// The few instances that took longest.
     pub longest: Longest,
+    /// What tells how far the means can be trusted.
+    pub batches: Batches,
 }
 
 impl OperationTally {
@@ -163,6 +166,7 @@ impl OperationTally {
             serialization: Serialization::default(),
             sections: OperationSections::default(),
             longest: Longest::default(),
+            batches: Batches::default(),
         }
     }
 
@@ -212,6 +216,7 @@ impl OperationTally {
         self.serialization.merge(&other.serialization);
         self.sections.merge(other.sections);
         self.longest.merge(&other.longest);
+        self.batches.merge(&other.batches);
     }
 
     pub(crate) fn see_bytes(&mut self, least: u64, most: u64) {

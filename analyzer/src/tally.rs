@@ -11,6 +11,7 @@ use std::collections::btree_map::Entry;
 use collbench_formats::Operation;
 
 use crate::agreed::Agreed;
+use crate::batches::InstanceSums;
 use crate::clock::Clocks;
 use crate::communicators::{Communicator, Communicators, Scope};
 use crate::distribution::Distribution;
@@ -192,6 +193,15 @@ impl<'a> Tally<'a> {
         let index = self.index_of(key);
         let at_ns = figures.last_enter_ns(instance);
         let tally = &mut self.tallies[index];
+        let sums = InstanceSums {
+            duration: figures.duration,
+            core: figures.core,
+            n_calls: section.calls,
+            call_ns: section.call_ns,
+            n_waits: section.n_waits,
+            wait_ns: section.wait_ns,
+        };
+        tally.batches.add(instance.position, &sums);
         tally.sections.add(at_ns, section);
         tally.longest.add(LongInstance {
             duration_ns: figures.duration,

@@ -15,7 +15,7 @@ use crate::inert;
 use crate::sums::sum_ns;
 use crate::words;
 
-const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 /// Lines of a screen; more only of a trace that is incomplete.
 const HEIGHT: usize = 40;
 /// Rows of operations shown, at most and at least; the JSON has all.
@@ -30,7 +30,7 @@ const COMMUNICATOR: usize = 18;
 /// Lines shown of what is missing, of each kind.
 const MAX_MISSING: usize = 8;
 
-const BOLD: Style = Style::new().bold();
+pub(crate) const BOLD: Style = Style::new().bold();
 const ALARM: Style = AnsiColor::Red.on_default().bold();
 
 /// The screen. `report` is where the pictures are, if there are any.
@@ -343,7 +343,7 @@ fn communicator_cell(analysis: &Analysis, id: Option<usize>, width: usize) -> St
     }
 }
 
-fn fact(text: &mut String, name: &str, value: &str) {
+pub(crate) fn fact(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(
         text,
         "{}",
@@ -365,7 +365,7 @@ fn limited(text: &mut String, sentences: impl Iterator<Item = String>) {
 }
 
 /// A sentence, broken at spaces (and within words that fill a line), behind a dash.
-fn item(text: &mut String, sentence: &str) {
+pub(crate) fn item(text: &mut String, sentence: &str) {
     let mut line = String::from("  -");
     let mut width = 3;
     for word in sentence.split(' ') {
