@@ -16,7 +16,7 @@ use crate::examine::{Outcome, examine};
 use crate::trace::Trace;
 
 /// Every so-manyth case gets a report with pictures, and is analysed twice.
-const REPORT_EVERY: u64 = 16;
+const REPORT_EVERY: u64 = 32;
 
 /// The cases of one process.
 #[derive(Debug, Clone, Copy)]
