@@ -39,13 +39,18 @@ enum Samples {
     Rough(Box<Rough>),
 }
 
-/// Histograms of magnitudes. They grow by themselves.
-#[derive(Debug, Clone)]
+/// Counts of magnitudes.
+#[derive(Debug, Clone, Default)]
 struct Rough {
-    positive: Histogram<u32>,
-    /// Made when the first sample below zero comes.
-    negative: Option<Histogram<u32>>,
+    positive: Counts,
+    /// Empty until the first sample below zero comes.
+    negative: Counts,
 }
+
+/// Counts by the buckets of a histogram of three digits, up to the greatest that was met. Filled
+/// here and read as a [`Histogram`], which takes three times as long to count a sample.
+#[derive(Debug, Clone, Default)]
+struct Counts(Vec<u32>);
 
 /// A distribution in figures; times in ns.
 ///
@@ -185,14 +190,12 @@ impl Distribution {
             Samples::Short(list) => buckets(list.iter().map(|&sample| (sample.into(), 1))),
             Samples::Long(list) => buckets(list.iter().map(|&sample| (sample, 1))),
             Samples::Rough(rough) => {
-                let counts = rough.positive.iter_recorded().map(|bucket| {
-                    let n = u64::from(bucket.count_at_value());
-                    (bucket.value_iterated_to() as i64, n)
-                });
-                let below_zero = rough
-                    .negative
-                    .as_ref()
-                    .map(|histogram| (0, histogram.len()));
+                let positive = rough.positive.histogram();
+                let counts = positive
+                    .iter_recorded()
+                    .map(|bucket| (bucket.value_iterated_to() as i64, bucket.count_at_value()));
+                let below_zero = rough.negative.histogram().len();
+                let below_zero = (below_zero > 0).then_some((0, below_zero));
                 buckets(counts.chain(below_zero))
             }
         }
@@ -297,7 +300,7 @@ impl Samples {
     }
 
     fn become_rough(&mut self) -> &mut Self {
-        let mut rough = Box::new(Rough::new());
+        let mut rough = Box::new(Rough::default());
         match self {
             Self::Short(list) => list.iter().for_each(|&s| rough.record(s.into())),
             Self::Long(list) => list.iter().for_each(|&s| rough.record(s)),
@@ -351,58 +354,75 @@ fn make_room<T>(list: &mut Vec<T>, n: usize) {
 }
 
 impl Rough {
-    fn new() -> Self {
-        Self {
-            positive: new_histogram(),
-            negative: None,
-        }
-    }
-
     #[inline]
     fn record(&mut self, sample: i64) {
-        let histogram = match sample < 0 {
-            true => self.negative.get_or_insert_with(new_histogram),
-            false => &mut self.positive,
-        };
-        // Only a value beyond the range of a histogram's integers could be refused, and no
-        // sample is: they are differences of stamps within 2^60 ns.
-        let refused = histogram.record(sample.unsigned_abs().min(1 << 62));
-        debug_assert!(refused.is_ok());
+        match sample < 0 {
+            true => self.negative.add(sample.unsigned_abs()),
+            false => self.positive.add(sample.unsigned_abs()),
+        }
     }
 
     fn merge(&mut self, other: &Self) {
-        // Refused only beyond the greatest value, and these histograms grow.
-        let refused = self.positive.add(&other.positive);
-        debug_assert!(refused.is_ok());
-        if let Some(negative) = &other.negative {
-            let own = self.negative.get_or_insert_with(new_histogram);
-            let refused = own.add(negative);
-            debug_assert!(refused.is_ok());
-        }
+        self.positive.merge(&other.positive);
+        self.negative.merge(&other.negative);
     }
 
     /// The greatest magnitude of the negative ones comes first.
     fn buckets(&self) -> Vec<(i64, u64)> {
-        let middles = |histogram: &Histogram<u32>, sign: i64| {
+        let middles = |counts: &Counts, sign: i64| {
+            let histogram = counts.histogram();
             let recorded = histogram.iter_recorded();
             let middle = recorded.map(|bucket| {
                 let value = histogram.median_equivalent(bucket.value_iterated_to());
-                (sign * value as i64, u64::from(bucket.count_at_value()))
+                (sign * value as i64, bucket.count_at_value())
             });
             middle.collect::<Vec<_>>()
         };
-        let mut buckets = self
-            .negative
-            .as_ref()
-            .map_or(Vec::new(), |n| middles(n, -1));
+        let mut buckets = middles(&self.negative, -1);
         buckets.reverse();
         buckets.extend(middles(&self.positive, 1));
         buckets
     }
 }
 
-fn new_histogram() -> Histogram<u32> {
-    Histogram::new(3).expect("three digits are among those allowed")
+/// A histogram of three digits tells values of up to so many bits apart, and this many leading
+/// bits of the others.
+const LEADING_BITS: u32 = 11;
+
+impl Counts {
+    #[inline]
+    fn add(&mut self, value: u64) {
+        let shift = (u64::BITS - value.leading_zeros()).saturating_sub(LEADING_BITS);
+        let bucket = ((shift as usize) << (LEADING_BITS - 1)) + (value >> shift) as usize;
+        if bucket >= self.0.len() {
+            self.0.resize(bucket + 1, 0);
+        }
+        self.0[bucket] = self.0[bucket].saturating_add(1);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            *own = own.saturating_add(*other);
+        }
+    }
+
+    fn histogram(&self) -> Histogram<u64> {
+        let mut histogram =
+            Histogram::new(3).expect("three digits are among those that are allowed");
+        let per_shift = 1 << (LEADING_BITS - 1);
+        for (bucket, &n) in self.0.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let shift = (bucket / per_shift).saturating_sub(1);
+            let least = ((bucket - shift * per_shift) as u64) << shift;
+            // Only a value beyond the range of a histogram's integers could be refused, and no
+            // sample is: they are differences of stamps within 2^60 ns.
+            let refused = histogram.record_n(least.min(1 << 62), n.into());
+            debug_assert!(refused.is_ok());
+        }
+        histogram
+    }
 }
 
 fn rounded_div(numerator: i128, denominator: i128) -> i128 {

@@ -127,6 +127,10 @@ enum Bytes {
 /// Pages are of this size, or multiples.
 const PAGE_BYTES: u64 = 4096;
 
+/// An access to a page brings in those around it, in a stretch of so many bytes: also pages before
+/// it that were given back.
+const AROUND_BYTES: u64 = 64 << 10;
+
 /// So many bytes are read of chunk headers before their pages are given back.
 const GIVE_BACK_BYTES: u64 = 1 << 20;
 
@@ -138,10 +142,11 @@ impl Bytes {
         }
     }
 
-    /// Gives back the pages that begin within the bytes `[from, to)`.
+    /// Gives back the pages that hold the bytes `[from, to)`, and some before.
     fn give_back(&self, from: u64, to: u64) {
         let Self::Mapped(map) = self else { return };
-        let begin = (from.min(map.len() as u64) / PAGE_BYTES * PAGE_BYTES) as usize;
+        let from = from.saturating_sub(AROUND_BYTES).min(map.len() as u64);
+        let begin = (from / PAGE_BYTES * PAGE_BYTES) as usize;
         let end = to.min(map.len() as u64) as usize;
         // SAFETY: MADV_DONTNEED drops the pages of the range from this process; the next access
         // reads the same bytes from the file, since the mapping is of a file, is not anonymous,
@@ -280,8 +285,8 @@ impl<'a> RankFile<'a> {
         self.trace.identity.rank
     }
 
-    /// Gives back the pages of the file that begin within the bytes `[from, to)`. Whoever reads
-    /// them later reads the file once more.
+    /// Gives back the pages of the file that hold the bytes `[from, to)`. Whoever reads them
+    /// later reads the file once more.
     pub(crate) fn give_back(&self, from: u64, to: u64) {
         self.bytes.give_back(from, to);
     }
