@@ -136,6 +136,8 @@ pub struct HostSummary {
     pub uncertainty_ns: Option<i64>,
     /// What the offset's error cannot exceed, ns.
     pub bound_ns: Option<i64>,
+    /// Number of the group of hosts that have a common time. (An addition.)
+    pub group: usize,
     /// Smallest difference that means something, ns. (An addition.)
     pub granularity_ns: i64,
     /// Ticks per second; `None` where a tick is a ns. (An addition.)
@@ -292,6 +294,9 @@ pub struct OperationSummary {
     /// What differences from other traces are judged by.
     #[serde(skip)]
     pub(crate) evidence: Evidence,
+    /// How far the stamps of its processes can be compared.
+    #[serde(skip)]
+    pub spread: Spread,
 }
 
 /// One point of the serialization curve.
@@ -337,6 +342,17 @@ pub struct Stage {
     pub up_ns: Option<Summary>,
 }
 
+/// How far the stamps of the processes of an operation can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    /// All are on one host, and read one clock.
+    OneHost,
+    /// They are on several hosts, whose clocks were aligned.
+    Aligned,
+    /// Some are on hosts whose clocks have no common time.
+    Apart,
+}
+
 /// Sums of one process in one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadWay {
@@ -346,8 +362,12 @@ pub struct ThreadWay {
     pub host: String,
     /// Mean wait, and the calls behind it.
     pub wait: Option<(i64, u64)>,
+    /// Of that, what was for processes of the own host; `None` where that is not told apart.
+    pub wait_inside: Option<(i64, u64)>,
     /// Mean departure wait, and the calls behind it.
     pub departure_wait: Option<(i64, u64)>,
+    /// Of that, what was after the first process of the own host; likewise.
+    pub departure_inside: Option<(i64, u64)>,
     /// Mean time between release and departure of the first (N x N, barrier), or of this
     /// process (others), and the calls behind it.
     pub inside: Option<(i64, u64)>,

@@ -98,6 +98,9 @@ pub struct Communicator {
     pub is_whole: bool,
     /// Slots by host, each list ascending, by host index.
     pub hosts: Vec<Vec<usize>>,
+    /// Slots whose clocks have a common time, by group of hosts, each list ascending: one list
+    /// where all stamps can be compared.
+    pub times: Vec<Vec<usize>>,
     /// Index of its entry in [`Communicators::entries`].
     pub entry: usize,
     /// For each slot the index in [`CommunicatorEntry::ranks`].
@@ -384,7 +387,8 @@ impl Communicators {
                 CommunicatorKind::Intra => Scope::Sub,
             },
             is_whole: members.len() as u64 == size,
-            hosts: slots_by_host(&members),
+            hosts: slots_by(&members, |member| member.host),
+            times: slots_by(&members, |member| clocks.hosts[member.host].group),
             members,
             entry: shown.entry,
             positions,
@@ -413,6 +417,7 @@ impl Communicators {
                 }],
                 is_whole: true,
                 hosts: vec![vec![0]],
+                times: vec![vec![0]],
                 entry,
                 positions: vec![position],
             });
@@ -666,12 +671,12 @@ fn listed_ranks(run: &Run<'_>, draft: &Draft, holes_left: &mut u64) -> (Vec<Opti
     (ranks, true)
 }
 
-fn slots_by_host(members: &[Member]) -> Vec<Vec<usize>> {
-    let mut hosts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+fn slots_by(members: &[Member], key: impl Fn(&Member) -> usize) -> Vec<Vec<usize>> {
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (slot, member) in members.iter().enumerate() {
-        hosts.entry(member.host).or_default().push(slot);
+        groups.entry(key(member)).or_default().push(slot);
     }
-    hosts.into_values().collect()
+    groups.into_values().collect()
 }
 
 /// `MPI_COMM_WORLD` as every process has it, for files that lost its definition.

@@ -91,7 +91,7 @@ pub use analysis::{
     DisturbanceSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
     LatenessSectionSummary, Layer, OperationSectionSummary, OperationSummary, OutlierSummary,
     PhaseSummary, RankClass, RankLateness, RankSummary, RankTimeline, RemarkSummary,
-    SerializationPoint, Stage, ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary,
+    SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary,
     Violations,
 };
 pub use batches::Batches;

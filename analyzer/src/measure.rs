@@ -1,10 +1,11 @@
 //! One complete instance to its figures: lags, waits, core, orders.
 //!
 //! The definitions are those of "seen from outside". Where the processes of an instance are on
-//! several hosts, whose clocks are not aligned in this version, stamps are compared within each
-//! host only: lags, waits and departure waits are those against processes of the same host and
-//! so lower bounds; the duration is the longest of any host; core, who was last and who was
-//! first are not known; a wait of which no process depended upon is on the same host is left out.
+//! hosts whose clocks have no common time, stamps are compared within each group of hosts that
+//! have one: lags, waits and departure waits are those against processes of the same group and
+//! so lower bounds; the duration is the longest of any group; core, who was last and who was
+//! first are not known; a wait of which no process depended upon is in the same group is left
+//! out.
 //!
 //! **Who is left out.** A process that contributes and receives nothing waits for nobody, and
 //! nobody waits for it. A payload says what a process sends (at the receivers of a bcast or
@@ -18,6 +19,7 @@ use collbench_formats::{CommunicatorKind, Semantics};
 
 use crate::agreed::Agreed;
 use crate::clock::{Global, Timestamp};
+use crate::communicators::Communicator;
 use crate::resolution::Resolution;
 
 /// The figures of one instance. Times in ns; lists by slot.
@@ -54,6 +56,11 @@ pub struct Figures {
     pub arrivals: Vec<(usize, usize)>,
     /// Resolved `(slot, position)` in the order of departure.
     pub departures: Vec<(usize, usize)>,
+    /// Parts of the waits that were for processes of the own host; empty unless processes on
+    /// several hosts have a common time.
+    waits_inside: Vec<i64>,
+    /// Own leave minus first leave on the own host, for N x N; likewise.
+    pub departures_inside: Vec<i64>,
     order: Order,
 }
 
@@ -118,18 +125,48 @@ impl Figures {
     pub fn measure(&mut self, instance: &Agreed<'_>, resolution: &Resolution) {
         let n = instance.n_calls();
         self.clear(n);
-        for slots in &instance.communicator.hosts {
-            self.measure_geometry(instance, slots);
-            self.measure_waits(instance, slots);
+        let Communicator { hosts, times, .. } = instance.communicator;
+        if hosts.len() > times.len() {
+            self.measure_inside_hosts(instance, hosts);
         }
-        self.has_unknown_wait =
-            instance.communicator.hosts.len() > 1 && self.waits.contains(&Self::UNKNOWN);
-        if let [slots] = &instance.communicator.hosts[..]
+        for slots in times {
+            self.measure_geometry(instance, slots);
+            self.measure_waits(instance, slots, times.len());
+        }
+        self.has_unknown_wait = times.len() > 1 && self.waits.contains(&Self::UNKNOWN);
+        if let [slots] = &times[..]
             && slots.len() > 1
         {
-            let host = instance.communicator.members[0].host;
-            if let Some(apart) = resolution.between(host, host) {
-                self.measure_orders(instance, apart);
+            self.measure_orders(instance, resolution);
+        }
+    }
+
+    /// The part of its wait that a slot waited for processes of its own host; `None` where there
+    /// is no such split.
+    #[must_use]
+    #[inline]
+    pub fn wait_inside(&self, slot: usize) -> Option<i64> {
+        let inside = self.waits_inside.get(slot).copied();
+        // Who depends on nobody of its own host waits for other hosts only.
+        inside.map(|inside| if inside == Self::UNKNOWN { 0 } else { inside })
+    }
+
+    /// Waits and departures as far as they are among processes of one host.
+    fn measure_inside_hosts(&mut self, instance: &Agreed<'_>, hosts: &[Vec<usize>]) {
+        for slots in hosts {
+            self.measure_waits(instance, slots, hosts.len());
+        }
+        std::mem::swap(&mut self.waits, &mut self.waits_inside);
+        self.waits.clear();
+        self.releasers.clear();
+        if has_core(instance) {
+            self.departures_inside.resize(instance.n_calls(), 0);
+            for slots in hosts {
+                let leaves = || slots.iter().map(|&slot| (slot, instance.leaves[slot].ns()));
+                let first = leaves().map(|(_, leave)| leave).min().unwrap_or(0);
+                for (slot, leave) in leaves() {
+                    self.departures_inside[slot] = leave - first;
+                }
             }
         }
     }
@@ -165,9 +202,11 @@ impl Figures {
         self.excess = 0;
         self.arrivals.clear();
         self.departures.clear();
+        self.waits_inside.clear();
+        self.departures_inside.clear();
     }
 
-    /// What is defined by the stamps alone, for the processes of one host.
+    /// What is defined by the stamps alone, for processes that have a common time.
     fn measure_geometry(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
         let n = instance.n_calls();
         let (mut first_enter, mut last_enter) = (i64::MAX, i64::MIN);
@@ -214,8 +253,9 @@ impl Figures {
         }
     }
 
-    /// Waits of the processes of one host, for one another.
-    fn measure_waits(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+    /// Waits of the processes in some slots, for one another; `n_parts` is how many parts the
+    /// communicator is looked at in.
+    fn measure_waits(&mut self, instance: &Agreed<'_>, slots: &[usize], n_parts: usize) {
         let semantics = instance.operation.semantics();
         if semantics.waits_for_nobody() {
             return;
@@ -223,7 +263,6 @@ impl Figures {
         let n = instance.n_calls();
         self.waits.resize(n, Self::UNKNOWN);
         self.releasers.resize(n, NOBODY);
-        let spans_hosts = instance.communicator.hosts.len() > 1;
         let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
         let all_zero = carries_payload(semantics) && instance.payloads.are_zero();
         let is_nothing = |slot: usize| instance.payloads.of(slot) == Some(0);
@@ -244,9 +283,9 @@ impl Figures {
             | Semantics::AllToAll
             | Semantics::Constructor
             | Semantics::GroupConstructor => {
-                // Alone on its host, a process has nobody to be compared with.
+                // Alone in its part, a process has nobody to be compared with.
                 let release = match slots.len() {
-                    1 if spans_hosts => None,
+                    1 if n_parts > 1 => None,
                     _ => latest(instance, slots.iter().copied()),
                 };
                 match release.filter(|_| slots.len() == n) {
@@ -291,7 +330,7 @@ impl Figures {
                 }
             }
             Semantics::Prefix => {
-                // Slots ascend by rank, so the lower ranks of this host come before.
+                // Slots ascend by rank, so the lower ranks of this part come before.
                 let mut lower: Option<Latest> = None;
                 let first_contributor = (0..n).find(|&slot| !is_nothing(slot));
                 for &slot in slots {
@@ -342,28 +381,28 @@ impl Figures {
         }
     }
 
-    /// Orders of arrival and departure, all processes being on one host, whose stamps tell an
-    /// order if they are more than `apart` ns apart.
-    fn measure_orders(&mut self, instance: &Agreed<'_>, apart: i64) {
+    /// Orders of arrival and departure, all processes having a common time.
+    fn measure_orders(&mut self, instance: &Agreed<'_>, resolution: &Resolution) {
         let n = instance.n_calls();
+        let apart = Apart::of(instance.communicator, resolution);
         self.order.sort(instance.enters);
         let order = self.order.slots();
         let (last, before) = (order[n - 1], order[n - 2]);
-        if last.0 - before.0 > apart {
+        if apart.is_resolved(order, n - 1) {
             self.last = Some(last.1);
             self.excess = last.0 - before.0;
         }
-        if order[1].0 - order[0].0 > apart {
+        if apart.is_resolved(order, 0) {
             self.first = Some(order[0].1);
         }
         let last_enter = last.0;
-        resolved_positions(order, apart, &mut self.arrivals);
+        apart.resolved_positions(order, &mut self.arrivals);
         self.order.sort(instance.leaves);
         let order = self.order.slots();
-        if order[1].0 - order[0].0 > apart {
+        if apart.is_resolved(order, 0) {
             self.first_departure = Some(order[0].1);
         }
-        resolved_positions(order, apart, &mut self.departures);
+        apart.resolved_positions(order, &mut self.departures);
         if self.core.is_some() {
             let leaves = order.iter().map(|(leave, _)| leave - last_enter);
             self.departures_after_last.extend(leaves);
@@ -371,16 +410,81 @@ impl Figures {
     }
 }
 
-/// Positions whose neighbours are further away than `apart`.
-fn resolved_positions(order: &[(i64, usize)], apart: i64, positions: &mut Vec<(usize, usize)>) {
-    let mut is_apart_before = true;
-    for (position, &(time, slot)) in order.iter().enumerate() {
-        let next = order.get(position + 1);
-        let is_apart_behind = next.is_none_or(|(next, _)| next - time > apart);
-        if is_apart_before && is_apart_behind {
-            positions.push((slot, position));
+/// Which stamps of the processes of a communicator tell an order.
+#[derive(Debug, Clone, Copy)]
+enum Apart<'m> {
+    /// Those that are more than so many ns apart: all are of one host.
+    Everywhere(i64),
+    /// It depends on the hosts.
+    ByHosts {
+        communicator: &'m Communicator,
+        resolution: &'m Resolution,
+        /// What is enough for any two of them.
+        widest: i64,
+    },
+}
+
+impl<'m> Apart<'m> {
+    /// That of processes which have a common time.
+    fn of(communicator: &'m Communicator, resolution: &'m Resolution) -> Self {
+        let hosts = &communicator.hosts;
+        let host = |slots: &Vec<usize>| communicator.members[slots[0]].host;
+        let between = |a, b| resolution.between(a, b).unwrap_or(i64::MAX);
+        if let [only] = &hosts[..] {
+            return Self::Everywhere(between(host(only), host(only)));
         }
-        is_apart_before = is_apart_behind;
+        let hosts = || hosts.iter().map(host);
+        let pairs = hosts().flat_map(|a| hosts().map(move |b| between(a, b)));
+        Self::ByHosts {
+            communicator,
+            resolution,
+            widest: pairs.max().unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Whether nobody else can have been at this position.
+    fn is_resolved(self, order: &[(i64, usize)], position: usize) -> bool {
+        let (time, slot) = order[position];
+        let (before, behind) = (order[..position].iter().rev(), order[position + 1..].iter());
+        match self {
+            // Who is further away than a neighbour is further away.
+            Self::Everywhere(apart) => before
+                .take(1)
+                .chain(behind.take(1))
+                .all(|&(other, _)| time.abs_diff(other) > apart.unsigned_abs()),
+            Self::ByHosts {
+                communicator,
+                resolution,
+                widest,
+            } => {
+                let host = |slot: usize| communicator.members[slot].host;
+                let is_near = |other: &&(i64, usize)| time.abs_diff(other.0) <= widest as u64;
+                let near = before.take_while(is_near).chain(behind.take_while(is_near));
+                near.map(|&(other, other_slot)| {
+                    let apart = resolution.between(host(slot), host(other_slot));
+                    (time.abs_diff(other), apart)
+                })
+                .all(|(gap, apart)| apart.is_some_and(|apart| gap > apart as u64))
+            }
+        }
+    }
+
+    /// Adds slot and position where that is resolved.
+    fn resolved_positions(self, order: &[(i64, usize)], positions: &mut Vec<(usize, usize)>) {
+        let Self::Everywhere(apart) = self else {
+            let resolved = (0..order.len()).filter(|&position| self.is_resolved(order, position));
+            positions.extend(resolved.map(|position| (order[position].1, position)));
+            return;
+        };
+        let mut is_apart_before = true;
+        for (position, &(time, slot)) in order.iter().enumerate() {
+            let next = order.get(position + 1);
+            let is_apart_behind = next.is_none_or(|(next, _)| next - time > apart);
+            if is_apart_before && is_apart_behind {
+                positions.push((slot, position));
+            }
+            is_apart_before = is_apart_behind;
+        }
     }
 }
 

@@ -64,7 +64,7 @@ fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary
         dot: None,
     };
     let with_waits = timemap::timemap(analysis, operation);
-    let without_waits = timemap::without_waits(analysis, operation, &with_waits);
+    let without_waits = timemap::without_waits(operation, &with_waits);
     let mut pictures = vec![shown(
         "timemap",
         "Timemap: mean time of each rank in each stage",

@@ -28,9 +28,16 @@ pub enum Remark {
         /// Number of their files.
         n_files: usize,
     },
-    /// More than one host clock, not aligned.
+    /// Host clocks without a common time.
     ClocksNotAligned {
         /// Number of host clocks.
+        n_hosts: usize,
+        /// Number of groups of them that have a common time each.
+        n_groups: usize,
+    },
+    /// The offset of a clock was measured at one instant only.
+    DriftNotKnown {
+        /// Number of such hosts.
         n_hosts: usize,
     },
     /// Anchors of a host give no tick rate.
@@ -135,6 +142,7 @@ impl Remark {
             Self::ManifestUnreadable { .. } => "run_json_unreadable",
             Self::SpawnedSetAside { .. } => "spawned_set_aside",
             Self::ClocksNotAligned { .. } => "clocks_not_aligned",
+            Self::DriftNotKnown { .. } => "drift_not_known",
             Self::ClockNotScaled { .. } => "clock_not_scaled",
             Self::CommunicatorConflict { .. } => "communicator_conflict",
             Self::MembersNotListed { .. } => "members_not_listed",
@@ -185,12 +193,25 @@ impl fmt::Display for Remark {
                 counted(*n_files, "file"),
                 counted(*n_worlds, "world")
             ),
-            Self::ClocksNotAligned { n_hosts } => write!(
+            Self::ClocksNotAligned { n_hosts, n_groups } => {
+                let group = match n_hosts == n_groups {
+                    true => "host".to_owned(),
+                    false => format!("of {n_groups} groups of hosts"),
+                };
+                write!(
+                    f,
+                    "{n_hosts} hosts, whose clocks are not aligned: times are compared within each \
+                     {group} only. Where an instance has processes on several of them, its lags and \
+                     waits are against processes of the same one (lower bounds), its duration is the \
+                     longest of any, and its core and who came last are not known"
+                )
+            }
+            Self::DriftNotKnown { n_hosts } => write!(
                 f,
-                "{n_hosts} hosts, whose clocks are not aligned: times are compared within each \
-                 host only. Where an instance has processes on several hosts, its lags and waits \
-                 are against processes of the same host (lower bounds), its duration is the \
-                 longest of any host, and its core and who came last are not known"
+                "the clocks of {} were compared at one instant only, as those of a run that was \
+                 killed: how fast they drift is not known, so the error of times across hosts grows \
+                 by 100 us per second from there",
+                counted(*n_hosts, "host")
             ),
             Self::ClockNotScaled { host } => write!(
                 f,

@@ -5,17 +5,26 @@ use crate::clock::Clocks;
 /// Which differences of stamps mean something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolution {
-    /// By host: the smallest difference of two stamps that means something, ns.
-    granularity_ns: Vec<i64>,
+    /// By pair of hosts, one row after the other; `None`: they have no common time.
+    apart_ns: Vec<Option<i64>>,
+    n_hosts: usize,
 }
 
 impl Resolution {
     /// That of the clocks of a run.
     #[must_use]
     pub fn of(clocks: &Clocks) -> Self {
-        let hosts = clocks.hosts.iter();
+        let n_hosts = clocks.hosts.len();
+        let granularity_ns = |host: usize| clocks.hosts[host].granularity_ns;
+        let apart_ns = |(a, b): (usize, usize)| {
+            // Three standard deviations; the uncertainty is two.
+            let error_ns = clocks.uncertainty_ns(a, b)?.saturating_mul(3) / 2;
+            Some(granularity_ns(a).max(granularity_ns(b)).max(error_ns))
+        };
+        let pairs = (0..n_hosts).flat_map(|a| (0..n_hosts).map(move |b| (a, b)));
         Self {
-            granularity_ns: hosts.map(|host| host.granularity_ns).collect(),
+            apart_ns: pairs.map(apart_ns).collect(),
+            n_hosts,
         }
     }
 
@@ -23,6 +32,6 @@ impl Resolution {
     /// than this, ns; `None`: never.
     #[must_use]
     pub fn between(&self, a: usize, b: usize) -> Option<i64> {
-        (a == b).then(|| self.granularity_ns[a])
+        self.apart_ns[a * self.n_hosts + b]
     }
 }

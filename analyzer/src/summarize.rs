@@ -10,7 +10,7 @@ use crate::analysis::{
     TraceSummary, Violations,
 };
 use crate::behaviour::{rank_classes, timeline};
-use crate::clock::{Clocks, Timestamp};
+use crate::clock::{Clocks, HostAlignment, Timestamp};
 use crate::communicators::Communicators;
 use crate::damage::{damage, unfinished};
 use crate::disturbances::disturbances;
@@ -142,24 +142,29 @@ fn clock_summary(sources: &Sources<'_>) -> ClockSummary {
     }
     names.sort_unstable();
     ClockSummary {
-        method: match clocks.hosts.len() {
-            1 => "one host: one clock",
-            _ => "not aligned: compared within hosts only",
-        },
+        method: clock_method(clocks),
         source: names.join(","),
         reference_host: clocks.hosts[0].name.clone(),
         hosts: clocks
             .hosts
             .iter()
-            .enumerate()
-            .map(|(index, host)| {
-                let is_reference = index == 0;
+            .map(|host| {
+                // The offset against the reference of another group is not known.
+                let is_known = host.group == clocks.hosts[0].group;
+                let of_own = |of: &dyn Fn(&HostAlignment) -> i64| {
+                    is_known.then(|| host.alignment.as_ref().map_or(0, of))
+                };
+                let drift_ppm = match &host.alignment {
+                    None => Some(0.0),
+                    Some(own) => own.drift_ppm,
+                };
                 HostSummary {
                     host: host.name.clone(),
-                    offset_ns: is_reference.then_some(0),
-                    drift_ppm: is_reference.then_some(0.0),
-                    uncertainty_ns: is_reference.then_some(0),
-                    bound_ns: is_reference.then_some(0),
+                    offset_ns: of_own(&|own| own.offset_ns),
+                    drift_ppm: drift_ppm.filter(|_| is_known),
+                    uncertainty_ns: of_own(&|own| own.uncertainty_ns),
+                    bound_ns: of_own(&|own| own.bound_ns),
+                    group: host.group,
                     granularity_ns: host.granularity_ns,
                     ticks_per_second: host.ticks_per_second,
                     rate_error_ppm: host.rate_error_ppm,
@@ -167,6 +172,21 @@ fn clock_summary(sources: &Sources<'_>) -> ClockSummary {
             })
             .collect(),
         violations: Violations::default(),
+    }
+}
+
+/// How the clocks of the hosts were brought to one time, in words.
+fn clock_method(clocks: &Clocks) -> &'static str {
+    let bursts = clocks.hosts.iter().filter_map(|host| host.alignment);
+    match (clocks.hosts.len(), clocks.n_groups()) {
+        (1, _) => "one host: one clock",
+        (n_hosts, n_groups) if n_hosts == n_groups => "not aligned: compared within hosts only",
+        (_, n_groups) => match (n_groups, bursts.map(|own| own.n_bursts).max()) {
+            (1, Some(1)) => "offset at one instant; drift not known",
+            (1, Some(2)) => "offsets at start and end, interpolated",
+            (1, _) => "offsets in bursts, interpolated piecewise",
+            _ => "only some hosts aligned: compared within groups of hosts",
+        },
     }
 }
 
@@ -359,8 +379,19 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
     };
     add(n_findings > 0, Remark::Incomplete { n_findings });
     add(sources.is_restricted, Remark::Restricted);
-    let n_hosts = clocks.hosts.len();
-    add(n_hosts > 1, Remark::ClocksNotAligned { n_hosts });
+    let (n_hosts, n_groups) = (clocks.hosts.len(), clocks.n_groups());
+    add(n_groups > 1, Remark::ClocksNotAligned { n_hosts, n_groups });
+    let drifting = clocks.hosts.iter().filter(|host| {
+        let own = host.alignment.as_ref();
+        own.is_some_and(|own| own.drift_ppm.is_none())
+    });
+    let n_drifting = drifting.count();
+    add(
+        n_drifting > 0,
+        Remark::DriftNotKnown {
+            n_hosts: n_drifting,
+        },
+    );
     for host in &clocks.hosts {
         let name = host.name.clone();
         add(host.is_unscaled, Remark::ClockNotScaled { host: name });

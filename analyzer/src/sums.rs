@@ -80,6 +80,10 @@ pub struct MemberTally {
     pub n_departure_waits: u64,
     /// Their departure waits, ns.
     pub departure_wait_ns: i64,
+    /// Of the waits, what was for processes of the own host, where that is told apart, ns.
+    pub wait_inside_ns: i64,
+    /// Of the departure waits, those after the first of the own host, likewise, ns.
+    pub departure_inside_ns: i64,
 }
 
 impl MemberTally {
@@ -92,6 +96,34 @@ impl MemberTally {
         add_ns(&mut self.wait_ns, other.wait_ns);
         self.n_departure_waits += other.n_departure_waits;
         add_ns(&mut self.departure_wait_ns, other.departure_wait_ns);
+        add_ns(&mut self.wait_inside_ns, other.wait_inside_ns);
+        add_ns(&mut self.departure_inside_ns, other.departure_inside_ns);
+    }
+}
+
+/// Waits and departure waits, inside the own host and across hosts, ns per call.
+#[derive(Debug, Default)]
+pub struct Split {
+    /// For processes of the own host.
+    pub wait_inside: Distribution,
+    /// For those of others, after that.
+    pub wait_across: Distribution,
+    /// From the first leave on the own host on.
+    pub departure_inside: Distribution,
+    /// From the first leave to the first on the own host.
+    pub departure_across: Distribution,
+}
+
+impl Split {
+    fn merge(&mut self, other: &Self) {
+        for (own, other) in [
+            (&mut self.wait_inside, &other.wait_inside),
+            (&mut self.wait_across, &other.wait_across),
+            (&mut self.departure_inside, &other.departure_inside),
+            (&mut self.departure_across, &other.departure_across),
+        ] {
+            own.merge(other);
+        }
     }
 }
 
@@ -141,6 +173,8 @@ pub struct OperationTally {
     pub longest: Longest,
     /// What tells how far the means can be trusted.
     pub batches: Batches,
+    /// Where processes on several hosts have a common time.
+    pub split: Option<Box<Split>>,
 }
 
 impl OperationTally {
@@ -167,6 +201,7 @@ impl OperationTally {
             sections: OperationSections::default(),
             longest: Longest::default(),
             batches: Batches::default(),
+            split: None,
         }
     }
 
@@ -217,6 +252,9 @@ impl OperationTally {
         self.sections.merge(other.sections);
         self.longest.merge(&other.longest);
         self.batches.merge(&other.batches);
+        if let Some(split) = other.split {
+            self.split.get_or_insert_default().merge(&split);
+        }
     }
 
     pub(crate) fn see_bytes(&mut self, least: u64, most: u64) {

@@ -326,6 +326,18 @@ impl<'a> Tally<'a> {
                 line.n_departure_waits += 1;
                 add_ns(&mut line.departure_wait_ns, departure_wait);
             }
+            if let (Some(inside), Some(wait)) = (figures.wait_inside(slot), figures.wait(slot)) {
+                let split = tally.split.get_or_insert_default();
+                split.wait_inside.add(inside);
+                split.wait_across.add(wait - inside);
+                add_ns(&mut line.wait_inside_ns, inside);
+                if let Some(&inside) = figures.departures_inside.get(slot) {
+                    split.departure_inside.add(inside);
+                    let across = figures.departure_waits[slot] - inside;
+                    split.departure_across.add(across);
+                    add_ns(&mut line.departure_inside_ns, inside);
+                }
+            }
         }
         self.scratch = scratch;
         section

@@ -243,7 +243,7 @@ fn clock(analysis: &Analysis) -> String {
         let error = error.max(0.01);
         let _ = write!(words, ", rate within {error:.2} ppm");
     }
-    let _ = write!(words, "; {}", clock.method);
+    let _ = write!(words, "; {}", words::alignment(clock));
     words
 }
 
@@ -313,7 +313,7 @@ fn table(analysis: &Analysis, n_rows: usize, name_width: usize) -> String {
             instances,
             time.map_or_else(|| "-".to_owned(), |time| words::duration(time.total)),
             time.map_or_else(|| "-".to_owned(), |time| words::duration(time.median)),
-            words::waiting(analysis, operation),
+            words::waiting(operation),
             words::mostly_last(analysis, operation),
         ]);
     }

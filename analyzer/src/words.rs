@@ -1,11 +1,11 @@
 //! Findings in words, for text and pictures alike.
 
-use std::collections::BTreeSet;
-
 use collbench_formats::Semantics;
 
 use crate::advice;
-use crate::analysis::{Analysis, Culprit, ImbalanceSummary, OperationSummary};
+use crate::analysis::{
+    Analysis, ClockSummary, Culprit, ImbalanceSummary, OperationSummary, Spread,
+};
 use crate::imbalance;
 use crate::inert;
 use crate::sums::sum_ns;
@@ -67,12 +67,27 @@ pub(crate) fn share(share: f64) -> String {
     }
 }
 
+/// How the clocks of hosts were brought together, and how wrong that may be.
+pub(crate) fn alignment(clock: &ClockSummary) -> String {
+    let others = || clock.hosts.iter().skip(1);
+    let worst = others().filter_map(|host| Some((host.uncertainty_ns?, host.bound_ns?)));
+    match worst.max() {
+        Some((uncertainty_ns, bound_ns)) => format!(
+            "{}, within {} (at most {})",
+            clock.method,
+            duration(uncertainty_ns),
+            duration(bound_ns)
+        ),
+        None => clock.method.to_owned(),
+    }
+}
+
 /// Waiting in percent of the time; `-` where it is not known, or nobody need wait.
-pub(crate) fn waiting(analysis: &Analysis, operation: &OperationSummary) -> String {
+pub(crate) fn waiting(operation: &OperationSummary) -> String {
     let (Some(wait), Some(time)) = (&operation.wait_ns, &operation.call_time_ns) else {
         return "-".to_owned();
     };
-    match known_part(analysis, operation) {
+    match known_part(operation) {
         KnownPart::Whole => percent(wait.total, time.total),
         KnownPart::WithinHosts => format!(">= {}", percent(wait.total, time.total)),
         KnownPart::Nothing => "-".to_owned(),
@@ -89,8 +104,8 @@ enum KnownPart {
     Nothing,
 }
 
-fn known_part(analysis: &Analysis, operation: &OperationSummary) -> KnownPart {
-    if !spans_hosts(analysis, operation) {
+fn known_part(operation: &OperationSummary) -> KnownPart {
+    if operation.spread != Spread::Apart {
         return KnownPart::Whole;
     }
     // In a rooted operation or a scan some depend on nobody, which is known without any clock.
@@ -104,15 +119,6 @@ fn known_part(analysis: &Analysis, operation: &OperationSummary) -> KnownPart {
         true => KnownPart::WithinHosts,
         false => KnownPart::Nothing,
     }
-}
-
-/// Whether processes of several hosts take part.
-fn spans_hosts(analysis: &Analysis, operation: &OperationSummary) -> bool {
-    if analysis.clock.hosts.len() < 2 {
-        return false;
-    }
-    let hosts = operation.threads.iter().map(|thread| thread.host.as_str());
-    hosts.collect::<BTreeSet<_>>().len() > 1
 }
 
 /// What ran where, and for how long: `4 ranks on 1 host (n01), Open MPI v4.1.4, 1.39 s`.
@@ -168,7 +174,7 @@ pub(crate) fn all_waiting(analysis: &Analysis) -> String {
     let is_least = analysis
         .operations
         .iter()
-        .any(|operation| operation.incomplete > 0 || spans_hosts(analysis, operation));
+        .any(|operation| operation.incomplete > 0 || operation.spread == Spread::Apart);
     match is_least {
         true => format!("at least {part} of it waiting"),
         false => format!("{part} of it waiting"),
@@ -331,13 +337,13 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
     }
     let resolved: u64 = analysis.imbalance.iter().map(|v| v.resolved).sum();
     let instances: u64 = analysis.imbalance.iter().map(|v| v.instances).sum();
-    let has_hosts = analysis.clock.hosts.len() > 1;
+    let is_apart = analysis.clock.hosts.iter().any(|host| host.group > 0);
     if instances == 0 {
         return vec!["not known: no complete instance of several processes".to_owned()];
-    } else if resolved == 0 && has_hosts {
+    } else if resolved == 0 && is_apart {
         return vec!["not known: the clocks of the hosts are not aligned".to_owned()];
     } else if resolved == 0 {
-        let why = "not known: the last two of every instance came too close to one another";
+        let why = "not known: the last two of every instance came closer than the clocks can tell";
         return vec![why.to_owned()];
     }
     let mut sentences = Vec::new();
@@ -347,7 +353,7 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         .filter(|verdict| verdict.resolved == 0)
         .map(|verdict| verdict.instances)
         .sum();
-    if has_hosts && n_unknown > 0 {
+    if is_apart && n_unknown > 0 {
         sentences.push(format!(
             "not known for {n_unknown} of {instances} instances, on several hosts: their clocks are \
              not aligned"
@@ -385,9 +391,9 @@ fn most_waited_for(analysis: &Analysis) -> Option<String> {
 
 /// What the timemap of one operation shows, in a sentence. It speaks of the instances in the
 /// picture only: the verdict of a run is over all roots and payloads of an operation.
-pub(crate) fn finding(analysis: &Analysis, operation: &OperationSummary) -> String {
+pub(crate) fn finding(operation: &OperationSummary) -> String {
     let wait_ns = operation.wait_ns.as_ref().map_or(0, |s| s.total);
-    let part = known_part(analysis, operation);
+    let part = known_part(operation);
     if part == KnownPart::Nothing {
         return format!(
             "Who waits in this {} is not resolvable across hosts",

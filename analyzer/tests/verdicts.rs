@@ -194,3 +194,27 @@ fn ties_are_not_resolved_and_accuse_nobody() {
         );
     });
 }
+
+#[test]
+fn one_late_host_is_named_and_none_of_its_ranks() {
+    each("late-host.toml", |seed, analysis| {
+        let node2 = Culprit::Host("node2".to_owned());
+        assert_eq!(culprits(analysis), [&node2], "seed {seed}");
+        let verdict = verdict(analysis, "MPI_Allreduce");
+        assert_eq!(verdict.change, None, "seed {seed}");
+        assert!(verdict.resolved > 250, "seed {seed}: {}", verdict.resolved);
+        assert_eq!(analysis.disturbances, [], "seed {seed}");
+    });
+}
+
+#[test]
+fn a_clock_error_larger_than_the_gaps_accuses_nobody() {
+    each("clock-error.toml", |seed, analysis| {
+        nothing_is_said(seed, analysis);
+        let hosts = analysis.clock.hosts.iter();
+        let worst = hosts.filter_map(|host| host.uncertainty_ns).max();
+        assert!(worst > Some(300_000), "seed {seed}: {worst:?}");
+        let verdict = verdict(analysis, "MPI_Allreduce");
+        assert_eq!(verdict.resolved, 0, "seed {seed}");
+    });
+}

@@ -53,7 +53,11 @@ pub(super) fn page(
             ),
             fact(
                 "clock",
-                format!("{}; {}", analysis.clock.source, analysis.clock.method),
+                format!(
+                    "{}; {}",
+                    analysis.clock.source,
+                    words::alignment(&analysis.clock)
+                ),
             ),
         ],
         verdict: verdict.join("\n").into(),
@@ -98,7 +102,7 @@ pub(super) fn group(
             .operations
             .iter()
             .position(|other| std::ptr::eq(other, operation)),
-        finding: words::finding(analysis, operation).into(),
+        finding: words::finding(operation).into(),
         facts: facts(analysis, operation),
         figures: shown.into_iter().map(|shown| shown.figure).collect(),
     }
@@ -188,7 +192,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 instances(operation),
                 known(time, |time| duration(time.total)),
                 known(time, |time| duration(time.median)),
-                waiting(analysis, operation),
+                waiting(operation),
                 // Not to be broken in a narrow column.
                 Cell::words(words::mostly_last(analysis, operation).replace(' ', "\u{a0}")),
             ]
@@ -249,8 +253,8 @@ fn duration(ns: i64) -> Cell {
 }
 
 /// Sorted by the time waited: of two shares, the one of the longer time is the more interesting.
-fn waiting(analysis: &Analysis, operation: &OperationSummary) -> Cell {
-    let text = words::waiting(analysis, operation);
+fn waiting(operation: &OperationSummary) -> Cell {
+    let text = words::waiting(operation);
     match &operation.wait_ns {
         Some(wait) if text != "-" => Cell::number(text, wait.total),
         _ => Cell::words(text),
