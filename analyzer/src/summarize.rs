@@ -15,6 +15,7 @@ use crate::communicators::Communicators;
 use crate::damage::{damage, unfinished};
 use crate::disturbances::disturbances;
 use crate::imbalance::{Verdict, Vertex};
+use crate::inert;
 use crate::matching::Irregularities;
 use crate::operations::operations;
 use crate::over_time::{change, lateness_sections};
@@ -22,6 +23,9 @@ use crate::remarks::Remark;
 use crate::run::Run;
 use crate::sums::{Lateness, sum_ns};
 use crate::tally::Tally;
+
+/// Characters of the command that are kept.
+const MAX_COMMAND: usize = 4096;
 
 /// Everything that went into the results.
 pub(crate) struct Sources<'a> {
@@ -85,7 +89,7 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
         });
     TraceSummary {
         directory: run.directory.to_string_lossy().into_owned(),
-        command: run.command.clone(),
+        command: inert::cut_all(&run.command, MAX_COMMAND),
         mpi_library: first
             .mpi
             .library_version
