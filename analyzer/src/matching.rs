@@ -214,7 +214,7 @@ pub fn match_calls<S: Sums>(
     };
     matcher
         .lanes
-        .resize_with(communicators.list.len() * LANES.len(), || None);
+        .resize_with(communicators.list.len() * LANES.len(), || LaneState::Unused);
     let workers = Workers {
         new,
         idle: Mutex::new(Vec::new()),
@@ -287,14 +287,43 @@ struct Matcher<'a> {
     communicators: &'a Communicators,
     window: u64,
     processes: Vec<Process<'a>>,
-    /// Three for each communicator, made when first used.
-    lanes: Vec<Option<Box<LaneState>>>,
+    /// Three for each communicator.
+    lanes: Vec<LaneState>,
     /// Rounds one after the other in which everybody waited for somebody.
     n_stuck: u32,
 }
 
+/// Lanes that are kept at hand though nothing waits on them; where there are more (a program that
+/// makes and frees communicators in a loop), they are put away.
+const MAX_IDLE_LANES: usize = 1 << 14;
+
 /// One lane.
-struct LaneState {
+enum LaneState {
+    /// No call ever came.
+    Unused,
+    /// Nothing waits; positions before this one were handed on.
+    PutAway(u64),
+    InUse(Box<OpenLane>),
+}
+
+impl LaneState {
+    fn in_use(&self) -> Option<&OpenLane> {
+        match self {
+            Self::InUse(lane) => Some(lane),
+            _ => None,
+        }
+    }
+
+    fn in_use_mut(&mut self) -> Option<&mut OpenLane> {
+        match self {
+            Self::InUse(lane) => Some(lane),
+            _ => None,
+        }
+    }
+}
+
+/// A lane that calls come on.
+struct OpenLane {
     /// Process and binding of each slot.
     members: Box<[(u32, u32)]>,
     /// Positions before this one were handed on.
@@ -342,8 +371,9 @@ impl Matcher<'_> {
             let Some((binding, lane, position)) = process.oldest() else {
                 continue;
             };
-            let communicator = self.communicators.bindings[index][binding].communicator;
-            let Some(state) = &self.lanes[lane_index(communicator, lane)] else {
+            let communicator =
+                self.processes[index].communicator_of(binding as u32, self.communicators);
+            let Some(state) = self.lanes[lane_index(communicator, lane)].in_use() else {
                 continue;
             };
             for &(member, binding) in &state.members {
@@ -363,7 +393,7 @@ impl Matcher<'_> {
             let bindings = &self.communicators.bindings[index];
             for (binding, lane) in std::mem::take(&mut self.processes[index].touched) {
                 self.processes[index].untouch(binding, lane);
-                let communicator = bindings[binding as usize].communicator;
+                let communicator = bindings[binding as usize].communicator as usize;
                 if !is_own(self.communicators, communicator) {
                     self.list(communicator, lane, &mut listed);
                 }
@@ -371,15 +401,19 @@ impl Matcher<'_> {
             if self.processes[index].has_just_ended() {
                 for binding in bindings {
                     for lane in LANES {
-                        if self.lanes[lane_index(binding.communicator, lane)].is_some() {
-                            self.list(binding.communicator, lane, &mut listed);
+                        let communicator = binding.communicator as usize;
+                        if self.lanes[lane_index(communicator, lane)]
+                            .in_use()
+                            .is_some()
+                        {
+                            self.list(communicator, lane, &mut listed);
                         }
                     }
                 }
             }
         }
         for &lane in &listed {
-            if let Some(state) = &mut self.lanes[lane] {
+            if let Some(state) = self.lanes[lane].in_use_mut() {
                 state.is_listed = false;
             }
         }
@@ -388,18 +422,24 @@ impl Matcher<'_> {
 
     fn list(&mut self, communicator: usize, lane: Lane, listed: &mut Vec<usize>) {
         let index = lane_index(communicator, lane);
-        let state = self.lanes[index].get_or_insert_with(|| {
-            let members = &self.communicators.list[communicator].members;
-            let members = members.iter().filter_map(|member| {
-                let binding = self.communicators.binding(member.process, member.index)?;
-                Some((member.process as u32, binding as u32))
-            });
-            Box::new(LaneState {
-                members: members.collect(),
-                done: 0,
+        let done = match &self.lanes[index] {
+            LaneState::Unused => Some(0),
+            LaneState::PutAway(done) => Some(*done),
+            LaneState::InUse(_) => None,
+        };
+        if let Some(done) = done {
+            let members = self.communicators.bound(communicator);
+            self.lanes[index] = LaneState::InUse(Box::new(OpenLane {
+                members: members
+                    .map(|(p, binding)| (p as u32, binding as u32))
+                    .collect(),
+                done,
                 is_listed: false,
-            })
-        });
+            }));
+        }
+        let Some(state) = self.lanes[index].in_use_mut() else {
+            return;
+        };
         if !std::mem::replace(&mut state.is_listed, true) {
             listed.push(index);
         }
@@ -410,7 +450,7 @@ impl Matcher<'_> {
         let mut blocks = Vec::new();
         for &index in lanes {
             let (communicator, lane) = (index / LANES.len(), LANES[index % LANES.len()]);
-            let Some(state) = &mut self.lanes[index] else {
+            let Some(state) = self.lanes[index].in_use_mut() else {
                 continue;
             };
             let processes = &self.processes;
@@ -453,7 +493,7 @@ impl Matcher<'_> {
     fn decode<S: Sums>(&self, blocks: &[Block], workers: &Workers<'_, S>) {
         blocks.par_iter().for_each(|block| {
             let index = lane_index(block.communicator, block.lane);
-            let Some(state) = &self.lanes[index] else {
+            let Some(state) = self.lanes[index].in_use() else {
                 return;
             };
             let source = |&(process, binding): &(u32, u32)| {
@@ -467,18 +507,26 @@ impl Matcher<'_> {
         });
     }
 
-    /// Forgets what was handed on, of some lanes, and gives back the pages that were read.
+    /// Forgets what was handed on, of some lanes, and gives back the pages that were read; puts
+    /// away lanes on which nothing waits, where there are many.
     fn drop_done(&mut self, lanes: &[usize]) {
         for &index in lanes {
-            let Some(state) = &self.lanes[index] else {
+            let Some(state) = self.lanes[index].in_use() else {
                 continue;
             };
+            let lane = LANES[index % LANES.len()];
+            let mut is_idle = self.lanes.len() > MAX_IDLE_LANES;
             for &(process, binding) in &state.members {
-                self.processes[process as usize].drop_before(
-                    binding as usize,
-                    LANES[index % LANES.len()],
-                    state.done,
-                );
+                let process = &mut self.processes[process as usize];
+                process.drop_before(binding as usize, lane, state.done);
+                let queue = process.queue(binding as usize, lane);
+                is_idle &= queue.is_none_or(|queue| queue.front().is_none());
+            }
+            if is_idle {
+                for &(process, binding) in &state.members {
+                    self.processes[process as usize].put_away(binding as usize);
+                }
+                self.lanes[index] = LaneState::PutAway(state.done);
             }
         }
         let step = (KEPT_BYTES / self.processes.len() as u64).clamp(1 << 16, 1 << 20);

@@ -30,8 +30,8 @@ pub(crate) struct Process<'a> {
     clock: RankClock,
     limits: StampLimits,
     stream: CallStream<'a>,
-    /// By binding, made when first used: the queues of its lanes.
-    queues: Vec<Option<Box<[Queue; 3]>>>,
+    /// By binding: the queues of its lanes.
+    queues: Vec<Queues>,
     /// Binding and lane of each queue whose next position has changed.
     pub(crate) touched: Vec<(u32, Lane)>,
     /// Calls that wait in the queues.
@@ -41,6 +41,65 @@ pub(crate) struct Process<'a> {
     is_end_known: bool,
     /// What was met that does not fit.
     pub(crate) found: Found,
+}
+
+/// The queues of a communicator's lanes. There may be a million communicators, most of which were
+/// freed.
+#[derive(Default)]
+enum Queues {
+    /// No call ever came.
+    #[default]
+    Unused,
+    /// Nothing waits, on any lane.
+    PutAway {
+        /// Position of the next call of the application.
+        next: u64,
+        /// Whether it was made by a call of its own.
+        is_created: bool,
+    },
+    InUse(Box<[Queue; 3]>),
+}
+
+impl Queues {
+    fn in_use(&mut self) -> &mut [Queue; 3] {
+        if let Self::Unused | Self::PutAway { .. } = self {
+            let mut queues: Box<[Queue; 3]> = Box::default();
+            for lane in LANES {
+                queues[lane as usize].next = self.next_on(lane);
+            }
+            *self = Self::InUse(queues);
+        }
+        match self {
+            Self::InUse(queues) => queues,
+            _ => unreachable!("made above"),
+        }
+    }
+
+    /// Position of the next call on a lane.
+    fn next_on(&self, lane: Lane) -> u64 {
+        match self {
+            Self::Unused => 0,
+            Self::PutAway { next, is_created } => match lane {
+                Lane::Application => *next,
+                Lane::Internal => 0,
+                Lane::Creation => u64::from(*is_created),
+            },
+            Self::InUse(queues) => queues[lane as usize].next,
+        }
+    }
+
+    /// Keeps only the positions, where nothing waits.
+    fn put_away(&mut self) {
+        let Self::InUse(queues) = self else { return };
+        let is_idle = |queue: &Queue| queue.front().is_none() && !queue.is_touched;
+        let next = |lane: Lane| queues[lane as usize].next;
+        if queues.iter().all(is_idle) && next(Lane::Internal) == 0 && next(Lane::Creation) <= 1 {
+            *self = Self::PutAway {
+                next: next(Lane::Application),
+                is_created: next(Lane::Creation) == 1,
+            };
+        }
+    }
 }
 
 /// What the records of a process hold that does not fit.
@@ -105,7 +164,9 @@ impl<'a> Process<'a> {
             clock: clocks.processes[index].clone(),
             limits,
             stream: CallStream::new(&file.trace.chunks, limits),
-            queues: std::iter::repeat_with(|| None).take(n_bindings).collect(),
+            queues: std::iter::repeat_with(Queues::default)
+                .take(n_bindings)
+                .collect(),
             touched: Vec::new(),
             n_queued: 0,
             has_ended: false,
@@ -116,7 +177,7 @@ impl<'a> Process<'a> {
 
     /// Index in [`Communicators::list`] of what a binding means.
     pub(crate) fn communicator_of(&self, binding: u32, communicators: &Communicators) -> usize {
-        communicators.bindings[self.index][binding as usize].communicator
+        communicators.bindings[self.index][binding as usize].communicator as usize
     }
 
     /// Whether the last record was taken since this was asked.
@@ -126,11 +187,18 @@ impl<'a> Process<'a> {
         has_just_ended
     }
 
-    /// The queue of a binding and lane; `None` if nothing ever came.
+    /// The queue of a binding and lane; `None` if nothing ever came, or nothing is left.
     #[inline]
     pub(crate) fn queue(&self, binding: usize, lane: Lane) -> Option<&Queue> {
-        let queues = self.queues[binding].as_ref()?;
-        Some(&queues[lane as usize])
+        match &self.queues[binding] {
+            Queues::InUse(queues) => Some(&queues[lane as usize]),
+            _ => None,
+        }
+    }
+
+    /// Gives back the room of the queues of a binding if nothing waits in them.
+    pub(crate) fn put_away(&mut self, binding: usize) {
+        self.queues[binding].put_away();
     }
 
     /// Position of the next call on a lane, from 0; `u64::MAX` if none can come.
@@ -138,7 +206,7 @@ impl<'a> Process<'a> {
     pub(crate) fn next_on(&self, binding: usize, lane: Lane) -> u64 {
         match self.has_ended {
             true => u64::MAX,
-            false => self.queue(binding, lane).map_or(0, |queue| queue.next),
+            false => self.queues[binding].next_on(lane),
         }
     }
 
@@ -146,7 +214,13 @@ impl<'a> Process<'a> {
     pub(crate) fn oldest(&self) -> Option<(usize, Lane, u64)> {
         let bindings = self.queues.iter().enumerate();
         let fronts = bindings.flat_map(|(binding, queues)| {
-            let lanes = queues.iter().flat_map(|queues| LANES.iter().zip(&**queues));
+            let in_use = match queues {
+                Queues::InUse(queues) => Some(queues),
+                _ => None,
+            };
+            let lanes = in_use
+                .into_iter()
+                .flat_map(|queues| LANES.iter().zip(&**queues));
             lanes.filter_map(move |(lane, queue)| Some((queue.front()?, binding, *lane)))
         });
         let oldest = fronts.min_by_key(|(run, ..)| run.place)?;
@@ -198,7 +272,7 @@ impl<'a> Process<'a> {
         communicators: &Communicators,
     ) -> Option<usize> {
         let binding = binding(communicators, self.index, record)?;
-        Some(communicators.bindings[self.index][binding].communicator)
+        Some(self.communicator_of(binding as u32, communicators))
     }
 
     /// Takes up to `n` records; gives how many there were. `aside` gets what is in no instance.
@@ -344,8 +418,7 @@ impl<'a> Process<'a> {
     /// The queue of a binding and lane, of which the next position is about to change.
     #[inline]
     fn touch(&mut self, binding: usize, lane: Lane) -> &mut Queue {
-        let queues = self.queues[binding].get_or_insert_default();
-        let queue = &mut queues[lane as usize];
+        let queue = &mut self.queues[binding].in_use()[lane as usize];
         if !queue.is_touched {
             queue.is_touched = true;
             self.touched.push((binding as u32, lane));
@@ -404,7 +477,7 @@ impl<'a> Process<'a> {
 
     /// `true` if the table says fewer calls than were found.
     fn check_sequence(&mut self, binding: usize, entry: &SequenceEntry) -> bool {
-        let before = |lane| self.queue(binding, lane).map_or(0, |queue| queue.next);
+        let before = |lane| self.queues[binding].next_on(lane);
         let before = [before(Lane::Application), before(Lane::Internal)];
         // A damaged count must leave room to count on.
         let calls = entry.calls.get().min(1 << 62);
@@ -421,14 +494,14 @@ impl<'a> Process<'a> {
 
     /// Somebody has looked at a touched queue.
     pub(crate) fn untouch(&mut self, binding: u32, lane: Lane) {
-        if let Some(queues) = &mut self.queues[binding as usize] {
+        if let Queues::InUse(queues) = &mut self.queues[binding as usize] {
             queues[lane as usize].is_touched = false;
         }
     }
 
     /// Forgets the calls on a lane before a position, which were handed on.
     pub(crate) fn drop_before(&mut self, binding: usize, lane: Lane, position: u64) {
-        let Some(queues) = &mut self.queues[binding] else {
+        let Queues::InUse(queues) = &mut self.queues[binding] else {
             return;
         };
         let given_back = self.stream.given_back();
