@@ -365,7 +365,8 @@ impl Matcher<'_> {
             self.n_stuck = 0;
             return shares;
         }
-        let more = each << self.n_stuck.min(10);
+        // Bounded: all that is read in a round, and all that it makes ready, is in memory.
+        let more = each << self.n_stuck.min(MAX_DOUBLINGS);
         self.n_stuck += 1;
         for (index, process) in self.processes.iter().enumerate() {
             let Some((binding, lane, position)) = process.oldest() else {
@@ -534,6 +535,9 @@ impl Matcher<'_> {
         processes.for_each(|process| process.give_back(step));
     }
 }
+
+/// How often the number of records that are looked at together is doubled where everybody waits.
+const MAX_DOUBLINGS: u32 = 4;
 
 /// Pages of all files together that are kept, though they were read, to give back many at once.
 const KEPT_BYTES: u64 = 32 << 20;
