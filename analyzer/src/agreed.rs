@@ -31,6 +31,47 @@ pub struct Agreed<'m> {
     pub payloads: Payloads<'m>,
     /// How many of the calls returned an error code.
     pub n_failed: u64,
+    /// First and last of `enters` and `leaves`.
+    pub extent: Extent,
+}
+
+/// When the first and the last process of an instance entered, and left, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// The first enter.
+    pub first_enter: i64,
+    /// The last enter.
+    pub last_enter: i64,
+    /// The first leave.
+    pub first_leave: i64,
+    /// The last leave.
+    pub last_leave: i64,
+}
+
+impl Extent {
+    /// That of calls with these stamps; of none it is empty.
+    #[must_use]
+    pub fn of(stamps: impl Iterator<Item = (i64, i64)>) -> Self {
+        let mut extent = Self {
+            first_enter: i64::MAX,
+            last_enter: i64::MIN,
+            first_leave: i64::MAX,
+            last_leave: i64::MIN,
+        };
+        for (enter, leave) in stamps {
+            extent.first_enter = extent.first_enter.min(enter);
+            extent.last_enter = extent.last_enter.max(enter);
+            extent.first_leave = extent.first_leave.min(leave);
+            extent.last_leave = extent.last_leave.max(leave);
+        }
+        extent
+    }
+
+    /// That of all calls of an instance.
+    pub(crate) fn of_all(enters: &[Timestamp<Global>], leaves: &[Timestamp<Global>]) -> Self {
+        let stamps = enters.iter().zip(leaves);
+        Self::of(stamps.map(|(enter, leave)| (enter.ns(), leave.ns())))
+    }
 }
 
 /// Payloads of the calls of an instance, bytes; `None` where the recorder could not tell.
@@ -43,6 +84,12 @@ pub enum Payloads<'m> {
 }
 
 impl Payloads<'_> {
+    /// Whether one payload stands for all.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        matches!(self, Self::Same(_))
+    }
+
     /// Payload of a slot.
     #[must_use]
     #[inline]
@@ -109,20 +156,6 @@ impl Agreed<'_> {
     #[inline]
     pub fn n_calls(&self) -> usize {
         self.enters.len()
-    }
-
-    /// The first enter.
-    #[must_use]
-    pub fn first_enter(&self) -> Timestamp<Global> {
-        let first = self.enters.iter().min();
-        first.copied().unwrap_or(Timestamp::from_ns(0))
-    }
-
-    /// The last leave.
-    #[must_use]
-    pub fn last_leave(&self) -> Timestamp<Global> {
-        let last = self.leaves.iter().max();
-        last.copied().unwrap_or(Timestamp::from_ns(0))
     }
 
     /// Enter and leave of a slot, ns.

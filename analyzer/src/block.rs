@@ -9,7 +9,7 @@ use collbench_formats::{
     CODE_FAILED, CommunicatorKind, Operation, payload_of_word, split_call_word,
 };
 
-use crate::agreed::{Agreed, Disagreement, Payloads, agree};
+use crate::agreed::{Agreed, Disagreement, Extent, Payloads, agree};
 use crate::clock::{Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
 use crate::matching::{Call, Instance, Lane, Matched};
@@ -50,7 +50,9 @@ pub(crate) struct Decoder {
     rows: Vec<Row>,
     enters: Vec<Timestamp<Global>>,
     leaves: Vec<Timestamp<Global>>,
+    /// Kept only where payloads differ within instances: see [`Decoder::decode_columns`].
     words: Vec<u64>,
+    keeps_words: bool,
     payloads: Vec<Option<u64>>,
     calls: Vec<Option<Call>>,
     called_on: Vec<Option<usize>>,
@@ -110,6 +112,8 @@ impl Decoder {
                     }
                 };
                 let (_, flags) = split_call_word(row.word);
+                let enters = &self.enters[at * stride(n)..][..n];
+                let leaves = &self.leaves[at * stride(n)..][..n];
                 sink(Matched::Agreed(Agreed {
                     communicator,
                     communicator_index: block.communicator,
@@ -118,8 +122,9 @@ impl Decoder {
                     called_on: None,
                     operation,
                     root,
-                    enters: &self.enters[at * stride(n)..][..n],
-                    leaves: &self.leaves[at * stride(n)..][..n],
+                    enters,
+                    leaves,
+                    extent: Extent::of_all(enters, leaves),
                     payloads,
                     n_failed: if flags & CODE_FAILED != 0 {
                         n as u64
@@ -136,7 +141,19 @@ impl Decoder {
         }
     }
 
+    /// Decodes a block, with the second words of all records if the block before had instances
+    /// in which these differ, and a second time if only this one has.
     fn decode_columns(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
+        self.fill_columns(block, sources);
+        let differs = self.rows.iter().any(|row| row.differing != 0);
+        if differs && !self.keeps_words {
+            self.keeps_words = true;
+            self.fill_columns(block, sources);
+        }
+        self.keeps_words = differs;
+    }
+
+    fn fill_columns(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
         let n_rows = (block.to - block.from) as usize;
         let stride = stride(sources.len());
         self.rows.clear();
@@ -147,8 +164,11 @@ impl Decoder {
         if self.enters.len() < n_cells {
             self.enters.resize(n_cells, Timestamp::from_ns(0));
             self.leaves.resize(n_cells, Timestamp::from_ns(0));
+        }
+        if self.keeps_words && self.words.len() < n_cells {
             self.words.resize(n_cells, 0);
         }
+        let keeps_words = self.keeps_words;
         for (slot, source) in sources.iter().enumerate() {
             let Some((process, queue)) = source else {
                 continue;
@@ -169,9 +189,11 @@ impl Decoder {
                         || !run.is_possible;
                     row.n_calls += 1;
                     let cell = at * stride + slot;
-                    self.words[cell] = word;
-                    self.enters[cell] = clock.global(Timestamp::from_ticks(record.enter.get()));
-                    self.leaves[cell] = clock.global(Timestamp::from_ticks(record.leave.get()));
+                    if keeps_words {
+                        self.words[cell] = word;
+                    }
+                    [self.enters[cell], self.leaves[cell]] =
+                        clock.both(record.enter.get(), record.leave.get());
                 }
             }
         }
@@ -255,6 +277,7 @@ impl Decoder {
             root,
             enters: &enters,
             leaves: &leaves,
+            extent: Extent::of_all(&enters, &leaves),
             payloads: Payloads::Each(&payloads),
             n_failed: calls().filter(|call| call.has_failed).count() as u64,
         }));

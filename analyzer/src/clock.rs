@@ -123,6 +123,25 @@ impl TickScale {
         ns.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
     }
 
+    /// [`TickScale::ns`] where no product and no sum needs more than its integer: a tick takes a
+    /// ns or less, and none of the ticks is further than 2^61 from the origin. (That is so in
+    /// every trace of a known clock that is not damaged.)
+    #[inline]
+    fn short_spans(&self, ticks: [u64; 2]) -> Option<[i64; 2]> {
+        const FAR: u64 = 1 << 61;
+        let multiplier = self.multiplier as i64;
+        let spans = ticks.map(|ticks| (ticks as i64).wrapping_sub(self.origin_ticks));
+        let is_far = spans[0].unsigned_abs() | spans[1].unsigned_abs() | ticks[0] | ticks[1];
+        if self.shift < 60 || is_far >= FAR || self.origin_ns.unsigned_abs() >= FAR {
+            return None;
+        }
+        let half = (1i128 << self.shift) >> 1;
+        Some(spans.map(|span| {
+            let scaled = i128::from(span) * i128::from(multiplier) + half;
+            (scaled >> self.shift) as i64 + self.origin_ns
+        }))
+    }
+
     /// About the tick at `ns`; the inverse of [`TickScale::ns`].
     fn ticks(&self, ns: i64) -> i64 {
         let scaled = i128::from(ns.saturating_sub(self.origin_ns)) << self.shift;
@@ -206,6 +225,19 @@ impl RankClock {
     #[inline]
     pub fn global(&self, local: Timestamp<Local>) -> Timestamp<Global> {
         Timestamp::from_ns(self.line_at(local.value).ns(local.value) - self.start_ns)
+    }
+
+    /// The instants of two stamps, ticks, as two of [`RankClock::global`]: made for many stamps of
+    /// one clock.
+    #[must_use]
+    #[inline]
+    pub(crate) fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
+        if let [(_, line)] = &self.lines[..]
+            && let Some(both) = line.short_spans([enter, leave])
+        {
+            return both.map(|ns| Timestamp::from_ns(ns.wrapping_sub(self.start_ns)));
+        }
+        [enter, leave].map(|ticks| self.global(Timestamp::from_ticks(ticks)))
     }
 
     #[inline]

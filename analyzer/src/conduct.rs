@@ -13,6 +13,15 @@ pub struct Moments {
 }
 
 impl Moments {
+    /// Those of `n` times, of which sum (ns) and sum of squares (ns^2) are known.
+    pub(crate) fn of_sums(n: u64, total_ns: i64, squares: u128) -> Self {
+        Self {
+            n,
+            total_ns,
+            squares,
+        }
+    }
+
     /// Adds a time, ns.
     #[inline]
     pub fn add(&mut self, time_ns: i64) {

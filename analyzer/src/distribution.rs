@@ -45,6 +45,10 @@ struct Rough {
     positive: Counts,
     /// Empty until the first sample below zero comes.
     negative: Counts,
+    /// Samples that are still to be counted. An operation has several histograms, and a program
+    /// many operations: counting some thousand samples at a time lets one histogram at a time
+    /// stay in the nearest cache.
+    pending: Vec<i32>,
 }
 
 /// Counts by the buckets of a histogram of three digits, up to the greatest that was met. Filled
@@ -101,28 +105,32 @@ impl Distribution {
         self.add_all(&[sample]);
     }
 
-    /// Adds samples.
-    pub fn add_all(&mut self, samples: &[i64]) {
+    /// Adds samples; gives their sum.
+    pub fn add_all(&mut self, samples: &[i64]) -> i64 {
         let (mut min, mut max) = (i64::MAX, i64::MIN);
+        let (mut total, mut squares) = (0i64, 0u64);
         for &sample in samples {
             min = min.min(sample);
             max = max.max(sample);
+            total = total.wrapping_add(sample);
+            squares = squares.wrapping_add(sample.wrapping_mul(sample) as u64);
         }
         self.n += samples.len() as u64;
         self.min = self.min.min(min);
         self.max = self.max.max(max);
-        // Where no sum of a few thousand can leave its integer, short ones are quicker.
+        // No sum of a few thousand short times leaves its integer; others are added up again.
         if min > -(1 << 25) && max < 1 << 25 && samples.len() <= 1 << 13 {
-            let total: i64 = samples.iter().sum();
-            let squares: u64 = samples.iter().map(|&s| (s * s) as u64).sum();
             self.add_sums(total.into(), Some(squares.into()));
+            self.samples.add_all(samples);
+            total
         } else {
             let square = |&s: &i64| u128::from(s.unsigned_abs()).pow(2);
             let mut squares = samples.iter().map(square);
             let total = samples.iter().copied().map(i128::from).sum();
             self.add_sums(total, squares.try_fold(0, u128::checked_add));
+            self.samples.add_all(samples);
+            saturate(total)
         }
-        self.samples.add_all(samples);
     }
 
     fn add_sums(&mut self, total: i128, squares: Option<u128>) {
@@ -190,6 +198,7 @@ impl Distribution {
             Samples::Short(list) => buckets(list.iter().map(|&sample| (sample.into(), 1))),
             Samples::Long(list) => buckets(list.iter().map(|&sample| (sample, 1))),
             Samples::Rough(rough) => {
+                let rough = rough.counted();
                 let positive = rough.positive.histogram();
                 let counts = positive
                     .iter_recorded()
@@ -276,7 +285,7 @@ fn middle_of(buckets: &[(i64, u64)], index: u64) -> i64 {
 impl Samples {
     fn add_all(&mut self, samples: &[i64]) {
         match self {
-            Self::Rough(rough) => samples.iter().for_each(|&sample| rough.record(sample)),
+            Self::Rough(rough) => rough.record_all(samples),
             Self::Short(list) => {
                 if list.len() + samples.len() > MAX_LISTED {
                     self.become_rough().add_all(samples);
@@ -340,7 +349,7 @@ impl Samples {
         let mut rough = self.clone();
         rough.become_rough();
         match &rough {
-            Self::Rough(rough) => rough.buckets(),
+            Self::Rough(rough) => rough.counted().buckets(),
             Self::Short(_) | Self::Long(_) => Vec::new(),
         }
     }
@@ -354,6 +363,60 @@ fn make_room<T>(list: &mut Vec<T>, n: usize) {
 }
 
 impl Rough {
+    /// Samples that wait to be counted, at most.
+    const MAX_PENDING: usize = 4096;
+
+    fn record_all(&mut self, samples: &[i64]) {
+        let is_short = |&s: &i64| i32::try_from(s).is_ok();
+        if samples.len() > Self::MAX_PENDING || !samples.iter().all(is_short) {
+            samples.iter().for_each(|&sample| self.record(sample));
+            return;
+        }
+        if self.pending.len() + samples.len() > Self::MAX_PENDING {
+            self.count_pending();
+        }
+        self.pending
+            .extend(samples.iter().map(|&sample| sample as i32));
+    }
+
+    fn count_pending(&mut self) {
+        let mut pending = std::mem::take(&mut self.pending);
+        self.count_all(&pending);
+        pending.clear();
+        self.pending = pending;
+    }
+
+    fn count_all(&mut self, samples: &[i32]) {
+        let all = samples.iter().fold(0, |all, sample| all | sample);
+        if all < 0 {
+            samples
+                .iter()
+                .for_each(|&sample| self.record(sample.into()));
+            return;
+        }
+        // No sample has a bit that is not in `all`, so none comes behind its bucket.
+        let buckets = self.positive.up_to(all.unsigned_abs().into());
+        // Adding to one bucket again and again takes as long as the memory does. Only those who
+        // need not wait are as many as that, and all of them are of one value.
+        let n_zeros = samples.iter().filter(|&&sample| sample == 0).count();
+        let is_counted_apart = n_zeros * 4 >= samples.len();
+        // The buckets of some samples at a time: vector instructions find them.
+        let mut places = [0u32; 64];
+        for part in samples.chunks(places.len()) {
+            for (place, &sample) in places.iter_mut().zip(part) {
+                *place = bucket_of_short(sample);
+            }
+            for &place in &places[..part.len()] {
+                if place > 0 || !is_counted_apart {
+                    buckets[place as usize] += 1;
+                }
+            }
+        }
+        if is_counted_apart {
+            buckets[0] += n_zeros as u32;
+        }
+    }
+
     #[inline]
     fn record(&mut self, sample: i64) {
         match sample < 0 {
@@ -365,6 +428,17 @@ impl Rough {
     fn merge(&mut self, other: &Self) {
         self.positive.merge(&other.positive);
         self.negative.merge(&other.negative);
+        self.count_all(&other.pending);
+    }
+
+    /// The same, with nothing to be counted.
+    fn counted(&self) -> Self {
+        let mut all = Self {
+            pending: Vec::new(),
+            ..self.clone()
+        };
+        all.count_all(&self.pending);
+        all
     }
 
     /// The greatest magnitude of the negative ones comes first.
@@ -389,15 +463,41 @@ impl Rough {
 /// bits of the others.
 const LEADING_BITS: u32 = 11;
 
+#[inline]
+fn bucket_of(value: u64) -> usize {
+    let shift = (u64::BITS - (value | 1).leading_zeros()).saturating_sub(LEADING_BITS);
+    ((shift as usize) << (LEADING_BITS - 1)) + (value >> shift) as usize
+}
+
+/// The same of a value >= 0, by the bits of a floating-point number: its exponent, and the ten
+/// bits behind the leading one.
+#[inline]
+fn bucket_of_short(value: i32) -> u32 {
+    const FRACTION_BITS: u32 = 52;
+    let bits = (f64::from(value).to_bits() >> (FRACTION_BITS - (LEADING_BITS - 1))) as u32;
+    // That of 2^10, whose bucket is the first that is found so.
+    let first = 1033 << (LEADING_BITS - 1);
+    match value < 1 << (LEADING_BITS - 1) {
+        true => value as u32,
+        false => bits - first + (1 << (LEADING_BITS - 1)),
+    }
+}
+
 impl Counts {
     #[inline]
     fn add(&mut self, value: u64) {
-        let shift = (u64::BITS - value.leading_zeros()).saturating_sub(LEADING_BITS);
-        let bucket = ((shift as usize) << (LEADING_BITS - 1)) + (value >> shift) as usize;
+        let n = &mut self.up_to(value)[bucket_of(value)];
+        *n = n.saturating_add(1);
+    }
+
+    /// The buckets, up to that of a value at least.
+    #[inline]
+    fn up_to(&mut self, value: u64) -> &mut [u32] {
+        let bucket = bucket_of(value);
         if bucket >= self.0.len() {
             self.0.resize(bucket + 1, 0);
         }
-        self.0[bucket] = self.0[bucket].saturating_add(1);
+        &mut self.0
     }
 
     fn merge(&mut self, other: &Self) {
@@ -481,6 +581,18 @@ mod tests {
         assert_eq!((summary.min, summary.max), (-extreme, extreme));
         assert_eq!(summary.total, 0);
         assert_eq!(summary.p99, extreme);
+    }
+
+    #[test]
+    fn buckets_of_short_samples_are_those_of_all() {
+        let values = (0..5_000).chain((0..31).flat_map(|bit| {
+            let power = 1i64 << bit;
+            (power - 3..power + 3).filter(|&value| value >= 0)
+        }));
+        for value in values.chain([i64::from(i32::MAX)]) {
+            let short = bucket_of_short(i32::try_from(value).unwrap());
+            assert_eq!(short as usize, bucket_of(value as u64), "{value}");
+        }
     }
 
     #[test]

@@ -221,6 +221,7 @@ mod tests {
                     excess_ns: 0,
                 })
                 .collect(),
+            communicator: None,
             sections: Default::default(),
             arrivals: Default::default(),
         }

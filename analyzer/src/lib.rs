@@ -48,6 +48,7 @@ mod outliers;
 mod sections;
 mod selection;
 mod serialization;
+mod strip;
 mod sums;
 mod tally;
 mod timeline;
@@ -85,7 +86,7 @@ mod comparison;
 // Traces of known truth.
 pub mod generate;
 
-pub use agreed::{Agreed, Disagreement, Payloads};
+pub use agreed::{Agreed, Disagreement, Extent, Payloads};
 pub use analysis::{
     Analysis, ChangeSummary, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest,
     DisturbanceSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
@@ -178,8 +179,9 @@ pub fn analyze_in_windows(
     let communicators = Communicators::agree(&run, &clocks);
     let wanted = selection.resolve(&communicators, run.world_size)?;
     let nothing = || Tally::new(&run, &clocks, &communicators, &wanted);
-    let (tally, irregularities) =
+    let (mut tally, irregularities) =
         match_calls(&run, &clocks, &communicators, window, report, &nothing);
+    tally.settle();
     Ok(summarize::summarize(&summarize::Sources {
         run: &run,
         clocks: &clocks,

@@ -17,7 +17,7 @@
 
 use collbench_formats::{CommunicatorKind, Semantics};
 
-use crate::agreed::Agreed;
+use crate::agreed::{Agreed, Extent};
 use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
 use crate::resolution::Resolution;
@@ -31,13 +31,15 @@ pub struct Figures {
     waits: Vec<i64>,
     /// Whether any wait is not known.
     has_unknown_wait: bool,
+    /// Whether each wait is the lag: all wait for the last, and left after it came.
+    pub waits_are_lags: bool,
     /// For each wait the slot whose enter ended it, or [`NOBODY`].
     releasers: Vec<u32>,
     /// Own leave minus first leave, for N x N; empty for others.
     pub departure_waits: Vec<i64>,
-    /// Sum of: own leave minus the later of first leave and last enter, not below zero:
-    /// Scalasca's completion, by slot, for N x N; empty for others.
-    pub completions: Vec<i64>,
+    /// Own leave minus the later of first leave and last enter, not below zero: Scalasca's
+    /// completion, by slot, for N x N; empty for others, and where it is the departure wait.
+    completions: Vec<i64>,
     /// Leave minus last enter in the order of departure, for N x N on one clock; empty for others.
     pub departures_after_last: Vec<i64>,
     /// First leave minus last enter, for N x N; below zero it is a clock error.
@@ -110,6 +112,21 @@ impl Figures {
     #[must_use]
     pub fn all_waits(&self) -> Option<&[i64]> {
         (self.has_waits() && !self.has_unknown_wait).then_some(&self.waits)
+    }
+
+    /// Scalasca's completion of a slot, where there are departure waits.
+    #[must_use]
+    pub fn completion(&self, slot: usize) -> i64 {
+        match self.completions.get(slot) {
+            Some(&completion) => completion,
+            None => self.departure_waits[slot],
+        }
+    }
+
+    /// Whether every completion is the departure wait: nobody left before the last had come.
+    #[must_use]
+    pub fn completions_are_departure_waits(&self) -> bool {
+        self.completions.is_empty()
     }
 
     /// Waits that the coming of `slot` ended, together.
@@ -192,6 +209,7 @@ impl Figures {
     fn clear(&mut self, n: usize) {
         self.lags.resize(n, 0);
         self.waits.clear();
+        self.waits_are_lags = false;
         self.releasers.clear();
         self.departure_waits.clear();
         self.completions.clear();
@@ -209,16 +227,17 @@ impl Figures {
     /// What is defined by the stamps alone, for processes that have a common time.
     fn measure_geometry(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
         let n = instance.n_calls();
-        let (mut first_enter, mut last_enter) = (i64::MAX, i64::MIN);
-        let (mut first_leave, mut last_leave) = (i64::MAX, i64::MIN);
-        for (enter, leave) in slots.iter().map(|&slot| instance.stamps(slot)) {
-            first_enter = first_enter.min(enter);
-            last_enter = last_enter.max(enter);
-            first_leave = first_leave.min(leave);
-            last_leave = last_leave.max(leave);
-        }
-        self.duration = self.duration.max(last_leave - first_enter);
         let is_alone = slots.len() == n;
+        let Extent {
+            first_enter,
+            last_enter,
+            first_leave,
+            last_leave,
+        } = match is_alone {
+            true => instance.extent,
+            false => Extent::of(slots.iter().map(|&slot| instance.stamps(slot))),
+        };
+        self.duration = self.duration.max(last_leave - first_enter);
         let after = first_leave.max(last_enter);
         match is_alone {
             // Every slot, in order: nothing to look up.
@@ -239,8 +258,10 @@ impl Figures {
             let leaves = instance.leaves.iter().map(|leave| leave.ns());
             let departures = leaves.clone().map(|leave| leave - first_leave);
             self.departure_waits.extend(departures);
-            self.completions
-                .extend(leaves.map(|leave| (leave - after).max(0)));
+            if after > first_leave {
+                self.completions
+                    .extend(leaves.map(|leave| (leave - after).max(0)));
+            }
             self.core = Some(first_leave - last_enter);
             return;
         }
@@ -289,7 +310,10 @@ impl Figures {
                     _ => latest(instance, slots.iter().copied()),
                 };
                 match release.filter(|_| slots.len() == n) {
-                    Some(release) => self.all_wait_for(instance, release),
+                    Some(release) => {
+                        self.all_wait_for(instance, release);
+                        self.waits_are_lags = self.core.is_some_and(|core| core >= 0);
+                    }
                     None => {
                         for &slot in slots {
                             self.wait_for(instance, slot, release);
@@ -307,6 +331,12 @@ impl Figures {
                     .contains(&root)
                     .then(|| latest(instance, [root].into_iter()))
                     .flatten();
+                // The root itself came no later than the root.
+                let takes_all = !is_inter && slots.len() == n && instance.payloads.is_same();
+                if let (true, Some(release)) = (takes_all, release) {
+                    self.all_wait_for(instance, release);
+                    return;
+                }
                 for &slot in slots {
                     match slot == root || is_nothing(slot) || is_bystander(instance, slot) {
                         true => self.waits[slot] = 0,

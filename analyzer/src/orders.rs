@@ -4,6 +4,8 @@
 pub const MAX_POSITIONS: usize = 256;
 /// Columns beyond [`MAX_POSITIONS`].
 const DECILES: usize = 10;
+/// Places that wait to be counted, at most (but for those of one instance).
+const MAX_PENDING: usize = 4096;
 
 /// Counts of process x position.
 ///
@@ -15,6 +17,9 @@ pub struct OrderCounts {
     n_columns: usize,
     met: Vec<(u32, u32)>,
     table: Vec<u32>,
+    /// Places in the table that are still to be counted: some thousand at a time, so that one
+    /// table at a time stays in the nearest cache.
+    pending: Vec<u32>,
 }
 
 impl OrderCounts {
@@ -26,6 +31,7 @@ impl OrderCounts {
             n_columns: if n > MAX_POSITIONS { DECILES } else { n },
             met: Vec::new(),
             table: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -43,6 +49,43 @@ impl OrderCounts {
             false => (position * DECILES / n_present.max(1)).min(DECILES - 1),
         };
         self.count(row as u32, column as u32);
+    }
+
+    /// Counts processes at ascending positions among `n_present`: slot and position, and `rows`
+    /// the process of each slot.
+    pub fn add_all(&mut self, order: &[(usize, usize)], rows: &[usize], n_present: usize) {
+        if self.table.is_empty() || !self.is_by_position() && n_present == 0 {
+            let each = order.iter();
+            each.for_each(|&(slot, position)| self.add(rows[slot], position, n_present));
+            return;
+        }
+        let is_by_position = self.is_by_position();
+        let last = self.n_columns - 1;
+        let mut tenth = 0;
+        if self.pending.len() + order.len() > MAX_PENDING {
+            self.count_pending();
+        }
+        self.pending.extend(order.iter().map(|&(slot, position)| {
+            let column = match is_by_position {
+                true => position.min(last),
+                false => {
+                    // Instead of a division for each.
+                    while tenth < last && (tenth + 1) * n_present <= position * DECILES {
+                        tenth += 1;
+                    }
+                    tenth
+                }
+            };
+            // A table has fewer places than a u32 has values.
+            (rows[slot] * self.n_columns + column) as u32
+        }));
+    }
+
+    fn count_pending(&mut self) {
+        for place in self.pending.drain(..) {
+            let n = &mut self.table[place as usize];
+            *n = n.saturating_add(1);
+        }
     }
 
     #[inline]
@@ -72,6 +115,10 @@ impl OrderCounts {
         for (n, more) in self.table.iter_mut().zip(&other.table) {
             *n = n.saturating_add(*more);
         }
+        for &place in &other.pending {
+            let n = &mut self.table[place as usize];
+            *n = n.saturating_add(1);
+        }
     }
 
     fn become_table(&mut self) {
@@ -85,14 +132,13 @@ impl OrderCounts {
         if self.n == 0 {
             return Vec::new();
         }
-        let filled;
-        let table = match self.table.is_empty() {
-            true => {
-                filled = self.fill();
-                &filled
-            }
-            false => &self.table,
+        let mut table = match self.table.is_empty() {
+            true => self.fill(),
+            false => self.table.clone(),
         };
+        for &place in &self.pending {
+            table[place as usize] = table[place as usize].saturating_add(1);
+        }
         table.chunks(self.n_columns).map(<[u32]>::to_vec).collect()
     }
 

@@ -12,6 +12,7 @@ use crate::orders::OrderCounts;
 use crate::outliers::Longest;
 use crate::sections::{LatenessSections, OperationSections};
 use crate::serialization::Serialization;
+use crate::strip::Calls;
 use crate::timeline::Course;
 
 /// Adds times that a damaged file may have made of any size: the sum stops at the largest.
@@ -87,6 +88,20 @@ pub struct MemberTally {
 }
 
 impl MemberTally {
+    /// Adds the call of a slot.
+    pub(crate) fn add_call(&mut self, calls: &Calls<'_>, slot: usize) {
+        self.n_calls += 1;
+        add_ns(&mut self.call_ns, calls.times[slot]);
+        if let Some(&wait) = calls.waits.get(slot) {
+            self.n_waits += 1;
+            add_ns(&mut self.wait_ns, wait);
+        }
+        if let Some(&departure_wait) = calls.departure_waits.get(slot) {
+            self.n_departure_waits += 1;
+            add_ns(&mut self.departure_wait_ns, departure_wait);
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
         self.last += other.last;
         self.first_departure += other.first_departure;
@@ -127,6 +142,43 @@ impl Split {
     }
 }
 
+/// Sums over instances in which every process of the entry took part, and all waits are known: by
+/// position in the entry, in columns.
+#[derive(Debug, Default)]
+struct MemberColumns {
+    n: u64,
+    n_waits: u64,
+    n_departure_waits: u64,
+    call_ns: Vec<i64>,
+    wait_ns: Vec<i64>,
+    departure_wait_ns: Vec<i64>,
+}
+
+impl MemberColumns {
+    fn add(&mut self, calls: &Calls<'_>) {
+        fn add_column(sums: &mut Vec<i64>, n: &mut u64, values: &[i64]) {
+            if values.is_empty() {
+                return;
+            }
+            *n += 1;
+            sums.resize(values.len(), 0);
+            for (sum, value) in sums.iter_mut().zip(values) {
+                // Times are short here; a sum beyond its integer would take a damaged trace of
+                // many gigabytes.
+                *sum = sum.wrapping_add(*value);
+            }
+        }
+        add_column(&mut self.call_ns, &mut self.n, calls.times);
+        add_column(&mut self.wait_ns, &mut self.n_waits, calls.waits);
+        let departures = calls.departure_waits;
+        add_column(
+            &mut self.departure_wait_ns,
+            &mut self.n_departure_waits,
+            departures,
+        );
+    }
+}
+
 /// What is kept of one operation.
 #[derive(Debug)]
 pub struct OperationTally {
@@ -157,6 +209,10 @@ pub struct OperationTally {
     pub completion_ns: Option<i64>,
     /// By position in the communicator's entry.
     pub members: Vec<MemberTally>,
+    /// What is still to be added to `members`.
+    columns: MemberColumns,
+    /// Samples that are lags and waits alike, still to be added to both.
+    lag_and_wait: Distribution,
     /// Complete instances of which it is not known who came last.
     pub last_unresolved: u64,
     /// Complete instances of which it is not known who left first.
@@ -193,6 +249,8 @@ impl OperationTally {
             departure_wait: Distribution::default(),
             completion_ns: None,
             members: vec![MemberTally::default(); n_positions],
+            columns: MemberColumns::default(),
+            lag_and_wait: Distribution::default(),
             last_unresolved: 0,
             first_unresolved: 0,
             arrivals: OrderCounts::new(n_positions),
@@ -219,8 +277,41 @@ impl OperationTally {
 }
 
 impl OperationTally {
+    /// Adds the calls of an instance to the lines of their processes: one for each position of
+    /// the entry, in their order.
+    pub(crate) fn add_to_members(&mut self, calls: &Calls<'_>) {
+        self.columns.add(calls);
+    }
+
+    /// Adds samples that are both lags and waits, as where nobody left before the last came.
+    /// Gives their sum, ns.
+    pub(crate) fn add_lags_that_are_waits(&mut self, samples: &[i64]) -> i64 {
+        self.lag_and_wait.add_all(samples)
+    }
+
+    /// Brings what was added up apart to where it belongs.
+    pub(crate) fn settle(&mut self) {
+        let columns = std::mem::take(&mut self.columns);
+        for (position, line) in self.members.iter_mut().enumerate() {
+            let of = |sums: &[i64]| sums.get(position).copied().unwrap_or(0);
+            line.n_calls += columns.n;
+            add_ns(&mut line.call_ns, of(&columns.call_ns));
+            line.n_waits += columns.n_waits;
+            add_ns(&mut line.wait_ns, of(&columns.wait_ns));
+            line.n_departure_waits += columns.n_departure_waits;
+            add_ns(&mut line.departure_wait_ns, of(&columns.departure_wait_ns));
+        }
+        let both = std::mem::take(&mut self.lag_and_wait);
+        self.lag.merge(&both);
+        self.wait.merge(&both);
+    }
+
     /// Adds another part of the same operation.
-    pub(crate) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        // Apart until the end: so they are in memory once.
+        let both = std::mem::take(&mut other.lag_and_wait);
+        self.lag_and_wait.merge(&both);
+        other.settle();
         self.calls += other.calls;
         self.instances += other.instances;
         self.incomplete += other.incomplete;
@@ -285,20 +376,10 @@ pub struct ProcessTally {
 }
 
 impl ProcessTally {
-    /// Counts a call. `hint` is where its class is to be looked for first, and where it was
-    /// found: mostly all processes have met the classes in one order.
-    #[inline]
-    pub(crate) fn count(&mut self, operation: Operation, scope: Scope, hint: &mut usize) {
-        self.calls += 1;
-        match self.by_class.get_mut(*hint) {
-            Some((known, n)) if *known == (operation, scope) => *n += 1,
-            _ => {
-                *self.calls_of(operation, scope) += 1;
-                let classes = &mut self.by_class.iter();
-                let found = classes.position(|(known, _)| *known == (operation, scope));
-                *hint = found.unwrap_or(0);
-            }
-        }
+    /// Counts `n` calls.
+    pub(crate) fn count(&mut self, operation: Operation, scope: Scope, n: u64) {
+        self.calls += n;
+        *self.calls_of(operation, scope) += n;
     }
 
     fn calls_of(&mut self, operation: Operation, scope: Scope) -> &mut u64 {
@@ -340,6 +421,8 @@ pub struct Lateness {
     pub instances: u64,
     /// By position in the communicator's entry.
     pub members: Vec<LatenessOfMember>,
+    /// Index of the communicator whose processes are in `members` already, the last of several.
+    pub(crate) communicator: Option<usize>,
     /// Who came last early and late.
     pub sections: LatenessSections,
     /// Single arrivals that were late, and a sample of all instances.
@@ -366,6 +449,7 @@ impl Lateness {
             resolved: 0,
             instances: 0,
             members: vec![LatenessOfMember::default(); n_positions],
+            communicator: None,
             sections: LatenessSections::default(),
             arrivals: LateArrivals::default(),
         }

@@ -23,6 +23,7 @@ use crate::resolution::Resolution;
 use crate::run::Run;
 use crate::sections::OperationSection;
 use crate::selection::Resolved;
+use crate::strip::{Calls, Strip, TOO_LONG_NS};
 use crate::sums::{
     ByteClass, Lateness, OperationKey, OperationTally, ProcessTally, add_ns, sum_ns,
 };
@@ -54,9 +55,33 @@ pub struct Tally<'a> {
     pub counts: Counts,
     /// Last stamp of any process, ns since the start.
     pub end_ns: i64,
+    /// The instances at hand, still to be added to `processes`.
+    strip: Strip,
     /// Room that is used for each instance.
-    figures: Figures,
+    figures: Option<Box<Figures>>,
     scratch: Scratch,
+    /// Where operations were found last.
+    found: Found,
+}
+
+/// Where the operations at hand are kept: instances of a few operations on a few communicators
+/// follow one another.
+#[derive(Debug, Default)]
+struct Found {
+    places: [Option<(OperationKey, usize)>; 8],
+}
+
+impl Found {
+    fn place(key: &OperationKey) -> usize {
+        let entry = key.entry.unwrap_or(0);
+        (entry.wrapping_mul(5) ^ key.operation as usize) % 8
+    }
+
+    #[inline]
+    fn index(&self, key: &OperationKey) -> Option<usize> {
+        let (found, index) = self.places[Self::place(key)]?;
+        (found == *key).then_some(index)
+    }
 }
 
 #[derive(Default)]
@@ -111,8 +136,10 @@ impl<'a> Tally<'a> {
             n_bytes: 0,
             counts: Counts::default(),
             end_ns: 0,
-            figures: Figures::new(),
+            strip: Strip::default(),
+            figures: None,
             scratch: Scratch::default(),
+            found: Found::default(),
         }
     }
 
@@ -143,7 +170,7 @@ impl<'a> Tally<'a> {
     /// A complete instance: everything that is summed up of those begins here.
     fn take_agreed(&mut self, instance: &Agreed<'_>) {
         let n = instance.n_calls();
-        self.end_ns = self.end_ns.max(instance.last_leave().ns());
+        self.end_ns = self.end_ns.max(instance.extent.last_leave);
         if instance.lane == Lane::Internal {
             self.counts.internal_calls += n as u64;
             return;
@@ -161,36 +188,39 @@ impl<'a> Tally<'a> {
             root: root.map(|slot| instance.communicator.members[slot].world_rank),
             class: ByteClass::of(payloads.range.map(|(_, greatest)| greatest)),
         };
-        let first_enter = instance.first_enter().ns();
+        let first_enter = instance.extent.first_enter;
         if !self
             .selection
             .has_instance(key.operation, key.entry, first_enter)
         {
             return;
         }
-        let mut figures = std::mem::take(&mut self.figures);
+        let index = self.index_of(key);
+        let mut figures = self.figures.take().unwrap_or_default();
         figures.measure(instance, &self.resolution);
         // Whatever else is to be known of instances adds itself up here, from the instance and
         // its figures; and in `merge`.
-        let section = self.add_calls(instance, key, &place, &figures);
-        self.add_instance(instance, key, &place, &figures, section);
+        let section = match self.add_columns(instance, index, &place, &figures) {
+            Some(section) => section,
+            None => self.add_calls(instance, index, &place, &figures),
+        };
+        self.add_instance(instance, index, &place, &figures, section);
         if n > 1 && figures.has_waits() {
             self.add_lateness(instance, key, &place, &figures);
         }
-        self.figures = figures;
+        self.figures = Some(figures);
     }
 
     /// Figures of the instance as a whole.
     fn add_instance(
         &mut self,
         instance: &Agreed<'_>,
-        key: OperationKey,
+        index: usize,
         place: &Place<'_>,
         figures: &Figures,
         section: OperationSection,
     ) {
         self.counts.negative_core += u64::from(figures.core.is_some_and(|core| core < 0));
-        let index = self.index_of(key);
         let at_ns = figures.last_enter_ns(instance);
         let tally = &mut self.tallies[index];
         let sums = InstanceSums {
@@ -225,12 +255,12 @@ impl<'a> Tally<'a> {
             None => tally.first_unresolved += 1,
         }
         let n = instance.n_calls();
-        for &(slot, position) in &figures.arrivals {
-            tally.arrivals.add(member(slot), position, n);
-        }
-        for &(slot, position) in &figures.departures {
-            tally.departures.add(member(slot), position, n);
-        }
+        tally
+            .arrivals
+            .add_all(&figures.arrivals, &place.positions, n);
+        tally
+            .departures
+            .add_all(&figures.departures, &place.positions, n);
         if !figures.departures_after_last.is_empty() {
             tally.serialization.add(&figures.departures_after_last);
         }
@@ -243,15 +273,105 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// What its calls took and waited; gives what they add to a section of their operation.
+    /// What its calls took and waited, where all are counted and every wait is known: in columns.
+    /// Gives what they add to a section of their operation; `None` where that is not so.
+    fn add_columns(
+        &mut self,
+        instance: &Agreed<'_>,
+        index: usize,
+        place: &Place<'_>,
+        figures: &Figures,
+    ) -> Option<OperationSection> {
+        let n = instance.n_calls();
+        let span = (instance.extent.first_enter, instance.extent.last_leave);
+        let waits = match figures.has_waits() {
+            true => figures.all_waits()?,
+            false => &[],
+        };
+        let is_split = figures.wait_inside(0).is_some();
+        if !self.selection.has_all_ranks() || is_split || span.1 - span.0 >= TOO_LONG_NS {
+            return None;
+        }
+        let communicator = instance.communicator_index;
+        if !self.strip.takes(communicator, place.scope, span) {
+            self.hand_on_strip();
+            if !self.strip.begin(communicator, n, place.scope, span) {
+                return None;
+            }
+        }
+        let times = &mut self.scratch.times;
+        let stamps = instance.enters.iter().zip(instance.leaves);
+        times.clear();
+        times.extend(stamps.map(|(enter, leave)| leave.ns() - enter.ns()));
+        let calls = Calls {
+            operation: instance.operation,
+            times,
+            lags: &figures.lags,
+            waits,
+            departure_waits: &figures.departure_waits,
+        };
+        self.strip.add(&calls);
+
+        let tally = &mut self.tallies[index];
+        tally.calls += n as u64;
+        if let Some((least, greatest)) = instance.payloads.sums(n).range {
+            tally.see_bytes(least, greatest);
+        }
+        let call_ns = tally.call_time.add_all(calls.times);
+        let wait_ns = match figures.waits_are_lags {
+            true => tally.add_lags_that_are_waits(calls.lags),
+            false => {
+                tally.lag.add_all(calls.lags);
+                tally.wait.add_all(calls.waits)
+            }
+        };
+        let departure_ns = tally.departure_wait.add_all(calls.departure_waits);
+        if !figures.departure_waits.is_empty() {
+            let completion = match figures.completions_are_departure_waits() {
+                true => departure_ns,
+                false => sum_ns((0..n).map(|slot| figures.completion(slot))),
+            };
+            add_ns(tally.completion_ns.get_or_insert(0), completion);
+        }
+        if place.is_in_order(tally.members.len()) {
+            tally.add_to_members(&calls);
+        } else {
+            for (slot, &position) in place.positions.iter().enumerate() {
+                tally.members[position].add_call(&calls, slot);
+            }
+        }
+        Some(OperationSection {
+            instances: 1,
+            calls: n as u64,
+            call_ns,
+            n_waits: waits.len() as u64,
+            wait_ns,
+        })
+    }
+
+    /// Adds the instances at hand to the processes.
+    fn hand_on_strip(&mut self) {
+        if let Some(communicator) = self.strip.communicator() {
+            let communicator = &self.communicators.list[communicator];
+            self.strip.hand_on(communicator, &mut self.processes);
+        }
+    }
+
+    /// Brings what was added up apart to where it belongs: to be called when all is taken.
+    pub(crate) fn settle(&mut self) {
+        self.hand_on_strip();
+        self.tallies.iter_mut().for_each(OperationTally::settle);
+    }
+
+    /// What its calls took and waited, call by call; gives what they add to a section of their
+    /// operation.
     fn add_calls(
         &mut self,
         instance: &Agreed<'_>,
-        key: OperationKey,
+        index: usize,
         place: &Place<'_>,
         figures: &Figures,
     ) -> OperationSection {
-        let index = self.index_of(key);
         let mut scratch = std::mem::take(&mut self.scratch);
         let Scratch {
             slots,
@@ -295,8 +415,8 @@ impl<'a> Tally<'a> {
                 known.for_each(|wait| tally.wait.add(wait));
             }
         }
-        if !figures.completions.is_empty() {
-            let completions = slots.iter().map(|&slot| figures.completions[slot]);
+        if !figures.departure_waits.is_empty() {
+            let completions = slots.iter().map(|&slot| figures.completion(slot));
             add_ns(tally.completion_ns.get_or_insert(0), sum_ns(completions));
         }
         let mut section = OperationSection {
@@ -304,7 +424,6 @@ impl<'a> Tally<'a> {
             calls: slots.len() as u64,
             ..OperationSection::default()
         };
-        let mut hint = 0;
         for &slot in slots.iter() {
             let process = &mut self.processes[members[slot].process];
             process.conduct.add(figures, slot);
@@ -313,7 +432,7 @@ impl<'a> Tally<'a> {
             let line = &mut tally.members[place.positions[slot]];
             line.n_calls += 1;
             add_ns(&mut line.call_ns, times[slot]);
-            process.count(instance.operation, place.scope, &mut hint);
+            process.count(instance.operation, place.scope, 1);
             add_ns(&mut process.call_ns, times[slot]);
             add_ns(&mut section.call_ns, times[slot]);
             if let Some(wait) = figures.wait(slot) {
@@ -359,8 +478,12 @@ impl<'a> Tally<'a> {
             .entry((place.entry, key.operation))
             .or_insert_with(|| Lateness::new(n_positions));
         lateness.instances += 1;
-        for (slot, &position) in place.positions.iter().enumerate() {
-            lateness.members[position].process = Some(instance.communicator.members[slot].process);
+        if lateness.communicator != Some(instance.communicator_index) {
+            lateness.communicator = Some(instance.communicator_index);
+            let members = place.positions.iter().zip(&instance.communicator.members);
+            for (&position, member) in members {
+                lateness.members[position].process = Some(member.process);
+            }
         }
         let Some(last) = figures.last else {
             lateness.sections.add(at_ns, None);
@@ -388,14 +511,19 @@ impl<'a> Tally<'a> {
     }
 
     pub(crate) fn index_of(&mut self, key: OperationKey) -> usize {
+        if let Some(index) = self.found.index(&key) {
+            return index;
+        }
         let n_positions = key
             .entry
             .map_or(0, |entry| self.communicators.entries[entry].ranks.len());
         let tallies = &mut self.tallies;
-        *self.indexes.entry(key).or_insert_with(|| {
+        let index = *self.indexes.entry(key).or_insert_with(|| {
             tallies.push(OperationTally::new(n_positions));
             tallies.len() - 1
-        })
+        });
+        self.found.places[Found::place(&key)] = Some((key, index));
+        index
     }
 
     /// Where an instance is shown.
@@ -441,7 +569,9 @@ impl Sums for Tally<'_> {
         }
     }
 
-    fn merge(&mut self, other: Self) {
+    fn merge(&mut self, mut other: Self) {
+        self.hand_on_strip();
+        other.hand_on_strip();
         let mut tallies: Vec<_> = other.tallies.into_iter().map(Some).collect();
         for (key, index) in other.indexes {
             let own = self.index_of(key);
@@ -519,6 +649,14 @@ impl<'r> PlacesOfRanks<'r> {
         let at = self.sorted.partition_point(|(rank, _)| *rank < world_rank);
         let found = self.sorted.get(at).filter(|(rank, _)| *rank == world_rank);
         found.map_or(0, |(_, at)| *at)
+    }
+}
+
+impl Place<'_> {
+    /// Whether slots are positions, of all `n` of the entry.
+    fn is_in_order(&self, n: usize) -> bool {
+        let mut positions = self.positions.iter().enumerate();
+        self.positions.len() == n && positions.all(|(slot, &position)| slot == position)
     }
 }
 

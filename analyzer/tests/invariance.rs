@@ -103,6 +103,20 @@ proptest! {
     }
 
     #[test]
+    fn calls_are_summed_in_columns_as_they_are_one_by_one(seed: u64) {
+        // Naming every rank there could be takes the way for some ranks.
+        let trace = lottery(seed, 0);
+        let in_columns = trace.analyze();
+        let named = Selection { ranks: vec![(0, 3)], ..Selection::default() };
+        let mut one_by_one = trace.analyze_part(&named);
+        one_by_one.remarks.retain(|remark| remark.code != "restricted");
+        let (found, expected) = (to_json(&one_by_one), to_json(&in_columns));
+        let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
+        prop_assert_eq!(differing, None);
+        prop_assert!(found == expected);
+    }
+
+    #[test]
     fn the_number_of_threads_does_not_show(seed: u64) {
         let directory = lottery(seed, 0).in_directory();
         let with = |n| {
