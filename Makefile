@@ -15,7 +15,7 @@ help:
 	@echo 'make mutate          $(N) damaged traces through the analyzer (N=..., SEED=...)'
 	@echo 'make bench           what recording costs on this machine, and how fast the analysis is'
 	@echo 'make bench-analyze   the latter alone'
-	@echo 'make guard           fails if a recorded call has become longer (callgrind)'
+	@echo 'make guard           fails if recording or analysing a call takes more instructions (callgrind)'
 	@echo 'make build           the commands and the preloaded library, in $(TARGET)/release'
 	@echo 'make install PREFIX=$(PREFIX)'
 
@@ -65,10 +65,11 @@ bench-analyze: build
 	@scripts/need.sh python3
 	@scripts/bench-analyze.sh
 
-# Not a time, which depends on the machine: the number of instructions of a recorded call.
+# Not times, which depend on the machine: numbers of instructions.
 guard: build
 	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev valgrind
 	@scripts/ir-guard.sh
+	@scripts/ir-guard-analyze.sh
 
 install: build
 	@scripts/install.sh '$(PREFIX)'
