@@ -228,6 +228,9 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
     fact(text, "ran", &words::ran(analysis));
     fact(text, "calls", &words::calls(analysis));
     fact(text, "clock", &clock(analysis));
+    if analysis.clock.hosts.len() > 1 {
+        fact(text, "", &words::alignment(&analysis.clock));
+    }
 }
 
 fn clock(analysis: &Analysis) -> String {
@@ -243,7 +246,9 @@ fn clock(analysis: &Analysis) -> String {
         let error = error.max(0.01);
         let _ = write!(words, ", rate within {error:.2} ppm");
     }
-    let _ = write!(words, "; {}", words::alignment(clock));
+    if clock.hosts.len() == 1 {
+        let _ = write!(words, "; {}", clock.method);
+    }
     words
 }
 

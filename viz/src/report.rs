@@ -108,6 +108,7 @@ impl Report {
             title: "Operations",
             caption: "By time of all ranks together; a name leads to the pictures. +n?: n more are incomplete.",
             table: &self.operations,
+            folds: false,
             links,
         };
         let ranks = TableView {
@@ -115,6 +116,7 @@ impl Report {
             title: "Ranks",
             caption: "All operations together.",
             table: &self.ranks,
+            folds: true,
             links: Vec::new(),
         };
         let page = Page {

@@ -73,20 +73,28 @@ pub(super) struct TableView<'a> {
     pub(super) title: &'static str,
     pub(super) caption: &'static str,
     pub(super) table: &'a Table,
+    /// Whether a long table is folded, not cut to a part that can be scrolled.
+    pub(super) folds: bool,
     /// Where rows lead to: the row, and an id in the page.
     pub(super) links: Vec<(usize, String)>,
 }
 
 impl TableView<'_> {
-    /// Longer tables are folded.
+    /// Longer tables are folded, or cut.
     const MAX_OPEN_ROWS: usize = 40;
+    /// Of those that are not folded, longer ones are cut.
+    const MAX_ROWS_IN_SIGHT: usize = 16;
 
     pub(super) fn is_empty(&self) -> bool {
         self.table.columns.is_empty()
     }
 
-    pub(super) fn is_long(&self) -> bool {
-        self.n_rows() > Self::MAX_OPEN_ROWS
+    pub(super) fn is_folded(&self) -> bool {
+        self.folds && self.n_rows() > Self::MAX_OPEN_ROWS
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        !self.folds && self.n_rows() > Self::MAX_ROWS_IN_SIGHT
     }
 
     pub(super) fn n_rows(&self) -> usize {
