@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-use collbench_formats::{Operation, Semantics, SequenceEntry, UNKNOWN_COMMUNICATOR};
+use collbench_formats::{Operation, RecordKind, Semantics, SequenceEntry, UNKNOWN_COMMUNICATOR};
 
 use crate::calls::{CallStream, Step};
 use crate::clock::{Clocks, Global, RankClock, Timestamp};
@@ -308,6 +308,12 @@ impl Matcher<'_, '_> {
 
     fn take(&mut self, process: usize, step: &Step<'_>) {
         let record = step.record;
+        if matches!(
+            record.kind(),
+            Some(RecordKind::Completion | RecordKind::Phase)
+        ) {
+            return;
+        }
         let Some(operation) = record.operation() else {
             self.irregularities.n_unknown_records += 1;
             return;
@@ -358,6 +364,16 @@ impl Matcher<'_, '_> {
                 call,
                 is_internal,
             }),
+            // The start of a persistent collective, which has no position on its communicator.
+            (_, Some(binding)) if !operation.takes_position() => {
+                let called_on = self.communicators.bindings[process][binding].communicator;
+                (self.sink)(Matched::Unmatched {
+                    process,
+                    called_on: Some(called_on),
+                    call,
+                    is_internal,
+                });
+            }
             (_, Some(binding)) => {
                 let counter = &mut state.counters[binding][usize::from(is_internal)];
                 let position = *counter;

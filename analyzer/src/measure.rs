@@ -305,7 +305,10 @@ impl Figures {
                     }
                 }
             }
-            Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {}
+            Semantics::Neighborhood
+            | Semantics::Free
+            | Semantics::NonblockingConstructor
+            | Semantics::Process => {}
         }
     }
 

@@ -219,6 +219,9 @@ pub fn wait_state_names(operation: Operation) -> (Option<&'static str>, Option<&
         Semantics::OneToMany => (Some("Late Broadcast"), None),
         Semantics::ManyToOne => (Some("Early Reduce"), None),
         Semantics::Prefix => (Some("Early Scan"), None),
-        Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => (None, None),
+        Semantics::Neighborhood
+        | Semantics::Free
+        | Semantics::NonblockingConstructor
+        | Semantics::Process => (None, None),
     }
 }

@@ -153,9 +153,10 @@ pub(super) fn releases(
                 found.push(last);
             }
         }
-        Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {
-            found.extend((0..n).map(own))
-        }
+        Semantics::Neighborhood
+        | Semantics::Free
+        | Semantics::NonblockingConstructor
+        | Semantics::Process => found.extend((0..n).map(own)),
     }
 }
 

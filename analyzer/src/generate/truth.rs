@@ -617,9 +617,10 @@ fn dependences(
             i == root
         }),
         Semantics::Prefix => (&has_data, &has_data),
-        Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {
-            (&|_| false, &|_| false)
-        }
+        Semantics::Neighborhood
+        | Semantics::Free
+        | Semantics::NonblockingConstructor
+        | Semantics::Process => (&|_| false, &|_| false),
         _ => (&|_| true, &|_| true),
     };
     let only_remote =
@@ -738,7 +739,10 @@ mod tests {
                 Semantics::OneToMany => Some(j) == root && (!inter || remote) && data(i) && data(j),
                 Semantics::ManyToOne => Some(i) == root && (!inter || remote) && data(j),
                 Semantics::Prefix => j < i && data(i) && data(j),
-                Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => false,
+                Semantics::Neighborhood
+                | Semantics::Free
+                | Semantics::NonblockingConstructor
+                | Semantics::Process => false,
             }
     }
 

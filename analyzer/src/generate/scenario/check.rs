@@ -553,10 +553,12 @@ impl Check<'_> {
     }
 
     fn operation(&self, name: &Spanned<String>) -> Result<Operation, ScenarioError> {
-        let known = Operation::ALL
-            .iter()
-            .copied()
-            .filter(|op| op.semantics() != Semantics::Process);
+        let known = Operation::ALL.iter().copied().filter(|op| {
+            let semantics = op.semantics();
+            let is_later = op.blocking() != *op || semantics == Semantics::Neighborhood;
+            semantics != Semantics::Process
+                && (!is_later || semantics == Semantics::NonblockingConstructor)
+        });
         match known.clone().find(|op| op.name() == name.get_ref()) {
             Some(op) => Ok(op),
             None => {
