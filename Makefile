@@ -5,11 +5,12 @@ CARGO  ?= cargo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test test-programs bench guard install clean
+.PHONY: help build demo test test-browser test-programs bench guard install clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
 	@echo 'make test            all tests of the project, with small MPI programs of its own'
+	@echo 'make test-browser    the report page in Chromium (part of make test)'
 	@echo 'make test-programs   the same recorder on programs that others wrote'
 	@echo 'make bench           what recording costs on this machine'
 	@echo 'make guard           fails if a recorded call has become longer (callgrind)'
@@ -27,6 +28,11 @@ demo: build
 test: build
 	@scripts/need.sh openmpi-bin libopenmpi-dev gfortran python3 iproute2 libclang-dev
 	$(CARGO) test --workspace --no-fail-fast
+	@scripts/browser.sh
+
+# The report page alone, in Chromium.
+test-browser: build
+	@scripts/browser.sh
 
 test-programs: build
 	@scripts/programs.sh

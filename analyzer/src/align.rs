@@ -315,7 +315,7 @@ mod tests {
         }
         assert!((correction.drift_ppm().unwrap() - 10.0).abs() < 1e-6);
         let (uncertainty_ns, bound_ns) = correction.worst(0, 1_000_010_000);
-        assert!(bound_ns >= 400 && bound_ns < 450, "{bound_ns}");
+        assert!((400..450).contains(&bound_ns), "{bound_ns}");
         assert!((20..=80).contains(&uncertainty_ns), "{uncertainty_ns}");
     }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use collbench_formats::Semantics;
 use serde::Serialize;
 
+use crate::buckets::Bucket;
 use crate::distribution::Summary;
 use crate::sums::sum_ns;
 
@@ -30,6 +31,10 @@ pub struct Analysis {
     pub operations: Vec<OperationSummary>,
     /// Who is late, for each operation on each communicator, the dearest first.
     pub imbalance: Vec<ImbalanceSummary>,
+    /// What each process did when. (An addition to the contract.)
+    pub timeline: Timeline,
+    /// Processes that behave alike. (An addition.)
+    pub classes: Vec<RankClass>,
     /// Instances that someone was in when the trace ended. (An addition to the contract.)
     pub unfinished: Vec<UnfinishedSummary>,
     /// What a reader should know.
@@ -219,6 +224,9 @@ pub struct OperationSummary {
     pub incomplete: u64,
     /// Last leave minus first enter, per instance.
     pub duration_ns: Option<Summary>,
+    /// How many instances took how long, in eight steps for each doubling, from the first to the
+    /// last that has one. (An addition.)
+    pub duration_histogram: Vec<Bucket>,
     /// Leave minus enter, per call.
     pub call_time_ns: Option<Summary>,
     /// Wait, per call.
@@ -253,6 +261,9 @@ pub struct OperationSummary {
     pub arrival_deciles: Option<Vec<Vec<u32>>>,
     /// Likewise.
     pub departure_deciles: Option<Vec<Vec<u32>>>,
+    /// How much later each next process leaves; barrier and N x N on one clock only. By position
+    /// in the order of departure up to 256 processes, beyond in 100 steps of it. (An addition.)
+    pub serialization: Option<Vec<SerializationPoint>>,
     /// Messages between processes; not recorded in this version.
     pub edges: Option<Vec<()>>,
     /// The stages of the way.
@@ -263,6 +274,64 @@ pub struct OperationSummary {
     /// What its processes wait for.
     #[serde(skip)]
     pub semantics: Semantics,
+}
+
+/// One point of the serialization curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SerializationPoint {
+    /// Position in the order of departure, 0 first; of a step of the order its first position.
+    pub position: usize,
+    /// Departures behind it.
+    pub n: u64,
+    /// Mean of leave minus last enter, ns; below zero it is a clock error.
+    pub mean_ns: i64,
+}
+
+/// What each process did when.
+///
+/// Stretch `b` of the run is from `b * bin_ns` to before `(b + 1) * bin_ns` since its start.
+/// Calls and their waits are cut at the borders, and counted where they begin. All lists have the
+/// same length, at most 128; all calls in instances are in them, whole or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Timeline {
+    /// Length of a stretch, ns: a power of two times 1 us.
+    pub bin_ns: i64,
+    /// The processes, by rank, as in `ranks`.
+    pub ranks: Vec<RankTimeline>,
+}
+
+/// What one process did when, by stretch of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RankTimeline {
+    /// World rank.
+    pub rank: u32,
+    /// Waits, ns; `None` where calls began and none of their waits is known.
+    pub wait_ns: Vec<Option<i64>>,
+    /// Time in calls, ns.
+    pub call_time_ns: Vec<i64>,
+    /// Calls that began.
+    pub calls: Vec<u64>,
+    /// Those of them whose wait is not known: where this is above 0, `wait_ns` is the least.
+    pub waits_unknown: Vec<u64>,
+}
+
+/// Processes that come, wait and leave alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RankClass {
+    /// `ranks 0-31`, or what they have in common.
+    pub name: String,
+    /// World ranks, ascending.
+    pub ranks: Vec<u32>,
+    /// The rank of them that is nearest to their mean.
+    pub representative: u32,
+    /// Mean wait of a call, ns; `None` where none is known.
+    pub mean_wait_ns: Option<i64>,
+    /// Mean of last enter minus own, ns; the least of the late.
+    pub mean_lag_ns: Option<i64>,
+    /// Mean of own leave minus first leave, ns; `None` without barrier or N x N.
+    pub mean_departure_wait_ns: Option<i64>,
+    /// Calls in complete instances.
+    pub calls: u64,
 }
 
 /// One stage, in both directions.

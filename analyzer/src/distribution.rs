@@ -8,6 +8,8 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::buckets::{Bucket, buckets};
+
 /// Samples kept as they are; beyond, a histogram takes less.
 const MAX_EXACT: usize = 4096;
 
@@ -150,6 +152,24 @@ impl Distribution {
         })
     }
 
+    /// How many samples were how large, in eight steps for each doubling. The borders of the
+    /// steps are borders of the histogram's buckets too: the counts are exact for any number.
+    #[must_use]
+    pub fn buckets(&self) -> Vec<Bucket> {
+        match &self.samples {
+            Samples::Exact(samples) => buckets(samples.iter().map(|&sample| (sample, 1))),
+            Samples::Rough(rough) => {
+                let (negative, positive) = &**rough;
+                let below_zero = negative.len();
+                let counts = positive.iter_recorded();
+                let counts = counts
+                    .map(|bucket| (bucket.value_iterated_to() as i64, bucket.count_at_value()));
+                let below_zero = (below_zero > 0).then_some((0, below_zero));
+                buckets(counts.chain(below_zero))
+            }
+        }
+    }
+
     /// Sample standard deviation, to the nearest ns.
     fn sd(&self) -> Option<i64> {
         if self.n < 2 {
@@ -262,6 +282,13 @@ mod tests {
         assert_eq!((summary.min, summary.max), (-extreme, extreme));
         assert_eq!(summary.total, 0);
         assert_eq!(summary.p99, extreme);
+    }
+
+    #[test]
+    fn buckets_are_the_same_before_and_after_the_histogram() {
+        let samples: Vec<i64> = (0..5000).map(|n: i64| n * n * n / 7 - 40).collect();
+        let counts = samples.iter().map(|&sample| (sample, 1));
+        assert_eq!(distribution(&samples).buckets(), buckets(counts));
     }
 
     proptest! {

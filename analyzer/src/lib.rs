@@ -29,15 +29,22 @@ mod measure;
 mod stamps;
 
 // Figures to sums.
+mod bins;
+mod buckets;
+mod conduct;
 mod distribution;
 mod orders;
 mod selection;
+mod serialization;
 mod sums;
 mod tally;
+mod timeline;
 mod unfinished;
 
 // Sums to results.
 mod analysis;
+mod behaviour;
+mod classes;
 mod damage;
 mod imbalance;
 mod operations;
@@ -58,12 +65,15 @@ pub mod generate;
 
 pub use analysis::{
     Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostSummary,
-    ImbalanceSummary, InFlightSummary, Layer, OperationSummary, RankSummary, RemarkSummary, Stage,
-    ThreadWay, Total, TraceSummary, UnfinishedSummary, Violations,
+    ImbalanceSummary, InFlightSummary, Layer, OperationSummary, RankClass, RankSummary,
+    RankTimeline, RemarkSummary, SerializationPoint, Stage, ThreadWay, Timeline, Total,
+    TraceSummary, UnfinishedSummary, Violations,
 };
+pub use buckets::Bucket;
 pub use calls::{CallStream, ChunkStart, Step};
 pub use clock::{Clocks, Global, HostAlignment, HostClock, Local, RankClock, Timestamp};
 pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
+pub use conduct::{Conduct, Moments};
 pub use distribution::{Distribution, Summary};
 pub use imbalance::{Verdict, Vertex};
 pub use json::to_json;
@@ -77,6 +87,7 @@ pub use remarks::Remark;
 pub use report::{ReportError, write_report};
 pub use run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
 pub use selection::{Resolved, Selection, SelectionError};
+pub use serialization::Serialization;
 pub use stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Limit, StampLimits};
 pub use sums::{
     ByteClass, Lateness, LatenessOfMember, MemberTally, OperationKey, OperationTally, ProcessTally,
@@ -84,6 +95,7 @@ pub use sums::{
 };
 pub use tally::{Counts, Tally};
 pub use text::to_text;
+pub use timeline::{Course, Stretch};
 pub use unfinished::Unfinished;
 
 /// Why there is no analysis.

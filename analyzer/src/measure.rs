@@ -118,6 +118,8 @@ pub struct Figures {
     /// Own leave minus the later of first leave and last enter, not below zero: Scalasca's
     /// completion, for N x N; empty for others.
     pub completions: Vec<i64>,
+    /// Leave minus last enter in the order of departure, for N x N on one clock; empty for others.
+    pub departures_after_last: Vec<i64>,
     /// First leave minus last enter, for N x N; below zero it is a clock error.
     pub core: Option<i64>,
     /// Last leave minus first enter.
@@ -170,6 +172,12 @@ impl Figures {
         }
     }
 
+    /// What the process in a slot waited; `None`: not known. 0 where nobody need wait.
+    #[must_use]
+    pub fn wait_of(&self, slot: usize) -> Option<i64> {
+        self.waits.get(slot).copied().unwrap_or(Some(0))
+    }
+
     fn clear(&mut self, n: usize) {
         self.lags.clear();
         self.lags.resize(n, 0);
@@ -178,6 +186,7 @@ impl Figures {
         self.releasers.resize(n, None);
         self.departure_waits.clear();
         self.completions.clear();
+        self.departures_after_last.clear();
         self.core = None;
         self.duration = 0;
         (self.last, self.first, self.first_departure) = (None, None, None);
@@ -351,6 +360,10 @@ impl Figures {
             self.first_departure = Some(self.order[0].1);
         }
         resolved_positions(&self.order, granularity_ns, &mut self.departures);
+        if self.core.is_some() {
+            let leaves = self.order.iter().map(|(leave, _)| leave - last.0);
+            self.departures_after_last.extend(leaves);
+        }
     }
 }
 

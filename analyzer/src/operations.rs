@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
 
-use crate::analysis::{OperationSummary, Stage, ThreadWay};
+use crate::analysis::{OperationSummary, SerializationPoint, Stage, ThreadWay};
 use crate::distribution::Summary;
 use crate::summarize::Sources;
 use crate::sums::{OperationKey, OperationTally, wait_state_names};
@@ -57,6 +57,7 @@ fn operation_summary(
         // Calls that do not tell their instance are of one at least.
         incomplete: tally.incomplete.max(tally.has_open_call.into()),
         duration_ns: tally.duration.summary(),
+        duration_histogram: tally.duration.buckets(),
         call_time_ns: tally.call_time.summary(),
         arrival_lag_ns: tally.lag.summary(),
         initiation_ns: None,
@@ -75,6 +76,7 @@ fn operation_summary(
         departure_order: by_position(tally.departures.rows()),
         arrival_deciles: by_decile(tally.arrivals.rows()),
         departure_deciles: by_decile(tally.departures.rows()),
+        serialization: serialization(tally),
         edges: None,
         stages: stages(key.operation, &wait, &core, &departure_wait),
         threads: threads(sources, key, tally),
@@ -83,6 +85,25 @@ fn operation_summary(
         core_ns: core,
         departure_wait_ns: departure_wait,
     }
+}
+
+/// The mean at each position in the order of departure; `None` without instances that have one.
+fn serialization(tally: &OperationTally) -> Option<Vec<SerializationPoint>> {
+    let steps = tally.serialization.steps();
+    let n_processes = tally.members.len();
+    let points = steps.iter().enumerate().map(|(step, &(sum, n))| {
+        // The first position that falls into the step.
+        let position = match n_processes > steps.len() {
+            true => (step * n_processes).div_ceil(steps.len()),
+            false => step,
+        };
+        SerializationPoint {
+            position,
+            n,
+            mean_ns: sum / n.max(1).cast_signed(),
+        }
+    });
+    (!steps.is_empty()).then(|| points.collect())
 }
 
 /// Whether all known processes of an entry are on one host, and more than one.

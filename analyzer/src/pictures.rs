@@ -1,15 +1,21 @@
 //! Results to pictures: which there are, what their files are called, how each is read.
 
 use collbench_formats::Operation;
-use collbench_viz::{Figure, Picture};
+use collbench_viz::{Figure, Order, Picture};
 
 use crate::analysis::{Analysis, OperationSummary};
 use crate::words;
 
+mod orders;
 mod timemap;
+mod waits;
 
 /// What the names of files begin with, for pictures of one operation.
-const KINDS: [&str; 1] = ["timemap"];
+const KINDS: [&str; 3] = ["timemap", "arrival-order", "departure-order"];
+/// What the name of the file ends with, for a timemap without the waits.
+const WITHOUT_WAITS: &str = "-without-waits";
+/// Names of the files of pictures of the whole run.
+const OF_RUN: [&str; 1] = ["waits-over-time.svg"];
 
 /// A picture, and the file for it alone.
 pub(crate) struct Shown {
@@ -44,16 +50,48 @@ fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary
             picture,
         },
     };
-    vec![shown(
+    let with_waits = timemap::timemap(analysis, operation);
+    let without_waits = timemap::without_waits(analysis, operation, &with_waits);
+    let mut pictures = vec![shown(
         "timemap",
         "Timemap: mean time of each rank in each stage",
         timemap::caption(operation),
-        timemap::timemap(analysis, operation).into(),
-    )]
+        with_waits.into(),
+    )];
+    pictures.extend(without_waits.map(|timemap| {
+        let heading = "Timemap without the waits";
+        let mut shown = shown("timemap", heading, timemap::CAPTION_WITHOUT, timemap.into());
+        shown.file = shown.file.replace(".svg", &format!("{WITHOUT_WAITS}.svg"));
+        shown
+    }));
+    for (order, kind, heading) in [
+        (Order::Arrival, "arrival-order", "Order of arrival"),
+        (Order::Departure, "departure-order", "Order of departure"),
+    ] {
+        let map = orders::order_map(analysis, operation, order);
+        pictures.extend(map.map(|map| shown(kind, heading, &orders::caption(order), map.into())));
+    }
+    pictures
+}
+
+/// Pictures of the whole run.
+pub(crate) fn of_run(analysis: &Analysis) -> Vec<Shown> {
+    let waits = waits::waits_over_time(analysis).map(|waits| Shown {
+        file: "waits-over-time.svg".to_owned(),
+        figure: Figure {
+            heading: "Waits over time".into(),
+            caption: waits::CAPTION.into(),
+            picture: waits.into(),
+        },
+    });
+    waits.into_iter().collect()
 }
 
 /// Whether a file has the name of a picture: `timemap-3-MPI_Bcast.svg`.
 pub(crate) fn is_picture(name: &str) -> bool {
+    if OF_RUN.contains(&name) {
+        return true;
+    }
     let Some(stem) = name.strip_suffix(".svg") else {
         return false;
     };
@@ -63,6 +101,10 @@ pub(crate) fn is_picture(name: &str) -> bool {
             .and_then(|rest| rest.strip_prefix('-'))
             .and_then(|rest| rest.split_once('-'));
         parts.is_some_and(|(number, operation)| {
+            let operation = match *kind {
+                "timemap" => operation.strip_suffix(WITHOUT_WAITS).unwrap_or(operation),
+                _ => operation,
+            };
             number.parse::<usize>().is_ok()
                 && Operation::ALL.iter().any(|known| known.name() == operation)
         })

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::analysis::Analysis;
 use crate::json::{SCHEMA, to_json};
-use crate::pictures;
+use crate::pictures::{self, Shown};
 
 mod page;
 
@@ -37,14 +37,21 @@ pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result
         let path = directory.join(name);
         fs::write(&path, content).map_err(failed(&path))
     };
+    let write_pictures = |shown: &[Shown]| {
+        let mut pictures = shown.iter();
+        pictures.try_for_each(|Shown { file, figure }| write(file, &figure.picture.to_svg()))
+    };
+    let of_run = pictures::of_run(analysis);
+    write_pictures(&of_run)?;
     let mut groups = Vec::new();
     for (operation, shown) in pictures::of_operations(analysis, top) {
-        for pictures::Shown { file, figure } in &shown {
-            write(file, &figure.picture.to_svg())?;
-        }
+        write_pictures(&shown)?;
         groups.push(page::group(analysis, operation, shown));
     }
-    write("index.html", &page::page(analysis, groups).to_html())?;
+    write(
+        "index.html",
+        &page::page(analysis, of_run, groups).to_html(),
+    )?;
     write("analysis.json", &to_json(analysis))
 }
 
@@ -78,8 +85,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let names = [
             "timemap-1-MPI_Bcast.svg",
+            "timemap-1-MPI_Bcast-without-waits.svg",
+            "arrival-order-12-MPI_Scan.svg",
+            "waits-over-time.svg",
             "timemap-notes.svg",
             "timemap-9-MPI_Foo.svg",
+            "arrival-order-1-MPI_Bcast-without-waits.svg",
         ];
         let all_there = || names.map(|name| folder.path().join(name).exists());
         for name in names {
@@ -87,14 +98,11 @@ mod tests {
         }
         fs::write(folder.path().join("analysis.json"), "mine").unwrap();
         remove_pictures(folder.path());
-        assert_eq!(
-            all_there(),
-            [true, true, true],
-            "not beside a document of ours"
-        );
+        assert_eq!(all_there(), [true; 7], "not beside a document of ours");
         let document = format!("{{\n  \"schema\": \"{SCHEMA}\",");
         fs::write(folder.path().join("analysis.json"), document).unwrap();
         remove_pictures(folder.path());
-        assert_eq!(all_there(), [false, true, true]);
+        let stays = [false, false, false, false, true, true, true];
+        assert_eq!(all_there(), stays);
     }
 }

@@ -8,6 +8,7 @@ use crate::analysis::{
     Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostSummary,
     ImbalanceSummary, Layer, RankSummary, RemarkSummary, Total, TraceSummary, Violations,
 };
+use crate::behaviour::{rank_classes, timeline};
 use crate::clock::{Clocks, Timestamp};
 use crate::communicators::Communicators;
 use crate::damage::{damage, unfinished};
@@ -42,6 +43,8 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         totals: totals(sources.tally),
         ranks: rank_summaries(sources, &pauses),
         imbalance: imbalance(sources),
+        timeline: timeline(sources),
+        classes: rank_classes(sources),
         unfinished: unfinished(sources),
         remarks: remarks(sources, damage.len(), &pauses)
             .iter()

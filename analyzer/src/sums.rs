@@ -3,9 +3,12 @@
 use collbench_formats::{Operation, Semantics};
 
 use crate::communicators::Scope;
+use crate::conduct::Conduct;
 use crate::distribution::Distribution;
 use crate::matching::Call;
 use crate::orders::OrderCounts;
+use crate::serialization::Serialization;
+use crate::timeline::Course;
 
 /// Adds times that a damaged file may have made of any size: the sum stops at the largest.
 pub(crate) fn sum_ns(times: impl IntoIterator<Item = i64>) -> i64 {
@@ -113,6 +116,8 @@ pub struct OperationTally {
     pub arrivals: OrderCounts,
     /// Orders of departure.
     pub departures: OrderCounts,
+    /// How much later than the last enter each next process left.
+    pub serialization: Serialization,
 }
 
 impl OperationTally {
@@ -135,6 +140,7 @@ impl OperationTally {
             first_unresolved: 0,
             arrivals: OrderCounts::new(n_positions),
             departures: OrderCounts::new(n_positions),
+            serialization: Serialization::default(),
         }
     }
 
@@ -167,6 +173,10 @@ pub struct ProcessTally {
     pub last: u64,
     /// Resolved instances that it came first to.
     pub first: u64,
+    /// Its lags and waits in complete instances.
+    pub conduct: Conduct,
+    /// What it did when.
+    pub course: Course,
 }
 
 impl ProcessTally {

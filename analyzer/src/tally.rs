@@ -255,6 +255,9 @@ impl<'a> Tally<'a> {
         for &(slot, position) in &figures.departures {
             tally.departures.add(member(slot), position, n);
         }
+        if !figures.departures_after_last.is_empty() {
+            tally.serialization.add(&figures.departures_after_last);
+        }
         let process_of = |slot: usize| instance.communicator.members[slot].process;
         if let Some(slot) = figures.last {
             self.processes[process_of(slot)].last += 1;
@@ -304,6 +307,9 @@ impl<'a> Tally<'a> {
                 line.n_departure_waits += 1;
                 add_ns(&mut line.departure_wait_ns, departure_wait);
             }
+            process.conduct.add(figures, slot);
+            let (enter, leave) = (call.enter.ns(), call.leave.unwrap_or(call.enter).ns());
+            process.course.add(enter, leave, figures.wait_of(slot));
             if let Some(&completion) = figures.completions.get(slot) {
                 add_ns(tally.completion_ns.get_or_insert(0), completion);
             }
@@ -386,6 +392,7 @@ impl<'a> Tally<'a> {
                 let process = &mut self.processes[member.process];
                 process.count(call.operation, place.scope);
                 add_ns(&mut process.call_ns, call.time_ns());
+                process.course.add_unmeasured(call);
             }
         }
     }

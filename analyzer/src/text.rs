@@ -167,41 +167,9 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
         "{BOLD}{}{BOLD:#}",
         inert::line(&command.join(" "), WIDTH)
     );
-    let hosts = trace.hosts.join(", ");
-    fact(
-        text,
-        "ran",
-        &format!(
-            "{} on {} ({}), {}, {}",
-            words::counted(trace.ranks.into(), "rank"),
-            words::counted(trace.hosts.len() as u64, "host"),
-            inert::line(&hosts, 40),
-            inert::line(library_name(&trace.mpi_library), 40),
-            words::duration(trace.duration_ns),
-        ),
-    );
-    let calls_ns = analysis.collectives_ns();
-    let all_ns = trace
-        .duration_ns
-        .saturating_mul(analysis.ranks.len() as i64);
-    let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
-    let summary = match calls {
-        0 => "none of a collective operation".to_owned(),
-        _ => format!(
-            "{calls} of {}: {} in all ranks, {} of their time; {}",
-            words::counted(analysis.totals.len() as u64, "operation"),
-            words::duration(calls_ns),
-            words::percent(calls_ns, all_ns),
-            words::all_waiting(analysis),
-        ),
-    };
-    fact(text, "calls", &summary);
+    fact(text, "ran", &words::ran(analysis));
+    fact(text, "calls", &words::calls(analysis));
     fact(text, "clock", &clock(analysis));
-}
-
-/// The name of an MPI library without what follows its version.
-fn library_name(library: &str) -> &str {
-    library.split(',').next().unwrap_or(library)
 }
 
 fn clock(analysis: &Analysis) -> String {

@@ -98,6 +98,44 @@ fn spans_hosts(analysis: &Analysis, operation: &OperationSummary) -> bool {
     hosts.collect::<BTreeSet<_>>().len() > 1
 }
 
+/// What ran where, and for how long: `4 ranks on 1 host (n01), Open MPI v4.1.4, 1.39 s`.
+pub(crate) fn ran(analysis: &Analysis) -> String {
+    let trace = &analysis.trace;
+    format!(
+        "{} on {} ({}), {}, {}",
+        counted(trace.ranks.into(), "rank"),
+        counted(trace.hosts.len() as u64, "host"),
+        inert::line(&trace.hosts.join(", "), 40),
+        inert::line(library_name(&trace.mpi_library), 40),
+        duration(trace.duration_ns),
+    )
+}
+
+/// The name of an MPI library without what follows its version.
+fn library_name(library: &str) -> &str {
+    library.split(',').next().unwrap_or(library)
+}
+
+/// How many calls there are, and what their time is.
+pub(crate) fn calls(analysis: &Analysis) -> String {
+    let calls_ns = analysis.collectives_ns();
+    let all_ns = analysis
+        .trace
+        .duration_ns
+        .saturating_mul(analysis.ranks.len() as i64);
+    let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
+    match calls {
+        0 => "none of a collective operation".to_owned(),
+        _ => format!(
+            "{calls} of {}: {} in all ranks, {} of their time; {}",
+            counted(analysis.totals.len() as u64, "operation"),
+            duration(calls_ns),
+            percent(calls_ns, all_ns),
+            all_waiting(analysis),
+        ),
+    }
+}
+
 /// How much of all time in calls is waiting, in words.
 pub(crate) fn all_waiting(analysis: &Analysis) -> String {
     let known: Vec<i64> = analysis

@@ -45,9 +45,16 @@ fn text_names_the_report_and_the_report_is_there() {
         names,
         [
             "analysis.json",
+            "arrival-order-1-MPI_Bcast.svg",
+            "arrival-order-2-MPI_Barrier.svg",
+            "departure-order-1-MPI_Bcast.svg",
+            "departure-order-2-MPI_Barrier.svg",
             "index.html",
+            "timemap-1-MPI_Bcast-without-waits.svg",
             "timemap-1-MPI_Bcast.svg",
-            "timemap-2-MPI_Barrier.svg"
+            "timemap-2-MPI_Barrier-without-waits.svg",
+            "timemap-2-MPI_Barrier.svg",
+            "waits-over-time.svg"
         ]
     );
     assert!(
@@ -60,6 +67,7 @@ fn text_names_the_report_and_the_report_is_there() {
     let output = analyze(&[path(&directory), "--top", "1", "--format", "json"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(!report.join("timemap-2-MPI_Barrier.svg").exists());
+    assert!(!report.join("arrival-order-2-MPI_Barrier.svg").exists());
     assert_eq!(
         output.stdout,
         fs::read(report.join("analysis.json")).unwrap()

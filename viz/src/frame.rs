@@ -23,8 +23,10 @@ const TOP: u32 = 10;
 const TITLE_LINE: u32 = 24;
 const SUBTITLE_LINE: u32 = 16;
 
-/// What plotters answers; it can refuse a layout in principle only.
-pub(crate) type Drawn = Result<(), DrawingAreaErrorKind<Infallible>>;
+/// What plotters says when it refuses a layout, which it can in principle only.
+pub(crate) type Refusal = DrawingAreaErrorKind<Infallible>;
+/// What plotters answers.
+pub(crate) type Drawn = Result<(), Refusal>;
 
 /// The words at the top: what one should see, and of what the picture is.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@
 //! files, knows no MPI and no traces, and cannot fail: its inputs cannot hold nonsense. The same
 //! input gives the same bytes.
 //!
-//! A [`Timemap`] (later: more pictures) is drawn to a file of its own by
+//! A picture (a [`Timemap`], an [`OrderMap`] ...) is drawn to a file of its own by
 //! [`Picture::to_svg`], and a [`Report`] shows any number of pictures in one page by
 //! [`Report::to_html`]. The pictures go into the report as data, not as finished SVG: only so can
 //! the report give each its own ids and keep its style from leaking into the next.
@@ -13,17 +13,29 @@
 //! Every string from outside passes through [`Text`], which makes control characters inert.
 #![forbid(unsafe_code)]
 
+mod axes;
+mod durations;
 mod frame;
+mod heat_map;
+mod imbalance;
 mod labels;
+mod order_map;
 mod picture;
 mod quantity;
 mod report;
+mod serialization;
 mod style;
 mod svg;
 mod text;
 mod timemap;
+mod waits_over_time;
 
+pub use durations::{Bar, DurationMarks, Durations};
+pub use imbalance::{Blame, Imbalance, LateRank};
+pub use order_map::{Order, OrderMap, Positions};
 pub use picture::Picture;
-pub use report::{Align, Column, Fact, Figure, FigureGroup, Remark, Report, Table};
+pub use report::{Align, Cell, Column, Fact, Figure, FigureGroup, Remark, Report, Table};
+pub use serialization::{Departure, Serialization, StraightLine};
 pub use text::Text;
 pub use timemap::{Heading, Line, StageTime, Stages, Timemap};
+pub use waits_over_time::{TimeBin, WaitsOverTime};

@@ -1,6 +1,6 @@
 //! Any picture, for files of its own and for the report.
 
-use crate::Timemap;
+use crate::{Durations, Imbalance, OrderMap, Serialization, Timemap, WaitsOverTime};
 
 /// A picture as data, not yet drawn.
 #[derive(Debug, Clone)]
@@ -8,6 +8,16 @@ use crate::Timemap;
 pub enum Picture {
     /// Mean time in each stage, one line per thread.
     Timemap(Timemap),
+    /// Time until each has left, against the order of departure.
+    Serialization(Serialization),
+    /// How many instances took how long.
+    Durations(Durations),
+    /// How often each rank was at each position of an order.
+    OrderMap(OrderMap),
+    /// What each rank waited when.
+    WaitsOverTime(WaitsOverTime),
+    /// Where the last to arrive comes from.
+    Imbalance(Imbalance),
 }
 
 impl Picture {
@@ -22,6 +32,11 @@ impl Picture {
     pub(crate) fn draw(&self, id: &str) -> String {
         match self {
             Picture::Timemap(timemap) => timemap.draw(id),
+            Picture::Serialization(serialization) => serialization.draw(id),
+            Picture::Durations(durations) => durations.draw(id),
+            Picture::OrderMap(order_map) => order_map.draw(id),
+            Picture::WaitsOverTime(waits) => waits.draw(id),
+            Picture::Imbalance(imbalance) => imbalance.draw(id),
         }
     }
 }
@@ -29,5 +44,35 @@ impl Picture {
 impl From<Timemap> for Picture {
     fn from(timemap: Timemap) -> Self {
         Picture::Timemap(timemap)
+    }
+}
+
+impl From<Serialization> for Picture {
+    fn from(serialization: Serialization) -> Self {
+        Picture::Serialization(serialization)
+    }
+}
+
+impl From<Durations> for Picture {
+    fn from(durations: Durations) -> Self {
+        Picture::Durations(durations)
+    }
+}
+
+impl From<OrderMap> for Picture {
+    fn from(order_map: OrderMap) -> Self {
+        Picture::OrderMap(order_map)
+    }
+}
+
+impl From<WaitsOverTime> for Picture {
+    fn from(waits: WaitsOverTime) -> Self {
+        Picture::WaitsOverTime(waits)
+    }
+}
+
+impl From<Imbalance> for Picture {
+    fn from(imbalance: Imbalance) -> Self {
+        Picture::Imbalance(imbalance)
     }
 }

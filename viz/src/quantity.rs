@@ -55,6 +55,22 @@ pub(crate) fn duration(ns: i64) -> String {
     format!("{sign}{} s", count((magnitude as f64 / 1e9).round() as u64))
 }
 
+/// A duration that may be a small part of a ns, as a slope is: `0.42 ns`, else as [`duration`].
+pub(crate) fn fine_duration(ns: f64) -> String {
+    if ns == 0.0 || ns.abs() >= 99.95 {
+        return duration(ns.round() as i64);
+    }
+    let n_decimals = 2 - (ns.abs().log10().floor() as i32).clamp(0, 2);
+    format!("{ns:.*} ns", n_decimals as usize)
+}
+
+/// A round number of ns in the unit that leaves it shortest, for ticks: `200 ns`, `1 us`, `0.5 s`.
+pub(crate) fn round_duration(ns: f64) -> String {
+    let fits = UNITS.into_iter().rev().find(|unit| ns >= 0.999 * unit.ns);
+    let unit = fits.unwrap_or(UNITS[0]);
+    format!("{} {}", tick(ns / unit.ns), unit.name)
+}
+
 /// A count with commas between groups of three digits: `1,024`.
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -73,11 +89,51 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// A tick's value without the noise of its last bits.
+/// A tick's value without the noise of its last bits, in groups of three digits where whole.
 pub(crate) fn tick(value: f64) -> String {
     let rounded = (value * 1e3).round() / 1e3;
+    if rounded.fract() == 0.0 && rounded.abs() >= 1e3 && rounded.abs() < 1e18 {
+        let sign = if rounded < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", count(rounded.abs() as u64));
+    }
     // Also turns -0 into 0.
     format!("{}", rounded + 0.0)
+}
+
+/// A part in percent, rounded to whole ones; of nothing 0.
+pub(crate) fn whole_percent(part: u64, whole: u64) -> u64 {
+    let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
+    // At most 100 times a u64, over at least 1.
+    u64::try_from((part * 200 + whole) / (whole * 2)).unwrap_or(u64::MAX)
+}
+
+/// A part in whole percent, with "<1" and ">99" where rounding would say none or all.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    match whole_percent(part, whole) {
+        0 if part > 0 => "<1 %".to_owned(),
+        100 if part < whole => ">99 %".to_owned(),
+        percent => format!("{percent} %"),
+    }
+}
+
+/// A part of a whole in percent where parts are small, two significant digits: `45 %`, `1.6 %`,
+/// `0.24 %`; never 0 or 100 by rounding; `-` of nothing.
+pub(crate) fn fine_percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    let percent = part as f64 / whole as f64 * 100.0;
+    if part > 0 && percent < 0.01 {
+        "<0.01 %".to_owned()
+    } else if part > 0 && percent < 0.995 {
+        format!("{percent:.2} %")
+    } else if part < whole && percent >= 99.5 {
+        ">99 %".to_owned()
+    } else if part > 0 && percent < 9.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
 }
 
 #[cfg(test)]
@@ -101,6 +157,71 @@ mod tests {
         ];
         for (ns, shown) in cases {
             assert_eq!(duration(ns), shown, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn slopes_below_a_nanosecond_keep_their_digits() {
+        let cases = [
+            (0.0, "0 ns"),
+            (0.42, "0.42 ns"),
+            (-3.456, "-3.46 ns"),
+            (42.04, "42.0 ns"),
+            (99.96, "100 ns"),
+            (1_234.0, "1.23 us"),
+        ];
+        for (ns, shown) in cases {
+            assert_eq!(fine_duration(ns), shown, "{ns} ns");
+        }
+    }
+
+    #[test]
+    fn percents_say_neither_none_nor_all_by_rounding() {
+        let cases = [
+            (0, 5, "0 %"),
+            (1, 1_000, "<1 %"),
+            (1, 3, "33 %"),
+            (1, 200, "1 %"),
+            (999, 1_000, ">99 %"),
+            (7, 7, "100 %"),
+            (0, 0, "0 %"),
+        ];
+        for (part, whole, shown) in cases {
+            assert_eq!(percent(part, whole), shown, "{part} of {whole}");
+        }
+    }
+
+    #[test]
+    fn ticks_are_as_short_as_they_can_be() {
+        let cases = [
+            (0.5, "0.5 ns"),
+            (200.0, "200 ns"),
+            (1e3, "1 us"),
+            (2.5e9, "2.5 s"),
+            (1e13, "10,000 s"),
+        ];
+        for (ns, shown) in cases {
+            assert_eq!(round_duration(ns), shown, "{ns} ns");
+        }
+        assert_eq!(tick(-0.0), "0");
+        assert_eq!(tick(0.1 + 0.2), "0.3");
+        assert_eq!(tick(-12_500.0), "-12,500");
+    }
+
+    #[test]
+    fn small_shares_keep_two_digits_and_are_never_nothing() {
+        let cases = [
+            (0, 7, "0 %"),
+            (1, 99_999, "<0.01 %"),
+            (1, 1_024, "0.10 %"),
+            (1, 64, "1.6 %"),
+            (45, 100, "45 %"),
+            (9_999, 10_000, ">99 %"),
+            (7, 7, "100 %"),
+            (0, 0, "-"),
+        ];
+        for (part, whole, shown) in cases {
+            assert_eq!(fine_percent(part, whole), shown, "{part} of {whole}");
         }
     }
 

@@ -1,8 +1,14 @@
 //! The report: one HTML page that shows everything, by itself.
 //!
-//! One file, no network, no script: it opens from `file://` on any machine, also years later. The
-//! template is checked when the crate is compiled and escapes every value but the pictures, which
-//! this crate draws itself.
+//! One file, no network: it opens from `file://` on any machine, also years later. The template
+//! is checked when the crate is compiled and escapes every value but the pictures, which this
+//! crate draws itself.
+//!
+//! All is there without script. The page's own script adds to it: the figures of a mark at the
+//! pointer or by arrow keys, zoom, one operation at a time, sorting and filtering of tables. It
+//! finds what it needs in the page (titles of marks, headings, keys of cells), so nothing is
+//! there for it alone that could fall out of step, and no data has to be written as JSON in a
+//! script. The policy names it by its hash: no other script runs, whatever a trace smuggles in.
 
 use std::ops::RangeFrom;
 
@@ -10,14 +16,28 @@ use askama::Template;
 
 use crate::{Picture, Text};
 
-/// What the page shows, in this order.
+mod table;
+
+use table::TableView;
+pub use table::{Align, Cell, Column, Table};
+
+/// The page's script. Its first and last line make it the same for parsers of HTML and of XML.
+const SCRIPT: &str = include_str!("../templates/report.js");
+
+/// What the policy of the page lets run: [`SCRIPT`] and nothing else. A test tells the new value
+/// when the script changes.
+const SCRIPT_HASH: &str = "sha256-I1VKuUqRcYvk4ORMYH+BXRFPPdmG7vytmRk4/sLtGZg=";
+
+/// What the page shows.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// Title of the page.
     pub title: Text,
-    /// What ran: command, ranks, hosts, library, clock.
+    /// What ran and how much of it was waiting, in a sentence or two below the title.
+    pub lead: Text,
+    /// What ran in full: command, ranks, hosts, library, clock.
     pub facts: Vec<Fact>,
-    /// What is wrong, if anything, and what to do: the first thing to read. Line feeds are kept.
+    /// What is wrong, if anything, and what to do: the first thing to read. One statement a line.
     pub verdict: Text,
     /// What limits the quality of what is shown.
     pub remarks: Vec<Remark>,
@@ -55,6 +75,8 @@ pub struct Remark {
 pub struct FigureGroup {
     /// The operation, with what else tells it apart: `MPI_Allreduce, MPI_COMM_WORLD, 8 bytes`.
     pub heading: Text,
+    /// Its row in [`Report::operations`], from 0, which then leads here.
+    pub row: Option<usize>,
     /// What one should see, as a sentence; may be empty.
     pub finding: Text,
     /// What to know about it: calls, time, share of waiting.
@@ -74,69 +96,38 @@ pub struct Figure {
     pub picture: Picture,
 }
 
-/// Where the text of a column stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Align {
-    /// Words.
-    Left,
-    /// Numbers.
-    Right,
-}
-
-/// The head of a column.
-#[derive(Debug, Clone)]
-pub struct Column {
-    /// Its name, with the unit if all cells share one.
-    pub name: Text,
-    /// Where its text stands.
-    pub align: Align,
-}
-
-/// A table of text, whose rows have a cell for each column. The first column names the row.
-#[derive(Debug, Clone, Default)]
-pub struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Vec<Text>>,
-}
-
-impl Table {
-    /// A table of `N` columns; the type sees to it that every row has as many cells.
-    pub fn new<const N: usize>(
-        columns: [Column; N],
-        rows: impl IntoIterator<Item = [Text; N]>,
-    ) -> Table {
-        Table {
-            columns: columns.into(),
-            rows: rows.into_iter().map(Vec::from).collect(),
-        }
-    }
-}
-
 impl Report {
     /// The page.
     pub fn to_html(&self) -> String {
         // Counted through the page, so that no two figures have the same id.
         let mut numbers = 1..;
-        let tables = [
-            TableView {
-                id: "operations",
-                title: "Operations",
-                table: &self.operations,
-            },
-            TableView {
-                id: "ranks",
-                title: "Ranks",
-                table: &self.ranks,
-            },
-        ];
+        let leads = |(n, group): (usize, &FigureGroup)| Some((group.row?, group_id(n)));
+        let links = (1..).zip(&self.groups).filter_map(leads).collect();
+        let operations = TableView {
+            id: "operations",
+            title: "Operations",
+            caption: "By time of all ranks together; a name leads to the pictures.",
+            table: &self.operations,
+            links,
+        };
+        let ranks = TableView {
+            id: "ranks",
+            title: "Ranks",
+            caption: "All operations together.",
+            table: &self.ranks,
+            links: Vec::new(),
+        };
         let page = Page {
             report: self,
-            tables,
+            script: SCRIPT,
+            script_hash: SCRIPT_HASH,
+            operations,
+            ranks,
             figures: draw(&self.figures, &mut numbers),
-            groups: self
-                .groups
-                .iter()
-                .map(|group| DrawnGroup {
+            groups: (1..)
+                .zip(&self.groups)
+                .map(|(n, group)| DrawnGroup {
+                    id: group_id(n),
                     heading: &group.heading,
                     finding: &group.finding,
                     facts: &group.facts,
@@ -147,6 +138,10 @@ impl Report {
         // Writing to a String cannot fail, and the template calls nothing that can.
         page.render().unwrap_or_default()
     }
+}
+
+fn group_id(n: usize) -> String {
+    format!("operation-{n}")
 }
 
 fn draw<'a>(figures: &'a [Figure], numbers: &mut RangeFrom<usize>) -> Vec<DrawnFigure<'a>> {
@@ -165,49 +160,28 @@ fn draw<'a>(figures: &'a [Figure], numbers: &mut RangeFrom<usize>) -> Vec<DrawnF
 #[template(path = "index.html")]
 struct Page<'a> {
     report: &'a Report,
-    tables: [TableView<'a>; 2],
+    script: &'static str,
+    script_hash: &'static str,
+    operations: TableView<'a>,
+    ranks: TableView<'a>,
     figures: Vec<DrawnFigure<'a>>,
     groups: Vec<DrawnGroup<'a>>,
 }
 
+impl Page<'_> {
+    /// What the verdict says, statement by statement.
+    fn statements(&self) -> impl Iterator<Item = &str> {
+        let lines = self.report.verdict.as_str().lines();
+        lines.filter(|line| !line.trim().is_empty())
+    }
+}
+
 struct DrawnGroup<'a> {
+    id: String,
     heading: &'a Text,
     finding: &'a Text,
     facts: &'a [Fact],
     figures: Vec<DrawnFigure<'a>>,
-}
-
-struct TableView<'a> {
-    id: &'static str,
-    title: &'static str,
-    table: &'a Table,
-}
-
-impl TableView<'_> {
-    /// Longer tables are folded.
-    const MAX_OPEN_ROWS: usize = 40;
-
-    fn is_long(&self) -> bool {
-        self.table.rows.len() > Self::MAX_OPEN_ROWS
-    }
-
-    /// The cells of `row` with the class of their columns.
-    fn cells<'t>(&self, row: &'t [Text]) -> impl Iterator<Item = (&'static str, &'t Text)> {
-        self.table
-            .columns
-            .iter()
-            .map(|column| column.align.class())
-            .zip(row)
-    }
-}
-
-impl Align {
-    fn class(self) -> &'static str {
-        match self {
-            Align::Left => "words",
-            Align::Right => "number",
-        }
-    }
 }
 
 struct DrawnFigure<'a> {

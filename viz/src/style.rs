@@ -79,9 +79,83 @@ text{fill:#e6e6e6}
 .k4,.extreme{stroke:#fff;fill:#fff}
 ";
 
+/// Rules that charts of one quantity against another add to [`LIGHT`].
+pub(crate) const CHART_LIGHT: &str = "\
+.point{stroke:none}
+.fit polyline,polyline.fit-line{stroke:#4d4d4d;stroke-width:1px;stroke-dasharray:5 4;fill:none}
+.slow{fill:#d55e00;stroke:#d55e00;stroke-width:1px}
+.ring{fill:none;stroke:#1a1a1a;stroke-width:1.2px}
+.mark{fill:none;stroke:#1a1a1a;stroke-width:1.4px}
+.bar:hover rect{fill-opacity:.6}
+";
+
+/// What of these differs on a dark screen.
+pub(crate) const CHART_DARK: &str = "\
+.fit polyline,polyline.fit-line{stroke:#b8b8b8}
+.slow{fill:#f07d22;stroke:#f07d22}
+.ring,.mark{stroke:#e6e6e6}
+";
+
+/// More rules for heat maps, on light paper. The steps are told apart by lightness.
+pub(crate) const HEAT_LIGHT: &str = "\
+.blank{fill:none;pointer-events:all}
+.step0{fill:#deebf7}
+.step1{fill:#c6dbef}
+.step2{fill:#9ecae1}
+.step3{fill:#6baed6}
+.step4{fill:#4292c6}
+.step5{fill:#2171b5}
+.step6{fill:#084594}
+.number{font-size:11px}
+.on5,.on6{fill:#fff}
+.outline{fill:none;stroke:#767676;stroke-width:1px}
+.frame{fill:none;stroke:#a6a6a6;stroke-width:1px}
+.cell:hover rect,.ranks:hover path{stroke:#1a1a1a;stroke-width:1px}
+.bar-room{fill:#f4f4f4}
+.bar{fill:#767676}
+";
+
+/// More rules for heat maps, on a dark screen.
+pub(crate) const HEAT_DARK: &str = "\
+.step0{fill:#1d2b3a}
+.step1{fill:#1e3c58}
+.step2{fill:#205078}
+.step3{fill:#2a6aa0}
+.step4{fill:#4a8fcb}
+.step5{fill:#86b9e8}
+.step6{fill:#d4e8fb}
+.on4,.on5,.on6{fill:#111}
+.cell:hover rect,.ranks:hover path{stroke:#e6e6e6}
+.frame{stroke:#666}
+.bar-room{fill:#212121}
+.bar{fill:#8c8c8c}
+";
+
+/// Rules that graphs add to [`LIGHT`].
+pub(crate) const GRAPH_LIGHT: &str = "\
+.node{fill:#f4f4f4;stroke:#767676;stroke-width:1px}
+.culprit{stroke:#1a1a1a;stroke-width:3px}
+.edge{fill:#8fb8d8;stroke:none}
+.edge:hover{fill-opacity:.7}
+.heavy{fill:#d55e00;stroke:#1a1a1a;stroke-width:1.2px}
+.heavy-middle{fill:none;stroke:#1a1a1a;stroke-width:1.4px;stroke-dasharray:7 4}
+.never{fill:none;stroke:#a6a6a6;stroke-width:1px;stroke-dasharray:1.5 4}
+";
+
+/// What of these differs on a dark screen.
+pub(crate) const GRAPH_DARK: &str = "\
+.node{fill:#212121;stroke:#8c8c8c}
+.culprit{stroke:#e6e6e6}
+.edge{fill:#3b6a8f}
+.heavy{fill:#c25a10;stroke:#e6e6e6}
+.heavy-middle{stroke:#fff}
+.never{fill:none;stroke:#666}
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::heat_map::N_STEPS;
 
     #[test]
     fn no_two_dashes_are_the_same() {
@@ -95,6 +169,35 @@ mod tests {
         dashes.sort_unstable();
         dashes.dedup();
         assert_eq!(dashes.len(), N_DASHES);
+    }
+
+    /// Relative luminance of the steps of a heat map, by WCAG.
+    fn step_luminances(rules: &str) -> Vec<f64> {
+        let steps = (0..N_STEPS).map(|step| {
+            let rule = rules.split(&format!(".step{step}{{fill:#")).nth(1).unwrap();
+            let channel = |at: usize| {
+                let value = u8::from_str_radix(&rule[at..at + 2], 16).unwrap();
+                let value = f64::from(value) / 255.0;
+                match value <= 0.04045 {
+                    true => value / 12.92,
+                    false => ((value + 0.055) / 1.055).powf(2.4),
+                }
+            };
+            0.2126 * channel(0) + 0.7152 * channel(2) + 0.0722 * channel(4)
+        });
+        steps.collect()
+    }
+
+    #[test]
+    fn steps_are_told_apart_by_lightness_alone() {
+        for (rules, is_dark) in [(HEAT_LIGHT, false), (HEAT_DARK, true)] {
+            let luminances = step_luminances(rules);
+            for pair in luminances.windows(2) {
+                let (low, high) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
+                assert_eq!(pair[0] < pair[1], is_dark);
+                assert!((high + 0.05) / (low + 0.05) > 1.15, "{pair:?}");
+            }
+        }
     }
 
     #[test]

@@ -113,6 +113,28 @@ impl Sheet {
         ));
     }
 
+    /// Rectangles between two corners each, as one shape; logical units.
+    pub(crate) fn rectangles(&self, class: &str, corners: &[(BackendCoord, BackendCoord)]) {
+        let mut path = String::new();
+        for &(from, to) in corners {
+            let (x, y) = (from.0.min(to.0), from.1.min(to.1));
+            let (width, height) = (from.0.max(to.0) - x, from.1.max(to.1) - y);
+            let _ = write!(
+                path,
+                "M{},{}h{}v{}h{}z",
+                tenths(x),
+                tenths(y),
+                tenths(width),
+                tenths(height),
+                tenths(-width)
+            );
+        }
+        self.write(&format!(
+            "<path class=\"{}\" d=\"{path}\"/>\n",
+            escape(class)
+        ));
+    }
+
     /// A rectangle filled with the hatching of the picture called `id`.
     pub(crate) fn hatched(&self, id: &str, from: BackendCoord, to: BackendCoord) {
         self.write(&format!(
@@ -121,11 +143,31 @@ impl Sheet {
         ));
     }
 
-    /// An open line through `points`; logical units.
-    pub(crate) fn polyline(&self, class: &str, points: &[BackendCoord]) {
+    /// A circle, by its class filled or not; logical units.
+    pub(crate) fn ring(&self, class: &str, middle: BackendCoord, radius: i32) {
         self.write(&format!(
-            "<polyline class=\"{}\" points=\"{}\"/>\n",
+            "<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>\n",
             escape(class),
+            tenths(middle.0),
+            tenths(middle.1),
+            tenths(radius)
+        ));
+    }
+
+    /// An area between `corners`, which looks as its group does; logical units.
+    pub(crate) fn polygon(&self, corners: &[BackendCoord]) {
+        let points = point_list(corners.iter().copied());
+        self.write(&format!("<polygon points=\"{points}\"/>\n"));
+    }
+
+    /// An open line through `points`; logical units. Without a class it looks as its group does.
+    pub(crate) fn polyline(&self, class: &str, points: &[BackendCoord]) {
+        let class = match class {
+            "" => String::new(),
+            class => format!(" class=\"{}\"", escape(class)),
+        };
+        self.write(&format!(
+            "<polyline{class} points=\"{}\"/>\n",
             point_list(points.iter().copied())
         ));
     }

@@ -10,7 +10,9 @@ use std::fmt;
 /// C0 controls and DEL become their control pictures (ESC becomes `␛`), so that a terminal escape
 /// is inert also for those who `cat` the output; other controls, the marks that reverse the
 /// direction of writing, and what XML 1.0 cannot hold become U+FFFD. Line feed and tab stay.
-/// Markup is left as it is: each output escapes it in its own way.
+/// Markup is left as it is: each output escapes it in its own way. What is longer than
+/// [`Text::MAX_CHARS`] is cut, with an ellipsis at its end: nobody reads it, and a page of it
+/// does not open.
 ///
 /// ```
 /// # use collbench_viz::Text;
@@ -20,6 +22,9 @@ use std::fmt;
 pub struct Text(String);
 
 impl Text {
+    /// The largest number of characters.
+    pub const MAX_CHARS: usize = 4_000;
+
     /// The harmless text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -33,7 +38,14 @@ impl Text {
 
 impl From<&str> for Text {
     fn from(raw: &str) -> Self {
-        Text(raw.chars().map(inert).collect())
+        let mut text = String::with_capacity(raw.len().min(Self::MAX_CHARS));
+        let mut chars = raw.chars().map(inert);
+        text.extend(chars.by_ref().take(Self::MAX_CHARS));
+        if chars.next().is_some() {
+            text.pop();
+            text.push('…');
+        }
+        Text(text)
     }
 }
 
@@ -145,6 +157,15 @@ mod tests {
             prop_assert!(lines.len() <= 2);
             prop_assert!(lines.iter().all(|line| line.chars().count() <= n_chars));
         }
+    }
+
+    #[test]
+    fn what_nobody_reads_is_cut() {
+        let fits = "é".repeat(Text::MAX_CHARS);
+        assert_eq!(Text::from(fits.as_str()).as_str(), fits);
+        let text = Text::from("é".repeat(10_000_000));
+        assert_eq!(text.as_str().chars().count(), Text::MAX_CHARS);
+        assert!(text.as_str().ends_with("éé…"));
     }
 
     #[test]

@@ -98,6 +98,14 @@ impl StageTime {
     pub fn new(mean_ns: i64, n: u64) -> Option<StageTime> {
         (n > 0).then_some(StageTime { mean_ns, n })
     }
+
+    pub(crate) fn mean_ns(self) -> i64 {
+        self.mean_ns
+    }
+
+    pub(crate) fn n(self) -> u64 {
+        self.n
+    }
 }
 
 /// Whose line it is.

@@ -2,9 +2,11 @@
 
 mod examples;
 
-use collbench_viz::{Align, Column, Fact, Figure, FigureGroup, Remark, Report, Table, Text};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use collbench_viz::{Align, Cell, Column, Fact, Figure, FigureGroup, Remark, Report, Table, Text};
 use examples::{HOSTILE, allreduce};
 use roxmltree::{Document, Node, ParsingOptions};
+use sha2::{Digest, Sha256};
 
 fn column(name: &str, align: Align) -> Column {
     Column {
@@ -27,6 +29,7 @@ fn report() -> Report {
     };
     let group = |n_ranks, ranks_per_host| FigureGroup {
         heading: format!("MPI_Allreduce on {n_ranks} ranks").into(),
+        row: (n_ranks == 64).then_some(0),
         finding: format!("Rank {} arrives last", n_ranks - 1).into(),
         facts: vec![fact("calls", "2,500")],
         figures: vec![figure(n_ranks, ranks_per_host)],
@@ -39,20 +42,30 @@ fn report() -> Report {
             column("waiting", Align::Right),
         ],
         [
-            ["MPI_Allreduce", "2,500", "31.2 us", "71 %"].map(Text::from),
-            ["MPI_Bcast", "12", "8.10 us", "not resolvable"].map(Text::from),
+            [
+                Cell::words("MPI_Allreduce"),
+                Cell::number("2,500", 2_500),
+                Cell::number("31.2 us", 31_200),
+                Cell::number("71 %", 71),
+            ],
+            [
+                Cell::words("MPI_Bcast"),
+                Cell::number("12", 12),
+                Cell::number("8.10 us", 8_100),
+                Cell::words("not resolvable"),
+            ],
         ],
     );
     let ranks = (0..64).map(|rank| {
         [
-            format!("{rank}"),
-            format!("n{:02}", rank / 16 + 1),
-            format!("{} us", 900 + rank),
+            Cell::number(format!("{rank}"), rank),
+            Cell::words(format!("n{:02}", rank / 16 + 1)),
+            Cell::number(format!("{} us", 900 + rank), 900 + rank),
         ]
-        .map(Text::from)
     });
     Report {
         title: "lmp -in in.lj, 64 ranks".into(),
+        lead: "64 ranks on 4 hosts; 44 % of the time of collectives is waiting.".into(),
         facts: vec![
             fact("command", "mpirun -n 64 lmp -in in.lj"),
             fact("hosts", "n01 n02 n03 n04"),
@@ -114,11 +127,44 @@ fn an_empty_report_is_a_page_without_sections() {
     assert_eq!(elements(&document, "section").count(), 0);
 }
 
+/// The text of the one script of a page.
+fn script(page: &str) -> &str {
+    let scripts: Vec<&str> = page.split("<script").skip(1).collect();
+    assert_eq!(scripts.len(), 1);
+    let text = scripts[0].strip_prefix('>').expect("no attributes");
+    text.split_once("</script>").unwrap().0
+}
+
 #[test]
-fn nothing_is_loaded_and_no_script_runs() {
+fn the_policy_lets_the_script_of_the_page_run_and_nothing_else() {
+    let page = report().to_html();
+    let hash = BASE64_STANDARD.encode(Sha256::digest(script(&page)));
+    let document = parse(&page);
+    let policy = elements(&document, "meta").find_map(|meta| {
+        let is_policy = meta.attribute("http-equiv") == Some("Content-Security-Policy");
+        is_policy.then(|| meta.attribute("content").unwrap())
+    });
+    let expected = format!(
+        "default-src 'none'; script-src 'sha256-{hash}'; style-src 'unsafe-inline'; \
+         base-uri 'none'; form-action 'none'"
+    );
+    assert_eq!(policy, Some(expected.as_str()));
+}
+
+#[test]
+fn the_script_ends_where_it_says() {
+    let page = report().to_html();
+    let script = script(&page).to_lowercase();
+    for end in ["</script", "<script", "<!--"] {
+        assert!(!script.contains(end), "{end}");
+    }
+    assert!(!script.contains("innerhtml"), "text never becomes markup");
+}
+
+#[test]
+fn nothing_is_loaded() {
     let page = report().to_html();
     let document = parse(&page);
-    assert_eq!(elements(&document, "script").count(), 0);
     for node in document.descendants() {
         for attribute in node.attributes() {
             let name = attribute.name();
@@ -129,12 +175,6 @@ fn nothing_is_loaded_and_no_script_runs() {
             );
         }
     }
-    let policy = elements(&document, "meta").find_map(|meta| {
-        let is_policy = meta.attribute("http-equiv") == Some("Content-Security-Policy");
-        is_policy.then(|| meta.attribute("content").unwrap())
-    });
-    let expected = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-    assert_eq!(policy, Some(expected));
 }
 
 #[test]
@@ -232,7 +272,11 @@ fn hostile_text_is_text_and_nothing_else() {
         code: hostile(),
         text: hostile(),
     }];
-    report.operations = Table::new([name(), name()], [[hostile(), hostile()]]);
+    report.lead = hostile();
+    report.operations = Table::new(
+        [name(), name()],
+        [[Cell::words(hostile()), Cell::number(hostile(), 1)]],
+    );
     let group = &mut report.groups[0];
     group.heading = hostile();
     group.finding = hostile();
@@ -244,7 +288,9 @@ fn hostile_text_is_text_and_nothing_else() {
     assert!(page.chars().all(|c| c == '\n' || !c.is_control()));
     assert!(!page.contains(['\u{202e}', '\u{fffe}']));
     let document = parse(&page);
-    assert_eq!(elements(&document, "script").count(), 0);
+    let scripts: Vec<_> = elements(&document, "script").collect();
+    assert_eq!(scripts.len(), 1, "only the page's own");
+    assert_eq!(script(&page), script(&self::report().to_html()));
     let shown = elements(&document, "h1").next().unwrap().text().unwrap();
     assert!(
         shown.starts_with("</title></style></script><script>alert(1)</script>␛]0;x"),

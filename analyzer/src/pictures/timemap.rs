@@ -28,6 +28,10 @@ pub(super) fn caption(operation: &OperationSummary) -> &'static str {
     }
 }
 
+/// How to read the one without the waits.
+pub(super) const CAPTION_WITHOUT: &str = "The same ranks and stages without the waits, on a scale of its own: what is left is the \
+     operation itself and leaving it, which waiting for late ranks would hide.";
+
 /// The timemap of one operation.
 pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz::Timemap {
     let heading = Heading {
@@ -63,6 +67,51 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz:
         timemap.push(line, |stage| times[stage]);
     }
     timemap
+}
+
+/// The timemap without the waits; `None` where it would show the same, nobody having waited.
+pub(super) fn without_waits(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+    with_waits: &viz::Timemap,
+) -> Option<viz::Timemap> {
+    let wait = operation.wait_ns.as_ref()?;
+    if wait.total == 0 {
+        return None;
+    }
+    Some(with_waits.without_way_down(finding_without_waits(analysis, operation).into()))
+}
+
+/// How long the operation takes each rank once the waiting is over, as a sentence.
+fn finding_without_waits(analysis: &Analysis, operation: &OperationSummary) -> String {
+    let has_core = operation.departure_wait_ns.is_some();
+    let is_one_host = analysis.clock.hosts.len() == 1;
+    let way_up = |thread: &ThreadWay| {
+        let (inside, _) = thread.inside?;
+        match (has_core, is_one_host) {
+            (false, _) => Some(inside),
+            (true, true) => Some(inside.saturating_add(thread.departure_wait?.0)),
+            // As in the picture.
+            (true, false) => None,
+        }
+    };
+    let ways = || {
+        let threads = operation.threads.iter();
+        threads.filter_map(|thread| Some((way_up(thread)?, thread.rank)))
+    };
+    let name = operation.operation;
+    let longest = ways().max_by_key(|&(ns, rank)| (ns, std::cmp::Reverse(rank)));
+    let (Some((least, least_rank)), Some((most, most_rank))) = (ways().min(), longest) else {
+        return format!("How long this {name} takes without the waits is not resolvable");
+    };
+    let (least_time, most_time) = (words::duration(least), words::duration(most));
+    match least_time == most_time {
+        true => format!("Without the waits this {name} takes each rank {most_time} in the mean"),
+        false => format!(
+            "Without the waits this {name} takes from {least_time} (rank {least_rank}) to \
+             {most_time} (rank {most_rank}) in the mean"
+        ),
+    }
 }
 
 /// Times of a thread: wait inside and across hosts, core, leaving across and inside hosts; or

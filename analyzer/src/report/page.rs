@@ -1,14 +1,19 @@
 //! The page around the pictures: facts, verdict, remarks, tables.
 
 use collbench_viz as viz;
-use collbench_viz::{Align, Column, Fact, FigureGroup};
+use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
 
 use crate::analysis::{Analysis, OperationSummary};
 use crate::pictures::{self, Shown};
 use crate::words;
 
-/// The page; `groups` are the operations that have pictures, by time.
-pub(super) fn page(analysis: &Analysis, groups: Vec<FigureGroup>) -> viz::Report {
+/// The page; `of_run` are the pictures of the whole run, `groups` the operations that have
+/// pictures, by time.
+pub(super) fn page(
+    analysis: &Analysis,
+    of_run: Vec<Shown>,
+    groups: Vec<FigureGroup>,
+) -> viz::Report {
     let trace = &analysis.trace;
     let command = trace.command.join(" ");
     let fact = |name: &str, value: String| Fact {
@@ -26,10 +31,16 @@ pub(super) fn page(analysis: &Analysis, groups: Vec<FigureGroup>) -> viz::Report
     }
     viz::Report {
         title: format!("collbench: {}", crate::inert::line(&command, 200)).into(),
+        lead: format!(
+            "{}. Collective calls: {}.",
+            words::ran(analysis),
+            words::calls(analysis)
+        )
+        .into(),
         facts: vec![
             fact("command", command),
             fact("ranks", trace.ranks.to_string()),
-            fact("hosts", trace.hosts.join(", ")),
+            fact("hosts", hosts(&trace.hosts)),
             fact("MPI library", trace.mpi_library.clone()),
             fact("duration", words::duration(trace.duration_ns)),
             fact(
@@ -56,8 +67,22 @@ pub(super) fn page(analysis: &Analysis, groups: Vec<FigureGroup>) -> viz::Report
             .collect(),
         operations: operations(analysis),
         ranks: ranks(analysis),
-        figures: Vec::new(),
+        figures: of_run.into_iter().map(|shown| shown.figure).collect(),
         groups,
+    }
+}
+
+/// The names of the hosts, as many as one cares to read.
+fn hosts(names: &[String]) -> String {
+    const MAX_NAMES: usize = 16;
+    let shown: Vec<String> = names
+        .iter()
+        .take(MAX_NAMES)
+        .map(|name| crate::inert::line(name, 100))
+        .collect();
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -69,6 +94,10 @@ pub(super) fn group(
 ) -> FigureGroup {
     FigureGroup {
         heading: pictures::title(analysis, operation).into(),
+        row: analysis
+            .operations
+            .iter()
+            .position(|other| std::ptr::eq(other, operation)),
         finding: words::finding(analysis, operation).into(),
         facts: facts(analysis, operation),
         figures: shown.into_iter().map(|shown| shown.figure).collect(),
@@ -150,22 +179,21 @@ fn operations(analysis: &Analysis) -> viz::Table {
         columns,
         analysis.operations.iter().map(|operation| {
             let time = operation.call_time_ns.as_ref();
-            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
             [
-                operation.operation.into(),
-                words::communicator(analysis, operation.communicator, 40).into(),
-                or_dash(operation.root.map(|root| root.to_string())).into(),
-                words::bytes(operation).into(),
-                operation.calls.to_string().into(),
-                operation.instances.to_string().into(),
-                operation.incomplete.to_string().into(),
-                or_dash(time.map(|time| words::duration(time.total))).into(),
-                or_dash(time.map(|time| words::duration(time.median))).into(),
-                words::waiting(analysis, operation).into(),
+                Cell::words(operation.operation),
+                Cell::words(words::communicator(analysis, operation.communicator, 40)),
+                known(operation.root, |root| count(u64::from(root))),
+                known(operation.bytes_max, |bytes| {
+                    Cell::number(words::bytes(operation), key(bytes))
+                }),
+                count(operation.calls),
+                count(operation.instances),
+                count(operation.incomplete),
+                known(time, |time| duration(time.total)),
+                known(time, |time| duration(time.median)),
+                waiting(analysis, operation),
                 // Not to be broken in a narrow column.
-                words::mostly_last(analysis, operation)
-                    .replace(' ', "\u{a0}")
-                    .into(),
+                Cell::words(words::mostly_last(analysis, operation).replace(' ', "\u{a0}")),
             ]
         }),
     )
@@ -173,7 +201,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
 
 fn ranks(analysis: &Analysis) -> viz::Table {
     let columns = [
-        column("rank", Align::Left),
+        column("rank", Align::Right),
         column("host", Align::Left),
         column("calls", Align::Right),
         column("time in calls", Align::Right),
@@ -185,16 +213,40 @@ fn ranks(analysis: &Analysis) -> viz::Table {
         columns,
         analysis.ranks.iter().map(|rank| {
             [
-                rank.rank.to_string().into(),
-                rank.host.as_str().into(),
-                rank.calls.to_string().into(),
-                words::duration(rank.call_time_ns).into(),
-                rank.wait_ns
-                    .map_or_else(|| "-".to_owned(), words::duration)
-                    .into(),
-                rank.last.to_string().into(),
-                rank.first.to_string().into(),
+                count(rank.rank.into()),
+                Cell::words(crate::inert::line(&rank.host, 60)),
+                count(rank.calls),
+                duration(rank.call_time_ns),
+                known(rank.wait_ns, duration),
+                count(rank.last),
+                count(rank.first),
             ]
         }),
     )
+}
+
+/// The cell of what is known, else a dash.
+fn known<T>(value: Option<T>, cell: impl FnOnce(T) -> Cell) -> Cell {
+    value.map_or_else(|| Cell::words("-"), cell)
+}
+
+fn key(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn count(n: u64) -> Cell {
+    Cell::number(n.to_string(), key(n))
+}
+
+fn duration(ns: i64) -> Cell {
+    Cell::number(words::duration(ns), ns)
+}
+
+/// Sorted by the time waited: of two shares, the one of the longer time is the more interesting.
+fn waiting(analysis: &Analysis, operation: &OperationSummary) -> Cell {
+    let text = words::waiting(analysis, operation);
+    match &operation.wait_ns {
+        Some(wait) if text != "-" => Cell::number(text, wait.total),
+        _ => Cell::words(text),
+    }
 }

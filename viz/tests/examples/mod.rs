@@ -1,13 +1,16 @@
-//! Inputs that several tests share.
+//! Inputs that several tests share, and what must hold for any picture.
+// Not every test needs all of it.
+#![allow(dead_code)]
 
 use collbench_viz::{Heading, Line, StageTime, Stages, Timemap};
+use roxmltree::Document;
 
 /// A name that tries what a name in a trace could try.
 pub(crate) const HOSTILE: &str =
     "</title></style></script><script>alert(1)</script>\u{1b}]0;x\u{7}\u{202e}\"'&\r\u{0}\u{fffe}";
 
 /// A number in 0..n that depends on `seed` alone.
-fn scattered(seed: u64, n: u64) -> u64 {
+pub(crate) fn scattered(seed: u64, n: u64) -> u64 {
     let mut x = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x ^= x >> 31;
     x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -63,4 +66,63 @@ pub(crate) fn allreduce(n_ranks: u64, ranks_per_host: u64) -> Timemap {
         });
     }
     timemap
+}
+
+/// The picture can be read, was drawn, and leaves nothing out of its frame.
+pub(crate) fn assert_well_formed(svg: &str) {
+    let document = Document::parse(svg).unwrap();
+    assert!(!svg.contains("could not be drawn"), "{svg}");
+    let root = document.root_element();
+    let size = |name| root.attribute(name).unwrap().parse::<f64>().unwrap();
+    let (width, height) = (size("width"), size("height"));
+    let assert_inside = |x: f64, y: f64| {
+        assert!(
+            (0.0..=width).contains(&x) && (0.0..=height).contains(&y),
+            "{x},{y}"
+        );
+    };
+    for node in document.descendants() {
+        let number = |name| {
+            node.attribute(name)
+                .map(|v: &str| v.parse::<f64>().unwrap())
+        };
+        for point in node.attribute("points").unwrap_or("").split_whitespace() {
+            let (x, y) = point.split_once(',').unwrap();
+            assert_inside(x.parse().unwrap(), y.parse().unwrap());
+        }
+        match node.tag_name().name() {
+            "text" => assert_inside(number("x").unwrap(), number("y").unwrap()),
+            "circle" => assert_inside(number("cx").unwrap(), number("cy").unwrap()),
+            "rect" => {
+                let (x, y) = (number("x").unwrap_or(0.0), number("y").unwrap_or(0.0));
+                assert_inside(x, y);
+                let far = (x + number("width").unwrap(), y + number("height").unwrap());
+                assert_inside(far.0 - 1e-6, far.1 - 1e-6);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whatever was written into it, the picture carries it as text.
+pub(crate) fn assert_inert(svg: &str) {
+    assert!(svg.chars().all(|c| c == '\n' || !c.is_control()));
+    assert!(!svg.contains(['\u{202e}', '\u{fffe}']));
+    let document = Document::parse(svg).unwrap();
+    let known = [
+        "svg", "title", "desc", "style", "defs", "pattern", "path", "rect", "g", "polyline",
+        "polygon", "circle", "text",
+    ];
+    for node in document.descendants().filter(|node| node.is_element()) {
+        assert!(known.contains(&node.tag_name().name()), "{node:?}");
+        let mut attributes = node.attributes();
+        assert!(attributes.all(|a| !a.name().starts_with("on") && a.name() != "href"));
+    }
+    let title = document.root_element().first_element_child().unwrap();
+    assert!(
+        title
+            .text()
+            .unwrap()
+            .contains("<script>alert(1)</script>␛]0;x")
+    );
 }

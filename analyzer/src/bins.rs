@@ -1,0 +1,208 @@
+//! Sums by stretch of the run, of a run whose length is not known beforehand.
+//!
+//! All stretches have one length: a power of two times 1 us, the least that covers the times met
+//! so far with no more stretches than are asked for. When a time lies beyond, neighbours are
+//! added up in pairs. Where a time falls then depends on the largest time alone, not on the order
+//! in which times came, nor on who summed which part.
+
+/// Length of the shortest stretch, ns.
+const LEAST_NS: i64 = 1_000;
+
+/// What can be added up by stretch: sums of integers, in any order.
+pub(crate) trait Sum: Default {
+    /// Adds what another has summed.
+    fn merge(&mut self, other: Self);
+}
+
+/// One `T` for each stretch of the run in which there was something to add; at most `MOST`.
+#[derive(Debug, Clone)]
+pub(crate) struct Bins<T, const MOST: u32> {
+    /// The stretches are 1 us times two to this power long.
+    doublings: u32,
+    /// Number of the stretch, and its sums; by number.
+    met: Vec<(u32, T)>,
+    /// The stretch met last: calls come in runs, and a division costs more than the sums.
+    current: Current,
+}
+
+/// A stretch from `from_ns` to before `until_ns`; of no length where there is none.
+#[derive(Debug, Clone, Copy, Default)]
+struct Current {
+    from_ns: i64,
+    until_ns: i64,
+    place: usize,
+}
+
+impl<T, const MOST: u32> Default for Bins<T, MOST> {
+    fn default() -> Self {
+        Self {
+            doublings: 0,
+            met: Vec::new(),
+            current: Current::default(),
+        }
+    }
+}
+
+impl<T: Sum, const MOST: u32> Bins<T, MOST> {
+    /// Length of a stretch, ns.
+    pub(crate) fn bin_ns(&self) -> i64 {
+        bin_ns(self.doublings)
+    }
+
+    /// The sums of the stretch that a time lies in; one before the start is in the first.
+    #[inline]
+    pub(crate) fn at(&mut self, time_ns: i64) -> &mut T {
+        if self.current.from_ns > time_ns || time_ns >= self.current.until_ns {
+            self.go_to(time_ns.max(0));
+        }
+        &mut self.met[self.current.place].1
+    }
+
+    /// The sums of the stretch that both times lie in, if it is that met last.
+    #[inline]
+    pub(crate) fn at_both(&mut self, begin_ns: i64, end_ns: i64) -> Option<&mut T> {
+        let is_here = self.current.from_ns <= begin_ns && end_ns < self.current.until_ns;
+        is_here.then(|| &mut self.met[self.current.place].1)
+    }
+
+    fn go_to(&mut self, time_ns: i64) {
+        let mut bin = time_ns / self.bin_ns();
+        if bin >= i64::from(MOST) {
+            self.widen(doublings_to_cover(time_ns, MOST));
+            bin = time_ns / self.bin_ns();
+        }
+        let (from_ns, number) = (bin * self.bin_ns(), bin as u32);
+        let place = match self.met.binary_search_by_key(&number, |(bin, _)| *bin) {
+            Ok(place) => place,
+            Err(place) => {
+                self.met.insert(place, (number, T::default()));
+                place
+            }
+        };
+        self.current = Current {
+            from_ns,
+            until_ns: from_ns.saturating_add(self.bin_ns()),
+            place,
+        };
+    }
+
+    /// Adds up neighbours until the stretches are this long; they never become shorter.
+    pub(crate) fn widen(&mut self, doublings: u32) {
+        let Some(more @ 1..) = doublings.checked_sub(self.doublings) else {
+            return;
+        };
+        self.doublings = doublings;
+        self.current = Current::default();
+        let mut wider: Vec<(u32, T)> = Vec::new();
+        for (bin, sums) in self.met.drain(..) {
+            let bin = bin.checked_shr(more).unwrap_or(0);
+            match wider.last_mut() {
+                Some((last, known)) if *last == bin => known.merge(sums),
+                _ => wider.push((bin, sums)),
+            }
+        }
+        self.met = wider;
+    }
+
+    /// Adds what another has summed.
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        self.widen(other.doublings);
+        other.widen(self.doublings);
+        self.current = Current::default();
+        for (bin, sums) in other.met {
+            match self.met.binary_search_by_key(&bin, |(number, _)| *number) {
+                Ok(place) => self.met[place].1.merge(sums),
+                Err(place) => self.met.insert(place, (bin, sums)),
+            }
+        }
+    }
+
+    /// The stretches with something in them, by number.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        self.met.iter().map(|(bin, sums)| (*bin as usize, sums))
+    }
+
+    /// How often the shortest length was doubled.
+    pub(crate) fn doublings(&self) -> u32 {
+        self.doublings
+    }
+}
+
+/// Length of a stretch, ns.
+pub(crate) fn bin_ns(doublings: u32) -> i64 {
+    LEAST_NS << doublings
+}
+
+/// How often the shortest length is doubled so that a time lies in one of the first `most`.
+pub(crate) fn doublings_to_cover(time_ns: i64, most: u32) -> u32 {
+    let mut doublings = 0;
+    while time_ns / bin_ns(doublings) >= i64::from(most) {
+        doublings += 1;
+    }
+    doublings
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    struct Counted(u64);
+
+    impl Sum for Counted {
+        fn merge(&mut self, other: Self) {
+            self.0 += other.0;
+        }
+    }
+
+    type EightBins = Bins<Counted, 8>;
+
+    fn counted(times: &[i64]) -> EightBins {
+        let mut bins = EightBins::default();
+        for &time in times {
+            bins.at(time).0 += 1;
+        }
+        bins
+    }
+
+    fn all(bins: &EightBins) -> (i64, Vec<(usize, Counted)>) {
+        let met = bins.iter().map(|(bin, n)| (bin, *n)).collect();
+        (bins.bin_ns(), met)
+    }
+
+    #[test]
+    fn the_largest_time_there_is_has_a_bin() {
+        let mut bins = counted(&[0, i64::MAX, i64::MIN]);
+        assert!(bins.at(i64::MAX).0 == 1 && bins.at(0).0 == 2);
+    }
+
+    proptest! {
+        #[test]
+        fn bins_are_those_of_dividing_all_times_at_the_end(
+            times in prop::collection::vec((0u32..40, 0i64..1000), 1..60),
+            cut in 0usize..60,
+        ) {
+            let times: Vec<i64> = times.iter().map(|&(bits, t)| t << bits).collect();
+            let most = *times.iter().max().unwrap();
+            let mut bin_ns = 1_000;
+            while most / bin_ns >= 8 {
+                bin_ns *= 2;
+            }
+            let mut expected = std::collections::BTreeMap::new();
+            for time in &times {
+                expected.entry((time / bin_ns) as usize).or_insert(Counted(0)).0 += 1;
+            }
+            let expected = (bin_ns, expected.into_iter().collect());
+            prop_assert_eq!(all(&counted(&times)), expected);
+
+            let (first, second) = times.split_at(cut.min(times.len()));
+            for (one, other) in [(first, second), (second, first)] {
+                let mut merged = counted(one);
+                merged.merge(counted(other));
+                prop_assert_eq!(all(&merged), all(&counted(&times)));
+            }
+        }
+    }
+}

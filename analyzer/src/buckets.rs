@@ -1,0 +1,100 @@
+//! Counts of durations by size, for pictures.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// Steps of one doubling.
+const PER_OCTAVE_BITS: u32 = 3;
+
+/// How many samples lie from `from_ns` to before `to_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Bucket {
+    /// The least that falls into it, ns.
+    pub from_ns: i64,
+    /// The least beyond it, ns.
+    pub to_ns: i64,
+    /// Samples.
+    pub n: u64,
+}
+
+/// Sorts values, each met so often, into eight steps for each doubling (below 8 ns: by the ns),
+/// from the first to the last that has one. Values below zero count as zero.
+pub(crate) fn buckets(counts: impl Iterator<Item = (i64, u64)>) -> Vec<Bucket> {
+    let mut by_index: BTreeMap<u32, u64> = BTreeMap::new();
+    for (value, n) in counts {
+        *by_index.entry(index_of(value)).or_default() += n;
+    }
+    let Some((&first, _)) = by_index.first_key_value() else {
+        return Vec::new();
+    };
+    let last = by_index.last_key_value().map_or(first, |(&index, _)| index);
+    (first..=last)
+        .map(|index| Bucket {
+            from_ns: least_of(index),
+            to_ns: least_of(index + 1),
+            n: by_index.get(&index).copied().unwrap_or(0),
+        })
+        .collect()
+}
+
+fn index_of(value: i64) -> u32 {
+    let value = u64::try_from(value).unwrap_or(0);
+    let exponent = value.max(1).ilog2();
+    match exponent.checked_sub(PER_OCTAVE_BITS) {
+        None => value as u32,
+        Some(shift) => (shift << PER_OCTAVE_BITS) + (value >> shift) as u32,
+    }
+}
+
+/// The least value with this index; the largest integer beyond all.
+fn least_of(index: u32) -> i64 {
+    let steps = 1u32 << PER_OCTAVE_BITS;
+    let Some(shift) = (index / steps).checked_sub(1) else {
+        return index.into();
+    };
+    let value = u128::from(steps + index % steps) << shift;
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn buckets_have_eight_steps_for_each_doubling() {
+        let edges: Vec<i64> = (0..26).map(least_of).collect();
+        assert_eq!(
+            edges,
+            [
+                0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 26, 28,
+                30, 32, 36
+            ]
+        );
+        assert_eq!(buckets([].into_iter()), []);
+        let largest = buckets([(i64::MAX, 1)].into_iter())[0];
+        assert!(largest.from_ns > i64::MAX / 2 && largest.to_ns == i64::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_is_counted_in_the_bucket_that_holds_it(
+            values in prop::collection::vec((0u32..63, any::<u32>()), 1..50),
+        ) {
+            let values: Vec<i64> = values
+                .iter()
+                .map(|&(bits, low)| ((1u64 << bits) | (u64::from(low) & ((1 << bits) - 1))) as i64)
+                .collect();
+            let found = buckets(values.iter().map(|&value| (value, 1)));
+            for bucket in &found {
+                let inside = |value: &&i64| (bucket.from_ns..bucket.to_ns).contains(*value);
+                prop_assert_eq!(bucket.n, values.iter().filter(inside).count() as u64);
+                prop_assert!(bucket.to_ns - bucket.from_ns <= (bucket.from_ns / 8).max(1));
+            }
+            prop_assert_eq!(found.iter().map(|b| b.n).sum::<u64>(), values.len() as u64);
+            prop_assert!(found[0].n > 0 && found[found.len() - 1].n > 0);
+        }
+    }
+}

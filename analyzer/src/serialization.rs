@@ -1,0 +1,81 @@
+//! The serialization curve: how much later each next process leaves.
+
+use crate::sums::add_ns;
+
+/// Positions are told one by one up to so many processes, beyond in steps of the order.
+pub(crate) const MAX_STEPS: usize = 256;
+/// Steps beyond [`MAX_STEPS`] processes.
+const STEPS: usize = 100;
+
+/// Sums of leave minus last enter by position in the order of departure, of operations in which
+/// all wait for all: up latency plus departure wait, as far as it is seen from outside.
+///
+/// # Source
+/// Bongo et al., section 3, figure 3b.
+#[derive(Debug, Clone, Default)]
+pub struct Serialization {
+    /// By position: ns, and departures.
+    steps: Vec<(i64, u64)>,
+}
+
+impl Serialization {
+    /// Adds one instance: leave minus last enter of its processes, ascending, ns.
+    #[inline]
+    pub fn add(&mut self, departures: &[i64]) {
+        let n = departures.len();
+        let n_steps = if n > MAX_STEPS { STEPS } else { n };
+        if self.steps.len() < n_steps {
+            self.steps.resize(n_steps, (0, 0));
+        }
+        for (position, &time) in departures.iter().enumerate() {
+            let step = match n > MAX_STEPS {
+                true => position * STEPS / n,
+                false => position,
+            };
+            let (sum, count) = &mut self.steps[step];
+            add_ns(sum, time);
+            *count += 1;
+        }
+    }
+
+    /// Adds what another part of the instances came to.
+    pub fn merge(&mut self, other: &Self) {
+        if self.steps.len() < other.steps.len() {
+            self.steps.resize(other.steps.len(), (0, 0));
+        }
+        for ((sum, n), (other_sum, other_n)) in self.steps.iter_mut().zip(&other.steps) {
+            add_ns(sum, *other_sum);
+            *n += other_n;
+        }
+    }
+
+    /// For each step its sum, ns, and the departures behind it; empty without instances.
+    #[must_use]
+    pub fn steps(&self) -> &[(i64, u64)] {
+        &self.steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_summed_one_by_one_and_parts_add_up() {
+        let mut curve = Serialization::default();
+        curve.add(&[-3, 10, 25]);
+        let mut other = Serialization::default();
+        other.add(&[5, 8, 20, 40]);
+        curve.merge(&other);
+        assert_eq!(curve.steps(), [(2, 2), (18, 2), (45, 2), (40, 1)]);
+    }
+
+    #[test]
+    fn beyond_256_processes_there_are_a_hundred_steps() {
+        let departures: Vec<i64> = (0..1000).collect();
+        let mut curve = Serialization::default();
+        curve.add(&departures);
+        assert_eq!(curve.steps().len(), 100);
+        assert_eq!(curve.steps()[7], ((70..80).sum(), 10));
+    }
+}

@@ -1,0 +1,305 @@
+// The report page in a browser: what it does with script, without, for everybody, and with names
+// that mean harm.
+
+import assert from 'node:assert/strict';
+import { readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+import { launch } from './browser.mjs';
+import { folder, makeReport } from './reports.mjs';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const HARM = `</title></style></script><script>globalThis.broken=3</script><!--"'\u202e\u001b]0;x\u0007`;
+const NAMES = ['four', 'sixty-four', 'thousand', 'hostile'];
+
+let browser;
+const pages = {};
+
+before(async () => {
+  for (const name of NAMES) {
+    const harm = name === 'hostile' ? (command) => [...command, HARM, 'x'.repeat(10_000_000)] : null;
+    pages[name] = makeReport(name, harm);
+  }
+  browser = await launch();
+});
+
+after(() => browser?.close());
+
+// Opens a report in a fresh context and runs `check` on it; then nothing may have been requested
+// but the page, and nothing said in the console but what `check` returned.
+async function withReport(name, options, check) {
+  const { hash = '', ...context } = options;
+  const opened = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...context });
+  try {
+    const page = await opened.newPage();
+    const said = [];
+    const requested = [];
+    page.on('console', (message) => said.push(message.text()));
+    page.on('pageerror', (error) => said.push(String(error)));
+    opened.on('request', (request) => requested.push(request.url()));
+    const url = pathToFileURL(pages[name]).href;
+    await page.goto(url + hash);
+    const expected = (await check(page)) ?? [];
+    assert.equal(said.length, expected.length, said.join('\n'));
+    expected.forEach((pattern, idx) => assert.match(said[idx], pattern));
+    assert.deepEqual(new Set(requested.map((one) => one.split('#')[0])), new Set([url]));
+  } finally {
+    await opened.close();
+  }
+}
+
+const visible = (page, selector) => page.locator(selector).filter({ visible: true }).count();
+const viewBox = (page) => page.locator('svg.picture').first().getAttribute('viewBox');
+const frame = (page) => page.locator('[role=application]').first();
+const tip = (page) => page.locator('.tip');
+
+// What the marks of the first picture say, in order.
+const titles = (page) => page.evaluate(() => {
+  const picture = document.querySelector('svg.picture');
+  return [...picture.querySelectorAll(':scope > * title')].map((title) => title.textContent);
+});
+
+// Points at a mark: at a point of the line that is its first.
+const pointAtMark = async (page) => {
+  await page.locator('svg.picture').first().scrollIntoViewIfNeeded();
+  const { x, y } = await page.evaluate(() => {
+    const title = document.querySelector('svg.picture > * title');
+    const line = title.parentElement.querySelector('polyline, rect, circle, path');
+    const point = line.getPointAtLength(line.getTotalLength() * 0.2);
+    const { x, y } = point.matrixTransform(line.getScreenCTM());
+    return { x, y };
+  });
+  await page.mouse.move(x, y);
+};
+
+for (const name of NAMES) {
+  for (const colorScheme of ['light', 'dark']) {
+    test(`${name}, ${colorScheme}: everybody can read it, on narrow screens too`, async () => {
+      await withReport(name, { colorScheme }, async (page) => {
+        for (const width of [400, 1280]) {
+          await page.setViewportSize({ width, height: 900 });
+          await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+          const [wanted, given] = await page.evaluate(() => {
+            const { scrollWidth, clientWidth } = document.documentElement;
+            return [scrollWidth, clientWidth];
+          });
+          assert.ok(wanted <= given, `${wanted} px of content in ${given} px`);
+        }
+        // Evaluated, not added as a script: the policy of the page would not let it run.
+        await page.evaluate(AXE);
+        const violations = await page.evaluate(async () => {
+          const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'];
+          const { violations } = await globalThis.axe.run(document, { runOnly: tags });
+          return violations.map(({ id, nodes }) => `${id}: ${nodes[0].html.slice(0, 200)}`);
+        });
+        assert.deepEqual(violations, []);
+      });
+    });
+  }
+
+  test(`${name}: all is there without script`, async () => {
+    await withReport(name, { javaScriptEnabled: false }, async (page) => {
+      assert.match(await page.locator('.verdict').innerText(), /rank|host|known|nobody/);
+      const pictures = await page.locator('svg.picture').count();
+      assert.ok(pictures >= 2);
+      assert.equal(await visible(page, 'svg.picture'), pictures);
+      assert.equal(await visible(page, 'table.data'), name === 'thousand' || name === 'sixty-four' ? 1 : 2);
+      assert.equal(await page.locator('button, select, input').count(), 0);
+    });
+  });
+}
+
+test('the policy stops scripts and requests that got into the page', async () => {
+  await withReport('four', {}, async (page) => {
+    const blocked = await page.evaluate(async () => {
+      const directives = [];
+      document.addEventListener('securitypolicyviolation', (event) => directives.push(event.effectiveDirective));
+      const script = document.createElement('script');
+      script.textContent = 'globalThis.broken = 1';
+      document.body.append(script);
+      const link = document.createElement('div');
+      link.setAttribute('onclick', 'globalThis.broken = 2');
+      document.body.append(link);
+      link.click();
+      await fetch('https://collbench.invalid/').catch(() => {});
+      await new Promise((resolve) => { setTimeout(resolve, 50); });
+      return directives;
+    });
+    assert.deepEqual(blocked.sort(), ['connect-src', 'script-src-attr', 'script-src-elem']);
+    assert.equal(await page.evaluate(() => globalThis.broken), undefined);
+    // Chromium speaks of the request twice.
+    return Array(4).fill(/Content Security Policy/);
+  });
+});
+
+test('names that mean harm are text, cut where nobody would read on', async () => {
+  assert.ok(statSync(pages.hostile).size < 1_000_000);
+  await withReport('hostile', {}, async (page) => {
+    const text = await page.evaluate(() => document.documentElement.textContent);
+    assert.ok(text.includes('</script><script>globalThis.broken=3</script><!--'), 'shown as it is');
+    assert.ok(text.includes('<img src=x onerror=globalThis.broken=2>'), 'shown as it is');
+    assert.doesNotMatch(text, /[\u202e\u001b\u0007\u0000]/);
+    assert.equal(await page.locator('script').count(), 1);
+    assert.equal(await page.locator('img').count(), 0);
+    const first = await titles(page);
+    await pointAtMark(page);
+    assert.ok(first.includes(await tip(page).innerText()), 'also beside the pointer');
+    await page.locator('table.data button').first().click();
+    assert.equal(await page.evaluate(() => globalThis.broken), undefined);
+  });
+});
+
+test('the pictures of one operation are shown at a time', async () => {
+  await withReport('four', {}, async (page) => {
+    assert.equal(await visible(page, 'section.group'), 1);
+    const chosen = () => page.locator('section.group').filter({ visible: true }).locator('h3').innerText();
+    const choice = page.getByLabel('Operation', { exact: true });
+    await choice.selectOption({ index: 1 });
+    assert.match(await chosen(), /^MPI_Barrier/);
+    assert.match(page.url(), /#operation-2$/);
+    await choice.selectOption('all operations');
+    assert.equal(await visible(page, 'section.group'), 3);
+    await page.getByRole('link', { name: 'MPI_Bcast' }).click();
+    assert.match(await chosen(), /^MPI_Bcast/);
+    assert.equal(await choice.inputValue(), 'operation-3');
+    await page.emulateMedia({ media: 'print' });
+    assert.equal(await visible(page, 'section.group'), 3, 'on paper all of them');
+  });
+});
+
+test('an address leads to its operation, and to a table that is folded', async () => {
+  await withReport('four', { hash: '#operation-3' }, async (page) => {
+    const heading = page.locator('#operation-3');
+    assert.ok(await heading.isVisible());
+    assert.equal(await visible(page, 'section.group'), 1);
+    const { y } = await heading.boundingBox();
+    assert.ok(y >= 0 && y < 900, `in sight: ${y}`);
+  });
+  await withReport('thousand', { hash: '#ranks' }, async (page) => {
+    assert.ok(await page.locator('#ranks ~ details table').isVisible());
+  });
+});
+
+test('a mark says its figures at the pointer', async () => {
+  await withReport('four', {}, async (page) => {
+    const all = await titles(page);
+    assert.ok(all.length >= 4);
+    assert.ok(await tip(page).isHidden());
+    await pointAtMark(page);
+    assert.ok(all.includes(await tip(page).innerText()));
+    assert.equal((await titles(page)).length, 0, 'the browser does not say it a second time');
+    await page.mouse.move(1, 1);
+    assert.ok(await tip(page).isHidden());
+  });
+});
+
+test('a mark says its figures to the keyboard', async () => {
+  await withReport('four', {}, async (page) => {
+    const all = await titles(page);
+    const said = () => page.locator('[role=status]').textContent();
+    await page.getByRole('button', { name: 'Whole picture' }).first().focus();
+    await page.keyboard.press('Tab');
+    assert.equal(await tip(page).innerText(), all[0]);
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await tip(page).innerText(), all[1]);
+    assert.equal(await said(), all[1]);
+    await page.keyboard.press('End');
+    assert.equal(await said(), all.at(-1));
+    await page.keyboard.press('Escape');
+    assert.ok(await tip(page).isHidden());
+  });
+});
+
+test('a picture zooms and moves by button, key, wheel and drag', async () => {
+  await withReport('four', {}, async (page) => {
+    const whole = await viewBox(page);
+    const width = async () => Number((await viewBox(page)).split(' ')[2]);
+    const full = await width();
+    const zoomIn = page.getByRole('button', { name: 'Zoom in' }).first();
+    const back = page.getByRole('button', { name: 'Whole picture' }).first();
+    await zoomIn.click();
+    assert.ok(await width() < full);
+    await back.click();
+    assert.equal(await viewBox(page), whole);
+
+    await frame(page).focus();
+    await page.keyboard.press('+');
+    const zoomed = await viewBox(page);
+    assert.ok(await width() < full);
+    await page.keyboard.press('Shift+ArrowRight');
+    assert.notEqual(await viewBox(page), zoomed);
+    await page.keyboard.press('0');
+    assert.equal(await viewBox(page), whole);
+
+    await frame(page).hover();
+    await page.mouse.wheel(0, -100);
+    assert.equal(await viewBox(page), whole, 'a wheel alone scrolls the page');
+    await frame(page).hover();
+    await page.keyboard.down('Control');
+    await page.mouse.wheel(0, -300);
+    await page.keyboard.up('Control');
+    await page.waitForFunction((was) => document.querySelector('svg.picture').getAttribute('viewBox') !== was, whole);
+    assert.ok(await width() < full);
+
+    const before = await viewBox(page);
+    const { x, y } = await frame(page).boundingBox();
+    await page.mouse.move(x + 300, y + 200);
+    await page.mouse.down();
+    await page.mouse.move(x + 250, y + 180);
+    await page.mouse.up();
+    assert.notEqual(await viewBox(page), before);
+    assert.equal(await width(), Number(before.split(' ')[2]));
+  });
+});
+
+test('tables are sorted by their figures, with the keyboard', async () => {
+  await withReport('sixty-four', {}, async (page) => {
+    const keys = () => page.evaluate(() => {
+      const table = document.querySelector('#operations ~ .wide table');
+      const column = [...table.tHead.rows[0].cells].findIndex((head) => head.textContent === 'median call');
+      return [...table.tBodies[0].rows].map((row) => Number(row.cells[column].dataset.key));
+    });
+    const head = page.locator('#operations ~ .wide').getByRole('columnheader', { name: 'median call' });
+    await head.getByRole('button').focus();
+    await page.keyboard.press('Enter');
+    assert.equal(await head.getAttribute('aria-sort'), 'descending');
+    const falling = await keys();
+    assert.deepEqual(falling, [...falling].sort((a, b) => b - a));
+    assert.notEqual(falling[0], falling.at(-1));
+    await page.keyboard.press('Enter');
+    assert.equal(await head.getAttribute('aria-sort'), 'ascending');
+    assert.deepEqual(await keys(), [...falling].sort((a, b) => a - b));
+    await page.getByRole('button', { name: 'communicator' }).first().click();
+    assert.equal(await page.locator('#operations ~ .wide [aria-sort]').count(), 1);
+  });
+});
+
+test('what is not known comes last, however a table is sorted', async () => {
+  await withReport('four', {}, async (page) => {
+    const roots = () => page.evaluate(() => {
+      const rows = document.querySelector('#operations ~ .wide tbody').rows;
+      return [...rows].map((row) => row.cells[2].textContent);
+    });
+    const sort = page.locator('#operations ~ .wide').getByRole('button', { name: 'root' });
+    for (let click = 0; click < 2; click += 1) {
+      await sort.click();
+      assert.deepEqual(await roots(), ['0', '-', '-']);
+    }
+  });
+});
+
+test('a long table shows only the rows asked for', async () => {
+  await withReport('sixty-four', {}, async (page) => {
+    const rows = '#operations ~ .wide tbody tr';
+    const all = await visible(page, rows);
+    const filter = page.getByLabel('Filter rows').first();
+    await filter.fill('COLUMNS');
+    assert.equal(await visible(page, rows), 8);
+    assert.equal(await page.locator('#operations ~ .bar output').innerText(), `8 of ${all} rows`);
+    await filter.fill('');
+    assert.equal(await visible(page, rows), all);
+  });
+});

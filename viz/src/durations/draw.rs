@@ -1,0 +1,218 @@
+//! Drawing of a histogram of durations.
+
+use plotters::prelude::IntoLogRange;
+
+use super::{Bar, Durations};
+use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
+use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
+use crate::labels::{Strip, Wish, spread};
+use crate::quantity::{count, counted, duration, round_duration};
+use crate::style;
+use crate::svg::{Anchor, Sheet, UNIT, text_width};
+
+// In px.
+const BARS_HEIGHT: u32 = 280;
+const LANE: u32 = 15;
+const LEGEND: u32 = 26;
+/// Height of the lowest bar.
+const LEAST_HEIGHT: i32 = 3;
+/// Below this a bar has a ring above it.
+const LOW: i32 = 6;
+
+/// A duration with its name, and the class of its line.
+struct Mark {
+    words: String,
+    class: &'static str,
+    ns: f64,
+}
+
+struct Layout {
+    head: Head,
+    place: Place,
+    labels: Strip,
+    /// Room above the highest bar, for the labels.
+    strip: f64,
+    /// Ends of the axis of time, in ns.
+    x: (f64, f64),
+    /// The highest bar.
+    most: u64,
+}
+
+impl Durations {
+    /// The picture; see [`Picture::draw`](crate::Picture::draw).
+    pub(crate) fn draw(&self, id: &str) -> String {
+        let marks = self.marks();
+        let layout = self.layout(&marks);
+        let place = layout.place;
+        let sheet = Sheet::new(WIDTH, place.height);
+        layout.head.draw(&sheet);
+        let drawn = self.draw_plot(&sheet, &marks, &layout, id);
+        say_if_refused(drawn, &sheet, (LEFT, place.top + 20));
+        self.draw_legend(&sheet, &layout, id);
+        sheet.finish(
+            id,
+            self.heading.finding.as_str(),
+            &self.description(&marks),
+            &[style::LIGHT, style::CHART_LIGHT].concat(),
+            &[style::DARK, style::CHART_DARK].concat(),
+        )
+    }
+
+    fn marks(&self) -> [Mark; 4] {
+        let mark = |name: &str, class, ns: i64| Mark {
+            words: format!("{name} {}", duration(ns)),
+            class,
+            ns: (ns as f64).max(0.5),
+        };
+        let marks = &self.marks;
+        [
+            mark("median", "mark", marks.median_ns),
+            mark("mean", "mark d1", marks.mean_ns),
+            mark("99 % within", "mark d2", marks.p99_ns),
+            mark("longest", "mark d3", marks.max_ns),
+        ]
+    }
+
+    fn layout(&self, marks: &[Mark]) -> Layout {
+        let ends = self.bars.iter().map(|bar| bar.ends());
+        let all = ends.chain(marks.iter().map(|mark| (mark.ns, mark.ns)));
+        let wide = |(low, high): (f64, f64), end: (f64, f64)| (low.min(end.0), high.max(end.1));
+        let (low, high) = all.fold((f64::INFINITY, 0.0), wide);
+        // A little air at both ends, in equal parts of the logarithm.
+        let air = (high / low).powf(0.03).max(1.05);
+        let x = (low / air, high * air);
+        let wishes: Vec<Wish> = marks
+            .iter()
+            .map(|mark| Wish {
+                center: f64::from(LEFT)
+                    + (mark.ns / x.0).ln() / (x.1 / x.0).ln() * f64::from(PLOT_WIDTH),
+                width: text_width(&mark.words, 11.0) + 10.0,
+            })
+            .collect();
+        let labels = spread(&wishes, f64::from(LEFT), f64::from(LEFT + PLOT_WIDTH));
+        let strip = labels.leader_height + labels.n_lanes as f64 * f64::from(LANE) + 4.0;
+        let head = Head::new(&self.heading.finding, &self.subtitle());
+        let top = head.bottom() + 14 + ABOVE;
+        let bottom = top + strip.ceil() as u32 + BARS_HEIGHT;
+        Layout {
+            head,
+            place: Place {
+                top,
+                bottom,
+                height: bottom + BELOW + LEGEND,
+            },
+            labels,
+            strip,
+            x,
+            most: self.bars.iter().map(|bar| bar.n).max().unwrap_or(1),
+        }
+    }
+
+    fn subtitle(&self) -> String {
+        format!(
+            "{}, {}; duration: from the first enter to the last leave",
+            self.heading.operation,
+            counted(self.heading.n_instances, "instance"),
+        )
+    }
+
+    fn draw_plot(&self, sheet: &Sheet, marks: &[Mark], layout: &Layout, id: &str) -> Drawn {
+        let most = layout.most as f64;
+        let xs = round_ratios(layout.x.0, layout.x.1, 9);
+        let ys = round_steps(0.0, most, 5, 1.0);
+        let x_axis = Axis {
+            words: "duration of an instance, logarithmic",
+            ticks: &xs,
+            tick: &round_duration,
+        };
+        let y_axis = Axis {
+            words: "number of instances",
+            ticks: &ys,
+            tick: &|v| count(v as u64),
+        };
+        let y_end = most * (1.0 + layout.strip.ceil() / f64::from(BARS_HEIGHT));
+        let x = (layout.x.0..layout.x.1).log_scale();
+        let chart = axes::open(sheet, layout.place, (x, 0.0..y_end), (&x_axis, &y_axis))?;
+        let at = |x: f64, y: f64| chart.plotting_area().map_coordinate(&(x, y));
+        for bar in &self.bars {
+            let (from, to) = bar.ends();
+            let (left, bottom) = at(from, 0.0);
+            let (right, top) = at(to, bar.n as f64);
+            // A hair of paper between neighbours where there is room for it.
+            let gap = if right - left > 4 * UNIT { UNIT / 2 } else { 0 };
+            let corners = (
+                (left + gap, bottom),
+                (right - gap, top.min(bottom - LEAST_HEIGHT * UNIT)),
+            );
+            sheet.group("bar", &[], &self.tooltip(bar), || {
+                if self.is_slow(bar) {
+                    sheet.rectangle("slow", corners.0, corners.1);
+                    sheet.hatched(id, corners.0, corners.1);
+                } else {
+                    sheet.rectangle("k0", corners.0, corners.1);
+                }
+                if bottom - top < LOW * UNIT {
+                    let middle = ((left + right) / 2, corners.1.1 - 5 * UNIT);
+                    sheet.ring("ring", middle, 3 * UNIT);
+                }
+            });
+        }
+        for (mark, placed) in marks.iter().zip(&layout.labels.placed) {
+            let (x, bottom) = at(mark.ns, 0.0);
+            let bars_top = at(mark.ns, most).1;
+            let above = layout.labels.leader_height + placed.lane as f64 * f64::from(LANE);
+            let px = |v: f64| (v * f64::from(UNIT)) as i32;
+            let label = (px(placed.center), bars_top - px(above));
+            let line = [(x, bottom), (x, bars_top), (label.0, label.1 + 3 * UNIT)];
+            sheet.polyline(mark.class, &line);
+            sheet.text(label, Anchor::Middle, "label", &mark.words);
+        }
+        Ok(())
+    }
+
+    /// Whether a bar holds only durations of the slowest hundredth.
+    fn is_slow(&self, bar: &Bar) -> bool {
+        bar.from_ns > self.marks.p99_ns
+    }
+
+    /// The words below the picture, with samples of what they explain, where there is any of it.
+    fn draw_legend(&self, sheet: &Sheet, layout: &Layout, id: &str) {
+        let middle = layout.place.bottom + BELOW + 12;
+        let px = |x: u32, y: u32| (x as i32 * UNIT, y as i32 * UNIT);
+        let slow = self.bars.iter().filter(|bar| self.is_slow(bar));
+        let n_slow = slow.fold(0u64, |n, bar| n.saturating_add(bar.n));
+        if n_slow > 0 {
+            let (from, to) = (px(MARGIN, middle - 5), px(MARGIN + 30, middle + 5));
+            sheet.rectangle("slow", from, to);
+            sheet.hatched(id, from, to);
+            let slow = counted(n_slow, "instance");
+            let words = format!("above the 99th percentile ({slow} in these bars)");
+            sheet.text(px(MARGIN + 38, middle + 4), Anchor::Start, "minor", &words);
+        }
+        let to_scale = |n: u64| n as f64 / layout.most as f64 * f64::from(BARS_HEIGHT);
+        if self.bars.iter().any(|bar| to_scale(bar.n) < f64::from(LOW)) {
+            let x = MARGIN + 480;
+            sheet.ring("ring", px(x, middle), 3 * UNIT);
+            let words = format!("few instances; no bar is drawn lower than {LEAST_HEIGHT} px");
+            sheet.text(px(x + 12, middle + 4), Anchor::Start, "minor", &words);
+        }
+    }
+
+    fn tooltip(&self, bar: &Bar) -> String {
+        format!(
+            "{} to {}: {}",
+            duration(bar.from_ns),
+            duration(bar.to_ns),
+            counted(bar.n, "instance")
+        )
+    }
+
+    fn description(&self, marks: &[Mark]) -> String {
+        let marks: Vec<&str> = marks.iter().map(|mark| mark.words.as_str()).collect();
+        format!(
+            "Distribution of durations, {}: {}.",
+            self.subtitle(),
+            marks.join(", ")
+        )
+    }
+}

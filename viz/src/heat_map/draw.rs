@@ -1,0 +1,346 @@
+//! Drawing of a heat map: rows and cells, names beside them, the axis and the legend below.
+
+use plotters_backend::BackendCoord;
+
+use super::{Bar, HeatMap, Row, Shade};
+use crate::frame::{MARGIN, WIDTH};
+use crate::style;
+use crate::svg::{Anchor, Sheet, UNIT, text_width};
+use crate::text::cut;
+
+// All in px.
+const LEFT: f64 = 196.0;
+/// Names of rows end before the cells; what rows have in common starts at the edge.
+const NAME_WIDTH: f64 = 96.0;
+const GROUP_LEFT: f64 = MARGIN as f64;
+const GROUP_WIDTH: f64 = 70.0;
+const PLOT_WIDTH: f64 = 640.0;
+/// Between the cells and the bars beside them.
+const BAR_GAP: f64 = 16.0;
+const BAR_WIDTH: f64 = 44.0;
+/// All rows together, where they are neither too high nor too low for that.
+const ROWS_HEIGHT: f64 = 448.0;
+const ROW_HEIGHT: std::ops::RangeInclusive<f64> = 10.0..=34.0;
+/// Lines of small text need so much.
+const TEXT_LINE: f64 = 13.0;
+/// Least height of a row that stands apart: it is always named.
+const APART_HEIGHT: f64 = 14.0;
+/// Between the rows that stand apart and the others.
+const APART: f64 = 10.0;
+const AXIS: f64 = 44.0;
+const LEGEND_ROW: f64 = 20.0;
+const SWATCH: (f64, f64) = (24.0, 12.0);
+const SMALL: f64 = 11.0;
+
+/// More cells than this have a tooltip for each row only: the picture stays small.
+const MAX_CELL_TOOLTIPS: usize = 1_280;
+
+/// Where things lie, in px.
+struct Layout {
+    top: f64,
+    rows: Vec<Place>,
+    bottom: f64,
+    column_width: f64,
+    legend: Vec<Entry>,
+    height: u32,
+}
+
+/// Where a row is.
+#[derive(Clone, Copy)]
+struct Place {
+    y: f64,
+    height: f64,
+    /// Whether there is room for its name and number: a line of text may be higher than a row.
+    has_text: bool,
+}
+
+impl Place {
+    /// Where a line of text stands that is in the middle of the row.
+    fn baseline(self) -> f64 {
+        self.y + self.height / 2.0 + 4.0
+    }
+}
+
+/// One entry of the legend, at its place.
+struct Entry {
+    shade: Shade,
+    text: String,
+    x: f64,
+    y: f64,
+}
+
+impl HeatMap {
+    /// The picture; see [`Picture::draw`](crate::Picture::draw).
+    pub(crate) fn draw(&self, id: &str) -> String {
+        let layout = self.layout();
+        let sheet = Sheet::new(WIDTH, layout.height);
+        self.head.draw(&sheet);
+        if self.rows.is_empty() {
+            let at = at(LEFT, layout.top + 20.0);
+            sheet.text(at, Anchor::Start, "name", "no ranks");
+        }
+        let has_tooltips = self.rows.len() * self.n_columns <= MAX_CELL_TOOLTIPS;
+        for (row, &place) in self.rows.iter().zip(&layout.rows) {
+            let data = [("row", row.name.as_str())];
+            sheet.group("ranks", &data, &row.tooltip, || match has_tooltips {
+                true => draw_cells(&sheet, row, &layout, place, id),
+                false => draw_stretches(&sheet, row, &layout, place, id),
+            });
+            draw_bar(&sheet, &row.bar, place, id);
+        }
+        self.draw_frames(&sheet, &layout);
+        self.draw_names(&sheet, &layout);
+        self.draw_axis(&sheet, &layout);
+        draw_legend(&sheet, &layout, id);
+        sheet.finish(
+            id,
+            self.finding.as_str(),
+            &self.description,
+            &[style::LIGHT, style::HEAT_LIGHT].concat(),
+            &[style::DARK, style::HEAT_DARK].concat(),
+        )
+    }
+
+    fn layout(&self) -> Layout {
+        // Two lines of text above the bars.
+        let top = f64::from(self.head.bottom()) + 16.0 + 2.0 * TEXT_LINE;
+        let row_height = (ROWS_HEIGHT / self.rows.len().max(1) as f64)
+            .clamp(*ROW_HEIGHT.start(), *ROW_HEIGHT.end());
+        let (mut bottom, mut free) = (top, top);
+        let mut rows = Vec::with_capacity(self.rows.len());
+        for (idx, row) in self.rows.iter().enumerate() {
+            if idx > 0 && self.rows[idx - 1].is_apart && !row.is_apart {
+                bottom += APART;
+            }
+            let height = if row.is_apart {
+                row_height.max(APART_HEIGHT)
+            } else {
+                row_height
+            };
+            let has_text = bottom + 0.5 >= free;
+            if has_text {
+                free = bottom + TEXT_LINE;
+            }
+            rows.push(Place {
+                y: bottom,
+                height,
+                has_text,
+            });
+            bottom += height;
+        }
+        let bottom = bottom.max(top + 34.0);
+        let (legend, end) = self.legend(bottom + AXIS);
+        Layout {
+            top,
+            rows,
+            bottom,
+            column_width: PLOT_WIDTH / self.n_columns.max(1) as f64,
+            legend,
+            height: end.ceil() as u32,
+        }
+    }
+
+    /// The entries of the legend from `top` on, and where they end.
+    fn legend(&self, top: f64) -> (Vec<Entry>, f64) {
+        let steps = self.steps.iter().enumerate();
+        let steps = steps.map(|(step, text)| (Shade::Step(step), text.as_str()));
+        let others = [(Shade::Blank, self.blank), (Shade::Unknown, self.hatching)];
+        let (left, right) = (f64::from(MARGIN), f64::from(WIDTH - MARGIN));
+        let (mut x, mut y) = (left, top + LEGEND_ROW / 2.0);
+        let mut entries = Vec::new();
+        for (shade, text) in others[..1].iter().copied().chain(steps).chain([others[1]]) {
+            let width = SWATCH.0 + 6.0 + text_width(text, SMALL);
+            if x > left && x + width > right {
+                (x, y) = (left, y + LEGEND_ROW);
+            }
+            entries.push(Entry {
+                shade,
+                text: text.to_owned(),
+                x,
+                y,
+            });
+            x += width + 16.0;
+        }
+        (entries, y + LEGEND_ROW / 2.0 + 6.0)
+    }
+
+    /// A frame around the rows, those that stand apart in one of their own.
+    fn draw_frames(&self, sheet: &Sheet, layout: &Layout) {
+        let rows = || self.rows.iter().zip(&layout.rows);
+        for is_apart in [true, false] {
+            let framed = || rows().filter(|(row, _)| row.is_apart == is_apart);
+            if let (Some((_, first)), Some((_, last))) = (framed().next(), framed().next_back()) {
+                let to = at(LEFT + PLOT_WIDTH, last.y + last.height);
+                sheet.rectangle("frame", at(LEFT, first.y), to);
+            }
+        }
+    }
+
+    /// Names of rows and of what neighbours have in common, as many as have room.
+    fn draw_names(&self, sheet: &Sheet, layout: &Layout) {
+        let mut free = layout.top;
+        for (idx, (row, &place)) in self.rows.iter().zip(&layout.rows).enumerate() {
+            if place.has_text {
+                let at = at(LEFT - 8.0, place.baseline());
+                sheet.text(at, Anchor::End, "minor", &fit(&row.name, NAME_WIDTH));
+            }
+            let before = idx.checked_sub(1).map(|idx| &self.rows[idx]);
+            let is_first = before.is_none_or(|before| before.group != row.group);
+            if is_first && before.is_some_and(|before| !before.is_apart) {
+                let ends = [GROUP_LEFT, GROUP_LEFT + GROUP_WIDTH].map(|x| at(x, place.y));
+                sheet.polyline("leader", &ends);
+            }
+            if is_first && place.y + 0.5 >= free {
+                let group = fit(row.group.as_str(), GROUP_WIDTH);
+                let at = at(GROUP_LEFT, place.baseline());
+                sheet.text(at, Anchor::Start, "minor", &group);
+                free = place.y + TEXT_LINE;
+            }
+        }
+    }
+
+    fn draw_axis(&self, sheet: &Sheet, layout: &Layout) {
+        let bottom = layout.bottom;
+        let ends = [at(LEFT, bottom), at(LEFT + PLOT_WIDTH, bottom)];
+        sheet.group("axis", &[], "", || sheet.polyline("", &ends));
+        let mut free = f64::NEG_INFINITY;
+        for (column, label) in &self.axis.ticks {
+            let x = LEFT + column * layout.column_width;
+            let half = text_width(label, SMALL) / 2.0;
+            if x - half < free || x + half > f64::from(WIDTH) {
+                continue;
+            }
+            free = x + half + 6.0;
+            let ends = [at(x, bottom), at(x, bottom + 4.0)];
+            sheet.group("axis", &[], "", || sheet.polyline("", &ends));
+            sheet.text(at(x, bottom + 16.0), Anchor::Middle, "tick", label);
+        }
+        let middle = at(LEFT + PLOT_WIDTH / 2.0, bottom + 34.0);
+        sheet.text(middle, Anchor::Middle, "minor", &self.axis.name);
+        let bars = LEFT + PLOT_WIDTH + BAR_GAP;
+        for (line, text) in (0..).zip(self.bars) {
+            let y = layout.top - 6.0 - TEXT_LINE * f64::from(1 - line);
+            sheet.text(at(bars, y), Anchor::Start, "minor", text);
+        }
+    }
+}
+
+/// A group for each cell, with its tooltip, and its number where there is room.
+fn draw_cells(sheet: &Sheet, row: &Row, layout: &Layout, place: Place, id: &str) {
+    for (column, cell) in row.cells.iter().enumerate() {
+        let (from, to) = cell_corners(layout, place, column, column + 1);
+        sheet.group("cell", &[], &cell.tooltip, || {
+            match cell.shade {
+                Shade::Unknown => sheet.hatched(id, from, to),
+                shade => sheet.rectangle(&class(shade), from, to),
+            }
+            let has_room = text_width(&cell.number, SMALL) + 4.0 <= layout.column_width
+                && place.height >= TEXT_LINE + 1.0;
+            if has_room && !cell.number.is_empty() {
+                let class = match cell.shade {
+                    Shade::Step(step) => format!("number on{step}"),
+                    Shade::Blank | Shade::Unknown => "number".to_owned(),
+                };
+                let middle = (f64::from(from.0 + to.0)) / 2.0 / f64::from(UNIT);
+                let at = at(middle, place.baseline());
+                sheet.text(at, Anchor::Middle, &class, &cell.number);
+            }
+        });
+    }
+}
+
+/// One path for all cells of a step, neighbours as one rectangle.
+fn draw_stretches(sheet: &Sheet, row: &Row, layout: &Layout, place: Place, id: &str) {
+    let mut shapes: Vec<(Shade, Vec<(BackendCoord, BackendCoord)>)> = Vec::new();
+    let mut column = 0;
+    for stretch in row.cells.chunk_by(|a, b| a.shade == b.shade) {
+        let corners = cell_corners(layout, place, column, column + stretch.len());
+        let shade = stretch[0].shade;
+        match shapes.iter_mut().find(|(known, _)| *known == shade) {
+            Some((_, shapes)) => shapes.push(corners),
+            None => shapes.push((shade, vec![corners])),
+        }
+        column += stretch.len();
+    }
+    for (shade, shapes) in shapes {
+        match shade {
+            Shade::Unknown => {
+                for (from, to) in shapes {
+                    sheet.hatched(id, from, to);
+                }
+            }
+            shade => sheet.rectangles(&class(shade), &shapes),
+        }
+    }
+}
+
+fn draw_bar(sheet: &Sheet, bar: &Bar, place: Place, id: &str) {
+    let left = LEFT + PLOT_WIDTH + BAR_GAP;
+    let (top, bottom) = (place.y + place.height * 0.15, place.y + place.height * 0.85);
+    if let Some(length) = bar.length {
+        let to = at(left + BAR_WIDTH * length.clamp(0.0, 1.0), bottom);
+        sheet.rectangle("bar-room", at(left, top), at(left + BAR_WIDTH, bottom));
+        if bar.is_hatched && length > 0.0 {
+            sheet.hatched(id, at(left, top), to);
+            sheet.rectangle("frame", at(left, top), to);
+        } else {
+            sheet.rectangle("bar", at(left, top), to);
+        }
+    }
+    if place.has_text {
+        let at = at(left + BAR_WIDTH + 4.0, place.baseline());
+        sheet.text(at, Anchor::Start, "tick", &bar.number);
+    }
+}
+
+fn draw_legend(sheet: &Sheet, layout: &Layout, id: &str) {
+    for entry in &layout.legend {
+        let from = at(entry.x, entry.y - SWATCH.1 / 2.0);
+        let to = at(entry.x + SWATCH.0, entry.y + SWATCH.1 / 2.0);
+        match entry.shade {
+            Shade::Unknown => sheet.hatched(id, from, to),
+            shade => sheet.rectangle(&class(shade), from, to),
+        }
+        sheet.rectangle("outline", from, to);
+        let at = at(entry.x + SWATCH.0 + 6.0, entry.y + 4.0);
+        sheet.text(at, Anchor::Start, "minor", &entry.text);
+    }
+}
+
+/// Corners of the cells `from` to `end` of a row, on whole pixels: no seams between neighbours.
+fn cell_corners(
+    layout: &Layout,
+    place: Place,
+    from: usize,
+    end: usize,
+) -> (BackendCoord, BackendCoord) {
+    let x = |column: usize| (LEFT + column as f64 * layout.column_width).round();
+    (
+        at(x(from), place.y.round()),
+        at(x(end), (place.y + place.height).round()),
+    )
+}
+
+fn class(shade: Shade) -> String {
+    match shade {
+        Shade::Blank => "blank".to_owned(),
+        Shade::Step(step) => format!("step{step}"),
+        Shade::Unknown => String::new(),
+    }
+}
+
+/// px to logical units.
+fn at(x: f64, y: f64) -> BackendCoord {
+    let unit = f64::from(UNIT);
+    ((x * unit).round() as i32, (y * unit).round() as i32)
+}
+
+/// Text cut to a width in px.
+fn fit(text: &str, width: f64) -> String {
+    let n_chars = text.chars().count();
+    let fitting = (1..=n_chars).rev().map(|n| cut(text, n));
+    fitting
+        .into_iter()
+        .find(|text| text_width(text, SMALL) <= width)
+        .unwrap_or_default()
+}

@@ -1,0 +1,342 @@
+//! In which order ranks come, or leave: how often each rank was at each position.
+//!
+//! Only positions that are decided are counted: a rank has one in an instance where the clocks can
+//! tell it from both its neighbours. What is undecided has bars of its own beside the rows and is
+//! never spread over the positions; a row's cells and its bar add up to all instances.
+
+use crate::frame::Head;
+use crate::heat_map::band::{self, RankOnHost, bands};
+use crate::heat_map::{Axis, Bar, Cell, HeatMap, N_STEPS, Row, Shade};
+use crate::quantity::{count, counted, percent, whole_percent};
+use crate::{Heading, Text};
+
+/// Which order it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Of entering.
+    Arrival,
+    /// Of leaving.
+    Departure,
+}
+
+/// What the columns of an order are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Positions {
+    /// So many positions, the first one first.
+    Each(usize),
+    /// Tenths of the order.
+    Tenths,
+}
+
+impl Positions {
+    fn len(self) -> usize {
+        match self {
+            Positions::Each(n) => n,
+            Positions::Tenths => 10,
+        }
+    }
+}
+
+/// How often each rank was at each position of an order, as data.
+///
+/// More than 64 ranks share rows, of which each cell shows the highest of its ranks, so that one
+/// rank that is always last stays visible among a thousand; more than 64 positions share columns.
+#[derive(Debug, Clone)]
+pub struct OrderMap {
+    heading: Heading,
+    order: Order,
+    positions: Positions,
+    ranks: Vec<Counted>,
+}
+
+/// Upper limits of the steps, in percent of the instances.
+const LIMITS: [u64; N_STEPS] = [2, 5, 10, 20, 40, 70, 100];
+/// More positions than this share columns.
+const MAX_COLUMNS: usize = 64;
+
+/// One rank's counts.
+#[derive(Debug, Clone)]
+struct Counted {
+    rank: RankOnHost,
+    counts: Vec<u64>,
+    /// Instances in which its position is not decided.
+    n_undecided: u64,
+    n_instances: u64,
+}
+
+impl Counted {
+    /// Instances at the positions of a column.
+    fn at(&self, column: &std::ops::Range<usize>) -> u64 {
+        self.counts[column.clone()]
+            .iter()
+            .fold(0, |sum, n| sum.saturating_add(*n))
+    }
+
+    /// `n` of its instances in parts per million: ranks are compared by it.
+    fn share_of(&self, n: u64) -> u64 {
+        let n_instances = u128::from(self.n_instances.max(1));
+        (u128::from(n) * 1_000_000 / n_instances) as u64
+    }
+}
+
+impl OrderMap {
+    /// An order map of these positions, without ranks yet.
+    pub fn new(heading: Heading, order: Order, positions: Positions) -> OrderMap {
+        OrderMap {
+            heading,
+            order,
+            positions,
+            ranks: Vec::new(),
+        }
+    }
+
+    /// Adds a rank. `count(position)` is asked once for each position: the instances in which the
+    /// rank was there. In the rest of the heading's instances its position is undecided.
+    pub fn push(&mut self, rank: u32, host: Text, count: impl FnMut(usize) -> u64) {
+        let counts: Vec<u64> = (0..self.positions.len()).map(count).collect();
+        let n_decided = counts.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
+        let n_instances = self.heading.n_instances.max(n_decided);
+        self.ranks.push(Counted {
+            rank: RankOnHost { rank, host },
+            counts,
+            n_undecided: n_instances - n_decided,
+            n_instances,
+        });
+    }
+
+    /// The picture; see [`Picture::draw`](crate::Picture::draw).
+    pub(crate) fn draw(&self, id: &str) -> String {
+        self.heat_map().draw(id)
+    }
+
+    fn heat_map(&self) -> HeatMap {
+        let columns = self.columns();
+        let ranks: Vec<&RankOnHost> = self.ranks.iter().map(|counted| &counted.rank).collect();
+        let bands = bands(&ranks);
+        let rows = bands.iter().map(|members| {
+            let members = &self.ranks[members.clone()];
+            self.row(members, &columns)
+        });
+        HeatMap {
+            head: Head::new(&self.heading.finding, &self.subtitle(bands.len())),
+            finding: self.heading.finding.clone(),
+            description: self.description(&columns),
+            rows: rows.collect(),
+            n_columns: columns.len(),
+            axis: self.axis(&columns),
+            steps: LIMITS.map(|limit| match limit {
+                100 => "to 100 % of instances".to_owned(),
+                _ => format!("to {limit} %"),
+            }),
+            blank: "never",
+            hatching: "undecided",
+            bars: ["position", "undecided"],
+        }
+    }
+
+    /// The positions of each column.
+    fn columns(&self) -> Vec<std::ops::Range<usize>> {
+        let n = self.positions.len();
+        let mut size = 1;
+        while n.div_ceil(size) > MAX_COLUMNS {
+            size *= 2;
+        }
+        (0..n)
+            .step_by(size)
+            .map(|from| from..(from + size).min(n))
+            .collect()
+    }
+
+    /// `position 3`, `positions 5-8`, `tenth 10`.
+    fn column_name(&self, column: &std::ops::Range<usize>) -> String {
+        match (self.positions, column.len()) {
+            (Positions::Tenths, _) => format!("tenth {}", column.end),
+            (_, 1) => format!("position {}", column.end),
+            _ => format!("positions {}-{}", column.start + 1, column.end),
+        }
+    }
+
+    fn axis(&self, columns: &[std::ops::Range<usize>]) -> Axis {
+        let (end, verb) = match self.order {
+            Order::Arrival => ("arrival", "come"),
+            Order::Departure => ("departure", "leave"),
+        };
+        let (what, last) = match self.positions {
+            Positions::Each(n) => ("position", n),
+            Positions::Tenths => ("tenth", 10),
+        };
+        let name =
+            format!("{what} in the order of {end}: 1 is the first to {verb}, {last} the last");
+        let n = columns.len();
+        // The first and the last always, and some between that are not too near to them.
+        let step = n.div_ceil(16).max(1);
+        let between = (1..n.saturating_sub(1)).filter(|idx| (idx + 1) % step == 0);
+        let between = between.filter(|idx| idx + step <= n);
+        let mut shown: Vec<usize> = (n > 0).then_some(0).into_iter().chain(between).collect();
+        shown.extend((n > 1).then(|| n - 1));
+        let tick = |idx: usize| {
+            let label = match columns[idx].len() {
+                1 => columns[idx].end.to_string(),
+                _ if idx == 0 => "1".to_owned(),
+                _ => columns[idx].end.to_string(),
+            };
+            (idx as f64 + 0.5, label)
+        };
+        Axis {
+            name,
+            ticks: shown.into_iter().map(tick).collect(),
+        }
+    }
+
+    fn subtitle(&self, n_rows: usize) -> String {
+        let bands = match n_rows < self.ranks.len() {
+            true => "; a row is a band of ranks, a cell shows the highest of them",
+            false => "",
+        };
+        format!(
+            "{}, {}, {}; in how many % of the instances a rank {} at which position{bands}",
+            self.heading.operation,
+            counted(self.heading.n_instances, "instance"),
+            counted(self.ranks.len() as u64, "rank"),
+            match self.order {
+                Order::Arrival => "arrives",
+                Order::Departure => "leaves",
+            },
+        )
+    }
+
+    fn row(&self, members: &[Counted], columns: &[std::ops::Range<usize>]) -> Row {
+        let ranks: Vec<&RankOnHost> = members.iter().map(|member| &member.rank).collect();
+        let name = band::name(&ranks);
+        let undecided = most(members, |member| member.n_undecided);
+        Row {
+            tooltip: self.row_tooltip(&name, members, columns),
+            group: band::host(&ranks),
+            is_apart: false,
+            cells: columns
+                .iter()
+                .map(|column| self.cell(&name, members, column))
+                .collect(),
+            bar: Bar {
+                length: undecided.map(|(_, share)| share as f64 / 1e6),
+                number: undecided.map_or_else(String::new, |(member, _)| {
+                    percent(member.n_undecided, member.n_instances)
+                }),
+                is_hatched: true,
+            },
+            name,
+        }
+    }
+
+    fn cell(&self, name: &str, members: &[Counted], column: &std::ops::Range<usize>) -> Cell {
+        let Some((highest, _)) = most(members, |member| member.at(column)) else {
+            return Cell {
+                shade: Shade::Blank,
+                number: String::new(),
+                tooltip: String::new(),
+            };
+        };
+        let n = highest.at(column);
+        let shown = percent(n, highest.n_instances);
+        let whose = match members.len() {
+            1 => String::new(),
+            _ if n == 0 => String::new(),
+            _ => format!("rank {} ", highest.rank.rank),
+        };
+        Cell {
+            shade: match n {
+                0 => Shade::Blank,
+                // By the number in the cell, so that equal numbers have equal shades.
+                _ => Shade::step(whole_percent(n, highest.n_instances), &LIMITS),
+            },
+            number: match n {
+                0 => String::new(),
+                _ => shown.trim_end_matches(" %").to_owned(),
+            },
+            tooltip: format!(
+                "{name}, {}: {whose}{shown} ({} of {})",
+                self.column_name(column),
+                count(n),
+                counted(highest.n_instances, "instance"),
+            ),
+        }
+    }
+
+    /// Where the ranks of a row mostly are.
+    fn row_tooltip(
+        &self,
+        name: &str,
+        members: &[Counted],
+        columns: &[std::ops::Range<usize>],
+    ) -> String {
+        let mut highest: Vec<(u64, &std::ops::Range<usize>, &Counted)> = columns
+            .iter()
+            .filter_map(|column| {
+                let (member, share) = most(members, |member| member.at(column))?;
+                (member.at(column) > 0).then_some((share, column, member))
+            })
+            .collect();
+        highest.sort_by_key(|&(share, column, _)| (std::cmp::Reverse(share), column.start));
+        let mut text = name.to_owned();
+        if let [member] = members {
+            text.push_str(&format!(" ({})", member.rank.host));
+        }
+        for (_, column, member) in highest.iter().take(3) {
+            let shown = percent(member.at(column), member.n_instances);
+            let whose = match members.len() {
+                1 => String::new(),
+                _ => format!(", rank {}", member.rank.rank),
+            };
+            text.push_str(&format!("\n{}: {shown}{whose}", self.column_name(column)));
+        }
+        if let Some((member, _)) = most(members, |member| member.n_undecided) {
+            let shown = percent(member.n_undecided, member.n_instances);
+            let at_most = if members.len() > 1 { "at most " } else { "" };
+            text.push_str(&format!("\nundecided: {at_most}{shown}"));
+        }
+        text.push_str(&format!(" (n = {})", count(self.heading.n_instances)));
+        text
+    }
+
+    fn description(&self, columns: &[std::ops::Range<usize>]) -> String {
+        let mut text = format!(
+            "{} of {}: how often each of {} was at which position, over {}.",
+            match self.order {
+                Order::Arrival => "Arrival order",
+                Order::Departure => "Departure order",
+            },
+            self.heading.operation,
+            counted(self.ranks.len() as u64, "rank"),
+            counted(self.heading.n_instances, "instance"),
+        );
+        for (column, which) in [(columns.first(), "First"), (columns.last(), "Last")] {
+            let Some(column) = column else { continue };
+            if let Some((member, _)) = most(&self.ranks, |member| member.at(column))
+                && member.at(column) > 0
+            {
+                let shown = percent(member.at(column), member.n_instances);
+                let rank = member.rank.rank;
+                let name = self.column_name(column);
+                text.push_str(&format!(
+                    " {which}, {name}: mostly rank {rank}, in {shown}."
+                ));
+            }
+        }
+        if let Some((member, _)) = most(&self.ranks, |member| member.n_undecided) {
+            let shown = percent(member.n_undecided, member.n_instances);
+            text.push_str(&format!(
+                " Undecided at most in {shown} (rank {}).",
+                member.rank.rank
+            ));
+        }
+        text
+    }
+}
+
+/// The first of the ranks with the largest share of its instances, in parts per million.
+fn most(members: &[Counted], n: impl Fn(&Counted) -> u64) -> Option<(&Counted, u64)> {
+    let shares = members
+        .iter()
+        .map(|member| (member, member.share_of(n(member))));
+    shares.reduce(|most, next| if next.1 > most.1 { next } else { most })
+}

@@ -1,0 +1,218 @@
+//! Drawing of serialization curves.
+
+use plotters::prelude::{BLACK, Circle, LineSeries};
+use plotters::style::Color;
+
+use super::{Curve, Departure, Serialization};
+use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_steps};
+use crate::frame::{Drawn, Head, MARGIN, say_if_refused};
+use crate::quantity::{TimeUnit, count, counted, duration, fine_duration, tick};
+use crate::style;
+use crate::svg::{Anchor, Sheet, UNIT};
+use crate::text::cut;
+
+const PLOT_HEIGHT: u32 = 300;
+const LEGEND_ROW: u32 = 20;
+/// More departures than this are drawn without a point for each.
+const MAX_POINTS: usize = 64;
+
+/// The scales: time in `unit`, positions one by one.
+struct Scale {
+    unit: TimeUnit,
+    x: (f64, f64),
+    y: (f64, f64),
+}
+
+impl Serialization {
+    /// The picture; see [`Picture::draw`](crate::Picture::draw).
+    pub(crate) fn draw(&self, id: &str) -> String {
+        let head = Head::new(&self.heading.finding, &self.subtitle());
+        let scale = self.scale();
+        let top = head.bottom() + 14 + ABOVE;
+        let bottom = top + PLOT_HEIGHT;
+        let n_rows = self.curves.iter().map(Curve::n_legend_rows).sum::<u32>();
+        let place = Place {
+            top,
+            bottom,
+            height: bottom + BELOW + 16 + LEGEND_ROW * n_rows,
+        };
+        let sheet = Sheet::new(crate::frame::WIDTH, place.height);
+        head.draw(&sheet);
+        let drawn = self.draw_plot(&sheet, place, &scale);
+        say_if_refused(drawn, &sheet, (LEFT, top + 20));
+        self.draw_legend(&sheet, bottom + BELOW + 12);
+        sheet.finish(
+            id,
+            self.heading.finding.as_str(),
+            &self.description(),
+            &[style::LIGHT, style::CHART_LIGHT].concat(),
+            &[style::DARK, style::CHART_DARK].concat(),
+        )
+    }
+
+    fn subtitle(&self) -> String {
+        format!(
+            "{}, {}, {}; mean times",
+            self.heading.operation,
+            counted(self.heading.n_instances, "instance"),
+            counted(u64::from(self.n_ranks), "rank"),
+        )
+    }
+
+    fn scale(&self) -> Scale {
+        let departures = || self.curves.iter().flat_map(|curve| &curve.departures);
+        let times = departures().map(|departure| departure.time.mean_ns());
+        // The height above 0 is a finding of its own, so 0 belongs to the picture.
+        let (low, high) = times.fold((0i64, 0i64), |(l, h), ns| (l.min(ns), h.max(ns)));
+        let (low, high) = (low as f64, (high as f64).max(low as f64 + 1.0));
+        let unit = TimeUnit::for_axis(high.max(-low));
+        let pad = (high - low) * 0.05;
+        let y_low = if low < 0.0 { low - pad } else { 0.0 };
+        let last = f64::from(self.n_ranks.max(2) - 1);
+        Scale {
+            unit,
+            x: (-0.02 * last, 1.02 * last),
+            y: (y_low / unit.ns, (high + pad) / unit.ns),
+        }
+    }
+
+    fn draw_plot(&self, sheet: &Sheet, place: Place, scale: &Scale) -> Drawn {
+        let last = f64::from(self.n_ranks.max(2) - 1);
+        let xs = round_steps(0.0, last, 10, 1.0);
+        let ys = round_steps(scale.y.0, scale.y.1, 6, f64::MIN_POSITIVE);
+        let words = format!(
+            "mean time until it has left (up latency and departure wait), in {}",
+            scale.unit.name
+        );
+        let x_axis = Axis {
+            words: "position in the order of departure (0 leaves first)",
+            ticks: &xs,
+            tick: &|v| count(v as u64),
+        };
+        let y_axis = Axis {
+            words: &words,
+            ticks: &ys,
+            tick: &tick,
+        };
+        let (x, y) = (scale.x.0..scale.x.1, scale.y.0..scale.y.1);
+        let mut chart = axes::open(sheet, place, (x, y), (&x_axis, &y_axis))?;
+        let at = |d: &Departure| {
+            let ns = d.time.mean_ns() as f64;
+            (f64::from(d.position), ns / scale.unit.ns)
+        };
+        if self.curves.iter().all(|curve| curve.departures.is_empty()) {
+            let middle = (
+                (LEFT + PLOT_WIDTH / 2) as i32 * UNIT,
+                (place.top + 40) as i32 * UNIT,
+            );
+            sheet.text(middle, Anchor::Middle, "name", "not resolvable");
+        }
+        for (idx, curve) in self.curves.iter().enumerate() {
+            if let Some(line) = curve.line {
+                // As far as it lies inside the plot.
+                let points = (0..=200).map(|step| last * f64::from(step) / 200.0);
+                let points = points.map(|x| (x, line.at(x) / scale.unit.ns));
+                let points = points.filter(|(_, y)| (scale.y.0..=scale.y.1).contains(y));
+                let points: Vec<(f64, f64)> = points.collect();
+                let ends = points.first().into_iter().chain(points.last()).copied();
+                sheet.group("fit", &[], "", || {
+                    chart.draw_series(LineSeries::new(ends, BLACK))
+                })?;
+            }
+            let class = format!("line {}", style::series(idx));
+            let data = [("name", curve.name.as_str())];
+            sheet.group(&class, &data, &curve.tooltip(), || {
+                chart.draw_series(LineSeries::new(curve.departures.iter().map(at), BLACK))
+            })?;
+            if curve.departures.len() > MAX_POINTS {
+                continue;
+            }
+            for departure in &curve.departures {
+                let class = format!("point {}", style::series(idx));
+                sheet.group(&class, &[], &curve.point_tooltip(departure), || {
+                    chart.draw_series([Circle::new(at(departure), 35, BLACK.filled())])
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn draw_legend(&self, sheet: &Sheet, top: u32) {
+        let mut y = top as i32 * UNIT;
+        let x = MARGIN as i32 * UNIT;
+        let mut entry = |class: &str, words: &str| {
+            sheet.polyline(class, &[(x, y), (x + 30 * UNIT, y)]);
+            sheet.text(
+                (x + 38 * UNIT, y + 4 * UNIT),
+                Anchor::Start,
+                "minor",
+                &cut(words, 130),
+            );
+            y += LEGEND_ROW as i32 * UNIT;
+        };
+        for (idx, curve) in self.curves.iter().enumerate() {
+            entry(&format!("line {}", style::series(idx)), &curve.summary());
+            if let Some(words) = curve.line_words() {
+                entry("fit-line", &words);
+            }
+        }
+    }
+
+    fn description(&self) -> String {
+        let mut text = format!("Serialization curve of {}.", self.subtitle());
+        for curve in &self.curves {
+            text.push_str(&format!(" {}.", curve.summary()));
+            if let Some(words) = curve.line_words() {
+                text.push_str(&format!(" {words}."));
+            }
+        }
+        text
+    }
+}
+
+impl Curve {
+    fn n_legend_rows(&self) -> u32 {
+        1 + u32::from(self.line.is_some())
+    }
+
+    /// First and last departure in words.
+    fn summary(&self) -> String {
+        match (self.departures.first(), self.departures.last()) {
+            (Some(first), Some(last)) => format!(
+                "{}: left after {} at position {}, after {} at position {}",
+                self.name.cut(40),
+                duration(first.time.mean_ns()),
+                count(u64::from(first.position)),
+                duration(last.time.mean_ns()),
+                count(u64::from(last.position)),
+            ),
+            _ => format!("{}: not resolvable", self.name.cut(40)),
+        }
+    }
+
+    fn line_words(&self) -> Option<String> {
+        let line = self.line?;
+        Some(format!(
+            "straight line through it: starts at {}, each further rank leaves {} later",
+            fine_duration(line.at_first_ns),
+            fine_duration(line.per_rank_ns),
+        ))
+    }
+
+    fn tooltip(&self) -> String {
+        let line = self
+            .line_words()
+            .map_or(String::new(), |words| format!("\n{words}"));
+        format!("{}{line}", self.summary())
+    }
+
+    fn point_tooltip(&self, departure: &Departure) -> String {
+        format!(
+            "{}, position {}: {} (n = {})",
+            self.name,
+            count(u64::from(departure.position)),
+            duration(departure.time.mean_ns()),
+            count(departure.time.n()),
+        )
+    }
+}

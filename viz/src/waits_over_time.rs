@@ -1,0 +1,442 @@
+//! Who waits when: the part of each stretch of the run that each rank spends waiting.
+//!
+//! The scale follows the longest wait in the picture, for a program that waits 1 % of the time has
+//! its pattern too; the legend says what the shades mean. A stretch in which calls began and none
+//! of their waits is known is hatched; one without any call is blank.
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+use plotters::coord::ranged1d::Ranged;
+use plotters::coord::types::RangedCoordf64;
+
+use crate::Text;
+use crate::frame::Head;
+use crate::heat_map::band::{self, RankOnHost, bands};
+use crate::heat_map::{Axis, Bar, Cell, HeatMap, MAX_ROWS, N_STEPS, Row, Shade};
+use crate::quantity::{TimeUnit, count, counted, duration, tick};
+
+/// What one rank did in one stretch of the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TimeBin {
+    /// Time waited, ns; `None` where calls began and none of their waits is known.
+    pub wait_ns: Option<u64>,
+    /// Time in calls, ns.
+    pub call_ns: u64,
+    /// Calls that began.
+    pub n_calls: u64,
+    /// Those of them whose wait is not known: `wait_ns` is then the least.
+    pub n_unknown: u64,
+}
+
+/// What each rank waited in each stretch of the run, as data.
+///
+/// More than 64 ranks share rows, which show the mean of their ranks; the ranks that wait the
+/// least and the most in all then stand above them, for who waits least among many is often the
+/// one that the others wait for.
+#[derive(Debug, Clone)]
+pub struct WaitsOverTime {
+    finding: Text,
+    bin_ns: NonZeroU64,
+    n_bins: usize,
+    ranks: Vec<Course>,
+}
+
+/// One rank's stretches.
+#[derive(Debug, Clone)]
+struct Course {
+    rank: RankOnHost,
+    bins: Vec<TimeBin>,
+}
+
+impl Course {
+    /// All that is known to be waited; `None` where nothing is.
+    fn wait_ns(&self) -> Option<u64> {
+        sum(self.bins.iter().filter_map(|bin| bin.wait_ns))
+    }
+
+    fn n_unknown(&self) -> u64 {
+        sum(self.bins.iter().map(|bin| bin.n_unknown)).unwrap_or(0)
+    }
+}
+
+/// The sum as far as it can be held; `None` of nothing.
+fn sum(values: impl Iterator<Item = u64>) -> Option<u64> {
+    values.reduce(u64::saturating_add)
+}
+
+/// The mean of what several ranks did in one stretch.
+struct Mean {
+    wait_ns: Option<u64>,
+    call_ns: u64,
+    n_calls: u64,
+    n_unknown: u64,
+}
+
+fn mean(courses: &[&Course], bin_idx: usize) -> Mean {
+    let bins = || courses.iter().map(|course| course.bins[bin_idx]);
+    let known = bins().filter(|bin| bin.wait_ns.is_some()).count() as u64;
+    let n = courses.len().max(1) as u64;
+    Mean {
+        wait_ns: sum(bins().filter_map(|bin| bin.wait_ns)).map(|ns| ns / known.max(1)),
+        call_ns: sum(bins().map(|bin| bin.call_ns)).unwrap_or(0) / n,
+        n_calls: sum(bins().map(|bin| bin.n_calls)).unwrap_or(0),
+        n_unknown: sum(bins().map(|bin| bin.n_unknown)).unwrap_or(0),
+    }
+}
+
+impl WaitsOverTime {
+    /// A picture of `n_bins` stretches of the run, `bin_ns` each, without ranks yet. `finding` is
+    /// what one should see.
+    pub fn new(finding: Text, bin_ns: NonZeroU64, n_bins: usize) -> WaitsOverTime {
+        WaitsOverTime {
+            finding,
+            bin_ns,
+            n_bins,
+            ranks: Vec::new(),
+        }
+    }
+
+    /// Adds a rank. `bin(idx)` is asked once for each stretch, from the start of the run on.
+    pub fn push(&mut self, rank: u32, host: Text, bin: impl FnMut(usize) -> TimeBin) {
+        let bins = (0..self.n_bins).map(bin).collect();
+        self.ranks.push(Course {
+            rank: RankOnHost { rank, host },
+            bins,
+        });
+    }
+
+    /// The picture; see [`Picture::draw`](crate::Picture::draw).
+    pub(crate) fn draw(&self, id: &str) -> String {
+        self.heat_map().draw(id)
+    }
+
+    fn heat_map(&self) -> HeatMap {
+        let rows = self.rows();
+        let cells: Vec<Vec<Mean>> = rows
+            .iter()
+            .map(|row| {
+                (0..self.n_bins)
+                    .map(|idx| mean(&row.courses, idx))
+                    .collect()
+            })
+            .collect();
+        let longest = cells.iter().flatten().filter_map(|mean| mean.wait_ns).max();
+        let limits = limits(self.part(longest.unwrap_or(0)));
+        let longest_sum = rows
+            .iter()
+            .filter_map(SharedRow::wait_ns)
+            .max()
+            .unwrap_or(0);
+        let drawn = rows.iter().zip(&cells);
+        HeatMap {
+            head: Head::new(&self.finding, &self.subtitle()),
+            finding: self.finding.clone(),
+            description: self.description(),
+            rows: drawn
+                .map(|(row, cells)| self.row(row, cells, &limits, longest_sum))
+                .collect(),
+            n_columns: self.n_bins,
+            axis: self.axis(),
+            steps: {
+                let mut steps = limits.map(|limit| format!("to {}", part_in_percent(limit)));
+                steps[N_STEPS - 1].push_str(" of the time waiting");
+                steps
+            },
+            blank: "no call",
+            hatching: "not known",
+            bars: ["waits", "in all"],
+        }
+    }
+
+    /// Parts per billion of a stretch.
+    fn part(&self, ns: u64) -> u64 {
+        let part = u128::from(ns) * u128::from(BILLION) / u128::from(self.bin_ns.get());
+        u64::try_from(part).unwrap_or(u64::MAX)
+    }
+
+    /// Rows with their ranks: the extremes, if many ranks share rows, then all.
+    fn rows(&self) -> Vec<SharedRow<'_>> {
+        let ranks: Vec<&RankOnHost> = self.ranks.iter().map(|course| &course.rank).collect();
+        let mut rows = Vec::new();
+        if ranks.len() > MAX_ROWS {
+            let known = || self.ranks.iter().filter(|course| course.n_unknown() == 0);
+            let least = known().min_by_key(|course| course.wait_ns());
+            let most = known().rev().max_by_key(|course| course.wait_ns());
+            if let (Some(least), Some(most)) = (least, most)
+                && least.wait_ns() < most.wait_ns()
+            {
+                let apart = |what, course| SharedRow {
+                    courses: vec![course],
+                    apart: Some(what),
+                };
+                rows.extend([apart("waits least", least), apart("waits most", most)]);
+            }
+        }
+        rows.extend(bands(&ranks).into_iter().map(|members| SharedRow {
+            courses: self.ranks[members].iter().collect(),
+            apart: None,
+        }));
+        rows
+    }
+
+    fn row(
+        &self,
+        row: &SharedRow<'_>,
+        cells: &[Mean],
+        limits: &[u64; N_STEPS],
+        longest_sum: u64,
+    ) -> Row {
+        let ranks: Vec<&RankOnHost> = row.courses.iter().map(|course| &course.rank).collect();
+        let name = band::name(&ranks);
+        let host = band::host(&ranks);
+        let wait_ns = row.wait_ns();
+        let bins = cells.iter().enumerate();
+        Row {
+            tooltip: self.row_tooltip(&name, &host, row, cells),
+            is_apart: row.apart.is_some(),
+            group: row.apart.map_or(host, Text::from),
+            cells: bins
+                .map(|(idx, mean)| self.cell(&name, row, idx, mean, limits))
+                .collect(),
+            bar: Bar {
+                length: wait_ns.map(|ns| ns as f64 / longest_sum.max(1) as f64),
+                number: wait_ns.map_or_else(|| "?".to_owned(), clipped),
+                is_hatched: false,
+            },
+            name,
+        }
+    }
+
+    fn cell(
+        &self,
+        name: &str,
+        row: &SharedRow<'_>,
+        idx: usize,
+        mean: &Mean,
+        limits: &[u64; N_STEPS],
+    ) -> Cell {
+        let part = mean.wait_ns.map(|ns| self.part(ns));
+        let shade = match part {
+            None => Shade::Unknown,
+            Some(0) if mean.n_calls == 0 && mean.call_ns == 0 => Shade::Blank,
+            Some(part) => Shade::step(part, limits),
+        };
+        Cell {
+            shade,
+            number: match (shade, part) {
+                (Shade::Step(_), Some(part)) => part_in_percent(part),
+                _ => String::new(),
+            },
+            tooltip: format!("{name}, {}: {}", self.when(idx..idx + 1), words(row, mean)),
+        }
+    }
+
+    /// `1.02 s to 1.05 s`.
+    fn when(&self, bins: Range<usize>) -> String {
+        let time = |idx: usize| clipped(self.bin_ns.get().saturating_mul(idx as u64));
+        format!("{} to {}", time(bins.start), time(bins.end))
+    }
+
+    /// What a row waits in all, and when the most.
+    fn row_tooltip(&self, name: &str, host: &Text, row: &SharedRow<'_>, cells: &[Mean]) -> String {
+        let of_mean = if row.courses.len() > 1 {
+            "on average "
+        } else {
+            ""
+        };
+        let waits = row
+            .wait_ns()
+            .map_or_else(|| "not known".to_owned(), clipped);
+        let n_calls = sum(cells.iter().map(|mean| mean.n_calls)).unwrap_or(0);
+        let n_unknown = sum(cells.iter().map(|mean| mean.n_unknown)).unwrap_or(0);
+        let least = if n_unknown > 0 && row.wait_ns().is_some() {
+            "at least "
+        } else {
+            ""
+        };
+        let mut text = format!(
+            "{name} ({host}): waits {of_mean}{least}{waits} in all, {}",
+            counted(n_calls, "call")
+        );
+        if n_unknown > 0 {
+            text.push_str(&format!(", {} of unknown wait", count(n_unknown)));
+        }
+        let waits = cells
+            .iter()
+            .enumerate()
+            .filter_map(|(idx, mean)| Some((mean.wait_ns?, idx)));
+        if let Some((ns @ 1.., idx)) = waits.max_by_key(|&(ns, idx)| (ns, std::cmp::Reverse(idx))) {
+            let most = part_in_percent(self.part(ns));
+            text.push_str(&format!("\nmost from {}: {most}", self.when(idx..idx + 1)));
+        }
+        text
+    }
+
+    fn axis(&self) -> Axis {
+        let end_ns = self.bin_ns.get() as f64 * self.n_bins as f64;
+        let unit = TimeUnit::for_axis(end_ns);
+        let end = end_ns / unit.ns;
+        let times = match end > 0.0 {
+            true => RangedCoordf64::from(0.0..end).key_points(9),
+            false => Vec::new(),
+        };
+        let at = |time: f64| (time / end * self.n_bins as f64, tick(time));
+        Axis {
+            name: format!("time since the start of the run, in {}", unit.name),
+            ticks: times.into_iter().map(at).collect(),
+        }
+    }
+
+    fn subtitle(&self) -> String {
+        let calls = self.ranks.iter().flat_map(|course| &course.bins);
+        let calls = sum(calls.map(|bin| bin.n_calls)).unwrap_or(0);
+        let bands = match self.ranks.len() > MAX_ROWS {
+            true => "; a row is a band of ranks and shows their mean",
+            false => "",
+        };
+        format!(
+            "All operations, {}, {}; part of each stretch of {} that a rank spends waiting, in \
+             %{bands}",
+            counted(calls, "call"),
+            counted(self.ranks.len() as u64, "rank"),
+            clipped(self.bin_ns.get()),
+        )
+    }
+
+    fn description(&self) -> String {
+        let mut text = format!(
+            "Waits over time of {}, in {} of {}.",
+            counted(self.ranks.len() as u64, "rank"),
+            counted(self.n_bins as u64, "stretch").replace("stretchs", "stretches"),
+            clipped(self.bin_ns.get()),
+        );
+        let waits = || {
+            self.ranks
+                .iter()
+                .filter_map(|course| Some((course.wait_ns()?, course)))
+        };
+        let least = waits().min_by_key(|&(ns, _)| ns);
+        let most = waits().rev().max_by_key(|&(ns, _)| ns);
+        if let (Some((least_ns, least)), Some((most_ns, most))) = (least, most) {
+            text.push_str(&format!(
+                " In all from {} (rank {}) to {} (rank {}).",
+                clipped(least_ns),
+                least.rank.rank,
+                clipped(most_ns),
+                most.rank.rank
+            ));
+        }
+        let n_unknown = sum(self.ranks.iter().map(Course::n_unknown)).unwrap_or(0);
+        if n_unknown > 0 {
+            text.push_str(&format!(
+                " The wait of {} is not known.",
+                counted(n_unknown, "call")
+            ));
+        }
+        text
+    }
+}
+
+/// A row: the ranks that share it, or one that stands out, and how.
+struct SharedRow<'a> {
+    courses: Vec<&'a Course>,
+    apart: Option<&'static str>,
+}
+
+impl SharedRow<'_> {
+    /// Mean of what its ranks wait in all; `None` where nothing is known.
+    fn wait_ns(&self) -> Option<u64> {
+        let known: Vec<u64> = self
+            .courses
+            .iter()
+            .filter_map(|course| course.wait_ns())
+            .collect();
+        let n = known.len().max(1) as u64;
+        sum(known.into_iter()).map(|ns| ns / n)
+    }
+}
+
+/// What a stretch holds, for a tooltip.
+fn words(row: &SharedRow<'_>, mean: &Mean) -> String {
+    let on_average = if row.courses.len() > 1 {
+        " on average"
+    } else {
+        ""
+    };
+    let calls = counted(mean.n_calls, "call");
+    let Some(wait_ns) = mean.wait_ns else {
+        return format!("wait not known, {calls}");
+    };
+    let least = if mean.n_unknown > 0 { "at least " } else { "" };
+    format!(
+        "waits {least}{}{on_average} of {} in calls, {calls}",
+        clipped(wait_ns),
+        clipped(mean.call_ns)
+    )
+}
+
+/// A duration; beyond 292 years, those.
+fn clipped(ns: u64) -> String {
+    duration(i64::try_from(ns).unwrap_or(i64::MAX))
+}
+
+const BILLION: u64 = 1_000_000_000;
+
+/// Upper limits of the steps, in parts per billion: the highest is the first of 1, 2 and 5 times
+/// a power of ten to reach `highest`, at most the whole, and the others are fixed parts of it.
+fn limits(highest: u64) -> [u64; N_STEPS] {
+    let tens = (0..=9).map(|exponent| 10u64.pow(exponent));
+    let rounds = tens.flat_map(|ten| [100 * ten, 200 * ten, 500 * ten]);
+    let mut rounds = rounds.filter(|&round| round >= highest || round >= BILLION);
+    let top = rounds.next().unwrap_or(BILLION);
+    [100, 50, 20, 10, 5, 2, 1].map(|part| top / part)
+}
+
+/// Parts per billion in percent, with as many digits as it takes: `20 %`, `0.05 %`.
+fn part_in_percent(part: u64) -> String {
+    let percent = part as f64 / 1e7;
+    let n_decimals = match percent {
+        p if p >= 9.95 || p == 0.0 => 0,
+        p => (-(p * 1.005).log10().floor()).max(0.0) as usize,
+    };
+    let shown = format!("{percent:.n_decimals$}");
+    format!("{shown} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_steps_follow_the_longest_wait() {
+        assert_eq!(limits(BILLION)[N_STEPS - 1], BILLION);
+        assert_eq!(limits(u64::MAX)[N_STEPS - 1], BILLION);
+        assert_eq!(limits(0)[0], 1);
+        let shown = limits(13_000_000).map(part_in_percent);
+        assert_eq!(
+            shown,
+            ["0.02 %", "0.04 %", "0.1 %", "0.2 %", "0.4 %", "1 %", "2 %"]
+        );
+    }
+
+    #[test]
+    fn the_mean_is_of_those_that_are_known() {
+        let course = |wait_ns| Course {
+            rank: RankOnHost {
+                rank: 0,
+                host: "h".into(),
+            },
+            bins: vec![TimeBin {
+                wait_ns,
+                call_ns: 10,
+                n_calls: 1,
+                n_unknown: 0,
+            }],
+        };
+        let courses = [course(Some(4)), course(None), course(Some(8))];
+        let all = mean(&courses.iter().collect::<Vec<_>>(), 0);
+        assert_eq!((all.wait_ns, all.call_ns, all.n_calls), (Some(6), 10, 3));
+        assert_eq!(mean(&[&courses[1]], 0).wait_ns, None);
+    }
+}
