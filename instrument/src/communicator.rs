@@ -16,6 +16,7 @@ use collbench_formats::{
 };
 
 use crate::library::{Handle, MpiLibrary};
+use crate::topology::Neighbours;
 
 /// How a constructor's communicator gets its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,10 @@ pub struct CommunicatorEntry {
     pub remote_size: u32,
     /// World rank of the first member of the local group, of the remote group.
     first_members: [u32; 2],
+    /// The neighbours of this process, where it has a topology.
+    pub(crate) neighbours: Option<Neighbours>,
+    /// Persistent collectives made on it.
+    persistents: AtomicU64,
     /// Calls of the application that have begun on it.
     calls: AtomicU64,
     /// Calls of the MPI library itself that have begun on it.
@@ -83,6 +88,11 @@ impl CommunicatorEntry {
             self.calls.store(position + 1, Ordering::Relaxed);
             position
         }
+    }
+
+    /// Takes the number of a persistent collective that is made on it; in order, as above.
+    pub(crate) fn take_persistent_position(&self) -> u64 {
+        self.persistents.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -158,6 +168,7 @@ impl Communicators {
                     rank,
                     remote_size: 0,
                     first_members: [first, NO_RANK],
+                    neighbours: None,
                     name: name.to_owned(),
                 },
             )
@@ -192,7 +203,7 @@ impl Communicators {
         &self,
         library: &MpiLibrary,
         call: ConstructorCall,
-    ) -> Communicator {
+    ) -> (&'static CommunicatorEntry, Communicator) {
         let ConstructorCall {
             operation,
             how,
@@ -254,12 +265,19 @@ impl Communicators {
             rank,
             remote_size,
             first_members,
+            // SAFETY: as above.
+            neighbours: unsafe { Neighbours::of(operation, handle, rank) }.or_else(|| {
+                match operation {
+                    Operation::CommDup | Operation::CommDupWithInfo => parent.neighbours.clone(),
+                    _ => None,
+                }
+            }),
             name: String::new(),
         };
-        self.add(handle, new).1
+        self.add(handle, new)
     }
 
-    fn add_copy(&self, call: ConstructorCall) -> Communicator {
+    fn add_copy(&self, call: ConstructorCall) -> (&'static CommunicatorEntry, Communicator) {
         let ConstructorCall {
             operation,
             parent,
@@ -276,9 +294,10 @@ impl Communicators {
             rank: parent.rank,
             remote_size: parent.remote_size,
             first_members: parent.first_members,
+            neighbours: parent.neighbours.clone(),
             name: String::new(),
         };
-        self.add(handle, new).1
+        self.add(handle, new)
     }
 
     fn add(
@@ -321,6 +340,7 @@ struct NewCommunicator {
     rank: u32,
     remote_size: u32,
     first_members: [u32; 2],
+    neighbours: Option<Neighbours>,
     name: String,
 }
 
@@ -352,6 +372,8 @@ impl Inner {
             rank: new.rank,
             remote_size: new.remote_size,
             first_members: new.first_members,
+            neighbours: new.neighbours,
+            persistents: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             internal_calls: AtomicU32::new(0),
         }));
@@ -415,6 +437,8 @@ pub(crate) mod tests {
             rank,
             remote_size,
             first_members: [0, NO_RANK],
+            neighbours: None,
+            persistents: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             internal_calls: AtomicU32::new(0),
         }

@@ -118,6 +118,7 @@ fn object_of(address: *const c_void) -> Option<String> {
 #[derive(Debug)]
 pub struct RealFunction {
     name: &'static CStr,
+    other_name: Option<&'static CStr>,
     address: AtomicPtr<c_void>,
 }
 
@@ -127,7 +128,17 @@ impl RealFunction {
     pub const fn new(name: &'static CStr) -> Self {
         Self {
             name,
+            other_name: None,
             address: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// The same, or where there is none the function of another name.
+    #[must_use]
+    pub const fn or(self, other_name: &'static CStr) -> Self {
+        Self {
+            other_name: Some(other_name),
+            ..self
         }
     }
 
@@ -141,7 +152,10 @@ impl RealFunction {
 
     #[cold]
     fn find(&self) -> *mut c_void {
-        let found = find_function(self.name);
+        let mut found = find_function(self.name);
+        if let (true, Some(other_name)) = (found.is_null(), self.other_name) {
+            found = find_function(other_name);
+        }
         self.address.store(found, Ordering::Relaxed);
         found
     }
@@ -260,6 +274,21 @@ impl MpiLibrary {
             get_library_version: function!("PMPI_Get_library_version", AskText),
             query_thread: function!("PMPI_Query_thread", AskLevel),
         })
+    }
+
+    /// Handle `i` of an array of the application; `i` = 0 for a single one.
+    ///
+    /// # Safety
+    /// `array` is the address of more than `i` handles.
+    #[inline]
+    pub(crate) unsafe fn handle_at(&self, array: usize, i: usize) -> Handle {
+        // SAFETY: the caller's promise; with MPICH handles are 32-bit integers.
+        unsafe {
+            match self.abi {
+                Abi::Mpich => (array as *const u32).add(i).read_unaligned() as Handle,
+                _ => (array as *const Handle).add(i).read_unaligned(),
+            }
+        }
     }
 
     /// Rank of this process in `comm`.

@@ -28,6 +28,9 @@ use crate::recorder::{Recorder, record_init, say};
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
 
+/// `MPI_THREAD_MULTIPLE`, as [`MpiLibrary::thread_level`] gives it.
+const THREAD_MULTIPLE: u32 = 3;
+
 /// The clocks at entering `MPI_Init`. With those at leaving it, even a process that is killed
 /// at once has a tick rate.
 #[derive(Debug, Clone)]
@@ -169,7 +172,8 @@ fn start(
             error: error.to_string(),
         }
     })?;
-    let recorder = Recorder::new(clock, library, file, rank).activate();
+    let recorder =
+        Recorder::new(clock, library, file, rank, thread_level < THREAD_MULTIPLE).activate();
     // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
     // SAFETY: MPI is initialized.
