@@ -404,10 +404,10 @@ pub fn testany_call(
 }
 
 /// Makes the call of `MPI_Request_get_status`: a test that completes nothing, whatever it says.
+/// `request` is the handle itself.
 pub fn get_status_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
-    complete_some::<1>(CompletingCall::Test, Array::new(1, request), real, || {
-        Done::Nothing
-    })
+    let array = Array::new(1, std::ptr::from_ref(&request) as usize);
+    complete_some::<1>(CompletingCall::Test, array, real, || Done::Nothing)
 }
 
 /// Makes the call of `MPI_Request_free`: the end of a persistent collective, and of one under
