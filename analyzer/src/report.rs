@@ -12,7 +12,10 @@ mod page;
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: cannot be written: {error}; name another place with --output, or --no-pictures")]
+#[error(
+    "{}: cannot be written: {error}; name another place with --output, or --no-pictures",
+    crate::inert::path(.path)
+)]
 pub struct ReportError {
     /// The file or directory.
     pub path: PathBuf,
@@ -39,7 +42,13 @@ pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result
     };
     let write_pictures = |shown: &[Shown]| {
         let mut pictures = shown.iter();
-        pictures.try_for_each(|Shown { file, figure }| write(file, &figure.picture.to_svg()))
+        pictures.try_for_each(|Shown { file, figure, dot }| {
+            write(file, &figure.picture.to_svg())?;
+            match dot {
+                Some(dot) => write(&file.replace(".svg", ".dot"), dot),
+                None => Ok(()),
+            }
+        })
     };
     let of_run = pictures::of_run(analysis);
     write_pictures(&of_run)?;
@@ -88,6 +97,11 @@ mod tests {
             "timemap-1-MPI_Bcast-without-waits.svg",
             "arrival-order-12-MPI_Scan.svg",
             "waits-over-time.svg",
+            "serialization-1-MPI_Barrier.svg",
+            "durations-1-MPI_Barrier.svg",
+            "imbalance-1-MPI_Barrier.svg",
+            "imbalance-1-MPI_Barrier.dot",
+            "durations-1-MPI_Barrier.dot",
             "timemap-notes.svg",
             "timemap-9-MPI_Foo.svg",
             "arrival-order-1-MPI_Bcast-without-waits.svg",
@@ -98,11 +112,11 @@ mod tests {
         }
         fs::write(folder.path().join("analysis.json"), "mine").unwrap();
         remove_pictures(folder.path());
-        assert_eq!(all_there(), [true; 7], "not beside a document of ours");
+        assert_eq!(all_there(), [true; 12], "not beside a document of ours");
         let document = format!("{{\n  \"schema\": \"{SCHEMA}\",");
         fs::write(folder.path().join("analysis.json"), document).unwrap();
         remove_pictures(folder.path());
-        let stays = [false, false, false, false, true, true, true];
-        assert_eq!(all_there(), stays);
+        let (gone, stays) = ([false; 8], [true; 4]);
+        assert_eq!(all_there()[..], [&gone[..], &stays[..]].concat());
     }
 }
