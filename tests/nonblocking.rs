@@ -64,13 +64,11 @@ impl Account {
         let mut account = Self::default();
         let mut positions: BTreeMap<u32, u64> = BTreeMap::new();
         let mut starts: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut in_order: Vec<&Record> = Vec::new();
         for chunk in &trace.chunks {
-            in_order.extend(chunk.records);
+            assert_eq!(chunk.header.thread, 0, "of one thread only");
         }
-        // Threads merge by time; within one, a record keeps its place.
-        in_order.sort_by_key(|record| record.enter.get());
-        for record in in_order.iter().filter(|record| !record.is_internal()) {
+        let records = || trace.chunks.iter().flat_map(|chunk| chunk.records);
+        for record in records().filter(|record| !record.is_internal()) {
             assert!(record.enter.get() <= record.leave.get(), "{record:?}");
             let Some(operation) = record.operation() else {
                 continue;
@@ -88,11 +86,8 @@ impl Account {
                 }
             }
         }
-        for chunk in &trace.chunks {
-            assert_eq!(chunk.header.thread, trace.chunks[0].header.thread);
-        }
         let mut in_vain = None;
-        for record in trace.chunks.iter().flat_map(|chunk| chunk.records) {
+        for record in records() {
             if let Some(tests) = record.tests_in_vain() {
                 assert_eq!(in_vain.replace(tests), None, "tests without a completion");
                 assert!(tests.spent_ticks > 0);
@@ -275,4 +270,142 @@ fn assert_same<K: Ord + std::fmt::Debug, V: PartialEq + std::fmt::Debug>(
     }
     let other = found.iter().find(|(key, _)| !own.contains_key(key));
     assert_eq!(other, None, "{what}: one too many");
+}
+
+#[test]
+fn what_one_thread_begins_and_another_completes_is_one_collective() {
+    if !have(MPI) {
+        return;
+    }
+    const EACH: u64 = 5000;
+    let workspace = Workspace::new();
+    let here = workspace.path().to_str().unwrap();
+    let each = EACH.to_string();
+    let job = Job::new(2, program("handover.c"), &[here, &each]);
+    let (finished, trace) = job.record(workspace.path());
+    finished.expect(0);
+    let files = rank_files(&trace);
+    assert_eq!(files.len(), 2);
+    for bytes in &files {
+        let trace = parse(bytes);
+        let log = workspace.join(format!("handover.{}.log", trace.identity.rank));
+        let own: BTreeMap<(u32, u64), String> = fs::read_to_string(log)
+            .unwrap()
+            .lines()
+            .map(|line| {
+                let words: Vec<&str> = line.split(' ').collect();
+                let key = (words[0].parse().unwrap(), words[1].parse().unwrap());
+                (key, words[2].to_owned())
+            })
+            .collect();
+        // Each thread once more from a destructor, when it ends.
+        assert_eq!(own.len() as u64, 2 * (EACH + 1));
+        let mut found = BTreeMap::new();
+        let mut threads: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for chunk in &trace.chunks {
+            for record in chunk.records {
+                if let Some(completion) = record.completion() {
+                    let Initiation::Nonblocking {
+                        communicator,
+                        position,
+                    } = completion.of
+                    else {
+                        panic!("{completion:?}");
+                    };
+                    let by = completion.by.name().to_owned();
+                    let is_new = found.insert((communicator, position), by).is_none();
+                    assert!(is_new, "completed twice: {completion:?}");
+                    let thread = chunk.header.thread.get();
+                    threads.entry(communicator).or_default().insert(thread);
+                }
+            }
+        }
+        assert_same(&own, &found, "ends");
+        assert!(
+            threads.values().all(|threads| threads.len() >= 2),
+            "nothing was completed by the other thread: no test"
+        );
+    }
+}
+
+#[test]
+fn communicators_have_the_same_identity_for_all_their_processes() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let job = Job::new(4, program("communicators.c"), &["10000"]);
+    let plain = job.plain(workspace.path()).expect(0);
+    let (finished, trace) = job.record(workspace.path());
+    let finished = finished.expect(0);
+    assert_eq!(
+        finished.stdout, plain.stdout,
+        "recording changed the results"
+    );
+    let n_made: usize = finished.stdout.split(' ').next().unwrap().parse().unwrap();
+
+    /// What the members of a communicator must say of it alike, and the ranks that say it.
+    type Said = ((u16, u64, u32, u32), BTreeSet<u32>);
+    let mut by_id: BTreeMap<u64, Said> = BTreeMap::new();
+    for bytes in &rank_files(&trace) {
+        for definition in &parse(bytes).definitions {
+            let Definition::Communicator(c) = definition else {
+                continue;
+            };
+            if c.constructor().is_none() {
+                continue;
+            }
+            let said = (c.constructor, c.position, c.size, c.first_member);
+            let (known, ranks) = by_id.entry(c.id).or_insert_with(|| (said, BTreeSet::new()));
+            assert_eq!(*known, said);
+            assert!(ranks.insert(c.rank), "two members of one rank: {c:?}");
+        }
+    }
+    // The program does not count the six parents.
+    assert_eq!(by_id.len(), n_made + 6);
+    for ((_, _, size, _), ranks) in by_id.values() {
+        assert_eq!(ranks.len(), *size as usize, "a member is missing");
+    }
+    let idups = by_id
+        .values()
+        .filter(|((constructor, ..), _)| *constructor == Operation::CommIdup.code());
+    assert!(idups.count() > 3000);
+}
+
+#[test]
+fn completions_and_phases_are_the_same_in_c_and_in_each_fortran_binding() {
+    if !have(&["mpirun", "mpicc", "mpifort"]) {
+        return;
+    }
+    let of_each_rank = ["same.c", "same_mpif.F", "same_mpi.F90", "same_f08.F90"].map(|source| {
+        let workspace = Workspace::new();
+        let (finished, trace) = Job::new(4, program(source), &[]).record(workspace.path());
+        finished.expect(0);
+        let mut ranks: Vec<_> = rank_files(&trace)
+            .iter()
+            .map(|bytes| {
+                let trace = parse(bytes);
+                let records = || trace.chunks.iter().flat_map(|chunk| chunk.records);
+                let levels: Vec<i32> = records().filter_map(Record::phase_level).collect();
+                assert_eq!(levels, [3], "{source}");
+                // Which one a Waitany completes differs from run to run.
+                let mut ends: Vec<_> = records()
+                    .filter_map(|record| match record.completion()?.of {
+                        Initiation::Nonblocking {
+                            communicator,
+                            position,
+                        } => Some((communicator, position)),
+                        Initiation::Persistent { .. } => None,
+                    })
+                    .collect();
+                ends.sort_unstable();
+                (trace.identity.rank, ends)
+            })
+            .collect();
+        ranks.sort();
+        ranks
+    });
+    // Twenty in the loop, two scanned and exchanged, and one each of five more.
+    assert!(of_each_rank[0].iter().all(|(_, ends)| ends.len() == 26));
+    assert!(of_each_rank.iter().all(|ranks| *ranks == of_each_rank[0]));
 }
