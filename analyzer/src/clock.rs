@@ -115,7 +115,9 @@ impl TickScale {
     /// ns at `ticks`, rounded to the nearest.
     #[inline]
     fn ns(&self, ticks: i64) -> i64 {
-        let scaled = i128::from(ticks - self.origin_ticks) * self.multiplier;
+        // No multiplier reaches 2^63 (see `through` and `corrected`): so one multiplication does.
+        debug_assert!(i64::try_from(self.multiplier).is_ok());
+        let scaled = i128::from(ticks - self.origin_ticks) * i128::from(self.multiplier as i64);
         let half = (1i128 << self.shift) >> 1;
         let ns = ((scaled + half) >> self.shift) + i128::from(self.origin_ns);
         ns.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64

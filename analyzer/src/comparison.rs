@@ -17,17 +17,20 @@ mod correspondence;
 mod difference;
 mod estimate;
 mod operations;
+mod pictures;
 mod remarks;
+mod report;
 mod student;
 mod text;
 
 use correspondence::Correspondence;
 pub use difference::Verdict as ComparisonVerdict;
 pub(crate) use estimate::Evidence;
+pub use report::write_comparison;
 pub use text::comparison_to_text;
 
 /// The name of the document's form, and its version.
-const SCHEMA: &str = "collbench.comparison/1";
+pub(crate) const SCHEMA: &str = "collbench.comparison/1";
 
 /// Everything that the comparison of traces found.
 #[derive(Debug, Clone, Serialize)]
@@ -106,6 +109,9 @@ pub struct ComparedOperation {
     pub traces: Vec<Option<OperationFigures>>,
     /// For each trace but the baseline that has it.
     pub differences: Vec<OperationDifferences>,
+    /// For each trace its index in the operations of that analysis.
+    #[serde(skip)]
+    pub(crate) indexes: Vec<Option<usize>>,
 }
 
 /// One operation in one trace, as in `collbench.analysis/1`.

@@ -57,7 +57,7 @@ impl Tally<'_> {
             self.tallies[index].has_open_call |= call.leave.is_none();
             let tally = &mut self.processes[process];
             let scope = known.map_or(Scope::Job, |known| known.scope);
-            tally.count(call.operation, scope, 1);
+            tally.count(call.operation, scope, &mut 0);
             add_ns(&mut tally.call_ns, call.time_ns());
         }
     }
@@ -152,7 +152,7 @@ impl Tally<'_> {
             if self.selection.has_rank(member.world_rank) {
                 self.tallies[index].add_call(call);
                 let process = &mut self.processes[member.process];
-                process.count(call.operation, place.scope, 1);
+                process.count(call.operation, place.scope, &mut 0);
                 add_ns(&mut process.call_ns, call.time_ns());
                 process.course.add_unmeasured(call);
             }

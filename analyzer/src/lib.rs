@@ -102,7 +102,7 @@ pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators,
 pub use comparison::{
     Change, ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, Difference,
     DifferingSetting, OnlyIn, OperationDifferences, OperationFigures, QuantityDifferences,
-    RunDifferences, comparison_to_text,
+    RunDifferences, comparison_to_text, write_comparison,
 };
 pub use conduct::{Conduct, Moments};
 pub use distribution::{Distribution, Summary};

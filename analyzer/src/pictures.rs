@@ -10,7 +10,7 @@ mod durations;
 mod imbalance;
 mod orders;
 mod serialization;
-mod timemap;
+pub(crate) mod timemap;
 mod waits;
 
 /// What the names of files begin with, for pictures of one operation.

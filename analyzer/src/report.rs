@@ -35,7 +35,7 @@ pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result
         move |error| ReportError { path, error }
     };
     fs::create_dir_all(directory).map_err(failed(directory))?;
-    remove_pictures(directory);
+    remove_pictures(directory, ("analysis.json", SCHEMA), pictures::is_picture);
     let write = |name: &str, content: &str| {
         let path = directory.join(name);
         fs::write(&path, content).map_err(failed(&path))
@@ -65,11 +65,16 @@ pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result
 }
 
 /// Removes the pictures of an earlier report from a directory, and nothing that a person has put
-/// there: only names that a report gives, and only beside the document of one.
-fn remove_pictures(directory: &Path) {
-    let is_report = fs::read(directory.join("analysis.json")).is_ok_and(|document| {
+/// there: only names that a report gives, and only beside the document (its name and its schema)
+/// of one.
+pub(crate) fn remove_pictures(
+    directory: &Path,
+    (document, schema): (&str, &str),
+    is_picture: fn(&str) -> bool,
+) {
+    let is_report = fs::read(directory.join(document)).is_ok_and(|document| {
         let beginning = &document[..document.len().min(200)];
-        String::from_utf8_lossy(beginning).contains(SCHEMA)
+        String::from_utf8_lossy(beginning).contains(schema)
     });
     if !is_report {
         return;
@@ -78,7 +83,7 @@ fn remove_pictures(directory: &Path) {
         return;
     };
     for entry in entries.flatten() {
-        if pictures::is_picture(&entry.file_name().to_string_lossy()) {
+        if is_picture(&entry.file_name().to_string_lossy()) {
             // One that stays is only a picture too many.
             let _ = fs::remove_file(entry.path());
         }
@@ -111,11 +116,19 @@ mod tests {
             fs::write(folder.path().join(name), "").unwrap();
         }
         fs::write(folder.path().join("analysis.json"), "mine").unwrap();
-        remove_pictures(folder.path());
+        remove_pictures(
+            folder.path(),
+            ("analysis.json", SCHEMA),
+            pictures::is_picture,
+        );
         assert_eq!(all_there(), [true; 12], "not beside a document of ours");
         let document = format!("{{\n  \"schema\": \"{SCHEMA}\",");
         fs::write(folder.path().join("analysis.json"), document).unwrap();
-        remove_pictures(folder.path());
+        remove_pictures(
+            folder.path(),
+            ("analysis.json", SCHEMA),
+            pictures::is_picture,
+        );
         let (gone, stays) = ([false; 8], [true; 4]);
         assert_eq!(all_there()[..], [&gone[..], &stays[..]].concat());
     }

@@ -304,6 +304,7 @@ impl<'a> Tally<'a> {
             calls: slots.len() as u64,
             ..OperationSection::default()
         };
+        let mut hint = 0;
         for &slot in slots.iter() {
             let process = &mut self.processes[members[slot].process];
             process.conduct.add(figures, slot);
@@ -312,7 +313,7 @@ impl<'a> Tally<'a> {
             let line = &mut tally.members[place.positions[slot]];
             line.n_calls += 1;
             add_ns(&mut line.call_ns, times[slot]);
-            process.count(instance.operation, place.scope, 1);
+            process.count(instance.operation, place.scope, &mut hint);
             add_ns(&mut process.call_ns, times[slot]);
             add_ns(&mut section.call_ns, times[slot]);
             if let Some(wait) = figures.wait(slot) {

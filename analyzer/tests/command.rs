@@ -154,6 +154,39 @@ fn several_traces_are_compared_and_one_that_is_incomplete_ends_with_3() {
 }
 
 #[test]
+fn a_comparison_leaves_pictures_its_document_and_a_page() {
+    let (one, two, out) = (good(), good(), TempDir::new().unwrap());
+    let report = out.path().join("report");
+    let output = ["-o", report.to_str().unwrap(), path(&one), path(&two)];
+    let text = String::from_utf8(analyze(&output).stdout).unwrap();
+    assert!(text.contains("report/index.html"), "{text}");
+    let mut names: Vec<String> = fs::read_dir(&report)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "comparison.json",
+            "index.html",
+            "one-rank-1-MPI_Bcast.svg",
+            "one-rank-2-MPI_Barrier.svg",
+            "side-by-side-1-MPI_Bcast.svg",
+            "side-by-side-2-MPI_Barrier.svg"
+        ]
+    );
+    let page = fs::read_to_string(report.join("index.html")).unwrap();
+    assert!(page.contains("Timemaps side by side"));
+
+    // One of fewer operations leaves no picture of the first behind.
+    let fewer = [&output[..], &["--top", "1", "--format", "json"]].concat();
+    let document = analyze(&fewer).stdout;
+    assert!(!report.join("one-rank-2-MPI_Barrier.svg").exists());
+    assert_eq!(document, fs::read(report.join("comparison.json")).unwrap());
+}
+
+#[test]
 fn wrong_usage_ends_with_2() {
     let directory = good();
     let trace = path(&directory);

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, ValueEnum};
 use collbench_analyzer::{
-    Analysis, AnalyzeError, Comparison, Progress, Selection, comparison_to_text,
+    Analysis, AnalyzeError, Comparison, Progress, Selection, comparison_to_text, write_comparison,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -29,7 +29,8 @@ struct Options {
     #[arg(value_name = "TRACE", required_unless_present_any = ["completions", "man"])]
     traces: Vec<PathBuf>,
 
-    /// Where pictures and analysis.json go [default: TRACE/report]
+    /// Where pictures and analysis.json go [default: TRACE/report]; of several traces pictures
+    /// and comparison.json [default: comparison, in the current directory]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
@@ -154,10 +155,20 @@ fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
         analyses.push(analyze(options, trace).map_err(of_trace)?);
     }
     let comparison = Comparison::new(&analyses);
+    let output = options.output.clone();
+    let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| "comparison".into()));
+    let written = match &report {
+        Some(directory) => write_comparison(&comparison, &analyses, directory, options.top),
+        None => Ok(()),
+    };
     match options.format {
         Format::Json => print(comparison.to_json().as_bytes())?,
-        Format::Text => print(comparison_to_text(&comparison, None).as_bytes())?,
+        Format::Text => {
+            let shown = report.as_deref().filter(|_| written.is_ok());
+            print(comparison_to_text(&comparison, shown).as_bytes())?;
+        }
     }
+    written?;
     Ok(status(comparison.is_complete()))
 }
 

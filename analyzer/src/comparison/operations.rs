@@ -22,7 +22,9 @@ pub(crate) fn compare(
     let mut operations: Vec<ComparedOperation> = baseline
         .operations
         .iter()
-        .map(|operation| ComparedOperation {
+        .enumerate()
+        .map(|(at, operation)| ComparedOperation {
+            indexes: vec![Some(at)],
             operation: operation.operation,
             communicator: communicator(baseline, operation),
             traces: vec![Some(figures(operation))],
@@ -31,16 +33,18 @@ pub(crate) fn compare(
         .collect();
     for (index, (other, answer)) in (1..).zip(analyses[1..].iter().zip(answers)) {
         let granularity_ns = granularity_ns(baseline).max(granularity_ns(other));
-        let mut of_key: BTreeMap<Key, &OperationSummary> = BTreeMap::new();
-        for operation in &other.operations {
+        let mut of_key: BTreeMap<Key, usize> = BTreeMap::new();
+        for (at, operation) in other.operations.iter().enumerate() {
             match answer.key(other, operation) {
-                Some(key) => drop(of_key.insert(key, operation)),
+                Some(key) => drop(of_key.insert(key, at)),
                 None => only_in.push(only(other, operation, index, 0)),
             }
         }
         let mut pairs = Vec::new();
         for (at, operation) in baseline.operations.iter().enumerate() {
-            let found = of_key.remove(&Key::new(baseline, operation));
+            let index_there = of_key.remove(&Key::new(baseline, operation));
+            let found = index_there.map(|at| &other.operations[at]);
+            operations[at].indexes.push(index_there);
             operations[at].traces.push(found.map(figures));
             match found {
                 Some(found) => pairs.push((at, operation, found)),
@@ -48,7 +52,7 @@ pub(crate) fn compare(
             }
         }
         let left = of_key.into_values();
-        only_in.extend(left.map(|operation| only(other, operation, index, 0)));
+        only_in.extend(left.map(|at| only(other, &other.operations[at], index, 0)));
         for (at, differences) in differences(index, granularity_ns, &pairs) {
             operations[at].differences.push(differences);
         }
@@ -146,8 +150,7 @@ fn of_pair(
         let [Some(first), Some(second)] = summaries else {
             return QuantityDifferences::default();
         };
-        let uncertainty_ns = first.uncertainty_ns.zip(second.uncertainty_ns);
-        let resolution_ns = uncertainty_ns.map(|(a, b)| resolution_ns(a, b));
+        let resolution_ns = resolution_ns([first.uncertainty_ns, second.uncertainty_ns]);
         let difference = |values: (i64, i64), estimates, resolution_ns| {
             difference(values, estimates, resolution_ns, instances)
         };
@@ -191,9 +194,13 @@ fn of_pair(
 }
 
 /// Three standard deviations of the difference of two times whose uncertainties, two standard
-/// deviations each, are given; ns.
-fn resolution_ns(first: i64, second: i64) -> i64 {
-    (1.5 * (first as f64).hypot(second as f64)).round() as i64
+/// deviations each, are given; ns. One without is of one clock; `None` if both are.
+fn resolution_ns(uncertainties: [Option<i64>; 2]) -> Option<i64> {
+    if uncertainties == [None; 2] {
+        return None;
+    }
+    let [first, second] = uncertainties.map(|uncertainty| uncertainty.unwrap_or(0) as f64);
+    Some((1.5 * first.hypot(second)).round() as i64)
 }
 
 /// A chance to three digits: what lies beyond is noise of the arithmetic.
@@ -263,8 +270,10 @@ mod tests {
     #[test]
     fn differences_below_the_error_of_the_clocks_are_not_resolvable() {
         // Three standard deviations, of clocks with two of 300 and of 400 ns.
-        let least = resolution_ns(300, 400);
-        assert_eq!(least, 750);
+        let least = 750;
+        assert_eq!(resolution_ns([Some(300), Some(400)]), Some(least));
+        assert_eq!(resolution_ns([None, Some(400)]), Some(600));
+        assert_eq!(resolution_ns([None, None]), None);
         let verdict = |second, resolution_ns| {
             let found = difference((0, 0), estimates(5000.0, second, 1.0), resolution_ns, 100);
             (found.verdict, found.difference_ns)

@@ -24,7 +24,7 @@ const MAX_TOO_FEW: usize = 3;
 const MAX_SENTENCES: usize = 3;
 
 /// An operation with its differences in the trace that is spoken of.
-type Row<'a> = (&'a ComparedOperation, &'a OperationDifferences);
+pub(super) type Row<'a> = (&'a ComparedOperation, &'a OperationDifferences);
 
 /// The screen. `report` is where the pictures are, if there are any.
 #[must_use]
@@ -189,11 +189,7 @@ fn counts(text: &mut String, differing: &[Row<'_>], others: &[Row<'_>]) {
             "not distinguishable (?)",
         ),
         (others, ComparisonVerdict::NotResolvable, "not resolvable"),
-        (
-            others,
-            ComparisonVerdict::TooFew,
-            "with too few instances to tell",
-        ),
+        (others, ComparisonVerdict::TooFew, "with too few instances"),
     ] {
         let n = n(rows, verdict);
         if n > 0 || verdict == ComparisonVerdict::Slower {
@@ -209,7 +205,7 @@ fn counts(text: &mut String, differing: &[Row<'_>], others: &[Row<'_>]) {
     });
     let n_by_median = by_median.count();
     if n_by_median > 0 {
-        words.push(format!("the median duration differs in {n_by_median} more"));
+        words.push(format!("{n_by_median} differ in the median"));
     }
     let n_all = (differing.len() + others.len()) as u64;
     let of_all = words::counted(n_all, "operation");
@@ -258,7 +254,11 @@ fn operations(
         item(
             text,
             &format!(
-                "and {n_more} more that differ, {n_more_others} others: see operations in the JSON"
+                "and {}: see operations in the JSON",
+                match n_more {
+                    0 => format!("{n_more_others} more"),
+                    _ => format!("{n_more} more that differ, {n_more_others} others"),
+                }
             ),
         );
     }
@@ -331,7 +331,7 @@ fn communicator(operation: &ComparedOperation, width: usize) -> String {
 }
 
 /// Payloads in few characters: `8`, `16..24`, `64k..127k`.
-fn bytes(figures: &OperationFigures) -> String {
+pub(super) fn bytes(figures: &OperationFigures) -> String {
     let short = |bytes: u64| match bytes {
         0..10_000 => bytes.to_string(),
         10_000..10_485_760 => format!("{}k", bytes >> 10),
@@ -345,7 +345,7 @@ fn bytes(figures: &OperationFigures) -> String {
     }
 }
 
-fn instances(from: u64, to: u64) -> String {
+pub(super) fn instances(from: u64, to: u64) -> String {
     match from == to {
         true => from.to_string(),
         false => format!("{from}->{to}"),
@@ -353,7 +353,7 @@ fn instances(from: u64, to: u64) -> String {
 }
 
 /// What is said of an operation, with the interval.
-fn verdict(differences: &OperationDifferences) -> String {
+pub(super) fn verdict(differences: &OperationDifferences) -> String {
     let Some(mean) = &differences.call_time_ns.mean else {
         return "not known".to_owned();
     };
@@ -417,7 +417,7 @@ fn signed_percent(ratio: f64) -> String {
 }
 
 /// A change in time: `+5.20 ms`.
-fn signed(ns: i64) -> String {
+pub(super) fn signed(ns: i64) -> String {
     let sign = if ns > 0 { "+" } else { "" };
     format!("{sign}{}", words::duration(ns))
 }
@@ -454,7 +454,7 @@ fn only_in(text: &mut String, comparison: &Comparison, trace: usize) {
 }
 
 /// What a difference comes from, as far as waiting and core tell, and where to look.
-fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<String> {
+pub(super) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<String> {
     let name = format!(
         "{} on {}{}",
         operation.operation,

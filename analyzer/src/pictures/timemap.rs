@@ -33,12 +33,33 @@ pub(super) const CAPTION_WITHOUT: &str = "The same ranks and stages without the 
      operation itself and leaving it, which waiting for late ranks would hide.";
 
 /// The timemap of one operation.
-pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz::Timemap {
+pub(crate) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz::Timemap {
     let heading = Heading {
         finding: words::finding(operation).into(),
         operation: title(analysis, operation).into(),
         n_instances: operation.instances,
     };
+    let mut timemap = viz::Timemap::new(heading, stages(operation));
+    for thread in &operation.threads {
+        let times = times_of(operation, thread);
+        let line = Line {
+            name: format!("rank {}", thread.rank).into(),
+            host: thread.host.as_str().into(),
+            class: None,
+        };
+        timemap.push(line, |stage| times[stage]);
+    }
+    timemap
+}
+
+/// The times of one thread in the [`stages`] of its operation.
+pub(crate) fn times_of(operation: &OperationSummary, thread: &ThreadWay) -> [Option<StageTime>; 5] {
+    let has_core = operation.departure_wait_ns.is_some();
+    stage_times(thread, operation.spread, has_core)
+}
+
+/// The stages of an operation as seen from outside.
+pub(crate) fn stages(operation: &OperationSummary) -> Stages {
     let has_core = operation.departure_wait_ns.is_some();
     let mut stages = match has_core {
         true => Stages::seen_from_outside(),
@@ -55,17 +76,7 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz:
             }
         }
     }
-    let mut timemap = viz::Timemap::new(heading, stages);
-    for thread in &operation.threads {
-        let times = stage_times(thread, operation.spread, has_core);
-        let line = Line {
-            name: format!("rank {}", thread.rank).into(),
-            host: thread.host.as_str().into(),
-            class: None,
-        };
-        timemap.push(line, |stage| times[stage]);
-    }
-    timemap
+    stages
 }
 
 /// The timemap without the waits; `None` where it would show the same, nobody having waited.
