@@ -367,11 +367,18 @@ impl Intervals {
 fn trace_figures(measured: &Measured, rates: &Rates) -> TraceFigures {
     let recorded = &measured.recorded;
     let total: u64 = recorded.preparations.iter().sum();
+    // Its initiation and its completion.
+    let records_per_call = if measured.operation.is_nonblocking() {
+        2
+    } else {
+        1
+    };
+    let n_calls = recorded.records as f64 / records_per_call as f64;
     TraceFigures {
         calls: recorded.calls,
-        bytes_per_call: size_of::<Record>(),
+        bytes_per_call: records_per_call * size_of::<Record>(),
         file_bytes: recorded.file_bytes,
-        file_bytes_per_call: hundredths(recorded.file_bytes as f64 / recorded.records as f64),
+        file_bytes_per_call: hundredths(recorded.file_bytes as f64 / n_calls),
         file_system: measured.file_system.clone(),
         chunks: recorded.preparations.len(),
         preparation_ns: rounded(Spread::of(
@@ -380,9 +387,7 @@ fn trace_figures(measured: &Measured, rates: &Rates) -> TraceFigures {
                 .iter()
                 .map(|&ticks| ticks as f64 * rates.recorded),
         )),
-        preparation_per_call_ns: hundredths(
-            total as f64 * rates.recorded / recorded.records as f64,
-        ),
+        preparation_per_call_ns: hundredths(total as f64 * rates.recorded / n_calls),
     }
 }
 
