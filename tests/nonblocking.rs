@@ -409,3 +409,47 @@ fn completions_and_phases_are_the_same_in_c_and_in_each_fortran_binding() {
     assert!(of_each_rank[0].iter().all(|(_, ends)| ends.len() == 26));
     assert!(of_each_rank.iter().all(|ranks| *ranks == of_each_rank[0]));
 }
+
+#[test]
+fn neighborhood_persistent_and_large_count_collectives_are_recorded_and_work() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let here = workspace.path().to_str().unwrap();
+    let job = Job::new(4, program("kinds.c"), &[here]);
+    let plain = job.plain(workspace.path()).expect(0);
+    let (finished, trace) = job.record(workspace.path());
+    let finished = finished.expect(0);
+    assert_eq!(
+        finished.stdout, plain.stdout,
+        "recording changed the results"
+    );
+    for bytes in &rank_files(&trace) {
+        let trace = parse(bytes);
+        let own = Account::of_log(&workspace.join(format!("kinds.{}.log", trace.identity.rank)));
+        let found = Account::of_trace(&trace);
+        assert_same(&own.calls, &found.calls, "calls");
+        assert_same(&own.starts, &found.starts, "starts");
+        assert_same(&own.ends, &found.ends, "ends");
+        assert_same(&own.ends_of_starts, &found.ends_of_starts, "ends of starts");
+        assert_eq!(own.starts.len(), 2 * 22);
+        assert!(
+            own.calls.len() > 1600,
+            "the large-count forms were not found"
+        );
+        // Four neighbours: what is sent to all of them, or once.
+        let payloads: Vec<_> = trace
+            .chunks
+            .iter()
+            .flat_map(|chunk| chunk.records)
+            .filter(|record| record.communicator.get() == 2 && record.operation().is_some())
+            .map(Record::payload_bytes)
+            .take(6)
+            .collect();
+        assert_eq!(
+            payloads,
+            [Some(8), Some(8), Some(8), Some(32), Some(32), Some(0)]
+        );
+    }
+}
