@@ -5,14 +5,16 @@ CARGO  ?= cargo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test test-browser test-programs bench guard install clean
+.PHONY: help build demo test test-browser test-programs mutate bench bench-analyze guard install clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
 	@echo 'make test            all tests of the project, with small MPI programs of its own'
 	@echo 'make test-browser    the report page in Chromium (part of make test)'
 	@echo 'make test-programs   the same recorder on programs that others wrote'
-	@echo 'make bench           what recording costs on this machine'
+	@echo 'make mutate          $(N) damaged traces through the analyzer (N=..., SEED=...)'
+	@echo 'make bench           what recording costs on this machine, and how fast the analysis is'
+	@echo 'make bench-analyze   the latter alone'
 	@echo 'make guard           fails if a recorded call has become longer (callgrind)'
 	@echo 'make build           the commands and the preloaded library, in $(TARGET)/release'
 	@echo 'make install PREFIX=$(PREFIX)'
@@ -38,13 +40,26 @@ test-programs: build
 	@scripts/programs.sh
 	$(CARGO) test -p collbench-tests --features programs --test programs
 
+# In processes of their own, each below 1 GiB; what fails is named by its number.
+N    ?= 100000
+SEED ?= 1
+mutate:
+	@scripts/need.sh gcc libc6-dev
+	$(CARGO) run --profile checked -p collbench-mutate -- --count $(N) --seed $(SEED)
+
 bench:
-	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev libclang-dev
+	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev libclang-dev python3
 	$(CARGO) build --release
 	$(CARGO) build --release -p collbench-bench
 	$(TARGET)/release/collbench-bench overhead
 	$(MAKE) guard
 	$(CARGO) bench -p collbench-formats -p collbench-instrument --bench read --bench clock
+	@scripts/bench-analyze.sh
+
+# How fast and how large the analysis of long traces is; needs 6 GB of disk for them.
+bench-analyze: build
+	@scripts/need.sh python3
+	@scripts/bench-analyze.sh
 
 # Not a time, which depends on the machine: the number of instructions of a recorded call.
 guard: build

@@ -9,8 +9,13 @@ use collbench_formats::Semantics;
 use serde::Serialize;
 
 use crate::buckets::Bucket;
+use crate::comparison::Evidence;
 use crate::distribution::Summary;
-use crate::sums::sum_ns;
+pub use crate::findings::{
+    ChangeSummary, DisturbanceSummary, InStep, LatenessSectionSummary, OperationSectionSummary,
+    OutlierSummary, PhaseSummary, RankTimeline, Timeline,
+};
+use crate::sums::{ByteClass, sum_ns};
 
 /// Everything that the analysis of one trace found.
 #[derive(Debug, Clone, Serialize)]
@@ -31,6 +36,8 @@ pub struct Analysis {
     pub operations: Vec<OperationSummary>,
     /// Who is late, for each operation on each communicator, the dearest first.
     pub imbalance: Vec<ImbalanceSummary>,
+    /// What happens in a rhythm, the dearest first. (An addition to the contract.)
+    pub disturbances: Vec<DisturbanceSummary>,
     /// What each process did when. (An addition to the contract.)
     pub timeline: Timeline,
     /// Processes that behave alike. (An addition.)
@@ -129,6 +136,8 @@ pub struct HostSummary {
     pub uncertainty_ns: Option<i64>,
     /// What the offset's error cannot exceed, ns.
     pub bound_ns: Option<i64>,
+    /// Number of the group of hosts that have a common time. (An addition.)
+    pub group: usize,
     /// Smallest difference that means something, ns. (An addition.)
     pub granularity_ns: i64,
     /// Ticks per second; `None` where a tick is a ns. (An addition.)
@@ -264,6 +273,11 @@ pub struct OperationSummary {
     /// How much later each next process leaves; barrier and N x N on one clock only. By position
     /// in the order of departure up to 256 processes, beyond in 100 steps of it. (An addition.)
     pub serialization: Option<Vec<SerializationPoint>>,
+    /// What it took, section by section of the run; `None` of fewer than 32 instances. (An
+    /// addition.)
+    pub sections: Option<Vec<OperationSectionSummary>>,
+    /// The few instances that stick out, the longest first. (An addition.)
+    pub outliers: Vec<OutlierSummary>,
     /// Messages between processes; not recorded in this version.
     pub edges: Option<Vec<()>>,
     /// The stages of the way.
@@ -274,6 +288,15 @@ pub struct OperationSummary {
     /// What its processes wait for.
     #[serde(skip)]
     pub semantics: Semantics,
+    /// Class of its payloads.
+    #[serde(skip)]
+    pub class: ByteClass,
+    /// What differences from other traces are judged by.
+    #[serde(skip)]
+    pub(crate) evidence: Evidence,
+    /// How far the stamps of its processes can be compared.
+    #[serde(skip)]
+    pub spread: Spread,
 }
 
 /// One point of the serialization curve.
@@ -285,34 +308,6 @@ pub struct SerializationPoint {
     pub n: u64,
     /// Mean of leave minus last enter, ns; below zero it is a clock error.
     pub mean_ns: i64,
-}
-
-/// What each process did when.
-///
-/// Stretch `b` of the run is from `b * bin_ns` to before `(b + 1) * bin_ns` since its start.
-/// Calls and their waits are cut at the borders, and counted where they begin. All lists have the
-/// same length, at most 128; all calls in instances are in them, whole or not.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Timeline {
-    /// Length of a stretch, ns: a power of two times 1 us.
-    pub bin_ns: i64,
-    /// The processes, by rank, as in `ranks`.
-    pub ranks: Vec<RankTimeline>,
-}
-
-/// What one process did when, by stretch of the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RankTimeline {
-    /// World rank.
-    pub rank: u32,
-    /// Waits, ns; `None` where calls began and none of their waits is known.
-    pub wait_ns: Vec<Option<i64>>,
-    /// Time in calls, ns.
-    pub call_time_ns: Vec<i64>,
-    /// Calls that began.
-    pub calls: Vec<u64>,
-    /// Those of them whose wait is not known: where this is above 0, `wait_ns` is the least.
-    pub waits_unknown: Vec<u64>,
 }
 
 /// Processes that come, wait and leave alike.
@@ -347,6 +342,17 @@ pub struct Stage {
     pub up_ns: Option<Summary>,
 }
 
+/// How far the stamps of the processes of an operation can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    /// All are on one host, and read one clock.
+    OneHost,
+    /// They are on several hosts, whose clocks were aligned.
+    Aligned,
+    /// Some are on hosts whose clocks have no common time.
+    Apart,
+}
+
 /// Sums of one process in one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadWay {
@@ -356,8 +362,12 @@ pub struct ThreadWay {
     pub host: String,
     /// Mean wait, and the calls behind it.
     pub wait: Option<(i64, u64)>,
+    /// Of that, what was for processes of the own host; `None` where that is not told apart.
+    pub wait_inside: Option<(i64, u64)>,
     /// Mean departure wait, and the calls behind it.
     pub departure_wait: Option<(i64, u64)>,
+    /// Of that, what was after the first process of the own host; likewise.
+    pub departure_inside: Option<(i64, u64)>,
     /// Mean time between release and departure of the first (N x N, barrier), or of this
     /// process (others), and the calls behind it.
     pub inside: Option<(i64, u64)>,
@@ -385,12 +395,45 @@ pub struct ImbalanceSummary {
     /// The rank whose coming ended the most waiting, however often it came last; `None` where
     /// nobody waited. (An addition.)
     pub dearest: Option<Dearest>,
+    /// Which hosts the last to come came from, in the order of the clocks. (An addition.)
+    pub hosts: Vec<HostLateness>,
     /// Waits that somebody's coming ended, ns, in resolved instances. (An addition.)
     pub all_waits_caused_ns: i64,
     /// Complete instances.
     pub instances: u64,
     /// Those of which it is known who came last. (An addition.)
     pub resolved: u64,
+    /// Who came last, section by section of the run; those with instances. (An addition.)
+    pub sections: Vec<LatenessSectionSummary>,
+    /// How that changed; `None` where no change is beyond chance. (An addition.)
+    pub change: Option<ChangeSummary>,
+}
+
+/// How often the last to come came from one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostLateness {
+    /// The host.
+    pub host: String,
+    /// Processes of the communicator on it.
+    pub ranks: u64,
+    /// Resolved instances that one of them came last to.
+    pub last: u64,
+    /// Waits that their coming ended, ns.
+    pub wait_caused_ns: i64,
+    /// The same of each of them, for pictures.
+    #[serde(skip)]
+    pub members: Vec<RankLateness>,
+}
+
+/// How often one rank came last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankLateness {
+    /// World rank.
+    pub rank: u32,
+    /// Resolved instances that it came last to.
+    pub last: u64,
+    /// Waits that its coming ended, ns.
+    pub wait_caused_ns: i64,
 }
 
 /// For whom the others waited most.

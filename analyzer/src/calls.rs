@@ -1,5 +1,7 @@
 //! The calls of one process, in the order in which they began: its threads merged by enter time.
 
+use std::ops::Range;
+
 use collbench_formats::{Chunk, Record, SequenceEntry};
 
 use crate::stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, StampLimits};
@@ -7,73 +9,102 @@ use crate::stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, StampLimit
 /// Impossible stamps of a thread that are told one by one.
 const MAX_LISTED: usize = 4;
 
-/// Reads the records of a process in place, one at a time.
+/// Where a record stands in the file of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// Index in the file's list of chunks.
+    pub(crate) chunk: u32,
+    /// Index in the chunk.
+    pub(crate) record: u32,
+}
+
+/// Reads the records of a process in place, some at a time.
 #[derive(Debug)]
-pub struct CallStream<'a> {
-    threads: Vec<ThreadStream<'a>>,
+pub(crate) struct CallStream<'a> {
+    chunks: &'a [Chunk<'a>],
+    threads: Vec<ThreadStream>,
+    limits: StampLimits,
 }
 
 #[derive(Debug)]
-struct ThreadStream<'a> {
-    chunks: &'a [Chunk<'a>],
-    /// Records left of the first of `chunks`.
-    records: &'a [Record],
+struct ThreadStream {
+    /// Indexes of the chunks that are left; the first is being read.
+    chunks: Range<usize>,
+    /// Records of that one that were delivered.
+    at: usize,
     /// Records delivered, and lost, so far.
     n_before: u64,
-    is_at_chunk_start: bool,
-    limits: StampLimits,
-    /// Between what the calls of the first of `chunks` must begin, ticks.
+    /// Between what the calls of the chunk must begin, ticks.
     enter_limits: (u64, u64),
+    /// Where the records of the chunk begin in the file.
+    content: u64,
+    /// The file up to here is done with.
+    given_back: u64,
     impossible: ImpossibleStamps,
 }
 
-/// One record, and what the stream knows of its place.
+/// Records of one thread that stand side by side, and follow one another in the order of the
+/// process's calls.
 #[derive(Debug, Clone, Copy)]
-pub struct Step<'a> {
-    /// The record.
-    pub record: &'a Record,
-    /// When the call began, ticks; where its stamps cannot be true, a guess between its
-    /// neighbours.
-    pub enter: u64,
-    /// Whether its stamps can be true.
-    pub is_possible: bool,
-    /// Whether it is the last of its thread.
-    pub is_last_of_thread: bool,
-    /// Set at the first record of a chunk.
-    pub chunk: Option<ChunkStart<'a>>,
+pub(crate) struct Batch<'a> {
+    /// At least one.
+    pub(crate) records: &'a [Record],
+    /// Where the first of them stands.
+    pub(crate) place: Place,
+    /// Whether their stamps can be true. If not it is one record, which began at about
+    /// [`guess_enter`].
+    pub(crate) is_possible: bool,
+    /// Whether the last of them is the last of its thread.
+    pub(crate) ends_thread: bool,
+    /// Set where a chunk begins with the first of them.
+    pub(crate) chunk: Option<ChunkStart<'a>>,
 }
 
 /// A chunk that begins with the record at hand.
 #[derive(Debug, Clone, Copy)]
-pub struct ChunkStart<'a> {
+pub(crate) struct ChunkStart<'a> {
     /// Calls that had begun on each communicator.
-    pub sequences: &'a [SequenceEntry],
+    pub(crate) sequences: &'a [SequenceEntry],
     /// Whether records of the thread are missing right before it.
-    pub is_behind_gap: bool,
+    pub(crate) is_behind_gap: bool,
 }
 
 impl<'a> CallStream<'a> {
     /// The stream over all chunks of a rank file, which are ordered by thread and number;
     /// `limits` are those of the file.
-    #[must_use]
-    pub fn new(chunks: &'a [Chunk<'a>], limits: StampLimits) -> Self {
-        let threads = chunks
-            .chunk_by(|a, b| a.header.thread == b.header.thread)
-            .map(|chunks| ThreadStream::new(chunks, limits))
-            .collect();
-        Self { threads }
+    pub(crate) fn new(chunks: &'a [Chunk<'a>], limits: StampLimits) -> Self {
+        let mut this = Self {
+            chunks,
+            threads: Vec::new(),
+            limits,
+        };
+        let mut begin = 0;
+        for of_thread in chunks.chunk_by(|a, b| a.thread == b.thread) {
+            let end = begin + of_thread.len();
+            let mut thread = ThreadStream {
+                chunks: begin..end,
+                at: 0,
+                n_before: 0,
+                enter_limits: (0, u64::MAX),
+                content: 0,
+                given_back: 0,
+                impossible: ImpossibleStamps::default(),
+            };
+            thread.enter_chunk(chunks, &limits);
+            this.threads.push(thread);
+            begin = end;
+        }
+        this
     }
 
     /// Whether the process made calls from one thread only, so that the sequence tables must
     /// agree with the records exactly.
-    #[must_use]
-    pub fn is_single_threaded(&self) -> bool {
+    pub(crate) fn is_single_threaded(&self) -> bool {
         self.threads.len() < 2
     }
 
     /// The impossible stamps met so far.
-    #[must_use]
-    pub fn impossible(&self) -> ImpossibleStamps {
+    pub(crate) fn impossible(&self) -> ImpossibleStamps {
         let mut all = ImpossibleStamps::default();
         for thread in &self.threads {
             all.n += thread.impossible.n;
@@ -82,150 +113,190 @@ impl<'a> CallStream<'a> {
         all.listed.truncate(MAX_LISTED);
         all
     }
-}
 
-impl<'a> Iterator for CallStream<'a> {
-    type Item = Step<'a>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Step<'a>> {
+    /// The next records, no more than `limit`; `None` at the end.
+    pub(crate) fn next(&mut self, limit: usize) -> Option<Batch<'a>> {
+        let (chunks, limits) = (self.chunks, &self.limits);
         if let [thread] = &mut self.threads[..] {
-            return thread.next();
+            return thread.next(chunks, limits, limit, None);
         }
         // Few threads: looking at the head of each is quicker than keeping a heap.
-        let earliest = self
-            .threads
-            .iter()
-            .enumerate()
-            .filter_map(|(i, thread)| Some((thread.next_enter()?, i)))
-            .min()?;
-        self.threads[earliest.1].next()
+        let heads = self.threads.iter().enumerate();
+        let mut heads = heads.filter_map(|(i, t)| Some((t.next_enter(chunks, limits)?, i)));
+        let mut first = heads.next()?;
+        let mut second = None;
+        for head in heads {
+            if head < first {
+                second = Some(first);
+                first = head;
+            } else if second.is_none_or(|second| head < second) {
+                second = Some(head);
+            }
+        }
+        let thread = first.1;
+        // Up to where the other thread begins its call; at the same tick the lower one is first.
+        let until = second.map(|(enter, other)| enter.saturating_add(u64::from(thread < other)));
+        self.threads[thread].next(chunks, limits, limit, until)
+    }
+
+    /// What of the file was read and not given back before, `[from, to)` in bytes, thread by
+    /// thread, where it is `step` bytes or more.
+    pub(crate) fn done_with(&mut self, step: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.threads.iter_mut().filter_map(move |thread| {
+            let at = thread.content + (thread.at * size_of::<Record>()) as u64;
+            let from = thread.given_back;
+            (at >= from + step).then(|| {
+                thread.given_back = at;
+                (from, at)
+            })
+        })
+    }
+
+    /// Up to where any thread has given back.
+    pub(crate) fn given_back(&self) -> u64 {
+        let threads = self.threads.iter().map(|thread| thread.given_back);
+        threads.max().unwrap_or(0)
     }
 }
 
-impl<'a> ThreadStream<'a> {
-    fn new(chunks: &'a [Chunk<'a>], limits: StampLimits) -> Self {
-        let mut this = Self {
-            chunks,
-            records: &[],
-            n_before: 0,
-            is_at_chunk_start: false,
-            limits,
-            enter_limits: (0, u64::MAX),
-            impossible: ImpossibleStamps::default(),
-        };
-        this.enter_chunk();
-        this
-    }
-
+impl ThreadStream {
     /// Goes to the first chunk that has records.
-    fn enter_chunk(&mut self) {
-        while let Some(chunk) = self.chunks.first() {
-            self.records = chunk.records;
-            self.is_at_chunk_start = true;
-            if !self.records.is_empty() {
-                let next = self.chunks.get(1).map(|next| &next.header.anchor);
-                self.enter_limits = self.limits.of_chunk(&chunk.header.anchor, next);
+    fn enter_chunk(&mut self, chunks: &[Chunk<'_>], limits: &StampLimits) {
+        self.at = 0;
+        while let Some(chunk) = chunks[self.chunks.clone()].first() {
+            if !chunk.records.is_empty() {
+                self.enter_limits = enter_limits(chunks, limits, self.chunks.start);
+                self.content = chunk.content;
                 break;
             }
-            self.chunks = &self.chunks[1..];
+            self.chunks.start += 1;
         }
     }
 
-    #[inline]
-    fn next(&mut self) -> Option<Step<'a>> {
-        let (record, rest) = self.records.split_first()?;
-        let (mut enter, mut is_possible) = (record.enter.get(), true);
-        if !self.limits.allow(self.enter_limits, record)
-            && let Some(contradiction) = self.limits.contradiction(self.enter_limits, record)
-        {
-            enter = self.guess_enter(record);
-            is_possible = false;
-            self.note(contradiction);
+    fn next<'a>(
+        &mut self,
+        chunks: &'a [Chunk<'a>],
+        limits: &StampLimits,
+        limit: usize,
+        until: Option<u64>,
+    ) -> Option<Batch<'a>> {
+        let chunk = chunks[self.chunks.clone()].first()?;
+        let place = Place {
+            chunk: self.chunks.start as u32,
+            record: self.at as u32,
+        };
+        let records = &chunk.records[self.at..];
+        let records = &records[..limit.min(records.len())];
+        let is_allowed = |record: &Record| {
+            limits.allow(self.enter_limits, record)
+                || limits.contradiction(self.enter_limits, record).is_none()
+        };
+        let n = match until {
+            None => records.iter().take_while(|r| is_allowed(r)).count(),
+            Some(until) => records
+                .iter()
+                .enumerate()
+                .take_while(|(i, r)| is_allowed(r) && (*i == 0 || r.enter.get() < until))
+                .count(),
+        };
+        let is_possible = n > 0;
+        let records = &records[..n.max(1).min(records.len())];
+        if !is_possible && let Some(record) = records.first() {
+            self.note(chunk, record, limits);
         }
-        self.records = rest;
-        let mut chunk = None;
-        if self.is_at_chunk_start {
-            self.is_at_chunk_start = false;
-            let this = &self.chunks[0];
-            let first_record = this.header.first_record.get();
-            chunk = Some(ChunkStart {
-                sequences: this.sequences,
-                is_behind_gap: first_record > self.n_before,
-            });
+        let start = (self.at == 0).then(|| {
+            let first_record = chunk.header.first_record.get();
+            let is_behind_gap = first_record > self.n_before;
             self.n_before = self.n_before.max(first_record);
+            ChunkStart {
+                sequences: chunk.sequences,
+                is_behind_gap,
+            }
+        });
+        self.at += records.len();
+        // A damaged header may have said any number.
+        self.n_before = self.n_before.saturating_add(records.len() as u64);
+        if self.at == chunk.records.len() {
+            self.chunks.start += 1;
+            self.enter_chunk(chunks, limits);
         }
-        self.n_before += 1;
-        if rest.is_empty() {
-            self.chunks = &self.chunks[1..];
-            self.enter_chunk();
-        }
-        Some(Step {
-            record,
-            enter,
+        Some(Batch {
+            records,
+            place,
             is_possible,
-            is_last_of_thread: self.records.is_empty(),
-            chunk,
+            ends_thread: self.chunks.is_empty(),
+            chunk: start,
         })
     }
 
     /// When the next call began, for merging.
-    #[inline]
-    fn next_enter(&self) -> Option<u64> {
-        let record = self.records.first()?;
-        if self.limits.allow(self.enter_limits, record) {
-            return Some(record.enter.get());
-        }
-        let contradiction = self.limits.contradiction(self.enter_limits, record);
-        Some(match contradiction {
-            Some(_) => self.guess_enter(record),
-            None => record.enter.get(),
+    fn next_enter(&self, chunks: &[Chunk<'_>], limits: &StampLimits) -> Option<u64> {
+        let record = &chunks[self.chunks.clone()].first()?.records[self.at];
+        let is_wrong = !limits.allow(self.enter_limits, record)
+            && limits.contradiction(self.enter_limits, record).is_some();
+        Some(match is_wrong {
+            true => {
+                let (chunk, record) = (self.chunks.start as u32, self.at as u32);
+                guess_enter(chunks, limits, Place { chunk, record })
+            }
+            false => record.enter.get(),
         })
-    }
-
-    /// About when the call at hand began, whose stamps cannot both be true: the first of them
-    /// that lies between its neighbours in the thread, else the nearer neighbour.
-    #[cold]
-    fn guess_enter(&self, record: &Record) -> u64 {
-        let (begin, end) = self.enter_limits;
-        let within = |enter: u64| enter.max(begin).min(end);
-        let chunk_records = self.chunks[0].records;
-        let at = chunk_records.len() - self.records.len();
-        let before = match at.checked_sub(1) {
-            Some(previous) => within(chunk_records[previous].enter.get()),
-            None => begin,
-        };
-        let after = match self.records.get(1) {
-            Some(next) => within(next.enter.get()),
-            None => end,
-        };
-        let (enter, leave) = (record.enter.get(), record.leave.get());
-        let is_last = self.records.len() == 1 && self.chunks.len() == 1;
-        let is_between = |stamp: &u64| (before..=after).contains(stamp);
-        match [enter, leave].into_iter().find(is_between) {
-            Some(stamp) => stamp,
-            // The end may be a day away.
-            None if enter < before || is_last => before,
-            None => after.max(before),
-        }
     }
 
     /// Notes what is wrong with the record at hand.
     #[cold]
-    fn note(&mut self, contradiction: Contradiction) {
+    fn note(&mut self, chunk: &Chunk<'_>, record: &Record, limits: &StampLimits) {
+        let contradiction: Option<Contradiction> = limits.contradiction(self.enter_limits, record);
         self.impossible.n += 1;
-        if self.impossible.listed.len() == MAX_LISTED {
+        let Some(contradiction) = contradiction else {
             return;
+        };
+        if self.impossible.listed.len() < MAX_LISTED {
+            self.impossible.listed.push(ImpossibleStamp {
+                offset: self.content + (self.at * size_of::<Record>()) as u64,
+                thread: chunk.thread,
+                chunk: chunk.ordinal,
+                record: self.at,
+                contradiction,
+            });
         }
-        let chunk = &self.chunks[0];
-        let record = chunk.records.len() - self.records.len();
-        let content = chunk.offset + u64::from(chunk.header.content_at.get());
-        self.impossible.listed.push(ImpossibleStamp {
-            offset: content + (record * size_of::<Record>()) as u64,
-            thread: chunk.header.thread.get(),
-            chunk: chunk.header.ordinal.get(),
-            record,
-            contradiction,
-        });
+    }
+}
+
+/// Between what the calls of a chunk must begin, ticks.
+fn enter_limits(chunks: &[Chunk<'_>], limits: &StampLimits, chunk: usize) -> (u64, u64) {
+    let this = &chunks[chunk];
+    let next = chunks.get(chunk + 1);
+    let next = next.filter(|next| next.thread == this.thread);
+    limits.of_chunk(&this.header.anchor, next.map(|next| &next.header.anchor))
+}
+
+/// About when a call began, whose stamps cannot both be true, in ticks: the first of them that
+/// lies between its neighbours in the thread, else the nearer neighbour.
+#[cold]
+pub(crate) fn guess_enter(chunks: &[Chunk<'_>], limits: &StampLimits, place: Place) -> u64 {
+    let (chunk, at) = (place.chunk as usize, place.record as usize);
+    let (begin, end) = enter_limits(chunks, limits, chunk);
+    let within = |enter: u64| enter.max(begin).min(end);
+    let records = chunks[chunk].records;
+    let record = &records[at];
+    let before = match at.checked_sub(1) {
+        Some(previous) => within(records[previous].enter.get()),
+        None => begin,
+    };
+    let after = match records.get(at + 1) {
+        Some(next) => within(next.enter.get()),
+        None => end,
+    };
+    let (enter, leave) = (record.enter.get(), record.leave.get());
+    let mut behind = chunks[chunk + 1..].iter();
+    let is_last = at + 1 == records.len()
+        && behind.all(|next| next.thread != chunks[chunk].thread || next.records.is_empty());
+    let is_between = |stamp: &u64| (before..=after).contains(stamp);
+    match [enter, leave].into_iter().find(is_between) {
+        Some(stamp) => stamp,
+        // The end may be a day away.
+        None if enter < before || is_last => before,
+        None => after.max(before),
     }
 }

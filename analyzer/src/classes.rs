@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_processes_are_sorted_in_no_time() {
+    fn thousands_of_processes_make_no_more_than_eight_classes() {
         let features: Vec<Features> = (0..4096i64)
             .map(|p| [Some(p * 7919 % 4096 * 100), Some(p * 31 % 977), Some(p)])
             .collect();

@@ -15,7 +15,7 @@
 //! measurement connects form groups with a time of their own: a [`Timestamp<Global>`] counts from
 //! the start of the run as its group saw it, and is compared with stamps of that group only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
 use collbench_formats::{Anchor, ClockSource, Definition};
@@ -115,7 +115,9 @@ impl TickScale {
     /// ns at `ticks`, rounded to the nearest.
     #[inline]
     fn ns(&self, ticks: i64) -> i64 {
-        let scaled = i128::from(ticks - self.origin_ticks) * self.multiplier;
+        // No multiplier reaches 2^63 (see `through` and `corrected`): so one multiplication does.
+        debug_assert!(i64::try_from(self.multiplier).is_ok());
+        let scaled = i128::from(ticks - self.origin_ticks) * i128::from(self.multiplier as i64);
         let half = (1i128 << self.shift) >> 1;
         let ns = ((scaled + half) >> self.shift) + i128::from(self.origin_ns);
         ns.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
@@ -313,8 +315,9 @@ impl Clocks {
                 run.processes.len()
             ],
         };
+        let mut names = HostNames::default();
         for members in &members {
-            clocks.fit_host(run, members);
+            clocks.fit_host(run, members, &mut names);
         }
         clocks.align(run, &members);
         clocks
@@ -441,11 +444,11 @@ impl Clocks {
         Some(self.processes[process].scale.ns(ticks.value))
     }
 
-    fn fit_host(&mut self, run: &Run<'_>, members: &[usize]) {
+    fn fit_host(&mut self, run: &Run<'_>, members: &[usize], names: &mut HostNames) {
         let source = |process: usize| run.processes[process].trace.identity.clock.source;
         let first = &run.processes[members[0]].trace.identity;
         let mut host = HostClock {
-            name: self.unique_name(&first.host.name),
+            name: names.add(&first.host.name),
             granularity_ns: 1,
             rate_error_ppm: None,
             ticks_per_second: None,
@@ -496,16 +499,30 @@ impl Clocks {
         }
         self.hosts.push(host);
     }
+}
 
-    fn unique_name(&self, name: &str) -> String {
-        let is_taken = |name: &str| self.hosts.iter().any(|host| host.name == name);
-        if !is_taken(name) {
-            return name.to_owned();
+/// Names of host clocks, each once.
+#[derive(Default)]
+struct HostNames {
+    taken: BTreeSet<String>,
+    /// By name how many clocks there are of it.
+    numbers: BTreeMap<String, u64>,
+}
+
+impl HostNames {
+    /// The name for one more clock of a host called `name`: numbered from the second on.
+    fn add(&mut self, name: &str) -> String {
+        let number = self.numbers.entry(name.to_owned()).or_default();
+        loop {
+            *number += 1;
+            let numbered = match *number {
+                1 => name.to_owned(),
+                n => format!("{name} ({n})"),
+            };
+            if self.taken.insert(numbered.clone()) {
+                return numbered;
+            }
         }
-        (2..)
-            .map(|n| format!("{name} ({n})"))
-            .find(|name| !is_taken(name))
-            .unwrap_or_default()
     }
 }
 
@@ -514,18 +531,23 @@ fn start_ticks(run: &Run<'_>, process: usize) -> Option<Timestamp<Local>> {
     let trace = &run.processes[process].trace;
     let of_init = trace.identity.anchors.get(1).map(|anchor| anchor[0]);
     let first_anchor = trace.anchors.first().map(|anchor| anchor.ticks.get());
-    let first_call = trace
-        .chunks
-        .iter()
-        .filter_map(|chunk| chunk.records.first())
-        .map(|record| record.enter.get())
-        .min();
+    let first_call = || {
+        let firsts = trace
+            .chunks
+            .iter()
+            .filter_map(|chunk| chunk.records.first());
+        firsts.map(|record| record.enter.get()).min()
+    };
     of_init
         .filter(|&ticks| ticks != 0)
         .or(first_anchor)
-        .or(first_call)
+        .or_else(first_call)
         .map(Timestamp::from_ticks)
 }
+
+/// Anchors at which the best line may begin, or end, that are tried. Of honest clocks there are
+/// about as many as the logarithm of the number of anchors; a file could be made of nothing else.
+const MAX_ANCHORS_TRIED: usize = 256;
 
 /// The line through the pair of anchors with the least bound on the error of its rate, and that
 /// bound in ppm; `None` where no pair gives a rate.
@@ -549,6 +571,10 @@ fn best_line(mut anchors: Vec<Anchor>) -> Option<(TickScale, f64)> {
             narrowest = width(anchor);
             ends.push(*anchor);
         }
+    }
+    for narrowest_last in [&mut begins, &mut ends] {
+        let n_others = narrowest_last.len().saturating_sub(MAX_ANCHORS_TRIED);
+        narrowest_last.drain(..n_others);
     }
     let mut best: Option<(TickScale, f64)> = None;
     for a in &begins {
@@ -609,6 +635,22 @@ mod tests {
         }
         assert_eq!(line.span_ns(26), 11);
         assert_eq!(line.span_ticks(86_400_000_000_000).abs_diff(per_day), 0);
+    }
+
+    #[test]
+    fn anchors_made_to_be_tried_with_one_another_are_not_all_tried() {
+        // Ever narrower, then ever wider: any two of them could be the best.
+        let n = 100_000u64;
+        let anchors = (1..=2 * n).map(|i| anchor(1000 * i, 500 * i, n.abs_diff(i)));
+        let (line, _) = best_line(anchors.collect()).unwrap();
+        assert_eq!(line.span_ns(2_000_000), 1_000_000);
+    }
+
+    #[test]
+    fn clocks_of_one_name_are_numbered() {
+        let mut names = HostNames::default();
+        let added = ["a", "a (2)", "a", "a", "b"].map(|name| names.add(name));
+        assert_eq!(added, ["a", "a (2)", "a (3)", "a (4)", "b"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use collbench_formats::{
 };
 
 use crate::clock::Clocks;
+use crate::inert;
 use crate::remarks::Remark;
 use crate::run::Run;
 
@@ -25,6 +26,17 @@ const SELF: u32 = 1;
 /// Members of all communicators together that may be listed as unknown; beyond, only the known
 /// members are listed: a damaged size must not cost memory.
 const MAX_HOLES: u64 = 1 << 20;
+/// Likewise of one communicator, for each known one, and besides: every operation on it lists
+/// them.
+const MAX_HOLES_OF_ONE: [u64; 2] = [8, 64];
+
+/// Communicators that were made alike and are shown one by one; where there are more (a program
+/// that duplicates and frees one in a loop), they are one entry of the results together.
+const MAX_ALIKE: usize = 1000;
+/// Characters of a name that are kept; MPI libraries allow 64 to 256.
+const MAX_NAME: usize = 256;
+/// Characters of a communicator's name in those of others that were made of it.
+const MAX_NAME_OF_PARENT: usize = 64;
 
 /// How a communicator compares to the job, for counting calls by class.
 ///
@@ -69,6 +81,8 @@ pub struct Member {
     pub process: usize,
     /// Index of its host clock.
     pub host: usize,
+    /// What the process's records call the communicator.
+    pub index: u32,
 }
 
 /// One communicator, as matching needs it.
@@ -84,6 +98,9 @@ pub struct Communicator {
     pub is_whole: bool,
     /// Slots by host, each list ascending, by host index.
     pub hosts: Vec<Vec<usize>>,
+    /// Slots whose clocks have a common time, by group of hosts, each list ascending: one list
+    /// where all stamps can be compared.
+    pub times: Vec<Vec<usize>>,
     /// Index of its entry in [`Communicators::entries`].
     pub entry: usize,
     /// For each slot the index in [`CommunicatorEntry::ranks`].
@@ -140,8 +157,25 @@ struct Draft {
     name: String,
     group_sizes: [u32; 2],
     first_members: [u32; 2],
-    /// (group, rank) to the process and the index that it uses.
-    members: BTreeMap<(u8, u32), (usize, u32)>,
+    /// By group and rank.
+    members: Vec<DraftMember>,
+}
+
+#[derive(Clone, Copy)]
+struct DraftMember {
+    /// (group, rank).
+    place: (u8, u32),
+    process: u32,
+    /// The index that the process uses.
+    index: u32,
+}
+
+/// An entry of the results, while communicators are added to it.
+#[derive(Clone, Copy)]
+struct Shown {
+    entry: usize,
+    /// Whether its list of ranks has a place for each member.
+    is_dense: bool,
 }
 
 impl Communicators {
@@ -152,21 +186,37 @@ impl Communicators {
         let (drafts, own) = this.collect(run);
         let order = display_order(run, &drafts, &own);
         this.bindings = vec![Vec::new(); run.processes.len()];
+        let alike = Alike::find(&drafts, &order);
         let mut entry_of = BTreeMap::new();
+        let mut shown_together: BTreeMap<usize, Shown> = BTreeMap::new();
         let mut holes_left = MAX_HOLES;
         for id in &order {
-            match id {
-                Some(id) => {
-                    entry_of.insert(*id, this.entries.len());
-                    this.add(run, clocks, &drafts[id], &mut holes_left);
-                }
-                None => this.add_own(run, clocks, &own),
+            let Some(id) = id else {
+                this.add_own(run, clocks, &own);
+                continue;
+            };
+            let draft = &drafts[id];
+            let together = alike.group_of.get(id);
+            let shown = match together.and_then(|group| shown_together.get(group)) {
+                Some(shown) => *shown,
+                None => this.show(run, draft, &mut holes_left),
+            };
+            if let Some(group) = together {
+                shown_together.insert(*group, shown);
             }
+            entry_of.insert(*id, shown.entry);
+            this.add(run, clocks, draft, shown);
+        }
+        if !alike.sizes.is_empty() {
+            this.remarks.push(Remark::ShownTogether {
+                n_communicators: alike.sizes.iter().sum(),
+                n_entries: alike.sizes.len(),
+            });
         }
         for bindings in &mut this.bindings {
             bindings.sort_by_key(|binding| binding.index);
         }
-        this.name_entries(&drafts, &order, &entry_of);
+        this.name_entries(&drafts, &order, &entry_of, &alike);
         this
     }
 
@@ -266,18 +316,50 @@ impl Communicators {
         (drafts, own)
     }
 
-    fn add(&mut self, run: &Run<'_>, clocks: &Clocks, draft: &Draft, holes_left: &mut u64) {
-        let communicator = self.list.len();
+    /// Adds an entry of the results for a communicator.
+    fn show(&mut self, run: &Run<'_>, draft: &Draft, holes_left: &mut u64) -> Shown {
+        let entry = self.entries.len();
         let (ranks, is_dense) = listed_ranks(run, draft, holes_left);
         if !is_dense {
-            self.remarks.push(Remark::MembersNotListed {
-                communicator: self.entries.len(),
-            });
+            self.note_unlisted(entry);
         }
+        let of_first_group = |m: &&DraftMember| m.place.0 == 0;
+        self.entries.push(CommunicatorEntry {
+            name: String::new(),
+            kind: draft.first.kind,
+            size: draft.size(),
+            first_group: match draft.first.kind {
+                CommunicatorKind::Intra => ranks.len(),
+                CommunicatorKind::Inter if is_dense => draft.group_sizes[0] as usize,
+                CommunicatorKind::Inter => draft.members.iter().filter(of_first_group).count(),
+            },
+            ranks,
+        });
+        Shown { entry, is_dense }
+    }
+
+    /// Notes that not all members of an entry are listed: one remark for all such entries.
+    fn note_unlisted(&mut self, entry: usize) {
+        for remark in &mut self.remarks {
+            if let Remark::MembersNotListed { n_others, .. } = remark {
+                *n_others += 1;
+                return;
+            }
+        }
+        self.remarks.push(Remark::MembersNotListed {
+            communicator: entry,
+            n_others: 0,
+        });
+    }
+
+    fn add(&mut self, run: &Run<'_>, clocks: &Clocks, draft: &Draft, shown: Shown) {
+        let communicator = self.list.len();
         let size = draft.size();
         let mut members = Vec::with_capacity(draft.members.len());
         let mut positions = Vec::with_capacity(draft.members.len());
-        for (slot, (&(group, rank), &(process, index))) in draft.members.iter().enumerate() {
+        for (slot, member) in draft.members.iter().enumerate() {
+            let ((group, rank), index) = (member.place, member.index);
+            let process = member.process as usize;
             self.bindings[process].push(Binding {
                 index,
                 communicator,
@@ -289,18 +371,14 @@ impl Communicators {
                 world_rank: run.processes[process].rank(),
                 process,
                 host: clocks.processes[process].host,
+                index,
             });
             let offset = if group == 0 { 0 } else { draft.group_sizes[0] };
-            positions.push(match is_dense {
+            positions.push(match shown.is_dense {
                 true => offset as usize + rank as usize,
                 false => slot,
             });
         }
-        let first_group = match draft.first.kind {
-            CommunicatorKind::Intra => ranks.len(),
-            CommunicatorKind::Inter if is_dense => draft.group_sizes[0] as usize,
-            CommunicatorKind::Inter => members.iter().filter(|m| m.group == 0).count(),
-        };
         self.list.push(Communicator {
             kind: draft.first.kind,
             scope: match draft.first.kind {
@@ -309,17 +387,11 @@ impl Communicators {
                 CommunicatorKind::Intra => Scope::Sub,
             },
             is_whole: members.len() as u64 == size,
-            hosts: slots_by_host(&members),
+            hosts: slots_by(&members, |member| member.host),
+            times: slots_by(&members, |member| clocks.hosts[member.host].group),
             members,
-            entry: self.entries.len(),
+            entry: shown.entry,
             positions,
-        });
-        self.entries.push(CommunicatorEntry {
-            name: String::new(),
-            kind: draft.first.kind,
-            size,
-            ranks,
-            first_group,
         });
     }
 
@@ -341,9 +413,11 @@ impl Communicators {
                     world_rank: run.processes[process].rank(),
                     process,
                     host: clocks.processes[process].host,
+                    index: indexes[0],
                 }],
                 is_whole: true,
                 hosts: vec![vec![0]],
+                times: vec![vec![0]],
                 entry,
                 positions: vec![position],
             });
@@ -374,6 +448,7 @@ impl Communicators {
         drafts: &BTreeMap<u64, Draft>,
         order: &[Option<u64>],
         entry_of: &BTreeMap<u64, usize>,
+        alike: &Alike,
     ) {
         let mut calls: BTreeMap<(Option<u64>, u16), BTreeSet<u64>> = BTreeMap::new();
         for draft in drafts.values() {
@@ -394,32 +469,96 @@ impl Communicators {
         for id in order.iter().flatten() {
             let draft = &drafts[id];
             let entry = entry_of[id];
-            self.entries[entry].name = if !draft.name.is_empty() {
+            if !self.entries[entry].name.is_empty() {
+                continue;
+            }
+            let together = alike.group_of.get(id).map(|&group| alike.sizes[group]);
+            let name = if !draft.name.is_empty() {
                 draft.name.clone()
             } else if draft.first.index == WORLD {
                 "MPI_COMM_WORLD".to_owned()
             } else {
                 let constructor = Operation::from_code(draft.first.constructor);
+                let constructor = constructor.map_or("communicator", Operation::name);
                 let key = (draft.parent, draft.first.constructor, draft.first.position);
                 let parent = match draft.parent.and_then(|parent| drafts.get(&parent)) {
                     None => String::new(),
-                    Some(parent) if !parent.name.is_empty() => format!(" of {}", parent.name),
+                    Some(parent) if !parent.name.is_empty() => {
+                        format!(" of {}", inert::cut(&parent.name, MAX_NAME_OF_PARENT))
+                    }
                     Some(parent) if parent.first.index == WORLD => " of MPI_COMM_WORLD".to_owned(),
                     Some(parent) => format!(" of communicator {}", entry_of[&parent.first.id]),
                 };
-                format!(
-                    "{} {}{parent}",
-                    constructor.map_or("communicator", Operation::name),
-                    ordinals[&key],
-                )
+                match together {
+                    Some(_) => format!("{constructor}{parent}"),
+                    None => format!("{constructor} {}{parent}", ordinals[&key]),
+                }
+            };
+            self.entries[entry].name = match together {
+                Some(n) => format!("{name} ({n} communicators)"),
+                None => name,
             };
         }
+    }
+}
+
+/// Communicators of which so many were made alike that they are shown together: called on the
+/// same one, by the same constructor, of the same processes, under the same name.
+#[derive(Default)]
+struct Alike {
+    /// By id: which group of them.
+    group_of: BTreeMap<u64, usize>,
+    /// For each group how many there are.
+    sizes: Vec<usize>,
+}
+
+impl Alike {
+    /// Finds them among the ids in the order of the results, in which those of the same
+    /// processes stand side by side.
+    fn find(drafts: &BTreeMap<u64, Draft>, order: &[Option<u64>]) -> Self {
+        type Making<'d> = (Option<u64>, u16, [u32; 2], &'d str);
+        let mut alike = Self::default();
+        let drafts: Vec<&Draft> = order.iter().flatten().map(|id| &drafts[id]).collect();
+        for of_the_same in
+            drafts.chunk_by(|a, b| a.first.kind == b.first.kind && a.has_members_of(b))
+        {
+            if of_the_same.len() <= MAX_ALIKE {
+                continue;
+            }
+            let mut makings: BTreeMap<Making<'_>, Vec<u64>> = BTreeMap::new();
+            for draft in of_the_same {
+                let constructor = draft.first.constructor;
+                makings
+                    .entry((draft.parent, constructor, draft.group_sizes, &draft.name))
+                    .or_default()
+                    .push(draft.first.id);
+            }
+            for ids in makings.into_values().filter(|ids| ids.len() > MAX_ALIKE) {
+                let group = alike.sizes.len();
+                alike.sizes.push(ids.len());
+                alike.group_of.extend(ids.into_iter().map(|id| (id, group)));
+            }
+        }
+        alike
     }
 }
 
 impl Draft {
     fn size(&self) -> u64 {
         self.group_sizes.iter().map(|&size| u64::from(size)).sum()
+    }
+
+    /// Whether another one has the same processes at the same places.
+    fn has_members_of(&self, other: &Self) -> bool {
+        let same =
+            |(a, b): (&DraftMember, &DraftMember)| (a.place, a.process) == (b.place, b.process);
+        self.members.len() == other.members.len()
+            && self.members.iter().zip(&other.members).all(same)
+    }
+
+    /// The known members, by group and rank.
+    fn processes(&self) -> impl Iterator<Item = usize> + '_ {
+        self.members.iter().map(|member| member.process as usize)
     }
 }
 
@@ -454,20 +593,26 @@ fn add_to_draft(
         name: String::new(),
         group_sizes,
         first_members,
-        members: BTreeMap::new(),
+        members: Vec::new(),
     });
     let agrees = draft.first.kind == definition.kind
         && draft.first.constructor == definition.constructor
         && draft.group_sizes == group_sizes
         && (draft.first.index == WORLD) == (definition.index == WORLD);
     let place = (u8::from(is_second), definition.rank);
-    if !agrees || draft.members.contains_key(&place) {
+    let found = draft.members.binary_search_by_key(&place, |m| m.place);
+    let (true, Err(at)) = (agrees, found) else {
         return false;
-    }
-    draft.members.insert(place, (process, definition.index));
+    };
+    let member = DraftMember {
+        place,
+        process: process as u32,
+        index: definition.index,
+    };
+    draft.members.insert(at, member);
     // The name of the first member that gave one.
     if draft.name.is_empty() {
-        name.clone_into(&mut draft.name);
+        draft.name = inert::cut(name, MAX_NAME);
     }
     true
 }
@@ -479,46 +624,59 @@ fn display_order(
     drafts: &BTreeMap<u64, Draft>,
     own: &BTreeMap<usize, Vec<u32>>,
 ) -> Vec<Option<u64>> {
-    type Key = (u32, Vec<u32>, u32, Option<u64>);
-    let rank_of = |process: usize| run.processes[process].rank();
-    let mut keys: Vec<Key> = drafts
-        .iter()
-        .map(|(&id, draft)| {
-            let members = draft.members.values().map(|&(p, _)| rank_of(p)).collect();
-            (draft.first_members[0], members, draft.order, Some(id))
-        })
-        .collect();
-    let members: Vec<u32> = own.keys().map(|&process| rank_of(process)).collect();
-    if let Some(&first) = members.first() {
-        keys.push((first, members, SELF, None));
+    // Processes are in the order of their ranks.
+    let mut sorted: Vec<(u64, &Draft)> = drafts.iter().map(|(&id, draft)| (id, draft)).collect();
+    let processes = Draft::processes;
+    sorted.sort_by(|(a_id, a), (b_id, b)| {
+        let by_first = a.first_members[0].cmp(&b.first_members[0]);
+        by_first
+            .then_with(|| processes(a).cmp(processes(b)))
+            .then_with(|| (a.order, a_id).cmp(&(b.order, b_id)))
+    });
+    let mut order: Vec<Option<u64>> = sorted.iter().map(|(id, _)| Some(*id)).collect();
+    if let Some(&first) = own.keys().next() {
+        let first_rank = run.processes[first].rank();
+        let at = sorted.partition_point(|(_, draft)| {
+            let by_first = draft.first_members[0].cmp(&first_rank);
+            by_first
+                .then_with(|| processes(draft).cmp(own.keys().copied()))
+                .then_with(|| draft.order.cmp(&SELF))
+                .is_lt()
+        });
+        order.insert(at, None);
     }
-    keys.sort();
-    keys.into_iter().map(|(.., id)| id).collect()
+    order
 }
 
 /// World ranks by rank with holes, or, if that takes too many holes, only the known ones.
 fn listed_ranks(run: &Run<'_>, draft: &Draft, holes_left: &mut u64) -> (Vec<Option<u32>>, bool) {
     let holes = draft.size() - draft.members.len() as u64;
     let rank_of = |process: usize| Some(run.processes[process].rank());
-    if holes > *holes_left {
-        let known = draft.members.values().map(|&(p, _)| rank_of(p)).collect();
+    let [for_each, besides] = MAX_HOLES_OF_ONE;
+    if holes > (draft.members.len() as u64 * for_each + besides).min(*holes_left) {
+        let known = draft
+            .members
+            .iter()
+            .map(|m| rank_of(m.process as usize))
+            .collect();
         return (known, false);
     }
     *holes_left -= holes;
     let mut ranks = vec![None; draft.size() as usize];
-    for (&(group, rank), &(process, _)) in &draft.members {
+    for member in &draft.members {
+        let (group, rank) = member.place;
         let offset = if group == 0 { 0 } else { draft.group_sizes[0] };
-        ranks[offset as usize + rank as usize] = rank_of(process);
+        ranks[offset as usize + rank as usize] = rank_of(member.process as usize);
     }
     (ranks, true)
 }
 
-fn slots_by_host(members: &[Member]) -> Vec<Vec<usize>> {
-    let mut hosts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+fn slots_by(members: &[Member], key: impl Fn(&Member) -> usize) -> Vec<Vec<usize>> {
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (slot, member) in members.iter().enumerate() {
-        hosts.entry(member.host).or_default().push(slot);
+        groups.entry(key(member)).or_default().push(slot);
     }
-    hosts.into_values().collect()
+    groups.into_values().collect()
 }
 
 /// `MPI_COMM_WORLD` as every process has it, for files that lost its definition.

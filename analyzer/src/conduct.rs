@@ -72,7 +72,7 @@ impl Conduct {
     #[inline]
     pub fn add(&mut self, figures: &Figures, slot: usize) {
         self.lag.add(figures.lags[slot]);
-        if let Some(&Some(wait)) = figures.waits.get(slot) {
+        if let Some(wait) = figures.wait(slot) {
             self.wait.add(wait);
         }
         if let Some(&departure_wait) = figures.departure_waits.get(slot) {

@@ -17,7 +17,7 @@ const MAX_CONFLICTS_LISTED: usize = 4;
 
 /// One entry for each rank and finding; those of a rank stand together, by rank.
 pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
-    let Sources { run, tally, .. } = sources;
+    let Sources { run, .. } = sources;
     let mut damage = Vec::new();
     for file in &run.unreadable {
         damage.push(DamageSummary {
@@ -27,9 +27,11 @@ pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
         });
     }
     let mut in_flight: BTreeMap<usize, Vec<InFlightSummary>> = BTreeMap::new();
-    for call in &tally.in_flight {
-        let summary = in_flight_summary(sources.communicators, call);
-        in_flight.entry(call.process).or_default().push(summary);
+    for (process, found) in sources.irregularities.processes.iter().enumerate() {
+        for call in &found.in_flight {
+            let summary = in_flight_summary(sources.communicators, call);
+            in_flight.entry(process).or_default().push(summary);
+        }
     }
     let mut of_ranks = Vec::new();
     for (index, process) in run.processes.iter().enumerate() {
@@ -140,7 +142,7 @@ pub(crate) fn unfinished(sources: &Sources<'_>) -> Vec<UnfinishedSummary> {
     let mut unfinished: Vec<UnfinishedSummary> = sources
         .tally
         .unfinished
-        .iter()
+        .values()
         .map(|instance| UnfinishedSummary {
             operations: instance.operations.iter().map(|op| op.name()).collect(),
             communicator: instance.entry,

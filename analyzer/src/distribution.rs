@@ -10,10 +10,14 @@ use serde::Serialize;
 
 use crate::buckets::{Bucket, buckets};
 
-/// Samples kept as they are; beyond, a histogram takes less.
-const MAX_EXACT: usize = 4096;
+/// Quantiles of so many samples are exact.
+const MAX_EXACT: u64 = 4096;
+/// Samples kept as they are; beyond, a histogram takes less. More than are exact, since the
+/// parts of a distribution cannot know how many there are in all.
+const MAX_LISTED: usize = 8192;
 
-/// Samples of one quantity, ns.
+/// Samples of one quantity, ns. Parts of it, added up by different workers, can be merged: the
+/// figures depend on the samples alone.
 #[derive(Debug, Clone)]
 pub struct Distribution {
     n: u64,
@@ -25,12 +29,28 @@ pub struct Distribution {
     samples: Samples,
 }
 
+/// Every operation has several of these, and a program may have thousands of operations: few
+/// samples must take little.
 #[derive(Debug, Clone)]
 enum Samples {
-    Exact(Vec<i64>),
-    /// Negative values by their magnitude, and the others. The histograms grow by themselves.
-    Rough(Box<(Histogram<u64>, Histogram<u64>)>),
+    /// Within two seconds, as most are.
+    Short(Vec<i32>),
+    Long(Vec<i64>),
+    Rough(Box<Rough>),
 }
+
+/// Counts of magnitudes.
+#[derive(Debug, Clone, Default)]
+struct Rough {
+    positive: Counts,
+    /// Empty until the first sample below zero comes.
+    negative: Counts,
+}
+
+/// Counts by the buckets of a histogram of three digits, up to the greatest that was met. Filled
+/// here and read as a [`Histogram`], which takes three times as long to count a sample.
+#[derive(Debug, Clone, Default)]
+struct Counts(Vec<u32>);
 
 /// A distribution in figures; times in ns.
 ///
@@ -69,7 +89,7 @@ impl Default for Distribution {
             squares: Some(0),
             min: i64::MAX,
             max: i64::MIN,
-            samples: Samples::Exact(Vec::new()),
+            samples: Samples::Short(Vec::new()),
         }
     }
 }
@@ -78,26 +98,46 @@ impl Distribution {
     /// Adds a sample.
     #[inline]
     pub fn add(&mut self, sample: i64) {
-        self.n += 1;
-        self.total += i128::from(sample);
-        let magnitude = u128::from(sample.unsigned_abs());
-        self.squares = self
-            .squares
-            .and_then(|squares| squares.checked_add(magnitude * magnitude));
-        self.min = self.min.min(sample);
-        self.max = self.max.max(sample);
-        match &mut self.samples {
-            Samples::Exact(samples) if samples.len() < MAX_EXACT => samples.push(sample),
-            Samples::Exact(samples) => {
-                let mut rough = Box::new((new_histogram(), new_histogram()));
-                for &kept in samples.iter() {
-                    record(&mut rough, kept);
-                }
-                record(&mut rough, sample);
-                self.samples = Samples::Rough(rough);
-            }
-            Samples::Rough(rough) => record(rough, sample),
+        self.add_all(&[sample]);
+    }
+
+    /// Adds samples.
+    pub fn add_all(&mut self, samples: &[i64]) {
+        let (mut min, mut max) = (i64::MAX, i64::MIN);
+        for &sample in samples {
+            min = min.min(sample);
+            max = max.max(sample);
         }
+        self.n += samples.len() as u64;
+        self.min = self.min.min(min);
+        self.max = self.max.max(max);
+        // Where no sum of a few thousand can leave its integer, short ones are quicker.
+        if min > -(1 << 25) && max < 1 << 25 && samples.len() <= 1 << 13 {
+            let total: i64 = samples.iter().sum();
+            let squares: u64 = samples.iter().map(|&s| (s * s) as u64).sum();
+            self.add_sums(total.into(), Some(squares.into()));
+        } else {
+            let square = |&s: &i64| u128::from(s.unsigned_abs()).pow(2);
+            let mut squares = samples.iter().map(square);
+            let total = samples.iter().copied().map(i128::from).sum();
+            self.add_sums(total, squares.try_fold(0, u128::checked_add));
+        }
+        self.samples.add_all(samples);
+    }
+
+    fn add_sums(&mut self, total: i128, squares: Option<u128>) {
+        self.total += total;
+        let of_both = self.squares.zip(squares);
+        self.squares = of_both.and_then(|(a, b)| a.checked_add(b));
+    }
+
+    /// Adds the samples of another part.
+    pub fn merge(&mut self, other: &Self) {
+        self.n += other.n;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        self.add_sums(other.total, other.squares);
+        self.samples.merge(&other.samples);
     }
 
     /// Number of samples.
@@ -118,23 +158,13 @@ impl Distribution {
         if self.n == 0 {
             return None;
         }
-        let mut sorted = match &self.samples {
-            Samples::Exact(samples) => samples.clone(),
-            Samples::Rough(_) => Vec::new(),
-        };
-        sorted.sort_unstable();
+        let samples = self.ordered();
         let quantile = |percent: u64| {
             // At (n - 1) percent / 100, between two neighbours.
             let scaled = u128::from(self.n - 1) * u128::from(percent);
             let (lower, parts) = ((scaled / 100) as u64, (scaled % 100) as i128);
             let upper = (lower + 1).min(self.n - 1);
-            let (low, high) = match &self.samples {
-                Samples::Exact(_) => (sorted[lower as usize], sorted[upper as usize]),
-                Samples::Rough(rough) => (
-                    self.rough_order_statistic(rough, lower),
-                    self.rough_order_statistic(rough, upper),
-                ),
-            };
+            let (low, high) = (self.at(&samples, lower), self.at(&samples, upper));
             let step = rounded_div((i128::from(high) - i128::from(low)) * parts, 100);
             saturate(i128::from(low) + step)
         };
@@ -157,16 +187,56 @@ impl Distribution {
     #[must_use]
     pub fn buckets(&self) -> Vec<Bucket> {
         match &self.samples {
-            Samples::Exact(samples) => buckets(samples.iter().map(|&sample| (sample, 1))),
+            Samples::Short(list) => buckets(list.iter().map(|&sample| (sample.into(), 1))),
+            Samples::Long(list) => buckets(list.iter().map(|&sample| (sample, 1))),
             Samples::Rough(rough) => {
-                let (negative, positive) = &**rough;
-                let below_zero = negative.len();
-                let counts = positive.iter_recorded();
-                let counts = counts
+                let positive = rough.positive.histogram();
+                let counts = positive
+                    .iter_recorded()
                     .map(|bucket| (bucket.value_iterated_to() as i64, bucket.count_at_value()));
+                let below_zero = rough.negative.histogram().len();
                 let below_zero = (below_zero > 0).then_some((0, below_zero));
                 buckets(counts.chain(below_zero))
             }
+        }
+    }
+
+    /// The samples that these parts of the others, from 0 to 1, lie below; interpolated as the
+    /// quantiles of the summary are. `None` without samples.
+    #[must_use]
+    pub fn quantiles<const N: usize>(&self, parts: [f64; N]) -> Option<[i64; N]> {
+        let last = self.n.checked_sub(1)?;
+        let samples = self.ordered();
+        Some(parts.map(|part| {
+            let place = part.clamp(0.0, 1.0) * last as f64;
+            let low = self.at(&samples, place.floor() as u64);
+            let high = self.at(&samples, place.ceil() as u64);
+            low + ((high - low) as f64 * place.fract()).round() as i64
+        }))
+    }
+
+    /// How far a quantile near this value may be from the truth by being read from a histogram,
+    /// ns; 0 where it is exact.
+    #[must_use]
+    pub fn quantile_error(&self, value: i64) -> i64 {
+        match self.n <= MAX_EXACT {
+            true => 0,
+            false => value.abs() / 1000,
+        }
+    }
+
+    fn ordered(&self) -> Ordered {
+        match self.n <= MAX_EXACT {
+            true => Ordered::Exact(self.samples.sorted()),
+            false => Ordered::Rough(self.samples.in_buckets()),
+        }
+    }
+
+    /// The sample with `index` others before it.
+    fn at(&self, samples: &Ordered, index: u64) -> i64 {
+        match samples {
+            Ordered::Exact(sorted) => sorted[index as usize],
+            Ordered::Rough(buckets) => middle_of(buckets, index).clamp(self.min, self.max),
         }
     }
 
@@ -185,45 +255,174 @@ impl Distribution {
         let variance = deviation as f64 / (self.n - 1) as f64;
         Some(variance.sqrt().round() as i64)
     }
-
-    /// The sample with `index` others before it, to the middle of its bucket.
-    fn rough_order_statistic(&self, rough: &(Histogram<u64>, Histogram<u64>), index: u64) -> i64 {
-        let (negative, positive) = rough;
-        let value = match index.checked_sub(negative.len()) {
-            // Among the negative ones the greatest magnitude comes first.
-            None => -bucket_middle(negative, negative.len() - 1 - index),
-            Some(index) => bucket_middle(positive, index),
-        };
-        value.clamp(self.min, self.max)
-    }
 }
 
-fn new_histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("three digits are among those allowed")
+/// Samples in order, as far as they are known.
+enum Ordered {
+    Exact(Vec<i64>),
+    /// Middle of each bucket, and number of samples in it, ascending.
+    Rough(Vec<(i64, u64)>),
 }
 
-fn record(rough: &mut (Histogram<u64>, Histogram<u64>), sample: i64) {
-    let histogram = if sample < 0 {
-        &mut rough.0
-    } else {
-        &mut rough.1
-    };
-    // Only a value beyond the range of a histogram's integers could be refused, and no sample
-    // is: they are differences of stamps within 2^60 ns.
-    let refused = histogram.record(sample.unsigned_abs().min(1 << 62));
-    debug_assert!(refused.is_ok());
-}
-
-fn bucket_middle(histogram: &Histogram<u64>, index: u64) -> i64 {
+fn middle_of(buckets: &[(i64, u64)], index: u64) -> i64 {
     let mut before = 0;
-    for bucket in histogram.iter_recorded() {
-        before += bucket.count_at_value();
-        if before > index {
-            let value = bucket.value_iterated_to();
-            return histogram.median_equivalent(value) as i64;
+    let found = buckets.iter().find(|(_, n)| {
+        before += n;
+        before > index
+    });
+    found.map_or(0, |(middle, _)| *middle)
+}
+
+impl Samples {
+    fn add_all(&mut self, samples: &[i64]) {
+        match self {
+            Self::Rough(rough) => samples.iter().for_each(|&sample| rough.record(sample)),
+            Self::Short(list) => {
+                if list.len() + samples.len() > MAX_LISTED {
+                    self.become_rough().add_all(samples);
+                } else if samples.iter().all(|&s| i32::try_from(s).is_ok()) {
+                    make_room(list, samples.len());
+                    list.extend(samples.iter().map(|&s| s as i32));
+                } else {
+                    let mut long: Vec<i64> = list.iter().copied().map(i64::from).collect();
+                    long.extend_from_slice(samples);
+                    *self = Self::Long(long);
+                }
+            }
+            Self::Long(list) if list.len() + samples.len() > MAX_LISTED => {
+                self.become_rough().add_all(samples);
+            }
+            Self::Long(list) => {
+                make_room(list, samples.len());
+                list.extend_from_slice(samples);
+            }
         }
     }
-    histogram.max() as i64
+
+    fn become_rough(&mut self) -> &mut Self {
+        let mut rough = Box::new(Rough::default());
+        match self {
+            Self::Short(list) => list.iter().for_each(|&s| rough.record(s.into())),
+            Self::Long(list) => list.iter().for_each(|&s| rough.record(s)),
+            Self::Rough(_) => return self,
+        }
+        *self = Self::Rough(rough);
+        self
+    }
+
+    fn merge(&mut self, other: &Self) {
+        match other {
+            Self::Short(list) => {
+                let long: Vec<i64> = list.iter().copied().map(i64::from).collect();
+                self.add_all(&long);
+            }
+            Self::Long(list) => self.add_all(list),
+            Self::Rough(others) => {
+                if let Self::Rough(own) = self.become_rough() {
+                    own.merge(others);
+                }
+            }
+        }
+    }
+
+    /// All samples, of which no more than are listed.
+    fn sorted(&self) -> Vec<i64> {
+        let mut sorted: Vec<i64> = match self {
+            Self::Short(list) => list.iter().copied().map(i64::from).collect(),
+            Self::Long(list) => list.clone(),
+            Self::Rough(_) => Vec::new(),
+        };
+        sorted.sort_unstable();
+        sorted
+    }
+
+    fn in_buckets(&self) -> Vec<(i64, u64)> {
+        let mut rough = self.clone();
+        rough.become_rough();
+        match &rough {
+            Self::Rough(rough) => rough.buckets(),
+            Self::Short(_) | Self::Long(_) => Vec::new(),
+        }
+    }
+}
+
+/// By a quarter, not to twice as much: there may be many lists.
+fn make_room<T>(list: &mut Vec<T>, n: usize) {
+    if list.capacity() - list.len() < n {
+        list.reserve_exact(n.max(list.len() / 4).max(16));
+    }
+}
+
+impl Rough {
+    #[inline]
+    fn record(&mut self, sample: i64) {
+        match sample < 0 {
+            true => self.negative.add(sample.unsigned_abs()),
+            false => self.positive.add(sample.unsigned_abs()),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.positive.merge(&other.positive);
+        self.negative.merge(&other.negative);
+    }
+
+    /// The greatest magnitude of the negative ones comes first.
+    fn buckets(&self) -> Vec<(i64, u64)> {
+        let middles = |counts: &Counts, sign: i64| {
+            let histogram = counts.histogram();
+            let recorded = histogram.iter_recorded();
+            let middle = recorded.map(|bucket| {
+                let value = histogram.median_equivalent(bucket.value_iterated_to());
+                (sign * value as i64, bucket.count_at_value())
+            });
+            middle.collect::<Vec<_>>()
+        };
+        let mut buckets = middles(&self.negative, -1);
+        buckets.reverse();
+        buckets.extend(middles(&self.positive, 1));
+        buckets
+    }
+}
+
+/// A histogram of three digits tells values of up to so many bits apart, and this many leading
+/// bits of the others.
+const LEADING_BITS: u32 = 11;
+
+impl Counts {
+    #[inline]
+    fn add(&mut self, value: u64) {
+        let shift = (u64::BITS - value.leading_zeros()).saturating_sub(LEADING_BITS);
+        let bucket = ((shift as usize) << (LEADING_BITS - 1)) + (value >> shift) as usize;
+        if bucket >= self.0.len() {
+            self.0.resize(bucket + 1, 0);
+        }
+        self.0[bucket] = self.0[bucket].saturating_add(1);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            *own = own.saturating_add(*other);
+        }
+    }
+
+    fn histogram(&self) -> Histogram<u64> {
+        let mut histogram =
+            Histogram::new(3).expect("three digits are among those that are allowed");
+        let per_shift = 1 << (LEADING_BITS - 1);
+        for (bucket, &n) in self.0.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let shift = (bucket / per_shift).saturating_sub(1);
+            let least = ((bucket - shift * per_shift) as u64) << shift;
+            // Only a value beyond the range of a histogram's integers could be refused, and no
+            // sample is: they are differences of stamps within 2^60 ns.
+            let refused = histogram.record_n(least.min(1 << 62), n.into());
+            debug_assert!(refused.is_ok());
+        }
+        histogram
+    }
 }
 
 fn rounded_div(numerator: i128, denominator: i128) -> i128 {
@@ -286,12 +485,48 @@ mod tests {
 
     #[test]
     fn buckets_are_the_same_before_and_after_the_histogram() {
-        let samples: Vec<i64> = (0..5000).map(|n: i64| n * n * n / 7 - 40).collect();
+        let samples: Vec<i64> = (0..9000).map(|n: i64| n * n * n / 7 - 40).collect();
         let counts = samples.iter().map(|&sample| (sample, 1));
         assert_eq!(distribution(&samples).buckets(), buckets(counts));
     }
 
+    /// By 97 at a time, in parts of which every third sample is in the first.
+    fn in_parts(samples: &[i64]) -> Distribution {
+        let part = |is_first: bool| {
+            let mut distribution = Distribution::default();
+            for run in samples.chunks(97) {
+                let own = run.iter().filter(|&&s| (s % 3 == 0) == is_first);
+                distribution.add_all(&own.copied().collect::<Vec<_>>());
+            }
+            distribution
+        };
+        let mut whole = part(true);
+        whole.merge(&part(false));
+        whole
+    }
+
+    #[test]
+    fn whether_quantiles_are_exact_is_decided_by_all_parts_together() {
+        let samples: Vec<i64> = (0..5000).map(|s| 1_000_003 * s).collect();
+        for n in [4095, 4096, 4097, 5000] {
+            let whole = distribution(&samples[..n]).summary().unwrap();
+            assert_eq!(in_parts(&samples[..n]).summary().unwrap(), whole);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn parts_give_the_figures_of_the_whole(
+            samples in prop::collection::vec(-3_000_000_000i64..3_000_000_000, 1..400),
+            n_times in 1usize..40,
+            extreme in prop::option::of(any::<i64>()),
+        ) {
+            let few: Vec<i64> = samples.iter().map(|s| s >> (s & 31)).collect();
+            let mut all = few.repeat(n_times);
+            all.extend(extreme.map(|e| e >> 4));
+            prop_assert_eq!(in_parts(&all).summary(), distribution(&all).summary());
+        }
+
         #[test]
         fn few_samples_give_the_figures_of_the_textbook(
             samples in prop::collection::vec(-1_000_000i64..1_000_000_000, 2..300),

@@ -7,7 +7,8 @@
 //! - it came last more often than its fair share (its processes / all processes) at p < 0.01, by
 //!   the exact binomial tail, and within its host more often than a fair share of that (else the
 //!   host is the suspect, not the process). Because the suspect is the heaviest of several, p is
-//!   multiplied by their number: without that, one of 64 blameless processes would often pass;
+//!   multiplied by their number, and by the number of graphs of the run: without that, one of 64
+//!   blameless processes, or one of a hundred operations, would often pass;
 //! - and the waits that its coming ended are at least 1 % of the time of all collectives.
 //!
 //! A wait counts against the one whose coming ended it, which in a bcast is the root: a process
@@ -16,6 +17,7 @@
 use petgraph::Direction;
 use petgraph::graphmap::DiGraphMap;
 
+use crate::chance::binomial_tail;
 use crate::sums::{Lateness, LatenessOfMember, add_ns};
 
 /// The greatest chance of a false verdict.
@@ -51,13 +53,14 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Judges; `host_of` gives the host of a process of the run, `collectives_ns` is the time of
-    /// all collectives.
+    /// Judges one of `n_judged`; `host_of` gives the host of a process of the run,
+    /// `collectives_ns` is the time of all collectives.
     #[must_use]
     pub fn reach(
         lateness: &Lateness,
         host_of: &dyn Fn(usize) -> usize,
         collectives_ns: i64,
+        n_judged: usize,
     ) -> Self {
         let graph = graph(lateness, host_of);
         let path = heaviest_path(&graph);
@@ -88,11 +91,12 @@ impl Verdict {
                 None => true,
                 Some(parent) => {
                     let (parent, _) = sum_below(&graph, lateness, verdict.path[parent]);
-                    parent.processes == 1 || own.beats_fair_share_of(parent, parent.processes)
+                    parent.processes == 1
+                        || own.beats_fair_share_of(parent, parent.processes * n_judged)
                 }
             };
             let is_dear = parts.caused_ns as f64 >= MIN_TIME_SHARE * collectives_ns as f64;
-            if own.beats_fair_share_of(n, n_alike) && stands_out_in_parent && is_dear {
+            if own.beats_fair_share_of(n, n_alike * n_judged) && stands_out_in_parent && is_dear {
                 verdict.culprit = Some(vertex);
                 verdict.share = Some(own.last as f64 / n.last as f64);
                 verdict.caused_ns = parts.caused_ns;
@@ -120,13 +124,13 @@ struct Count {
 
 impl Count {
     /// Whether a part came last more often than its number of processes explains, being the
-    /// most frequent of `n_alike`.
-    fn beats_fair_share_of(self, whole: Self, n_alike: usize) -> bool {
+    /// most frequent of `n_tried`.
+    fn beats_fair_share_of(self, whole: Self, n_tried: usize) -> bool {
         if self.processes >= whole.processes {
             return false;
         }
         let fair = self.processes as f64 / whole.processes as f64;
-        binomial_tail(whole.last, self.last, fair) * (n_alike as f64) < MAX_P
+        binomial_tail(whole.last, self.last, fair) * (n_tried as f64) < MAX_P
     }
 }
 
@@ -198,45 +202,6 @@ fn sum_below(
     (Count { last, processes }, sum)
 }
 
-/// Chance of at least `k` successes in `n` trials of chance `p` each, 0 < p < 1.
-///
-/// Exact up to floating point: the terms of the tail, from the largest down. Gives 1 for `k` at
-/// or below the mean, where the tail is no evidence.
-fn binomial_tail(n: u64, k: u64, p: f64) -> f64 {
-    if n == 0 || k as f64 <= n as f64 * p {
-        return 1.0;
-    }
-    let (n_real, k_real) = (n as f64, k as f64);
-    let ln_choose =
-        ln_gamma(n_real + 1.0) - ln_gamma(k_real + 1.0) - ln_gamma(n_real - k_real + 1.0);
-    let mut term = (ln_choose + k_real * p.ln() + (n_real - k_real) * (-p).ln_1p()).exp();
-    let mut tail = 0.0;
-    for j in k..=n {
-        tail += term;
-        if term <= tail * 1e-17 {
-            break;
-        }
-        term *= (n - j) as f64 / (j + 1) as f64 * p / (1.0 - p);
-    }
-    tail.min(1.0)
-}
-
-/// ln of the gamma function for x >= 1, by Stirling's series.
-fn ln_gamma(x: f64) -> f64 {
-    // The series is good from 10 on; below, the recurrence leads there.
-    let mut x = x;
-    let mut product = 1.0;
-    while x < 10.0 {
-        product *= x;
-        x += 1.0;
-    }
-    let inverse = 1.0 / x;
-    let square = inverse * inverse;
-    let series =
-        inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0)));
-    (x - 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series - f64::ln(product)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,34 +221,9 @@ mod tests {
                     excess_ns: 0,
                 })
                 .collect(),
+            sections: Default::default(),
+            arrivals: Default::default(),
         }
-    }
-
-    #[test]
-    fn the_binomial_tail_is_that_of_adding_up_all_terms() {
-        for n in 1..=30u64 {
-            for p in [0.03f64, 0.25, 0.5, 0.9] {
-                for k in 0..=n {
-                    let choose =
-                        |j: u64| (1..=j).fold(1.0, |c, i| c * (n - j + i) as f64 / i as f64);
-                    let term =
-                        |j: u64| choose(j) * p.powi(j as i32) * (1.0 - p).powi((n - j) as i32);
-                    let expected: f64 = (k..=n).map(term).sum();
-                    let found = binomial_tail(n, k, p);
-                    if k as f64 > n as f64 * p {
-                        assert!(
-                            (found / expected - 1.0).abs() < 1e-9,
-                            "{n} {k} {p}: {found} {expected}"
-                        );
-                    } else {
-                        assert_eq!(found, 1.0);
-                    }
-                }
-            }
-        }
-        // Published: 60 heads of 100, P = 0.028444.
-        assert!((binomial_tail(100, 60, 0.5) - 0.028_443_966_8).abs() < 1e-9);
-        assert!(binomial_tail(50_000_000, 26_000_000, 0.5) < 1e-100);
     }
 
     #[test]
@@ -292,6 +232,7 @@ mod tests {
             &lateness(&[20, 15, 45, 20], &[9, 9, 900, 9]),
             &|_| 0,
             10_000,
+            1,
         );
         assert_eq!(verdict.culprit, Some(Vertex::Process(2)));
         assert_eq!(verdict.path, [Vertex::Host(0), Vertex::Process(2)]);
@@ -302,7 +243,7 @@ mod tests {
     #[test]
     fn a_late_host_is_the_culprit_not_the_most_frequent_of_its_processes() {
         let last = [3, 2, 1, 2, 30, 33, 29, 31];
-        let verdict = Verdict::reach(&lateness(&last, &[100; 8]), &|p| p / 4, 1_000);
+        let verdict = Verdict::reach(&lateness(&last, &[100; 8]), &|p| p / 4, 1_000, 1);
         assert_eq!(verdict.culprit, Some(Vertex::Host(1)));
         assert_eq!(verdict.caused_ns, 400);
     }
@@ -310,20 +251,30 @@ mod tests {
     #[test]
     fn a_late_process_on_a_host_of_several_is_the_culprit_itself() {
         let last = [3, 2, 1, 2, 3, 90, 2, 1];
-        let verdict = Verdict::reach(&lateness(&last, &[100; 8]), &|p| p / 4, 1_000);
+        let verdict = Verdict::reach(&lateness(&last, &[100; 8]), &|p| p / 4, 1_000, 1);
         assert_eq!(verdict.culprit, Some(Vertex::Process(5)));
     }
 
     #[test]
     fn chance_and_trifles_have_no_culprit() {
-        let fair = Verdict::reach(&lateness(&[27, 25, 24, 24], &[1000; 4]), &|_| 0, 10);
+        let fair = Verdict::reach(&lateness(&[27, 25, 24, 24], &[1000; 4]), &|_| 0, 10, 1);
         assert_eq!(fair.culprit, None);
         assert_eq!(fair.path.last(), Some(&Vertex::Process(0)));
-        let cheap = Verdict::reach(&lateness(&[0, 0, 100, 0], &[0, 0, 99, 0]), &|_| 0, 10_000);
+        let cheap = Verdict::reach(
+            &lateness(&[0, 0, 100, 0], &[0, 0, 99, 0]),
+            &|_| 0,
+            10_000,
+            1,
+        );
         assert_eq!(cheap.culprit, None);
-        let dear = Verdict::reach(&lateness(&[0, 0, 100, 0], &[0, 0, 100, 0]), &|_| 0, 10_000);
+        let dear = Verdict::reach(
+            &lateness(&[0, 0, 100, 0], &[0, 0, 100, 0]),
+            &|_| 0,
+            10_000,
+            1,
+        );
         assert_eq!(dear.culprit, Some(Vertex::Process(2)));
-        let unseen = Verdict::reach(&lateness(&[0, 0, 0], &[0, 0, 0]), &|_| 0, 10);
+        let unseen = Verdict::reach(&lateness(&[0, 0, 0], &[0, 0, 0]), &|_| 0, 10, 1);
         assert_eq!(
             (unseen.culprit, unseen.share, unseen.path.len()),
             (None, None, 0)
@@ -344,7 +295,7 @@ mod tests {
                     .wrapping_add(1442695040888963407);
                 last[(state >> 58) as usize] += 1;
             }
-            let verdict = Verdict::reach(&lateness(&last, &[1_000; 64]), &|_| 0, 1_000);
+            let verdict = Verdict::reach(&lateness(&last, &[1_000; 64]), &|_| 0, 1_000, 1);
             accused += u32::from(verdict.culprit.is_some());
         }
         assert!(accused <= 6, "{accused} of 300");

@@ -1,6 +1,10 @@
 //! Text from traces and file systems, made harmless for terminals and readers.
 
-/// `text` in at most `width` characters, with control characters, terminal escapes and
+use std::path::Path;
+
+use unicode_width::UnicodeWidthChar;
+
+/// `text` in at most `width` columns, with control characters, terminal escapes and
 /// direction marks as visible escapes; cut in the middle of nothing, marked by `...`.
 #[must_use]
 pub(crate) fn line(text: &str, width: usize) -> String {
@@ -11,11 +15,10 @@ pub(crate) fn line(text: &str, width: usize) -> String {
             true => c.escape_default().collect(),
             false => c.into(),
         };
-        let piece_length = piece.chars().count();
+        let piece_length = columns(&piece);
         if length + piece_length > width {
             while length > 0 && length + 3 > width {
-                out.pop();
-                length -= 1;
+                length -= out.pop().map_or(length, column);
             }
             out.push_str("...");
             return out;
@@ -26,12 +29,44 @@ pub(crate) fn line(text: &str, width: usize) -> String {
     out
 }
 
-/// Whether a character does something other than stand there.
+/// Columns that a terminal takes for a text, at most: marks that combine count one each.
+#[must_use]
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().map(column).sum()
+}
+
+fn column(c: char) -> usize {
+    c.width().unwrap_or(0).max(1)
+}
+
+/// The first `width` characters of `text`, marked by `...` if there are more; nothing else is
+/// changed.
+#[must_use]
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
+
+/// Whether a character does something other than stand there: controls, marks of direction, and
+/// what cannot be seen.
 #[must_use]
 pub(crate) fn is_active(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c,
+            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
+
+/// A path, for messages.
+#[must_use]
+pub(crate) fn path(path: &Path) -> String {
+    line(&path.to_string_lossy(), MAX_PATH)
+}
+
+/// The longest path that Linux takes.
+const MAX_PATH: usize = 4096;
 
 /// Ranks in words: `0-3, 7`; at most eight ranges. `ranks` ascend.
 #[must_use]
@@ -81,6 +116,12 @@ mod tests {
         assert_eq!(line("0123456789", 10), "0123456789");
         assert_eq!(line("0123456789a", 10), "0123456...");
         assert_eq!(line("ab", 1).chars().count(), 3);
+        // Two columns each.
+        assert_eq!(
+            line("\u{6f22}\u{5b57}\u{6f22}\u{5b57}", 7),
+            "\u{6f22}\u{5b57}..."
+        );
+        assert_eq!(columns("\u{6f22}a"), 3);
     }
 
     #[test]

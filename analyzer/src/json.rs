@@ -14,10 +14,15 @@ use crate::inert;
 /// The document, with a line feed at its end.
 #[must_use]
 pub fn to_json(analysis: &Analysis) -> String {
+    document(analysis)
+}
+
+/// Any document, likewise.
+pub(crate) fn document(content: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     let formatter = InertFormatter(PrettyFormatter::new());
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    let written = analysis.serialize(&mut serializer);
+    let written = content.serialize(&mut serializer);
     debug_assert!(written.is_ok(), "writing to memory cannot fail");
     bytes.push(b'\n');
     String::from_utf8_lossy(&bytes).into_owned()

@@ -22,18 +22,30 @@ mod align;
 mod clock;
 mod communicators;
 
-// Calls to instances, instances to figures.
+// Calls to instances.
+mod block;
 mod calls;
 mod matching;
-mod measure;
+mod queue;
+mod routing;
 mod stamps;
 
+// Instances to figures.
+mod agreed;
+mod measure;
+mod resolution;
+
 // Figures to sums.
+mod batches;
 mod bins;
 mod buckets;
 mod conduct;
 mod distribution;
+mod irregular;
+mod late_arrivals;
 mod orders;
+mod outliers;
+mod sections;
 mod selection;
 mod serialization;
 mod sums;
@@ -44,14 +56,21 @@ mod unfinished;
 // Sums to results.
 mod analysis;
 mod behaviour;
+mod chance;
+mod change;
 mod classes;
 mod damage;
+mod disturbances;
+mod findings;
 mod imbalance;
 mod operations;
+mod over_time;
+mod periods;
 mod remarks;
 mod summarize;
 
 // Results to what people meet.
+mod advice;
 mod inert;
 mod json;
 mod pictures;
@@ -60,32 +79,50 @@ mod report;
 mod text;
 mod words;
 
+// Several results to what differs.
+mod comparison;
+
 // Traces of known truth.
 pub mod generate;
 
+pub use agreed::{Agreed, Disagreement, Payloads};
 pub use analysis::{
-    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostSummary,
-    ImbalanceSummary, InFlightSummary, Layer, OperationSummary, RankClass, RankSummary,
-    RankTimeline, RemarkSummary, SerializationPoint, Stage, ThreadWay, Timeline, Total,
-    TraceSummary, UnfinishedSummary, Violations,
+    Analysis, ChangeSummary, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest,
+    DisturbanceSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
+    LatenessSectionSummary, Layer, OperationSectionSummary, OperationSummary, OutlierSummary,
+    PhaseSummary, RankClass, RankLateness, RankSummary, RankTimeline, RemarkSummary,
+    SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary,
+    Violations,
 };
+pub use batches::Batches;
 pub use buckets::Bucket;
-pub use calls::{CallStream, ChunkStart, Step};
+pub use change::ChangeKind;
 pub use clock::{Clocks, Global, HostAlignment, HostClock, Local, RankClock, Timestamp};
 pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
+pub use comparison::{
+    Change, ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, Difference,
+    DifferingSetting, OnlyIn, OperationDifferences, OperationFigures, QuantityDifferences,
+    RunDifferences, comparison_to_text, write_comparison,
+};
 pub use conduct::{Conduct, Moments};
 pub use distribution::{Distribution, Summary};
 pub use imbalance::{Verdict, Vertex};
 pub use json::to_json;
+pub use late_arrivals::{LateArrival, LateArrivals, Sampled};
 pub use matching::{
-    Call, InFlight, Instance, Irregularities, Lane, Matched, ProcessDamage, match_calls,
+    Call, InFlight, Instance, Irregularities, Lane, Matched, ProcessDamage, Sums, match_calls,
 };
-pub use measure::{Agreed, Disagreement, Figures};
+pub use measure::Figures;
 pub use orders::{MAX_POSITIONS, OrderCounts};
+pub use outliers::{LongInstance, Longest};
 pub use progress::Progress;
 pub use remarks::Remark;
 pub use report::{ReportError, write_report};
+pub use resolution::Resolution;
 pub use run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
+pub use sections::{
+    LatenessSection, LatenessSections, OperationSection, OperationSections, TimesLast,
+};
 pub use selection::{Resolved, Selection, SelectionError};
 pub use serialization::Serialization;
 pub use stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Limit, StampLimits};
@@ -109,6 +146,9 @@ pub enum AnalyzeError {
     Selection(#[from] SelectionError),
 }
 
+/// Records that are looked at together: what is a window of all files then fits into the cache.
+const WINDOW: u64 = 1 << 18;
+
 /// Analyses a trace directory, or the part of it that is asked for. `report` is called now and
 /// then with how far it has come.
 ///
@@ -119,15 +159,27 @@ pub fn analyze(
     selection: &Selection,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
+    analyze_in_windows(directory, selection, WINDOW, report)
+}
+
+/// Like [`analyze`], looking at `window` records together, > 0: what follows does not depend on it.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn analyze_in_windows(
+    directory: &Path,
+    selection: &Selection,
+    window: u64,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Analysis, AnalyzeError> {
     let files = RunFiles::open(directory)?;
     let run = Run::read(&files)?;
     let clocks = Clocks::fit(&run);
     let communicators = Communicators::agree(&run, &clocks);
     let wanted = selection.resolve(&communicators, run.world_size)?;
-    let mut tally = Tally::new(&run, &clocks, &communicators, wanted);
-    let irregularities = match_calls(&run, &clocks, &communicators, report, &mut |matched| {
-        tally.take(matched);
-    });
+    let nothing = || Tally::new(&run, &clocks, &communicators, &wanted);
+    let (tally, irregularities) =
+        match_calls(&run, &clocks, &communicators, window, report, &nothing);
     Ok(summarize::summarize(&summarize::Sources {
         run: &run,
         clocks: &clocks,

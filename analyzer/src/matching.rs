@@ -6,20 +6,30 @@
 //! the application, those that the MPI library makes on its own behalf, and the making of the
 //! communicator itself where that is collective over a group only (`MPI_Comm_create_group`).
 //!
-//! Everything is streamed. Processes are not read in step but on demand: the process pulled is
-//! always one that the oldest unfinished instance waits for. So the window of unfinished
-//! instances stays small even where the ranks ran far apart in time, as the leaves of a reduce
-//! do. A road not taken is to merge all processes by time: it needs aligned clocks, and holds
-//! all that the slowest rank has not reached.
+//! Everything is streamed, in rounds. In each round every process is taken some records further,
+//! which are put into its [queues](crate::queue) by lane; then the positions to which all members
+//! have come, or cannot come any more, are decoded in [blocks](crate::block), measured and added
+//! up. Both halves are done by all workers, the first by process, the second by block. Each
+//! worker has sums of its own, which are merged now and then; so what is summed must not depend
+//! on the order.
+//!
+//! Positions are matched in step, however far the ranks ran apart in time, as the leaves of a
+//! reduce do. Where the calls of a process wait for others in great number, it is not taken
+//! further until those have come: the window of waiting calls stays small. A road not taken is
+//! to merge all processes by time: it needs aligned clocks, and holds all that the slowest rank
+//! has not reached.
 
-use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
 
-use collbench_formats::{Operation, RecordKind, Semantics, SequenceEntry, UNKNOWN_COMMUNICATOR};
+use collbench_formats::Operation;
+use rayon::prelude::*;
 
-use crate::calls::{CallStream, Step};
-use crate::clock::{Clocks, Global, RankClock, Timestamp};
+use crate::agreed::{Agreed, Disagreement};
+use crate::block::{Block, Decoder, Source, block_length};
+use crate::clock::{Clocks, Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
 use crate::progress::Progress;
+use crate::routing::Process;
 use crate::run::Run;
 use crate::stamps::{ImpossibleStamps, StampLimits};
 
@@ -62,7 +72,7 @@ pub enum Lane {
     Creation,
 }
 
-const LANES: [Lane; 3] = [Lane::Application, Lane::Internal, Lane::Creation];
+pub(crate) const LANES: [Lane; 3] = [Lane::Application, Lane::Internal, Lane::Creation];
 
 /// The calls of an instance, or what there is of them.
 #[derive(Debug, Clone, Copy)]
@@ -96,8 +106,15 @@ impl Instance<'_> {
 /// What matching hands on.
 #[derive(Debug)]
 pub enum Matched<'m> {
-    /// An instance, complete or not, once no more calls of it can come.
-    Instance(Instance<'m>),
+    /// A complete instance of one collective.
+    Agreed(Agreed<'m>),
+    /// Calls at one position that are not a complete instance, once no more of them can come.
+    Irregular {
+        /// The calls.
+        instance: Instance<'m>,
+        /// Why they are not one collective, if they are not.
+        disagreement: Option<Disagreement>,
+    },
     /// A call that is in no instance: its communicator is not known, or (for constructors over a
     /// group) the one that it was to make.
     Unmatched {
@@ -115,15 +132,11 @@ pub enum Matched<'m> {
         /// The call.
         call: Call,
     },
-    /// A call that was under way when the file ended, besides its part in an instance.
-    InFlight(InFlight),
 }
 
 /// A call that was under way when the file of its process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InFlight {
-    /// Index of the process in the run.
-    pub process: usize,
     /// What was called.
     pub operation: Operation,
     /// Index in [`Communicators::list`].
@@ -141,8 +154,8 @@ pub struct Irregularities {
     pub n_sequence_conflicts: u64,
     /// Calls that never returned, but were not the last of their thread.
     pub n_abandoned: u64,
-    /// Most unfinished instances at any time.
-    pub largest_window: usize,
+    /// Most calls that waited for those of others after a round.
+    pub largest_window: u64,
     /// By process of the run.
     pub processes: Vec<ProcessDamage>,
 }
@@ -156,463 +169,364 @@ pub struct ProcessDamage {
     pub n_undefined: u64,
     /// Index of the first of those communicators.
     pub first_undefined: u32,
+    /// Calls that were under way when the file ended, besides their part in an instance.
+    pub in_flight: Vec<InFlight>,
 }
 
-/// Matches all calls of a run, and hands each instance on when it is finished.
+/// What is summed up of all that is matched. None of it may depend on the order of instances, nor
+/// on how they are shared out among workers: each has sums of its own.
+pub trait Sums: Send {
+    /// Adds what was matched.
+    fn take(&mut self, matched: Matched<'_>);
+    /// Adds the sums of another worker.
+    fn merge(&mut self, other: Self);
+}
+
+/// Calls after which the sums of all workers are merged: sums of few samples keep them all, so
+/// that their memory grows with it.
+const CALLS_BETWEEN_MERGES: u64 = 1 << 22;
+
+/// Matches all calls of a run, and sums up what they are; `new` makes sums of nothing.
 ///
-/// `report` is called now and then.
-pub fn match_calls(
+/// `window` is the number of records that are looked at together, > 0. The sums do not depend on
+/// it, nor on the number of workers. `report` is called now and then.
+pub fn match_calls<S: Sums>(
     run: &Run<'_>,
     clocks: &Clocks,
     communicators: &Communicators,
+    window: u64,
     report: &mut dyn FnMut(Progress),
-    sink: &mut dyn FnMut(Matched<'_>),
-) -> Irregularities {
+    new: &(dyn Fn() -> S + Sync),
+) -> (S, Irregularities) {
     let limits = StampLimits::of_run(run, clocks);
+    // What was read until now was read here and there.
+    let files = run.processes.par_iter();
+    files.for_each(|file| file.give_back(0, u64::MAX));
+    let processes = run.processes.iter().zip(limits).enumerate();
     let mut matcher = Matcher {
         communicators,
-        processes: run
-            .processes
-            .iter()
-            .enumerate()
-            .map(|(process, rank_file)| Process {
-                stream: CallStream::new(&rank_file.trace.chunks, limits[process]),
-                clock: clocks.processes[process].clone(),
-                counters: vec![[0, 0]; communicators.bindings[process].len()],
-                has_ended: false,
-                n_undefined: 0,
-                first_undefined: 0,
-            })
+        window,
+        processes: processes
+            .map(|(index, (file, limits))| Process::new(index, file, clocks, communicators, limits))
             .collect(),
         lanes: Vec::new(),
-        tickets: VecDeque::new(),
-        spare: Vec::new(),
-        n_pending: 0,
-        irregularities: Irregularities::default(),
-        sink,
+        n_stuck: 0,
     };
     matcher
         .lanes
         .resize_with(communicators.list.len() * LANES.len(), || None);
+    let workers = Workers {
+        new,
+        idle: Mutex::new(Vec::new()),
+    };
+    let mut sums = new();
+    let mut irregularities = Irregularities::default();
     let n_total = run.n_records();
-    let (mut n_done, mut next_report) = (0, 0);
-    while let Some(process) = matcher.most_behind() {
-        n_done += matcher.pull(process);
-        if n_done >= next_report {
-            report(Progress { n_done, n_total });
-            next_report = n_done + (1 << 18);
+    let (mut n_done, mut n_merged) = (0, 0);
+    while matcher.processes.iter().any(|process| !process.has_ended) {
+        n_done += matcher.scan(&workers);
+        let lanes = matcher.touched_lanes();
+        let blocks = matcher.cut(&lanes);
+        matcher.decode(&blocks, &workers);
+        matcher.drop_done(&lanes);
+        let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
+        irregularities.largest_window = irregularities.largest_window.max(n_waiting.sum());
+        if n_done >= n_merged + CALLS_BETWEEN_MERGES {
+            n_merged = n_done;
+            workers.merge_into(&mut sums);
         }
+        report(Progress { n_done, n_total });
     }
-    report(Progress { n_done, n_total });
-    let processes = matcher.processes.iter();
-    matcher.irregularities.processes = processes
-        .map(|process| ProcessDamage {
-            impossible: process.stream.impossible(),
-            n_undefined: process.n_undefined,
-            first_undefined: process.first_undefined,
-        })
-        .collect();
-    matcher.irregularities
+    workers.merge_into(&mut sums);
+    for process in matcher.processes {
+        let found = process.into_found();
+        irregularities.n_unknown_records += found.n_unknown_records;
+        irregularities.n_sequence_conflicts += found.n_sequence_conflicts;
+        irregularities.n_abandoned += found.n_abandoned;
+        irregularities.processes.push(found.damage);
+    }
+    (sums, irregularities)
 }
 
-/// How many records are taken from a process before another is considered: enough that going
-/// from one to the next costs little, few enough that the window stays small.
-const BATCH: u64 = 64;
+/// The workers that have nothing to do; rayon does not say which one does what.
+struct Workers<'n, S> {
+    new: &'n (dyn Fn() -> S + Sync),
+    idle: Mutex<Vec<Worker<S>>>,
+}
 
-struct Matcher<'a, 's> {
+/// What a worker has for itself.
+struct Worker<S> {
+    sums: S,
+    decoder: Decoder,
+}
+
+impl<S: Sums> Workers<'_, S> {
+    /// Has something done by a worker.
+    fn with<T>(&self, work: impl FnOnce(&mut Decoder, &mut dyn FnMut(Matched<'_>)) -> T) -> T {
+        let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = lock().pop();
+        let mut worker = idle.unwrap_or_else(|| Worker {
+            sums: (self.new)(),
+            decoder: Decoder::default(),
+        });
+        let Worker { sums, decoder } = &mut worker;
+        let done = work(decoder, &mut |matched| sums.take(matched));
+        lock().push(worker);
+        done
+    }
+
+    fn merge_into(&self, sums: &mut S) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        for worker in idle.drain(..) {
+            sums.merge(worker.sums);
+        }
+    }
+}
+
+struct Matcher<'a> {
     communicators: &'a Communicators,
+    window: u64,
     processes: Vec<Process<'a>>,
     /// Three for each communicator, made when first used.
     lanes: Vec<Option<Box<LaneState>>>,
-    /// Instances in the order in which their first call was met; some are finished already.
-    tickets: VecDeque<Ticket>,
-    /// Lists of calls to be used again.
-    spare: Vec<Vec<Option<Call>>>,
-    n_pending: usize,
-    irregularities: Irregularities,
-    sink: &'s mut dyn FnMut(Matched<'_>),
+    /// Rounds one after the other in which everybody waited for somebody.
+    n_stuck: u32,
 }
 
-struct Process<'a> {
-    stream: CallStream<'a>,
-    clock: RankClock,
-    /// For each binding: calls of the application and of the library so far.
-    counters: Vec<[u64; 2]>,
-    has_ended: bool,
-    n_undefined: u64,
-    first_undefined: u32,
-}
-
-/// The unfinished instances of one lane.
+/// One lane.
 struct LaneState {
-    /// For each slot the position of its next call; `u64::MAX` once its file has ended.
-    next: Vec<u64>,
-    /// By position, ascending.
-    pending: VecDeque<Pending>,
-    /// How many slots may still have a call in the first of `pending`.
-    n_behind: usize,
+    /// Process and binding of each slot.
+    members: Box<[(u32, u32)]>,
+    /// Positions before this one were handed on.
+    done: u64,
+    /// Whether it is among those that are looked at.
+    is_listed: bool,
 }
 
-struct Pending {
-    position: u64,
-    calls: Vec<Option<Call>>,
-    called_on: Option<usize>,
-}
+impl Matcher<'_> {
+    /// Takes the processes some records further; gives how many there were.
+    fn scan<S: Sums>(&mut self, workers: &Workers<'_, S>) -> u64 {
+        let share = self.shares();
+        let communicators = self.communicators;
+        let processes = self.processes.par_iter_mut().zip(share);
+        let wanted = processes.filter(|(_, share)| *share > 0);
+        wanted
+            .map(|(process, share)| {
+                workers.with(|decoder, sink| {
+                    let n = process.scan(share, communicators, sink);
+                    hand_on_own(process, communicators, decoder, sink);
+                    n
+                })
+            })
+            .sum()
+    }
 
-struct Ticket {
-    lane: usize,
-    position: u64,
-    /// Slots before this one have passed the position.
-    slot: usize,
-}
-
-impl Matcher<'_, '_> {
-    /// The process that the oldest unfinished instance waits for; without one, the first that
-    /// has not ended. `None` at the end of all.
-    fn most_behind(&mut self) -> Option<usize> {
-        while let Some(ticket) = self.tickets.front_mut() {
-            let lane = self.lanes[ticket.lane].as_ref();
-            let waiting = lane.and_then(|lane| {
-                let first = lane.pending.front()?;
-                let ahead = lane.next[ticket.slot..].iter();
-                let passed = ahead.take_while(|&&next| next > ticket.position).count();
-                ticket.slot += passed;
-                (first.position <= ticket.position && ticket.slot < lane.next.len())
-                    .then_some(ticket.slot)
-            });
-            match waiting {
-                Some(slot) => {
-                    let communicator = &self.communicators.list[ticket.lane / LANES.len()];
-                    return Some(communicator.members[slot].process);
+    /// For each process how many records it is taken further: so many that as many of each wait,
+    /// and no more than the window in all. Where all wait for others, those whom their oldest
+    /// calls wait for are taken further still.
+    fn shares(&mut self) -> Vec<u64> {
+        let n_left = self.processes.iter().filter(|p| !p.has_ended).count();
+        let each = (self.window / n_left.max(1) as u64).max(1);
+        let share = |process: &Process<'_>| match process.has_ended {
+            true => 0,
+            false => each.saturating_sub(process.n_queued),
+        };
+        let mut shares: Vec<u64> = self.processes.iter().map(share).collect();
+        if shares.iter().any(|&share| share > 0) {
+            self.n_stuck = 0;
+            return shares;
+        }
+        let more = each << self.n_stuck.min(10);
+        self.n_stuck += 1;
+        for (index, process) in self.processes.iter().enumerate() {
+            let Some((binding, lane, position)) = process.oldest() else {
+                continue;
+            };
+            let communicator = self.communicators.bindings[index][binding].communicator;
+            let Some(state) = &self.lanes[lane_index(communicator, lane)] else {
+                continue;
+            };
+            for &(member, binding) in &state.members {
+                let member = member as usize;
+                if self.processes[member].next_on(binding as usize, lane) <= position {
+                    shares[member] = more;
                 }
-                None => self.tickets.pop_front(),
-            };
+            }
         }
-        self.processes.iter().position(|process| !process.has_ended)
+        shares
     }
 
-    /// Takes the next records of a process; gives how many.
-    fn pull(&mut self, process: usize) -> u64 {
-        for n in 0..BATCH {
-            let Some(step) = self.processes[process].stream.next() else {
-                self.end_process(process);
-                return n;
-            };
-            if let Some(chunk) = step.chunk {
-                self.check_sequences(process, chunk.sequences, chunk.is_behind_gap);
+    /// The lanes on which somebody has come further.
+    fn touched_lanes(&mut self) -> Vec<usize> {
+        let mut listed = Vec::new();
+        for index in 0..self.processes.len() {
+            let bindings = &self.communicators.bindings[index];
+            for (binding, lane) in std::mem::take(&mut self.processes[index].touched) {
+                self.processes[index].untouch(binding, lane);
+                let communicator = bindings[binding as usize].communicator;
+                if !is_own(self.communicators, communicator) {
+                    self.list(communicator, lane, &mut listed);
+                }
             }
-            self.take(process, &step);
+            if self.processes[index].has_just_ended() {
+                for binding in bindings {
+                    for lane in LANES {
+                        if self.lanes[lane_index(binding.communicator, lane)].is_some() {
+                            self.list(binding.communicator, lane, &mut listed);
+                        }
+                    }
+                }
+            }
         }
-        BATCH
+        for &lane in &listed {
+            if let Some(state) = &mut self.lanes[lane] {
+                state.is_listed = false;
+            }
+        }
+        listed
     }
 
-    fn take(&mut self, process: usize, step: &Step<'_>) {
-        let record = step.record;
-        if matches!(
-            record.kind(),
-            Some(RecordKind::Completion | RecordKind::Phase)
-        ) {
-            return;
+    fn list(&mut self, communicator: usize, lane: Lane, listed: &mut Vec<usize>) {
+        let index = lane_index(communicator, lane);
+        let state = self.lanes[index].get_or_insert_with(|| {
+            let members = &self.communicators.list[communicator].members;
+            let members = members.iter().filter_map(|member| {
+                let binding = self.communicators.binding(member.process, member.index)?;
+                Some((member.process as u32, binding as u32))
+            });
+            Box::new(LaneState {
+                members: members.collect(),
+                done: 0,
+                is_listed: false,
+            })
+        });
+        if !std::mem::replace(&mut state.is_listed, true) {
+            listed.push(index);
         }
-        let Some(operation) = record.operation() else {
-            self.irregularities.n_unknown_records += 1;
-            return;
-        };
-        let state = &mut self.processes[process];
-        let at = |ticks| state.clock.global(Timestamp::from_ticks(ticks));
-        let call = Call {
-            operation,
-            root: record.root.get(),
-            enter: at(step.enter),
-            leave: (record.leave.get() != 0).then(|| match step.is_possible {
-                true => at(record.leave.get()),
-                false => at(step.enter),
-            }),
-            payload: record.payload_bytes(),
-            has_failed: record.has_failed(),
-            is_timed: step.is_possible,
-        };
-        let is_internal = record.is_internal();
-        let mut in_flight = InFlight {
-            process,
-            operation,
-            communicator: None,
-            sequence: None,
-        };
-        let index = record.communicator.get();
-        let binding = match index {
-            UNKNOWN_COMMUNICATOR => None,
-            index => self.communicators.binding(process, index),
-        };
-        if let Some(binding) = binding {
-            in_flight.communicator =
-                Some(self.communicators.bindings[process][binding].communicator);
-        } else if index != UNKNOWN_COMMUNICATOR && operation.semantics() != Semantics::Process {
-            if state.n_undefined == 0 {
-                state.first_undefined = index;
-            }
-            state.n_undefined += 1;
-        }
-        match (operation.semantics(), binding) {
-            (Semantics::Process, _) => (self.sink)(Matched::Process { call }),
-            (Semantics::GroupConstructor, called_on) => {
-                self.take_creation(process, called_on, call, is_internal);
-            }
-            (_, None) => (self.sink)(Matched::Unmatched {
-                process,
-                called_on: None,
-                call,
-                is_internal,
-            }),
-            // The start of a persistent collective, which has no position on its communicator.
-            (_, Some(binding)) if !operation.takes_position() => {
-                let called_on = self.communicators.bindings[process][binding].communicator;
-                (self.sink)(Matched::Unmatched {
-                    process,
-                    called_on: Some(called_on),
-                    call,
-                    is_internal,
-                });
-            }
-            (_, Some(binding)) => {
-                let counter = &mut state.counters[binding][usize::from(is_internal)];
-                let position = *counter;
-                *counter = counter.saturating_add(1);
-                in_flight.sequence = Some(position);
-                let lane = if is_internal {
-                    Lane::Internal
-                } else {
-                    Lane::Application
+    }
+
+    /// The positions of some lanes to which all have come, in blocks.
+    fn cut(&mut self, lanes: &[usize]) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        for &index in lanes {
+            let (communicator, lane) = (index / LANES.len(), LANES[index % LANES.len()]);
+            let Some(state) = &mut self.lanes[index] else {
+                continue;
+            };
+            let processes = &self.processes;
+            let queue = |&(process, binding): &(u32, u32)| {
+                processes[process as usize].queue(binding as usize, lane)
+            };
+            let next = state.members.iter().map(|&(process, binding)| {
+                processes[process as usize].next_on(binding as usize, lane)
+            });
+            let ready = next.min().unwrap_or(u64::MAX);
+            let length = block_length(state.members.len());
+            let first = state.members.first().and_then(queue);
+            while state.done < ready {
+                // Without damage there is a call of everyone at every position.
+                let is_there = first.is_some_and(|q| q.first_from(state.done) == Some(state.done));
+                let from = match is_there {
+                    true => Some(state.done),
+                    false => {
+                        let queues = state.members.iter().filter_map(queue);
+                        queues.filter_map(|q| q.first_from(state.done)).min()
+                    }
                 };
-                let binding = self.communicators.bindings[process][binding];
-                self.enter_lane(
-                    (binding.communicator, lane),
-                    binding.slot,
-                    position,
-                    call,
-                    None,
+                let from = from.filter(|&from| from < ready).unwrap_or(ready);
+                let to = from.saturating_add(length).min(ready);
+                if from < to {
+                    blocks.push(Block {
+                        communicator,
+                        lane,
+                        from,
+                        to,
+                    });
+                }
+                state.done = to;
+            }
+        }
+        blocks
+    }
+
+    /// Hands on the instances of all blocks.
+    fn decode<S: Sums>(&self, blocks: &[Block], workers: &Workers<'_, S>) {
+        blocks.par_iter().for_each(|block| {
+            let index = lane_index(block.communicator, block.lane);
+            let Some(state) = &self.lanes[index] else {
+                return;
+            };
+            let source = |&(process, binding): &(u32, u32)| {
+                let process = &self.processes[process as usize];
+                Some((process, process.queue(binding as usize, block.lane)?))
+            };
+            let sources: Vec<Option<Source<'_, '_>>> = state.members.iter().map(source).collect();
+            workers.with(|decoder, sink| {
+                decoder.decode(block, &sources, self.communicators, sink);
+            });
+        });
+    }
+
+    /// Forgets what was handed on, of some lanes, and gives back the pages that were read.
+    fn drop_done(&mut self, lanes: &[usize]) {
+        for &index in lanes {
+            let Some(state) = &self.lanes[index] else {
+                continue;
+            };
+            for &(process, binding) in &state.members {
+                self.processes[process as usize].drop_before(
+                    binding as usize,
+                    LANES[index % LANES.len()],
+                    state.done,
                 );
             }
         }
-        if call.leave.is_none() {
-            match step.is_last_of_thread {
-                true => (self.sink)(Matched::InFlight(in_flight)),
-                false => self.irregularities.n_abandoned += 1,
-            }
-        }
-    }
-
-    /// A constructor over a group: matched by the communicator that it made.
-    fn take_creation(
-        &mut self,
-        process: usize,
-        called_on: Option<usize>,
-        call: Call,
-        is_internal: bool,
-    ) {
-        let bindings = &self.communicators.bindings[process];
-        let called_on = called_on.map(|binding| bindings[binding].communicator);
-        let made = u32::try_from(call.root)
-            .ok()
-            .and_then(|index| self.communicators.binding(process, index))
-            .map(|made| bindings[made]);
-        match (made, called_on) {
-            (Some(made), Some(_)) if !is_internal => self.enter_lane(
-                (made.communicator, Lane::Creation),
-                made.slot,
-                0,
-                call,
-                called_on,
-            ),
-            _ => (self.sink)(Matched::Unmatched {
-                process,
-                called_on,
-                call,
-                is_internal,
-            }),
-        }
-    }
-
-    /// Puts a call into its instance, and hands on what is finished by it.
-    fn enter_lane(
-        &mut self,
-        (communicator, lane): (usize, Lane),
-        slot: usize,
-        position: u64,
-        call: Call,
-        called_on: Option<usize>,
-    ) {
-        let members = &self.communicators.list[communicator];
-        if let [_] = members.members[..]
-            && members.is_whole
-        {
-            (self.sink)(Matched::Instance(Instance {
-                communicator: members,
-                communicator_index: communicator,
-                lane,
-                position,
-                calls: &[Some(call)],
-                called_on,
-            }));
-            return;
-        }
-        let lane_index = communicator * LANES.len() + lane as usize;
-        let processes = &self.processes;
-        let state =
-            self.lanes[lane_index].get_or_insert_with(|| {
-                let next = members.members.iter().map(|member| {
-                    match processes[member.process].has_ended {
-                        true => u64::MAX,
-                        false => 0,
-                    }
-                });
-                Box::new(LaneState {
-                    next: next.collect(),
-                    pending: VecDeque::new(),
-                    n_behind: 0,
-                })
-            });
-        // A creation that is met twice (a damaged file) belongs to nothing.
-        if position < state.next[slot] {
-            let process = members.members[slot].process;
-            (self.sink)(Matched::Unmatched {
-                process,
-                called_on,
-                call,
-                is_internal: lane == Lane::Internal,
-            });
-            return;
-        }
-        let found = state.find(position);
-        let at = found.unwrap_or_else(|at| at);
-        if found.is_err() {
-            let mut calls = self.spare.pop().unwrap_or_default();
-            calls.clear();
-            calls.resize(members.members.len(), None);
-            state.pending.insert(
-                at,
-                Pending {
-                    position,
-                    calls,
-                    called_on,
-                },
-            );
-            if at == 0 {
-                state.count_behind();
-            }
-            self.tickets.push_back(Ticket {
-                lane: lane_index,
-                position,
-                slot: 0,
-            });
-            self.n_pending += 1;
-            self.irregularities.largest_window =
-                self.irregularities.largest_window.max(self.n_pending);
-        }
-        state.pending[at].calls[slot] = Some(call);
-        self.advance(lane_index, slot, position.saturating_add(1));
-    }
-
-    /// A slot goes on to `next`; instances that nobody can come to any more are handed on.
-    fn advance(&mut self, lane_index: usize, slot: usize, next: u64) {
-        let Some(state) = self.lanes[lane_index].as_mut() else {
-            return;
-        };
-        let before = std::mem::replace(&mut state.next[slot], next);
-        let Some(first) = state.pending.front() else {
-            return;
-        };
-        if !(before <= first.position && first.position < next) {
-            return;
-        }
-        state.n_behind -= 1;
-        while state.n_behind == 0 {
-            let Some(done) = state.pending.pop_front() else {
-                break;
-            };
-            state.count_behind();
-            self.n_pending -= 1;
-            let communicator_index = lane_index / LANES.len();
-            (self.sink)(Matched::Instance(Instance {
-                communicator: &self.communicators.list[communicator_index],
-                communicator_index,
-                lane: LANES[lane_index % LANES.len()],
-                position: done.position,
-                calls: &done.calls,
-                called_on: done.called_on,
-            }));
-            if self.spare.len() < 1024 {
-                self.spare.push(done.calls);
-            }
-        }
-    }
-
-    /// Compares the counts with the table of a chunk, and goes on from the table behind a gap.
-    ///
-    /// With several threads, calls that another one began at about the time at which the chunk
-    /// was opened may stand on either side of it; there the table is needed behind gaps only.
-    fn check_sequences(&mut self, process: usize, table: &[SequenceEntry], is_behind_gap: bool) {
-        let communicators = self.communicators;
-        let is_exact = self.processes[process].stream.is_single_threaded();
-        if !is_exact && !is_behind_gap {
-            return;
-        }
-        let mut is_conflict = false;
-        for (index, entry) in communicators.resolve(process, table) {
-            let binding = communicators.bindings[process][index];
-            let counters = &mut self.processes[process].counters[index];
-            let before = *counters;
-            // A damaged count must leave room to count on.
-            counters[0] = before[0].max(entry.calls.get().min(1 << 62));
-            // The table has the lower 32 bits only.
-            let ahead = entry.internal_calls.get().wrapping_sub(before[1] as u32);
-            if ahead < 1 << 31 {
-                counters[1] = before[1] + u64::from(ahead);
-            }
-            let after = *counters;
-            is_conflict |= is_exact && (entry.calls.get() < before[0] || ahead >= 1 << 31);
-            for (lane, (before, after)) in before.into_iter().zip(after).enumerate() {
-                if after > before {
-                    let lane_index = binding.communicator * LANES.len() + lane;
-                    self.advance(lane_index, binding.slot, after);
-                }
-            }
-        }
-        self.irregularities.n_sequence_conflicts += u64::from(is_conflict);
-    }
-
-    /// No more calls will come from a process.
-    fn end_process(&mut self, process: usize) {
-        self.processes[process].has_ended = true;
-        let communicators = self.communicators;
-        for binding in &communicators.bindings[process] {
-            for lane in LANES {
-                let lane_index = binding.communicator * LANES.len() + lane as usize;
-                self.advance(lane_index, binding.slot, u64::MAX);
-            }
-        }
+        let step = (KEPT_BYTES / self.processes.len() as u64).clamp(1 << 16, 1 << 20);
+        let processes = self.processes.par_iter_mut();
+        processes.for_each(|process| process.give_back(step));
     }
 }
 
-impl LaneState {
-    /// Index of the pending instance at a position, or where it would have to stand.
-    fn find(&self, position: u64) -> Result<usize, usize> {
-        // Without damage positions follow one another, and the place can be computed.
-        if let Some(first) = self.pending.front()
-            && let Some(at) = position.checked_sub(first.position)
-            && let Ok(at) = usize::try_from(at)
-            && self.pending.get(at).is_some_and(|p| p.position == position)
-        {
-            return Ok(at);
-        }
-        self.pending
-            .binary_search_by_key(&position, |pending| pending.position)
-    }
+/// Pages of all files together that are kept, though they were read, to give back many at once.
+const KEPT_BYTES: u64 = 32 << 20;
 
-    fn count_behind(&mut self) {
-        self.n_behind = match self.pending.front() {
-            Some(first) => self.next.iter().filter(|&&n| n <= first.position).count(),
-            None => 0,
-        };
+fn lane_index(communicator: usize, lane: Lane) -> usize {
+    communicator * LANES.len() + lane as usize
+}
+
+/// Whether a communicator is of one process, which waits for nobody else, and may have several
+/// such with orders of their own that are shown as one.
+fn is_own(communicators: &Communicators, communicator: usize) -> bool {
+    let communicator = &communicators.list[communicator];
+    communicator.members.len() == 1 && communicator.is_whole
+}
+
+/// Hands on the new calls of a process on communicators of its own.
+fn hand_on_own(
+    process: &mut Process<'_>,
+    communicators: &Communicators,
+    decoder: &mut Decoder,
+    sink: &mut dyn FnMut(Matched<'_>),
+) {
+    for at in 0..process.touched.len() {
+        let (binding, lane) = process.touched[at];
+        let communicator = process.communicator_of(binding, communicators);
+        if !is_own(communicators, communicator) {
+            continue;
+        }
+        let binding = binding as usize;
+        while let Some(queue) = process.queue(binding, lane)
+            && let Some(from) = queue.first_from(0)
+        {
+            let to = from.saturating_add(block_length(1));
+            let block = Block {
+                communicator,
+                lane,
+                from,
+                to,
+            };
+            decoder.decode(&block, &[Some((process, queue))], communicators, sink);
+            process.drop_before(binding, lane, to);
+        }
     }
 }

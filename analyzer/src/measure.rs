@@ -1,10 +1,11 @@
 //! One complete instance to its figures: lags, waits, core, orders.
 //!
 //! The definitions are those of "seen from outside". Where the processes of an instance are on
-//! several hosts, whose clocks are not aligned in this version, stamps are compared within each
-//! host only: lags, waits and departure waits are those against processes of the same host and
-//! so lower bounds; the duration is the longest of any host; core, who was last and who was
-//! first are not known; a wait of which no process depended upon is on the same host is left out.
+//! hosts whose clocks have no common time, stamps are compared within each group of hosts that
+//! have one: lags, waits and departure waits are those against processes of the same group and
+//! so lower bounds; the duration is the longest of any group; core, who was last and who was
+//! first are not known; a wait of which no process depended upon is in the same group is left
+//! out.
 //!
 //! **Who is left out.** A process that contributes and receives nothing waits for nobody, and
 //! nobody waits for it. A payload says what a process sends (at the receivers of a bcast or
@@ -14,109 +15,28 @@
 //! sender of nothing; in a scan whoever has a payload of zero. Barriers and constructors carry
 //! no payload, and leave out nobody. An unknown payload is not zero.
 
-use collbench_formats::{
-    CommunicatorKind, Operation, ROOT_IS_ME, ROOT_OTHER_OF_MY_GROUP, Semantics,
-};
+use collbench_formats::{CommunicatorKind, Semantics};
 
+use crate::agreed::Agreed;
+use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
-use crate::matching::{Call, Instance};
-
-/// The calls of a complete instance, which agree on what they are.
-#[derive(Debug, Clone, Copy)]
-pub struct Agreed<'m> {
-    /// The processes.
-    pub communicator: &'m Communicator,
-    /// What was called.
-    pub operation: Operation,
-    /// Slot of the root, for operations that have one.
-    pub root: Option<usize>,
-    /// For each slot its call.
-    pub calls: &'m [Option<Call>],
-}
-
-/// Why calls at one position are not one instance.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Disagreement {
-    /// They are not of one operation.
-    Operations,
-    /// They do not name one root.
-    Roots,
-}
-
-impl<'m> Agreed<'m> {
-    /// Checks that all calls are of one operation with one root.
-    ///
-    /// # Errors
-    /// [`Disagreement`] if they are not.
-    pub fn new(instance: &Instance<'m>) -> Result<Self, Disagreement> {
-        let communicator = instance.communicator;
-        let mut calls = instance.calls.iter().flatten();
-        let Some(first) = calls.next() else {
-            return Err(Disagreement::Operations);
-        };
-        let operation = first.operation;
-        if calls.any(|call| call.operation != operation) {
-            return Err(Disagreement::Operations);
-        }
-        let root = match operation.semantics().is_rooted() {
-            true => Some(root_slot(communicator, instance.calls).ok_or(Disagreement::Roots)?),
-            false => None,
-        };
-        Ok(Self {
-            communicator,
-            operation,
-            root,
-            calls: instance.calls,
-        })
-    }
-}
-
-/// The slot that all calls name as the root; `None` if they name different ones, or none.
-fn root_slot(communicator: &Communicator, calls: &[Option<Call>]) -> Option<usize> {
-    let slot_of = |group: u8, rank: i32| {
-        let rank = u32::try_from(rank).ok()?;
-        communicator
-            .members
-            .binary_search_by_key(&(group, rank), |m| (m.group, m.rank))
-            .ok()
-    };
-    let roots = calls.iter().map(|call| call.map(|call| call.root));
-    if communicator.kind == CommunicatorKind::Intra {
-        let root = (*calls.first()?)?.root;
-        if roots.flatten().any(|other| other != root) {
-            return None;
-        }
-        return slot_of(0, root);
-    }
-    let root = calls
-        .iter()
-        .position(|call| call.is_some_and(|call| call.root == ROOT_IS_ME))?;
-    let root_member = communicator.members[root];
-    let agree = roots
-        .zip(&communicator.members)
-        .enumerate()
-        .all(|(slot, (named, member))| match named {
-            _ if slot == root => true,
-            None => true,
-            Some(named) if member.group == root_member.group => named == ROOT_OTHER_OF_MY_GROUP,
-            Some(named) => u32::try_from(named) == Ok(root_member.rank),
-        });
-    agree.then_some(root)
-}
+use crate::resolution::Resolution;
 
 /// The figures of one instance. Times in ns; lists by slot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Last enter minus own enter.
     pub lags: Vec<i64>,
-    /// Time waited, `None` where it is not known; empty where nobody need wait (Free).
-    pub waits: Vec<Option<i64>>,
-    /// For each wait the slot whose enter ended it; `None`: nobody but itself.
-    pub releasers: Vec<Option<usize>>,
+    /// Time waited, or [`Figures::UNKNOWN`]; empty where nobody need wait (Free).
+    waits: Vec<i64>,
+    /// Whether any wait is not known.
+    has_unknown_wait: bool,
+    /// For each wait the slot whose enter ended it, or [`NOBODY`].
+    releasers: Vec<u32>,
     /// Own leave minus first leave, for N x N; empty for others.
     pub departure_waits: Vec<i64>,
-    /// Own leave minus the later of first leave and last enter, not below zero: Scalasca's
-    /// completion, for N x N; empty for others.
+    /// Sum of: own leave minus the later of first leave and last enter, not below zero:
+    /// Scalasca's completion, by slot, for N x N; empty for others.
     pub completions: Vec<i64>,
     /// Leave minus last enter in the order of departure, for N x N on one clock; empty for others.
     pub departures_after_last: Vec<i64>,
@@ -136,8 +56,16 @@ pub struct Figures {
     pub arrivals: Vec<(usize, usize)>,
     /// Resolved `(slot, position)` in the order of departure.
     pub departures: Vec<(usize, usize)>,
-    order: Vec<(i64, usize)>,
+    /// Parts of the waits that were for processes of the own host; empty unless processes on
+    /// several hosts have a common time.
+    waits_inside: Vec<i64>,
+    /// Own leave minus first leave on the own host, for N x N; likewise.
+    pub departures_inside: Vec<i64>,
+    order: Order,
 }
+
+/// A slot that no communicator has.
+const NOBODY: u32 = u32::MAX;
 
 /// Latest enter among some slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,43 +75,124 @@ struct Latest {
 }
 
 impl Figures {
+    /// In [`Figures::known_waits`] where there is one: no time.
+    const UNKNOWN: i64 = i64::MIN;
+
     /// Figures with room to be used again for the next instance.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Time that a slot waited; `None` where it is not known, or where nobody need wait.
+    #[must_use]
+    #[inline]
+    pub fn wait(&self, slot: usize) -> Option<i64> {
+        let wait = self.waits.get(slot).copied();
+        wait.filter(|&wait| wait != Self::UNKNOWN)
+    }
+
+    /// The slot whose enter ended the wait of `slot`; `None`: nobody but itself.
+    #[must_use]
+    #[inline]
+    pub fn releaser(&self, slot: usize) -> Option<usize> {
+        let releaser = self.releasers[slot];
+        (releaser != NOBODY).then_some(releaser as usize)
+    }
+
+    /// Whether processes may have waited in it, known or not.
+    #[must_use]
+    pub fn has_waits(&self) -> bool {
+        !self.waits.is_empty()
+    }
+
+    /// The waits of all slots, if all are known.
+    #[must_use]
+    pub fn all_waits(&self) -> Option<&[i64]> {
+        (self.has_waits() && !self.has_unknown_wait).then_some(&self.waits)
+    }
+
+    /// Waits that the coming of `slot` ended, together.
+    #[must_use]
+    pub fn caused_by(&self, slot: usize) -> i64 {
+        let waits = self.waits.iter().zip(&self.releasers);
+        let caused = waits.filter(|&(_, &releaser)| releaser as usize == slot);
+        // A wait that somebody ended is known. None is longer than 2^61.
+        caused.fold(0, |sum: i64, (wait, _)| sum.saturating_add(*wait))
+    }
+
     /// Measures an instance; whatever was here before is replaced.
-    ///
-    /// `granularity_ns[host]` is the smallest difference of stamps of the host that means
-    /// something.
-    pub fn measure(&mut self, instance: &Agreed<'_>, granularity_ns: &[i64]) {
-        let n = instance.calls.len();
+    pub fn measure(&mut self, instance: &Agreed<'_>, resolution: &Resolution) {
+        let n = instance.n_calls();
         self.clear(n);
-        for slots in &instance.communicator.hosts {
-            self.measure_geometry(instance, slots);
-            self.measure_waits(instance, slots);
+        let Communicator { hosts, times, .. } = instance.communicator;
+        if hosts.len() > times.len() {
+            self.measure_inside_hosts(instance, hosts);
         }
-        if let [slots] = &instance.communicator.hosts[..]
+        for slots in times {
+            self.measure_geometry(instance, slots);
+            self.measure_waits(instance, slots, times.len());
+        }
+        self.has_unknown_wait = times.len() > 1 && self.waits.contains(&Self::UNKNOWN);
+        if let [slots] = &times[..]
             && slots.len() > 1
         {
-            let host = instance.communicator.members[0].host;
-            self.measure_orders(instance, granularity_ns[host]);
+            self.measure_orders(instance, resolution);
+        }
+    }
+
+    /// The part of its wait that a slot waited for processes of its own host; `None` where there
+    /// is no such split.
+    #[must_use]
+    #[inline]
+    pub fn wait_inside(&self, slot: usize) -> Option<i64> {
+        let inside = self.waits_inside.get(slot).copied();
+        // Who depends on nobody of its own host waits for other hosts only.
+        inside.map(|inside| if inside == Self::UNKNOWN { 0 } else { inside })
+    }
+
+    /// Waits and departures as far as they are among processes of one host.
+    fn measure_inside_hosts(&mut self, instance: &Agreed<'_>, hosts: &[Vec<usize>]) {
+        for slots in hosts {
+            self.measure_waits(instance, slots, hosts.len());
+        }
+        std::mem::swap(&mut self.waits, &mut self.waits_inside);
+        self.waits.clear();
+        self.releasers.clear();
+        if has_core(instance) {
+            self.departures_inside.resize(instance.n_calls(), 0);
+            for slots in hosts {
+                let leaves = || slots.iter().map(|&slot| (slot, instance.leaves[slot].ns()));
+                let first = leaves().map(|(_, leave)| leave).min().unwrap_or(0);
+                for (slot, leave) in leaves() {
+                    self.departures_inside[slot] = leave - first;
+                }
+            }
         }
     }
 
     /// What the process in a slot waited; `None`: not known. 0 where nobody need wait.
     #[must_use]
     pub fn wait_of(&self, slot: usize) -> Option<i64> {
-        self.waits.get(slot).copied().unwrap_or(Some(0))
+        match self.has_waits() {
+            true => self.wait(slot),
+            false => Some(0),
+        }
+    }
+
+    /// The last enter, ns since the start; of the host of the first process where clocks are not
+    /// aligned.
+    #[must_use]
+    pub fn last_enter_ns(&self, instance: &Agreed<'_>) -> i64 {
+        let lag = self.lags.first().copied().unwrap_or(0);
+        let first = instance.enters.first();
+        first.map_or(0, |enter| enter.ns() + lag)
     }
 
     fn clear(&mut self, n: usize) {
-        self.lags.clear();
         self.lags.resize(n, 0);
         self.waits.clear();
         self.releasers.clear();
-        self.releasers.resize(n, None);
         self.departure_waits.clear();
         self.completions.clear();
         self.departures_after_last.clear();
@@ -193,54 +202,70 @@ impl Figures {
         self.excess = 0;
         self.arrivals.clear();
         self.departures.clear();
+        self.waits_inside.clear();
+        self.departures_inside.clear();
     }
 
-    /// What is defined by the stamps alone, for the processes of one host.
+    /// What is defined by the stamps alone, for processes that have a common time.
     fn measure_geometry(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+        let n = instance.n_calls();
         let (mut first_enter, mut last_enter) = (i64::MAX, i64::MIN);
         let (mut first_leave, mut last_leave) = (i64::MAX, i64::MIN);
-        for (enter, leave) in slots.iter().map(|&slot| stamps(instance, slot)) {
+        for (enter, leave) in slots.iter().map(|&slot| instance.stamps(slot)) {
             first_enter = first_enter.min(enter);
             last_enter = last_enter.max(enter);
             first_leave = first_leave.min(leave);
             last_leave = last_leave.max(leave);
         }
-        for &slot in slots {
-            self.lags[slot] = last_enter - stamps(instance, slot).0;
-        }
         self.duration = self.duration.max(last_leave - first_enter);
-        if has_core(instance) {
-            let n = instance.calls.len();
-            self.departure_waits.resize(n, 0);
-            self.completions.resize(n, 0);
-            for &slot in slots {
-                let leave = stamps(instance, slot).1;
-                self.departure_waits[slot] = leave - first_leave;
-                self.completions[slot] = (leave - first_leave.max(last_enter)).max(0);
+        let is_alone = slots.len() == n;
+        let after = first_leave.max(last_enter);
+        match is_alone {
+            // Every slot, in order: nothing to look up.
+            true => {
+                let lags = self.lags.iter_mut().zip(instance.enters);
+                lags.for_each(|(lag, enter)| *lag = last_enter - enter.ns());
             }
-            if instance.communicator.hosts.len() == 1 {
-                self.core = Some(first_leave - last_enter);
+            false => {
+                for &slot in slots {
+                    self.lags[slot] = last_enter - instance.enters[slot].ns();
+                }
             }
+        }
+        if !has_core(instance) {
+            return;
+        }
+        if is_alone {
+            let leaves = instance.leaves.iter().map(|leave| leave.ns());
+            let departures = leaves.clone().map(|leave| leave - first_leave);
+            self.departure_waits.extend(departures);
+            self.completions
+                .extend(leaves.map(|leave| (leave - after).max(0)));
+            self.core = Some(first_leave - last_enter);
+            return;
+        }
+        self.departure_waits.resize(n, 0);
+        self.completions.resize(n, 0);
+        for &slot in slots {
+            let leave = instance.leaves[slot].ns();
+            self.departure_waits[slot] = leave - first_leave;
+            self.completions[slot] = (leave - after).max(0);
         }
     }
 
-    /// Waits of the processes of one host, for one another.
-    fn measure_waits(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+    /// Waits of the processes in some slots, for one another; `n_parts` is how many parts the
+    /// communicator is looked at in.
+    fn measure_waits(&mut self, instance: &Agreed<'_>, slots: &[usize], n_parts: usize) {
         let semantics = instance.operation.semantics();
         if semantics.waits_for_nobody() {
             return;
         }
-        let n = instance.calls.len();
-        self.waits.resize(n, None);
-        let spans_hosts = instance.communicator.hosts.len() > 1;
+        let n = instance.n_calls();
+        self.waits.resize(n, Self::UNKNOWN);
+        self.releasers.resize(n, NOBODY);
         let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
-        let all_zero = carries_payload(semantics)
-            && instance
-                .calls
-                .iter()
-                .flatten()
-                .all(|call| call.payload == Some(0));
-        let is_nothing = |slot: usize| payload(instance, slot) == Some(0);
+        let all_zero = carries_payload(semantics) && instance.payloads.are_zero();
+        let is_nothing = |slot: usize| instance.payloads.of(slot) == Some(0);
         match semantics {
             _ if all_zero => self.wait_for_nobody(slots),
             Semantics::Barrier | Semantics::AllToAll if is_inter => {
@@ -258,13 +283,18 @@ impl Figures {
             | Semantics::AllToAll
             | Semantics::Constructor
             | Semantics::GroupConstructor => {
-                // Alone on its host, a process has nobody to be compared with.
+                // Alone in its part, a process has nobody to be compared with.
                 let release = match slots.len() {
-                    1 if spans_hosts => None,
+                    1 if n_parts > 1 => None,
                     _ => latest(instance, slots.iter().copied()),
                 };
-                for &slot in slots {
-                    self.wait_for(instance, slot, release);
+                match release.filter(|_| slots.len() == n) {
+                    Some(release) => self.all_wait_for(instance, release),
+                    None => {
+                        for &slot in slots {
+                            self.wait_for(instance, slot, release);
+                        }
+                    }
                 }
             }
             Semantics::OneToMany => {
@@ -279,7 +309,7 @@ impl Figures {
                     .flatten();
                 for &slot in slots {
                     match slot == root || is_nothing(slot) || is_bystander(instance, slot) {
-                        true => self.waits[slot] = Some(0),
+                        true => self.waits[slot] = 0,
                         false => self.wait_for(instance, slot, release),
                     }
                 }
@@ -300,13 +330,13 @@ impl Figures {
                 }
             }
             Semantics::Prefix => {
-                // Slots ascend by rank, so the lower ranks of this host come before.
+                // Slots ascend by rank, so the lower ranks of this part come before.
                 let mut lower: Option<Latest> = None;
                 let first_contributor = (0..n).find(|&slot| !is_nothing(slot));
                 for &slot in slots {
                     let depends = first_contributor.is_some_and(|first| first < slot);
                     match is_nothing(slot) || !depends {
-                        true => self.waits[slot] = Some(0),
+                        true => self.waits[slot] = 0,
                         false => self.wait_for(instance, slot, lower),
                     }
                     if !is_nothing(slot) {
@@ -323,86 +353,189 @@ impl Figures {
 
     fn wait_for_nobody(&mut self, slots: &[usize]) {
         for &slot in slots {
-            self.waits[slot] = Some(0);
+            self.waits[slot] = 0;
         }
     }
 
     /// The wait of `slot` if it is released by `release`; not known if that is `None`.
+    #[inline]
     fn wait_for(&mut self, instance: &Agreed<'_>, slot: usize, release: Option<Latest>) {
-        let (enter, leave) = stamps(instance, slot);
-        self.waits[slot] = release.map(|release| (release.enter.min(leave) - enter).max(0));
-        self.releasers[slot] = release
-            .filter(|release| release.slot != slot && release.enter > enter)
-            .map(|release| release.slot);
+        let Some(release) = release else {
+            self.waits[slot] = Self::UNKNOWN;
+            return;
+        };
+        let (enter, leave) = instance.stamps(slot);
+        self.waits[slot] = (release.enter.min(leave) - enter).max(0);
+        if release.slot != slot && release.enter > enter {
+            self.releasers[slot] = release.slot as u32;
+        }
     }
 
-    /// Orders of arrival and departure, all processes being on one host.
-    fn measure_orders(&mut self, instance: &Agreed<'_>, granularity_ns: i64) {
-        let n = instance.calls.len();
-        self.order.clear();
-        self.order
-            .extend((0..n).map(|slot| (stamps(instance, slot).0, slot)));
-        self.order.sort_unstable();
-        let (last, before) = (self.order[n - 1], self.order[n - 2]);
-        if last.0 - before.0 > granularity_ns {
+    /// The waits of all slots, of which one releases all.
+    fn all_wait_for(&mut self, instance: &Agreed<'_>, release: Latest) {
+        let own = self.waits.iter_mut().zip(&mut self.releasers);
+        let stamps = instance.enters.iter().zip(instance.leaves);
+        for ((wait, releaser), (enter, leave)) in own.zip(stamps) {
+            *wait = (release.enter.min(leave.ns()) - enter.ns()).max(0);
+            *releaser = match release.enter > enter.ns() {
+                true => release.slot as u32,
+                false => NOBODY,
+            };
+        }
+    }
+
+    /// Orders of arrival and departure, all processes having a common time.
+    fn measure_orders(&mut self, instance: &Agreed<'_>, resolution: &Resolution) {
+        let n = instance.n_calls();
+        let apart = Apart::of(instance.communicator, resolution);
+        self.order.sort(instance.enters);
+        let order = self.order.slots();
+        let (last, before) = (order[n - 1], order[n - 2]);
+        if apart.is_resolved(order, n - 1) {
             self.last = Some(last.1);
             self.excess = last.0 - before.0;
         }
-        if self.order[1].0 - self.order[0].0 > granularity_ns {
-            self.first = Some(self.order[0].1);
+        if apart.is_resolved(order, 0) {
+            self.first = Some(order[0].1);
         }
-        resolved_positions(&self.order, granularity_ns, &mut self.arrivals);
-        for (time, slot) in &mut self.order {
-            *time = stamps(instance, *slot).1;
+        let last_enter = last.0;
+        apart.resolved_positions(order, &mut self.arrivals);
+        self.order.sort(instance.leaves);
+        let order = self.order.slots();
+        if apart.is_resolved(order, 0) {
+            self.first_departure = Some(order[0].1);
         }
-        self.order.sort_unstable();
-        if self.order[1].0 - self.order[0].0 > granularity_ns {
-            self.first_departure = Some(self.order[0].1);
-        }
-        resolved_positions(&self.order, granularity_ns, &mut self.departures);
+        apart.resolved_positions(order, &mut self.departures);
         if self.core.is_some() {
-            let leaves = self.order.iter().map(|(leave, _)| leave - last.0);
+            let leaves = order.iter().map(|(leave, _)| leave - last_enter);
             self.departures_after_last.extend(leaves);
         }
     }
 }
 
-/// Positions whose neighbours are further away than the granularity.
-fn resolved_positions(
-    order: &[(i64, usize)],
-    granularity_ns: i64,
-    positions: &mut Vec<(usize, usize)>,
-) {
-    let is_apart = |a: usize, b: usize| order[b].0 - order[a].0 > granularity_ns;
-    for (position, &(_, slot)) in order.iter().enumerate() {
-        let is_resolved = (position == 0 || is_apart(position - 1, position))
-            && (position + 1 == order.len() || is_apart(position, position + 1));
-        if is_resolved {
-            positions.push((slot, position));
+/// Which stamps of the processes of a communicator tell an order.
+#[derive(Debug, Clone, Copy)]
+enum Apart<'m> {
+    /// Those that are more than so many ns apart: all are of one host.
+    Everywhere(i64),
+    /// It depends on the hosts.
+    ByHosts {
+        communicator: &'m Communicator,
+        resolution: &'m Resolution,
+        /// What is enough for any two of them.
+        widest: i64,
+    },
+}
+
+impl<'m> Apart<'m> {
+    /// That of processes which have a common time.
+    fn of(communicator: &'m Communicator, resolution: &'m Resolution) -> Self {
+        let hosts = &communicator.hosts;
+        let host = |slots: &Vec<usize>| communicator.members[slots[0]].host;
+        let between = |a, b| resolution.between(a, b).unwrap_or(i64::MAX);
+        if let [only] = &hosts[..] {
+            return Self::Everywhere(between(host(only), host(only)));
+        }
+        let hosts = || hosts.iter().map(host);
+        let pairs = hosts().flat_map(|a| hosts().map(move |b| between(a, b)));
+        Self::ByHosts {
+            communicator,
+            resolution,
+            widest: pairs.max().unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Whether nobody else can have been at this position.
+    fn is_resolved(self, order: &[(i64, usize)], position: usize) -> bool {
+        let (time, slot) = order[position];
+        let (before, behind) = (order[..position].iter().rev(), order[position + 1..].iter());
+        match self {
+            // Who is further away than a neighbour is further away.
+            Self::Everywhere(apart) => before
+                .take(1)
+                .chain(behind.take(1))
+                .all(|&(other, _)| time.abs_diff(other) > apart.unsigned_abs()),
+            Self::ByHosts {
+                communicator,
+                resolution,
+                widest,
+            } => {
+                let host = |slot: usize| communicator.members[slot].host;
+                let is_near = |other: &&(i64, usize)| time.abs_diff(other.0) <= widest as u64;
+                let near = before.take_while(is_near).chain(behind.take_while(is_near));
+                near.map(|&(other, other_slot)| {
+                    let apart = resolution.between(host(slot), host(other_slot));
+                    (time.abs_diff(other), apart)
+                })
+                .all(|(gap, apart)| apart.is_some_and(|apart| gap > apart as u64))
+            }
+        }
+    }
+
+    /// Adds slot and position where that is resolved.
+    fn resolved_positions(self, order: &[(i64, usize)], positions: &mut Vec<(usize, usize)>) {
+        let Self::Everywhere(apart) = self else {
+            let resolved = (0..order.len()).filter(|&position| self.is_resolved(order, position));
+            positions.extend(resolved.map(|position| (order[position].1, position)));
+            return;
+        };
+        let mut is_apart_before = true;
+        for (position, &(time, slot)) in order.iter().enumerate() {
+            let next = order.get(position + 1);
+            let is_apart_behind = next.is_none_or(|(next, _)| next - time > apart);
+            if is_apart_before && is_apart_behind {
+                positions.push((slot, position));
+            }
+            is_apart_before = is_apart_behind;
         }
     }
 }
 
-/// Enter and leave of a slot, ns. Complete instances have both.
-#[inline]
-fn stamps(instance: &Agreed<'_>, slot: usize) -> (i64, i64) {
-    match &instance.calls[slot] {
-        Some(call) => (
-            call.enter.ns(),
-            call.leave.map_or(call.enter.ns(), |leave| leave.ns()),
-        ),
-        None => (0, 0),
-    }
+/// Slots by time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Order {
+    keys: Vec<u64>,
+    slots: Vec<(i64, usize)>,
 }
 
-fn payload(instance: &Agreed<'_>, slot: usize) -> Option<u64> {
-    instance.calls[slot].and_then(|call| call.payload)
+impl Order {
+    /// Time and slot, ascending.
+    fn slots(&self) -> &[(i64, usize)] {
+        &self.slots
+    }
+
+    fn sort(&mut self, stamps: &[Timestamp<Global>]) {
+        self.slots.clear();
+        let times = || stamps.iter().map(|stamp| stamp.ns());
+        let Some((first, last)) = times().min().zip(times().max()) else {
+            return;
+        };
+        // Time and slot in one integer sort in half the time.
+        let slot_bits = stamps.len().ilog2() + 1;
+        let span = last.abs_diff(first);
+        if span.leading_zeros() < slot_bits {
+            self.slots.extend(times().zip(0..));
+            self.slots.sort_unstable();
+            return;
+        }
+        let keys = times().zip(0..);
+        self.keys.clear();
+        self.keys.extend(
+            keys.map(|(time, slot): (i64, u64)| ((time - first) as u64) << slot_bits | slot),
+        );
+        self.keys.sort_unstable();
+        let unpacked = self.keys.iter().map(|key| {
+            let slot = key & ((1 << slot_bits) - 1);
+            (first + (key >> slot_bits) as i64, slot as usize)
+        });
+        self.slots.extend(unpacked);
+    }
 }
 
 fn latest(instance: &Agreed<'_>, slots: impl Iterator<Item = usize>) -> Option<Latest> {
     slots
         .map(|slot| Latest {
-            enter: stamps(instance, slot).0,
+            enter: instance.enters[slot].ns(),
             slot,
         })
         .max()
@@ -433,10 +566,7 @@ fn has_core(instance: &Agreed<'_>) -> bool {
     match instance.operation.semantics() {
         Semantics::Constructor | Semantics::GroupConstructor => true,
         Semantics::Barrier => !is_inter,
-        Semantics::AllToAll => {
-            let is_nothing = |call: &Call| call.payload == Some(0);
-            !is_inter && !instance.calls.iter().flatten().all(is_nothing)
-        }
+        Semantics::AllToAll => !is_inter && !instance.payloads.are_zero(),
         _ => false,
     }
 }

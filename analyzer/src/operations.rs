@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
 
-use crate::analysis::{OperationSummary, SerializationPoint, Stage, ThreadWay};
-use crate::distribution::Summary;
+use crate::analysis::{OperationSummary, SerializationPoint, Spread, Stage, ThreadWay};
+use crate::comparison::Evidence;
+use crate::distribution::{Distribution, Summary};
+use crate::over_time::{operation_sections, outliers};
 use crate::summarize::Sources;
 use crate::sums::{OperationKey, OperationTally, wait_state_names};
 
@@ -29,9 +31,18 @@ fn operation_summary(
     key: &OperationKey,
     tally: &OperationTally,
 ) -> OperationSummary {
-    let wait = tally.wait.summary();
-    let core = tally.core.summary();
-    let departure_wait = tally.departure_wait.summary();
+    let (spread, uncertainty_ns) = spread(sources, key.entry);
+    // A difference of stamps of several clocks is as wrong as these are aligned.
+    let compared = |distribution: &Distribution| {
+        let summary = distribution.summary()?;
+        Some(Summary {
+            uncertainty_ns,
+            ..summary
+        })
+    };
+    let wait = compared(&tally.wait);
+    let core = compared(&tally.core);
+    let departure_wait = compared(&tally.departure_wait);
     let (waiting, completion) = wait_state_names(key.operation);
     let mut wait_states = BTreeMap::new();
     if let Some(name) = waiting.filter(|_| wait.is_some()) {
@@ -41,7 +52,7 @@ fn operation_summary(
         wait_states.insert(name, total);
     }
     // Without an instance whose order could be told there is none, rather than one of zeros.
-    let has_order = spans_one_host(sources, key.entry) && tally.instances > 0;
+    let has_order = tally.members.len() > 1 && spread != Spread::Apart && tally.instances > 0;
     let is_by_position = tally.arrivals.is_by_position();
     let by_position = |rows: Vec<Vec<u32>>| (has_order && is_by_position).then_some(rows);
     let by_decile = |rows: Vec<Vec<u32>>| (has_order && !is_by_position).then_some(rows);
@@ -56,10 +67,10 @@ fn operation_summary(
         instances: tally.instances,
         // Calls that do not tell their instance are of one at least.
         incomplete: tally.incomplete.max(tally.has_open_call.into()),
-        duration_ns: tally.duration.summary(),
+        duration_ns: compared(&tally.duration),
         duration_histogram: tally.duration.buckets(),
         call_time_ns: tally.call_time.summary(),
-        arrival_lag_ns: tally.lag.summary(),
+        arrival_lag_ns: compared(&tally.lag),
         initiation_ns: None,
         between_ns: None,
         completion_ns: None,
@@ -77,10 +88,36 @@ fn operation_summary(
         arrival_deciles: by_decile(tally.arrivals.rows()),
         departure_deciles: by_decile(tally.departures.rows()),
         serialization: serialization(tally),
+        sections: operation_sections(sources, tally),
+        outliers: outliers(sources, key, tally),
         edges: None,
-        stages: stages(key.operation, &wait, &core, &departure_wait),
+        stages: match &tally.split {
+            Some(split) => {
+                let [wait_inside, wait_across, departure_inside, departure_across] = [
+                    &split.wait_inside,
+                    &split.wait_across,
+                    &split.departure_inside,
+                    &split.departure_across,
+                ]
+                .map(compared);
+                let inside = (wait_inside, departure_inside);
+                stages(
+                    key.operation,
+                    inside,
+                    (wait_across, departure_across),
+                    &core,
+                )
+            }
+            None => {
+                let inside = (wait.clone(), departure_wait.clone());
+                stages(key.operation, inside, (None, None), &core)
+            }
+        },
         threads: threads(sources, key, tally),
         semantics: key.operation.semantics(),
+        class: key.class,
+        evidence: Evidence::new(&tally.batches, &tally.duration, &tally.core),
+        spread,
         wait_ns: wait,
         core_ns: core,
         departure_wait_ns: departure_wait,
@@ -106,43 +143,58 @@ fn serialization(tally: &OperationTally) -> Option<Vec<SerializationPoint>> {
     (!steps.is_empty()).then(|| points.collect())
 }
 
-/// Whether all known processes of an entry are on one host, and more than one.
-fn spans_one_host(sources: &Sources<'_>, entry: Option<usize>) -> bool {
-    let Some(entry) = entry else { return false };
-    let ranks = &sources.communicators.entries[entry].ranks;
+/// How far the stamps of the known processes of an entry can be compared, and the greatest
+/// uncertainty of a difference of two of them, ns, where they are of several clocks.
+fn spread(sources: &Sources<'_>, entry: Option<usize>) -> (Spread, Option<i64>) {
+    let Some(entry) = entry else {
+        return (Spread::OneHost, None);
+    };
+    // Entries of one process are of many hosts, none of which is compared with another.
     if sources.communicators.entries[entry].size < 2 {
-        return false;
+        return (Spread::OneHost, None);
     }
-    let mut hosts = ranks
-        .iter()
-        .flatten()
+    let ranks = &sources.communicators.entries[entry].ranks;
+    let processes = ranks.iter().flatten();
+    let mut hosts: Vec<usize> = processes
         .filter_map(|&rank| sources.run.process_of_rank(rank))
-        .map(|process| sources.clocks.processes[process].host);
-    let first = hosts.next();
-    first.is_some() && hosts.all(|host| Some(host) == first)
+        .map(|process| sources.clocks.processes[process].host)
+        .collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    if hosts.len() < 2 {
+        return (Spread::OneHost, None);
+    }
+    let pairs = hosts
+        .iter()
+        .flat_map(|&a| hosts.iter().map(move |&b| (a, b)));
+    let uncertainties = pairs.map(|(a, b)| sources.clocks.uncertainty_ns(a, b));
+    match uncertainties.collect::<Option<Vec<i64>>>() {
+        Some(known) => (Spread::Aligned, known.into_iter().max()),
+        None => (Spread::Apart, None),
+    }
 }
 
-/// The stages seen from outside, from the thread to the core. What lies across hosts is not
-/// resolvable: on one host there is none, and the clocks of several are not aligned.
+/// The stages seen from outside, from the thread to the core, each on the way down and up. What
+/// lies across hosts is not known on one host, where there is none, and without a common time.
 fn stages(
     operation: Operation,
-    wait: &Option<Summary>,
+    inside: (Option<Summary>, Option<Summary>),
+    across: (Option<Summary>, Option<Summary>),
     core: &Option<Summary>,
-    departure_wait: &Option<Summary>,
 ) -> Vec<Stage> {
     if operation.semantics().waits_for_nobody() {
         return Vec::new();
     }
-    let stage = |name, down_ns: Option<Summary>, up_ns: Option<Summary>| Stage {
+    let stage = |name, (down_ns, up_ns): (Option<Summary>, Option<Summary>)| Stage {
         name,
         node: None,
         down_ns,
         up_ns,
     };
     vec![
-        stage("inside the host", wait.clone(), departure_wait.clone()),
-        stage("across hosts", None, None),
-        stage("core", None, core.clone()),
+        stage("inside the host", inside),
+        stage("across hosts", across),
+        stage("core", (None, core.clone())),
     ]
 }
 
@@ -151,6 +203,7 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
         return Vec::new();
     };
     let ranks = &sources.communicators.entries[entry].ranks;
+    let is_split = tally.split.is_some();
     let mean = |total: i64, n: u64| (n > 0).then(|| (total / n as i64, n));
     ranks
         .iter()
@@ -179,7 +232,13 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
                     .name
                     .clone(),
                 wait: mean(member.wait_ns, member.n_waits),
+                wait_inside: is_split
+                    .then(|| mean(member.wait_inside_ns, member.n_waits))
+                    .flatten(),
                 departure_wait: mean(member.departure_wait_ns, member.n_departure_waits),
+                departure_inside: is_split
+                    .then(|| mean(member.departure_inside_ns, member.n_departure_waits))
+                    .flatten(),
                 inside: mean(rest, n_inside),
             })
         })

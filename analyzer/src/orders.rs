@@ -42,15 +42,41 @@ impl OrderCounts {
             true => position.min(self.n_columns - 1),
             false => (position * DECILES / n_present.max(1)).min(DECILES - 1),
         };
+        self.count(row as u32, column as u32);
+    }
+
+    #[inline]
+    fn count(&mut self, row: u32, column: u32) {
         if self.table.is_empty() {
-            self.met.push((row as u32, column as u32));
+            self.met.push((row, column));
             if self.met.len() * 2 > self.n * self.n_columns {
-                self.table = self.fill();
-                self.met = Vec::new();
+                self.become_table();
             }
         } else {
-            self.table[row * self.n_columns + column] += 1;
+            let n = &mut self.table[row as usize * self.n_columns + column as usize];
+            *n = n.saturating_add(1);
         }
+    }
+
+    /// Adds the counts of another part, of the same processes.
+    pub fn merge(&mut self, other: &Self) {
+        if other.table.is_empty() {
+            for &(row, column) in &other.met {
+                self.count(row, column);
+            }
+            return;
+        }
+        if self.table.is_empty() {
+            self.become_table();
+        }
+        for (n, more) in self.table.iter_mut().zip(&other.table) {
+            *n = n.saturating_add(*more);
+        }
+    }
+
+    fn become_table(&mut self) {
+        self.table = self.fill();
+        self.met = Vec::new();
     }
 
     /// `[process][position]`, or `[process][tenth]`.
@@ -91,6 +117,21 @@ mod tests {
             let mut expected = vec![vec![0; 3]; 3];
             (1..=n).for_each(|m| expected[m % 3][(m * m) % 3] += 1);
             assert_eq!(counts.rows(), expected);
+        }
+    }
+
+    #[test]
+    fn parts_are_added_up_whatever_form_each_has() {
+        let drawn: Vec<(usize, usize)> = (0..40).map(|n| (n % 3, n * n % 3)).collect();
+        let of = |drawn: &[(usize, usize)]| {
+            let mut counts = OrderCounts::new(3);
+            drawn.iter().for_each(|&(row, at)| counts.add(row, at, 3));
+            counts
+        };
+        for at in [0, 2, 20, 38, 40] {
+            let mut merged = of(&drawn[..at]);
+            merged.merge(&of(&drawn[at..]));
+            assert_eq!(merged.rows(), of(&drawn).rows());
         }
     }
 

@@ -6,12 +6,22 @@ use collbench_viz::{Figure, Order, Picture};
 use crate::analysis::{Analysis, OperationSummary};
 use crate::words;
 
+mod durations;
+mod imbalance;
 mod orders;
-mod timemap;
+mod serialization;
+pub(crate) mod timemap;
 mod waits;
 
 /// What the names of files begin with, for pictures of one operation.
-const KINDS: [&str; 3] = ["timemap", "arrival-order", "departure-order"];
+const KINDS: [&str; 6] = [
+    "timemap",
+    "arrival-order",
+    "departure-order",
+    "serialization",
+    "imbalance",
+    "durations",
+];
 /// What the name of the file ends with, for a timemap without the waits.
 const WITHOUT_WAITS: &str = "-without-waits";
 /// Names of the files of pictures of the whole run.
@@ -23,6 +33,8 @@ pub(crate) struct Shown {
     pub(crate) file: String,
     /// The picture, with what stands beside it.
     pub(crate) figure: Figure,
+    /// The same for Graphviz, to a file of the same name that ends in `.dot`.
+    pub(crate) dot: Option<String>,
 }
 
 /// The `top` first operations, each with its pictures in the order in which they are to be read.
@@ -49,9 +61,10 @@ fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary
             caption: caption.into(),
             picture,
         },
+        dot: None,
     };
     let with_waits = timemap::timemap(analysis, operation);
-    let without_waits = timemap::without_waits(analysis, operation, &with_waits);
+    let without_waits = timemap::without_waits(operation, &with_waits);
     let mut pictures = vec![shown(
         "timemap",
         "Timemap: mean time of each rank in each stage",
@@ -71,6 +84,28 @@ fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary
         let map = orders::order_map(analysis, operation, order);
         pictures.extend(map.map(|map| shown(kind, heading, &orders::caption(order), map.into())));
     }
+    pictures.extend(imbalance::of_operation(analysis, operation).map(|summary| {
+        let heading = "Load imbalance: where the last to come comes from";
+        let graph = imbalance::picture(analysis, summary);
+        let mut shown = shown("imbalance", heading, imbalance::CAPTION, graph.into());
+        shown.dot = Some(imbalance::dot(analysis, summary));
+        shown
+    }));
+    pictures.extend(
+        serialization::serialization(analysis, operation).map(|curve| {
+            let heading = "Serialization: how much later each further rank leaves";
+            shown(
+                "serialization",
+                heading,
+                serialization::CAPTION,
+                curve.into(),
+            )
+        }),
+    );
+    pictures.extend(durations::durations(analysis, operation).map(|durations| {
+        let heading = "Durations of the instances";
+        shown("durations", heading, durations::CAPTION, durations.into())
+    }));
     pictures
 }
 
@@ -83,6 +118,7 @@ pub(crate) fn of_run(analysis: &Analysis) -> Vec<Shown> {
             caption: waits::CAPTION.into(),
             picture: waits.into(),
         },
+        dot: None,
     });
     waits.into_iter().collect()
 }
@@ -92,7 +128,12 @@ pub(crate) fn is_picture(name: &str) -> bool {
     if OF_RUN.contains(&name) {
         return true;
     }
-    let Some(stem) = name.strip_suffix(".svg") else {
+    let is_graph = name.starts_with("imbalance-");
+    let stem = match name.strip_suffix(".dot") {
+        Some(stem) if is_graph => Some(stem),
+        _ => name.strip_suffix(".svg"),
+    };
+    let Some(stem) = stem else {
         return false;
     };
     KINDS.iter().any(|kind| {

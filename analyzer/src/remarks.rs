@@ -28,9 +28,16 @@ pub enum Remark {
         /// Number of their files.
         n_files: usize,
     },
-    /// More than one host clock, not aligned.
+    /// Host clocks without a common time.
     ClocksNotAligned {
         /// Number of host clocks.
+        n_hosts: usize,
+        /// Number of groups of them that have a common time each.
+        n_groups: usize,
+    },
+    /// The offset of a clock was measured at one instant only.
+    DriftNotKnown {
+        /// Number of such hosts.
         n_hosts: usize,
     },
     /// Anchors of a host give no tick rate.
@@ -47,6 +54,15 @@ pub enum Remark {
     MembersNotListed {
         /// Its id.
         communicator: usize,
+        /// How many others there are of that kind.
+        n_others: usize,
+    },
+    /// Communicators that were made alike, too many to be shown one by one.
+    ShownTogether {
+        /// How many.
+        n_communicators: usize,
+        /// As how many they are shown.
+        n_entries: usize,
     },
     /// Calls on a communicator that is not known.
     UnknownCommunicator {
@@ -126,9 +142,11 @@ impl Remark {
             Self::ManifestUnreadable { .. } => "run_json_unreadable",
             Self::SpawnedSetAside { .. } => "spawned_set_aside",
             Self::ClocksNotAligned { .. } => "clocks_not_aligned",
+            Self::DriftNotKnown { .. } => "drift_not_known",
             Self::ClockNotScaled { .. } => "clock_not_scaled",
             Self::CommunicatorConflict { .. } => "communicator_conflict",
             Self::MembersNotListed { .. } => "members_not_listed",
+            Self::ShownTogether { .. } => "communicators_together",
             Self::UnknownCommunicator { .. } => "unknown_communicator",
             Self::Mismatched { .. } => "mismatched_calls",
             Self::IncompleteInstances { .. } => "incomplete_instances",
@@ -175,12 +193,25 @@ impl fmt::Display for Remark {
                 counted(*n_files, "file"),
                 counted(*n_worlds, "world")
             ),
-            Self::ClocksNotAligned { n_hosts } => write!(
+            Self::ClocksNotAligned { n_hosts, n_groups } => {
+                let group = match n_hosts == n_groups {
+                    true => "host".to_owned(),
+                    false => format!("of {n_groups} groups of hosts"),
+                };
+                write!(
+                    f,
+                    "{n_hosts} hosts, whose clocks are not aligned: times are compared within each \
+                     {group} only. Where an instance has processes on several of them, its lags and \
+                     waits are against processes of the same one (lower bounds), its duration is the \
+                     longest of any, and its core and who came last are not known"
+                )
+            }
+            Self::DriftNotKnown { n_hosts } => write!(
                 f,
-                "{n_hosts} hosts, whose clocks are not aligned: times are compared within each \
-                 host only. Where an instance has processes on several hosts, its lags and waits \
-                 are against processes of the same host (lower bounds), its duration is the \
-                 longest of any host, and its core and who came last are not known"
+                "the clocks of {} were compared at one instant only, as those of a run that was \
+                 killed: how fast they drift is not known, so the error of times across hosts grows \
+                 by 100 us per second from there",
+                counted(*n_hosts, "host")
             ),
             Self::ClockNotScaled { host } => write!(
                 f,
@@ -193,9 +224,28 @@ impl fmt::Display for Remark {
                  others are not matched",
                 counted(*n_communicators, "communicator")
             ),
-            Self::MembersNotListed { communicator } => write!(
+            Self::MembersNotListed {
+                communicator,
+                n_others: 0,
+            } => write!(
                 f,
                 "communicator {communicator}: too many unknown members; only known ones are listed"
+            ),
+            Self::MembersNotListed {
+                communicator,
+                n_others,
+            } => write!(
+                f,
+                "communicator {communicator} and {}: too many unknown members; only known ones \
+                 are listed",
+                counted(*n_others as u64, "other")
+            ),
+            Self::ShownTogether {
+                n_communicators,
+                n_entries,
+            } => write!(
+                f,
+                "{n_communicators} communicators that were made alike are shown as {n_entries}"
             ),
             Self::UnknownCommunicator { n_calls } => write!(
                 f,

@@ -12,7 +12,10 @@ mod page;
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: cannot be written: {error}; name another place with --output, or --no-pictures")]
+#[error(
+    "{}: cannot be written: {error}; name another place with --output, or --no-pictures",
+    crate::inert::path(.path)
+)]
 pub struct ReportError {
     /// The file or directory.
     pub path: PathBuf,
@@ -32,14 +35,20 @@ pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result
         move |error| ReportError { path, error }
     };
     fs::create_dir_all(directory).map_err(failed(directory))?;
-    remove_pictures(directory);
+    remove_pictures(directory, ("analysis.json", SCHEMA), pictures::is_picture);
     let write = |name: &str, content: &str| {
         let path = directory.join(name);
         fs::write(&path, content).map_err(failed(&path))
     };
     let write_pictures = |shown: &[Shown]| {
         let mut pictures = shown.iter();
-        pictures.try_for_each(|Shown { file, figure }| write(file, &figure.picture.to_svg()))
+        pictures.try_for_each(|Shown { file, figure, dot }| {
+            write(file, &figure.picture.to_svg())?;
+            match dot {
+                Some(dot) => write(&file.replace(".svg", ".dot"), dot),
+                None => Ok(()),
+            }
+        })
     };
     let of_run = pictures::of_run(analysis);
     write_pictures(&of_run)?;
@@ -56,11 +65,16 @@ pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result
 }
 
 /// Removes the pictures of an earlier report from a directory, and nothing that a person has put
-/// there: only names that a report gives, and only beside the document of one.
-fn remove_pictures(directory: &Path) {
-    let is_report = fs::read(directory.join("analysis.json")).is_ok_and(|document| {
+/// there: only names that a report gives, and only beside the document (its name and its schema)
+/// of one.
+pub(crate) fn remove_pictures(
+    directory: &Path,
+    (document, schema): (&str, &str),
+    is_picture: fn(&str) -> bool,
+) {
+    let is_report = fs::read(directory.join(document)).is_ok_and(|document| {
         let beginning = &document[..document.len().min(200)];
-        String::from_utf8_lossy(beginning).contains(SCHEMA)
+        String::from_utf8_lossy(beginning).contains(schema)
     });
     if !is_report {
         return;
@@ -69,7 +83,7 @@ fn remove_pictures(directory: &Path) {
         return;
     };
     for entry in entries.flatten() {
-        if pictures::is_picture(&entry.file_name().to_string_lossy()) {
+        if is_picture(&entry.file_name().to_string_lossy()) {
             // One that stays is only a picture too many.
             let _ = fs::remove_file(entry.path());
         }
@@ -88,6 +102,11 @@ mod tests {
             "timemap-1-MPI_Bcast-without-waits.svg",
             "arrival-order-12-MPI_Scan.svg",
             "waits-over-time.svg",
+            "serialization-1-MPI_Barrier.svg",
+            "durations-1-MPI_Barrier.svg",
+            "imbalance-1-MPI_Barrier.svg",
+            "imbalance-1-MPI_Barrier.dot",
+            "durations-1-MPI_Barrier.dot",
             "timemap-notes.svg",
             "timemap-9-MPI_Foo.svg",
             "arrival-order-1-MPI_Bcast-without-waits.svg",
@@ -97,12 +116,20 @@ mod tests {
             fs::write(folder.path().join(name), "").unwrap();
         }
         fs::write(folder.path().join("analysis.json"), "mine").unwrap();
-        remove_pictures(folder.path());
-        assert_eq!(all_there(), [true; 7], "not beside a document of ours");
+        remove_pictures(
+            folder.path(),
+            ("analysis.json", SCHEMA),
+            pictures::is_picture,
+        );
+        assert_eq!(all_there(), [true; 12], "not beside a document of ours");
         let document = format!("{{\n  \"schema\": \"{SCHEMA}\",");
         fs::write(folder.path().join("analysis.json"), document).unwrap();
-        remove_pictures(folder.path());
-        let stays = [false, false, false, false, true, true, true];
-        assert_eq!(all_there(), stays);
+        remove_pictures(
+            folder.path(),
+            ("analysis.json", SCHEMA),
+            pictures::is_picture,
+        );
+        let (gone, stays) = ([false; 8], [true; 4]);
+        assert_eq!(all_there()[..], [&gone[..], &stays[..]].concat());
     }
 }

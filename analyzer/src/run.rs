@@ -8,11 +8,12 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use collbench_formats::RankTrace;
-use memmap2::Mmap;
+use collbench_formats::{FormatError, RankTrace};
+use memmap2::{Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 use serde::Deserialize;
 
+use crate::inert;
 use crate::remarks::Remark;
 
 /// Why a directory cannot be analysed at all.
@@ -20,7 +21,8 @@ use crate::remarks::Remark;
 pub enum RunError {
     /// There is nothing under this name.
     #[error(
-        "{path}: cannot be opened: {error}; expected a trace, a directory made by collbench-record"
+        "{}: cannot be opened: {error}; expected a trace, a directory made by collbench-record",
+        inert::path(.path)
     )]
     Unreachable {
         /// What was given.
@@ -30,8 +32,9 @@ pub enum RunError {
     },
     /// Not a directory.
     #[error(
-        "{path}: not a directory; a trace is a directory of *.trace files made by \
-         collbench-record: name the directory"
+        "{}: not a directory; a trace is a directory of *.trace files made by \
+         collbench-record: name the directory",
+        inert::path(.path)
     )]
     NotADirectory {
         /// What was given.
@@ -39,8 +42,9 @@ pub enum RunError {
     },
     /// A directory without rank files.
     #[error(
-        "{path}: no trace in it: expected *.trace files made by collbench-record, found {found}; \
-         was the program started under collbench-record, and did it call MPI_Init?"
+        "{}: no trace in it: expected *.trace files made by collbench-record, found {found}; \
+         was the program started under collbench-record, and did it call MPI_Init?",
+        inert::path(.path)
     )]
     NoTraceFiles {
         /// What was given.
@@ -49,7 +53,10 @@ pub enum RunError {
         found: String,
     },
     /// Rank files, but none that says anything.
-    #[error("{path}: none of its {n_files} *.trace files can be read; the first: {first}")]
+    #[error(
+        "{}: none of its {n_files} *.trace files can be read; the first: {first}",
+        inert::path(.path)
+    )]
     NothingReadable {
         /// What was given.
         path: PathBuf,
@@ -60,8 +67,9 @@ pub enum RunError {
     },
     /// Files of more than one run.
     #[error(
-        "{path}: files of two runs in one directory: {first}; and {second}; \
-         move the files of one of them to a directory of their own"
+        "{}: files of two runs in one directory: {first}; and {second}; \
+         move the files of one of them to a directory of their own",
+        inert::path(.path)
     )]
     TwoRuns {
         /// What was given.
@@ -73,8 +81,9 @@ pub enum RunError {
     },
     /// Two files of one process.
     #[error(
-        "{path}: two files of rank {rank} of one run: {first} and {second}; \
-         remove the one that does not belong"
+        "{}: two files of rank {rank} of one run: {first} and {second}; \
+         remove the one that does not belong",
+        inert::path(.path)
     )]
     TwoFilesOfOneRank {
         /// What was given.
@@ -115,6 +124,16 @@ enum Bytes {
     Mapped(Mmap),
 }
 
+/// Pages are of this size, or multiples.
+const PAGE_BYTES: u64 = 4096;
+
+/// An access to a page brings in those around it, in a stretch of so many bytes: also pages before
+/// it that were given back.
+const AROUND_BYTES: u64 = 64 << 10;
+
+/// So many bytes are read of chunk headers before their pages are given back.
+const GIVE_BACK_BYTES: u64 = 1 << 20;
+
 impl Bytes {
     fn as_slice(&self) -> &[u8] {
         match self {
@@ -122,7 +141,28 @@ impl Bytes {
             Self::Mapped(map) => map,
         }
     }
+
+    /// Gives back the pages that hold the bytes `[from, to)`, and some before.
+    fn give_back(&self, from: u64, to: u64) {
+        let Self::Mapped(map) = self else { return };
+        let from = from.saturating_sub(AROUND_BYTES).min(map.len() as u64);
+        let begin = (from / PAGE_BYTES * PAGE_BYTES) as usize;
+        let end = to.min(map.len() as u64) as usize;
+        // SAFETY: MADV_DONTNEED drops the pages of the range from this process; the next access
+        // reads the same bytes from the file, since the mapping is of a file, is not anonymous,
+        // and was never writable, so that no page of it can be a private copy that is lost.
+        #[allow(unsafe_code)]
+        let given = unsafe {
+            map.unchecked_advise_range(UncheckedAdvice::DontNeed, begin, end.saturating_sub(begin))
+        };
+        // Refused where the system has larger pages: then they stay until the end.
+        let _ = given;
+    }
 }
+
+/// Characters of a host's name that are kept, which is told with every rank of every operation;
+/// Linux allows 64.
+const MAX_HOST_NAME: usize = 256;
 
 /// A damaged or foreign file could make `run.json` of any size; more than this is not read.
 const MAX_MANIFEST_BYTES: u64 = 16 << 20;
@@ -223,13 +263,32 @@ pub struct RankFile<'a> {
     pub name: &'a str,
     /// What it says.
     pub trace: RankTrace<'a>,
+    bytes: &'a Bytes,
 }
 
-impl RankFile<'_> {
+impl<'a> RankFile<'a> {
+    fn read(name: &'a str, bytes: &'a Bytes) -> Result<Self, FormatError> {
+        let mut given_back = 0;
+        let trace = RankTrace::parse_passing(bytes.as_slice(), &mut |passed| {
+            if passed >= given_back + GIVE_BACK_BYTES {
+                bytes.give_back(given_back, passed);
+                given_back = passed;
+            }
+        })?;
+        bytes.give_back(given_back, u64::MAX);
+        Ok(Self { name, trace, bytes })
+    }
+
     /// Rank in `MPI_COMM_WORLD`.
     #[must_use]
     pub fn rank(&self) -> u32 {
         self.trace.identity.rank
+    }
+
+    /// Gives back the pages of the file that hold the bytes `[from, to)`. Whoever reads them
+    /// later reads the file once more.
+    pub(crate) fn give_back(&self, from: u64, to: u64) {
+        self.bytes.give_back(from, to);
     }
 }
 
@@ -267,29 +326,31 @@ impl<'a> Run<'a> {
     /// [`RunError`] if no file can be read, or files of two runs, or two of one process, are in
     /// the directory.
     pub fn read(files: &'a RunFiles) -> Result<Self, RunError> {
-        let parsed: Vec<(&str, Result<RankTrace<'_>, String>)> = files
+        let parsed: Vec<Result<RankFile<'_>, UnreadableFile>> = files
             .files
             .par_iter()
             .map(|(name, bytes)| {
-                let trace = match bytes {
-                    Ok(bytes) => RankTrace::parse(bytes.as_slice()).map_err(|e| e.to_string()),
+                let read = match bytes {
+                    Ok(bytes) => RankFile::read(name, bytes).map_err(|e| e.to_string()),
                     Err(error) => Err(format!("cannot be opened: {error}")),
                 };
-                (name.as_str(), trace)
+                read.map_err(|what| UnreadableFile {
+                    name: name.clone(),
+                    what,
+                })
             })
             .collect();
         let mut unreadable = Vec::new();
         let mut worlds: BTreeMap<(bool, u64), Vec<RankFile<'_>>> = BTreeMap::new();
-        for (name, trace) in parsed {
-            match trace {
-                Ok(trace) => worlds
-                    .entry((trace.identity.spawned, trace.identity.world))
-                    .or_default()
-                    .push(RankFile { name, trace }),
-                Err(what) => unreadable.push(UnreadableFile {
-                    name: name.to_owned(),
-                    what,
-                }),
+        for file in parsed {
+            match file {
+                Ok(mut file) => {
+                    let identity = &mut file.trace.identity;
+                    identity.host.name = inert::cut(&identity.host.name, MAX_HOST_NAME);
+                    let world = (identity.spawned, identity.world);
+                    worlds.entry(world).or_default().push(file);
+                }
+                Err(file) => unreadable.push(file),
             }
         }
         let path = || files.directory.clone();
@@ -298,7 +359,7 @@ impl<'a> Run<'a> {
             return Err(RunError::NothingReadable {
                 path: path(),
                 n_files: files.files.len(),
-                first: format!("{}: {}", first.name, first.what),
+                first: format!("{}: {}", in_words(&first.name), first.what),
             });
         };
         let mut processes = worlds.remove(&(is_spawned, world)).unwrap_or_default();
@@ -389,12 +450,22 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Hosts of a world that are named in a message.
+const MAX_HOSTS_NAMED: usize = 8;
+
+/// A name that a file or the file system gives, for messages.
+fn in_words(name: &str) -> String {
+    inert::line(name, 255)
+}
+
 /// Name, process and host of a file, in words.
 fn describe_file(file: &RankFile<'_>) -> String {
     let identity = &file.trace.identity;
     format!(
         "{} (process {} on {})",
-        file.name, identity.pid, identity.host.name
+        in_words(file.name),
+        identity.pid,
+        in_words(&identity.host.name)
     )
 }
 
@@ -409,12 +480,21 @@ fn describe_world(processes: &[RankFile<'_>]) -> String {
         .collect();
     hosts.sort_unstable();
     hosts.dedup();
+    let n_others = hosts.len().saturating_sub(MAX_HOSTS_NAMED);
+    let mut names: Vec<String> = hosts
+        .iter()
+        .take(MAX_HOSTS_NAMED)
+        .map(|host| in_words(host))
+        .collect();
+    if n_others > 0 {
+        names.push(format!("{n_others} more"));
+    }
     format!(
         "{} (of {} files; {} of {} ranks, on {})",
-        processes[0].name,
+        in_words(processes[0].name),
         processes.len(),
-        crate::inert::ranks(&ranks),
+        inert::ranks(&ranks),
         processes[0].trace.identity.world_size,
-        hosts.join(", ")
+        names.join(", ")
     )
 }

@@ -125,6 +125,12 @@ impl Selection {
 }
 
 impl Resolved {
+    /// Whether the calls of all ranks are counted.
+    #[must_use]
+    pub fn has_all_ranks(&self) -> bool {
+        self.ranks.is_empty()
+    }
+
     /// Whether an instance of this operation on this communicator (entry), begun at this time,
     /// is wanted.
     #[must_use]

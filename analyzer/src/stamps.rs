@@ -135,9 +135,8 @@ fn latest(anchor: &Anchor, granularity: u64) -> u64 {
 /// last chunk was opened is none.
 fn end_anchor<'a>(trace: &RankTrace<'a>) -> Option<&'a Anchor> {
     let end = &trace.header.end_anchor;
-    let opened = trace.chunks.iter().map(|chunk| chunk.header.anchor.ticks);
-    let last_opened = opened.max_by_key(|ticks| ticks.get()).unwrap_or_default();
-    let is_true = end.is_some() && end.ticks >= last_opened;
+    let last_opened = trace.chunks.iter().map(|chunk| chunk.opened_ticks).max();
+    let is_true = end.is_some() && Some(end.ticks.get()) >= last_opened;
     (trace.header.finalized.get() != 0 && is_true).then_some(end)
 }
 
@@ -146,9 +145,7 @@ fn end_anchor<'a>(trace: &RankTrace<'a>) -> Option<&'a Anchor> {
 /// so that one damaged stamp does not count.
 fn latest_sure(trace: &RankTrace<'_>) -> u64 {
     let anchor = trace.anchors.last().map_or(0, |anchor| anchor.ticks.get());
-    let threads = trace
-        .chunks
-        .chunk_by(|a, b| a.header.thread == b.header.thread);
+    let threads = trace.chunks.chunk_by(|a, b| a.thread == b.thread);
     let of_threads = threads.filter_map(|chunks| {
         let mut back = chunks.iter().rev().flat_map(|c| c.records.iter().rev());
         let (last, before) = (back.next()?, back.next()?);

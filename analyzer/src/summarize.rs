@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 use collbench_formats::{ClockSource, CommunicatorKind};
 
 use crate::analysis::{
-    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostSummary,
-    ImbalanceSummary, Layer, RankSummary, RemarkSummary, Total, TraceSummary, Violations,
+    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostLateness,
+    HostSummary, ImbalanceSummary, Layer, RankLateness, RankSummary, RemarkSummary, Total,
+    TraceSummary, Violations,
 };
 use crate::behaviour::{rank_classes, timeline};
-use crate::clock::{Clocks, Timestamp};
+use crate::clock::{Clocks, HostAlignment, Timestamp};
 use crate::communicators::Communicators;
 use crate::damage::{damage, unfinished};
+use crate::disturbances::disturbances;
 use crate::imbalance::{Verdict, Vertex};
 use crate::matching::Irregularities;
 use crate::operations::operations;
+use crate::over_time::{change, lateness_sections};
 use crate::remarks::Remark;
 use crate::run::Run;
 use crate::sums::{Lateness, sum_ns};
@@ -43,6 +46,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         totals: totals(sources.tally),
         ranks: rank_summaries(sources, &pauses),
         imbalance: imbalance(sources),
+        disturbances: disturbances(sources),
         timeline: timeline(sources),
         classes: rank_classes(sources),
         unfinished: unfinished(sources),
@@ -138,24 +142,29 @@ fn clock_summary(sources: &Sources<'_>) -> ClockSummary {
     }
     names.sort_unstable();
     ClockSummary {
-        method: match clocks.hosts.len() {
-            1 => "one host: one clock",
-            _ => "not aligned: compared within hosts only",
-        },
+        method: clock_method(clocks),
         source: names.join(","),
         reference_host: clocks.hosts[0].name.clone(),
         hosts: clocks
             .hosts
             .iter()
-            .enumerate()
-            .map(|(index, host)| {
-                let is_reference = index == 0;
+            .map(|host| {
+                // The offset against the reference of another group is not known.
+                let is_known = host.group == clocks.hosts[0].group;
+                let of_own = |of: &dyn Fn(&HostAlignment) -> i64| {
+                    is_known.then(|| host.alignment.as_ref().map_or(0, of))
+                };
+                let drift_ppm = match &host.alignment {
+                    None => Some(0.0),
+                    Some(own) => own.drift_ppm,
+                };
                 HostSummary {
                     host: host.name.clone(),
-                    offset_ns: is_reference.then_some(0),
-                    drift_ppm: is_reference.then_some(0.0),
-                    uncertainty_ns: is_reference.then_some(0),
-                    bound_ns: is_reference.then_some(0),
+                    offset_ns: of_own(&|own| own.offset_ns),
+                    drift_ppm: drift_ppm.filter(|_| is_known),
+                    uncertainty_ns: of_own(&|own| own.uncertainty_ns),
+                    bound_ns: of_own(&|own| own.bound_ns),
+                    group: host.group,
                     granularity_ns: host.granularity_ns,
                     ticks_per_second: host.ticks_per_second,
                     rate_error_ppm: host.rate_error_ppm,
@@ -163,6 +172,21 @@ fn clock_summary(sources: &Sources<'_>) -> ClockSummary {
             })
             .collect(),
         violations: Violations::default(),
+    }
+}
+
+/// How the clocks of the hosts were brought to one time, in words.
+fn clock_method(clocks: &Clocks) -> &'static str {
+    let bursts = clocks.hosts.iter().filter_map(|host| host.alignment);
+    match (clocks.hosts.len(), clocks.n_groups()) {
+        (1, _) => "one host: one clock",
+        (n_hosts, n_groups) if n_hosts == n_groups => "not aligned: compared within hosts only",
+        (_, n_groups) => match (n_groups, bursts.map(|own| own.n_bursts).max()) {
+            (1, Some(1)) => "offset at one instant; drift not known",
+            (1, Some(2)) => "offsets at start and end, interpolated",
+            (1, _) => "offsets in bursts, interpolated piecewise",
+            _ => "only some hosts aligned: compared within groups of hosts",
+        },
     }
 }
 
@@ -208,11 +232,7 @@ fn recorder_pauses(sources: &Sources<'_>) -> Vec<(i64, i64)> {
     processes
         .map(|(process, clock)| {
             let chunks = process.trace.chunks.iter();
-            let pauses = chunks.map(|chunk| {
-                let begin = chunk.header.prepare_begin.get();
-                let end = chunk.header.prepare_end.get();
-                clock.span_ns(end.saturating_sub(begin))
-            });
+            let pauses = chunks.map(|chunk| clock.span_ns(chunk.pause_ticks));
             pauses.fold((0, 0), |(total, longest): (i64, i64), pause| {
                 (total.saturating_add(pause), longest.max(pause))
             })
@@ -256,12 +276,13 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
         ..
     } = sources;
     let collectives_ns = sum_ns(tally.processes.iter().map(|process| process.call_ns));
+    let n_judged = tally.n_judged();
     let host_of = |process: usize| clocks.processes[process].host;
     let mut summaries: Vec<ImbalanceSummary> = tally
         .lateness
         .iter()
         .map(|(&(entry, operation), lateness)| {
-            let verdict = Verdict::reach(lateness, &host_of, collectives_ns);
+            let verdict = Verdict::reach(lateness, &host_of, collectives_ns, n_judged);
             let rank_at = |position: usize| {
                 let process = lateness.members[position].process?;
                 Some(run.processes[process].rank())
@@ -288,14 +309,40 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
                 wait_caused_ns: is_resolved.then_some(verdict.caused_ns),
                 excess_ns: is_resolved.then_some(verdict.excess_ns),
                 dearest: dearest(run, lateness),
+                hosts: hosts(run, clocks, lateness),
                 all_waits_caused_ns: sum_ns(lateness.members.iter().map(|m| m.caused_ns)),
                 instances: lateness.instances,
                 resolved: lateness.resolved,
+                sections: lateness_sections(sources, lateness),
+                change: change(sources, lateness, collectives_ns, n_judged),
             }
         })
         .collect();
     summaries.sort_by_key(|s| std::cmp::Reverse((s.culprit.is_some(), s.wait_caused_ns)));
     summaries
+}
+
+/// By host who came last, hosts in the order of their clocks, ranks in that of the communicator.
+fn hosts(run: &Run<'_>, clocks: &Clocks, lateness: &Lateness) -> Vec<HostLateness> {
+    let mut by_host: BTreeMap<usize, Vec<RankLateness>> = BTreeMap::new();
+    for member in &lateness.members {
+        if let Some(process) = member.process {
+            let host = by_host.entry(clocks.processes[process].host).or_default();
+            host.push(RankLateness {
+                rank: run.processes[process].rank(),
+                last: member.last,
+                wait_caused_ns: member.caused_ns,
+            });
+        }
+    }
+    let hosts = by_host.into_iter().map(|(host, members)| HostLateness {
+        host: clocks.hosts[host].name.clone(),
+        ranks: members.len() as u64,
+        last: members.iter().map(|member| member.last).sum(),
+        wait_caused_ns: sum_ns(members.iter().map(|member| member.wait_caused_ns)),
+        members,
+    });
+    hosts.collect()
 }
 
 /// The rank whose coming ended the most waiting; among equals the first.
@@ -332,8 +379,19 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
     };
     add(n_findings > 0, Remark::Incomplete { n_findings });
     add(sources.is_restricted, Remark::Restricted);
-    let n_hosts = clocks.hosts.len();
-    add(n_hosts > 1, Remark::ClocksNotAligned { n_hosts });
+    let (n_hosts, n_groups) = (clocks.hosts.len(), clocks.n_groups());
+    add(n_groups > 1, Remark::ClocksNotAligned { n_hosts, n_groups });
+    let drifting = clocks.hosts.iter().filter(|host| {
+        let own = host.alignment.as_ref();
+        own.is_some_and(|own| own.drift_ppm.is_none())
+    });
+    let n_drifting = drifting.count();
+    add(
+        n_drifting > 0,
+        Remark::DriftNotKnown {
+            n_hosts: n_drifting,
+        },
+    );
     for host in &clocks.hosts {
         let name = host.name.clone();
         add(host.is_unscaled, Remark::ClockNotScaled { host: name });
@@ -345,7 +403,10 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
         counts.mismatched > 0,
         Remark::Mismatched {
             n_instances: counts.mismatched,
-            example: counts.mismatch.clone().unwrap_or_default(),
+            example: counts
+                .mismatch
+                .as_ref()
+                .map_or_else(String::new, |(_, words)| words.clone()),
         },
     );
     let with_calls = [

@@ -2,11 +2,15 @@
 
 use collbench_formats::{Operation, Semantics};
 
+use crate::batches::Batches;
 use crate::communicators::Scope;
 use crate::conduct::Conduct;
 use crate::distribution::Distribution;
+use crate::late_arrivals::LateArrivals;
 use crate::matching::Call;
 use crate::orders::OrderCounts;
+use crate::outliers::Longest;
+use crate::sections::{LatenessSections, OperationSections};
 use crate::serialization::Serialization;
 use crate::timeline::Course;
 
@@ -76,6 +80,51 @@ pub struct MemberTally {
     pub n_departure_waits: u64,
     /// Their departure waits, ns.
     pub departure_wait_ns: i64,
+    /// Of the waits, what was for processes of the own host, where that is told apart, ns.
+    pub wait_inside_ns: i64,
+    /// Of the departure waits, those after the first of the own host, likewise, ns.
+    pub departure_inside_ns: i64,
+}
+
+impl MemberTally {
+    fn merge(&mut self, other: &Self) {
+        self.last += other.last;
+        self.first_departure += other.first_departure;
+        self.n_calls += other.n_calls;
+        add_ns(&mut self.call_ns, other.call_ns);
+        self.n_waits += other.n_waits;
+        add_ns(&mut self.wait_ns, other.wait_ns);
+        self.n_departure_waits += other.n_departure_waits;
+        add_ns(&mut self.departure_wait_ns, other.departure_wait_ns);
+        add_ns(&mut self.wait_inside_ns, other.wait_inside_ns);
+        add_ns(&mut self.departure_inside_ns, other.departure_inside_ns);
+    }
+}
+
+/// Waits and departure waits, inside the own host and across hosts, ns per call.
+#[derive(Debug, Default)]
+pub struct Split {
+    /// For processes of the own host.
+    pub wait_inside: Distribution,
+    /// For those of others, after that.
+    pub wait_across: Distribution,
+    /// From the first leave on the own host on.
+    pub departure_inside: Distribution,
+    /// From the first leave to the first on the own host.
+    pub departure_across: Distribution,
+}
+
+impl Split {
+    fn merge(&mut self, other: &Self) {
+        for (own, other) in [
+            (&mut self.wait_inside, &other.wait_inside),
+            (&mut self.wait_across, &other.wait_across),
+            (&mut self.departure_inside, &other.departure_inside),
+            (&mut self.departure_across, &other.departure_across),
+        ] {
+            own.merge(other);
+        }
+    }
 }
 
 /// What is kept of one operation.
@@ -118,6 +167,14 @@ pub struct OperationTally {
     pub departures: OrderCounts,
     /// How much later than the last enter each next process left.
     pub serialization: Serialization,
+    /// What it took early and late.
+    pub sections: OperationSections,
+    /// The few instances that took longest.
+    pub longest: Longest,
+    /// What tells how far the means can be trusted.
+    pub batches: Batches,
+    /// Where processes on several hosts have a common time.
+    pub split: Option<Box<Split>>,
 }
 
 impl OperationTally {
@@ -141,20 +198,68 @@ impl OperationTally {
             arrivals: OrderCounts::new(n_positions),
             departures: OrderCounts::new(n_positions),
             serialization: Serialization::default(),
+            sections: OperationSections::default(),
+            longest: Longest::default(),
+            batches: Batches::default(),
+            split: None,
         }
     }
 
     pub(crate) fn add_call(&mut self, call: &Call) {
         self.calls += 1;
         if let Some(bytes) = call.payload {
-            let (least, most) = self.bytes.unwrap_or((bytes, bytes));
-            self.bytes = Some((least.min(bytes), most.max(bytes)));
+            self.see_bytes(bytes, bytes);
         }
         if let Some(leave) = call.leave
             && call.is_timed
         {
             self.call_time.add(leave.ns() - call.enter.ns());
         }
+    }
+}
+
+impl OperationTally {
+    /// Adds another part of the same operation.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.instances += other.instances;
+        self.incomplete += other.incomplete;
+        self.has_open_call |= other.has_open_call;
+        if let Some((least, most)) = other.bytes {
+            self.see_bytes(least, most);
+        }
+        for (own, other) in [
+            (&mut self.duration, &other.duration),
+            (&mut self.call_time, &other.call_time),
+            (&mut self.wait, &other.wait),
+            (&mut self.lag, &other.lag),
+            (&mut self.core, &other.core),
+            (&mut self.departure_wait, &other.departure_wait),
+        ] {
+            own.merge(other);
+        }
+        if let Some(completion) = other.completion_ns {
+            add_ns(self.completion_ns.get_or_insert(0), completion);
+        }
+        for (own, other) in self.members.iter_mut().zip(&other.members) {
+            own.merge(other);
+        }
+        self.last_unresolved += other.last_unresolved;
+        self.first_unresolved += other.first_unresolved;
+        self.arrivals.merge(&other.arrivals);
+        self.departures.merge(&other.departures);
+        self.serialization.merge(&other.serialization);
+        self.sections.merge(other.sections);
+        self.longest.merge(&other.longest);
+        self.batches.merge(&other.batches);
+        if let Some(split) = other.split {
+            self.split.get_or_insert_default().merge(&split);
+        }
+    }
+
+    pub(crate) fn see_bytes(&mut self, least: u64, most: u64) {
+        let (before_least, before_most) = self.bytes.unwrap_or((least, most));
+        self.bytes = Some((before_least.min(least), before_most.max(most)));
     }
 }
 
@@ -180,13 +285,48 @@ pub struct ProcessTally {
 }
 
 impl ProcessTally {
-    pub(crate) fn count(&mut self, operation: Operation, scope: Scope) {
+    /// Counts a call. `hint` is where its class is to be looked for first, and where it was
+    /// found: mostly all processes have met the classes in one order.
+    #[inline]
+    pub(crate) fn count(&mut self, operation: Operation, scope: Scope, hint: &mut usize) {
         self.calls += 1;
-        let key = (operation, scope);
-        match self.by_class.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, n)) => *n += 1,
-            None => self.by_class.push((key, 1)),
+        match self.by_class.get_mut(*hint) {
+            Some((known, n)) if *known == (operation, scope) => *n += 1,
+            _ => {
+                *self.calls_of(operation, scope) += 1;
+                let classes = &mut self.by_class.iter();
+                let found = classes.position(|(known, _)| *known == (operation, scope));
+                *hint = found.unwrap_or(0);
+            }
         }
+    }
+
+    fn calls_of(&mut self, operation: Operation, scope: Scope) -> &mut u64 {
+        let key = (operation, scope);
+        let known = self.by_class.iter().position(|(known, _)| *known == key);
+        let at = known.unwrap_or_else(|| {
+            self.by_class.push((key, 0));
+            self.by_class.len() - 1
+        });
+        &mut self.by_class[at].1
+    }
+}
+
+impl ProcessTally {
+    /// Adds another part of the same process.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.calls += other.calls;
+        for &((operation, scope), n) in &other.by_class {
+            *self.calls_of(operation, scope) += n;
+        }
+        if let Some(wait) = other.wait_ns {
+            add_ns(self.wait_ns.get_or_insert(0), wait);
+        }
+        add_ns(&mut self.call_ns, other.call_ns);
+        self.last += other.last;
+        self.first += other.first;
+        self.conduct.merge(&other.conduct);
+        self.course.merge(other.course);
     }
 }
 
@@ -200,6 +340,10 @@ pub struct Lateness {
     pub instances: u64,
     /// By position in the communicator's entry.
     pub members: Vec<LatenessOfMember>,
+    /// Who came last early and late.
+    pub sections: LatenessSections,
+    /// Single arrivals that were late, and a sample of all instances.
+    pub arrivals: LateArrivals,
 }
 
 /// One process's part in a [`Lateness`].
@@ -213,6 +357,33 @@ pub struct LatenessOfMember {
     pub caused_ns: i64,
     /// Its enter minus that of the second last, in those instances, ns.
     pub excess_ns: i64,
+}
+
+impl Lateness {
+    /// Of nothing yet, among so many processes.
+    pub(crate) fn new(n_positions: usize) -> Self {
+        Self {
+            resolved: 0,
+            instances: 0,
+            members: vec![LatenessOfMember::default(); n_positions],
+            sections: LatenessSections::default(),
+            arrivals: LateArrivals::default(),
+        }
+    }
+
+    /// Adds another part of the same operation on the same communicator.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.resolved += other.resolved;
+        self.instances += other.instances;
+        for (own, other) in self.members.iter_mut().zip(&other.members) {
+            own.process = own.process.or(other.process);
+            own.last += other.last;
+            add_ns(&mut own.caused_ns, other.caused_ns);
+            add_ns(&mut own.excess_ns, other.excess_ns);
+        }
+        self.sections.merge(other.sections);
+        self.arrivals.merge(&other.arrivals);
+    }
 }
 
 /// Names of the wait states of an operation, waiting and completion.

@@ -1,45 +1,51 @@
 //! Instances to sums.
 //!
 //! Memory grows with operations (as told apart by communicator, root and payload), communicators
-//! and processes, not with calls.
+//! and processes, not with calls. Each worker has sums of its own: everything that is kept here
+//! can be merged, and what comes of it does not depend on who has seen what.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-use collbench_formats::{CommunicatorKind, Operation};
+use collbench_formats::Operation;
 
+use crate::agreed::Agreed;
+use crate::batches::InstanceSums;
 use crate::clock::Clocks;
-use crate::communicators::{Communicators, Scope};
-use crate::matching::{Call, InFlight, Instance, Lane, Matched};
-use crate::measure::{Agreed, Disagreement, Figures};
+use crate::communicators::{Communicator, Communicators, Scope};
+use crate::distribution::Distribution;
+use crate::late_arrivals::LateArrival;
+use crate::matching::{Call, Lane, Matched, Sums};
+use crate::measure::Figures;
+use crate::outliers::LongInstance;
+use crate::resolution::Resolution;
 use crate::run::Run;
+use crate::sections::OperationSection;
 use crate::selection::Resolved;
 use crate::sums::{
-    ByteClass, Lateness, LatenessOfMember, OperationKey, OperationTally, ProcessTally, add_ns,
-    sum_ns,
+    ByteClass, Lateness, OperationKey, OperationTally, ProcessTally, add_ns, sum_ns,
 };
 use crate::unfinished::Unfinished;
 
-/// Most [`Unfinished`] instances that are kept.
-const MAX_UNFINISHED: usize = 1000;
+/// Where calls stand: communicator (in [`Communicators::list`]), lane and position.
+type LanePlace = (usize, Lane, u64);
 
-/// All sums of a run.
+/// All sums of a run, or of the part of it that one worker has seen.
 pub struct Tally<'a> {
-    run: &'a Run<'a>,
-    communicators: &'a Communicators,
-    selection: Resolved,
-    granularity_ns: Vec<i64>,
+    pub(crate) run: &'a Run<'a>,
+    pub(crate) communicators: &'a Communicators,
+    pub(crate) selection: &'a Resolved,
+    resolution: Resolution,
     indexes: BTreeMap<OperationKey, usize>,
     /// By operation; [`Tally::operations`] gives them in order.
-    tallies: Vec<OperationTally>,
+    pub(crate) tallies: Vec<OperationTally>,
     /// By process of the run.
     pub processes: Vec<ProcessTally>,
     /// By communicator entry and operation.
     pub lateness: BTreeMap<(usize, Operation), Lateness>,
     /// Instances that someone was in at the end.
-    pub unfinished: Vec<Unfinished>,
-    /// Calls that were under way at the end.
-    pub in_flight: Vec<InFlight>,
+    pub unfinished: BTreeMap<LanePlace, Unfinished>,
     /// Calls of the application in the whole trace.
     pub n_calls: u64,
     /// Their payload, bytes.
@@ -48,7 +54,17 @@ pub struct Tally<'a> {
     pub counts: Counts,
     /// Last stamp of any process, ns since the start.
     pub end_ns: i64,
+    /// Room that is used for each instance.
     figures: Figures,
+    scratch: Scratch,
+}
+
+#[derive(Default)]
+struct Scratch {
+    /// The slots whose calls are counted.
+    slots: Vec<usize>,
+    times: Vec<i64>,
+    picked: Vec<i64>,
 }
 
 /// How often something worth a remark was met.
@@ -64,8 +80,8 @@ pub struct Counts {
     pub payload_unknown: u64,
     /// Positions whose calls are not one collective.
     pub mismatched: u64,
-    /// The first of them, in words.
-    pub mismatch: Option<String>,
+    /// The first of them: where it stands, and what it is in words.
+    pub mismatch: Option<(LanePlace, String)>,
     /// Instances that are not complete.
     pub incomplete: u64,
     /// Instances with a core below zero.
@@ -79,28 +95,24 @@ impl<'a> Tally<'a> {
         run: &'a Run<'a>,
         clocks: &Clocks,
         communicators: &'a Communicators,
-        selection: Resolved,
+        selection: &'a Resolved,
     ) -> Self {
         Self {
             run,
             communicators,
             selection,
-            granularity_ns: clocks
-                .hosts
-                .iter()
-                .map(|host| host.granularity_ns)
-                .collect(),
+            resolution: Resolution::of(clocks),
             indexes: BTreeMap::new(),
             tallies: Vec::new(),
             processes: vec![ProcessTally::default(); run.processes.len()],
             lateness: BTreeMap::new(),
-            unfinished: Vec::new(),
-            in_flight: Vec::new(),
+            unfinished: BTreeMap::new(),
             n_calls: 0,
             n_bytes: 0,
             counts: Counts::default(),
             end_ns: 0,
             figures: Figures::new(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -111,22 +123,16 @@ impl<'a> Tally<'a> {
             .map(|(key, &index)| (key, &self.tallies[index]))
     }
 
-    /// Takes what matching found.
-    pub fn take(&mut self, matched: Matched<'_>) {
-        match matched {
-            Matched::Instance(instance) => self.take_instance(&instance),
-            Matched::Unmatched {
-                process,
-                called_on,
-                call,
-                is_internal,
-            } => self.take_unmatched(process, called_on, &call, is_internal),
-            Matched::Process { call } => self.see(&call),
-            Matched::InFlight(in_flight) => self.in_flight.push(in_flight),
-        }
+    /// Operations on communicators of which it is sometimes known who came last.
+    pub(crate) fn n_judged(&self) -> usize {
+        let resolved = self
+            .lateness
+            .values()
+            .filter(|lateness| lateness.resolved > 0);
+        resolved.count().max(1)
     }
 
-    fn see(&mut self, call: &Call) {
+    pub(crate) fn see(&mut self, call: &Call) {
         if !call.is_timed {
             return;
         }
@@ -134,106 +140,76 @@ impl<'a> Tally<'a> {
         self.end_ns = self.end_ns.max(last);
     }
 
-    /// Counts a call of the application; `true` unless it is another's.
-    fn see_counted(&mut self, call: &Call) {
-        self.see(call);
-        self.n_calls += 1;
-        self.n_bytes = self.n_bytes.saturating_add(call.payload.unwrap_or(0));
-        self.counts.failed += u64::from(call.has_failed);
-        self.counts.payload_unknown += u64::from(call.payload.is_none());
-    }
-
-    fn take_unmatched(
-        &mut self,
-        process: usize,
-        called_on: Option<usize>,
-        call: &Call,
-        is_internal: bool,
-    ) {
-        if is_internal {
-            self.see(call);
-            self.counts.internal_calls += 1;
-            return;
-        }
-        self.see_counted(call);
-        self.counts.unknown_communicator += u64::from(called_on.is_none());
-        let known = called_on.map(|index| &self.communicators.list[index]);
-        let entry = known.map(|communicator| communicator.entry);
-        let rank = self.run.processes[process].rank();
-        let is_wanted = self
-            .selection
-            .has_instance(call.operation, entry, call.enter.ns())
-            && self.selection.has_rank(rank);
-        if is_wanted {
-            let key = OperationKey {
-                entry,
-                operation: call.operation,
-                root: None,
-                class: ByteClass::of(call.payload),
-            };
-            let index = self.index_of(key);
-            self.tallies[index].add_call(call);
-            self.tallies[index].has_open_call |= call.leave.is_none();
-            let tally = &mut self.processes[process];
-            tally.count(
-                call.operation,
-                known.map_or(Scope::Job, |known| known.scope),
-            );
-            add_ns(&mut tally.call_ns, call.time_ns());
-        }
-    }
-
-    fn take_instance(&mut self, instance: &Instance<'_>) {
-        let is_under_way = |call: &Option<Call>| call.is_some_and(|call| call.leave.is_none());
-        if instance.calls.iter().any(is_under_way) && self.unfinished.len() < MAX_UNFINISHED {
-            let entry = &self.communicators.entries[instance.communicator.entry];
-            self.unfinished.push(Unfinished::new(instance, entry.size));
-        }
+    /// A complete instance: everything that is summed up of those begins here.
+    fn take_agreed(&mut self, instance: &Agreed<'_>) {
+        let n = instance.n_calls();
+        self.end_ns = self.end_ns.max(instance.last_leave().ns());
         if instance.lane == Lane::Internal {
-            for call in instance.calls.iter().flatten() {
-                self.see(call);
-                self.counts.internal_calls += 1;
-            }
+            self.counts.internal_calls += n as u64;
             return;
         }
-        for call in instance.calls.iter().flatten() {
-            self.see_counted(call);
-        }
-        match Agreed::new(instance) {
-            Ok(agreed) if instance.is_complete() => self.take_complete(instance, &agreed),
-            Ok(_) => self.take_incomplete(instance),
-            Err(disagreement) => {
-                // Of what is not whole, roots are not known on every side.
-                if instance.is_complete() || disagreement == Disagreement::Operations {
-                    self.counts.mismatched += 1;
-                    if self.counts.mismatch.is_none() {
-                        self.counts.mismatch = Some(self.describe_mismatch(instance));
-                    }
-                }
-                self.take_incomplete(instance);
-            }
-        }
-    }
-
-    fn take_complete(&mut self, instance: &Instance<'_>, agreed: &Agreed<'_>) {
-        let place = self.place(instance);
+        let payloads = instance.payloads.sums(n);
+        self.n_calls += n as u64;
+        self.n_bytes = self.n_bytes.saturating_add(payloads.n_bytes);
+        self.counts.failed += instance.n_failed;
+        self.counts.payload_unknown += payloads.n_unknown;
+        let place = self.place(instance.communicator, instance.called_on);
+        let root = instance.root;
         let key = OperationKey {
             entry: Some(place.entry),
-            operation: agreed.operation,
-            root: agreed
-                .root
-                .map(|slot| instance.communicator.members[slot].world_rank),
-            class: class_of(instance.calls.iter().flatten()),
+            operation: instance.operation,
+            root: root.map(|slot| instance.communicator.members[slot].world_rank),
+            class: ByteClass::of(payloads.range.map(|(_, greatest)| greatest)),
         };
-        if !self.is_wanted(instance, key.operation, place.entry) {
+        let first_enter = instance.first_enter().ns();
+        if !self
+            .selection
+            .has_instance(key.operation, key.entry, first_enter)
+        {
             return;
         }
         let mut figures = std::mem::take(&mut self.figures);
-        figures.measure(agreed, &self.granularity_ns);
+        figures.measure(instance, &self.resolution);
+        // Whatever else is to be known of instances adds itself up here, from the instance and
+        // its figures; and in `merge`.
+        let section = self.add_calls(instance, key, &place, &figures);
+        self.add_instance(instance, key, &place, &figures, section);
+        if n > 1 && figures.has_waits() {
+            self.add_lateness(instance, key, &place, &figures);
+        }
+        self.figures = figures;
+    }
+
+    /// Figures of the instance as a whole.
+    fn add_instance(
+        &mut self,
+        instance: &Agreed<'_>,
+        key: OperationKey,
+        place: &Place<'_>,
+        figures: &Figures,
+        section: OperationSection,
+    ) {
         self.counts.negative_core += u64::from(figures.core.is_some_and(|core| core < 0));
-        self.add_calls(instance, key, &place, &figures);
         let index = self.index_of(key);
+        let at_ns = figures.last_enter_ns(instance);
         let tally = &mut self.tallies[index];
+        let sums = InstanceSums {
+            duration: figures.duration,
+            core: figures.core,
+            n_calls: section.calls,
+            call_ns: section.call_ns,
+            n_waits: section.n_waits,
+            wait_ns: section.wait_ns,
+        };
+        tally.batches.add(instance.position, &sums);
+        tally.sections.add(at_ns, section);
+        tally.longest.add(LongInstance {
+            duration_ns: figures.duration,
+            at_ns,
+            sequence: instance.position,
+            last: figures.last.map(|slot| place.positions[slot]),
+            excess_ns: figures.excess,
+        });
         tally.instances += 1;
         tally.duration.add(figures.duration);
         if let Some(core) = figures.core {
@@ -248,7 +224,7 @@ impl<'a> Tally<'a> {
             Some(slot) => tally.members[member(slot)].first_departure += 1,
             None => tally.first_unresolved += 1,
         }
-        let n = instance.calls.len();
+        let n = instance.n_calls();
         for &(slot, position) in &figures.arrivals {
             tally.arrivals.add(member(slot), position, n);
         }
@@ -265,164 +241,153 @@ impl<'a> Tally<'a> {
         if let Some(slot) = figures.first {
             self.processes[process_of(slot)].first += 1;
         }
-        if n > 1 && !figures.waits.is_empty() {
-            self.add_lateness(instance, key, &place, &figures);
-        }
-        self.figures = figures;
     }
 
-    /// What the calls of a complete instance took and waited.
+    /// What its calls took and waited; gives what they add to a section of their operation.
     fn add_calls(
         &mut self,
-        instance: &Instance<'_>,
+        instance: &Agreed<'_>,
         key: OperationKey,
         place: &Place<'_>,
         figures: &Figures,
-    ) {
+    ) -> OperationSection {
         let index = self.index_of(key);
-        for (slot, call) in instance.calls.iter().enumerate() {
-            let Some(call) = call else { continue };
-            let member = &instance.communicator.members[slot];
-            if !self.selection.has_rank(member.world_rank) {
-                continue;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let Scratch {
+            slots,
+            times,
+            picked,
+        } = &mut scratch;
+        let members = &instance.communicator.members;
+        slots.clear();
+        let is_counted = |slot: &usize| self.selection.has_rank(members[*slot].world_rank);
+        let has_all = self.selection.has_all_ranks();
+        slots.extend((0..members.len()).filter(|slot| has_all || is_counted(slot)));
+        let stamps = instance.enters.iter().zip(instance.leaves);
+        times.clear();
+        times.extend(stamps.map(|(enter, leave)| leave.ns() - enter.ns()));
+
+        let tally = &mut self.tallies[index];
+        tally.calls += slots.len() as u64;
+        let payloads = match has_all {
+            true => instance.payloads.sums(slots.len()).range,
+            false => instance.payloads.range_of(slots),
+        };
+        if let Some((least, greatest)) = payloads {
+            tally.see_bytes(least, greatest);
+        }
+        let mut add = |distribution: &mut Distribution, values: &[i64]| {
+            if has_all {
+                distribution.add_all(values);
+            } else if !values.is_empty() {
+                picked.clear();
+                picked.extend(slots.iter().map(|&slot| values[slot]));
+                distribution.add_all(picked);
             }
-            let call_ns = call.time_ns();
-            let tally = &mut self.tallies[index];
-            tally.add_call(call);
-            tally.lag.add(figures.lags[slot]);
+        };
+        add(&mut tally.call_time, times);
+        add(&mut tally.lag, &figures.lags);
+        add(&mut tally.departure_wait, &figures.departure_waits);
+        match figures.all_waits() {
+            Some(waits) => add(&mut tally.wait, waits),
+            None => {
+                let known = slots.iter().filter_map(|&slot| figures.wait(slot));
+                known.for_each(|wait| tally.wait.add(wait));
+            }
+        }
+        if !figures.completions.is_empty() {
+            let completions = slots.iter().map(|&slot| figures.completions[slot]);
+            add_ns(tally.completion_ns.get_or_insert(0), sum_ns(completions));
+        }
+        let mut section = OperationSection {
+            instances: 1,
+            calls: slots.len() as u64,
+            ..OperationSection::default()
+        };
+        let mut hint = 0;
+        for &slot in slots.iter() {
+            let process = &mut self.processes[members[slot].process];
+            process.conduct.add(figures, slot);
+            let (enter, leave) = instance.stamps(slot);
+            process.course.add(enter, leave, figures.wait_of(slot));
             let line = &mut tally.members[place.positions[slot]];
             line.n_calls += 1;
-            add_ns(&mut line.call_ns, call_ns);
-            let process = &mut self.processes[member.process];
-            process.count(call.operation, place.scope);
-            add_ns(&mut process.call_ns, call_ns);
-            if let Some(&Some(wait)) = figures.waits.get(slot) {
-                tally.wait.add(wait);
+            add_ns(&mut line.call_ns, times[slot]);
+            process.count(instance.operation, place.scope, &mut hint);
+            add_ns(&mut process.call_ns, times[slot]);
+            add_ns(&mut section.call_ns, times[slot]);
+            if let Some(wait) = figures.wait(slot) {
+                section.n_waits += 1;
+                add_ns(&mut section.wait_ns, wait);
                 line.n_waits += 1;
                 add_ns(&mut line.wait_ns, wait);
                 add_ns(process.wait_ns.get_or_insert(0), wait);
             }
             if let Some(&departure_wait) = figures.departure_waits.get(slot) {
-                tally.departure_wait.add(departure_wait);
                 line.n_departure_waits += 1;
                 add_ns(&mut line.departure_wait_ns, departure_wait);
             }
-            process.conduct.add(figures, slot);
-            let (enter, leave) = (call.enter.ns(), call.leave.unwrap_or(call.enter).ns());
-            process.course.add(enter, leave, figures.wait_of(slot));
-            if let Some(&completion) = figures.completions.get(slot) {
-                add_ns(tally.completion_ns.get_or_insert(0), completion);
+            if let (Some(inside), Some(wait)) = (figures.wait_inside(slot), figures.wait(slot)) {
+                let split = tally.split.get_or_insert_default();
+                split.wait_inside.add(inside);
+                split.wait_across.add(wait - inside);
+                add_ns(&mut line.wait_inside_ns, inside);
+                if let Some(&inside) = figures.departures_inside.get(slot) {
+                    split.departure_inside.add(inside);
+                    let across = figures.departure_waits[slot] - inside;
+                    split.departure_across.add(across);
+                    add_ns(&mut line.departure_inside_ns, inside);
+                }
             }
         }
+        self.scratch = scratch;
+        section
     }
 
+    /// Who came last, and what it cost the others.
     fn add_lateness(
         &mut self,
-        instance: &Instance<'_>,
+        instance: &Agreed<'_>,
         key: OperationKey,
         place: &Place<'_>,
         figures: &Figures,
     ) {
+        let at_ns = figures.last_enter_ns(instance);
         let n_positions = self.communicators.entries[place.entry].ranks.len();
         let lateness = self
             .lateness
             .entry((place.entry, key.operation))
-            .or_insert_with(|| Lateness {
-                resolved: 0,
-                instances: 0,
-                members: vec![LatenessOfMember::default(); n_positions],
-            });
+            .or_insert_with(|| Lateness::new(n_positions));
         lateness.instances += 1;
         for (slot, &position) in place.positions.iter().enumerate() {
             lateness.members[position].process = Some(instance.communicator.members[slot].process);
         }
-        let Some(last) = figures.last else { return };
+        let Some(last) = figures.last else {
+            lateness.sections.add(at_ns, None);
+            lateness.arrivals.add(instance.position, at_ns, None);
+            return;
+        };
         lateness.resolved += 1;
-        let waits = figures.waits.iter().zip(&figures.releasers);
-        let caused = waits.filter(|(_, releaser)| **releaser == Some(last));
-        let member = &mut lateness.members[place.positions[last]];
+        let caused_ns = figures.caused_by(last);
+        let position = place.positions[last];
+        let member = &mut lateness.members[position];
         member.last += 1;
         add_ns(&mut member.excess_ns, figures.excess);
-        add_ns(
-            &mut member.caused_ns,
-            sum_ns(caused.filter_map(|(wait, _)| *wait)),
-        );
-    }
-
-    /// An instance that is not whole, or not one collective: its calls are counted, each under
-    /// what it says of itself.
-    fn take_incomplete(&mut self, instance: &Instance<'_>) {
-        let place = self.place(instance);
-        self.counts.incomplete += 1;
-        let mut seen = Vec::new();
-        // Between groups, those beside the root do not name it; any of the others does.
-        let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
-        let named = |slot: usize, call: &Option<Call>| {
-            call.and_then(|call| Some((call.operation, self.stated_root(instance, slot, &call)?)))
+        add_ns(&mut member.caused_ns, caused_ns);
+        lateness.sections.add(at_ns, Some((position, caused_ns)));
+        let arrival = LateArrival {
+            excess_ns: figures.excess,
+            at_ns,
+            position,
+            sequence: instance.position,
+            caused_ns,
         };
-        let roots: Vec<(Operation, u32)> = match is_inter {
-            true => (0..instance.calls.len())
-                .filter_map(|slot| named(slot, &instance.calls[slot]))
-                .collect(),
-            false => Vec::new(),
-        };
-        for (slot, call) in instance.calls.iter().enumerate() {
-            let Some(call) = call else { continue };
-            if !self.is_wanted(instance, call.operation, place.entry) {
-                continue;
-            }
-            let alike = |other: &&Call| other.operation == call.operation;
-            let key = OperationKey {
-                entry: Some(place.entry),
-                operation: call.operation,
-                root: self.stated_root(instance, slot, call).or_else(|| {
-                    let of_others = roots.iter().find(|(other, _)| *other == call.operation);
-                    of_others.map(|(_, root)| *root)
-                }),
-                class: class_of(instance.calls.iter().flatten().filter(alike)),
-            };
-            let index = self.index_of(key);
-            if !seen.contains(&index) {
-                seen.push(index);
-                self.tallies[index].incomplete += 1;
-            }
-            let member = &instance.communicator.members[slot];
-            if self.selection.has_rank(member.world_rank) {
-                self.tallies[index].add_call(call);
-                let process = &mut self.processes[member.process];
-                process.count(call.operation, place.scope);
-                add_ns(&mut process.call_ns, call.time_ns());
-                process.course.add_unmeasured(call);
-            }
-        }
+        lateness
+            .arrivals
+            .add(instance.position, at_ns, Some(arrival));
     }
 
-    fn is_wanted(&self, instance: &Instance<'_>, operation: Operation, entry: usize) -> bool {
-        let enters = instance.calls.iter().flatten().map(|call| call.enter.ns());
-        let first_enter = enters.min().unwrap_or(0);
-        self.selection
-            .has_instance(operation, Some(entry), first_enter)
-    }
-
-    /// World rank of the root that a call names, where that can be told from the call alone.
-    fn stated_root(&self, instance: &Instance<'_>, slot: usize, call: &Call) -> Option<u32> {
-        let members = &instance.communicator.members;
-        if !call.operation.semantics().is_rooted() {
-            return None;
-        }
-        if call.root == collbench_formats::ROOT_IS_ME {
-            return Some(members[slot].world_rank);
-        }
-        let group = match instance.communicator.kind {
-            CommunicatorKind::Intra => 0,
-            CommunicatorKind::Inter => 1 - members[slot].group,
-        };
-        let rank = u32::try_from(call.root).ok()?;
-        let found = members.binary_search_by_key(&(group, rank), |m| (m.group, m.rank));
-        Some(members[found.ok()?].world_rank)
-    }
-
-    fn index_of(&mut self, key: OperationKey) -> usize {
+    pub(crate) fn index_of(&mut self, key: OperationKey) -> usize {
         let n_positions = key
             .entry
             .map_or(0, |entry| self.communicators.entries[entry].ranks.len());
@@ -434,70 +399,99 @@ impl<'a> Tally<'a> {
     }
 
     /// Where an instance is shown.
-    fn place<'m>(&self, instance: &Instance<'m>) -> Place<'m> {
-        let list = &self.communicators.list;
-        match instance.called_on {
-            None => Place {
-                entry: instance.communicator.entry,
-                scope: instance.communicator.scope,
-                positions: Cow::Borrowed(&instance.communicator.positions),
-            },
-            Some(parent) => {
-                let ranks = &self.communicators.entries[list[parent].entry].ranks;
-                let members = instance.communicator.members.iter();
-                Place {
-                    entry: list[parent].entry,
-                    scope: list[parent].scope,
-                    positions: members
-                        .map(|member| {
-                            let is_it = |rank: &Option<u32>| *rank == Some(member.world_rank);
-                            ranks.iter().position(is_it).unwrap_or(0)
-                        })
-                        .collect(),
-                }
-            }
+    pub(crate) fn place<'m>(
+        &self,
+        communicator: &'m Communicator,
+        called_on: Option<usize>,
+    ) -> Place<'m> {
+        let Some(parent) = called_on else {
+            return Place {
+                entry: communicator.entry,
+                scope: communicator.scope,
+                positions: Cow::Borrowed(&communicator.positions),
+            };
+        };
+        let parent = &self.communicators.list[parent];
+        let ranks = &self.communicators.entries[parent.entry].ranks;
+        let members = communicator.members.iter();
+        Place {
+            entry: parent.entry,
+            scope: parent.scope,
+            positions: members
+                .map(|member| {
+                    let is_it = |rank: &Option<u32>| *rank == Some(member.world_rank);
+                    ranks.iter().position(is_it).unwrap_or(0)
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Sums for Tally<'_> {
+    fn take(&mut self, matched: Matched<'_>) {
+        match matched {
+            Matched::Agreed(instance) => self.take_agreed(&instance),
+            Matched::Irregular {
+                instance,
+                disagreement,
+            } => self.take_irregular(&instance, disagreement),
+            Matched::Unmatched {
+                process,
+                called_on,
+                call,
+                is_internal,
+            } => self.take_unmatched(process, called_on, &call, is_internal),
+            Matched::Process { call } => self.see(&call),
         }
     }
 
-    fn describe_mismatch(&self, instance: &Instance<'_>) -> String {
-        let entry = &self.communicators.entries[instance.communicator.entry];
-        let mut by_call: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        for (slot, call) in instance.calls.iter().enumerate() {
-            let Some(call) = call else { continue };
-            let root = self.stated_root(instance, slot, call);
-            let words = match root {
-                Some(root) => format!("{} with root {root}", call.operation.name()),
-                None => call.operation.name().to_owned(),
-            };
-            by_call
-                .entry(words)
-                .or_default()
-                .push(instance.communicator.members[slot].world_rank);
+    fn merge(&mut self, other: Self) {
+        let mut tallies: Vec<_> = other.tallies.into_iter().map(Some).collect();
+        for (key, index) in other.indexes {
+            let own = self.index_of(key);
+            if let Some(tally) = tallies[index].take() {
+                self.tallies[own].merge(tally);
+            }
         }
-        let calls: Vec<String> = by_call
-            .into_iter()
-            .take(4)
-            .map(|(words, mut ranks)| {
-                ranks.sort_unstable();
-                format!("{words} by {}", crate::inert::ranks(&ranks))
-            })
-            .collect();
-        format!(
-            "call {} on {}: {}",
-            instance.position,
-            crate::inert::line(&entry.name, 60),
-            calls.join("; ")
-        )
+        for (own, other) in self.processes.iter_mut().zip(other.processes) {
+            own.merge(other);
+        }
+        for (key, lateness) in other.lateness {
+            match self.lateness.entry(key) {
+                Entry::Occupied(mut own) => own.get_mut().merge(lateness),
+                Entry::Vacant(own) => drop(own.insert(lateness)),
+            }
+        }
+        self.unfinished.extend(other.unfinished);
+        self.limit_unfinished();
+        self.n_calls += other.n_calls;
+        self.n_bytes = self.n_bytes.saturating_add(other.n_bytes);
+        self.counts.merge(other.counts);
+        self.end_ns = self.end_ns.max(other.end_ns);
+    }
+}
+
+impl Counts {
+    fn merge(&mut self, other: Self) {
+        self.internal_calls += other.internal_calls;
+        self.unknown_communicator += other.unknown_communicator;
+        self.failed += other.failed;
+        self.payload_unknown += other.payload_unknown;
+        self.mismatched += other.mismatched;
+        let mismatches = [self.mismatch.take(), other.mismatch];
+        self.mismatch = mismatches.into_iter().flatten().min();
+        self.incomplete += other.incomplete;
+        self.negative_core += other.negative_core;
     }
 }
 
 /// Where an instance is shown: entry, class, and for each slot the position in the entry.
-struct Place<'m> {
-    entry: usize,
-    scope: Scope,
+pub(crate) struct Place<'m> {
+    pub(crate) entry: usize,
+    pub(crate) scope: Scope,
     positions: Cow<'m, [usize]>,
 }
 
-fn class_of<'c>(calls: impl Iterator<Item = &'c Call>) -> ByteClass {
+pub(crate) fn class_of<'c>(calls: impl Iterator<Item = &'c Call>) -> ByteClass {
     ByteClass::of(calls.filter_map(|call| call.payload).max())
 }

@@ -9,45 +9,103 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
+use crate::advice;
 use crate::analysis::{Analysis, DamageSummary, UnfinishedSummary};
 use crate::inert;
 use crate::sums::sum_ns;
 use crate::words;
 
-const WIDTH: usize = 100;
-/// Rows of operations shown; the JSON has all.
+pub(crate) const WIDTH: usize = 100;
+/// Lines of a screen; more only of a trace that is incomplete.
+const HEIGHT: usize = 40;
+/// Rows of operations shown, at most and at least; the JSON has all.
 const MAX_OPERATIONS: usize = 12;
+const MIN_OPERATIONS: usize = 6;
+/// Lines of who is late, of what else is worth knowing, and of remarks.
+const MAX_VERDICT: usize = 9;
+const MAX_ALSO: usize = 5;
+const MAX_REMARKS: usize = 3;
+/// Columns for the name of a communicator.
+const COMMUNICATOR: usize = 18;
 /// Lines shown of what is missing, of each kind.
 const MAX_MISSING: usize = 8;
 
-const BOLD: Style = Style::new().bold();
+pub(crate) const BOLD: Style = Style::new().bold();
 const ALARM: Style = AnsiColor::Red.on_default().bold();
 
 /// The screen. `report` is where the pictures are, if there are any.
 #[must_use]
 pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
-    let mut text = String::new();
+    let mut before = String::new();
     if !analysis.trace.complete {
-        missing(&mut text, analysis);
+        missing(&mut before, analysis);
     }
-    what_ran(&mut text, analysis);
-    operations(&mut text, analysis);
-    let _ = writeln!(text, "\n{BOLD}Load imbalance{BOLD:#}");
-    for sentence in words::verdict(analysis) {
-        item(&mut text, &sentence);
-    }
-    if !analysis.remarks.is_empty() {
-        let _ = writeln!(text, "\n{BOLD}Remarks{BOLD:#}");
-        for remark in &analysis.remarks {
-            item(&mut text, &format!("{}: {}", remark.code, remark.text));
-        }
-    }
+    what_ran(&mut before, analysis);
+    let verdict = words::verdict(analysis);
+    items(
+        &mut before,
+        "Load imbalance",
+        verdict.into_iter(),
+        MAX_VERDICT,
+    );
+    items(&mut before, "Also", also(analysis).into_iter(), MAX_ALSO);
+
+    let mut after = String::new();
+    let remarks = analysis.remarks.iter();
+    let remarks = remarks.map(|remark| format!("{}: {}", remark.code, remark.text));
+    items(&mut after, "Remarks", remarks, MAX_REMARKS);
     if let Some(report) = report {
-        let index = report.join("index.html");
-        let path = inert::line(&index.to_string_lossy(), 4096);
-        let _ = writeln!(text, "\n{BOLD}Pictures{BOLD:#}\n  {path}");
+        let path = inert::path(&report.join("index.html"));
+        let _ = writeln!(after, "\n{BOLD}Pictures{BOLD:#}\n  {path}");
     }
-    text
+
+    // What the table takes beside its rows: an empty line, two of headers, one for the rest.
+    let n_others = before.lines().count() + after.lines().count() + 4;
+    let n_rows = HEIGHT.saturating_sub(n_others);
+    let mut text = before;
+    operations(
+        &mut text,
+        analysis,
+        n_rows.clamp(MIN_OPERATIONS, MAX_OPERATIONS),
+    );
+    text + &after
+}
+
+/// What is worth knowing beside who is late: rhythms, instances that stick out, groups of ranks.
+fn also(analysis: &Analysis) -> Vec<String> {
+    let disturbances = analysis.disturbances.iter();
+    let mut sentences: Vec<String> = disturbances
+        .map(|disturbance| advice::disturbance(analysis, disturbance))
+        .collect();
+    sentences.extend(advice::outliers(analysis));
+    sentences.extend(advice::classes(analysis));
+    sentences
+}
+
+/// A heading and sentences, as many as fit into so many lines; nothing without sentences.
+fn items(
+    text: &mut String,
+    heading: &str,
+    sentences: impl ExactSizeIterator<Item = String>,
+    max_lines: usize,
+) {
+    let n = sentences.len();
+    let mut n_lines = 0;
+    for (index, sentence) in sentences.enumerate() {
+        if index == 0 {
+            let _ = writeln!(text, "\n{BOLD}{heading}{BOLD:#}");
+        }
+        let mut lines = String::new();
+        item(&mut lines, &sentence);
+        // The last line is for how many are left, unless this is the last sentence.
+        let room = max_lines - usize::from(index + 1 < n);
+        n_lines += lines.lines().count();
+        if n_lines > room {
+            item(text, "and more, see analysis.json");
+            return;
+        }
+        text.push_str(&lines);
+    }
 }
 
 /// What is missing, before anything else: who waits in what for whom, then what each file lacks.
@@ -185,11 +243,11 @@ fn clock(analysis: &Analysis) -> String {
         let error = error.max(0.01);
         let _ = write!(words, ", rate within {error:.2} ppm");
     }
-    let _ = write!(words, "; {}", clock.method);
+    let _ = write!(words, "; {}", words::alignment(clock));
     words
 }
 
-fn operations(text: &mut String, analysis: &Analysis) {
+fn operations(text: &mut String, analysis: &Analysis, n_rows: usize) {
     let _ = writeln!(
         text,
         "\n{BOLD}Operations by time{BOLD:#} (of all ranks together)"
@@ -198,51 +256,15 @@ fn operations(text: &mut String, analysis: &Analysis) {
         item(text, "none was recorded");
         return;
     }
-    let mut table = Table::new();
-    table.load_style(TableStyle::new());
-    table.set_header([
-        "operation",
-        "communicator",
-        "root",
-        "bytes",
-        "calls",
-        "inst.",
-        "time",
-        "median",
-        "waiting",
-        "late",
-    ]);
-    for operation in analysis.operations.iter().take(MAX_OPERATIONS) {
-        let time = operation.call_time_ns.as_ref();
-        let instances = match operation.incomplete {
-            0 => operation.instances.to_string(),
-            n => format!("{}+{n}?", operation.instances),
-        };
-        table.add_row([
-            operation.operation.to_owned(),
-            communicator_cell(analysis, operation.communicator),
-            operation
-                .root
-                .map_or_else(|| "-".to_owned(), |r| r.to_string()),
-            words::bytes(operation),
-            operation.calls.to_string(),
-            instances,
-            time.map_or_else(|| "-".to_owned(), |time| words::duration(time.total)),
-            time.map_or_else(|| "-".to_owned(), |time| words::duration(time.median)),
-            words::waiting(analysis, operation),
-            words::mostly_last(analysis, operation),
-        ]);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if index == 0 { 2 } else { 0 }, 1));
-        if (2..9).contains(&index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    // Names give way to figures: the id of a communicator says as much.
+    let widths = [COMMUNICATOR, 8];
+    let tables = widths.map(|width| table(analysis, n_rows, width));
+    let fits = |table: &&String| table.lines().all(|line| inert::columns(line) <= WIDTH);
+    let table = tables.iter().find(fits).unwrap_or(&tables[1]);
     for line in table.lines() {
-        let _ = writeln!(text, "{}", line.trim_end());
+        let _ = writeln!(text, "{}", inert::line(line, WIDTH));
     }
-    let rest = &analysis.operations[analysis.operations.len().min(MAX_OPERATIONS)..];
+    let rest = &analysis.operations[analysis.operations.len().min(n_rows)..];
     if !rest.is_empty() {
         let time = rest
             .iter()
@@ -258,22 +280,75 @@ fn operations(text: &mut String, analysis: &Analysis) {
     }
 }
 
+/// The rows, with so many columns for the name of a communicator.
+fn table(analysis: &Analysis, n_rows: usize, name_width: usize) -> String {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    table.set_header([
+        "operation",
+        "communicator",
+        "root",
+        "bytes",
+        "calls",
+        "inst.",
+        "time",
+        "median",
+        "waiting",
+        "late",
+    ]);
+    for operation in analysis.operations.iter().take(n_rows) {
+        let time = operation.call_time_ns.as_ref();
+        let instances = match operation.incomplete {
+            0 => words::count(operation.instances),
+            n => format!("{}+{}?", words::count(operation.instances), words::count(n)),
+        };
+        table.add_row([
+            operation.operation.to_owned(),
+            communicator_cell(analysis, operation.communicator, name_width),
+            operation
+                .root
+                .map_or_else(|| "-".to_owned(), |r| r.to_string()),
+            words::bytes(operation),
+            words::count(operation.calls),
+            instances,
+            time.map_or_else(|| "-".to_owned(), |time| words::duration(time.total)),
+            time.map_or_else(|| "-".to_owned(), |time| words::duration(time.median)),
+            words::waiting(operation),
+            words::mostly_last(analysis, operation),
+        ]);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if index == 0 { 2 } else { 0 }, 1));
+        if (2..9).contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let lines = table.lines();
+    lines.fold(String::new(), |text, line| text + line.trim_end() + "\n")
+}
+
 /// A name that fits, or as much as fits behind the id, so that two cut names are told apart.
-fn communicator_cell(analysis: &Analysis, id: Option<usize>) -> String {
-    const CELL: usize = 18;
-    let name = words::communicator(analysis, id, CELL + 1);
+fn communicator_cell(analysis: &Analysis, id: Option<usize>, width: usize) -> String {
+    let name = words::communicator(analysis, id, width + 1);
     match id {
-        Some(id) if name.chars().count() > CELL => {
+        Some(id) if inert::columns(&name) > width => {
             let front = format!("{id}: ");
-            let rest = CELL.saturating_sub(front.len());
+            let rest = width.saturating_sub(front.len());
+            if rest < 4 {
+                return id.to_string();
+            }
             format!("{front}{}", words::communicator(analysis, Some(id), rest))
         }
         _ => name,
     }
 }
 
-fn fact(text: &mut String, name: &str, value: &str) {
-    let _ = writeln!(text, "  {name:<6}{value}");
+pub(crate) fn fact(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(
+        text,
+        "{}",
+        inert::line(&format!("  {name:<6}{value}"), WIDTH)
+    );
 }
 
 fn limited(text: &mut String, sentences: impl Iterator<Item = String>) {
@@ -289,16 +364,50 @@ fn limited(text: &mut String, sentences: impl Iterator<Item = String>) {
     }
 }
 
-/// A sentence, broken at spaces, behind a dash.
-fn item(text: &mut String, sentence: &str) {
+/// A sentence, broken at spaces (and within words that fill a line), behind a dash.
+pub(crate) fn item(text: &mut String, sentence: &str) {
     let mut line = String::from("  -");
+    let mut width = 3;
     for word in sentence.split(' ') {
-        if line.chars().count() + 1 + word.chars().count() > WIDTH && line.len() > 4 {
-            let _ = writeln!(text, "{line}");
-            line = String::from("   ");
+        let mut word = word.to_owned();
+        loop {
+            let columns = inert::columns(&word);
+            if width + 1 + columns <= WIDTH {
+                width += 1 + columns;
+                line.push(' ');
+                line.push_str(&word);
+                break;
+            }
+            // Only a word that no line could hold is cut.
+            let rest = match 4 + columns > WIDTH {
+                true => {
+                    line.push(' ');
+                    cut(&mut word, &mut line, WIDTH - width - 1)
+                }
+                false => word,
+            };
+            let _ = writeln!(text, "{}", line.trim_end());
+            (line, width, word) = (String::from("   "), 3, rest);
         }
-        line.push(' ');
-        line.push_str(word);
     }
     let _ = writeln!(text, "{line}");
+}
+
+/// Moves what fits into so many columns from a word to a line; gives the rest.
+fn cut(word: &mut String, line: &mut String, columns: usize) -> String {
+    let mut left = columns;
+    let mut end = word.len();
+    for (at, c) in word.char_indices() {
+        let column = inert::columns(c.encode_utf8(&mut [0; 4]));
+        match left.checked_sub(column) {
+            Some(rest) => left = rest,
+            None => {
+                end = at;
+                break;
+            }
+        }
+    }
+    let rest = word.split_off(end);
+    line.push_str(word);
+    rest
 }

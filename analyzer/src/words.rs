@@ -1,10 +1,11 @@
 //! Findings in words, for text and pictures alike.
 
-use std::collections::BTreeSet;
-
 use collbench_formats::Semantics;
 
-use crate::analysis::{Analysis, Culprit, ImbalanceSummary, OperationSummary};
+use crate::advice;
+use crate::analysis::{
+    Analysis, ClockSummary, Culprit, ImbalanceSummary, OperationSummary, Spread,
+};
 use crate::imbalance;
 use crate::inert;
 use crate::sums::sum_ns;
@@ -30,6 +31,22 @@ pub(crate) fn duration(ns: i64) -> String {
     format!("{sign}{:.0} s", magnitude as f64 / 1e9)
 }
 
+/// A duration that may be a small part of a ns, as a slope is: `0.42 ns`, else as [`duration`].
+pub(crate) fn fine_duration(ns: f64) -> String {
+    if ns == 0.0 || ns.abs() >= 99.95 {
+        return duration(ns.round() as i64);
+    }
+    let n_decimals = 2 - (ns.abs().log10().floor() as i32).clamp(0, 2);
+    format!("{ns:.*} ns", n_decimals as usize)
+}
+
+/// A sentence that begins with a capital.
+pub(crate) fn capitalized(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + chars.as_str()
+}
+
 /// A part in whole percent; `-` of nothing.
 pub(crate) fn percent(part: i64, whole: i64) -> String {
     if whole <= 0 {
@@ -50,12 +67,27 @@ pub(crate) fn share(share: f64) -> String {
     }
 }
 
+/// How the clocks of hosts were brought together, and how wrong that may be.
+pub(crate) fn alignment(clock: &ClockSummary) -> String {
+    let others = || clock.hosts.iter().skip(1);
+    let worst = others().filter_map(|host| Some((host.uncertainty_ns?, host.bound_ns?)));
+    match worst.max() {
+        Some((uncertainty_ns, bound_ns)) => format!(
+            "{}, within {} (at most {})",
+            clock.method,
+            duration(uncertainty_ns),
+            duration(bound_ns)
+        ),
+        None => clock.method.to_owned(),
+    }
+}
+
 /// Waiting in percent of the time; `-` where it is not known, or nobody need wait.
-pub(crate) fn waiting(analysis: &Analysis, operation: &OperationSummary) -> String {
+pub(crate) fn waiting(operation: &OperationSummary) -> String {
     let (Some(wait), Some(time)) = (&operation.wait_ns, &operation.call_time_ns) else {
         return "-".to_owned();
     };
-    match known_part(analysis, operation) {
+    match known_part(operation) {
         KnownPart::Whole => percent(wait.total, time.total),
         KnownPart::WithinHosts => format!(">= {}", percent(wait.total, time.total)),
         KnownPart::Nothing => "-".to_owned(),
@@ -72,8 +104,8 @@ enum KnownPart {
     Nothing,
 }
 
-fn known_part(analysis: &Analysis, operation: &OperationSummary) -> KnownPart {
-    if !spans_hosts(analysis, operation) {
+fn known_part(operation: &OperationSummary) -> KnownPart {
+    if operation.spread != Spread::Apart {
         return KnownPart::Whole;
     }
     // In a rooted operation or a scan some depend on nobody, which is known without any clock.
@@ -87,15 +119,6 @@ fn known_part(analysis: &Analysis, operation: &OperationSummary) -> KnownPart {
         true => KnownPart::WithinHosts,
         false => KnownPart::Nothing,
     }
-}
-
-/// Whether processes of several hosts take part.
-fn spans_hosts(analysis: &Analysis, operation: &OperationSummary) -> bool {
-    if analysis.clock.hosts.len() < 2 {
-        return false;
-    }
-    let hosts = operation.threads.iter().map(|thread| thread.host.as_str());
-    hosts.collect::<BTreeSet<_>>().len() > 1
 }
 
 /// What ran where, and for how long: `4 ranks on 1 host (n01), Open MPI v4.1.4, 1.39 s`.
@@ -151,7 +174,7 @@ pub(crate) fn all_waiting(analysis: &Analysis) -> String {
     let is_least = analysis
         .operations
         .iter()
-        .any(|operation| operation.incomplete > 0 || spans_hosts(analysis, operation));
+        .any(|operation| operation.incomplete > 0 || operation.spread == Spread::Apart);
     match is_least {
         true => format!("at least {part} of it waiting"),
         false => format!("{part} of it waiting"),
@@ -163,13 +186,35 @@ pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Smallest to largest payload: `8`, `8..15`; `-` where unknown.
+/// Smallest to largest payload: `8`, `8..15`, `2.10M..4.00M`; `-` where unknown.
 pub(crate) fn bytes(operation: &OperationSummary) -> String {
     match (operation.bytes_min, operation.bytes_max) {
-        (Some(least), Some(most)) if least == most => least.to_string(),
-        (Some(least), Some(most)) => format!("{least}..{most}"),
+        (Some(least), Some(most)) if least == most => count(least),
+        (Some(least), Some(most)) => format!("{}..{}", count(least), count(most)),
         _ => "-".to_owned(),
     }
+}
+
+/// A count, exactly up to six digits; beyond, three of them: `12.3M`.
+pub(crate) fn count(n: u64) -> String {
+    if n < 1_000_000 {
+        return n.to_string();
+    }
+    let mut value = n as f64 / 1e6;
+    let mut units = ["M", "G", "T", "P", "E"].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    for larger in units {
+        if value < 999.5 {
+            break;
+        }
+        (value, unit) = (value / 1e3, larger);
+    }
+    let digits = if value < 9.995 {
+        2
+    } else {
+        usize::from(value < 99.95)
+    };
+    format!("{value:.digits$}{unit}")
 }
 
 /// Name of an operation's communicator, inert, in at most `width` characters.
@@ -240,11 +285,12 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
     let share = verdict.share.map_or_else(String::new, share);
     let caused_ns = verdict.wait_caused_ns.unwrap_or(0);
     let mut sentence = format!(
-        "{who} comes last in {share} of {} {} on {}: the others wait {} for it",
+        "{who} comes last in {share} of {} {} on {}: the others wait {} for it{}",
         verdict.resolved,
         verdict.operation,
         communicator(analysis, Some(verdict.communicator), 30),
         duration(caused_ns),
+        advice::of_all_time(analysis, caused_ns),
     );
     if let Some(dearest) = &verdict.dearest
         && dearest.wait_caused_ns > caused_ns
@@ -256,36 +302,48 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
             percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
         );
     }
+    if let Some(change) = &verdict.change {
+        sentence += &format!("; {}", advice::change(change));
+    }
     Some(sentence)
 }
 
+/// Most operations of which it is told who is late.
+const MAX_ACCUSATIONS: usize = 2;
+
 /// The load-imbalance verdict in a few sentences, the dearest first.
 pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
-    let accusations: Vec<String> = analysis
+    let of =
+        |verdict| accusation(analysis, verdict).or_else(|| advice::changing(analysis, verdict));
+    let mut accusations: Vec<(&ImbalanceSummary, String)> = analysis
         .imbalance
         .iter()
-        .filter_map(|verdict| accusation(analysis, verdict))
+        .filter_map(|verdict| Some((verdict, of(verdict)?)))
         .collect();
-    if accusations.len() > 3 {
-        let more = counted(accusations.len() as u64 - 3, "more operation");
-        return accusations
-            .into_iter()
-            .take(3)
-            .chain([format!("and in {more}: see imbalance in analysis.json")])
-            .collect();
-    }
-    if !accusations.is_empty() {
-        return accusations;
+    if let Some((first, _)) = accusations.first() {
+        let next = advice::next_step(first);
+        let n_more = accusations.len().saturating_sub(MAX_ACCUSATIONS);
+        accusations.truncate(MAX_ACCUSATIONS);
+        let more = (n_more > 0).then(|| {
+            let more = counted(n_more as u64, "more operation");
+            format!("and in {more}: see imbalance in analysis.json")
+        });
+        let sentences = accusations.into_iter().map(|(_, sentence)| sentence);
+        let mut sentences: Vec<String> = sentences.collect();
+        // What to do stands behind what it is about.
+        sentences.splice(1..1, next);
+        sentences.extend(more);
+        return sentences;
     }
     let resolved: u64 = analysis.imbalance.iter().map(|v| v.resolved).sum();
     let instances: u64 = analysis.imbalance.iter().map(|v| v.instances).sum();
-    let has_hosts = analysis.clock.hosts.len() > 1;
+    let is_apart = analysis.clock.hosts.iter().any(|host| host.group > 0);
     if instances == 0 {
         return vec!["not known: no complete instance of several processes".to_owned()];
-    } else if resolved == 0 && has_hosts {
+    } else if resolved == 0 && is_apart {
         return vec!["not known: the clocks of the hosts are not aligned".to_owned()];
     } else if resolved == 0 {
-        let why = "not known: the last two of every instance came too close to one another";
+        let why = "not known: the last two of every instance came closer than the clocks can tell";
         return vec![why.to_owned()];
     }
     let mut sentences = Vec::new();
@@ -295,7 +353,7 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         .filter(|verdict| verdict.resolved == 0)
         .map(|verdict| verdict.instances)
         .sum();
-    if has_hosts && n_unknown > 0 {
+    if is_apart && n_unknown > 0 {
         sentences.push(format!(
             "not known for {n_unknown} of {instances} instances, on several hosts: their clocks are \
              not aligned"
@@ -333,9 +391,9 @@ fn most_waited_for(analysis: &Analysis) -> Option<String> {
 
 /// What the timemap of one operation shows, in a sentence. It speaks of the instances in the
 /// picture only: the verdict of a run is over all roots and payloads of an operation.
-pub(crate) fn finding(analysis: &Analysis, operation: &OperationSummary) -> String {
+pub(crate) fn finding(operation: &OperationSummary) -> String {
     let wait_ns = operation.wait_ns.as_ref().map_or(0, |s| s.total);
-    let part = known_part(analysis, operation);
+    let part = known_part(operation);
     if part == KnownPart::Nothing {
         return format!(
             "Who waits in this {} is not resolvable across hosts",
@@ -390,6 +448,19 @@ mod tests {
             (1_234_000_000_000, "1234 s"),
         ] {
             assert_eq!(duration(ns), words);
+        }
+    }
+
+    #[test]
+    fn counts_of_more_than_six_digits_have_three() {
+        for (n, words) in [
+            (999_999, "999999"),
+            (1_000_000, "1.00M"),
+            (12_345_678, "12.3M"),
+            (999_500_000, "1.00G"),
+            (u64::MAX, "18.4E"),
+        ] {
+            assert_eq!(count(n), words);
         }
     }
 

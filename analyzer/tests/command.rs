@@ -49,7 +49,14 @@ fn text_names_the_report_and_the_report_is_there() {
             "arrival-order-2-MPI_Barrier.svg",
             "departure-order-1-MPI_Bcast.svg",
             "departure-order-2-MPI_Barrier.svg",
+            "durations-1-MPI_Bcast.svg",
+            "durations-2-MPI_Barrier.svg",
+            "imbalance-1-MPI_Bcast.dot",
+            "imbalance-1-MPI_Bcast.svg",
+            "imbalance-2-MPI_Barrier.dot",
+            "imbalance-2-MPI_Barrier.svg",
             "index.html",
+            "serialization-2-MPI_Barrier.svg",
             "timemap-1-MPI_Bcast-without-waits.svg",
             "timemap-1-MPI_Bcast.svg",
             "timemap-2-MPI_Barrier-without-waits.svg",
@@ -68,6 +75,7 @@ fn text_names_the_report_and_the_report_is_there() {
     assert_eq!(output.status.code(), Some(0));
     assert!(!report.join("timemap-2-MPI_Barrier.svg").exists());
     assert!(!report.join("arrival-order-2-MPI_Barrier.svg").exists());
+    assert!(!report.join("imbalance-2-MPI_Barrier.dot").exists());
     assert_eq!(
         output.stdout,
         fs::read(report.join("analysis.json")).unwrap()
@@ -111,6 +119,74 @@ fn an_incomplete_trace_ends_with_3_a_missing_one_with_1() {
 }
 
 #[test]
+fn several_traces_are_compared_and_one_that_is_incomplete_ends_with_3() {
+    let (one, two) = (good(), good());
+    let output = analyze(&["--no-pictures", path(&one), path(&two)]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("B against A"), "{text}");
+    let output = analyze(&[
+        "--no-pictures",
+        "--format",
+        "json",
+        path(&one),
+        path(&two),
+        path(&one),
+    ]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["schema"], "collbench.comparison/1");
+    assert_eq!(json["traces"].as_array().unwrap().len(), 3);
+
+    let mut trace = TestTrace::new(2);
+    trace.processes[0].call(call(Operation::Barrier, 0, -1, 0, (0, 0)));
+    trace.processes[0].is_finalized = false;
+    let broken = trace.in_directory();
+    let output = analyze(&["--no-pictures", path(&one), path(&broken)]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("INCOMPLETE")
+    );
+    let output = analyze(&["--no-pictures", path(&one), "/nonexistent/trace"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_comparison_leaves_pictures_its_document_and_a_page() {
+    let (one, two, out) = (good(), good(), TempDir::new().unwrap());
+    let report = out.path().join("report");
+    let output = ["-o", report.to_str().unwrap(), path(&one), path(&two)];
+    let text = String::from_utf8(analyze(&output).stdout).unwrap();
+    assert!(text.contains("report/index.html"), "{text}");
+    let mut names: Vec<String> = fs::read_dir(&report)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "comparison.json",
+            "index.html",
+            "one-rank-1-MPI_Bcast.svg",
+            "one-rank-2-MPI_Barrier.svg",
+            "side-by-side-1-MPI_Bcast.svg",
+            "side-by-side-2-MPI_Barrier.svg"
+        ]
+    );
+    let page = fs::read_to_string(report.join("index.html")).unwrap();
+    assert!(page.contains("Timemaps side by side"));
+
+    // One of fewer operations leaves no picture of the first behind.
+    let fewer = [&output[..], &["--top", "1", "--format", "json"]].concat();
+    let document = analyze(&fewer).stdout;
+    assert!(!report.join("one-rank-2-MPI_Barrier.svg").exists());
+    assert_eq!(document, fs::read(report.join("comparison.json")).unwrap());
+}
+
+#[test]
 fn wrong_usage_ends_with_2() {
     let directory = good();
     let trace = path(&directory);
@@ -123,7 +199,7 @@ fn wrong_usage_ends_with_2() {
         &["--from", "now", trace],
         &["--operation", "MPI_Send", trace],
         &["--communicator", "none", trace],
-        &[trace, trace],
+        &[trace, trace, "--ranks", "7"],
     ] {
         let output = analyze(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

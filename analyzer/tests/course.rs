@@ -123,6 +123,88 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn sections_have_the_instances_whose_last_enter_lies_in_them(stamps in instances()) {
+        let stamps: Stamps = stamps.iter().cycle().take(40).enumerate().map(|(n, instance)| {
+            let later = n as u64 / stamps.len() as u64 * 2_000_000;
+            instance.iter().map(|&(enter, leave)| (enter + later, leave + later)).collect()
+        }).collect();
+        let analysis = trace_of(&stamps).analyze();
+        let end = stamps.iter().flatten().map(|&(_, leave)| leave).max().unwrap();
+        let mut section_ns = 1_000;
+        while end / section_ns >= 32 {
+            section_ns *= 2;
+        }
+        let operation = only(&analysis, "MPI_Allreduce");
+        let sections = operation.sections.as_ref().unwrap();
+        let verdict = &analysis.imbalance[0];
+        prop_assert_eq!(sections.len(), verdict.sections.len());
+        for (section, lateness) in sections.iter().zip(&verdict.sections) {
+            prop_assert_eq!(section.to_ns - section.from_ns, section_ns as i64);
+            prop_assert_eq!((section.from_ns, section.instances), (lateness.from_ns, lateness.instances));
+            let last = |instance: &Vec<(u64, u64)>| instance.iter().map(|s| s.0).max().unwrap();
+            let inside = |instance: &&Vec<(u64, u64)>| {
+                (section.from_ns..section.to_ns).contains(&(last(instance) as i64))
+            };
+            let inside: Vec<&Vec<(u64, u64)>> = stamps.iter().filter(inside).collect();
+            prop_assert_eq!(section.instances, inside.len() as u64);
+            prop_assert_eq!(section.calls, (inside.len() * stamps[0].len()) as u64);
+            let time = inside.iter().flat_map(|i| i.iter()).map(|s| (s.1 - s.0) as i64).sum::<i64>();
+            prop_assert_eq!(section.call_time_ns, time);
+            let wait = |i: &&Vec<(u64, u64)>| {
+                i.iter().map(|s| (last(i).min(s.1) - s.0) as i64).sum::<i64>()
+            };
+            prop_assert_eq!(section.wait_ns, Some(inside.iter().map(wait).sum()));
+            // How often each rank was more than the granularity of 1 ns later than all others.
+            let n_ranks = stamps[0].len();
+            let came_last = |rank: &usize| {
+                let is_last = |i: &&&Vec<(u64, u64)>| {
+                    let others = (0..n_ranks).filter(|other| other != rank);
+                    others.map(|other| i[other].0).max().unwrap() + 1 < i[*rank].0
+                };
+                inside.iter().filter(is_last).count() as u64
+            };
+            let counts: Vec<u64> = (0..n_ranks).map(|rank| came_last(&rank)).collect();
+            prop_assert_eq!(lateness.resolved, counts.iter().sum::<u64>());
+            prop_assert_eq!(lateness.last, *counts.iter().max().unwrap());
+            if let Some(rank) = lateness.rank {
+                prop_assert_eq!(counts[rank as usize], lateness.last);
+            }
+        }
+        prop_assert_eq!(sections.iter().map(|s| s.instances).sum::<u64>(), 40);
+    }
+}
+
+#[test]
+fn an_instance_that_took_much_longer_than_the_others_sticks_out() {
+    let mut trace = TestTrace::new(3);
+    for n in 0..50u64 {
+        let at = 100_000 * n;
+        let late = if n == 30 { 20_000 } else { n * 37 % 100 };
+        let stamps = [
+            (at, at + late + 300),
+            (at + late, at + late + 250),
+            (at + 10, at + late + 310),
+        ];
+        trace.world(Operation::Barrier, -1, 0, &stamps);
+    }
+    let analysis = trace.analyze();
+    let outliers = &only(&analysis, "MPI_Barrier").outliers;
+    assert_eq!(outliers.len(), 1);
+    assert_eq!(
+        (outliers[0].sequence, outliers[0].duration_ns),
+        (30, 20_310)
+    );
+    assert_eq!(
+        (outliers[0].at_ns, outliers[0].last_rank),
+        (3_020_000, Some(1))
+    );
+    assert_eq!(outliers[0].excess_ns, Some(19_990));
+}
+
 #[test]
 fn waits_that_are_not_known_are_not_drawn_as_none() {
     let mut trace = TestTrace::new(3);

@@ -262,6 +262,48 @@ fn without_run_json_the_command_is_that_of_the_process() {
     assert!(analysis.trace.complete);
 }
 
+#[test]
+fn messages_about_hostile_names_are_inert() {
+    let active = "n\x1b[2J\u{202e}\n";
+    let mut first = TestTrace::new(2);
+    first.processes[0].on_host(active);
+    let directory = first.in_directory();
+    let mut second = TestTrace::new(2);
+    second.processes[1].identity.world = 78;
+    let name = format!("a{active}.trace");
+    fs::write(directory.path().join(&name), second.processes[1].bytes()).unwrap();
+    let two_runs = failure(directory.path());
+    fs::write(directory.path().join(&name), first.processes[0].bytes()).unwrap();
+    let two_files = failure(directory.path());
+    let nowhere = failure(&directory.path().join(active));
+    for message in [two_runs, two_files, nowhere] {
+        assert!(message.contains("n\\u{1b}[2J\\u{202e}\\n"), "{message}");
+        assert!(!message.contains(char::is_control), "{message}");
+    }
+}
+
+#[test]
+fn a_chunk_behind_more_records_than_can_be_is_behind_a_gap() {
+    let mut trace = TestTrace::new(2);
+    trace.world(Operation::Barrier, -1, 0, &[(10, 20); 2]);
+    trace.world(Operation::Barrier, -1, 0, &[(30, 40); 2]);
+    trace.processes[1].chunks[0].first_record = u64::MAX;
+    assert_eq!(only(&trace.analyze(), "MPI_Barrier").calls, 4);
+}
+
+#[test]
+fn a_damaged_size_lists_no_members_that_nobody_knows() {
+    let mut trace = TestTrace::new(2);
+    trace.processes[0].define(Communicator {
+        size: 1 << 20,
+        ..built::communicator(2, 9, 1, 0)
+    });
+    let analysis = trace.analyze();
+    assert_eq!(codes(&analysis), ["members_not_listed"]);
+    let large = analysis.communicators.iter().find(|c| c.size == 1 << 20);
+    assert_eq!(large.unwrap().ranks, [Some(0)]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 

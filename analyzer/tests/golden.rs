@@ -5,7 +5,9 @@ mod built;
 use built::{START, TestTrace, call, split};
 use collbench_analyzer::{Analysis, to_json, to_text};
 use collbench_formats::{Operation, Record};
+use proptest::prelude::*;
 use std::path::Path;
+use unicode_width::UnicodeWidthStr;
 
 fn plain(analysis: &Analysis) -> String {
     let text = to_text(analysis, Some(Path::new("trace/report")));
@@ -109,12 +111,88 @@ fn every_line_of_a_screen_fits_100_columns_and_is_inert() {
         let analysis = trace.analyze();
         let text = plain(&analysis);
         for line in text.lines() {
-            assert!(line.chars().count() <= 100, "{line}");
+            assert!(line.width() <= 100, "{line}");
         }
         for output in [text, to_json(&analysis)] {
             let is_active = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
             assert!(!output.chars().any(is_active), "{output}");
         }
+    }
+}
+
+/// Thirty operations on a dozen communicators, who is late changing from one to the next, with a
+/// name for each communicator.
+fn thirty_operations(name: &str) -> TestTrace {
+    let mut trace = TestTrace::new(4);
+    for index in 0..12u32 {
+        for process in &mut trace.processes {
+            let rank = process.identity.rank;
+            process.define(collbench_formats::Communicator {
+                name: name.to_owned(),
+                ..split(
+                    2 + index,
+                    100 + u64::from(index),
+                    &[0, 1, 2, 3],
+                    rank,
+                    index.into(),
+                )
+            });
+        }
+    }
+    for n in 0..3_000u64 {
+        let (kind, at) = (n % 30, n * 5_000);
+        // In the first of twenty sections somebody else than later.
+        let late = if n < 1_000 { kind % 3 } else { kind % 4 };
+        for (rank, process) in trace.processes.iter_mut().enumerate() {
+            let delay = if rank as u64 == late {
+                1_500
+            } else {
+                (n * 131 + rank as u64 * 37) % 90
+            };
+            let long = if n % 977 == 5 { 2_000 } else { 0 };
+            let operation = if kind < 12 {
+                Operation::Allreduce
+            } else {
+                Operation::Alltoallv
+            };
+            process.call(call(
+                operation,
+                2 + (kind % 12) as u32,
+                -1,
+                1 << (kind * 2),
+                (at + delay, at + 1_700 + long),
+            ));
+        }
+    }
+    trace
+}
+
+#[test]
+fn the_screen_of_thirty_operations_fits_40_lines() {
+    let text = plain(&thirty_operations("domain").analyze());
+    assert!(text.lines().count() <= 40, "{text}");
+    insta::assert_snapshot!(text);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn whatever_the_names_no_line_is_wider_than_100_columns(
+        name in prop::sample::select(vec!["", "x", "\u{6f22}\u{5b57}", "\u{1b}[2J", "a b ", "e\u{301}"]),
+        times in 1usize..60,
+    ) {
+        let mut trace = thirty_operations(&name.repeat(times));
+        for process in &mut trace.processes {
+            process.identity.host.name = name.repeat(times);
+            process.identity.mpi.library_version = name.repeat(times);
+            process.identity.command = vec![name.repeat(times)];
+        }
+        let text = plain(&trace.analyze());
+        for line in text.lines() {
+            prop_assert!(line.width() <= 100, "{}", line);
+        }
+        prop_assert!(text.lines().count() <= 40, "{}", text);
     }
 }
 

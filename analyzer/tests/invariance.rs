@@ -5,7 +5,7 @@ mod built;
 use std::fs;
 
 use built::{TestTrace, analyze, split};
-use collbench_analyzer::{Selection, to_json};
+use collbench_analyzer::{Selection, analyze_in_windows, to_json};
 use collbench_formats::Operation;
 use proptest::prelude::*;
 
@@ -74,6 +74,32 @@ proptest! {
         // The anchors of chunks stay behind in a shifted trace; the run lasts as long.
         shifted.trace.duration_ns = plain.trace.duration_ns;
         prop_assert_eq!(to_json(&shifted), to_json(&plain));
+    }
+
+    #[test]
+    fn how_many_records_are_looked_at_together_does_not_show(seed: u64, damage in 0usize..4) {
+        let mut trace = lottery(seed, 0);
+        // A process that misses calls in the middle, with and without others' word for it, and
+        // one that ends early.
+        let records = &mut trace.processes[damage].chunks[0].records;
+        match damage {
+            1 => drop(records.remove(20)),
+            2 => records.truncate(33),
+            3 => records[40].leave = 0.into(),
+            _ => {}
+        }
+        let directory = trace.in_directory();
+        let in_windows = |window| {
+            let whole = Selection::default();
+            analyze_in_windows(directory.path(), &whole, window, &mut |_| {}).unwrap()
+        };
+        let expected = to_json(&in_windows(1 << 20));
+        for window in [1, 5, 64, 100] {
+            let found = to_json(&in_windows(window));
+            let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
+            prop_assert_eq!(differing, None, "windows of {} records", window);
+            prop_assert!(found == expected);
+        }
     }
 
     #[test]

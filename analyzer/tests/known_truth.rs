@@ -112,6 +112,8 @@ struct Tolerance {
     ns: i64,
     /// And this part of it, in ppm: a clock that is not aligned runs at its own rate.
     ppm: i64,
+    /// Stamps that are further apart than this have a resolved order, ns.
+    apart_ns: i64,
     /// `global` or `within_hosts`.
     truth: &'static str,
 }
@@ -119,6 +121,7 @@ struct Tolerance {
 const EXACT: Tolerance = Tolerance {
     ns: 0,
     ppm: 0,
+    apart_ns: 0,
     truth: "global",
 };
 
@@ -346,7 +349,7 @@ fn compare_operation(what: &str, found: &Value, expected: &Value, tolerance: Tol
     let within = times["core_ns"]["n"] != 0 || tolerance.truth == "global";
     let is_clear = expected["closest_ns"]
         .as_i64()
-        .is_none_or(|ns| ns > 2 * tolerance.ns);
+        .is_none_or(|ns| ns > tolerance.apart_ns.max(2 * tolerance.ns));
     if !within || !is_clear {
         return;
     }
@@ -557,8 +560,73 @@ fn drifting_hosts_come_back_within_their_drift() {
         Tolerance {
             ns: 2,
             ppm: 61,
+            apart_ns: 0,
             truth: "within_hosts",
         },
+    );
+}
+
+/// Four hosts at different rates, and messages between them that take the same time both ways.
+fn aligned() -> String {
+    with(
+        HOSTS,
+        &[
+            ("[latency]", "[exchanges]\none_way_ns = 1000\n\n[latency]"),
+            ("# drift b", "drift_ppm = 25.5\noffset_ns = -123456789"),
+            ("# drift c", "drift_ppm = -60.0\noffset_ns = 987654321012"),
+        ],
+    )
+}
+
+#[test]
+fn hosts_that_were_measured_are_compared_with_one_another() {
+    let case = Case::new(&aligned());
+    assert_eq!(case.status, 0);
+    assert_eq!(case.remarks(), [] as [&str; 0]);
+    // Reading the clocks errs by a few ns; the drift of b and c is taken out.
+    compare(
+        &case,
+        Tolerance {
+            ns: 12,
+            ppm: 0,
+            apart_ns: 300,
+            truth: "global",
+        },
+    );
+    let clock = &case.analysis["clock"];
+    assert_eq!(clock["method"], "offsets at start and end, interpolated");
+    for (host, offset_ns, drift_ppm) in [(1, -123_456_789, 25.5), (2, 987_654_321_012, -60.0)] {
+        let found = &clock["hosts"][host];
+        let off = number(&found["offset_ns"]) - offset_ns;
+        assert!(off.abs() < 200, "{found}");
+        let drift = found["drift_ppm"].as_f64().unwrap();
+        assert!((drift - drift_ppm).abs() < 0.2, "{found}");
+        assert!(
+            (1_000..1_100).contains(&number(&found["bound_ns"])),
+            "{found}"
+        );
+        assert!(
+            (50..300).contains(&number(&found["uncertainty_ns"])),
+            "{found}"
+        );
+    }
+    // What is told apart by host adds up to the whole.
+    let is_world = |entry: &&Value| entry["communicator"] == 0 && !entry["core_ns"].is_null();
+    for entry in list(&case.analysis["operations"]).iter().filter(is_world) {
+        let [inside, across] = [&entry["stages"][0], &entry["stages"][1]];
+        for (direction, whole) in [("down_ns", "wait_ns"), ("up_ns", "departure_wait_ns")] {
+            let total = |dist: &Value| number(&dist["total"]);
+            let parts = total(&inside[direction]) + total(&across[direction]);
+            assert_eq!(parts, total(&entry[whole]), "{direction} of {entry}");
+        }
+        let uncertainty = number(&entry["wait_ns"]["uncertainty_ns"]);
+        assert!((50..400).contains(&uncertainty), "{uncertainty}");
+    }
+    let culprits = case.culprits();
+    let late: Vec<&Value> = culprits.iter().map(|verdict| &verdict["culprit"]).collect();
+    assert!(
+        late.contains(&&serde_json::json!({ "kind": "host", "id": "b" })),
+        "{late:?}"
     );
 }
 

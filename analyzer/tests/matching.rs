@@ -3,23 +3,39 @@
 mod built;
 
 use built::{START, TestChunk, TestTrace, call, codes, communicator, inter, only, split, totals};
-use collbench_analyzer::{Clocks, Communicators, Matched, Run, RunFiles, match_calls};
+use collbench_analyzer::{
+    Clocks, Communicators, Matched, Run, RunFiles, Selection, Sums, analyze_in_windows,
+    match_calls, to_json,
+};
 use collbench_formats::{
     CODE_INTERNAL, Communicator, Definition, Operation, Record, UNKNOWN_COMMUNICATOR,
 };
 
-/// Largest number of instances that were unfinished at one time.
-fn window(trace: &TestTrace) -> usize {
+/// Number of complete instances.
+struct Instances(u64);
+
+impl Sums for Instances {
+    fn take(&mut self, matched: Matched<'_>) {
+        self.0 += u64::from(matches!(matched, Matched::Agreed(_)));
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+/// Largest number of calls that waited for others at one time, in windows of 1,000 records.
+fn window(trace: &TestTrace) -> u64 {
     let directory = trace.in_directory();
     let files = RunFiles::open(directory.path()).unwrap();
     let run = Run::read(&files).unwrap();
     let clocks = Clocks::fit(&run);
     let communicators = Communicators::agree(&run, &clocks);
-    let mut n_instances = 0;
-    let irregularities = match_calls(&run, &clocks, &communicators, &mut |_| {}, &mut |matched| {
-        n_instances += u32::from(matches!(matched, Matched::Instance(_)));
-    });
-    assert!(n_instances > 0);
+    let (instances, irregularities) =
+        match_calls(&run, &clocks, &communicators, 1000, &mut |_| {}, &|| {
+            Instances(0)
+        });
+    assert!(instances.0 > 0);
     irregularities.largest_window
 }
 
@@ -60,7 +76,46 @@ fn ranks_that_drift_apart_do_not_fill_the_memory() {
         );
     }
     let window = window(&trace);
-    assert!(window <= 200, "{window} unfinished instances");
+    assert!(window <= 200, "{window} waiting calls");
+}
+
+/// Three ranks, each of them root of broadcasts to the next, all of which it makes before it
+/// comes to those of the one before: everybody is ahead of somebody.
+fn ring(n_calls: u64) -> TestTrace {
+    let mut trace = TestTrace::new(3);
+    for rank in 0..3u32 {
+        for (index, first) in [(2, rank), (3, (rank + 2) % 3)] {
+            let mut members = [first, (first + 1) % 3];
+            members.sort_unstable();
+            let process = &mut trace.processes[rank as usize];
+            process.define(split(index, 10 + u64::from(first), &members, rank, 0));
+            let root = members.iter().position(|&m| m == first).unwrap() as i32;
+            for n in 0..n_calls {
+                let at = 10_000 * u64::from(index) + 10 * n + u64::from(rank);
+                process.call(call(Operation::Bcast, index, root, 8, (at, at + 2)));
+            }
+        }
+    }
+    trace
+}
+
+#[test]
+fn ranks_that_all_wait_for_one_another_are_taken_further() {
+    let trace = ring(700);
+    let directory = trace.in_directory();
+    let analyze = |window| {
+        let whole = &Selection::default();
+        to_json(&analyze_in_windows(directory.path(), whole, window, &mut |_| {}).unwrap())
+    };
+    let expected = analyze(1 << 20);
+    for window in [1, 30, 1000] {
+        assert_eq!(analyze(window), expected, "windows of {window} records");
+    }
+    let analysis = trace.analyze();
+    let instances: u64 = analysis.operations.iter().map(|o| o.instances).sum();
+    assert_eq!((instances, analysis.trace.complete), (2100, true));
+    let window = window(&trace);
+    assert!((1000..4000).contains(&window), "{window} waiting calls");
 }
 
 #[test]

@@ -42,4 +42,5 @@ pub use read::{Chunk, Damage, FormatError, RankTrace};
 pub use record::{
     CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, MAX_PAYLOAD_BYTES, ROOT_IS_ME, ROOT_NONE,
     ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, UNKNOWN_COMMUNICATOR, pack_call_word,
+    payload_of_word, split_call_word,
 };

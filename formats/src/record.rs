@@ -92,6 +92,25 @@ pub const fn pack_call_word(operation: Operation, flags: u16, payload_bytes: u64
     payload | (code as u64) << 48
 }
 
+/// Payload bits, and code (kind, flags, operation), of the second word of a record.
+#[must_use]
+#[inline]
+pub const fn split_call_word(word: u64) -> (u64, u16) {
+    (word & MAX_PAYLOAD_BYTES, (word >> 48) as u16)
+}
+
+/// Payload in bytes by the second word of a record; `None` where it could not be told, and for the
+/// start of a persistent collective, whose payload stands in its definition.
+#[must_use]
+#[inline]
+pub const fn payload_of_word(word: u64) -> Option<u64> {
+    let (payload, code) = split_call_word(word);
+    if code & CODE_PAYLOAD_UNKNOWN != 0 || Operation::is_persistent_code(code & 0x3ff) {
+        return None;
+    }
+    Some(payload)
+}
+
 impl Record {
     /// A free slot.
     pub const FREE: Self = Self {
@@ -171,18 +190,22 @@ impl Record {
     #[must_use]
     #[inline]
     pub fn payload_bytes(&self) -> Option<u64> {
-        let code = self.code.get();
-        if code & CODE_PAYLOAD_UNKNOWN != 0 || Operation::is_persistent_code(code & 0x3ff) {
-            return None;
-        }
-        Some(self.low_word())
+        payload_of_word(self.call_word())
     }
 
     /// The 48 bits that hold the payload of most calls.
     #[inline]
     pub(crate) fn low_word(&self) -> u64 {
+        split_call_word(self.call_word()).0
+    }
+
+    /// The second word, as [`pack_call_word`] makes it: all but times, communicator and root.
+    #[must_use]
+    #[inline]
+    pub fn call_word(&self) -> u64 {
         let [a, b, c, d, e, f] = self.payload;
-        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
+        let [g, h] = self.code.to_bytes();
+        u64::from_le_bytes([a, b, c, d, e, f, g, h])
     }
 
     /// Whether the MPI library called it on its own behalf.
@@ -248,6 +271,8 @@ mod tests {
             prop_assert_eq!(record.root.get(), root);
             let payload = (!operation.is_persistent()).then_some(payload.min(MAX_PAYLOAD_BYTES));
             prop_assert_eq!(record.payload_bytes(), payload);
+            prop_assert_eq!(record.call_word(), pack_call_word(operation, flags, record.low_word()));
+            prop_assert_eq!(split_call_word(record.call_word()).1, record.code.get());
             prop_assert_eq!((record.enter.get(), record.leave.get()), (enter, leave));
             prop_assert_eq!(record.is_in_flight(), leave == 0);
         }

@@ -26,12 +26,13 @@ pub(crate) type Chart<'a, X, Y> = ChartContext<'a, Backend, Cartesian2d<X, Y>>;
 /// Where the plot lies between its axes, and the height of the sheet, in px.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
+    pub(crate) left: u32,
     pub(crate) top: u32,
     pub(crate) bottom: u32,
     pub(crate) height: u32,
 }
 
-/// What an axis says: its quantity with the unit, where its ticks are, and how one reads.
+/// What an axis says: its quantity with the unit (may be empty for y), where its ticks are, and how one reads.
 pub(crate) struct Axis<'a> {
     pub(crate) words: &'a str,
     pub(crate) ticks: &'a [f64],
@@ -55,11 +56,11 @@ where
         .margin_top(place.top * unit)
         .margin_right(RIGHT * unit)
         .margin_bottom((place.height - place.bottom) * unit)
-        .margin_left(LEFT * unit)
+        .margin_left(place.left * unit)
         .build_cartesian_2d(x, y)?;
     let px = |x: u32, y: u32| (x as i32 * UNIT, y as i32 * UNIT);
-    let (left, bottom) = px(LEFT, place.bottom);
-    let (right, top) = px(LEFT + PLOT_WIDTH, place.top);
+    let (left, bottom) = px(place.left, place.bottom);
+    let (right, top) = px(WIDTH - RIGHT, place.top);
     let area = chart.plotting_area();
     let origin = (area.get_x_range().start, area.get_y_range().start);
     let xs: Vec<i32> = ticks(x_axis, |x| area.map_coordinate(&(x, origin.1)).0);
@@ -89,10 +90,12 @@ where
         let words = (y_axis.tick)(value);
         sheet.text((left - 8 * UNIT, y + 4 * UNIT), Anchor::End, "tick", &words);
     }
-    let middle = px(LEFT + PLOT_WIDTH / 2, place.bottom + BELOW - 8);
+    let middle = px((place.left + WIDTH - RIGHT) / 2, place.bottom + BELOW - 8);
     sheet.text(middle, Anchor::Middle, "minor", x_axis.words);
-    let above = px(MARGIN, place.top - 9);
-    sheet.text(above, Anchor::Start, "minor", y_axis.words);
+    if !y_axis.words.is_empty() {
+        let above = px(MARGIN, place.top - 9);
+        sheet.text(above, Anchor::Start, "minor", y_axis.words);
+    }
     Ok(chart)
 }
 

@@ -1,8 +1,8 @@
 //! The distribution of durations: how long an operation usually takes, and how long at worst.
 //!
 //! A histogram on a logarithmic axis of time, since durations of one operation lie decades apart.
-//! Counts are drawn to scale, which would hide the few that took longest: a bar of anything at all
-//! has a least height, and a ring above it says that it is not to scale. Median, mean, 99th
+//! A bar's area is what it counts, so that bars may be of unequal width; that would hide the few
+//! that took longest, so every bar has a least height, and a low one a ring above it. Median, mean, 99th
 //! percentile and the longest stand above the bars by name.
 
 mod draw;
@@ -28,6 +28,12 @@ impl Bar {
     fn ends(self) -> (f64, f64) {
         let from = (self.from_ns as f64).max(0.5);
         (from, (self.to_ns as f64).max(from * 1.09))
+    }
+
+    /// Count for each eighth of a doubling of time: the count itself where the bar is that wide.
+    fn height(self) -> f64 {
+        let (from, to) = self.ends();
+        self.n as f64 / (8.0 * (to / from).log2())
     }
 }
 
@@ -57,8 +63,7 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// A histogram of these bars, which do not overlap and should be of equal width on a
-    /// logarithmic axis; `None` without any.
+    /// A histogram of these bars, which are not to overlap; `None` without any.
     pub fn new(
         heading: Heading,
         marks: DurationMarks,

@@ -37,5 +37,5 @@ pub use picture::Picture;
 pub use report::{Align, Cell, Column, Fact, Figure, FigureGroup, Remark, Report, Table};
 pub use serialization::{Departure, Serialization, StraightLine};
 pub use text::Text;
-pub use timemap::{Heading, Line, StageTime, Stages, Timemap};
+pub use timemap::{Comparison, Heading, Line, SideBySide, StageTime, Stages, Timemap};
 pub use waits_over_time::{TimeBin, WaitsOverTime};

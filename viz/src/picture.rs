@@ -1,6 +1,8 @@
 //! Any picture, for files of its own and for the report.
 
-use crate::{Durations, Imbalance, OrderMap, Serialization, Timemap, WaitsOverTime};
+use crate::{
+    Comparison, Durations, Imbalance, OrderMap, Serialization, SideBySide, Timemap, WaitsOverTime,
+};
 
 /// A picture as data, not yet drawn.
 #[derive(Debug, Clone)]
@@ -18,6 +20,10 @@ pub enum Picture {
     WaitsOverTime(WaitsOverTime),
     /// Where the last to arrive comes from.
     Imbalance(Imbalance),
+    /// One thread under several configurations.
+    Comparison(Comparison),
+    /// Timemaps of several traces on the same scales.
+    SideBySide(SideBySide),
 }
 
 impl Picture {
@@ -37,6 +43,8 @@ impl Picture {
             Picture::OrderMap(order_map) => order_map.draw(id),
             Picture::WaitsOverTime(waits) => waits.draw(id),
             Picture::Imbalance(imbalance) => imbalance.draw(id),
+            Picture::Comparison(comparison) => comparison.draw(id),
+            Picture::SideBySide(timemaps) => timemaps.draw(id),
         }
     }
 }
@@ -74,5 +82,17 @@ impl From<WaitsOverTime> for Picture {
 impl From<Imbalance> for Picture {
     fn from(imbalance: Imbalance) -> Self {
         Picture::Imbalance(imbalance)
+    }
+}
+
+impl From<Comparison> for Picture {
+    fn from(comparison: Comparison) -> Self {
+        Picture::Comparison(comparison)
+    }
+}
+
+impl From<SideBySide> for Picture {
+    fn from(timemaps: SideBySide) -> Self {
+        Picture::SideBySide(timemaps)
     }
 }

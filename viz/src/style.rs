@@ -107,6 +107,7 @@ pub(crate) const HEAT_LIGHT: &str = "\
 .step5{fill:#2171b5}
 .step6{fill:#084594}
 .number{font-size:11px}
+.ranks rect,.ranks path{shape-rendering:crispEdges}
 .on5,.on6{fill:#fff}
 .outline{fill:none;stroke:#767676;stroke-width:1px}
 .frame{fill:none;stroke:#a6a6a6;stroke-width:1px}

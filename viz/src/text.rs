@@ -9,10 +9,10 @@ use std::fmt;
 ///
 /// C0 controls and DEL become their control pictures (ESC becomes `␛`), so that a terminal escape
 /// is inert also for those who `cat` the output; other controls, the marks that reverse the
-/// direction of writing, and what XML 1.0 cannot hold become U+FFFD. Line feed and tab stay.
-/// Markup is left as it is: each output escapes it in its own way. What is longer than
-/// [`Text::MAX_CHARS`] is cut, with an ellipsis at its end: nobody reads it, and a page of it
-/// does not open.
+/// direction of writing, what cannot be seen, and what XML 1.0 cannot hold become U+FFFD. Line
+/// feed stays. Markup is left as it is: each output escapes it in its own way. What is longer
+/// than [`Text::MAX_CHARS`] is cut, with an ellipsis at its end: nobody reads it, and a page of
+/// it does not open.
 ///
 /// ```
 /// # use collbench_viz::Text;
@@ -63,14 +63,18 @@ impl fmt::Display for Text {
 
 fn inert(c: char) -> char {
     match c {
-        '\n' | '\t' => c,
+        '\n' => c,
         '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
         '\u{80}'..='\u{9f}' => '\u{fffd}',
         // Marks, embeddings, overrides and isolates of direction; line and paragraph separators.
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}' => {
             '\u{fffd}'
         }
+        // Without width: two names that look alike would not be.
+        '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{feff}' => '\u{fffd}',
+        // Marks of annotations; tags.
+        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
         '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
         _ => c,
     }
@@ -85,12 +89,12 @@ pub(crate) fn cut(text: &str, n_chars: usize) -> String {
     short
 }
 
-/// `text` broken at spaces into at most `n_lines` lines of at most `n_chars` characters; what does
-/// not fit is cut with an ellipsis.
+/// `text` broken at spaces, but not between a number and its unit, into at most `n_lines` lines of at
+/// most `n_chars` characters; what does not fit is cut with an ellipsis.
 pub(crate) fn wrap(text: &str, n_chars: usize, n_lines: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    for word in words_with_units(text) {
         let longer = line.chars().count() + 1 + word.chars().count();
         if !line.is_empty() && longer > n_chars {
             lines.push(std::mem::take(&mut line));
@@ -98,7 +102,7 @@ pub(crate) fn wrap(text: &str, n_chars: usize, n_lines: usize) -> Vec<String> {
         if !line.is_empty() {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&word);
     }
     if !line.is_empty() {
         lines.push(line);
@@ -110,6 +114,23 @@ pub(crate) fn wrap(text: &str, n_chars: usize, n_lines: usize) -> Vec<String> {
         }
     }
     lines.iter().map(|line| cut(line, n_chars)).collect()
+}
+
+/// The words of `text`, a number and its unit as one.
+fn words_with_units(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let unit = word.trim_end_matches([',', ';', ':', '.']);
+        let is_unit = ["ns", "us", "ms", "s", "%", "B"].contains(&unit);
+        match words.last_mut() {
+            Some(number) if is_unit && number.ends_with(|c: char| c.is_ascii_digit()) => {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 /// `text` with the five characters of markup escaped, for element content and attribute values of
@@ -138,12 +159,12 @@ mod tests {
         #[test]
         fn no_control_character_survives(raw in any::<String>()) {
             let text = Text::from(raw);
-            prop_assert!(text.as_str().chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));
+            prop_assert!(text.as_str().chars().all(|c| c == '\n' || !c.is_control()));
         }
 
         #[test]
         fn escaped_text_reads_back_as_it_was(raw in any::<String>()) {
-            let text = Text::from(raw.replace(['\n', '\t'], " "));
+            let text = Text::from(raw.replace('\n', " "));
             let xml = format!("<t a=\"{0}\">{0}</t>", escape(text.as_str()));
             let document = roxmltree::Document::parse(&xml).unwrap();
             let root = document.root_element();
@@ -169,10 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_reverse_the_direction_are_replaced() {
+    fn marks_that_reverse_the_direction_or_are_not_seen_are_replaced() {
         assert_eq!(
-            Text::from("a\u{202e}b\u{2066}").as_str(),
-            "a\u{fffd}b\u{fffd}"
+            Text::from("a\u{202e}b\u{2066}\u{feff}\t").as_str(),
+            "a\u{fffd}b\u{fffd}\u{fffd}\u{2409}"
         );
     }
 
@@ -180,5 +201,6 @@ mod tests {
     fn wrapping_breaks_at_spaces_and_cuts_what_is_left() {
         assert_eq!(wrap("one two three", 7, 2), ["one two", "three"]);
         assert_eq!(wrap("one two three four", 7, 2), ["one two", "three …"]);
+        assert_eq!(wrap("takes 131 us, or so", 9, 2), ["takes", "131 us, …"]);
     }
 }

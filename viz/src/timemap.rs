@@ -18,9 +18,14 @@
 //! the gap had taken no time, so positions further from x = 0 than a gap are least values.
 
 mod band;
+mod beside;
+mod comparison;
 mod draw;
 mod plan;
 mod words;
+
+pub use beside::SideBySide;
+pub use comparison::Comparison;
 
 use crate::Text;
 

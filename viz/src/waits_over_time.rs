@@ -159,10 +159,14 @@ impl WaitsOverTime {
     fn rows(&self) -> Vec<SharedRow<'_>> {
         let ranks: Vec<&RankOnHost> = self.ranks.iter().map(|course| &course.rank).collect();
         let mut rows = Vec::new();
-        if ranks.len() > MAX_ROWS {
-            let known = || self.ranks.iter().filter(|course| course.n_unknown() == 0);
-            let least = known().min_by_key(|course| course.wait_ns());
-            let most = known().rev().max_by_key(|course| course.wait_ns());
+        // Least among what is partly unknown would be a guess.
+        if ranks.len() > MAX_ROWS && self.ranks.iter().all(|course| course.n_unknown() == 0) {
+            let least = self.ranks.iter().min_by_key(|course| course.wait_ns());
+            let most = self
+                .ranks
+                .iter()
+                .rev()
+                .max_by_key(|course| course.wait_ns());
             if let (Some(least), Some(most)) = (least, most)
                 && least.wait_ns() < most.wait_ns()
             {
@@ -201,7 +205,11 @@ impl WaitsOverTime {
                 .collect(),
             bar: Bar {
                 length: wait_ns.map(|ns| ns as f64 / longest_sum.max(1) as f64),
-                number: wait_ns.map_or_else(|| "?".to_owned(), clipped),
+                number: match wait_ns {
+                    Some(ns) if row.is_least() => format!("≥{}", clipped(ns)),
+                    Some(ns) => clipped(ns),
+                    None => "?".to_owned(),
+                },
                 is_hatched: false,
             },
             name,
@@ -295,9 +303,14 @@ impl WaitsOverTime {
             true => "; a row is a band of ranks and shows their mean",
             false => "",
         };
+        let n_unknown = sum(self.ranks.iter().map(Course::n_unknown)).unwrap_or(0);
+        let unknown = match n_unknown {
+            0 => String::new(),
+            _ => format!(" (the wait of {} is not known)", count(n_unknown)),
+        };
         format!(
-            "All operations, {}, {}; part of each stretch of {} that a rank spends waiting, in \
-             %{bands}",
+            "All operations, {}{unknown}, {}; part of each stretch of {} that a rank spends \
+             waiting, in %{bands}",
             counted(calls, "call"),
             counted(self.ranks.len() as u64, "rank"),
             clipped(self.bin_ns.get()),
@@ -320,7 +333,7 @@ impl WaitsOverTime {
         let most = waits().rev().max_by_key(|&(ns, _)| ns);
         if let (Some((least_ns, least)), Some((most_ns, most))) = (least, most) {
             text.push_str(&format!(
-                " In all from {} (rank {}) to {} (rank {}).",
+                " In all, as far as known, from {} (rank {}) to {} (rank {}).",
                 clipped(least_ns),
                 least.rank.rank,
                 clipped(most_ns),
@@ -345,6 +358,11 @@ struct SharedRow<'a> {
 }
 
 impl SharedRow<'_> {
+    /// Whether not all its waits are known.
+    fn is_least(&self) -> bool {
+        self.courses.iter().any(|course| course.n_unknown() > 0)
+    }
+
     /// Mean of what its ranks wait in all; `None` where nothing is known.
     fn wait_ns(&self) -> Option<u64> {
         let known: Vec<u64> = self
@@ -383,25 +401,30 @@ fn clipped(ns: u64) -> String {
 
 const BILLION: u64 = 1_000_000_000;
 
-/// Upper limits of the steps, in parts per billion: the highest is the first of 1, 2 and 5 times
-/// a power of ten to reach `highest`, at most the whole, and the others are fixed parts of it.
+/// Upper limits of the steps, in parts per billion. The last is the first round number (1, 2, 3,
+/// 4, 5 or 7 times a power of ten) to reach `highest`, at most the whole; the others are fixed
+/// parts of it.
 fn limits(highest: u64) -> [u64; N_STEPS] {
     let tens = (0..=9).map(|exponent| 10u64.pow(exponent));
-    let rounds = tens.flat_map(|ten| [100 * ten, 200 * ten, 500 * ten]);
+    let rounds = tens.flat_map(|ten| [1, 2, 3, 4, 5, 7].map(|digit| 100 * digit * ten));
     let mut rounds = rounds.filter(|&round| round >= highest || round >= BILLION);
     let top = rounds.next().unwrap_or(BILLION);
-    [100, 50, 20, 10, 5, 2, 1].map(|part| top / part)
+    [2, 5, 10, 20, 40, 70, 100].map(|percent| top * percent / 100)
 }
 
-/// Parts per billion in percent, with as many digits as it takes: `20 %`, `0.05 %`.
+/// Parts per billion in percent, with up to two digits that mean something below ten: `20 %`,
+/// `1.4 %`, `0.05 %`.
 fn part_in_percent(part: u64) -> String {
     let percent = part as f64 / 1e7;
     let n_decimals = match percent {
         p if p >= 9.95 || p == 0.0 => 0,
-        p => (-(p * 1.005).log10().floor()).max(0.0) as usize,
+        p => (1.0 - p.log10().floor()).max(0.0) as usize,
     };
     let shown = format!("{percent:.n_decimals$}");
-    format!("{shown} %")
+    match shown.contains('.') {
+        true => format!("{} %", shown.trim_end_matches('0').trim_end_matches('.')),
+        false => format!("{shown} %"),
+    }
 }
 
 #[cfg(test)]
@@ -412,11 +435,11 @@ mod tests {
     fn the_steps_follow_the_longest_wait() {
         assert_eq!(limits(BILLION)[N_STEPS - 1], BILLION);
         assert_eq!(limits(u64::MAX)[N_STEPS - 1], BILLION);
-        assert_eq!(limits(0)[0], 1);
+        assert_eq!(limits(0)[0], 2);
         let shown = limits(13_000_000).map(part_in_percent);
         assert_eq!(
             shown,
-            ["0.02 %", "0.04 %", "0.1 %", "0.2 %", "0.4 %", "1 %", "2 %"]
+            ["0.04 %", "0.1 %", "0.2 %", "0.4 %", "0.8 %", "1.4 %", "2 %"]
         );
     }
 

@@ -71,8 +71,7 @@
       tools.append(
         button('+', 'Zoom in', () => this.zoom(1.5)),
         button('−', 'Zoom out', () => this.zoom(1 / 1.5)),
-        button('whole', 'Whole picture', () => this.show(this.whole)),
-        make('span', { class: 'hint' }, 'ctrl + wheel zooms, drag moves, arrow keys go through the marks'),
+        button('reset', 'reset zoom', () => this.show(this.whole)),
       );
       this.frame.before(tools);
     }
@@ -139,6 +138,12 @@
       }
     }
 
+    pointAt(event) {
+      const mark = this.markAt(event.target);
+      if (mark) showTip(this.marks.get(mark), event.clientX, event.clientY);
+      else hideTip();
+    }
+
     leave() {
       this.svg.querySelector('.current')?.classList.remove('current');
       hideTip();
@@ -155,12 +160,11 @@
           this.place(x - moved.x, y - moved.y, this.view.width);
           return;
         }
-        const mark = this.markAt(event.target);
-        if (mark) showTip(this.marks.get(mark), event.clientX, event.clientY);
-        else hideTip();
+        this.pointAt(event);
       });
       svg.addEventListener('pointerleave', hideTip);
       svg.addEventListener('pointerdown', (event) => {
+        this.pointAt(event);
         if (event.button !== 0 || this.view.width === this.whole.width) return;
         grip = { x: event.clientX, y: event.clientY, view: this.view };
         svg.setPointerCapture(event.pointerId);
@@ -299,7 +303,16 @@
     }
   }
 
-  for (const svg of document.querySelectorAll('svg.picture')) new Picture(svg);
+  const pictures = [...document.querySelectorAll('svg.picture')].map((svg) => new Picture(svg));
+  if (pictures.length > 0) {
+    const section = pictures[0].frame.closest('main > section');
+    section.querySelector('h2').after(make(
+      'p',
+      { class: 'hint' },
+      'In pictures: point at a mark, or go through the marks with the arrow keys, for its figures. '
+        + 'Ctrl and wheel, + and - zoom; drag, or shift and arrow keys, move; 0 shows all.',
+    ));
+  }
   for (const table of document.querySelectorAll('table.data')) new SortableTable(table);
   const groups = [...document.querySelectorAll('section.group')];
   const choice = groups.length > 1 ? new Choice(groups) : null;

@@ -1,12 +1,14 @@
 //! The command `collbench-analyze`: shows where the collectives of a recorded run wait.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser, ValueEnum};
-use collbench_analyzer::{AnalyzeError, Progress, Selection};
+use collbench_analyzer::{
+    Analysis, AnalyzeError, Comparison, Progress, Selection, comparison_to_text, write_comparison,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// The trace is damaged or incomplete, and was analysed as far as it goes.
@@ -14,18 +16,21 @@ const INCOMPLETE: u8 = 3;
 /// The command line asks for something that does not exist.
 const USAGE: u8 = 2;
 
-/// Shows where the collective operations of a recorded MPI run wait, and for whom.
+/// Shows where the collective operations of a recorded MPI run wait, and for whom. Of several
+/// traces: compares them, operation by operation, with the first.
 ///
 /// Exit status: 0 done; 1 failed; 2 usage; 3 the trace is damaged or incomplete (killed, no
 /// MPI_Finalize, size reached) and was analysed as far as it goes.
 #[derive(Debug, Parser)]
 #[command(name = "collbench-analyze", version)]
 struct Options {
-    /// The trace: a directory made by collbench-record
+    /// The trace: a directory made by collbench-record. Several: the first is the baseline that
+    /// the others are compared with
     #[arg(value_name = "TRACE", required_unless_present_any = ["completions", "man"])]
     traces: Vec<PathBuf>,
 
-    /// Where pictures and analysis.json go [default: TRACE/report]
+    /// Where pictures and analysis.json go [default: TRACE/report]; of several traces pictures
+    /// and comparison.json [default: comparison, in the current directory]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
@@ -107,26 +112,20 @@ fn run(options: &Options) -> anyhow::Result<u8> {
         clap_mangen::Man::new(Options::command()).render(&mut page)?;
         return print(&page).map(|()| 0);
     }
-    let [trace] = &options.traces[..] else {
-        anstream::eprintln!(
-            "collbench-analyze: {} traces given: this version analyses one at a time; comparing \
-             traces comes with a later one",
-            options.traces.len()
-        );
-        return Ok(USAGE);
-    };
     if let Some(threads) = options.threads {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads.into())
             .build_global()
             .context("cannot start the worker threads")?;
     }
-    let bar = progress_bar();
-    let analysis = collbench_analyzer::analyze(trace, &selection(options), &mut |progress| {
-        show(&bar, progress);
-    });
-    bar.finish_and_clear();
-    let analysis = analysis?;
+    match &options.traces[..] {
+        [trace] => analyze_one(options, trace),
+        traces => compare(options, traces),
+    }
+}
+
+fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
+    let analysis = analyze(options, trace)?;
     let output = options.output.clone();
     let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| trace.join("report")));
     // Written before anything is printed, which names the place; printed even if it failed.
@@ -142,10 +141,51 @@ fn run(options: &Options) -> anyhow::Result<u8> {
         }
     }
     written?;
-    Ok(match analysis.trace.complete {
+    Ok(status(analysis.trace.complete))
+}
+
+fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
+    let mut analyses = Vec::new();
+    for trace in traces {
+        // What an error says begins with the trace, except where it is the command line's.
+        let of_trace = |error: anyhow::Error| match error.downcast_ref() {
+            Some(AnalyzeError::Selection(_)) => error.context(trace.display().to_string()),
+            _ => error,
+        };
+        analyses.push(analyze(options, trace).map_err(of_trace)?);
+    }
+    let comparison = Comparison::new(&analyses);
+    let output = options.output.clone();
+    let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| "comparison".into()));
+    let written = match &report {
+        Some(directory) => write_comparison(&comparison, &analyses, directory, options.top),
+        None => Ok(()),
+    };
+    match options.format {
+        Format::Json => print(comparison.to_json().as_bytes())?,
+        Format::Text => {
+            let shown = report.as_deref().filter(|_| written.is_ok());
+            print(comparison_to_text(&comparison, shown).as_bytes())?;
+        }
+    }
+    written?;
+    Ok(status(comparison.is_complete()))
+}
+
+fn status(is_complete: bool) -> u8 {
+    match is_complete {
         true => 0,
         false => INCOMPLETE,
-    })
+    }
+}
+
+fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
+    let bar = progress_bar();
+    let analysis = collbench_analyzer::analyze(trace, &selection(options), &mut |progress| {
+        show(&bar, progress);
+    });
+    bar.finish_and_clear();
+    Ok(analysis?)
 }
 
 fn selection(options: &Options) -> Selection {

@@ -85,8 +85,8 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
     let of = match n_unresolved {
         0 => words::counted(n_resolved, "instance"),
         _ => format!(
-            "the {n_resolved} of {} in which that can be told",
-            words::counted(operation.instances, "instance")
+            "{n_resolved} resolved instances (of {})",
+            operation.instances
         ),
     };
     let most = counts

@@ -1,15 +1,15 @@
 //! The timemap of an operation.
 //!
 //! Its stages are those seen from outside. On one host nothing is waited for across hosts, so
-//! those rows have no length; with several hosts, whose clocks are not aligned, they and the core
-//! are not resolvable. Operations without a core (rooted ones, scans, Comm_free) have two stages:
+//! those rows have no length; with several hosts whose clocks have no common time, they and the
+//! core are not resolvable. Operations without a core (rooted ones, scans, Comm_free) have two stages:
 //! the wait until the process could go on, and the operation from there on.
 
 use collbench_viz as viz;
 use collbench_viz::{Heading, Line, StageTime, Stages};
 
 use super::title;
-use crate::analysis::{Analysis, OperationSummary, ThreadWay};
+use crate::analysis::{Analysis, OperationSummary, Spread, ThreadWay};
 use crate::words;
 
 /// How to read it.
@@ -33,32 +33,15 @@ pub(super) const CAPTION_WITHOUT: &str = "The same ranks and stages without the 
      operation itself and leaving it, which waiting for late ranks would hide.";
 
 /// The timemap of one operation.
-pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz::Timemap {
+pub(crate) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz::Timemap {
     let heading = Heading {
-        finding: words::finding(analysis, operation).into(),
+        finding: words::finding(operation).into(),
         operation: title(analysis, operation).into(),
         n_instances: operation.instances,
     };
-    let is_one_host = analysis.clock.hosts.len() == 1;
-    let has_core = operation.departure_wait_ns.is_some();
-    let mut stages = match has_core {
-        true => Stages::seen_from_outside(),
-        false => Stages {
-            down: Stages::seen_from_outside().down,
-            core: None,
-            up: vec!["the operation itself".into()],
-        },
-    };
-    if is_one_host {
-        for stage in stages.down.iter_mut().chain(&mut stages.up) {
-            if stage.as_str().contains("across hosts") {
-                *stage = format!("{stage} (one host: none)").into();
-            }
-        }
-    }
-    let mut timemap = viz::Timemap::new(heading, stages);
+    let mut timemap = viz::Timemap::new(heading, stages(operation));
     for thread in &operation.threads {
-        let times = stage_times(thread, is_one_host, has_core);
+        let times = times_of(operation, thread);
         let line = Line {
             name: format!("rank {}", thread.rank).into(),
             host: thread.host.as_str().into(),
@@ -69,9 +52,35 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz:
     timemap
 }
 
+/// The times of one thread in the [`stages`] of its operation.
+pub(crate) fn times_of(operation: &OperationSummary, thread: &ThreadWay) -> [Option<StageTime>; 5] {
+    let has_core = operation.departure_wait_ns.is_some();
+    stage_times(thread, operation.spread, has_core)
+}
+
+/// The stages of an operation as seen from outside.
+pub(crate) fn stages(operation: &OperationSummary) -> Stages {
+    let has_core = operation.departure_wait_ns.is_some();
+    let mut stages = match has_core {
+        true => Stages::seen_from_outside(),
+        false => Stages {
+            down: Stages::seen_from_outside().down,
+            core: None,
+            up: vec!["the operation itself".into()],
+        },
+    };
+    if operation.spread == Spread::OneHost {
+        for stage in stages.down.iter_mut().chain(&mut stages.up) {
+            if stage.as_str().contains("across hosts") {
+                *stage = format!("{stage} (one host: none)").into();
+            }
+        }
+    }
+    stages
+}
+
 /// The timemap without the waits; `None` where it would show the same, nobody having waited.
 pub(super) fn without_waits(
-    analysis: &Analysis,
     operation: &OperationSummary,
     with_waits: &viz::Timemap,
 ) -> Option<viz::Timemap> {
@@ -79,20 +88,19 @@ pub(super) fn without_waits(
     if wait.total == 0 {
         return None;
     }
-    Some(with_waits.without_way_down(finding_without_waits(analysis, operation).into()))
+    Some(with_waits.without_way_down(finding_without_waits(operation).into()))
 }
 
 /// How long the operation takes each rank once the waiting is over, as a sentence.
-fn finding_without_waits(analysis: &Analysis, operation: &OperationSummary) -> String {
+fn finding_without_waits(operation: &OperationSummary) -> String {
     let has_core = operation.departure_wait_ns.is_some();
-    let is_one_host = analysis.clock.hosts.len() == 1;
     let way_up = |thread: &ThreadWay| {
         let (inside, _) = thread.inside?;
-        match (has_core, is_one_host) {
+        match (has_core, operation.spread) {
             (false, _) => Some(inside),
-            (true, true) => Some(inside.saturating_add(thread.departure_wait?.0)),
             // As in the picture.
-            (true, false) => None,
+            (true, Spread::Apart) => None,
+            (true, _) => Some(inside.saturating_add(thread.departure_wait?.0)),
         }
     };
     let ways = || {
@@ -116,24 +124,27 @@ fn finding_without_waits(analysis: &Analysis, operation: &OperationSummary) -> S
 
 /// Times of a thread: wait inside and across hosts, core, leaving across and inside hosts; or
 /// wait inside and across, operation.
-fn stage_times(thread: &ThreadWay, is_one_host: bool, has_core: bool) -> [Option<StageTime>; 5] {
+fn stage_times(thread: &ThreadWay, spread: Spread, has_core: bool) -> [Option<StageTime>; 5] {
     let time = |mean: Option<(i64, u64)>| mean.and_then(|(mean, n)| StageTime::new(mean, n));
-    let across = match is_one_host {
-        true => thread
-            .wait
-            .or(thread.inside)
-            .and_then(|(_, n)| StageTime::new(0, n)),
-        false => None,
+    let none = thread.wait.or(thread.inside).map(|(_, n)| (0, n));
+    let rest = |whole: Option<(i64, u64)>, part: Option<(i64, u64)>| {
+        let ((whole, n), (part, _)) = (whole?, part?);
+        Some((whole.saturating_sub(part), n))
     };
-    let inside = match is_one_host || !has_core {
-        true => time(thread.inside),
-        false => None,
+    let (wait, leaving) = match spread {
+        Spread::OneHost => ([thread.wait, none], [none, thread.departure_wait]),
+        Spread::Apart => ([thread.wait, None], [None, thread.departure_wait]),
+        Spread::Aligned => (
+            [thread.wait_inside, rest(thread.wait, thread.wait_inside)],
+            [
+                rest(thread.departure_wait, thread.departure_inside),
+                thread.departure_inside,
+            ],
+        ),
     };
-    [
-        time(thread.wait),
-        across,
-        inside,
-        across,
-        time(thread.departure_wait),
-    ]
+    let inside = match spread == Spread::Apart && has_core {
+        true => None,
+        false => thread.inside,
+    };
+    [wait[0], wait[1], inside, leaving[0], leaving[1]].map(time)
 }

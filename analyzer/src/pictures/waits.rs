@@ -74,19 +74,17 @@ fn finding(timeline: &Timeline) -> String {
     if let Some(when) = peak(timeline) {
         sentence += &format!(", {when}");
     }
+    // Least among what is partly unknown would be a guess.
     let by_rank = || {
-        let known = timeline
-            .ranks
-            .iter()
-            .filter(|rank| rank.waits_unknown.iter().all(|n| *n == 0));
-        known.map(|rank| (sum(rank.wait_ns.iter().flatten()), rank.rank))
+        let ranks = timeline.ranks.iter().filter(|_| n_unknown == 0);
+        ranks.map(|rank| (sum(rank.wait_ns.iter().flatten()), rank.rank))
     };
     let most = by_rank().max_by_key(|&(wait, rank)| (wait, std::cmp::Reverse(rank)));
     if let (Some((least, least_rank)), Some((most, most_rank))) = (by_rank().min(), most)
         && least < most
     {
         sentence += &format!(
-            "; from {} (rank {least_rank}) to {} (rank {most_rank}) in all",
+            "; rank {least_rank} waits least ({}), rank {most_rank} most ({})",
             words::duration(clipped(least)),
             words::duration(clipped(most))
         );
@@ -94,39 +92,52 @@ fn finding(timeline: &Timeline) -> String {
     sentence
 }
 
-/// When ranks wait the most: the longest stretch and its neighbours down to half of it, if that
-/// stretch is at least half above the mean.
+/// When ranks wait the most: the part of the run that has most above the mean of the run, if they
+/// wait at least twice as much there as in the rest of it.
 fn peak(timeline: &Timeline) -> Option<String> {
     let n_bins = timeline.ranks.iter().map(|rank| rank.wait_ns.len()).max()?;
     let column = |bin: usize| {
-        let waits = timeline
-            .ranks
-            .iter()
-            .filter_map(|rank| *rank.wait_ns.get(bin)?);
+        let ranks = timeline.ranks.iter();
+        let waits = ranks.filter_map(|rank| *rank.wait_ns.get(bin)?);
         waits.map(i128::from).sum::<i128>()
     };
     let columns: Vec<i128> = (0..n_bins).map(column).collect();
-    let (at, &highest) = columns
-        .iter()
-        .enumerate()
-        .max_by_key(|&(at, wait)| (wait, std::cmp::Reverse(at)))?;
+    let (from, to) = most_above_mean(&columns);
     let total: i128 = columns.iter().sum();
-    if highest * n_bins as i128 * 2 < total * 3 || n_bins < 8 {
+    let within: i128 = columns[from..to].iter().sum();
+    let (n_within, n_rest) = ((to - from) as i128, (n_bins - (to - from)) as i128);
+    let is_high = within * n_rest >= 2 * (total - within) * n_within;
+    if n_bins < 8 || n_within == 0 || n_rest == 0 || !is_high {
         return None;
     }
-    let is_high = |bin: &usize| columns[*bin] * 2 >= highest;
-    let from = (0..=at).rev().take_while(is_high).last().unwrap_or(at);
-    let to = (at..n_bins).take_while(is_high).last().unwrap_or(at) + 1;
-    let within: i128 = columns[from..to].iter().sum();
     let time = |bin: usize| words::duration(timeline.bin_ns.saturating_mul(bin as i64));
     // Of the time of all ranks that are in the picture.
-    let all = i128::from(timeline.bin_ns) * timeline.ranks.len() as i128 * (to - from) as i128;
-    Some(format!(
-        "most of all from {} to {} (there {} of the time)",
-        time(from),
-        time(to),
-        words::percent(clipped(within), clipped(all))
-    ))
+    let all = i128::from(timeline.bin_ns) * timeline.ranks.len() as i128 * n_within;
+    let when = match (from, to == n_bins) {
+        (0, _) => format!("until {}", time(to)),
+        (_, true) => format!("from {} on", time(from)),
+        (_, false) => format!("from {} to {}", time(from), time(to)),
+    };
+    let share = words::percent(clipped(within), clipped(all));
+    Some(format!("the most {when} ({share} of the time there)"))
+}
+
+/// Begin and end of the part of a list with the largest sum of differences to the list's mean,
+/// the first of equals.
+fn most_above_mean(values: &[i128]) -> (usize, usize) {
+    let (total, n) = (values.iter().sum::<i128>(), values.len() as i128);
+    let (mut begin, mut sum) = (0, 0);
+    let (mut best, mut best_sum) = ((0, 0), 0);
+    for (idx, value) in values.iter().enumerate() {
+        if sum <= 0 {
+            (begin, sum) = (idx, 0);
+        }
+        sum += value * n - total;
+        if sum > best_sum {
+            (best, best_sum) = ((begin, idx + 1), sum);
+        }
+    }
+    best
 }
 
 fn sum<'a>(ns: impl Iterator<Item = &'a i64>) -> i128 {
@@ -165,9 +176,16 @@ mod tests {
         (waiting[4], waiting[5]) = (Some(900), Some(500));
         assert_eq!(
             finding(&timeline(&[&late, &waiting])),
-            "Waiting is 88 % of the time in collectives, most of all from 4.00 us to 6.00 us \
-             (there 35 % of the time); from 10 ns (rank 0) to 1.48 us (rank 1) in all"
+            "Waiting is 88 % of the time in collectives, the most from 4.00 us to 6.00 us (35 % of \
+             the time there); rank 0 waits least (10 ns), rank 1 most (1.48 us)"
         );
+    }
+
+    #[test]
+    fn the_part_with_most_above_the_mean_bears_a_gap() {
+        assert_eq!(most_above_mean(&[1, 9, 2, 9, 9, 1, 1, 3]), (1, 5));
+        assert_eq!(most_above_mean(&[4, 4]), (0, 0));
+        assert_eq!(most_above_mean(&[]), (0, 0));
     }
 
     #[test]

@@ -53,7 +53,11 @@ pub(super) fn page(
             ),
             fact(
                 "clock",
-                format!("{}; {}", analysis.clock.source, analysis.clock.method),
+                format!(
+                    "{}; {}",
+                    analysis.clock.source,
+                    words::alignment(&analysis.clock)
+                ),
             ),
         ],
         verdict: verdict.join("\n").into(),
@@ -98,7 +102,7 @@ pub(super) fn group(
             .operations
             .iter()
             .position(|other| std::ptr::eq(other, operation)),
-        finding: words::finding(analysis, operation).into(),
+        finding: words::finding(operation).into(),
         facts: facts(analysis, operation),
         figures: shown.into_iter().map(|shown| shown.figure).collect(),
     }
@@ -144,7 +148,6 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
                 },
             ),
         ),
-        ("waiting", words::waiting(analysis, operation)),
         ("comes last", words::mostly_last(analysis, operation)),
     ];
     rows.map(|(name, value)| Fact {
@@ -169,7 +172,6 @@ fn operations(analysis: &Analysis) -> viz::Table {
         column("bytes", Align::Right),
         column("calls", Align::Right),
         column("instances", Align::Right),
-        column("incomplete", Align::Right),
         column("time in all", Align::Right),
         column("median call", Align::Right),
         column("waiting", Align::Right),
@@ -187,11 +189,10 @@ fn operations(analysis: &Analysis) -> viz::Table {
                     Cell::number(words::bytes(operation), key(bytes))
                 }),
                 count(operation.calls),
-                count(operation.instances),
-                count(operation.incomplete),
+                instances(operation),
                 known(time, |time| duration(time.total)),
                 known(time, |time| duration(time.median)),
-                waiting(analysis, operation),
+                waiting(operation),
                 // Not to be broken in a narrow column.
                 Cell::words(words::mostly_last(analysis, operation).replace(' ', "\u{a0}")),
             ]
@@ -238,13 +239,22 @@ fn count(n: u64) -> Cell {
     Cell::number(n.to_string(), key(n))
 }
 
+/// `79`, or `79+3?` with three more that are incomplete.
+fn instances(operation: &OperationSummary) -> Cell {
+    let text = match operation.incomplete {
+        0 => operation.instances.to_string(),
+        n => format!("{}+{n}?", operation.instances),
+    };
+    Cell::number(text, key(operation.instances))
+}
+
 fn duration(ns: i64) -> Cell {
     Cell::number(words::duration(ns), ns)
 }
 
 /// Sorted by the time waited: of two shares, the one of the longer time is the more interesting.
-fn waiting(analysis: &Analysis, operation: &OperationSummary) -> Cell {
-    let text = words::waiting(analysis, operation);
+fn waiting(operation: &OperationSummary) -> Cell {
+    let text = words::waiting(operation);
     match &operation.wait_ns {
         Some(wait) if text != "-" => Cell::number(text, wait.total),
         _ => Cell::words(text),

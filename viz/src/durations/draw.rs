@@ -6,7 +6,7 @@ use super::{Bar, Durations};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
 use crate::labels::{Strip, Wish, spread};
-use crate::quantity::{count, counted, duration, round_duration};
+use crate::quantity::{counted, duration, round_duration, tick};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT, text_width};
 
@@ -34,8 +34,8 @@ struct Layout {
     strip: f64,
     /// Ends of the axis of time, in ns.
     x: (f64, f64),
-    /// The highest bar.
-    most: u64,
+    /// Height of the highest bar, in instances for each eighth of a doubling.
+    most: f64,
 }
 
 impl Durations {
@@ -97,6 +97,7 @@ impl Durations {
         Layout {
             head,
             place: Place {
+                left: LEFT,
                 top,
                 bottom,
                 height: bottom + BELOW + LEGEND,
@@ -104,7 +105,7 @@ impl Durations {
             labels,
             strip,
             x,
-            most: self.bars.iter().map(|bar| bar.n).max().unwrap_or(1),
+            most: self.bars.iter().map(|bar| bar.height()).fold(0.0, f64::max),
         }
     }
 
@@ -117,18 +118,18 @@ impl Durations {
     }
 
     fn draw_plot(&self, sheet: &Sheet, marks: &[Mark], layout: &Layout, id: &str) -> Drawn {
-        let most = layout.most as f64;
+        let most = layout.most;
         let xs = round_ratios(layout.x.0, layout.x.1, 9);
-        let ys = round_steps(0.0, most, 5, 1.0);
+        let ys = round_steps(0.0, most, 5, 0.1);
         let x_axis = Axis {
             words: "duration of an instance, logarithmic",
             ticks: &xs,
             tick: &round_duration,
         };
         let y_axis = Axis {
-            words: "number of instances",
+            words: "number of instances in each eighth of a doubling of time",
             ticks: &ys,
-            tick: &|v| count(v as u64),
+            tick: &tick,
         };
         let y_end = most * (1.0 + layout.strip.ceil() / f64::from(BARS_HEIGHT));
         let x = (layout.x.0..layout.x.1).log_scale();
@@ -137,7 +138,7 @@ impl Durations {
         for bar in &self.bars {
             let (from, to) = bar.ends();
             let (left, bottom) = at(from, 0.0);
-            let (right, top) = at(to, bar.n as f64);
+            let (right, top) = at(to, bar.height());
             // A hair of paper between neighbours where there is room for it.
             let gap = if right - left > 4 * UNIT { UNIT / 2 } else { 0 };
             let corners = (
@@ -189,8 +190,8 @@ impl Durations {
             let words = format!("above the 99th percentile ({slow} in these bars)");
             sheet.text(px(MARGIN + 38, middle + 4), Anchor::Start, "minor", &words);
         }
-        let to_scale = |n: u64| n as f64 / layout.most as f64 * f64::from(BARS_HEIGHT);
-        if self.bars.iter().any(|bar| to_scale(bar.n) < f64::from(LOW)) {
+        let to_scale = |bar: &Bar| bar.height() / layout.most * f64::from(BARS_HEIGHT);
+        if self.bars.iter().any(|bar| to_scale(bar) < f64::from(LOW)) {
             let x = MARGIN + 480;
             sheet.ring("ring", px(x, middle), 3 * UNIT);
             let words = format!("few instances; no bar is drawn lower than {LEAST_HEIGHT} px");

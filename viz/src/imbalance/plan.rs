@@ -105,10 +105,12 @@ impl Imbalance {
         order
     }
 
-    /// Whether so many ranks came last so often that it is at least twice their fair share.
+    /// Whether so many ranks came last at least twice as often as their fair share, and so much
+    /// more often that it is not by lot: a few of a thousand ranks come last twice by lot.
     fn is_often(&self, last: u64, n_ranks: usize) -> bool {
-        let fair = u128::from(self.resolved.max(1)) * n_ranks as u128;
-        u128::from(last) * self.n_ranks as u128 >= 2 * fair
+        let fair = self.resolved as f64 * n_ranks as f64 / self.n_ranks.max(1) as f64;
+        let last = last as f64;
+        last >= 2.0 * fair && last >= fair + 5.0 * fair.sqrt() + 3.0
     }
 
     /// Host and rank of those to draw by themselves: all of few; else the end of the heaviest path,

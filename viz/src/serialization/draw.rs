@@ -32,6 +32,7 @@ impl Serialization {
         let bottom = top + PLOT_HEIGHT;
         let n_rows = self.curves.iter().map(Curve::n_legend_rows).sum::<u32>();
         let place = Place {
+            left: LEFT,
             top,
             bottom,
             height: bottom + BELOW + 16 + LEGEND_ROW * n_rows,

@@ -124,7 +124,7 @@ impl Timemap {
     }
 
     /// The least and the greatest x, 0 included; as wide as 1 ns at least.
-    fn extent_ns(&self) -> (f64, f64) {
+    pub(super) fn extent_ns(&self) -> (f64, f64) {
         let borders = self.threads.iter().flat_map(|thread| &thread.borders_ns);
         let (low, high) = borders.fold((0, 0), |(l, h): (i64, i64), &x| (l.min(x), h.max(x)));
         if low == high {
@@ -271,8 +271,12 @@ impl Timemap {
         })?;
         let middle = (LEFT + PLOT_WIDTH / 2) as i32 * UNIT;
         let at = (middle, (layout.plot_bottom + AXIS - 8) as i32 * UNIT);
+        let ways = match self.stages.down.is_empty() {
+            true => "",
+            false => " (way down left of 0, way up right)",
+        };
         let what = format!(
-            "mean time from entering {entered}, in {} (way down left of 0, way up right)",
+            "mean time from entering {entered}, in {}{ways}",
             layout.unit.name
         );
         sheet.text(at, Anchor::Middle, "minor", &what);

@@ -1,0 +1,280 @@
+//! Places to instances: the calls of all members at some positions of a lane, decoded together.
+//!
+//! The records of one process stand side by side, those of an instance do not. So a block of
+//! positions is decoded process by process into columns, of which each instance is a row. Rows
+//! of which everybody came and left, at times that can be true, in calls that differ in nothing
+//! but time and payload, are instances as they are; the others are put together call by call.
+
+use collbench_formats::{
+    CODE_FAILED, CommunicatorKind, Operation, payload_of_word, split_call_word,
+};
+
+use crate::agreed::{Agreed, Disagreement, Payloads, agree};
+use crate::clock::{Global, Timestamp};
+use crate::communicators::{Communicator, Communicators};
+use crate::matching::{Call, Instance, Lane, Matched};
+use crate::queue::Queue;
+use crate::routing::Process;
+
+/// Some positions of a lane, which nobody can come to any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    /// Index in [`Communicators::list`].
+    pub(crate) communicator: usize,
+    pub(crate) lane: Lane,
+    /// The first position.
+    pub(crate) from: u64,
+    /// The first position behind.
+    pub(crate) to: u64,
+}
+
+/// A member's calls: its process, and the queue of the lane.
+pub(crate) type Source<'p, 'a> = (&'p Process<'a>, &'p Queue);
+
+/// What of a row is told while its calls are decoded.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    /// Second word of the first member's record.
+    word: u64,
+    root: i32,
+    n_calls: u32,
+    /// Bits in which the words differ.
+    differing: u64,
+    /// Whether a root differs, a call has not returned, or its times cannot be true.
+    is_irregular: bool,
+}
+
+/// Decodes blocks; holds room that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    rows: Vec<Row>,
+    enters: Vec<Timestamp<Global>>,
+    leaves: Vec<Timestamp<Global>>,
+    words: Vec<u64>,
+    payloads: Vec<Option<u64>>,
+    calls: Vec<Option<Call>>,
+    called_on: Vec<Option<usize>>,
+}
+
+/// Calls that a block should have: they fit into the second cache.
+const BLOCK_CALLS: usize = 8192;
+
+/// Positions in a block of a communicator of so many members.
+pub(crate) fn block_length(n_members: usize) -> u64 {
+    (BLOCK_CALLS / n_members.max(1)).clamp(8, 512) as u64
+}
+
+/// Between rows: not a power of two, so that a column does not fall into one set of the cache.
+fn stride(n_members: usize) -> usize {
+    n_members.next_multiple_of(8) + 8
+}
+
+impl Decoder {
+    /// Hands on the instances of a block. `sources` are by slot; `None`: no call ever came.
+    pub(crate) fn decode(
+        &mut self,
+        block: &Block,
+        sources: &[Option<Source<'_, '_>>],
+        communicators: &Communicators,
+        sink: &mut dyn FnMut(Matched<'_>),
+    ) {
+        let communicator = &communicators.list[block.communicator];
+        // Of these no instance could be regular.
+        let is_plain = communicator.is_whole
+            && communicator.kind == CommunicatorKind::Intra
+            && block.lane != Lane::Creation;
+        if !is_plain {
+            self.decode_calls(block, sources, communicators, sink);
+            return;
+        }
+        self.decode_columns(block, sources);
+        let n = communicator.members.len();
+        let mut irregular_from = None;
+        for at in 0..self.rows.len() {
+            let row = self.rows[at];
+            let regular = regular(&row, communicator);
+            if let Some((operation, root)) = regular {
+                let part = |from: u64, to: u64| Block { from, to, ..*block };
+                let position = block.from + at as u64;
+                if let Some(from) = irregular_from.take() {
+                    self.decode_calls(&part(from, position), sources, communicators, sink);
+                }
+                let payloads = match row.differing {
+                    0 => Payloads::Same(payload_of_word(row.word)),
+                    _ => {
+                        let words = &self.words[at * stride(n)..][..n];
+                        self.payloads.clear();
+                        self.payloads
+                            .extend(words.iter().map(|&w| payload_of_word(w)));
+                        Payloads::Each(&self.payloads)
+                    }
+                };
+                let (_, flags) = split_call_word(row.word);
+                sink(Matched::Agreed(Agreed {
+                    communicator,
+                    communicator_index: block.communicator,
+                    lane: block.lane,
+                    position,
+                    called_on: None,
+                    operation,
+                    root,
+                    enters: &self.enters[at * stride(n)..][..n],
+                    leaves: &self.leaves[at * stride(n)..][..n],
+                    payloads,
+                    n_failed: if flags & CODE_FAILED != 0 {
+                        n as u64
+                    } else {
+                        0
+                    },
+                }));
+            } else if row.n_calls > 0 {
+                irregular_from.get_or_insert(block.from + at as u64);
+            }
+        }
+        if let Some(from) = irregular_from {
+            self.decode_calls(&Block { from, ..*block }, sources, communicators, sink);
+        }
+    }
+
+    fn decode_columns(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
+        let n_rows = (block.to - block.from) as usize;
+        let stride = stride(sources.len());
+        self.rows.clear();
+        self.rows.resize(n_rows, Row::default());
+        // What is left of another block is overwritten wherever a call is, and not read
+        // elsewhere.
+        let n_cells = n_rows * stride;
+        if self.enters.len() < n_cells {
+            self.enters.resize(n_cells, Timestamp::from_ns(0));
+            self.leaves.resize(n_cells, Timestamp::from_ns(0));
+            self.words.resize(n_cells, 0);
+        }
+        for (slot, source) in sources.iter().enumerate() {
+            let Some((process, queue)) = source else {
+                continue;
+            };
+            let clock = process.clock();
+            for run in queue.within(block.from, block.to) {
+                let first = (run.position - block.from) as usize;
+                let records = process.records(run.place, run.n);
+                let rows = &mut self.rows[first..first + records.len()];
+                for (at, (record, row)) in (first..).zip(records.iter().zip(rows)) {
+                    let word = record.call_word();
+                    if slot == 0 {
+                        (row.word, row.root) = (word, record.root.get());
+                    }
+                    row.differing |= word ^ row.word;
+                    row.is_irregular |= record.root.get() != row.root
+                        || record.leave.get() == 0
+                        || !run.is_possible;
+                    row.n_calls += 1;
+                    let cell = at * stride + slot;
+                    self.words[cell] = word;
+                    self.enters[cell] = clock.global(Timestamp::from_ticks(record.enter.get()));
+                    self.leaves[cell] = clock.global(Timestamp::from_ticks(record.leave.get()));
+                }
+            }
+        }
+    }
+
+    /// The way for all that is not regular, some positions at a time.
+    #[cold]
+    fn decode_calls(
+        &mut self,
+        block: &Block,
+        sources: &[Option<Source<'_, '_>>],
+        communicators: &Communicators,
+        sink: &mut dyn FnMut(Matched<'_>),
+    ) {
+        let n = sources.len();
+        let n_rows = (block.to - block.from) as usize;
+        let mut calls = std::mem::take(&mut self.calls);
+        let mut called_on = std::mem::take(&mut self.called_on);
+        calls.clear();
+        calls.resize(n_rows * n, None);
+        called_on.clear();
+        called_on.resize(n_rows, None);
+        for (slot, source) in sources.iter().enumerate() {
+            let Some((process, queue)) = source else {
+                continue;
+            };
+            for run in queue.within(block.from, block.to) {
+                let records = process.records(run.place, run.n);
+                let first = (run.position - block.from) as usize;
+                for (i, record) in records.iter().enumerate() {
+                    let mut place = run.place;
+                    place.record += i as u32;
+                    let call = process.call(record, place, run.is_possible);
+                    calls[(first + i) * n + slot] = call;
+                    if block.lane == Lane::Creation && called_on[first + i].is_none() {
+                        called_on[first + i] = process.called_on(record, communicators);
+                    }
+                }
+            }
+        }
+        for (at, position) in (block.from..block.to).enumerate() {
+            let calls = &calls[at * n..][..n];
+            if calls.iter().any(Option::is_some) {
+                let instance = Instance {
+                    communicator: &communicators.list[block.communicator],
+                    communicator_index: block.communicator,
+                    lane: block.lane,
+                    position,
+                    calls,
+                    called_on: called_on[at],
+                };
+                self.hand_on(&instance, sink);
+            }
+        }
+        (self.calls, self.called_on) = (calls, called_on);
+    }
+
+    fn hand_on(&mut self, instance: &Instance<'_>, sink: &mut dyn FnMut(Matched<'_>)) {
+        let agreement: Result<_, Disagreement> = agree(instance);
+        let (operation, root) = match agreement {
+            Ok(agreement) if instance.is_complete() => agreement,
+            _ => {
+                sink(Matched::Irregular {
+                    instance: *instance,
+                    disagreement: agreement.err(),
+                });
+                return;
+            }
+        };
+        let calls = || instance.calls.iter().flatten();
+        let enters: Vec<_> = calls().map(|call| call.enter).collect();
+        let leaves: Vec<_> = calls().filter_map(|call| call.leave).collect();
+        let payloads: Vec<_> = calls().map(|call| call.payload).collect();
+        sink(Matched::Agreed(Agreed {
+            communicator: instance.communicator,
+            communicator_index: instance.communicator_index,
+            lane: instance.lane,
+            position: instance.position,
+            called_on: instance.called_on,
+            operation,
+            root,
+            enters: &enters,
+            leaves: &leaves,
+            payloads: Payloads::Each(&payloads),
+            n_failed: calls().filter(|call| call.has_failed).count() as u64,
+        }));
+    }
+}
+
+/// Operation, and slot of the root if there is one, of a row in which everybody made the same
+/// call, on a communicator with one group of which all members are there.
+fn regular(row: &Row, communicator: &Communicator) -> Option<(Operation, Option<usize>)> {
+    let n = communicator.members.len();
+    let (_, differing_code) = split_call_word(row.differing);
+    if row.n_calls as usize != n || row.is_irregular || differing_code != 0 {
+        return None;
+    }
+    let (_, code) = split_call_word(row.word);
+    let operation = Operation::from_code(code & 0x3ff)?;
+    if !operation.semantics().is_rooted() {
+        return Some((operation, None));
+    }
+    // All ranks are there, so a rank is a slot.
+    let root = usize::try_from(row.root).ok().filter(|&root| root < n)?;
+    Some((operation, Some(root)))
+}

@@ -1,0 +1,161 @@
+//! What is kept of single late arrivals, to find disturbances that come in a rhythm.
+//!
+//! Two bounded sets for each operation on each communicator: the arrivals that were latest, by how
+//! much the last came after the second last; and a sample of all instances as background, those
+//! whose position has the smallest hash. Both are the same whoever looked at which part.
+
+/// Most late arrivals kept.
+pub(crate) const MAX_LATEST: usize = 256;
+/// Most instances in the sample.
+const MAX_SAMPLED: usize = 256;
+
+/// One late arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LateArrival {
+    /// How much later than the second last, ns.
+    pub excess_ns: i64,
+    /// Its enter, ns since the start.
+    pub at_ns: i64,
+    /// Position in the communicator's entry of who came last.
+    pub position: usize,
+    /// Position of the instance among the calls on its communicator.
+    pub sequence: u64,
+    /// Waits that the arrival ended, ns.
+    pub caused_ns: i64,
+}
+
+/// One instance of the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sampled {
+    hash: u64,
+    /// Its last enter, ns since the start.
+    pub at_ns: i64,
+    /// How much later than the second last that was, ns; 0 where it is not resolved.
+    pub excess_ns: i64,
+}
+
+/// The latest arrivals of an operation, and a sample of all.
+#[derive(Debug, Clone, Default)]
+pub struct LateArrivals {
+    /// Descending.
+    latest: Vec<LateArrival>,
+    /// Ascending.
+    sample: Vec<Sampled>,
+}
+
+impl LateArrivals {
+    /// Looks at an instance: its position among the calls, its last enter, and the arrival that
+    /// this was, where it is resolved.
+    #[inline]
+    pub fn add(&mut self, sequence: u64, at_ns: i64, arrival: Option<LateArrival>) {
+        if let Some(arrival) = arrival {
+            self.keep(arrival);
+        }
+        self.sample(Sampled {
+            hash: hash(sequence),
+            at_ns,
+            excess_ns: arrival.map_or(0, |arrival| arrival.excess_ns),
+        });
+    }
+
+    fn keep(&mut self, arrival: LateArrival) {
+        if self.latest.len() == MAX_LATEST {
+            if arrival <= self.latest[MAX_LATEST - 1] {
+                return;
+            }
+            self.latest.pop();
+        }
+        let at = self.latest.partition_point(|kept| *kept > arrival);
+        self.latest.insert(at, arrival);
+    }
+
+    fn sample(&mut self, instance: Sampled) {
+        if self.sample.len() == MAX_SAMPLED {
+            if instance >= self.sample[MAX_SAMPLED - 1] {
+                return;
+            }
+            self.sample.pop();
+        }
+        let at = self.sample.partition_point(|kept| *kept < instance);
+        self.sample.insert(at, instance);
+    }
+
+    /// Adds those of another part of the instances.
+    pub fn merge(&mut self, other: &Self) {
+        other.latest.iter().for_each(|&arrival| self.keep(arrival));
+        other
+            .sample
+            .iter()
+            .for_each(|&instance| self.sample(instance));
+    }
+
+    /// The latest arrivals, the latest first.
+    #[must_use]
+    pub fn latest(&self) -> &[LateArrival] {
+        &self.latest
+    }
+
+    /// The sample of all instances, in no order that means anything.
+    #[must_use]
+    pub fn sampled(&self) -> &[Sampled] {
+        &self.sample
+    }
+}
+
+/// A number that shows no trace of the order of sequences.
+///
+/// # Source
+/// The finalizer of splitmix64.
+fn hash(sequence: u64) -> u64 {
+    let mut z = sequence.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sets_are_those_of_sorting_all_whoever_looked_at_which_part() {
+        let arrival = |sequence: u64| LateArrival {
+            excess_ns: (hash(sequence ^ 77) % 500).cast_signed(),
+            at_ns: 1_000 * sequence.cast_signed(),
+            position: (sequence % 4) as usize,
+            sequence,
+            caused_ns: 3,
+        };
+        let (mut even, mut odd) = (LateArrivals::default(), LateArrivals::default());
+        for sequence in 0..2_000 {
+            let part = if sequence % 2 == 0 {
+                &mut even
+            } else {
+                &mut odd
+            };
+            let arrival = arrival(sequence);
+            // Every fifth is not resolved.
+            part.add(
+                sequence,
+                arrival.at_ns,
+                (sequence % 5 > 0).then_some(arrival),
+            );
+        }
+        odd.merge(&even);
+        let resolved = (0..2_000).filter(|sequence| sequence % 5 > 0);
+        let mut latest: Vec<LateArrival> = resolved.map(arrival).collect();
+        latest.sort_unstable_by(|a, b| b.cmp(a));
+        assert_eq!(odd.latest(), &latest[..MAX_LATEST]);
+        let mut by_hash: Vec<(u64, i64)> =
+            (0..2_000u64).map(|s| (hash(s), 1_000 * s as i64)).collect();
+        by_hash.sort_unstable();
+        let sampled: Vec<(u64, i64)> = odd.sampled().iter().map(|s| (s.hash, s.at_ns)).collect();
+        assert_eq!(sampled, by_hash[..MAX_SAMPLED]);
+        // The sample is of the whole run: about as many of each quarter.
+        for quarter in 0..4 {
+            let inside = |s: &&Sampled| s.at_ns / 500_000 == quarter;
+            let n = odd.sampled().iter().filter(inside).count();
+            assert!((40..90).contains(&n), "{n}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The calls of one process on one lane of a communicator that wait for those of the others.
+//!
+//! A queue holds places, not calls: what waits is the trace itself, and a run of calls that
+//! stand side by side costs the same as one. So it hardly matters how far one process is ahead
+//! of another.
+
+use std::collections::VecDeque;
+
+use crate::calls::Place;
+
+/// Calls with positions that follow one another, in records that stand side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlaceRun {
+    /// Position of the first call on its lane.
+    pub(crate) position: u64,
+    /// Where its record stands.
+    pub(crate) place: Place,
+    /// Number of calls, > 0.
+    pub(crate) n: u32,
+    /// Whether their stamps can be true. If not it is one call.
+    pub(crate) is_possible: bool,
+}
+
+impl PlaceRun {
+    fn end(&self) -> u64 {
+        self.position.saturating_add(u64::from(self.n))
+    }
+
+    /// The part of it within `[from, to)`, of which there is some.
+    fn within(mut self, from: u64, to: u64) -> Self {
+        if let Some(before @ 1..) = from.checked_sub(self.position) {
+            self.position = from;
+            self.place.record += before as u32;
+            self.n -= before as u32;
+        }
+        self.n = self
+            .n
+            .min((to - self.position).min(u64::from(u32::MAX)) as u32);
+        self
+    }
+}
+
+/// What waits, by position, and what comes next.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    runs: VecDeque<PlaceRun>,
+    /// Position of the next call that comes.
+    pub(crate) next: u64,
+    /// Whether `next` has changed since somebody looked.
+    pub(crate) is_touched: bool,
+}
+
+impl Queue {
+    /// The next calls have come.
+    #[inline]
+    pub(crate) fn push(&mut self, place: Place, n: u32, is_possible: bool) {
+        let position = self.next;
+        self.next = position.saturating_add(u64::from(n));
+        if let Some(last) = self.runs.back_mut()
+            && is_possible
+            && last.is_possible
+            && last.end() == position
+            && last.place.chunk == place.chunk
+            && last.place.record + last.n == place.record
+        {
+            last.n += n;
+            return;
+        }
+        self.runs.push_back(PlaceRun {
+            position,
+            place,
+            n,
+            is_possible,
+        });
+    }
+
+    /// Position of the first call that waits at `from` or behind.
+    pub(crate) fn first_from(&self, from: u64) -> Option<u64> {
+        let at = self.runs.partition_point(|run| run.end() <= from);
+        self.runs.get(at).map(|run| run.position.max(from))
+    }
+
+    /// The first call that waits.
+    pub(crate) fn front(&self) -> Option<&PlaceRun> {
+        self.runs.front()
+    }
+
+    /// What waits within positions `[from, to)`.
+    #[inline]
+    pub(crate) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = PlaceRun> + '_ {
+        let at = match self.runs.front() {
+            Some(first) if first.end() > from => 0,
+            _ => self.runs.partition_point(|run| run.end() <= from),
+        };
+        let runs = self.runs.range(at..);
+        let runs = runs.take_while(move |run| run.position < to);
+        runs.map(move |run| run.within(from, to))
+    }
+
+    /// Forgets what waits before a position; gives each part of it to `done`.
+    pub(crate) fn drop_before(&mut self, position: u64, mut done: impl FnMut(&PlaceRun)) {
+        while let Some(first) = self.runs.front_mut() {
+            if first.position >= position {
+                break;
+            }
+            if first.end() <= position {
+                done(first);
+                self.runs.pop_front();
+                continue;
+            }
+            done(&first.within(0, position));
+            *first = first.within(position, u64::MAX);
+        }
+        // A queue that was long once must not stay so.
+        if self.runs.is_empty() && self.runs.capacity() > 4096 {
+            self.runs = VecDeque::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(chunk: u32, record: u32) -> Place {
+        Place { chunk, record }
+    }
+
+    #[test]
+    fn calls_side_by_side_are_one_run_and_come_out_in_parts() {
+        let mut queue = Queue::default();
+        queue.push(place(0, 5), 10, true);
+        queue.push(place(0, 15), 10, true);
+        assert_eq!(queue.runs.len(), 1);
+        queue.push(place(0, 30), 1, true);
+        queue.push(place(0, 31), 1, false);
+        queue.push(place(0, 32), 1, true);
+        assert_eq!((queue.runs.len(), queue.next), (4, 23));
+        let found: Vec<_> = queue.within(3, 22).collect();
+        assert_eq!(
+            (found[0].position, found[0].place.record, found[0].n),
+            (3, 8, 17)
+        );
+        assert_eq!(found.len(), 3);
+        let mut n = 0;
+        queue.drop_before(7, |run| n += run.n);
+        assert_eq!(n, 7);
+        let front = queue.front().unwrap();
+        assert_eq!((front.position, front.place.record, front.n), (7, 12, 13));
+        queue.drop_before(100, |run| n += run.n);
+        assert_eq!((n, queue.front()), (23, None));
+    }
+
+    #[test]
+    fn behind_a_gap_positions_go_on_from_where_they_are_set() {
+        let mut queue = Queue::default();
+        queue.push(place(0, 0), 4, true);
+        queue.next = 1 << 62;
+        queue.push(place(0, 4), 2, true);
+        assert_eq!(queue.first_from(2), Some(2));
+        assert_eq!(queue.first_from(4), Some(1 << 62));
+        assert_eq!(queue.first_from((1 << 62) + 2), None);
+        assert_eq!(queue.within(4, 1 << 62).count(), 0);
+    }
+}

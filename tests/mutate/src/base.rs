@@ -1,0 +1,199 @@
+//! The traces that mutations begin with: small ones, of everything that a trace can hold.
+
+use std::fs;
+use std::path::Path;
+
+use crate::random::Random;
+use crate::trace::Trace;
+
+/// Scenarios, by name.
+const SCENARIOS: [(&str, &str); 5] = [
+    // Every kind of communicator on two hosts, in short chunks.
+    (
+        "kinds",
+        r#"
+schema = 1
+name = "kinds"
+grid_ns = 10
+chunk_calls = 12
+[[hosts]]
+name = "node1"
+ranks = 3
+ghz = 2.5
+[[hosts]]
+name = "node2"
+ranks = 2
+ghz = 2.1
+offset_ns = -40000
+drift_ppm = 1.5
+[[program]]
+operation = "MPI_Comm_split"
+split = { parts = 2, reversed = true }
+makes = "halves"
+[[program]]
+operation = "MPI_Intercomm_create"
+on = "halves"
+makes = "bridge"
+[[program]]
+operation = "MPI_Comm_create_group"
+split = { colours = [0, -1, 0, -1, 0] }
+makes = "evens"
+[[program]]
+operation = "MPI_Comm_dup"
+on = "self"
+makes = "own"
+[[program]]
+repeat = 4
+steps = [
+  { operation = "MPI_Barrier", work = [{ normal_ns = [50000, 20000] }] },
+  { operation = "MPI_Bcast", bytes = 1000, root = "rotating", work = [{ exponential_ns = 30000 }] },
+  { operation = "MPI_Allreduce", bytes = 8, on = "halves", work = [{ exponential_ns = 3000 }] },
+  { operation = "MPI_Reduce", bytes = 64, root = 1, work = [{ exponential_ns = 3000 }] },
+  { operation = "MPI_Scan", bytes = 8, work = [{ exponential_ns = 3000 }] },
+  { operation = "MPI_Reduce", on = "bridge", bytes = 8, root = "rotating", root_group = 1 },
+  { operation = "MPI_Barrier", on = "evens", internal = true },
+  { operation = "MPI_Allreduce", on = "own", bytes = 16 },
+  { operation = "MPI_Comm_dup", makes = "copy" },
+  { operation = "MPI_Alltoall", on = "copy", bytes = 8 },
+  { operation = "MPI_Comm_free", on = "copy" },
+]
+"#,
+    ),
+    // Ranks that ended in every way there is.
+    (
+        "faults",
+        r#"
+schema = 1
+name = "faults"
+chunk_calls = 7
+[[hosts]]
+name = "node1"
+ranks = 6
+ghz = 2.5
+[[program]]
+repeat = 20
+steps = [
+  { operation = "MPI_Allreduce", bytes = 8, work = [{ normal_ns = [50000, 20000] }] },
+  { operation = "MPI_Bcast", bytes = 100000, root = 2 },
+]
+[[faults]]
+rank = 1
+killed_after_calls = 25
+[[faults]]
+rank = 2
+no_finalize = true
+[[faults]]
+rank = 3
+damaged_chunk = 1
+[[faults]]
+rank = 4
+size_reached_after_calls = 22
+[[faults]]
+rank = 5
+missing = true
+"#,
+    ),
+    // Several threads, on several communicators.
+    (
+        "threads",
+        r#"
+schema = 1
+name = "threads"
+chunk_calls = 6
+[threads]
+left = 1
+right = 2
+[[hosts]]
+name = "node1"
+ranks = 3
+clock = "raw"
+[[program]]
+operation = "MPI_Comm_dup"
+makes = "left"
+[[program]]
+operation = "MPI_Comm_dup"
+makes = "right"
+[[program]]
+repeat = 12
+steps = [
+  { operation = "MPI_Allreduce", on = "left", bytes = 8, work = [{ exponential_ns = 3000 }] },
+  { operation = "MPI_Bcast", on = "right", bytes = 80, work = [{ exponential_ns = 3000 }] },
+  { operation = "MPI_Barrier" },
+]
+"#,
+    ),
+    // Many chunks of one call.
+    (
+        "chunks",
+        r#"
+schema = 1
+name = "chunks"
+chunk_calls = 1
+[[hosts]]
+name = "node1"
+ranks = 2
+clock = "monotonic"
+[[program]]
+repeat = 20
+steps = [{ operation = "MPI_Allgather", bytes = 8, work = [{ exponential_ns = 3000 }] }]
+"#,
+    ),
+    // A rank that is late, in a trace without any fault: verdicts, and pictures of everything.
+    (
+        "late",
+        r#"
+schema = 1
+name = "late"
+[[hosts]]
+name = "node1"
+ranks = 4
+ghz = 3.0
+[[program]]
+repeat = 60
+steps = [
+  { operation = "MPI_Allreduce", bytes = 8, work = [{ constant_ns = 500000, ranks = [2] }, { normal_ns = [50000, 5000] }] },
+  { operation = "MPI_Gather", bytes = 8 },
+]
+"#,
+    ),
+];
+
+/// The traces that mutations begin with, in memory.
+#[derive(Debug, Clone)]
+pub struct Bases {
+    traces: Vec<(&'static str, Trace)>,
+}
+
+impl Bases {
+    /// Generates them, by way of files in `scratch`, a directory that exists.
+    ///
+    /// # Errors
+    /// If `scratch` cannot be written to.
+    pub fn generate(scratch: &Path) -> anyhow::Result<Self> {
+        let mut traces = Vec::new();
+        for (name, text) in SCENARIOS {
+            let scenario = scratch.join(format!("{name}.toml"));
+            let out = scratch.join(name);
+            fs::write(&scenario, text)?;
+            collbench_analyzer::generate::generate(&scenario, &out, None, true)?;
+            traces.push((name, Trace::read(&out)?));
+            fs::remove_dir_all(&out)?;
+            fs::remove_file(&scenario)?;
+        }
+        Ok(Self { traces })
+    }
+
+    /// All of them, with their names.
+    #[must_use]
+    pub fn all(&self) -> &[(&'static str, Trace)] {
+        &self.traces
+    }
+
+    /// The bytes of any rank file of any of them.
+    pub(crate) fn any_rank_file(&self, random: &mut Random) -> (String, Vec<u8>) {
+        let (_, trace) = random.pick(&self.traces);
+        let names = trace.rank_files();
+        let name = random.pick(&names);
+        (name.clone(), trace.bytes(name).to_vec())
+    }
+}

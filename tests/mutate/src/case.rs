@@ -1,0 +1,77 @@
+//! One case: a base, and what is done to it.
+
+use crate::base::Bases;
+use crate::byte_mutations::{BYTE_MUTATIONS, ByteMutation};
+use crate::field_mutations as fields;
+use crate::file_mutations::FILE_MUTATIONS;
+use crate::meaning_mutations as meanings;
+use crate::random::Random;
+use crate::trace::Trace;
+
+/// A damaged trace, and how it came about.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Name of the trace that it began as.
+    pub base: &'static str,
+    /// What was done, in order: the mutation, and the file.
+    pub mutations: Vec<String>,
+    /// What it is now.
+    pub trace: Trace,
+}
+
+/// Mutations of what the format knows.
+const MEANT: [(&str, ByteMutation); 7] = [
+    ("a field of the file header", fields::set_in_file_header),
+    ("a field of a chunk header", fields::set_in_chunk_header),
+    ("a field of a sequence table", fields::set_in_sequence_table),
+    ("fields of records", fields::set_in_records),
+    ("another identity", meanings::change_identity),
+    ("other definitions", meanings::change_definitions),
+    ("another encoding", meanings::change_encoding),
+];
+
+/// Files do not grow beyond this many bytes, so that many mutations in a row stay quick.
+const MAX_FILE: usize = 8 << 20;
+
+impl Case {
+    /// The case with a number; the same for the same seed, always.
+    #[must_use]
+    pub fn new(bases: &Bases, seed: u64, number: u64) -> Self {
+        let mut random = Random::new(seed, number);
+        let (base, trace) = random.pick(bases.all());
+        let mut case = Self {
+            base,
+            mutations: Vec::new(),
+            trace: trace.clone(),
+        };
+        // More on one trace hide one another.
+        for _ in 0..random.length(4) {
+            case.mutations
+                .push(mutate(&mut case.trace, bases, &mut random));
+        }
+        case
+    }
+}
+
+/// Damages a trace once; says how.
+pub fn mutate(trace: &mut Trace, bases: &Bases, random: &mut Random) -> String {
+    let (name, mutation) = match random.below(8) {
+        0 => {
+            let (name, mutation) = random.pick(&FILE_MUTATIONS);
+            mutation(trace, bases, random);
+            return (*name).to_owned();
+        }
+        1..4 => random.pick(&BYTE_MUTATIONS),
+        _ => random.pick(&MEANT),
+    };
+    let files = trace.rank_files();
+    if files.is_empty() {
+        return "no file left".to_owned();
+    }
+    let file = random.pick(&files);
+    if let Some(bytes) = trace.bytes_mut(file) {
+        mutation(bytes, random);
+        bytes.truncate(MAX_FILE);
+    }
+    format!("{name} in {file}")
+}

@@ -1,0 +1,85 @@
+//! What a fuzzer calls with bytes of its own, and tests with those that a fuzzer found worth
+//! keeping. Nothing here may panic, whatever the bytes.
+
+use std::fs;
+use std::path::Path;
+
+use collbench_formats::{Definition, Identity, RankTrace, decode_meta};
+
+use crate::checksums::make_right;
+use crate::examine::examine;
+
+/// A rank file, as it is and with its checksums made right.
+pub fn rank_file(bytes: &[u8]) {
+    read_all(bytes);
+    let mut right = bytes.to_vec();
+    make_right(&mut right);
+    read_all(&right);
+}
+
+fn read_all(bytes: &[u8]) {
+    if let Ok(trace) = RankTrace::parse(bytes) {
+        let n_records: usize = trace.chunks.iter().map(|chunk| chunk.records.len()).sum();
+        assert!(n_records * 32 <= bytes.len(), "more records than bytes");
+        for damage in &trace.damage {
+            assert!(!damage.to_string().is_empty());
+        }
+    }
+}
+
+/// An encoded definition, and an encoded identity.
+pub fn definition(bytes: &[u8]) {
+    let crc32 = crc32fast::hash(bytes);
+    let _ = decode_meta::<Definition>(bytes, crc32);
+    let _ = decode_meta::<Identity>(bytes, crc32);
+}
+
+/// A whole trace, of the files that [`files_of`] makes of the bytes; `scratch` is a directory
+/// for it.
+///
+/// # Panics
+/// If the analysis does, or what it gives is not inert.
+pub fn run(bytes: &[u8], scratch: &Path) {
+    let directory = scratch.join("trace");
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).expect("the scratch directory can be written to");
+    for (name, mut content) in files_of(bytes) {
+        if name.ends_with(".trace") {
+            make_right(&mut content);
+        }
+        fs::write(directory.join(name), content).expect("the scratch directory can be written to");
+    }
+    if let Err(failure) = examine(&directory, None) {
+        panic!("{failure}");
+    }
+}
+
+/// The files in a list of (kind, length, bytes): kind 0 is run.json, others a rank file; the
+/// length is of 4 bytes, little-endian, and what it says beyond the end is cut.
+#[must_use]
+pub fn files_of(mut bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    while let Some((&[kind, a, b, c, d], rest)) = bytes.split_first_chunk() {
+        let length = u32::from_le_bytes([a, b, c, d]) as usize;
+        let (content, after) = rest.split_at(length.min(rest.len()));
+        let name = match kind {
+            0 => "run.json".to_owned(),
+            _ => format!("{:03}.trace", files.len()),
+        };
+        files.push((name, content.to_vec()));
+        bytes = after;
+    }
+    files
+}
+
+/// The bytes that [`files_of`] takes apart again.
+#[must_use]
+pub fn bytes_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (name, content) in files {
+        bytes.push(u8::from(name != "run.json"));
+        bytes.extend((content.len() as u32).to_le_bytes());
+        bytes.extend(content);
+    }
+    bytes
+}

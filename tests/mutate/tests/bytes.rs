@@ -1,0 +1,57 @@
+//! What a fuzzer would call, with bytes of any kind and with files that were valid.
+
+use collbench_mutate::{Bases, Random, fuzz, mutate};
+use proptest::prelude::*;
+use tempfile::tempdir;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+        fuzz::rank_file(&bytes);
+        fuzz::definition(&bytes);
+        // Behind a true beginning.
+        let mut file = b"COLLBNCH".to_vec();
+        file.extend(&bytes);
+        fuzz::rank_file(&file);
+    }
+}
+
+#[test]
+fn no_mutated_rank_file_makes_the_reader_panic() {
+    let scratch = tempdir().unwrap();
+    let bases = Bases::generate(scratch.path()).unwrap();
+    for number in 0..500 {
+        let mut random = Random::new(3, number);
+        let (_, base) = &bases.all()[number as usize % bases.all().len()];
+        let mut trace = base.clone();
+        mutate(&mut trace, &bases, &mut random);
+        for name in trace.rank_files() {
+            fuzz::rank_file(trace.bytes(&name));
+        }
+    }
+}
+
+#[test]
+fn files_that_are_put_into_one_list_of_bytes_come_out_and_are_analysed() {
+    let scratch = tempdir().unwrap();
+    let bases = Bases::generate(scratch.path()).unwrap();
+    for (_, trace) in bases.all() {
+        let names = trace.rank_files();
+        let files = names.iter().map(|name| (name.as_str(), trace.bytes(name)));
+        let bytes = fuzz::bytes_of(files);
+        let out = fuzz::files_of(&bytes);
+        assert_eq!(out.len(), names.len());
+        assert!(
+            out.iter()
+                .zip(&names)
+                .all(|((_, out), name)| out == trace.bytes(name))
+        );
+        fuzz::run(&bytes, scratch.path());
+        // Cut anywhere, the rest is analysed or refused.
+        for part in [1, 3, 7] {
+            fuzz::run(&bytes[..bytes.len() * part / 8], scratch.path());
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The comparison timemap: one thread under several configurations.
+//!
+//! As in a timemap x is the mean time spent, cumulated stage by stage, and 0 where the thread enters
+//! the bottommost wrapper; here each line is the same thread, or what stands for its class, under
+//! another configuration. Ways through different trees have different numbers of stages, so y is
+//! scaled: all lines begin at the same first level and end at the same last one.
+
+use plotters::prelude::{BLACK, Circle, LineSeries};
+use plotters::style::Color;
+
+use super::band::stretches;
+use super::{Heading, StageTime, Stages, cumulate};
+use crate::Text;
+use crate::axes::{self, Axis, BELOW, Place, RIGHT, round_steps};
+use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
+use crate::quantity::{TimeUnit, count, counted, duration, tick};
+use crate::style;
+use crate::svg::{Anchor, Sheet, UNIT};
+use crate::text::cut;
+
+// In px.
+const LEFT: u32 = 196;
+const PLOT_HEIGHT: u32 = 340;
+const LEGEND_ROW: u32 = 20;
+
+/// One thread under several configurations.
+///
+/// # Source
+/// Bongo et al. 2004, section 4 and figure 3a. We differ: the way up follows below the way down.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    heading: Heading,
+    ways: Vec<Way>,
+}
+
+/// The thread's way under one configuration.
+#[derive(Debug, Clone)]
+struct Way {
+    name: Text,
+    stages: Stages,
+    times: Vec<Option<StageTime>>,
+    /// Cumulated time at the borders of the stages, in ns; 0 at the core's upper.
+    borders_ns: Vec<i64>,
+}
+
+impl Comparison {
+    /// A comparison without configurations yet. `heading.n_instances` are those of all of them.
+    pub fn new(heading: Heading) -> Comparison {
+        Comparison {
+            heading,
+            ways: Vec::new(),
+        }
+    }
+
+    /// Adds a configuration by the stages that the thread passes under it; the first is what the
+    /// others are compared with. `time(stage_idx)` is asked once for each stage, in the order of
+    /// [`Stages`]; `None` is not resolvable.
+    pub fn push(
+        &mut self,
+        name: Text,
+        stages: Stages,
+        time: impl FnMut(usize) -> Option<StageTime>,
+    ) {
+        let times: Vec<_> = (0..stages.len()).map(time).collect();
+        let borders_ns = cumulate(&times, stages.down.len());
+        self.ways.push(Way {
+            name,
+            stages,
+            times,
+            borders_ns,
+        });
+    }
+
+    /// The picture; see [`Picture::draw`](crate::Picture::draw).
+    pub(crate) fn draw(&self, id: &str) -> String {
+        let head = Head::new(&self.heading.finding, &self.subtitle());
+        let top = head.bottom() + 18;
+        let bottom = top + PLOT_HEIGHT;
+        let place = Place {
+            left: LEFT,
+            top,
+            bottom,
+            height: bottom + BELOW + 16 + LEGEND_ROW * self.ways.len() as u32,
+        };
+        let sheet = Sheet::new(WIDTH, place.height);
+        head.draw(&sheet);
+        self.draw_levels(&sheet, place);
+        let drawn = self.draw_plot(&sheet, place);
+        say_if_refused(drawn, &sheet, (LEFT, top + 20));
+        for (idx, way) in self.ways.iter().enumerate() {
+            let y = (bottom + BELOW + 12 + idx as u32 * LEGEND_ROW) as i32 * UNIT;
+            let x = MARGIN as i32 * UNIT;
+            let class = format!("line {}", style::series(idx));
+            sheet.polyline(&class, &[(x, y), (x + 30 * UNIT, y)]);
+            let words = cut(&way.summary(self.ways.first()), 130);
+            sheet.text(
+                (x + 38 * UNIT, y + 4 * UNIT),
+                Anchor::Start,
+                "minor",
+                &words,
+            );
+        }
+        sheet.finish(
+            id,
+            self.heading.finding.as_str(),
+            &self.description(),
+            style::LIGHT,
+            style::DARK,
+        )
+    }
+
+    fn subtitle(&self) -> String {
+        format!(
+            "{}, {}, {}; mean times of one thread",
+            self.heading.operation,
+            counted(self.heading.n_instances, "instance"),
+            counted(self.ways.len() as u64, "configuration"),
+        )
+    }
+
+    /// The stages, where all configurations have the same.
+    fn same_stages(&self) -> Option<&Stages> {
+        let (first, others) = self.ways.split_first()?;
+        let is_same = |way: &Way| way.stages.names().eq(first.stages.names());
+        (!first.stages.is_empty() && others.iter().all(is_same)).then_some(&first.stages)
+    }
+
+    /// What stands beside the plot: the stages where they are the same for all, else the ends.
+    fn draw_levels(&self, sheet: &Sheet, place: Place) {
+        let px = |x: u32, y: f64| (x as i32 * UNIT, (y * f64::from(UNIT)) as i32);
+        let (top, height) = (f64::from(place.top), f64::from(PLOT_HEIGHT));
+        let Some(stages) = self.same_stages() else {
+            for (y, words) in [
+                (top + 10.0, "first level"),
+                (top + height - 2.0, "last level"),
+            ] {
+                sheet.text(px(LEFT - 8, y), Anchor::End, "name", words);
+            }
+            let words = "stages of each";
+            sheet.text(
+                px(LEFT - 8, top + height / 2.0),
+                Anchor::End,
+                "minor",
+                words,
+            );
+            let words = "at equal distances";
+            sheet.text(
+                px(LEFT - 8, top + height / 2.0 + 14.0),
+                Anchor::End,
+                "minor",
+                words,
+            );
+            return;
+        };
+        let row = height / stages.len() as f64;
+        for (stage, name) in stages.names().enumerate() {
+            let from = top + stage as f64 * row;
+            let class = match stages.core_idx() == Some(stage) {
+                true => "core",
+                false if stage % 2 == 0 => "row",
+                false => "paper",
+            };
+            sheet.rectangle(class, px(LEFT, from), px(WIDTH - RIGHT, from + row));
+            let at = px(LEFT - 8, from + row / 2.0 + 4.0);
+            sheet.text(at, Anchor::End, "name", &name.cut(24));
+        }
+    }
+
+    fn draw_plot(&self, sheet: &Sheet, place: Place) -> Drawn {
+        let borders = self.ways.iter().flat_map(|way| &way.borders_ns);
+        let (low, high) = borders.fold((0, 0), |(l, h): (i64, i64), &x| (l.min(x), h.max(x)));
+        let (low, high) = (low as f64, (high as f64).max(low as f64 + 1.0));
+        let unit = TimeUnit::for_axis(high.max(-low));
+        let pad = (high - low) * 0.03;
+        let x = ((low - pad) / unit.ns, (high + pad) / unit.ns);
+        let words = format!(
+            "mean time from entering the bottommost wrapper, in {} (way down left of 0, way up right)",
+            unit.name
+        );
+        let xs = round_steps(x.0, x.1, 8, f64::MIN_POSITIVE);
+        let x_axis = Axis {
+            words: &words,
+            ticks: &xs,
+            tick: &tick,
+        };
+        let y_axis = Axis {
+            words: "",
+            ticks: &[],
+            tick: &tick,
+        };
+        // Levels are counted downwards, from 0 to 1; plotters counts upwards.
+        let axes = (&x_axis, &y_axis);
+        let mut chart = axes::open(sheet, place, (x.0..x.1, -1.0..0.0), axes)?;
+        let at = |x: f64, y: f64| chart.plotting_area().map_coordinate(&(x, y));
+        sheet.polyline("zero", &[at(0.0, 0.0), at(0.0, -1.0)]);
+        if self.ways.is_empty() {
+            let middle = at((x.0 + x.1) / 2.0, -0.5);
+            sheet.text(middle, Anchor::Middle, "name", "no configurations");
+        }
+        for (idx, way) in self.ways.iter().enumerate() {
+            let n_stages = way.stages.len();
+            let point = |border: usize| {
+                let level = border as f64 / n_stages.max(1) as f64;
+                (way.borders_ns[border] as f64 / unit.ns, -level)
+            };
+            let borders: Vec<String> = way.borders_ns.iter().map(i64::to_string).collect();
+            let data = [("name", way.name.as_str()), ("ns", &borders.join(" "))];
+            let class = format!("line {}", style::series(idx));
+            sheet.group(&class, &data, &way.tooltip(self.ways.first()), || {
+                for (first, end) in stretches(n_stages, |stage| way.times[stage].is_some()) {
+                    chart.draw_series(LineSeries::new((first..=end).map(point), BLACK))?;
+                    let points = (first..=end).map(point);
+                    chart.draw_series(points.map(|at| Circle::new(at, 28, BLACK.filled())))?;
+                }
+                Drawn::Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn description(&self) -> String {
+        let mut text = format!("Comparison timemap of {}.", self.subtitle());
+        for way in &self.ways {
+            text.push_str(&format!(" {}.", way.summary(self.ways.first())));
+        }
+        text
+    }
+}
+
+impl Way {
+    fn down_ns(&self) -> i64 {
+        self.borders_ns.first().map_or(0, |ns| ns.saturating_neg())
+    }
+
+    fn up_ns(&self) -> i64 {
+        self.borders_ns.last().copied().unwrap_or(0)
+    }
+
+    fn is_resolved(&self) -> bool {
+        self.times.iter().all(Option::is_some)
+    }
+
+    /// The ways down and up, and both together against the baseline's.
+    fn summary(&self, baseline: Option<&Way>) -> String {
+        let all = |way: &Way| way.down_ns().saturating_add(way.up_ns());
+        let mut words = format!(
+            "{}: way down {}, way up {}, together {}",
+            self.name.cut(40),
+            duration(self.down_ns()),
+            duration(self.up_ns()),
+            duration(all(self)),
+        );
+        if !self.is_resolved() {
+            words.push_str(" as far as resolvable");
+            return words;
+        }
+        let baseline = baseline.filter(|way| way.is_resolved() && !std::ptr::eq(*way, self));
+        if let Some(baseline) = baseline {
+            let than = baseline.name.cut(30);
+            let difference = all(self).saturating_sub(all(baseline));
+            let less = if difference < 0 { "less" } else { "more" };
+            let by = duration(difference.saturating_abs());
+            words.push_str(&format!(", {by} {less} than {than}"));
+        }
+        words
+    }
+
+    fn tooltip(&self, baseline: Option<&Way>) -> String {
+        let mut words = self.summary(baseline);
+        for (name, time) in self.stages.names().zip(&self.times) {
+            words.push_str(&match time {
+                Some(time) => {
+                    format!(
+                        "\n{name} {} (n = {})",
+                        duration(time.mean_ns),
+                        count(time.n)
+                    )
+                }
+                None => format!("\n{name} not resolvable"),
+            });
+        }
+        words
+    }
+}
