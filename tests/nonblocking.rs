@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use collbench_formats::{Definition, Initiation, Operation, RankTrace, Record};
+use collbench_formats::{CompletingCall, Definition, Initiation, Operation, RankTrace, Record};
 use collbench_tests::{Job, Workspace, have, program};
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
@@ -451,5 +451,41 @@ fn neighborhood_persistent_and_large_count_collectives_are_recorded_and_work() {
             payloads,
             [Some(8), Some(8), Some(8), Some(32), Some(32), Some(0)]
         );
+    }
+}
+
+#[test]
+fn a_waitall_in_which_a_process_dies_is_seen_with_all_that_it_waits_for() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let job = Job::new(3, program("ends.c"), &["waitall", "1", "5"]);
+    let (finished, trace) = job.record(workspace.path());
+    assert_ne!(finished.status, 0, "{finished}");
+    let files = rank_files(&trace);
+    assert_eq!(files.len(), 3);
+    for bytes in &files {
+        let trace = RankTrace::parse(bytes).unwrap();
+        let under_way: Vec<_> = trace
+            .chunks
+            .iter()
+            .flat_map(|chunk| chunk.records)
+            .filter(|record| record.is_in_flight())
+            .map(|record| {
+                let completion = record.completion().unwrap();
+                assert_eq!(completion.by, CompletingCall::Waitall);
+                assert_eq!(completion.n_together, 2);
+                completion.of
+            })
+            .collect();
+        let waited_for = [5, 6].map(|position| Initiation::Nonblocking {
+            communicator: 0,
+            position,
+        });
+        match trace.identity.rank {
+            1 => assert_eq!(under_way, []),
+            _ => assert_eq!(under_way, waited_for),
+        }
     }
 }
