@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use collbench_formats::{Definition, Initiation, Operation, RankTrace, Record};
+use collbench_formats::{CompletingCall, Definition, Initiation, Operation, RankTrace, Record};
 use collbench_tests::{Job, Workspace, have, program};
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
@@ -408,4 +408,84 @@ fn completions_and_phases_are_the_same_in_c_and_in_each_fortran_binding() {
     // Twenty in the loop, two scanned and exchanged, and one each of five more.
     assert!(of_each_rank[0].iter().all(|(_, ends)| ends.len() == 26));
     assert!(of_each_rank.iter().all(|ranks| *ranks == of_each_rank[0]));
+}
+
+#[test]
+fn neighborhood_persistent_and_large_count_collectives_are_recorded_and_work() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let here = workspace.path().to_str().unwrap();
+    let job = Job::new(4, program("kinds.c"), &[here]);
+    let plain = job.plain(workspace.path()).expect(0);
+    let (finished, trace) = job.record(workspace.path());
+    let finished = finished.expect(0);
+    assert_eq!(
+        finished.stdout, plain.stdout,
+        "recording changed the results"
+    );
+    for bytes in &rank_files(&trace) {
+        let trace = parse(bytes);
+        let own = Account::of_log(&workspace.join(format!("kinds.{}.log", trace.identity.rank)));
+        let found = Account::of_trace(&trace);
+        assert_same(&own.calls, &found.calls, "calls");
+        assert_same(&own.starts, &found.starts, "starts");
+        assert_same(&own.ends, &found.ends, "ends");
+        assert_same(&own.ends_of_starts, &found.ends_of_starts, "ends of starts");
+        assert_eq!(own.starts.len(), 2 * 22);
+        assert!(
+            own.calls.len() > 1600,
+            "the large-count forms were not found"
+        );
+        // Four neighbours: what is sent to all of them, or once.
+        let payloads: Vec<_> = trace
+            .chunks
+            .iter()
+            .flat_map(|chunk| chunk.records)
+            .filter(|record| record.communicator.get() == 2 && record.operation().is_some())
+            .map(Record::payload_bytes)
+            .take(6)
+            .collect();
+        assert_eq!(
+            payloads,
+            [Some(8), Some(8), Some(8), Some(32), Some(32), Some(0)]
+        );
+    }
+}
+
+#[test]
+fn a_waitall_in_which_a_process_dies_is_seen_with_all_that_it_waits_for() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let job = Job::new(3, program("ends.c"), &["waitall", "1", "5"]);
+    let (finished, trace) = job.record(workspace.path());
+    assert_ne!(finished.status, 0, "{finished}");
+    let files = rank_files(&trace);
+    assert_eq!(files.len(), 3);
+    for bytes in &files {
+        let trace = RankTrace::parse(bytes).unwrap();
+        let under_way: Vec<_> = trace
+            .chunks
+            .iter()
+            .flat_map(|chunk| chunk.records)
+            .filter(|record| record.is_in_flight())
+            .map(|record| {
+                let completion = record.completion().unwrap();
+                assert_eq!(completion.by, CompletingCall::Waitall);
+                assert_eq!(completion.n_together, 2);
+                completion.of
+            })
+            .collect();
+        let waited_for = [5, 6].map(|position| Initiation::Nonblocking {
+            communicator: 0,
+            position,
+        });
+        match trace.identity.rank {
+            1 => assert_eq!(under_way, []),
+            _ => assert_eq!(under_way, waited_for),
+        }
+    }
 }

@@ -99,15 +99,16 @@ pub const fn split_call_word(word: u64) -> (u64, u16) {
     (word & MAX_PAYLOAD_BYTES, (word >> 48) as u16)
 }
 
-/// Payload in bytes by the second word of a record; `None` where it could not be told.
+/// Payload in bytes by the second word of a record; `None` where it could not be told, and for the
+/// start of a persistent collective, whose payload stands in its definition.
 #[must_use]
 #[inline]
 pub const fn payload_of_word(word: u64) -> Option<u64> {
     let (payload, code) = split_call_word(word);
-    match code & CODE_PAYLOAD_UNKNOWN {
-        0 => Some(payload),
-        _ => None,
+    if code & CODE_PAYLOAD_UNKNOWN != 0 || Operation::is_persistent_code(code & 0x3ff) {
+        return None;
     }
+    Some(payload)
 }
 
 impl Record {
@@ -189,10 +190,7 @@ impl Record {
     #[must_use]
     #[inline]
     pub fn payload_bytes(&self) -> Option<u64> {
-        match Operation::is_persistent_code(self.code.get() & 0x3ff) {
-            true => None,
-            false => payload_of_word(self.call_word()),
-        }
+        payload_of_word(self.call_word())
     }
 
     /// The 48 bits that hold the payload of most calls.
@@ -273,7 +271,7 @@ mod tests {
             prop_assert_eq!(record.root.get(), root);
             let payload = (!operation.is_persistent()).then_some(payload.min(MAX_PAYLOAD_BYTES));
             prop_assert_eq!(record.payload_bytes(), payload);
-            prop_assert_eq!(record.call_word(), pack_call_word(operation, flags, payload.unwrap_or(0)));
+            prop_assert_eq!(record.call_word(), pack_call_word(operation, flags, record.low_word()));
             prop_assert_eq!(split_call_word(record.call_word()).1, record.code.get());
             prop_assert_eq!((record.enter.get(), record.leave.get()), (enter, leave));
             prop_assert_eq!(record.is_in_flight(), leave == 0);

@@ -16,6 +16,9 @@
 //! stores. After it: one stamp and one store. No allocation, lock, system call or MPI call,
 //! except where a chunk is full or a communicator is not in the thread's cache, and then before
 //! the enter stamp.
+//!
+//! A nonblocking collective leaves an entry in a table of requests without locks; the call that
+//! completes it takes the entry before, and removes it after.
 
 #[macro_use]
 mod routines;

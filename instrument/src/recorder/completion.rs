@@ -155,9 +155,22 @@ impl Found {
 
     #[inline]
     fn enter(&self, ticks: u64) {
-        self.slots.tests.stamp(ticks);
-        self.slots.tests.leave(0, ticks);
+        if !self.slots.tests.is_null() {
+            self.slots.tests.stamp(ticks);
+            self.slots.tests.leave(0, ticks);
+        }
         self.slots.completion.stamp(ticks);
+    }
+
+    /// Commits the record; the collective is complete if the call has succeeded.
+    #[inline]
+    fn leave(self, recorder: &'static Recorder, array: Array, code: c_int, ticks: u64) {
+        self.slots.completion.leave(code, ticks);
+        if code == 0 || self.is_gone(recorder, array) {
+            recorder.requests.remove(self.taken);
+        } else {
+            recorder.requests.put_back(self.taken);
+        }
     }
 
     /// Whether a call that failed has completed it all the same: its request is gone.
@@ -168,27 +181,9 @@ impl Found {
     }
 }
 
-/// Makes a call that completes all of its requests, `Wait` or `Waitall`: the records are there
-/// before the call, so that one in which the process dies is seen.
-#[inline(always)]
+/// Makes a call that completes all of its requests, these collectives among them: the records
+/// are there before the call, so that one in which the process dies is seen.
 fn complete_all<const N: usize>(
-    by: CompletingCall,
-    array: Array,
-    real: impl FnOnce() -> c_int,
-) -> c_int {
-    let local = Local::of_this_thread();
-    let Some(recorder) = array.recorder(local) else {
-        return real();
-    };
-    let Some(found) = array.take::<N>(recorder, local) else {
-        return real();
-    };
-    complete_found(recorder, local, by, array, found, real)
-}
-
-/// As [`complete_all`], for collectives that were found.
-#[inline(always)]
-fn complete_found<const N: usize>(
     recorder: &'static Recorder,
     local: &Local,
     by: CompletingCall,
@@ -209,12 +204,7 @@ fn complete_found<const N: usize>(
     let leave = recorder.clock.now();
     drop(inside);
     for found in found.into_iter() {
-        found.slots.completion.leave(code, leave);
-        if code == 0 || found.is_gone(recorder, array) {
-            recorder.requests.remove(found.taken);
-        } else {
-            recorder.requests.put_back(found.taken);
-        }
+        found.leave(recorder, array, code, leave);
     }
     code
 }
@@ -313,12 +303,46 @@ fn complete_some<const N: usize>(
 /// Makes the call of `MPI_Wait`.
 #[inline(always)]
 pub fn wait_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
-    complete_all::<1>(CompletingCall::Wait, Array::new(1, request), real)
+    let local = Local::of_this_thread();
+    let array = Array::new(1, request);
+    let Some(recorder) = array.recorder(local) else {
+        return real();
+    };
+    // SAFETY: MPI wants the address of a request here, and it is not null.
+    let handle = unsafe { recorder.library.handle_at(request, 0) };
+    let Some(taken) = recorder.requests.take(handle, local.key()) else {
+        return real();
+    };
+    let mut found = Found {
+        taken,
+        at: 0,
+        slots: Slots {
+            tests: Slot::NONE,
+            completion: Slot::NONE,
+        },
+    };
+    // As `complete_all` does, without a list: this is the call that must cost least.
+    let inside = Inside::enter(&local.depth);
+    found.reserve(recorder, local, CompletingCall::Wait, 1);
+    found.enter(recorder.clock.now());
+    let code = real();
+    let leave = recorder.clock.now();
+    drop(inside);
+    found.leave(recorder, array, code, leave);
+    code
 }
 
 /// Makes the call of `MPI_Waitall`.
 pub fn waitall_call(count: usize, requests: usize, real: impl FnOnce() -> c_int) -> c_int {
-    complete_all::<FEW>(CompletingCall::Waitall, Array::new(count, requests), real)
+    let local = Local::of_this_thread();
+    let array = Array::new(count, requests);
+    let Some(recorder) = array.recorder(local) else {
+        return real();
+    };
+    match array.take::<FEW>(recorder, local) {
+        Some(found) => complete_all(recorder, local, CompletingCall::Waitall, array, found, real),
+        None => real(),
+    }
 }
 
 /// Makes the call of `MPI_Waitany`; `index` is the address of the index.
@@ -430,7 +454,7 @@ pub fn request_free_call(request: usize, real: impl FnOnce() -> c_int) -> c_int 
             for found in found.iter_mut() {
                 std::mem::take(&mut found.taken.tracked_mut().kept).keep_for_ever();
             }
-            complete_found(
+            complete_all(
                 recorder,
                 local,
                 CompletingCall::RequestFree,

@@ -176,8 +176,8 @@ impl Requests {
                 if self.take_key(key, FREE) {
                     entry.stamp.store(stamp, Ordering::Relaxed);
                     entry.owner.store(owner, Ordering::Relaxed);
-                    // SAFETY: the entry was just taken.
-                    unsafe { *entry.content.get() = tracked };
+                    // SAFETY: the entry was just taken; what stood there holds nothing.
+                    unsafe { entry.content.get().write(tracked) };
                     key.store(handle, Ordering::Release);
                     self.count(1);
                     return;
@@ -223,10 +223,31 @@ impl Requests {
         if handle == FREE || handle == TAKEN {
             return None;
         }
-        let first = self.bucket(handle);
+        let bucket = self.bucket(handle);
+        let mut only = None;
+        let mut n = 0;
+        for (key, entry) in bucket.keys.iter().zip(&bucket.entries) {
+            if key.load(Ordering::Relaxed) == handle {
+                only = Some((key, entry));
+                n += 1;
+            }
+        }
+        if n > 1 || !bucket.next.load(Ordering::Acquire).is_null() {
+            return self.take_best(handle, owner);
+        }
+        let (key, entry) = only?;
+        match self.take_key(key, handle) {
+            true => Some(Taken { handle, key, entry }),
+            false => self.take_best(handle, owner),
+        }
+    }
+
+    /// As [`take`](Self::take), where there may be several.
+    #[cold]
+    fn take_best(&'static self, handle: Handle, owner: usize) -> Option<Taken> {
         loop {
             let mut best: Option<(&'static AtomicUsize, &'static Entry, (bool, u64))> = None;
-            let mut bucket = first;
+            let mut bucket = self.bucket(handle);
             loop {
                 for (key, entry) in bucket.keys.iter().zip(&bucket.entries) {
                     if key.load(Ordering::Relaxed) == handle {
