@@ -554,13 +554,11 @@ fn phases_are_told_and_restrict_to_what_all_ranks_began_in_them() {
     assert_eq!(refused.unwrap_err().to_string(), expected);
 }
 
+/// Stamps of the initiating and of the completing call.
+type Spans = ((u64, u64), (u64, u64));
+
 /// Sum of the waits, straight from their definition.
-fn waits(
-    operation: Operation,
-    root: usize,
-    calls: &[((u64, u64), (u64, u64))],
-    n_together: u64,
-) -> i64 {
+fn waits(operation: Operation, root: usize, calls: &[Spans], n_together: u64) -> i64 {
     let n = calls.len();
     let depends = |i: usize, j: usize| match operation.semantics() {
         Semantics::OneToMany => j == root && i != root,
