@@ -65,10 +65,10 @@ impl Neighbours {
         }
     }
 
-    /// In any communicator of Open MPI; `None` in one without a topology.
+    /// In any communicator; `None` in one without a topology.
     ///
     /// # Safety
-    /// `comm` is a valid communicator of Open MPI, `rank` the process's rank in it.
+    /// `comm` is a valid communicator, `rank` the process's rank in it.
     pub(crate) unsafe fn of_any(comm: Handle, rank: u32) -> Option<Self> {
         const CART: c_int = 1;
         const GRAPH: c_int = 2;
