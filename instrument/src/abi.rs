@@ -30,6 +30,8 @@ pub(crate) struct Constants {
     pub(crate) proc_null: i32,
     /// `MPI_THREAD_SINGLE` to `MPI_THREAD_MULTIPLE`.
     pub(crate) thread_levels: [i32; 4],
+    /// `MPI_CART`, `MPI_GRAPH`, `MPI_DIST_GRAPH`.
+    pub(crate) topologies: [i32; 3],
 }
 
 /// The values of Open MPI's `mpi.h`, versions 4 and 5, where handles are addresses of data of the
@@ -45,6 +47,7 @@ fn open_mpi(comm_world: Handle) -> Constants {
         root: -4,
         proc_null: -2,
         thread_levels: [0, 1, 2, 3],
+        topologies: [1, 2, 3],
     }
 }
 
@@ -59,6 +62,7 @@ const MPICH: Constants = Constants {
     root: -3,
     proc_null: -1,
     thread_levels: [0, 1, 2, 3],
+    topologies: [2, 1, 3],
 };
 
 /// The values of MPI 5.0, appendix A.
@@ -72,6 +76,7 @@ const MPI_5: Constants = Constants {
     root: -4,
     proc_null: -3,
     thread_levels: [0, 1024, 2048, 4096],
+    topologies: [211, 212, 213],
 };
 
 /// Nothing is known: no argument of this ABI is ever decoded.
@@ -85,6 +90,7 @@ const UNKNOWN: Constants = Constants {
     root: i32::MIN,
     proc_null: i32::MIN,
     thread_levels: [0, 1, 2, 3],
+    topologies: [i32::MIN; 3],
 };
 
 impl Constants {

@@ -207,7 +207,8 @@ unsafe fn shape_of(comm: Handle, peers: Peers) -> Option<Shape> {
     if peers == Peers::Neighbours {
         // SAFETY: the caller's promise.
         let (n_incoming, n_outgoing) =
-            unsafe { Neighbours::of_any(comm, ask(&RANK)? as u32) }?.degrees();
+            unsafe { Neighbours::of_any(comm, ask(&RANK)? as u32, constants.topologies) }?
+                .degrees();
         return Some(Shape {
             n_outgoing,
             n_incoming,

@@ -29,7 +29,7 @@ use crate::recorder::{Recorder, record_init, say};
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
 
-/// `MPI_THREAD_MULTIPLE`, as [`MpiLibrary::thread_level`] gives it.
+/// `MPI_THREAD_MULTIPLE`, as [`MpiLibrary::thread_level`] has it.
 const THREAD_MULTIPLE: u32 = 3;
 
 /// The clocks at entering `MPI_Init`. With those at leaving it, even a process that is killed
@@ -169,8 +169,8 @@ fn start(
             error: error.to_string(),
         }
     })?;
-    let recorder =
-        Recorder::new(clock, library, file, rank, thread_level < THREAD_MULTIPLE).activate();
+    let is_serialized = library.thread_level < THREAD_MULTIPLE;
+    let recorder = Recorder::new(clock, library, file, rank, is_serialized).activate();
     // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
     let predefined =
