@@ -64,6 +64,8 @@ pub enum Remark {
         /// As how many they are shown.
         n_entries: usize,
     },
+    /// An MPI library whose handles the recorder did not understand.
+    UnknownAbi,
     /// Calls on a communicator that is not known.
     UnknownCommunicator {
         /// Number of calls.
@@ -152,6 +154,7 @@ impl Remark {
             Self::CommunicatorConflict { .. } => "communicator_conflict",
             Self::MembersNotListed { .. } => "members_not_listed",
             Self::ShownTogether { .. } => "communicators_together",
+            Self::UnknownAbi => "unknown_abi",
             Self::UnknownCommunicator { .. } => "unknown_communicator",
             Self::Mismatched { .. } => "mismatched_calls",
             Self::IncompleteInstances { .. } => "incomplete_instances",
@@ -252,6 +255,10 @@ impl fmt::Display for Remark {
             } => write!(
                 f,
                 "{n_communicators} communicators that were made alike are shown as {n_entries}"
+            ),
+            Self::UnknownAbi => f.write_str(
+                "the MPI library has an ABI that the recorder did not know: calls have times, but \
+                 no communicator and no payload",
             ),
             Self::UnknownCommunicator { n_calls } => write!(
                 f,

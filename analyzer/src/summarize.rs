@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{ClockSource, CommunicatorKind};
+use collbench_formats::{Abi, ClockSource, CommunicatorKind, MpiIdentity};
 
 use crate::analysis::{
     Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostLateness,
@@ -63,6 +63,21 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     }
 }
 
+/// What the library calls itself, in one line, and that it was used by the standard's ABI: one
+/// library may offer that beside its own.
+fn mpi_library(mpi: &MpiIdentity) -> String {
+    let version = mpi
+        .library_version
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim();
+    match mpi.abi {
+        Abi::Mpi5 => format!("{version} (ABI of MPI 5)"),
+        _ => version.to_owned(),
+    }
+}
+
 fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSummary {
     let Sources {
         run, clocks, tally, ..
@@ -88,14 +103,7 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
     TraceSummary {
         directory: run.directory.to_string_lossy().into_owned(),
         command: run.command.clone(),
-        mpi_library: first
-            .mpi
-            .library_version
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_owned(),
+        mpi_library: mpi_library(&first.mpi),
         ranks: run.world_size,
         hosts,
         calls: tally.n_calls,
@@ -398,6 +406,12 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
         let name = host.name.clone();
         add(host.is_unscaled, Remark::ClockNotScaled { host: name });
     }
+    // Generated traces are of no library, and name communicators all the same.
+    let is_unknown = run.processes[0].trace.identity.mpi.abi == Abi::Unknown;
+    add(
+        is_unknown && counts.unknown_communicator > 0,
+        Remark::UnknownAbi,
+    );
     for remark in run.remarks.iter().chain(&communicators.remarks) {
         add(true, remark.clone());
     }

@@ -140,22 +140,14 @@ impl Communicators {
         self.lock().by_handle.insert(handle, entry);
     }
 
-    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, as indices 0 and 1.
-    ///
-    /// # Safety
-    /// MPI is initialized and not finalized.
-    pub(crate) unsafe fn add_predefined(
+    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF` of process `rank` of `size`, as indices 0 and 1.
+    pub(crate) fn add_predefined(
         &self,
         library: &MpiLibrary,
         world: u64,
+        rank: u32,
+        size: u32,
     ) -> [Communicator; 2] {
-        // SAFETY: the caller's promise; both communicators exist then.
-        let (rank, size) = unsafe {
-            (
-                library.rank(library.comm_world),
-                library.size(library.comm_world),
-            )
-        };
         let one = |handle, id, size, rank, first, name: &str| {
             self.add(
                 handle,
@@ -307,7 +299,10 @@ impl Communicators {
     ) -> (&'static CommunicatorEntry, Communicator) {
         let mut inner = self.lock();
         let (entry, definition) = inner.make(new);
-        inner.by_handle.insert(handle, entry);
+        // One of a library whose handles are not known has 0 here, which may be any.
+        if handle != 0 {
+            inner.by_handle.insert(handle, entry);
+        }
         (entry, definition)
     }
 

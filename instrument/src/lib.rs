@@ -22,11 +22,13 @@
 
 #[macro_use]
 mod routines;
+mod abi;
 mod clock;
 mod communicator;
 mod directory;
 mod environment;
 pub mod launch;
+mod launcher;
 mod library;
 mod narrow;
 pub mod payload;

@@ -1,13 +1,20 @@
-//! The MPI library of this process: its functions by name, its constants by its ABI.
+//! The MPI library of this process: its functions by name, and what is asked of it.
 //!
 //! Nothing here links an MPI library. Functions come from `dlsym`, handles and arguments travel
-//! as machine words, and the few constants that matter stand in a table. A library that is
-//! linked against one MPI can put that one in the place of the application's own.
+//! as machine words, and the few constants that matter are those of the library's ABI. A library
+//! that is linked against one MPI can put that one in the place of the application's own.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use collbench_formats::Abi;
+
+use crate::abi::Constants;
+
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "a handle of 32 bits that a library stores is the lower half of the word"
+);
 
 /// A handle of the MPI library (communicator, datatype, group), as a machine word.
 pub(crate) type Handle = usize;
@@ -33,7 +40,7 @@ fn find_function(name: &CStr) -> *mut c_void {
 ///
 /// In the global scope from its beginning: an executable that was not built as position
 /// independent holds its own copy of such data, and that one counts.
-fn find_datum(name: &CStr) -> Handle {
+pub(crate) fn find_datum(name: &CStr) -> Handle {
     // SAFETY: `name` is a C string.
     let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if !global.is_null() {
@@ -165,7 +172,6 @@ type AskNumber = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type AskGroup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type AskHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
 type AskTypeSize = unsafe extern "C" fn(Handle, *mut i64) -> c_int;
-type AskText = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
 type AskLevel = unsafe extern "C" fn(*mut c_int) -> c_int;
 type TranslateRanks =
     unsafe extern "C" fn(Handle, c_int, *const c_int, Handle, *mut c_int) -> c_int;
@@ -189,8 +195,19 @@ pub struct MpiLibrary {
     pub root: i32,
     /// `MPI_PROC_NULL`.
     pub proc_null: i32,
+    /// What it says of its version, one line.
+    pub version: String,
     /// The object that provides `PMPI_Init`.
     pub path: String,
+    handle_mask: Handle,
+    /// Thread level provided, 0 to 3.
+    pub thread_level: u32,
+    questions: Questions,
+}
+
+/// The functions by which the library is asked about what a handle means.
+#[derive(Debug, Clone, Copy)]
+struct Questions {
     comm_rank: AskNumber,
     comm_size: AskNumber,
     comm_remote_size: AskNumber,
@@ -201,24 +218,14 @@ pub struct MpiLibrary {
     group_free: AskHandle,
     group_translate_ranks: TranslateRanks,
     type_size: AskTypeSize,
-    get_library_version: AskText,
-    query_thread: AskLevel,
 }
 
 /// Why an MPI library cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LibraryError {
-    /// A function of MPI 3 is missing.
-    #[error("the MPI library has no {0}; collbench needs MPI 3 or later")]
+    /// A function of MPI 2 is missing.
+    #[error("the MPI library has no {0}; collbench needs MPI 2 or later")]
     MissingFunction(&'static str),
-    /// Not an ABI that this version knows.
-    #[error(
-        "this version of collbench records programs on Open MPI; the MPI library here ({path}) is another one"
-    )]
-    UnknownAbi {
-        /// Where it was found.
-        path: String,
-    },
 }
 
 macro_rules! function {
@@ -230,37 +237,15 @@ macro_rules! function {
         if address.is_null() {
             return Err(LibraryError::MissingFunction($name));
         }
-        // SAFETY: the MPI standard gives this function the signature of the field it is for;
-        // handles are pointers (checked: only Open MPI gets here), counts are 64-bit.
+        // SAFETY: the MPI standard gives this function the signature of the field it is for. A
+        // handle of 32 bits travels in the lower half of a word, and is stored there.
         unsafe { std::mem::transmute::<*mut c_void, $signature>(address) }
     }};
 }
 
-impl MpiLibrary {
-    /// Finds the library that provides `PMPI_Init` in this process.
-    ///
-    /// # Errors
-    /// [`LibraryError`] if its ABI is not known or a function is missing.
-    ///
-    /// # Panics
-    /// Never: the names are literals.
-    pub fn find() -> Result<Self, LibraryError> {
-        let init = find_function(c"PMPI_Init");
-        let path = object_of(init).unwrap_or_default();
-        let comm_world = find_datum(c"ompi_mpi_comm_world");
-        if comm_world == 0 {
-            return Err(LibraryError::UnknownAbi { path });
-        }
+impl Questions {
+    fn of_this_process() -> Result<Self, LibraryError> {
         Ok(Self {
-            abi: Abi::OpenMpi,
-            comm_world,
-            comm_self: find_datum(c"ompi_mpi_comm_self"),
-            comm_null: find_datum(c"ompi_mpi_comm_null"),
-            datatype_null: find_datum(c"ompi_mpi_datatype_null"),
-            in_place: 1,
-            root: -4,
-            proc_null: -2,
-            path,
             comm_rank: function!("PMPI_Comm_rank", AskNumber),
             comm_size: function!("PMPI_Comm_size", AskNumber),
             comm_remote_size: function!("PMPI_Comm_remote_size", AskNumber),
@@ -270,10 +255,151 @@ impl MpiLibrary {
             comm_get_parent: function!("PMPI_Comm_get_parent", AskHandle),
             group_free: function!("PMPI_Group_free", AskHandle),
             group_translate_ranks: function!("PMPI_Group_translate_ranks", TranslateRanks),
-            type_size: function!("PMPI_Type_size_x", AskTypeSize),
-            get_library_version: function!("PMPI_Get_library_version", AskText),
-            query_thread: function!("PMPI_Query_thread", AskLevel),
+            type_size: type_size_function()?,
         })
+    }
+
+    /// For a library whose handles are not understood: nothing is ever asked of it, and every
+    /// answer stays as it was.
+    const fn never_asked() -> Self {
+        unsafe extern "C" fn number(_: Handle, _: *mut c_int) -> c_int {
+            0
+        }
+        unsafe extern "C" fn group(_: Handle, _: *mut Handle) -> c_int {
+            0
+        }
+        unsafe extern "C" fn handle(_: *mut Handle) -> c_int {
+            0
+        }
+        unsafe extern "C" fn type_size(_: Handle, _: *mut i64) -> c_int {
+            0
+        }
+        unsafe extern "C" fn translate(
+            _: Handle,
+            _: c_int,
+            _: *const c_int,
+            _: Handle,
+            _: *mut c_int,
+        ) -> c_int {
+            0
+        }
+        Self {
+            comm_rank: number,
+            comm_size: number,
+            comm_remote_size: number,
+            comm_test_inter: number,
+            comm_group: group,
+            comm_remote_group: group,
+            comm_get_parent: handle,
+            group_free: handle,
+            group_translate_ranks: translate,
+            type_size,
+        }
+    }
+}
+
+/// The function for sizes of types: that of MPI 3, of MPI 4, or the oldest one, which gives an
+/// `int`.
+fn type_size_function() -> Result<AskTypeSize, LibraryError> {
+    static OLD: RealFunction = RealFunction::new(c"PMPI_Type_size");
+    unsafe extern "C" fn widened(datatype: Handle, size: *mut i64) -> c_int {
+        let mut narrow = -1;
+        // SAFETY: the address was found not to be null; `MPI_Type_size` takes a type and a place
+        // for an `int`, and callers of this one pass a place for its result.
+        unsafe {
+            let ask = std::mem::transmute::<*mut c_void, AskNumber>(OLD.address());
+            let code = ask(datatype, &mut narrow);
+            *size = narrow.into();
+            code
+        }
+    }
+    for name in [c"PMPI_Type_size_x", c"PMPI_Type_size_c"] {
+        let address = find_function(name);
+        if !address.is_null() {
+            // SAFETY: both take a type and a place for an `MPI_Count`, which has 64 bits.
+            return Ok(unsafe { std::mem::transmute::<*mut c_void, AskTypeSize>(address) });
+        }
+    }
+    if OLD.address().is_null() {
+        return Err(LibraryError::MissingFunction("PMPI_Type_size"));
+    }
+    Ok(widened)
+}
+
+/// What the MPI library says of its version, one line; empty if it does not say.
+pub(crate) fn library_version() -> String {
+    static VERSION: RealFunction = RealFunction::new(c"PMPI_Get_library_version");
+    let address = VERSION.address();
+    if address.is_null() {
+        return String::new();
+    }
+    // MPI_MAX_LIBRARY_VERSION_STRING is 256 with Open MPI and 8192 with MPICH.
+    let mut buffer = vec![0u8; 16384];
+    let mut length = 0;
+    // SAFETY: the MPI standard gives this function a place for a text and one for its length; the
+    // buffer is longer than any library's limit; it may be called at any time.
+    unsafe {
+        let ask = std::mem::transmute::<
+            *mut c_void,
+            unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
+        >(address);
+        ask(buffer.as_mut_ptr().cast(), &mut length);
+    }
+    buffer.truncate((length.max(0) as usize).min(buffer.len()));
+    first_line(&buffer)
+}
+
+/// The first line of a text that may end with a zero, with single blanks between its words.
+fn first_line(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let line = text.lines().next().unwrap_or_default();
+    let words: Vec<&str> = line.trim_end_matches('\0').split_whitespace().collect();
+    words.join(" ")
+}
+
+impl MpiLibrary {
+    /// Finds the library that provides `PMPI_Init` in this process, which is initialized and not
+    /// finalized.
+    ///
+    /// One of an unknown ABI is never asked what a handle means.
+    ///
+    /// # Errors
+    /// [`LibraryError`] if a function is missing.
+    ///
+    /// # Panics
+    /// Never: the names are literals.
+    pub fn find() -> Result<Self, LibraryError> {
+        let constants = Constants::of_this_process();
+        let query_thread = function!("PMPI_Query_thread", AskLevel);
+        let mut level = 0;
+        // SAFETY: MPI is initialized.
+        unsafe { query_thread(&mut level) };
+        let questions = match constants.abi {
+            Abi::Unknown => Questions::never_asked(),
+            _ => Questions::of_this_process()?,
+        };
+        Ok(Self {
+            abi: constants.abi,
+            comm_world: constants.comm_world,
+            comm_self: constants.comm_self,
+            comm_null: constants.comm_null,
+            datatype_null: constants.datatype_null,
+            in_place: constants.in_place,
+            root: constants.root,
+            proc_null: constants.proc_null,
+            version: library_version(),
+            path: object_of(find_function(c"PMPI_Init")).unwrap_or_default(),
+            handle_mask: constants.handle_mask(),
+            thread_level: constants.thread_level(level),
+            questions,
+        })
+    }
+
+    /// The handle in a machine word that carries one.
+    #[inline]
+    #[must_use]
+    pub(crate) fn handle(&self, word: usize) -> Handle {
+        word & self.handle_mask
     }
 
     /// Handle `i` of an array of the application; `i` = 0 for a single one.
@@ -300,7 +426,7 @@ impl MpiLibrary {
     pub unsafe fn rank(&self, comm: Handle) -> u32 {
         let mut rank = 0;
         // SAFETY: the caller's promise.
-        unsafe { (self.comm_rank)(comm, &mut rank) };
+        unsafe { (self.questions.comm_rank)(comm, &mut rank) };
         rank as u32
     }
 
@@ -312,7 +438,7 @@ impl MpiLibrary {
     pub unsafe fn size(&self, comm: Handle) -> u32 {
         let mut size = 0;
         // SAFETY: the caller's promise.
-        unsafe { (self.comm_size)(comm, &mut size) };
+        unsafe { (self.questions.comm_size)(comm, &mut size) };
         size as u32
     }
 
@@ -326,9 +452,9 @@ impl MpiLibrary {
         let mut size = 0;
         // SAFETY: the caller's promise; the remote size is asked of intercommunicators only.
         unsafe {
-            (self.comm_test_inter)(comm, &mut is_inter);
+            (self.questions.comm_test_inter)(comm, &mut is_inter);
             if is_inter != 0 {
-                (self.comm_remote_size)(comm, &mut size);
+                (self.questions.comm_remote_size)(comm, &mut size);
             }
         }
         size as u32
@@ -342,9 +468,9 @@ impl MpiLibrary {
     #[must_use]
     pub unsafe fn world_ranks(&self, comm: Handle, remote: bool, n: u32) -> Vec<u32> {
         let get_group = if remote {
-            self.comm_remote_group
+            self.questions.comm_remote_group
         } else {
-            self.comm_group
+            self.questions.comm_group
         };
         let (mut group, mut world): (Handle, Handle) = (0, 0);
         let ranks: Vec<c_int> = (0..n as c_int).collect();
@@ -352,16 +478,16 @@ impl MpiLibrary {
         // SAFETY: the caller's promise; both arrays have `n` entries; groups are freed once.
         unsafe {
             get_group(comm, &mut group);
-            (self.comm_group)(self.comm_world, &mut world);
-            (self.group_translate_ranks)(
+            (self.questions.comm_group)(self.comm_world, &mut world);
+            (self.questions.group_translate_ranks)(
                 group,
                 n as c_int,
                 ranks.as_ptr(),
                 world,
                 translated.as_mut_ptr(),
             );
-            (self.group_free)(&mut group);
-            (self.group_free)(&mut world);
+            (self.questions.group_free)(&mut group);
+            (self.questions.group_free)(&mut world);
         }
         translated
             .into_iter()
@@ -377,7 +503,7 @@ impl MpiLibrary {
     pub unsafe fn is_spawned(&self) -> bool {
         let mut parent: Handle = self.comm_null;
         // SAFETY: the caller's promise.
-        unsafe { (self.comm_get_parent)(&mut parent) };
+        unsafe { (self.questions.comm_get_parent)(&mut parent) };
         parent != self.comm_null
     }
 
@@ -388,44 +514,15 @@ impl MpiLibrary {
     #[must_use]
     #[inline]
     pub unsafe fn type_bytes(&self, datatype: Handle) -> Option<u64> {
+        let datatype = self.handle(datatype);
         if datatype == 0 || datatype == self.datatype_null {
             return None;
         }
         let mut size = -1;
         // SAFETY: the caller's promise, and the two values that MPI would raise an error for
         // are excluded.
-        unsafe { (self.type_size)(datatype, &mut size) };
+        unsafe { (self.questions.type_size)(datatype, &mut size) };
         u64::try_from(size).ok()
-    }
-
-    /// What the library says of its version, one line.
-    #[must_use]
-    pub fn version(&self) -> String {
-        // MPI_MAX_LIBRARY_VERSION_STRING is 256 with Open MPI and 8192 with MPICH.
-        let mut buffer = vec![0u8; 16384];
-        let mut length = 0;
-        // SAFETY: the buffer is longer than any library's limit; may be called at any time.
-        unsafe { (self.get_library_version)(buffer.as_mut_ptr().cast(), &mut length) };
-        buffer.truncate((length.max(0) as usize).min(buffer.len()));
-        let text = String::from_utf8_lossy(&buffer);
-        text.lines()
-            .next()
-            .unwrap_or_default()
-            .trim_end_matches('\0')
-            .trim()
-            .to_owned()
-    }
-
-    /// Thread level provided, 0 to 3.
-    ///
-    /// # Safety
-    /// MPI is initialized and not finalized.
-    #[must_use]
-    pub unsafe fn thread_level(&self) -> u32 {
-        let mut level = 0;
-        // SAFETY: the caller's promise.
-        unsafe { (self.query_thread)(&mut level) };
-        level.clamp(0, 3) as u32
     }
 }
 
@@ -436,42 +533,10 @@ pub(crate) mod tests {
     /// Handles of the stand-in library: types are their size, 9 is the null type.
     pub(crate) const NULL_TYPE: Handle = 9;
 
-    unsafe extern "C" fn number(_: Handle, out: *mut c_int) -> c_int {
-        // SAFETY: callers pass a place for one number.
-        unsafe { *out = 0 };
-        0
-    }
-
-    unsafe extern "C" fn group(_: Handle, _: *mut Handle) -> c_int {
-        0
-    }
-
-    unsafe extern "C" fn handle(_: *mut Handle) -> c_int {
-        0
-    }
-
     unsafe extern "C" fn type_size(datatype: Handle, size: *mut i64) -> c_int {
         assert_ne!(datatype, NULL_TYPE, "MPI would abort the program here");
         // SAFETY: callers pass a place for one number.
         unsafe { *size = datatype as i64 };
-        0
-    }
-
-    unsafe extern "C" fn text(_: *mut c_char, _: *mut c_int) -> c_int {
-        0
-    }
-
-    unsafe extern "C" fn level(_: *mut c_int) -> c_int {
-        0
-    }
-
-    unsafe extern "C" fn translate(
-        _: Handle,
-        _: c_int,
-        _: *const c_int,
-        _: Handle,
-        _: *mut c_int,
-    ) -> c_int {
         0
     }
 
@@ -486,19 +551,50 @@ pub(crate) mod tests {
             in_place: 1,
             root: -4,
             proc_null: -2,
+            version: String::new(),
             path: String::new(),
-            comm_rank: number,
-            comm_size: number,
-            comm_remote_size: number,
-            comm_test_inter: number,
-            comm_group: group,
-            comm_remote_group: group,
-            comm_get_parent: handle,
-            group_free: handle,
-            group_translate_ranks: translate,
-            type_size,
-            get_library_version: text,
-            query_thread: level,
+            handle_mask: Handle::MAX,
+            thread_level: 0,
+            questions: Questions {
+                type_size,
+                ..Questions::never_asked()
+            },
         }
+    }
+
+    /// As [`stand_in`], where handles are 32-bit integers.
+    pub(crate) fn stand_in_with_narrow_handles() -> MpiLibrary {
+        MpiLibrary {
+            abi: Abi::Mpich,
+            handle_mask: 0xffff_ffff,
+            ..stand_in()
+        }
+    }
+
+    #[test]
+    fn handles_of_32_bits_are_read_and_cut_as_such() {
+        let array = [3u32, 4];
+        let at = array.as_ptr() as usize;
+        let library = stand_in_with_narrow_handles();
+        // SAFETY: an array of two handles of 32 bits, and types that are their sizes.
+        unsafe {
+            assert_eq!(library.handle_at(at, 1), 4);
+            assert_eq!(library.handle_at(at, 0), 3);
+            assert_eq!(library.type_bytes(0xdead_beef_0000_0008), Some(8));
+            assert_eq!(library.type_bytes(0xdead_beef_0000_0000 | NULL_TYPE), None);
+        }
+    }
+
+    #[test]
+    fn a_version_is_one_line_of_words() {
+        assert_eq!(
+            first_line(b"MPICH Version:\t4.0.2\nMPICH Release date:\tThu"),
+            "MPICH Version: 4.0.2"
+        );
+        assert_eq!(
+            first_line(b"Open MPI v4.1.4, package\0"),
+            "Open MPI v4.1.4, package"
+        );
+        assert_eq!(first_line(b""), "");
     }
 }

@@ -1,19 +1,19 @@
 //! The large-count forms (`MPI_X_c`) on an MPI library that has none.
 //!
 //! The preloaded library exports `MPI_Bcast_c` and its like, since programs on MPI 4 call them.
-//! A program that looks whether they are there (mpi4py does) then finds them on Open MPI 4.1 and
-//! 5.0 too, where without collbench it would have used the classic ones. So they must work: the
+//! A program that looks whether they are there (mpi4py does) then finds them on a library of MPI 3
+//! (Open MPI 4.1 and 5.0, MPICH 3) too, where without collbench it would have used the classic ones. So they must work: the
 //! counts are narrowed, and the classic function is called.
 
 use std::ffi::c_int;
 
+use crate::abi::Constants;
 use crate::library::{Handle, RealFunction};
 use crate::topology::Neighbours;
 
-/// `MPI_ERR_COUNT` of Open MPI: a count does not fit an `int`.
+/// `MPI_ERR_COUNT` in all ABIs: a count does not fit an `int`, or what there is of them cannot be
+/// told.
 const ERR_COUNT: c_int = 2;
-const IN_PLACE: usize = 1;
-const ROOT: i32 = -4;
 
 /// What an argument of a large-count form is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +79,8 @@ struct Shape {
     n_incoming: usize,
     n_local: usize,
     is_root: bool,
+    /// `MPI_IN_PLACE`.
+    in_place: usize,
 }
 
 /// Which processes the arrays of a collective have an entry for each of.
@@ -99,7 +101,7 @@ pub enum Peers {
 /// until the operation is complete.
 ///
 /// # Safety
-/// The arguments are those of an MPI large-count collective, as MPI wants them, on Open MPI.
+/// The arguments are those of an MPI large-count collective, as MPI wants them.
 pub unsafe fn call_narrowed(
     arguments: &[(ArgumentRole, usize)],
     comm: usize,
@@ -130,7 +132,7 @@ unsafe fn narrow(
     shape: Shape,
     is_rooted: bool,
 ) -> Option<(Vec<usize>, Vec<Vec<i32>>)> {
-    let in_place = arguments.contains(&(ArgumentRole::SendBuffer, IN_PLACE));
+    let in_place = arguments.contains(&(ArgumentRole::SendBuffer, shape.in_place));
     let has_send_arrays = arguments
         .iter()
         .any(|(role, _)| *role == ArgumentRole::SendArray);
@@ -178,8 +180,9 @@ unsafe fn narrow(
 }
 
 /// # Safety
-/// `comm` is a valid communicator of Open MPI.
+/// `comm` is a valid communicator.
 unsafe fn shape_of(comm: Handle, peers: Peers) -> Option<Shape> {
+    let constants = Constants::known_of_this_process()?;
     static RANK: RealFunction = RealFunction::new(c"PMPI_Comm_rank");
     static SIZE: RealFunction = RealFunction::new(c"PMPI_Comm_size");
     static REMOTE_SIZE: RealFunction = RealFunction::new(c"PMPI_Comm_remote_size");
@@ -204,12 +207,14 @@ unsafe fn shape_of(comm: Handle, peers: Peers) -> Option<Shape> {
     if peers == Peers::Neighbours {
         // SAFETY: the caller's promise.
         let (n_incoming, n_outgoing) =
-            unsafe { Neighbours::of_any(comm, ask(&RANK)? as u32) }?.degrees();
+            unsafe { Neighbours::of_any(comm, ask(&RANK)? as u32, constants.topologies) }?
+                .degrees();
         return Some(Shape {
             n_outgoing,
             n_incoming,
             n_local: n_incoming,
             is_root: false,
+            in_place: constants.in_place,
         });
     }
     let is_inter = ask(&TEST_INTER)? != 0;
@@ -220,7 +225,7 @@ unsafe fn shape_of(comm: Handle, peers: Peers) -> Option<Shape> {
         n_local
     };
     let is_root = match peers {
-        Peers::AllAtRoot(root) if is_inter => root as i32 == ROOT,
+        Peers::AllAtRoot(root) if is_inter => root as i32 == constants.root,
         Peers::AllAtRoot(root) => root as i32 == ask(&RANK)?,
         _ => false,
     };
@@ -229,6 +234,7 @@ unsafe fn shape_of(comm: Handle, peers: Peers) -> Option<Shape> {
         n_incoming: n_peers,
         n_local,
         is_root,
+        in_place: constants.in_place,
     })
 }
 
@@ -237,11 +243,13 @@ mod tests {
     use super::ArgumentRole::{Count, ReceiveArray, SendArray, SendBuffer, Word};
     use super::*;
 
+    const IN_PLACE: usize = 1;
     const SHAPE: Shape = Shape {
         n_outgoing: 3,
         n_incoming: 3,
         n_local: 2,
         is_root: false,
+        in_place: IN_PLACE,
     };
 
     fn read(word: usize, n: usize) -> Vec<i32> {

@@ -145,9 +145,11 @@ impl Local {
         recorder: &Recorder,
         handle: Handle,
     ) -> Option<&'static CommunicatorEntry> {
+        let handle = recorder.library.handle(handle);
         let epoch = recorder.communicators.epoch();
-        // Handles are addresses of blocks of some hundred bytes, or small numbers.
-        let at = (handle >> 4 ^ handle >> 10) % CACHED;
+        // Handles are addresses of blocks of some hundred bytes, or numbers in a row: the upper
+        // bits of a product with the golden ratio differ for both.
+        let at = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - CACHED.ilog2());
         // SAFETY: only this thread has the cell, and the reference does not outlive the block.
         let cached = unsafe { (*self.cache.get())[at] };
         if cached.handle == handle && cached.epoch == epoch && cached.entry.is_some() {
@@ -442,7 +444,8 @@ impl Recorder {
         } else if root == self.library.proc_null {
             ROOT_OTHER_OF_MY_GROUP
         } else {
-            root
+            // With an ABI that is not known, what is below 0 is not known either.
+            root.max(ROOT_NONE)
         }
     }
 }

@@ -14,13 +14,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use collbench_formats::{
-    Anchor, Definition, HostIdentity, Identity, LayerState, MpiIdentity, Operation,
+    Abi, Anchor, Definition, HostIdentity, Identity, LayerState, MpiIdentity, Operation,
 };
 
 use crate::clock::{Clock, measure_clock};
 use crate::communicator::mix;
 use crate::directory::{self, DirectoryError};
 use crate::environment::{Form, Settings};
+use crate::launcher::{LauncherRank, launched_processes};
 use crate::library::MpiLibrary;
 use crate::rank_file::RankFile;
 use crate::recorder::{Recorder, record_init, say};
@@ -28,7 +29,7 @@ use crate::recorder::{Recorder, record_init, say};
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
 
-/// `MPI_THREAD_MULTIPLE`, as [`MpiLibrary::thread_level`] gives it.
+/// `MPI_THREAD_MULTIPLE`, as [`MpiLibrary::thread_level`] has it.
 const THREAD_MULTIPLE: u32 = 3;
 
 /// The clocks at entering `MPI_Init`. With those at leaving it, even a process that is killed
@@ -129,16 +130,12 @@ fn start(
         anchor,
     } = init;
     let library = MpiLibrary::find()?;
-    // SAFETY: called when MPI_Init has succeeded; MPI_COMM_WORLD is valid.
-    let (rank, world_size, spawned, thread_level) = unsafe {
-        let world = library.comm_world;
-        (
-            library.rank(world),
-            library.size(world),
-            library.is_spawned(),
-            library.thread_level(),
-        )
-    };
+    // SAFETY: called when MPI_Init has succeeded.
+    let Place {
+        rank,
+        world_size,
+        spawned,
+    } = unsafe { Place::of_this_process(&library) };
     *rank_for_messages = rank;
     let world = world_identity(world_size);
     agree_on_directory(&settings, rank, world, spawned)?;
@@ -154,9 +151,9 @@ fn start(
         clock: measure_clock(clock),
         mpi: MpiIdentity {
             abi: library.abi,
-            library_version: library.version(),
+            library_version: library.version.clone(),
             library_path: library.path.clone(),
-            thread_level,
+            thread_level: library.thread_level,
         },
         layers: layers(),
         command: command_line(),
@@ -172,21 +169,50 @@ fn start(
             error: error.to_string(),
         }
     })?;
-    let recorder =
-        Recorder::new(clock, library, file, rank, thread_level < THREAD_MULTIPLE).activate();
+    let is_serialized = library.thread_level < THREAD_MULTIPLE;
+    let recorder = Recorder::new(clock, library, file, rank, is_serialized).activate();
     // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
-    // SAFETY: MPI is initialized.
-    let predefined = unsafe {
+    let predefined =
         recorder
             .communicators
-            .add_predefined(&recorder.library, world)
-    };
+            .add_predefined(&recorder.library, world, rank, world_size);
     for communicator in predefined {
         recorder.define(&Definition::Communicator(communicator));
     }
     record_init(recorder, operation, anchor.ticks.get());
     Ok(())
+}
+
+/// Where this process stands among those that were started together.
+struct Place {
+    rank: u32,
+    world_size: u32,
+    spawned: bool,
+}
+
+impl Place {
+    /// # Safety
+    /// MPI is initialized and not finalized.
+    unsafe fn of_this_process(library: &MpiLibrary) -> Self {
+        if library.abi == Abi::Unknown {
+            // A handle would be a guess; the launcher knows as well.
+            let rank = LauncherRank::of_this_process().map_or(0, |LauncherRank(rank)| rank);
+            return Self {
+                rank,
+                world_size: launched_processes().unwrap_or(1).max(rank + 1),
+                spawned: false,
+            };
+        }
+        // SAFETY: the caller's promise; MPI_COMM_WORLD is valid then.
+        unsafe {
+            Self {
+                rank: library.rank(library.comm_world),
+                world_size: library.size(library.comm_world),
+                spawned: library.is_spawned(),
+            }
+        }
+    }
 }
 
 /// A forked child shares the mapping of the parent's file, and must not store into it.

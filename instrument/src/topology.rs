@@ -65,22 +65,24 @@ impl Neighbours {
         }
     }
 
-    /// In any communicator of Open MPI; `None` in one without a topology.
+    /// In any communicator; `None` in one without a topology. The numbers are those of the three
+    /// kinds of topology.
     ///
     /// # Safety
-    /// `comm` is a valid communicator of Open MPI, `rank` the process's rank in it.
-    pub(crate) unsafe fn of_any(comm: Handle, rank: u32) -> Option<Self> {
-        const CART: c_int = 1;
-        const GRAPH: c_int = 2;
-        const DIST_GRAPH: c_int = 3;
+    /// `comm` is a valid communicator, `rank` the process's rank in it.
+    pub(crate) unsafe fn of_any(
+        comm: Handle,
+        rank: u32,
+        [cart, graph, dist_graph]: [c_int; 3],
+    ) -> Option<Self> {
         let mut kind: c_int = 0;
         if ask!(c"PMPI_Topo_test"; comm, place(&mut kind)) != 0 {
             return None;
         }
         match kind {
-            CART => of_grid(comm),
-            GRAPH => of_graph(comm, rank),
-            DIST_GRAPH => of_distributed_graph(comm),
+            _ if kind == cart => of_grid(comm),
+            _ if kind == graph => of_graph(comm, rank),
+            _ if kind == dist_graph => of_distributed_graph(comm),
             _ => None,
         }
     }

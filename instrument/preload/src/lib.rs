@@ -19,8 +19,10 @@ use collbench_instrument::{
     testsome_call, wait_call, waitall_call, waitany_call, waitsome_call,
 };
 
-/// What a wrapper returns when the MPI library lacks the function: `MPI_ERR_OTHER`.
-const NO_SUCH_FUNCTION: c_int = 16;
+/// What a wrapper returns when the MPI library lacks the function. A program gets here only if it
+/// looks by itself which functions there are, and finds this library's: mpi4py does, and takes
+/// this value for "not available", as without recording. For others it is an error code like any.
+const NO_SUCH_FUNCTION: c_int = 0xaaaa_aaaa_u32 as c_int;
 
 macro_rules! word {
     ($argument:ident) => {
@@ -122,8 +124,7 @@ macro_rules! real_large {
                     return call!(large; $($argument),*).into();
                 }
                 let arguments = [$((role!($argument), $argument)),*];
-                // SAFETY: the arguments are those of a large-count collective. Of the MPI
-                // libraries without such forms only Open MPI is recorded.
+                // SAFETY: the arguments are those of a large-count collective.
                 unsafe {
                     call_narrowed(&arguments, $comm, $peers, |words| {
                         let [$($argument),*] = *words else { return NO_SUCH_FUNCTION };

@@ -1,12 +1,12 @@
-//! Whether a launcher started this process as a rank.
+//! What a launcher tells the processes that it starts as ranks.
 
 /// The rank that a launcher gave to this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LauncherRank(pub(super) u32);
+pub(crate) struct LauncherRank(pub(crate) u32);
 
 impl LauncherRank {
     /// The rank in the environment; `None` where no launcher stands above this process.
-    pub(super) fn of_this_process() -> Option<Self> {
+    pub(crate) fn of_this_process() -> Option<Self> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
 
@@ -22,6 +22,13 @@ impl LauncherRank {
             })
             .map(Self)
     }
+}
+
+/// How many processes the launcher started together with this one; `None` where it does not say.
+pub(crate) fn launched_processes() -> Option<u32> {
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
 #[cfg(test)]
