@@ -73,6 +73,16 @@ impl Call {
         }
     }
 
+    /// The last that is known of it: its leave, or what of a nonblocking one came last.
+    #[must_use]
+    pub fn last_seen(&self) -> Timestamp<Global> {
+        let begun = self.course.map(|course| match course.completing {
+            Some(call) => call.enter.max(course.begun),
+            None => course.begun,
+        });
+        self.leave.or(begun).unwrap_or(self.enter)
+    }
+
     /// Whether it was under way at the end of its file: not one whose request was given back
     /// before it was complete.
     #[must_use]

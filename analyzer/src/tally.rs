@@ -140,8 +140,7 @@ impl<'a> Tally<'a> {
         if !call.is_timed {
             return;
         }
-        let last = call.leave.unwrap_or(call.enter).ns();
-        self.end_ns = self.end_ns.max(last);
+        self.end_ns = self.end_ns.max(call.last_seen().ns());
     }
 
     /// A complete instance: everything that is summed up of those begins here.
