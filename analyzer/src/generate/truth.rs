@@ -832,10 +832,8 @@ mod tests {
                 Semantics::OneToMany => Some(j) == root && (!inter || remote) && data(i) && data(j),
                 Semantics::ManyToOne => Some(i) == root && (!inter || remote) && data(j),
                 Semantics::Prefix => j < i && data(i) && data(j),
-                Semantics::Neighborhood
-                | Semantics::Free
-                | Semantics::NonblockingConstructor
-                | Semantics::Process => false,
+                Semantics::Neighborhood => members.sources[i].contains(&Some(j)) && data(j),
+                Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => false,
             }
     }
 
@@ -853,7 +851,9 @@ mod tests {
             let n = enters.len();
             let inter = n_first < n && operation.semantics() != Semantics::Prefix;
             let n_first = if inter { n_first } else { n };
-            let members = Members { ranks: (0..n as u32).collect(), n_first, sources: Vec::new() };
+            // Everybody receives from the one before and, in part, from the one behind.
+            let sources = (0..n).map(|i| vec![i.checked_sub(1), Some((i + 1) % n)]).collect();
+            let members = Members { ranks: (0..n as u32).collect(), n_first, sources };
             let instance = Instance {
                 operation,
                 communicator: 0,
