@@ -186,6 +186,40 @@ impl Communicators {
         ]
     }
 
+    /// The communicator of this (spawned) world with the processes that have spawned it, which
+    /// know it by another identity: neither side can tell what the other knows.
+    ///
+    /// # Safety
+    /// `parent` is a valid intercommunicator, MPI is initialized and not finalized.
+    pub(crate) unsafe fn add_parent(
+        &self,
+        library: &MpiLibrary,
+        parent: Handle,
+        world: u64,
+    ) -> Communicator {
+        // SAFETY: the caller's promise.
+        let (size, rank, remote_size) = unsafe {
+            (
+                library.size(parent),
+                library.rank(parent),
+                library.remote_size(parent),
+            )
+        };
+        let new = NewCommunicator {
+            id: mix(&[u64::from(Operation::CommSpawn.code()), world]),
+            parent: None,
+            constructor: Some(Operation::CommSpawn),
+            position: 0,
+            size,
+            rank,
+            remote_size,
+            first_members: [0, NO_RANK],
+            neighbours: None,
+            name: "MPI_COMM_PARENT".to_owned(),
+        };
+        self.add(parent, new).1
+    }
+
     /// The communicator that a constructor has just made.
     ///
     /// # Safety
@@ -406,6 +440,12 @@ fn identity_over_groups(operation: Operation, groups: &[Vec<u32>; 2], tag: i32) 
         hashes[1],
         tag as u64,
     ])
+}
+
+/// A hash of a text, as a tag.
+pub(crate) fn hash_of_text(text: &[u8]) -> i32 {
+    let words: Vec<u64> = text.iter().map(|&byte| u64::from(byte)).collect();
+    mix(&words) as i32
 }
 
 /// A hash of words that is the same on every machine: the finalizer of splitmix64 (Steele et
