@@ -239,7 +239,7 @@ struct Questions {
 
 /// Why an MPI library cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LibraryError {
+pub(crate) enum LibraryError {
     /// A function of MPI 2 is missing.
     #[error("the MPI library has no {0}; collbench needs MPI 2 or later")]
     MissingFunction(&'static str),

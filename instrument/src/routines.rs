@@ -148,9 +148,9 @@ macro_rules! mpi_routines {
                     on comm payload sum_to_neighbours_typed(sendcounts, sendtypes);
             }
             constructors {
-                MPI_Comm_dup CommDup (comm, newcomm) on comm makes newcomm how OnParent tag 0;
+                MPI_Comm_dup CommDup (comm, newcomm) on comm makes newcomm how Copy tag 0;
                 MPI_Comm_dup_with_info CommDupWithInfo (comm, info, newcomm)
-                    on comm makes newcomm how OnParent tag 0;
+                    on comm makes newcomm how Copy tag 0;
                 MPI_Comm_split CommSplit (comm, color, key, newcomm)
                     on comm makes newcomm how OnParent tag 0;
                 MPI_Comm_split_type CommSplitType (comm, split_type, key, info, newcomm)

@@ -321,7 +321,7 @@ macro_rules! wrap {
     };
     (@nonblocking_constructor CommIdup $name:expr; ($($a:ident),*) $comm:ident $made:ident $request:ident) => {
         export!($name; ($($a),*) constructor_call(
-            Operation::CommIdup, HowMade::LaterOnParent, $comm, 0, $made, Some($request),
+            Operation::CommIdup, HowMade::Copy, $comm, 0, $made, Some($request),
             real!(concat!("P", $name); $($a),*),
         ));
     };
@@ -332,7 +332,7 @@ macro_rules! wrap {
             static WITHOUT: RealFunction = RealFunction::new(c"PMPI_Comm_idup");
             let (with_info, without) = (WITH_INFO.address(), WITHOUT.address());
             constructor_call(
-                Operation::CommIdupWithInfo, HowMade::LaterOnParent, $comm, 0, $made,
+                Operation::CommIdupWithInfo, HowMade::Copy, $comm, 0, $made,
                 Some($request),
                 move || match with_info.is_null() {
                     true => call!(without; $comm, $made, $request),
