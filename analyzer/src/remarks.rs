@@ -113,6 +113,11 @@ pub enum Remark {
         /// Number of calls.
         n_calls: u64,
     },
+    /// Completions that fit no nonblocking collective that is under way.
+    StrayCompletions {
+        /// Number of completions.
+        n_completions: u64,
+    },
     /// Sequence tables that say fewer calls than there are records.
     SequenceConflict {
         /// Number of chunks.
@@ -159,6 +164,7 @@ impl Remark {
             Self::InternalCalls { .. } => "internal_calls",
             Self::UnknownRecords { .. } => "unknown_records",
             Self::AbandonedCalls { .. } => "abandoned_calls",
+            Self::StrayCompletions { .. } => "stray_completions",
             Self::SequenceConflict { .. } => "sequence_conflict",
             Self::NegativeCore { .. } => "negative_core",
             Self::RecorderPauses { .. } => "recorder_pauses",
@@ -300,6 +306,12 @@ impl fmt::Display for Remark {
                 f,
                 "{} never returned, though the thread went on",
                 counted(*n_calls, "call")
+            ),
+            Self::StrayCompletions { n_completions } => write!(
+                f,
+                "{} of nonblocking collectives that fit none that is under way, passed by: \
+                 records were lost or are damaged",
+                counted(*n_completions, "completion")
             ),
             Self::SequenceConflict { n_chunks } => write!(
                 f,

@@ -33,6 +33,11 @@ pub struct StampLimits {
 }
 
 impl StampLimits {
+    /// No stamp is later, ticks.
+    pub(crate) fn last_ticks(&self) -> u64 {
+        self.last
+    }
+
     /// The limits of each process of a run.
     #[must_use]
     pub fn of_run(run: &Run<'_>, clocks: &Clocks) -> Vec<Self> {

@@ -15,6 +15,7 @@ use crate::communicators::Communicators;
 use crate::damage::{damage, unfinished};
 use crate::disturbances::disturbances;
 use crate::imbalance::{Verdict, Vertex};
+use crate::marked_phases::marked_phases;
 use crate::matching::Irregularities;
 use crate::operations::operations;
 use crate::over_time::{change, lateness_sections};
@@ -49,6 +50,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         disturbances: disturbances(sources),
         timeline: timeline(sources),
         classes: rank_classes(sources),
+        phases: marked_phases(sources),
         unfinished: unfinished(sources),
         remarks: remarks(sources, damage.len(), &pauses)
             .iter()
@@ -452,6 +454,12 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
             irregularities.n_unknown_records,
             Remark::UnknownRecords {
                 n_records: irregularities.n_unknown_records,
+            },
+        ),
+        (
+            irregularities.n_stray_completions,
+            Remark::StrayCompletions {
+                n_completions: irregularities.n_stray_completions,
             },
         ),
         (

@@ -18,13 +18,14 @@ use crate::distribution::Distribution;
 use crate::late_arrivals::LateArrival;
 use crate::matching::{Call, Lane, Matched, Sums};
 use crate::measure::Figures;
+use crate::nonblocking::OverlapCourse;
 use crate::outliers::LongInstance;
 use crate::resolution::Resolution;
 use crate::run::Run;
 use crate::sections::OperationSection;
 use crate::selection::Resolved;
 use crate::sums::{
-    ByteClass, Lateness, OperationKey, OperationTally, ProcessTally, add_ns, sum_ns,
+    ByteClass, Lateness, OperationKey, OperationTally, PhaseTally, ProcessTally, add_ns, sum_ns,
 };
 use crate::unfinished::Unfinished;
 
@@ -44,6 +45,8 @@ pub struct Tally<'a> {
     pub processes: Vec<ProcessTally>,
     /// By communicator entry and operation.
     pub lateness: BTreeMap<(usize, Operation), Lateness>,
+    /// By level of the phase that the program marked.
+    pub phases: BTreeMap<i32, PhaseTally>,
     /// Instances that someone was in at the end.
     pub unfinished: BTreeMap<LanePlace, Unfinished>,
     /// Calls of the application in the whole trace.
@@ -106,6 +109,7 @@ impl<'a> Tally<'a> {
             tallies: Vec::new(),
             processes: vec![ProcessTally::default(); run.processes.len()],
             lateness: BTreeMap::new(),
+            phases: BTreeMap::new(),
             unfinished: BTreeMap::new(),
             n_calls: 0,
             n_bytes: 0,
@@ -162,10 +166,11 @@ impl<'a> Tally<'a> {
             class: ByteClass::of(payloads.range.map(|(_, greatest)| greatest)),
         };
         let first_enter = instance.first_enter().ns();
-        if !self
+        let is_wanted = self
             .selection
             .has_instance(key.operation, key.entry, first_enter)
-        {
+            && self.selection.has_phase(instance.phase);
+        if !is_wanted {
             return;
         }
         let mut figures = std::mem::take(&mut self.figures);
@@ -173,6 +178,11 @@ impl<'a> Tally<'a> {
         // Whatever else is to be known of instances adds itself up here, from the instance and
         // its figures; and in `merge`.
         let section = self.add_calls(instance, key, &place, &figures);
+        if let Some(level) = instance.phase {
+            let wait_ns = (section.n_waits > 0).then_some(section.wait_ns);
+            let phase = self.phases.entry(level).or_default();
+            phase.add(section.calls, section.call_ns, wait_ns);
+        }
         self.add_instance(instance, key, &place, &figures, section);
         if n > 1 && figures.has_waits() {
             self.add_lateness(instance, key, &place, &figures);
@@ -263,9 +273,14 @@ impl<'a> Tally<'a> {
         let is_counted = |slot: &usize| self.selection.has_rank(members[*slot].world_rank);
         let has_all = self.selection.has_all_ranks();
         slots.extend((0..members.len()).filter(|slot| has_all || is_counted(slot)));
-        let stamps = instance.enters.iter().zip(instance.leaves);
         times.clear();
-        times.extend(stamps.map(|(enter, leave)| leave.ns() - enter.ns()));
+        match instance.courses {
+            None => {
+                let stamps = instance.enters.iter().zip(instance.leaves);
+                times.extend(stamps.map(|(enter, leave)| leave.ns() - enter.ns()));
+            }
+            Some(courses) => times.extend(courses.iter().map(OverlapCourse::call_ns)),
+        }
 
         let tally = &mut self.tallies[index];
         tally.calls += slots.len() as u64;
@@ -299,6 +314,10 @@ impl<'a> Tally<'a> {
             let completions = slots.iter().map(|&slot| figures.completions[slot]);
             add_ns(tally.completion_ns.get_or_insert(0), sum_ns(completions));
         }
+        if let Some(courses) = instance.courses {
+            let overlap = tally.overlap.get_or_insert_default();
+            slots.iter().for_each(|&slot| overlap.add(&courses[slot]));
+        }
         let mut section = OperationSection {
             instances: 1,
             calls: slots.len() as u64,
@@ -309,8 +328,18 @@ impl<'a> Tally<'a> {
             let process = &mut self.processes[members[slot].process];
             process.conduct.add(figures, slot);
             let (enter, leave) = instance.stamps(slot);
-            process.course.add(enter, leave, figures.wait_of(slot));
             let line = &mut tally.members[place.positions[slot]];
+            match instance.courses {
+                None => process.course.add(enter, leave, figures.wait_of(slot)),
+                Some(courses) => {
+                    let course = &courses[slot];
+                    process
+                        .course
+                        .add_overlapped(enter, leave, course, figures.wait_of(slot));
+                    add_ns(&mut line.initiation_ns, course.initiation_ns);
+                    add_ns(&mut line.between_ns, course.between_ns().unwrap_or(0));
+                }
+            }
             line.n_calls += 1;
             add_ns(&mut line.call_ns, times[slot]);
             process.count(instance.operation, place.scope, &mut hint);
@@ -461,6 +490,10 @@ impl Sums for Tally<'_> {
                 Entry::Occupied(mut own) => own.get_mut().merge(lateness),
                 Entry::Vacant(own) => drop(own.insert(lateness)),
             }
+        }
+        for (level, phase) in other.phases {
+            let own = self.phases.entry(level).or_default();
+            own.add(phase.n_calls, phase.call_ns, phase.wait_ns);
         }
         self.unfinished.extend(other.unfinished);
         self.limit_unfinished();
