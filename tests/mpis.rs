@@ -131,9 +131,26 @@ impl Mpi {
         executable
     }
 
-    /// Runs a job of its own, without recording and with; the results must be the same.
+    /// As [`run_alone`](Self::run_alone), and every call must have found those of the other ranks.
     #[track_caller]
     fn run(&self, job: Job<'_>, workspace: &Workspace) -> Analysis {
+        let analysis = self.run_alone(job, workspace);
+        for operation in analysis.array("/operations") {
+            assert_eq!(operation["incomplete"], 0, "{}: {operation:#}", self.name);
+        }
+        for code in [
+            "unknown_communicator",
+            "communicator_conflict",
+            "mismatched_calls",
+        ] {
+            assert!(!analysis.has_remark(code), "{}: {code}", self.name);
+        }
+        analysis
+    }
+
+    /// Runs a job without recording and with; the results must be the same.
+    #[track_caller]
+    fn run_alone(&self, job: Job<'_>, workspace: &Workspace) -> Analysis {
         let path = self.library_path();
         let variables = [("LD_LIBRARY_PATH", path.as_str())];
         let job = Job {
@@ -150,16 +167,6 @@ impl Mpi {
         let library = library.as_str().unwrap();
         assert!(library.starts_with(self.says), "{}: {library}", self.name);
         assert_eq!(analysis.json["trace"]["complete"], true);
-        for operation in analysis.array("/operations") {
-            assert_eq!(operation["incomplete"], 0, "{}: {operation:#}", self.name);
-        }
-        for code in [
-            "unknown_communicator",
-            "communicator_conflict",
-            "mismatched_calls",
-        ] {
-            assert!(!analysis.has_remark(code), "{}: {code}", self.name);
-        }
         analysis
     }
 }
@@ -268,6 +275,72 @@ fn a_program_in_c_that_counts_itself_agrees_on_all_three_abis() {
             "{}: {library}",
             mpi.name
         );
+    }
+}
+
+#[test]
+fn a_program_on_sessions_is_recorded_from_the_first_to_the_last_one() {
+    if !have_mpis() {
+        return;
+    }
+    let mut first: Option<Value> = None;
+    for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5, MPI_5_ABI] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("sessions.c", &[], workspace.path());
+        let job = Job::new(3, &program, &["only"]);
+        let found = counts(&mpi.run(job, &workspace));
+        let expected = first.get_or_insert_with(|| found.clone());
+        assert_eq!(found, *expected, "{}", mpi.name);
+
+        // With MPI_Init and MPI_Finalize in between: one recording of all.
+        let workspace = Workspace::new();
+        let analysis = mpi.run(Job::new(3, &program, &[]), &workspace);
+        for rank in 0..3 {
+            let found = calls_by_class(analysis.rank(rank));
+            let expected = [
+                ("MPI_Comm_create_from_group", 2),
+                ("MPI_Intercomm_create_from_groups", 1),
+                ("MPI_Barrier", 6),
+                ("MPI_Barrier:inter", 1),
+                ("MPI_Comm_dup", 1),
+                ("MPI_Allreduce", 1),
+                ("MPI_Bcast", 1),
+                ("MPI_Comm_free", 3),
+                ("MPI_Comm_free:inter", 1),
+            ];
+            let expected = expected.map(|(class, n)| (class.to_owned(), n)).into();
+            assert_eq!(found, expected, "{}, rank {rank}", mpi.name);
+        }
+    }
+}
+
+#[test]
+fn processes_that_were_spawned_are_known_as_the_other_side() {
+    if !have_mpis() {
+        return;
+    }
+    // MPICH of Debian 12 cannot spawn.
+    for mpi in [OPEN_MPI_4, OPEN_MPI_5, MPICH_5, MPI_5_ABI] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("spawn.c", &[], workspace.path());
+        let analysis = mpi.run_alone(Job::new(2, program, &[]), &workspace);
+        assert!(analysis.has_remark("spawned_set_aside"), "{}", mpi.name);
+        assert!(!analysis.has_remark("unknown_communicator"), "{}", mpi.name);
+        for rank in 0..2 {
+            let found = calls_by_class(analysis.rank(rank));
+            let expected = [
+                ("MPI_Comm_spawn", 1),
+                ("MPI_Barrier:inter", 1),
+                ("MPI_Allreduce:inter", 1),
+                ("MPI_Intercomm_merge:inter", 1),
+                ("MPI_Barrier", 1),
+                ("MPI_Comm_free", 1),
+                ("MPI_Comm_disconnect:inter", 1),
+            ];
+            let expected = expected.map(|(class, n)| (class.to_owned(), n)).into();
+            assert_eq!(found, expected, "{}, rank {rank}", mpi.name);
+        }
+        assert_eq!(analysis.json["totals"]["MPI_Comm_spawn"]["instances"], 1);
     }
 }
 

@@ -97,7 +97,7 @@ impl StampLimits {
         // What a later version may store in other records is not known.
         let operation = record.operation()?;
         let begin = match operation {
-            Operation::Init | Operation::InitThread => self.first,
+            Operation::Init | Operation::InitThread | Operation::SessionInit => self.first,
             _ => begin,
         };
         let (enter, leave) = (record.enter.get(), record.leave.get());

@@ -191,12 +191,21 @@ operations! {
     140 IntercommCreate "MPI_Intercomm_create" Constructor;
     141 IntercommMerge "MPI_Intercomm_merge" Constructor;
     142 CommIdupWithInfo "MPI_Comm_idup_with_info" NonblockingConstructor;
+    143 CommCreateFromGroup "MPI_Comm_create_from_group" GroupConstructor;
+    144 IntercommCreateFromGroups "MPI_Intercomm_create_from_groups" GroupConstructor;
+    145 CommSpawn "MPI_Comm_spawn" Constructor;
+    146 CommSpawnMultiple "MPI_Comm_spawn_multiple" Constructor;
+    147 CommAccept "MPI_Comm_accept" Constructor;
+    148 CommConnect "MPI_Comm_connect" Constructor;
+    149 CommJoin "MPI_Comm_join" GroupConstructor;
     160 CommFree "MPI_Comm_free" Free;
     161 CommDisconnect "MPI_Comm_disconnect" Free;
     256 Init "MPI_Init" Process;
     257 InitThread "MPI_Init_thread" Process;
     258 Finalize "MPI_Finalize" Process;
     259 Abort "MPI_Abort" Process;
+    260 SessionInit "MPI_Session_init" Process;
+    261 SessionFinalize "MPI_Session_finalize" Process;
 }
 
 /// What is added to a collective's number for its nonblocking form.

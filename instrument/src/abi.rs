@@ -32,6 +32,9 @@ pub(crate) struct Constants {
     pub(crate) thread_levels: [i32; 4],
     /// `MPI_CART`, `MPI_GRAPH`, `MPI_DIST_GRAPH`.
     pub(crate) topologies: [i32; 3],
+    /// `MPI_INFO_NULL` and `MPI_ERRORS_RETURN`.
+    pub(crate) info_null: Handle,
+    pub(crate) errors_return: Handle,
 }
 
 /// The values of Open MPI's `mpi.h`, versions 4 and 5, where handles are addresses of data of the
@@ -48,6 +51,8 @@ fn open_mpi(comm_world: Handle) -> Constants {
         proc_null: -2,
         thread_levels: [0, 1, 2, 3],
         topologies: [1, 2, 3],
+        info_null: find_datum(c"ompi_mpi_info_null"),
+        errors_return: find_datum(c"ompi_mpi_errors_return"),
     }
 }
 
@@ -63,6 +68,8 @@ const MPICH: Constants = Constants {
     proc_null: -1,
     thread_levels: [0, 1, 2, 3],
     topologies: [2, 1, 3],
+    info_null: 0x1c00_0000,
+    errors_return: 0x5400_0001,
 };
 
 /// The values of MPI 5.0, appendix A.
@@ -77,6 +84,8 @@ const MPI_5: Constants = Constants {
     proc_null: -3,
     thread_levels: [0, 1024, 2048, 4096],
     topologies: [211, 212, 213],
+    info_null: 0x130,
+    errors_return: 0x143,
 };
 
 /// Nothing is known: no argument of this ABI is ever decoded.
@@ -91,6 +100,8 @@ const UNKNOWN: Constants = Constants {
     proc_null: i32::MIN,
     thread_levels: [0, 1, 2, 3],
     topologies: [i32::MIN; 3],
+    info_null: 0,
+    errors_return: 0,
 };
 
 impl Constants {

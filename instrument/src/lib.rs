@@ -44,10 +44,11 @@ pub use environment::{Form, Settings, SettingsError, environment_of};
 pub use library::{MpiLibrary, RealFunction};
 pub use narrow::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed};
 pub use recorder::{
-    Recorder, constructor_call, finalize_call, free_call, get_status_call, guarded_call,
-    name_communicator, nonblocking_call, persistent_call, phase_call, recorded_call,
-    request_free_call, rooted_call, start_call, startall_call, test_call, testall_call,
-    testany_call, testsome_call, wait_call, waitall_call, waitany_call, waitsome_call,
+    Recorder, abort_call, begin_call, constructor_call, end_call, free_call, get_status_call,
+    group_constructor_call, guarded_call, name_communicator, nonblocking_call, persistent_call,
+    phase_call, recorded_call, request_free_call, rooted_call, start_call, startall_call,
+    test_call, testall_call, testany_call, testsome_call, wait_call, waitall_call, waitany_call,
+    waitsome_call,
 };
 pub use routines::{ROUTINES, Routine, RoutineClass};
 pub use start::{InitAnchor, start_recording};

@@ -172,6 +172,8 @@ type AskNumber = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type AskGroup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type AskHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
 type AskTypeSize = unsafe extern "C" fn(Handle, *mut i64) -> c_int;
+type AskSession = unsafe extern "C" fn(Handle, Handle, *mut Handle) -> c_int;
+type AskProcessSet = unsafe extern "C" fn(Handle, *const c_char, *mut Handle) -> c_int;
 type AskLevel = unsafe extern "C" fn(*mut c_int) -> c_int;
 type TranslateRanks =
     unsafe extern "C" fn(Handle, c_int, *const c_int, Handle, *mut c_int) -> c_int;
@@ -203,6 +205,19 @@ pub struct MpiLibrary {
     /// Thread level provided, 0 to 3.
     pub thread_level: u32,
     questions: Questions,
+    /// The processes that were started together; 0 where it cannot be told.
+    world_group: Handle,
+    /// The session that this group is of; 0 where it is that of `MPI_COMM_WORLD`.
+    own_session: Handle,
+}
+
+/// How a program begins MPI (MPI 4.0, chapter 11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessModel {
+    /// By `MPI_Init`: there is `MPI_COMM_WORLD`.
+    World,
+    /// By `MPI_Session_init`: there are process sets only.
+    Sessions,
 }
 
 /// The functions by which the library is asked about what a handle means.
@@ -215,6 +230,8 @@ struct Questions {
     comm_group: AskGroup,
     comm_remote_group: AskGroup,
     comm_get_parent: AskHandle,
+    group_rank: AskNumber,
+    group_size: AskNumber,
     group_free: AskHandle,
     group_translate_ranks: TranslateRanks,
     type_size: AskTypeSize,
@@ -222,7 +239,7 @@ struct Questions {
 
 /// Why an MPI library cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LibraryError {
+pub(crate) enum LibraryError {
     /// A function of MPI 2 is missing.
     #[error("the MPI library has no {0}; collbench needs MPI 2 or later")]
     MissingFunction(&'static str),
@@ -253,6 +270,8 @@ impl Questions {
             comm_group: function!("PMPI_Comm_group", AskGroup),
             comm_remote_group: function!("PMPI_Comm_remote_group", AskGroup),
             comm_get_parent: function!("PMPI_Comm_get_parent", AskHandle),
+            group_rank: function!("PMPI_Group_rank", AskNumber),
+            group_size: function!("PMPI_Group_size", AskNumber),
             group_free: function!("PMPI_Group_free", AskHandle),
             group_translate_ranks: function!("PMPI_Group_translate_ranks", TranslateRanks),
             type_size: type_size_function()?,
@@ -291,6 +310,8 @@ impl Questions {
             comm_group: group,
             comm_remote_group: group,
             comm_get_parent: handle,
+            group_rank: number,
+            group_size: number,
             group_free: handle,
             group_translate_ranks: translate,
             type_size,
@@ -358,8 +379,8 @@ fn first_line(bytes: &[u8]) -> String {
 }
 
 impl MpiLibrary {
-    /// Finds the library that provides `PMPI_Init` in this process, which is initialized and not
-    /// finalized.
+    /// Finds the library that provides `PMPI_Init` in this process, in which MPI was begun by
+    /// `model` and has not ended.
     ///
     /// One of an unknown ABI is never asked what a handle means.
     ///
@@ -368,17 +389,13 @@ impl MpiLibrary {
     ///
     /// # Panics
     /// Never: the names are literals.
-    pub fn find() -> Result<Self, LibraryError> {
+    pub(crate) fn find(model: ProcessModel) -> Result<Self, LibraryError> {
         let constants = Constants::of_this_process();
-        let query_thread = function!("PMPI_Query_thread", AskLevel);
-        let mut level = 0;
-        // SAFETY: MPI is initialized.
-        unsafe { query_thread(&mut level) };
         let questions = match constants.abi {
             Abi::Unknown => Questions::never_asked(),
             _ => Questions::of_this_process()?,
         };
-        Ok(Self {
+        let mut library = Self {
             abi: constants.abi,
             comm_world: constants.comm_world,
             comm_self: constants.comm_self,
@@ -390,9 +407,79 @@ impl MpiLibrary {
             version: library_version(),
             path: object_of(find_function(c"PMPI_Init")).unwrap_or_default(),
             handle_mask: constants.handle_mask(),
-            thread_level: constants.thread_level(level),
+            // Each session has its own; any may be the highest.
+            thread_level: 3,
             questions,
-        })
+            world_group: 0,
+            own_session: 0,
+        };
+        match model {
+            ProcessModel::World => {
+                let query_thread = function!("PMPI_Query_thread", AskLevel);
+                let mut level = 0;
+                // SAFETY: MPI is initialized, and MPI_COMM_WORLD valid.
+                unsafe {
+                    query_thread(&mut level);
+                    (questions.comm_group)(library.comm_world, &mut library.world_group);
+                }
+                library.thread_level = constants.thread_level(level);
+            }
+            ProcessModel::Sessions if constants.abi == Abi::Unknown => {}
+            ProcessModel::Sessions => library.open_session(&constants)?,
+        }
+        Ok(library)
+    }
+
+    /// Takes the group of all processes from a session of its own: the application's may end
+    /// before the last communicator is made, and must not be kept from ending.
+    fn open_session(&mut self, constants: &Constants) -> Result<(), LibraryError> {
+        let session_init = function!("PMPI_Session_init", AskSession);
+        let group_of_set = function!("PMPI_Group_from_session_pset", AskProcessSet);
+        // SAFETY: the constants are those of the library; both handles have a place; the name is
+        // that of a process set which every library has.
+        unsafe {
+            session_init(
+                constants.info_null,
+                constants.errors_return,
+                &mut self.own_session,
+            );
+            group_of_set(
+                self.own_session,
+                c"mpi://WORLD".as_ptr(),
+                &mut self.world_group,
+            );
+        }
+        Ok(())
+    }
+
+    /// Gives back what was taken of the library, before MPI ends.
+    pub(crate) fn release(&self) {
+        let (mut group, mut session) = (self.world_group, self.own_session);
+        if group == 0 {
+            return;
+        }
+        // SAFETY: MPI has not ended; the group, and the session where there is one, were taken in
+        // `find`, and are used for communicators that are made, of which none is made now.
+        unsafe {
+            (self.questions.group_free)(&mut group);
+            let finalize = find_function(c"PMPI_Session_finalize");
+            if session != 0 && !finalize.is_null() {
+                let finalize = std::mem::transmute::<*mut c_void, AskHandle>(finalize);
+                finalize(&mut session);
+            }
+        }
+    }
+
+    /// Rank of this process among those that were started together, and their number.
+    #[must_use]
+    pub(crate) fn rank_and_size(&self) -> (u32, u32) {
+        let (mut rank, mut size) = (0, 1);
+        // SAFETY: the group was taken in `find`, and is there until `release`.
+        unsafe {
+            (self.questions.group_rank)(self.world_group, &mut rank);
+            (self.questions.group_size)(self.world_group, &mut size);
+        }
+        (rank as u32, size as u32)
     }
 
     /// The handle in a machine word that carries one.
@@ -472,22 +559,20 @@ impl MpiLibrary {
         } else {
             self.questions.comm_group
         };
-        let (mut group, mut world): (Handle, Handle) = (0, 0);
+        let mut group: Handle = 0;
         let ranks: Vec<c_int> = (0..n as c_int).collect();
         let mut translated = vec![-1 as c_int; ranks.len()];
-        // SAFETY: the caller's promise; both arrays have `n` entries; groups are freed once.
+        // SAFETY: the caller's promise; both arrays have `n` entries; the group is freed once.
         unsafe {
             get_group(comm, &mut group);
-            (self.questions.comm_group)(self.comm_world, &mut world);
             (self.questions.group_translate_ranks)(
                 group,
                 n as c_int,
                 ranks.as_ptr(),
-                world,
+                self.world_group,
                 translated.as_mut_ptr(),
             );
             (self.questions.group_free)(&mut group);
-            (self.questions.group_free)(&mut world);
         }
         translated
             .into_iter()
@@ -495,16 +580,16 @@ impl MpiLibrary {
             .collect()
     }
 
-    /// Whether this world was started by `MPI_Comm_spawn`.
+    /// The intercommunicator to the processes that have spawned this world; `None` if nobody has.
     ///
     /// # Safety
-    /// MPI is initialized and not finalized.
+    /// MPI was begun by `MPI_Init` and has not ended.
     #[must_use]
-    pub unsafe fn is_spawned(&self) -> bool {
+    pub(crate) unsafe fn parent(&self) -> Option<Handle> {
         let mut parent: Handle = self.comm_null;
         // SAFETY: the caller's promise.
         unsafe { (self.questions.comm_get_parent)(&mut parent) };
-        parent != self.comm_null
+        (parent != self.comm_null).then_some(parent)
     }
 
     /// Bytes of one element of `datatype`; `None` where that is no type or has no size.
@@ -559,6 +644,8 @@ pub(crate) mod tests {
                 type_size,
                 ..Questions::never_asked()
             },
+            world_group: 0,
+            own_session: 0,
         }
     }
 

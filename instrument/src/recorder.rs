@@ -30,7 +30,9 @@ pub use persistent::{persistent_call, start_call, startall_call};
 use requests::Requests;
 
 use crate::clock::Clock;
-use crate::communicator::{CommunicatorEntry, Communicators, ConstructorCall, HowMade};
+use crate::communicator::{
+    CommunicatorEntry, Communicators, ConstructorCall, HowMade, hash_of_text,
+};
 use crate::library::{Handle, MpiLibrary};
 use crate::narrow::KeptArrays;
 use crate::payload::CallView;
@@ -811,6 +813,38 @@ pub fn constructor_call(
     })
 }
 
+/// Makes a call that makes a communicator over groups alone, and records it as on
+/// `MPI_COMM_WORLD`; as [`constructor_call`]. `tag` is the address of the text that tells
+/// communicators over the same groups apart, or 0.
+///
+/// # Safety
+/// At `tag` there is a C string.
+pub unsafe fn group_constructor_call(
+    operation: Operation,
+    tag: usize,
+    place: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let tag = match tag {
+        0 => 0,
+        // SAFETY: the caller's promise.
+        tag => hash_of_text(unsafe { CStr::from_ptr(tag as *const c_char) }.to_bytes()),
+    };
+    let world = recorder.library.comm_world;
+    constructor_call(
+        operation,
+        HowMade::OverGroups,
+        world,
+        tag,
+        place,
+        None,
+        real,
+    )
+}
+
 /// Makes a call that gives a communicator back, records it, and forgets the handle.
 ///
 /// `place` is the address of the handle.
@@ -859,24 +893,65 @@ pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
     })
 }
 
-/// Makes the call of `MPI_Finalize`, records it, and ends recording in order; `MPI_Abort`, which
-/// does not come back, goes this way too and stays the last call, under way.
-pub fn finalize_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
-    let Some(recorder) = Recorder::active() else {
+/// How many of `MPI_Init` and `MPI_Session_init` were called, and not yet ended.
+static N_BEGUN: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes a call that begins MPI; `begun` is called after its success if the call was the
+/// application's, with what `before` gave.
+pub fn begin_call<T>(
+    before: impl FnOnce() -> T,
+    real: impl FnOnce() -> c_int,
+    begun: impl FnOnce(T),
+) -> c_int {
+    if LOCAL.with(|local| local.depth.get()) > 0 {
         return real();
+    }
+    let before = before();
+    let code = guarded_call(real);
+    if code == 0 {
+        N_BEGUN.fetch_add(1, Ordering::AcqRel);
+        begun(before);
+    }
+    code
+}
+
+/// Makes the call of `MPI_Finalize` or `MPI_Session_finalize`; the last of them in a process is
+/// recorded, and ends recording in order.
+pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
+    let recorder = match Recorder::active() {
+        Some(recorder) if LOCAL.with(|local| local.depth.get()) == 0 => recorder,
+        _ => return real(),
     };
+    if N_BEGUN.fetch_sub(1, Ordering::AcqRel) > 1 {
+        return guarded_call(real);
+    }
+    recorder.library.release();
+    let code = last_call(recorder, operation, real);
+    Recorder::deactivate();
+    recorder.finish();
+    code
+}
+
+/// Makes the call of `MPI_Abort`, which does not come back: it stays the last one, under way.
+pub fn abort_call(real: impl FnOnce() -> c_int) -> c_int {
+    match Recorder::active() {
+        Some(recorder) => last_call(recorder, Operation::Abort, real),
+        None => real(),
+    }
+}
+
+fn last_call(
+    recorder: &'static Recorder,
+    operation: Operation,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     let word = pack_call_word(operation, 0, 0);
-    let code = LOCAL.with(|local| {
+    LOCAL.with(|local| {
         let slot = Slot(local.take_slot(recorder));
         local
             .call(recorder, slot, word, 0, ROOT_NONE, real)
             .commit()
-    });
-    if operation == Operation::Finalize {
-        Recorder::deactivate();
-        recorder.finish();
-    }
-    code
+    })
 }
 
 /// Makes the call of `MPI_Pcontrol`, and records it as the mark of a phase.

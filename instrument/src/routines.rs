@@ -15,6 +15,7 @@
 ///   an info and a request; MPI libraries before MPI 4 call the latter `MPIX_X_init`.
 /// - `constructors`: make a communicator; `how` is a [`HowMade`](crate::HowMade), `tag` the
 ///   argument that tells those over the same groups apart.
+/// - `group_constructors`: make one over groups alone; `tag` is a text, or 0.
 /// - `nonblocking_constructors`: make one that is there when a request is complete.
 /// - `frees`: give a communicator back.
 /// - `guards`: not recorded; collectives that the MPI library calls below them are its own.
@@ -147,9 +148,9 @@ macro_rules! mpi_routines {
                     on comm payload sum_to_neighbours_typed(sendcounts, sendtypes);
             }
             constructors {
-                MPI_Comm_dup CommDup (comm, newcomm) on comm makes newcomm how OnParent tag 0;
+                MPI_Comm_dup CommDup (comm, newcomm) on comm makes newcomm how Copy tag 0;
                 MPI_Comm_dup_with_info CommDupWithInfo (comm, info, newcomm)
-                    on comm makes newcomm how OnParent tag 0;
+                    on comm makes newcomm how Copy tag 0;
                 MPI_Comm_split CommSplit (comm, color, key, newcomm)
                     on comm makes newcomm how OnParent tag 0;
                 MPI_Comm_split_type CommSplitType (comm, split_type, key, info, newcomm)
@@ -176,6 +177,25 @@ macro_rules! mpi_routines {
                     on comm makes newcomm how OverGroups tag tag;
                 MPI_Intercomm_merge IntercommMerge (comm, high, newcomm)
                     on comm makes newcomm how OnParent tag 0;
+                MPI_Comm_spawn CommSpawn
+                    (command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes)
+                    on comm makes intercomm how OnParent tag 0;
+                MPI_Comm_spawn_multiple CommSpawnMultiple
+                    (count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info,
+                     root, comm, intercomm, array_of_errcodes)
+                    on comm makes intercomm how OnParent tag 0;
+                MPI_Comm_accept CommAccept (port_name, info, root, comm, newcomm)
+                    on comm makes newcomm how OnParent tag 0;
+                MPI_Comm_connect CommConnect (port_name, info, root, comm, newcomm)
+                    on comm makes newcomm how OnParent tag 0;
+            }
+            group_constructors {
+                MPI_Comm_create_from_group CommCreateFromGroup
+                    (group, stringtag, info, errhandler, newcomm) makes newcomm tag stringtag;
+                MPI_Intercomm_create_from_groups IntercommCreateFromGroups
+                    (local_group, local_leader, remote_group, remote_leader, stringtag, info,
+                     errhandler, newcomm) makes newcomm tag stringtag;
+                MPI_Comm_join CommJoin (fd, intercomm) makes intercomm tag 0;
             }
             nonblocking_constructors {
                 MPI_Comm_idup CommIdup (comm, newcomm, request)
@@ -228,10 +248,6 @@ macro_rules! mpi_routines {
                 MPI_Win_create_dynamic(info, comm, win);
                 MPI_Win_free(win);
                 MPI_Win_fence(assertion, win);
-                MPI_Comm_spawn
-                    (command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
-                MPI_Comm_accept(port_name, info, root, comm, newcomm);
-                MPI_Comm_connect(port_name, info, root, comm, newcomm);
             }
             requests {
                 MPI_Wait(request, status) by wait_call(request);
@@ -253,7 +269,9 @@ macro_rules! mpi_routines {
             process {
                 MPI_Init Init (argc, argv);
                 MPI_Init_thread InitThread (argc, argv, required, provided);
+                MPI_Session_init SessionInit (info, errhandler, session);
                 MPI_Finalize Finalize ();
+                MPI_Session_finalize SessionFinalize (session);
                 MPI_Abort Abort (comm, errorcode);
                 MPI_Comm_set_name CommSetName (comm, comm_name);
                 MPI_Pcontrol Pcontrol (level, a, b, c, d, e);
@@ -301,6 +319,7 @@ macro_rules! list_routines {
         rooted { $($r:ident $ro:ident, $ri:ident $rio:ident, $rx:ident $rxo:ident ($($ra:ident),*) on $rc:ident from $rr:ident payload $rp:ident($($ry:ident),*);)* }
         neighborhood { $($n:ident $no:ident, $ni:ident $nio:ident, $nx:ident $nxo:ident ($($na:ident),*) on $nc:ident payload $np:ident($($ny:ident),*);)* }
         constructors { $($c:ident $co:ident ($($ca:ident),*) on $cc:ident makes $cn:ident how $ch:ident tag $ct:tt;)* }
+        group_constructors { $($x:ident $xo:ident ($($xa:ident),*) makes $xn:ident tag $xt:tt;)* }
         nonblocking_constructors { $($d:ident $do:ident ($($da:ident),*) on $dc:ident makes $dn:ident with $dr:ident;)* }
         frees { $($f:ident $fo:ident ($fa:ident);)* }
         guards { $($g:ident ($($ga:ident),*);)* }
@@ -330,6 +349,7 @@ macro_rules! list_routines {
                 list_routines!(@line concat!(stringify!($n), "_init"), Persistent true $($na)* info request),
             )*
             $(list_routines!(@line stringify!($c), Constructor false $($ca)*),)*
+            $(list_routines!(@line stringify!($x), Constructor false $($xa)*),)*
             $(list_routines!(@line stringify!($d), Constructor false $($da)*),)*
             $(list_routines!(@line stringify!($f), Free false $fa),)*
             $(list_routines!(@line stringify!($g), Guard false $($ga)*),)*

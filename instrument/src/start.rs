@@ -11,6 +11,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use collbench_formats::{
@@ -22,7 +23,7 @@ use crate::communicator::mix;
 use crate::directory::{self, DirectoryError};
 use crate::environment::{Form, Settings};
 use crate::launcher::{LauncherRank, launched_processes};
-use crate::library::MpiLibrary;
+use crate::library::{Handle, MpiLibrary, ProcessModel};
 use crate::rank_file::RankFile;
 use crate::recorder::{Recorder, record_init, say};
 
@@ -101,11 +102,15 @@ enum StartError {
     File { path: PathBuf, error: String },
 }
 
-/// Begins to record, if that is wanted: to be called when `MPI_Init` or `MPI_Init_thread`
-/// (`operation`) has succeeded. Whatever fails is said on stderr, and the program runs on
-/// unrecorded.
+/// Begins to record, if that is wanted: to be called when `MPI_Init`, `MPI_Init_thread` or
+/// `MPI_Session_init` (`operation`) has succeeded. Whatever fails is said on stderr, and the
+/// program runs on unrecorded. Only the first call in a process does anything.
 pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
+    static WAS_TRIED: AtomicBool = AtomicBool::new(false);
     let Some(init) = init else { return };
+    if WAS_TRIED.swap(true, Ordering::AcqRel) {
+        return;
+    }
     let mut rank = 0;
     let started = catch_unwind(std::panic::AssertUnwindSafe(|| {
         start(operation, init, &mut rank)
@@ -129,13 +134,18 @@ fn start(
         clock,
         anchor,
     } = init;
-    let library = MpiLibrary::find()?;
-    // SAFETY: called when MPI_Init has succeeded.
+    let model = match operation {
+        Operation::SessionInit => ProcessModel::Sessions,
+        _ => ProcessModel::World,
+    };
+    let library = MpiLibrary::find(model)?;
+    // SAFETY: called when `operation` has succeeded.
     let Place {
         rank,
         world_size,
-        spawned,
-    } = unsafe { Place::of_this_process(&library) };
+        parent,
+    } = unsafe { Place::of_this_process(&library, model) };
+    let spawned = parent.is_some();
     *rank_for_messages = rank;
     let world = world_identity(world_size);
     agree_on_directory(&settings, rank, world, spawned)?;
@@ -177,7 +187,13 @@ fn start(
         recorder
             .communicators
             .add_predefined(&recorder.library, world, rank, world_size);
-    for communicator in predefined {
+    // SAFETY: a communicator of the library, which has not ended.
+    let parent = parent.map(|parent| unsafe {
+        recorder
+            .communicators
+            .add_parent(&recorder.library, parent, world)
+    });
+    for communicator in predefined.into_iter().chain(parent) {
         recorder.define(&Definition::Communicator(communicator));
     }
     record_init(recorder, operation, anchor.ticks.get());
@@ -188,29 +204,33 @@ fn start(
 struct Place {
     rank: u32,
     world_size: u32,
-    spawned: bool,
+    /// The communicator with those that have spawned them.
+    parent: Option<Handle>,
 }
 
 impl Place {
     /// # Safety
-    /// MPI is initialized and not finalized.
-    unsafe fn of_this_process(library: &MpiLibrary) -> Self {
+    /// MPI was begun by `model` and has not ended.
+    unsafe fn of_this_process(library: &MpiLibrary, model: ProcessModel) -> Self {
         if library.abi == Abi::Unknown {
             // A handle would be a guess; the launcher knows as well.
             let rank = LauncherRank::of_this_process().map_or(0, |LauncherRank(rank)| rank);
             return Self {
                 rank,
                 world_size: launched_processes().unwrap_or(1).max(rank + 1),
-                spawned: false,
+                parent: None,
             };
         }
-        // SAFETY: the caller's promise; MPI_COMM_WORLD is valid then.
-        unsafe {
-            Self {
-                rank: library.rank(library.comm_world),
-                world_size: library.size(library.comm_world),
-                spawned: library.is_spawned(),
-            }
+        let (rank, world_size) = library.rank_and_size();
+        let parent = match model {
+            // SAFETY: the caller's promise.
+            ProcessModel::World => unsafe { library.parent() },
+            ProcessModel::Sessions => None,
+        };
+        Self {
+            rank,
+            world_size,
+            parent,
         }
     }
 }

@@ -12,11 +12,12 @@ use std::ffi::c_int;
 
 use collbench_formats::Operation;
 use collbench_instrument::{
-    ArgumentRole, Begun, HowMade, InitAnchor, Peers, RealFunction, call_narrowed, constructor_call,
-    finalize_call, free_call, get_status_call, guarded_call, mpi_routines, name_communicator,
-    nonblocking_call, payload, persistent_call, phase_call, recorded_call, request_free_call,
-    rooted_call, start_call, start_recording, startall_call, test_call, testall_call, testany_call,
-    testsome_call, wait_call, waitall_call, waitany_call, waitsome_call,
+    ArgumentRole, Begun, HowMade, InitAnchor, Peers, RealFunction, abort_call, begin_call,
+    call_narrowed, constructor_call, end_call, free_call, get_status_call, group_constructor_call,
+    guarded_call, mpi_routines, name_communicator, nonblocking_call, payload, persistent_call,
+    phase_call, recorded_call, request_free_call, rooted_call, start_call, start_recording,
+    startall_call, test_call, testall_call, testany_call, testsome_call, wait_call, waitall_call,
+    waitany_call, waitsome_call,
 };
 
 /// What a wrapper returns when the MPI library lacks the function. A program gets here only if it
@@ -249,6 +250,7 @@ macro_rules! wrap {
         rooted { $($r:ident $ro:ident, $ri:ident $rio:ident, $rx:ident $rxo:ident ($($ra:ident),*) on $rc:ident from $rr:ident payload $rp:ident($($ry:ident),*);)* }
         neighborhood { $($n:ident $no:ident, $ni:ident $nio:ident, $nx:ident $nxo:ident ($($na:ident),*) on $nc:ident payload $np:ident($($ny:ident),*);)* }
         constructors { $($c:ident $co:ident ($($ca:ident),*) on $cc:ident makes $cn:ident how $ch:ident tag $ct:tt;)* }
+        group_constructors { $($x:ident $xo:ident ($($xa:ident),*) makes $xn:ident tag $xt:tt;)* }
         nonblocking_constructors { $($d:ident $do:ident ($($da:ident),*) on $dc:ident makes $dn:ident with $dr:ident;)* }
         frees { $($f:ident $fo:ident ($fa:ident);)* }
         guards { $($g:ident ($($ga:ident),*);)* }
@@ -300,6 +302,11 @@ macro_rules! wrap {
             Operation::$co, HowMade::$ch, $cc, $ct as i32, $cn, None,
             real!(concat!("P", stringify!($c)); $($ca),*),
         ));)*
+        $(export!(stringify!($x); ($($xa),*) {
+            let real = real!(concat!("P", stringify!($x)); $($xa),*);
+            // SAFETY: MPI wants a C string as the tag.
+            unsafe { group_constructor_call(Operation::$xo, $xt, $xn, real) }
+        });)*
         $(wrap!(@nonblocking_constructor $do stringify!($d); ($($da),*) $dc $dn $dr);)*
         $(export!(stringify!($f); ($fa) free_call(
             Operation::$fo, $fa, real!(concat!("P", stringify!($f)); $fa),
@@ -314,7 +321,7 @@ macro_rules! wrap {
     };
     (@nonblocking_constructor CommIdup $name:expr; ($($a:ident),*) $comm:ident $made:ident $request:ident) => {
         export!($name; ($($a),*) constructor_call(
-            Operation::CommIdup, HowMade::LaterOnParent, $comm, 0, $made, Some($request),
+            Operation::CommIdup, HowMade::Copy, $comm, 0, $made, Some($request),
             real!(concat!("P", $name); $($a),*),
         ));
     };
@@ -325,7 +332,7 @@ macro_rules! wrap {
             static WITHOUT: RealFunction = RealFunction::new(c"PMPI_Comm_idup");
             let (with_info, without) = (WITH_INFO.address(), WITHOUT.address());
             constructor_call(
-                Operation::CommIdupWithInfo, HowMade::LaterOnParent, $comm, 0, $made,
+                Operation::CommIdupWithInfo, HowMade::Copy, $comm, 0, $made,
                 Some($request),
                 move || match with_info.is_null() {
                     true => call!(without; $comm, $made, $request),
@@ -355,11 +362,20 @@ macro_rules! wrap {
             })
         });
     };
-    (@process Init $name:expr; $($a:ident),*) => {
-        export!($name; ($($a),*) init(Operation::Init, real!(concat!("P", $name); $($a),*)));
+    (@process Init $name:expr; $($a:ident),*) => { wrap!(@begin Init $name; $($a),*); };
+    (@process InitThread $name:expr; $($a:ident),*) => { wrap!(@begin InitThread $name; $($a),*); };
+    (@process SessionInit $name:expr; $($a:ident),*) => {
+        wrap!(@begin SessionInit $name; $($a),*);
     };
-    (@process InitThread $name:expr; $($a:ident),*) => {
-        export!($name; ($($a),*) init(Operation::InitThread, real!(concat!("P", $name); $($a),*)));
+    (@begin $op:ident $name:expr; $($a:ident),*) => {
+        export!($name; ($($a),*) begin_call(
+            InitAnchor::take,
+            real!(concat!("P", $name); $($a),*),
+            |before| start_recording(Operation::$op, before),
+        ));
+    };
+    (@process Abort $name:expr; $($a:ident),*) => {
+        export!($name; ($($a),*) abort_call(real!(concat!("P", $name); $($a),*)));
     };
     (@process CommSetName $name:expr; $comm:ident, $text:ident) => {
         export!($name; ($comm, $text) {
@@ -372,19 +388,10 @@ macro_rules! wrap {
         });
     };
     (@process $op:ident $name:expr; $($a:ident),*) => {
-        export!($name; ($($a),*) finalize_call(
+        export!($name; ($($a),*) end_call(
             Operation::$op, real!(concat!("P", $name); $($a),*),
         ));
     };
 }
 
 mpi_routines!(wrap);
-
-fn init(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
-    let before = InitAnchor::take();
-    let code = guarded_call(real);
-    if code == 0 {
-        start_recording(operation, before);
-    }
-    code
-}
