@@ -5,7 +5,7 @@ CARGO  ?= cargo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test test-browser test-programs mutate bench bench-analyze guard install clean
+.PHONY: help build demo test test-browser test-programs mutate corpus bench bench-analyze guard install clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
@@ -47,6 +47,10 @@ SEED ?= 1
 mutate:
 	@scripts/need.sh gcc libc6-dev
 	$(CARGO) run --profile checked -p collbench-mutate -- --count $(N) --seed $(SEED)
+
+# What the fuzz targets begin with, made anew after a change of the format: see fuzz/README.md.
+corpus:
+	$(CARGO) run -p collbench-mutate -- --corpus fuzz/corpus
 
 bench:
 	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev libclang-dev python3

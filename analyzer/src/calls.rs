@@ -1,5 +1,7 @@
 //! The calls of one process, in the order in which they began: its threads merged by enter time.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use collbench_formats::{Chunk, Record, SequenceEntry};
@@ -23,7 +25,12 @@ pub(crate) struct Place {
 pub(crate) struct CallStream<'a> {
     chunks: &'a [Chunk<'a>],
     threads: Vec<ThreadStream>,
+    /// Where there are several threads: when the next call of each began, and the thread. The
+    /// first is at the top.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
     limits: StampLimits,
+    /// Up to where any thread has given back.
+    given_back: u64,
 }
 
 #[derive(Debug)]
@@ -38,6 +45,8 @@ struct ThreadStream {
     enter_limits: (u64, u64),
     /// Where the records of the chunk begin in the file.
     content: u64,
+    /// Where those that were delivered end.
+    read_to: u64,
     /// The file up to here is done with.
     given_back: u64,
     impossible: ImpossibleStamps,
@@ -76,7 +85,9 @@ impl<'a> CallStream<'a> {
         let mut this = Self {
             chunks,
             threads: Vec::new(),
+            heads: BinaryHeap::new(),
             limits,
+            given_back: 0,
         };
         let mut begin = 0;
         for of_thread in chunks.chunk_by(|a, b| a.thread == b.thread) {
@@ -87,12 +98,19 @@ impl<'a> CallStream<'a> {
                 n_before: 0,
                 enter_limits: (0, u64::MAX),
                 content: 0,
+                read_to: 0,
                 given_back: 0,
                 impossible: ImpossibleStamps::default(),
             };
             thread.enter_chunk(chunks, &limits);
             this.threads.push(thread);
             begin = end;
+        }
+        if this.threads.len() > 1 {
+            let heads = this.threads.iter().enumerate();
+            let heads =
+                heads.filter_map(|(i, t)| Some(Reverse((t.next_enter(chunks, &limits)?, i))));
+            this.heads = heads.collect();
         }
         this
     }
@@ -120,33 +138,29 @@ impl<'a> CallStream<'a> {
         if let [thread] = &mut self.threads[..] {
             return thread.next(chunks, limits, limit, None);
         }
-        // Few threads: looking at the head of each is quicker than keeping a heap.
-        let heads = self.threads.iter().enumerate();
-        let mut heads = heads.filter_map(|(i, t)| Some((t.next_enter(chunks, limits)?, i)));
-        let mut first = heads.next()?;
-        let mut second = None;
-        for head in heads {
-            if head < first {
-                second = Some(first);
-                first = head;
-            } else if second.is_none_or(|second| head < second) {
-                second = Some(head);
-            }
-        }
-        let thread = first.1;
+        let Reverse((_, thread)) = self.heads.pop()?;
         // Up to where the other thread begins its call; at the same tick the lower one is first.
-        let until = second.map(|(enter, other)| enter.saturating_add(u64::from(thread < other)));
-        self.threads[thread].next(chunks, limits, limit, until)
+        let until = self
+            .heads
+            .peek()
+            .map(|Reverse((enter, other))| enter.saturating_add(u64::from(thread < *other)));
+        let stream = &mut self.threads[thread];
+        let batch = stream.next(chunks, limits, limit, until);
+        if let Some(enter) = stream.next_enter(chunks, limits) {
+            self.heads.push(Reverse((enter, thread)));
+        }
+        batch
     }
 
     /// What of the file was read and not given back before, `[from, to)` in bytes, thread by
     /// thread, where it is `step` bytes or more.
     pub(crate) fn done_with(&mut self, step: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let most = &mut self.given_back;
         self.threads.iter_mut().filter_map(move |thread| {
-            let at = thread.content + (thread.at * size_of::<Record>()) as u64;
-            let from = thread.given_back;
+            let (from, at) = (thread.given_back, thread.read_to);
             (at >= from + step).then(|| {
                 thread.given_back = at;
+                *most = at.max(*most);
                 (from, at)
             })
         })
@@ -154,8 +168,7 @@ impl<'a> CallStream<'a> {
 
     /// Up to where any thread has given back.
     pub(crate) fn given_back(&self) -> u64 {
-        let threads = self.threads.iter().map(|thread| thread.given_back);
-        threads.max().unwrap_or(0)
+        self.given_back
     }
 }
 
@@ -214,6 +227,7 @@ impl ThreadStream {
             }
         });
         self.at += records.len();
+        self.read_to = chunk.content + (self.at * size_of::<Record>()) as u64;
         // A damaged header may have said any number.
         self.n_before = self.n_before.saturating_add(records.len() as u64);
         if self.at == chunk.records.len() {
@@ -289,9 +303,9 @@ pub(crate) fn guess_enter(chunks: &[Chunk<'_>], limits: &StampLimits, place: Pla
         None => end,
     };
     let (enter, leave) = (record.enter.get(), record.leave.get());
-    let mut behind = chunks[chunk + 1..].iter();
-    let is_last = at + 1 == records.len()
-        && behind.all(|next| next.thread != chunks[chunk].thread || next.records.is_empty());
+    let behind = chunks[chunk + 1..].iter();
+    let mut behind = behind.take_while(|next| next.thread == chunks[chunk].thread);
+    let is_last = at + 1 == records.len() && behind.all(|next| next.records.is_empty());
     let is_between = |stamp: &u64| (before..=after).contains(stamp);
     match [enter, leave].into_iter().find(is_between) {
         Some(stamp) => stamp,

@@ -404,7 +404,7 @@ impl Clocks {
     fn bursts(&self, run: &Run<'_>) -> Vec<Burst> {
         let mut bursts = Vec::new();
         for (local, rank_file) in run.processes.iter().enumerate() {
-            for definition in &rank_file.trace.definitions {
+            for definition in rank_file.trace.definitions.iter() {
                 let Definition::OffsetMeasurement {
                     reference_rank,
                     samples,
@@ -412,7 +412,7 @@ impl Clocks {
                 else {
                     continue;
                 };
-                let Some(reference) = run.process_of_rank(*reference_rank) else {
+                let Some(reference) = run.process_of_rank(reference_rank) else {
                     continue;
                 };
                 let ns = |process: usize, ticks: u64| {
@@ -435,6 +435,7 @@ impl Clocks {
                         .collect(),
                 });
             }
+            rank_file.give_back(0, u64::MAX);
         }
         bursts
     }

@@ -8,6 +8,7 @@
 //! together, except `MPI_COMM_WORLD` in a job of one process.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use collbench_formats::{
     CommunicatorKind, Definition, NO_COMMUNICATOR, NO_RANK, Operation, SequenceEntry,
@@ -81,8 +82,6 @@ pub struct Member {
     pub process: usize,
     /// Index of its host clock.
     pub host: usize,
-    /// What the process's records call the communicator.
-    pub index: u32,
 }
 
 /// One communicator, as matching needs it.
@@ -111,6 +110,13 @@ pub struct Communicator {
 }
 
 impl Communicator {
+    /// The slot of a process of the run.
+    pub(crate) fn slot_of(&self, process: usize) -> Option<usize> {
+        self.members
+            .iter()
+            .position(|member| member.process == process)
+    }
+
     /// The slots that a slot receives from in the communicator's topology, ascending; `None`
     /// where there is none, or it is not known.
     #[must_use]
@@ -170,16 +176,19 @@ pub struct Binding {
     /// The index that the process's records use.
     pub index: u32,
     /// Index in [`Communicators::list`].
-    pub communicator: usize,
-    /// The process's slot in it.
-    pub slot: usize,
+    pub communicator: u32,
 }
 
 /// All communicators of a run.
 #[derive(Debug, Default)]
 pub struct Communicators {
-    /// As matching needs them.
-    pub list: Vec<Communicator>,
+    /// As matching needs them. Those that are one entry of the results together, made alike by a
+    /// loop, are one.
+    pub list: Vec<Arc<Communicator>>,
+    /// What the members' records call them, one communicator behind the other, by slot.
+    indexes: Vec<u32>,
+    /// For each communicator where its indexes begin.
+    first_index: Vec<usize>,
     /// As the results show them; the index is the `id` in JSON.
     pub entries: Vec<CommunicatorEntry>,
     /// For each process of the run what its indexes mean, by index.
@@ -190,13 +199,17 @@ pub struct Communicators {
     pub conflicts: Vec<(usize, u32)>,
 }
 
-/// A communicator while its definitions are put together.
+/// A communicator while its definitions are put together. There may be a million.
 struct Draft {
-    first: collbench_formats::Communicator,
+    kind: CommunicatorKind,
+    is_world: bool,
+    constructor: u16,
+    /// Position of the constructor, as the first known member says.
+    position: u64,
     /// Index in the file of the first known member.
     order: u32,
     parent: Option<u64>,
-    name: String,
+    name: Box<str>,
     group_sizes: [u32; 2],
     first_members: [u32; 2],
     /// By group and rank.
@@ -220,6 +233,12 @@ struct Shown {
     is_dense: bool,
 }
 
+/// An entry of many communicators, and the first of them.
+struct ShownTogether {
+    shown: Shown,
+    first: Arc<Communicator>,
+}
+
 impl Communicators {
     /// Puts the definitions of all processes together.
     #[must_use]
@@ -230,7 +249,7 @@ impl Communicators {
         this.bindings = vec![Vec::new(); run.processes.len()];
         let alike = Alike::find(&drafts, &order);
         let mut entry_of = BTreeMap::new();
-        let mut shown_together: BTreeMap<usize, Shown> = BTreeMap::new();
+        let mut shown_together: BTreeMap<usize, ShownTogether> = BTreeMap::new();
         let mut holes_left = MAX_HOLES;
         for id in &order {
             let Some(id) = id else {
@@ -239,15 +258,24 @@ impl Communicators {
             };
             let draft = &drafts[id];
             let together = alike.group_of.get(id);
-            let shown = match together.and_then(|group| shown_together.get(group)) {
-                Some(shown) => *shown,
-                None => this.show(run, draft, &mut holes_left),
+            let before = together.and_then(|group| shown_together.get(group));
+            let (shown, communicator) = match before {
+                Some(before) => (before.shown, Arc::clone(&before.first)),
+                None => {
+                    let shown = this.show(run, draft, &mut holes_left);
+                    (shown, Arc::new(communicator(run, clocks, draft, shown)))
+                }
             };
             if let Some(group) = together {
-                shown_together.insert(*group, shown);
+                shown_together
+                    .entry(*group)
+                    .or_insert_with(|| ShownTogether {
+                        shown,
+                        first: Arc::clone(&communicator),
+                    });
             }
             entry_of.insert(*id, shown.entry);
-            this.add(run, clocks, draft, shown);
+            this.add(draft, communicator);
         }
         if !alike.sizes.is_empty() {
             this.remarks.push(Remark::ShownTogether {
@@ -266,19 +294,21 @@ impl Communicators {
     /// Takes in what each process said of its neighbours in topologies.
     fn add_topologies(&mut self, run: &Run<'_>) {
         for (process, file) in run.processes.iter().enumerate() {
-            for definition in &file.trace.definitions {
+            for definition in file.trace.definitions.iter() {
                 let Definition::Topology(topology) = definition else {
                     continue;
                 };
                 let Some(binding) = self.binding(process, topology.communicator) else {
                     continue;
                 };
-                let Binding {
-                    communicator, slot, ..
-                } = self.bindings[process][binding];
-                let communicator = &mut self.list[communicator];
+                let binding = self.bindings[process][binding];
+                let communicator = &mut self.list[binding.communicator as usize];
                 // Those of one process are many, of which each may have another topology.
-                if !communicator.is_own() {
+                if !communicator.is_own()
+                    && let Some(slot) = communicator.slot_of(process)
+                {
+                    // Communicators that were made alike may differ in their topologies.
+                    let communicator = Arc::make_mut(communicator);
                     communicator.set_in_neighbours(slot, &topology.in_neighbours);
                 }
             }
@@ -295,6 +325,15 @@ impl Communicators {
             Some(binding) if binding.index == index => Some(index as usize),
             _ => bindings.binary_search_by_key(&index, |b| b.index).ok(),
         }
+    }
+
+    /// The processes of a communicator by slot, each with the place of its binding.
+    pub fn bound(&self, communicator: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let indexes = self.indexes[self.first_index[communicator]..].iter();
+        let members = self.list[communicator].members.iter().zip(indexes);
+        members.filter_map(|(member, &index)| {
+            Some((member.process, self.binding(member.process, index)?))
+        })
     }
 
     /// What the entries of a chunk's sequence table mean in a process.
@@ -314,7 +353,7 @@ impl Communicators {
         let world_id = run
             .processes
             .iter()
-            .flat_map(|process| &process.trace.definitions)
+            .flat_map(|process| process.trace.definitions.iter())
             .find_map(|definition| match definition {
                 Definition::Communicator(c) if c.index == WORLD => Some(c.id),
                 _ => None,
@@ -326,28 +365,33 @@ impl Communicators {
         for (process, rank_file) in run.processes.iter().enumerate() {
             let mut ids: BTreeMap<u32, u64> = BTreeMap::new();
             let mut seen = BTreeSet::new();
-            let mut names: BTreeMap<u32, &str> = BTreeMap::new();
-            for definition in &rank_file.trace.definitions {
-                if let Definition::CommunicatorName { index, name } = definition {
-                    names.insert(*index, name);
+            let mut names: BTreeMap<u32, Box<str>> = BTreeMap::new();
+            let mut has = [false; 2];
+            for definition in rank_file.trace.definitions.iter() {
+                match definition {
+                    Definition::CommunicatorName { index, name } => {
+                        names.insert(index, inert::cut(&name, MAX_NAME).into());
+                    }
+                    Definition::Communicator(communicator) => {
+                        has[0] |= communicator.index == WORLD;
+                        has[1] |= communicator.index == SELF;
+                    }
+                    Definition::OffsetMeasurement { .. }
+                    | Definition::PersistentCollective(_)
+                    | Definition::Topology(_) => {}
                 }
             }
-            let definitions = rank_file.trace.definitions.iter();
             let predefined = [
                 definition_of_world(rank_file, world_id),
                 definition_of_self(),
             ];
-            let definitions = predefined
-                .iter()
-                .filter(|predefined| {
-                    !definitions.clone().any(
-                        |d| matches!(d, Definition::Communicator(c) if c.index == predefined.index),
-                    )
-                })
-                .chain(definitions.clone().filter_map(|d| match d {
-                    Definition::Communicator(communicator) => Some(communicator),
-                    _ => None,
-                }));
+            let missing = predefined.into_iter().zip(has);
+            let missing = missing.filter_map(|(it, has)| (!has).then_some(it));
+            let written = rank_file.trace.definitions.iter();
+            let definitions = missing.chain(written.filter_map(|definition| match definition {
+                Definition::Communicator(communicator) => Some(communicator),
+                _ => None,
+            }));
             for definition in definitions {
                 if ids.contains_key(&definition.index) {
                     conflicts.insert(definition.id);
@@ -362,16 +406,17 @@ impl Communicators {
                 }
                 let name = names
                     .get(&definition.index)
-                    .copied()
-                    .unwrap_or(&definition.name);
+                    .map_or(&*definition.name, |name| name);
                 let parent = ids.get(&definition.parent).copied();
                 if !seen.insert(definition.id)
-                    || !add_to_draft(&mut drafts, process, definition, parent, name)
+                    || !add_to_draft(&mut drafts, process, &definition, parent, name)
                 {
                     conflicts.insert(definition.id);
                     self.conflicts.push((process, definition.index));
                 }
             }
+            // The pages of a million definitions, which nobody needs any more.
+            rank_file.give_back(0, u64::MAX);
         }
         if !conflicts.is_empty() {
             self.remarks.push(Remark::CommunicatorConflict {
@@ -391,9 +436,9 @@ impl Communicators {
         let of_first_group = |m: &&DraftMember| m.place.0 == 0;
         self.entries.push(CommunicatorEntry {
             name: String::new(),
-            kind: draft.first.kind,
+            kind: draft.kind,
             size: draft.size(),
-            first_group: match draft.first.kind {
+            first_group: match draft.kind {
                 CommunicatorKind::Intra => ranks.len(),
                 CommunicatorKind::Inter if is_dense => draft.group_sizes[0] as usize,
                 CommunicatorKind::Inter => draft.members.iter().filter(of_first_group).count(),
@@ -417,56 +462,26 @@ impl Communicators {
         });
     }
 
-    fn add(&mut self, run: &Run<'_>, clocks: &Clocks, draft: &Draft, shown: Shown) {
-        let communicator = self.list.len();
-        let size = draft.size();
-        let mut members = Vec::with_capacity(draft.members.len());
-        let mut positions = Vec::with_capacity(draft.members.len());
-        for (slot, member) in draft.members.iter().enumerate() {
-            let ((group, rank), index) = (member.place, member.index);
-            let process = member.process as usize;
-            self.bindings[process].push(Binding {
-                index,
-                communicator,
-                slot,
-            });
-            members.push(Member {
-                group,
-                rank,
-                world_rank: run.processes[process].rank(),
-                process,
-                host: clocks.processes[process].host,
-                index,
-            });
-            let offset = if group == 0 { 0 } else { draft.group_sizes[0] };
-            positions.push(match shown.is_dense {
-                true => offset as usize + rank as usize,
-                false => slot,
+    fn add(&mut self, draft: &Draft, communicator: Arc<Communicator>) {
+        self.first_index.push(self.indexes.len());
+        for member in &draft.members {
+            self.indexes.push(member.index);
+            self.bindings[member.process as usize].push(Binding {
+                index: member.index,
+                communicator: self.list.len() as u32,
             });
         }
-        self.list.push(Communicator {
-            kind: draft.first.kind,
-            scope: match draft.first.kind {
-                CommunicatorKind::Inter => Scope::Inter,
-                CommunicatorKind::Intra if size >= u64::from(run.world_size) => Scope::Job,
-                CommunicatorKind::Intra => Scope::Sub,
-            },
-            is_whole: members.len() as u64 == size,
-            hosts: slots_by(&members, |member| member.host),
-            times: slots_by(&members, |member| clocks.hosts[member.host].group),
-            members,
-            entry: shown.entry,
-            positions,
-            in_neighbours: Vec::new(),
-        });
+        self.list.push(communicator);
     }
 
     /// The one entry of all one-process communicators, and one communicator for each process.
     fn add_own(&mut self, run: &Run<'_>, clocks: &Clocks, own: &BTreeMap<usize, Vec<u32>>) {
         let entry = self.entries.len();
         for (position, (&process, indexes)) in own.iter().enumerate() {
-            let communicator = self.list.len();
-            self.list.push(Communicator {
+            let communicator = self.list.len() as u32;
+            self.first_index.push(self.indexes.len());
+            self.indexes.push(indexes[0]);
+            self.list.push(Arc::new(Communicator {
                 kind: CommunicatorKind::Intra,
                 scope: if run.world_size == 1 {
                     Scope::Job
@@ -479,7 +494,6 @@ impl Communicators {
                     world_rank: run.processes[process].rank(),
                     process,
                     host: clocks.processes[process].host,
-                    index: indexes[0],
                 }],
                 is_whole: true,
                 hosts: vec![vec![0]],
@@ -487,12 +501,11 @@ impl Communicators {
                 entry,
                 positions: vec![position],
                 in_neighbours: Vec::new(),
-            });
+            }));
             for &index in indexes {
                 self.bindings[process].push(Binding {
                     index,
                     communicator,
-                    slot: 0,
                 });
             }
         }
@@ -520,9 +533,9 @@ impl Communicators {
         let mut calls: BTreeMap<(Option<u64>, u16), BTreeSet<u64>> = BTreeMap::new();
         for draft in drafts.values() {
             calls
-                .entry((draft.parent, draft.first.constructor))
+                .entry((draft.parent, draft.constructor))
                 .or_default()
-                .insert(draft.first.position);
+                .insert(draft.position);
         }
         let ordinals: BTreeMap<(Option<u64>, u16, u64), usize> = calls
             .iter()
@@ -541,20 +554,21 @@ impl Communicators {
             }
             let together = alike.group_of.get(id).map(|&group| alike.sizes[group]);
             let name = if !draft.name.is_empty() {
-                draft.name.clone()
-            } else if draft.first.index == WORLD {
+                draft.name.to_string()
+            } else if draft.is_world {
                 "MPI_COMM_WORLD".to_owned()
             } else {
-                let constructor = Operation::from_code(draft.first.constructor);
+                let constructor = Operation::from_code(draft.constructor);
                 let constructor = constructor.map_or("communicator", Operation::name);
-                let key = (draft.parent, draft.first.constructor, draft.first.position);
-                let parent = match draft.parent.and_then(|parent| drafts.get(&parent)) {
+                let key = (draft.parent, draft.constructor, draft.position);
+                let parent = draft.parent.and_then(|id| Some((id, drafts.get(&id)?)));
+                let parent = match parent {
                     None => String::new(),
-                    Some(parent) if !parent.name.is_empty() => {
+                    Some((_, parent)) if !parent.name.is_empty() => {
                         format!(" of {}", inert::cut(&parent.name, MAX_NAME_OF_PARENT))
                     }
-                    Some(parent) if parent.first.index == WORLD => " of MPI_COMM_WORLD".to_owned(),
-                    Some(parent) => format!(" of communicator {}", entry_of[&parent.first.id]),
+                    Some((_, parent)) if parent.is_world => " of MPI_COMM_WORLD".to_owned(),
+                    Some((id, _)) => format!(" of communicator {}", entry_of[&id]),
                 };
                 match together {
                     Some(_) => format!("{constructor}{parent}"),
@@ -566,6 +580,43 @@ impl Communicators {
                 None => name,
             };
         }
+    }
+}
+
+/// A communicator as matching needs it.
+fn communicator(run: &Run<'_>, clocks: &Clocks, draft: &Draft, shown: Shown) -> Communicator {
+    let mut members = Vec::with_capacity(draft.members.len());
+    let mut positions = Vec::with_capacity(draft.members.len());
+    for (slot, member) in draft.members.iter().enumerate() {
+        let (group, rank) = member.place;
+        let process = member.process as usize;
+        members.push(Member {
+            group,
+            rank,
+            world_rank: run.processes[process].rank(),
+            process,
+            host: clocks.processes[process].host,
+        });
+        let offset = if group == 0 { 0 } else { draft.group_sizes[0] };
+        positions.push(match shown.is_dense {
+            true => offset as usize + rank as usize,
+            false => slot,
+        });
+    }
+    Communicator {
+        kind: draft.kind,
+        scope: match draft.kind {
+            CommunicatorKind::Inter => Scope::Inter,
+            CommunicatorKind::Intra if draft.size() >= u64::from(run.world_size) => Scope::Job,
+            CommunicatorKind::Intra => Scope::Sub,
+        },
+        is_whole: members.len() as u64 == draft.size(),
+        hosts: slots_by(&members, |member| member.host),
+        times: slots_by(&members, |member| clocks.hosts[member.host].group),
+        members,
+        entry: shown.entry,
+        positions,
+        in_neighbours: Vec::new(),
     }
 }
 
@@ -585,20 +636,20 @@ impl Alike {
     fn find(drafts: &BTreeMap<u64, Draft>, order: &[Option<u64>]) -> Self {
         type Making<'d> = (Option<u64>, u16, [u32; 2], &'d str);
         let mut alike = Self::default();
-        let drafts: Vec<&Draft> = order.iter().flatten().map(|id| &drafts[id]).collect();
-        for of_the_same in
-            drafts.chunk_by(|a, b| a.first.kind == b.first.kind && a.has_members_of(b))
+        let ids = order.iter().flatten();
+        let drafts: Vec<(u64, &Draft)> = ids.map(|&id| (id, &drafts[&id])).collect();
+        for of_the_same in drafts.chunk_by(|(_, a), (_, b)| a.kind == b.kind && a.has_members_of(b))
         {
             if of_the_same.len() <= MAX_ALIKE {
                 continue;
             }
             let mut makings: BTreeMap<Making<'_>, Vec<u64>> = BTreeMap::new();
-            for draft in of_the_same {
-                let constructor = draft.first.constructor;
+            for (id, draft) in of_the_same {
+                let constructor = draft.constructor;
                 makings
                     .entry((draft.parent, constructor, draft.group_sizes, &draft.name))
                     .or_default()
-                    .push(draft.first.id);
+                    .push(*id);
             }
             for ids in makings.into_values().filter(|ids| ids.len() > MAX_ALIKE) {
                 let group = alike.sizes.len();
@@ -654,18 +705,21 @@ fn add_to_draft(
         first_members.reverse();
     }
     let draft = drafts.entry(definition.id).or_insert_with(|| Draft {
-        first: definition.clone(),
+        kind: definition.kind,
+        is_world: definition.index == WORLD,
+        constructor: definition.constructor,
+        position: definition.position,
         order: definition.index,
         parent,
-        name: String::new(),
+        name: "".into(),
         group_sizes,
         first_members,
         members: Vec::new(),
     });
-    let agrees = draft.first.kind == definition.kind
-        && draft.first.constructor == definition.constructor
+    let agrees = draft.kind == definition.kind
+        && draft.constructor == definition.constructor
         && draft.group_sizes == group_sizes
-        && (draft.first.index == WORLD) == (definition.index == WORLD);
+        && draft.is_world == (definition.index == WORLD);
     let place = (u8::from(is_second), definition.rank);
     let found = draft.members.binary_search_by_key(&place, |m| m.place);
     let (true, Err(at)) = (agrees, found) else {
@@ -679,7 +733,7 @@ fn add_to_draft(
     draft.members.insert(at, member);
     // The name of the first member that gave one.
     if draft.name.is_empty() {
-        draft.name = inert::cut(name, MAX_NAME);
+        draft.name = inert::cut(name, MAX_NAME).into();
     }
     true
 }

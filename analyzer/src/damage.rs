@@ -102,7 +102,7 @@ fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
     for index in conflicts.iter().take(MAX_CONFLICTS_LISTED) {
         findings.push(format!(
             "the definition of communicator {index} contradicts another one of the same \
-             communicator"
+             communicator: calls on it are counted, not matched"
         ));
     }
     if let Some(more @ 1..) = conflicts.len().checked_sub(MAX_CONFLICTS_LISTED) {
@@ -114,7 +114,7 @@ fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
     if found.n_undefined > 0 {
         findings.push(format!(
             "{} calls on communicators without a (usable) definition, the first on \
-             communicator {}",
+             communicator {}: counted, not matched",
             found.n_undefined, found.first_undefined
         ));
     }

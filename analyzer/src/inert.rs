@@ -49,6 +49,24 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     }
 }
 
+/// The first of several texts, `width` characters of them together, marked by `...` if there are
+/// more; nothing else is changed.
+#[must_use]
+pub(crate) fn cut_all(texts: &[String], width: usize) -> Vec<String> {
+    let mut left = width;
+    let mut kept = Vec::new();
+    for text in texts {
+        if left == 0 {
+            kept.push("...".to_owned());
+            break;
+        }
+        kept.push(cut(text, left));
+        // An empty text is none the less one.
+        left = left.saturating_sub(text.chars().count().max(1));
+    }
+    kept
+}
+
 /// Whether a character does something other than stand there: controls, marks of direction, and
 /// what cannot be seen.
 #[must_use]
@@ -122,6 +140,15 @@ mod tests {
             "\u{6f22}\u{5b57}..."
         );
         assert_eq!(columns("\u{6f22}a"), 3);
+    }
+
+    #[test]
+    fn several_texts_are_cut_to_their_width_together() {
+        let texts = ["ab", "", "cde", "f"].map(str::to_owned);
+        assert_eq!(cut_all(&texts, 7), texts);
+        assert_eq!(cut_all(&texts, 6), ["ab", "", "cde", "..."]);
+        assert_eq!(cut_all(&texts, 4), ["ab", "", "c...", "..."]);
+        assert_eq!(cut_all(&texts, 2), ["ab", "..."]);
     }
 
     #[test]

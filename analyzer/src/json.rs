@@ -6,7 +6,7 @@ use std::io::{self, Write};
 pub(crate) const SCHEMA: &str = "collbench.analysis/1";
 
 use serde::Serialize;
-use serde_json::ser::{Formatter, PrettyFormatter};
+use serde_json::ser::Formatter;
 
 use crate::analysis::Analysis;
 use crate::inert;
@@ -20,7 +20,7 @@ pub fn to_json(analysis: &Analysis) -> String {
 /// Any document, likewise.
 pub(crate) fn document(content: &impl Serialize) -> String {
     let mut bytes = Vec::new();
-    let formatter = InertFormatter(PrettyFormatter::new());
+    let formatter = InertFormatter::default();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
     let written = content.serialize(&mut serializer);
     debug_assert!(written.is_ok(), "writing to memory cannot fail");
@@ -28,9 +28,65 @@ pub(crate) fn document(content: &impl Serialize) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// One value on a line, and arrays of nothing but scalars on one line: a rank's figures are
+/// hundreds of numbers.
+///
 /// Escapes what serde_json leaves as it is and a terminal would obey: C1 controls, DEL, marks of
 /// direction. The values stay the same.
-struct InertFormatter(PrettyFormatter<'static>);
+#[derive(Default)]
+struct InertFormatter {
+    /// Arrays and objects that were begun and not ended.
+    open: Vec<Open>,
+}
+
+struct Open {
+    /// Whether each value has a line of its own: in objects, and in arrays whose first value is
+    /// an array or object.
+    on_lines: bool,
+    /// Whether nothing of the first value was written yet.
+    at_first: bool,
+    is_empty: bool,
+}
+
+impl InertFormatter {
+    fn new_line<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b"\n")?;
+        for _ in &self.open {
+            writer.write_all(b"  ")?;
+        }
+        Ok(())
+    }
+
+    fn begin<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        bracket: &[u8],
+        on_lines: bool,
+    ) -> io::Result<()> {
+        if let Some(around) = self.open.last_mut().filter(|around| around.at_first) {
+            around.at_first = false;
+            around.on_lines = true;
+            self.new_line(writer)?;
+        }
+        self.open.push(Open {
+            on_lines,
+            at_first: false,
+            is_empty: true,
+        });
+        writer.write_all(bracket)
+    }
+
+    fn end<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> io::Result<()> {
+        if self
+            .open
+            .pop()
+            .is_some_and(|it| it.on_lines && !it.is_empty)
+        {
+            self.new_line(writer)?;
+        }
+        writer.write_all(bracket)
+    }
+}
 
 impl Formatter for InertFormatter {
     fn write_string_fragment<W: ?Sized + Write>(
@@ -53,11 +109,11 @@ impl Formatter for InertFormatter {
     }
 
     fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_array(writer)
+        self.begin(writer, b"[", false)
     }
 
     fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array(writer)
+        self.end(writer, b"]")
     }
 
     fn begin_array_value<W: ?Sized + Write>(
@@ -65,19 +121,35 @@ impl Formatter for InertFormatter {
         writer: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.0.begin_array_value(writer, first)
+        let Some(array) = self.open.last_mut() else {
+            return Ok(());
+        };
+        array.is_empty = false;
+        // Of what kind the first value is, is known when it begins.
+        array.at_first = first;
+        match (array.on_lines, first) {
+            (_, true) => Ok(()),
+            (false, false) => writer.write_all(b", "),
+            (true, false) => {
+                writer.write_all(b",")?;
+                self.new_line(writer)
+            }
+        }
     }
 
-    fn end_array_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_array_value(writer)
+    fn end_array_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
+        if let Some(array) = self.open.last_mut() {
+            array.at_first = false;
+        }
+        Ok(())
     }
 
     fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object(writer)
+        self.begin(writer, b"{", true)
     }
 
     fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object(writer)
+        self.end(writer, b"}")
     }
 
     fn begin_object_key<W: ?Sized + Write>(
@@ -85,14 +157,60 @@ impl Formatter for InertFormatter {
         writer: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.0.begin_object_key(writer, first)
+        if let Some(object) = self.open.last_mut() {
+            object.is_empty = false;
+        }
+        if !first {
+            writer.write_all(b",")?;
+        }
+        self.new_line(writer)
     }
 
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.begin_object_value(writer)
+        writer.write_all(b": ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arrays_of_scalars_stand_on_one_line_and_all_others_on_lines_of_their_own() {
+        let value =
+            json!({"a": [1, null, "\u{9b}"], "b": [[1.5, 2], [], {}], "c": {}, "d": [{"e": []}]});
+        let text = document(&value);
+        let expected = r#"{
+  "a": [1, null, "\u009b"],
+  "b": [
+    [1.5, 2],
+    [],
+    {}
+  ],
+  "c": {},
+  "d": [
+    {
+      "e": []
+    }
+  ]
+}
+"#;
+        assert_eq!(text, expected);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
     }
 
-    fn end_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
-        self.0.end_object_value(writer)
+    #[test]
+    fn a_scalar_before_an_object_leaves_the_values_as_they_are() {
+        let value = json!([null, {"a": [[]]}, [[2], 3]]);
+        let text = document(&value);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
     }
 }

@@ -33,6 +33,7 @@ use crate::nonblocking::OverlapCourse;
 use crate::persistent::Persistents;
 use crate::phases::LevelTime;
 use crate::progress::Progress;
+use crate::queue::Queue;
 use crate::routing::Process;
 use crate::run::Run;
 use crate::stamps::{ImpossibleStamps, StampLimits};
@@ -281,7 +282,7 @@ pub fn match_calls<S: Sums>(
     };
     matcher
         .lanes
-        .resize_with(lane_count(communicators, persistents), || None);
+        .resize_with(lane_count(communicators, persistents), || LaneState::Unused);
     let workers = Workers {
         new,
         idle: Mutex::new(Vec::new()),
@@ -299,6 +300,7 @@ pub fn match_calls<S: Sums>(
         let settled = matcher.settled(&lanes);
         matcher.decode_settled(&settled, &workers);
         matcher.drop_settled(&settled);
+        matcher.put_away_idle(&lanes);
         let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
         irregularities.largest_window = irregularities.largest_window.max(n_waiting.sum());
         if n_done >= n_merged + CALLS_BETWEEN_MERGES {
@@ -359,15 +361,43 @@ struct Matcher<'a> {
     persistents: &'a Persistents,
     window: u64,
     processes: Vec<Process<'a>>,
-    /// Three for each communicator, then one for each persistent collective, made when first
-    /// used.
-    lanes: Vec<Option<Box<LaneState>>>,
+    /// Three for each communicator, then one for each persistent collective.
+    lanes: Vec<LaneState>,
     /// Rounds one after the other in which everybody waited for somebody.
     n_stuck: u32,
 }
 
+/// Lanes that are kept at hand though nothing waits on them; where there are more (a program that
+/// makes and frees communicators in a loop), they are put away.
+const MAX_IDLE_LANES: usize = 1 << 14;
+
 /// One lane.
-struct LaneState {
+enum LaneState {
+    /// No call ever came.
+    Unused,
+    /// Nothing waits; positions before this one were handed on.
+    PutAway(u64),
+    InUse(Box<OpenLane>),
+}
+
+impl LaneState {
+    fn in_use(&self) -> Option<&OpenLane> {
+        match self {
+            Self::InUse(lane) => Some(lane),
+            _ => None,
+        }
+    }
+
+    fn in_use_mut(&mut self) -> Option<&mut OpenLane> {
+        match self {
+            Self::InUse(lane) => Some(lane),
+            _ => None,
+        }
+    }
+}
+
+/// A lane that calls come on.
+struct OpenLane {
     /// Process and binding of each slot; `None`: the process knows nothing of it.
     members: Box<[Option<(u32, u32)>]>,
     /// To positions before this one all have come. They were handed on, but for those held back.
@@ -414,7 +444,8 @@ impl Matcher<'_> {
             self.n_stuck = 0;
             return shares;
         }
-        let more = each << self.n_stuck.min(10);
+        // Bounded: all that is read in a round, and all that it makes ready, is in memory.
+        let more = each << self.n_stuck.min(MAX_DOUBLINGS);
         self.n_stuck += 1;
         for process in &self.processes {
             let Some((binding, lane, position)) = process.oldest() else {
@@ -422,7 +453,7 @@ impl Matcher<'_> {
             };
             let key = (binding as u32, lane);
             let communicator = process.communicator_of(key, self.communicators, self.persistents);
-            let Some(state) = &self.lanes[self.lane_index(communicator, lane)] else {
+            let Some(state) = self.lanes[self.lane_index(communicator, lane)].in_use() else {
                 continue;
             };
             for &(member, binding) in state.members.iter().flatten() {
@@ -453,22 +484,25 @@ impl Matcher<'_> {
             if self.processes[index].has_just_ended() {
                 for binding in bindings {
                     for lane in LANES {
-                        if self.lanes[self.lane_index(binding.communicator, lane)].is_some() {
-                            self.list(binding.communicator, lane, &mut listed);
+                        let communicator = binding.communicator as usize;
+                        let index = self.lane_index(communicator, lane);
+                        if self.lanes[index].in_use().is_some() {
+                            self.list(communicator, lane, &mut listed);
                         }
                     }
                 }
                 for own in self.processes[index].persistents() {
                     let lane = Lane::Persistent(own.persistent);
                     let communicator = self.persistents.list[own.persistent as usize].communicator;
-                    if self.lanes[self.lane_index(communicator, lane)].is_some() {
+                    let index = self.lane_index(communicator, lane);
+                    if self.lanes[index].in_use().is_some() {
                         self.list(communicator, lane, &mut listed);
                     }
                 }
             }
         }
         for &lane in &listed {
-            if let Some(state) = &mut self.lanes[lane] {
+            if let Some(state) = self.lanes[lane].in_use_mut() {
                 state.is_listed = false;
             }
         }
@@ -477,25 +511,30 @@ impl Matcher<'_> {
 
     fn list(&mut self, communicator: usize, lane: Lane, listed: &mut Vec<usize>) {
         let index = self.lane_index(communicator, lane);
-        let state = self.lanes[index].get_or_insert_with(|| {
-            let members = &self.communicators.list[communicator].members;
-            let members = members.iter().map(|member| {
-                let binding = self.communicators.binding(member.process, member.index)?;
-                Some((member.process as u32, binding as u32))
-            });
-            Box::new(LaneState {
+        let done = match &self.lanes[index] {
+            LaneState::Unused => Some(0),
+            LaneState::PutAway(done) => Some(*done),
+            LaneState::InUse(_) => None,
+        };
+        if let Some(done) = done {
+            let bound = self.communicators.bound(communicator);
+            let bound = bound.map(|(p, binding)| Some((p as u32, binding as u32)));
+            self.lanes[index] = LaneState::InUse(Box::new(OpenLane {
                 members: match lane {
                     Lane::Persistent(number) => {
                         self.persistents.list[number as usize].members.clone()
                     }
-                    _ => members.collect(),
+                    _ => bound.collect(),
                 },
-                done: 0,
+                done,
                 held: BTreeMap::new(),
                 mixed: Vec::new(),
                 is_listed: false,
-            })
-        });
+            }));
+        }
+        let Some(state) = self.lanes[index].in_use_mut() else {
+            return;
+        };
         if !std::mem::replace(&mut state.is_listed, true) {
             listed.push(index);
         }
@@ -506,7 +545,7 @@ impl Matcher<'_> {
         let mut blocks = Vec::new();
         for &index in lanes {
             let (communicator, lane) = self.lane_at(index);
-            let Some(state) = &mut self.lanes[index] else {
+            let Some(state) = self.lanes[index].in_use_mut() else {
                 continue;
             };
             let processes = &self.processes;
@@ -563,7 +602,7 @@ impl Matcher<'_> {
 
     /// The members' calls on a lane, by slot.
     fn sources(&self, communicator: usize, lane: Lane) -> Vec<Option<Source<'_, '_>>> {
-        let Some(state) = &self.lanes[self.lane_index(communicator, lane)] else {
+        let Some(state) = self.lanes[self.lane_index(communicator, lane)].in_use() else {
             return Vec::new();
         };
         let source = |member: &Option<(u32, u32)>| {
@@ -585,10 +624,10 @@ impl Matcher<'_> {
         let mut settled = Vec::new();
         for &index in lanes {
             let (communicator, lane) = self.lane_at(index);
-            let Some(state) = &mut self.lanes[index] else {
+            let Some(state) = self.lanes[index].in_use_mut() else {
                 continue;
             };
-            let LaneState { members, held, .. } = &mut **state;
+            let OpenLane { members, held, .. } = state;
             let processes = &self.processes;
             let is_settled = |member: &Option<(u32, u32)>, position| {
                 let Some((process, binding)) = *member else {
@@ -633,7 +672,7 @@ impl Matcher<'_> {
     fn drop_settled(&mut self, settled: &[Settled]) {
         for settled in settled {
             let index = self.lane_index(settled.communicator, settled.lane);
-            let Some(state) = &self.lanes[index] else {
+            let Some(state) = self.lanes[index].in_use() else {
                 continue;
             };
             for &(process, binding) in state.members.iter().flatten() {
@@ -641,6 +680,33 @@ impl Matcher<'_> {
                     let process = &mut self.processes[process as usize];
                     process.drop_begun(binding as usize, settled.lane, position);
                 }
+            }
+        }
+    }
+
+    /// Puts away lanes on which nothing waits, of these, where there are many.
+    fn put_away_idle(&mut self, lanes: &[usize]) {
+        if self.lanes.len() <= MAX_IDLE_LANES {
+            return;
+        }
+        for &index in lanes {
+            let (_, lane) = self.lane_at(index);
+            let Some(state) = self.lanes[index].in_use() else {
+                continue;
+            };
+            if let Lane::Persistent(_) = lane {
+                continue;
+            }
+            let members = || state.members.iter().flatten();
+            let is_idle = members().all(|&(process, binding)| {
+                let queue = self.processes[process as usize].queue(binding as usize, lane);
+                queue.is_none_or(Queue::is_idle)
+            });
+            if is_idle && state.held.is_empty() {
+                for &(process, binding) in members() {
+                    self.processes[process as usize].put_away(binding as usize);
+                }
+                self.lanes[index] = LaneState::PutAway(state.done);
             }
         }
     }
@@ -669,7 +735,7 @@ impl Matcher<'_> {
     fn drop_done(&mut self, lanes: &[usize]) {
         for &index in lanes {
             let (_, lane) = self.lane_at(index);
-            let Some(state) = &mut self.lanes[index] else {
+            let Some(state) = self.lanes[index].in_use_mut() else {
                 continue;
             };
             for &(process, binding) in state.members.iter().flatten() {
@@ -687,6 +753,9 @@ impl Matcher<'_> {
     }
 }
 
+/// How often the number of records that are looked at together is doubled where everybody waits.
+const MAX_DOUBLINGS: u32 = 4;
+
 /// Pages of all files together that are kept, though they were read, to give back many at once.
 const KEPT_BYTES: u64 = 32 << 20;
 
@@ -694,7 +763,7 @@ fn lane_count(communicators: &Communicators, persistents: &Persistents) -> usize
     communicators.list.len() * LANES.len() + persistents.list.len()
 }
 
-impl LaneState {
+impl OpenLane {
     /// Holds back the nonblocking calls at positions to which all have come now, `done..ready`.
     fn hold_back(&mut self, processes: &[Process<'_>], lane: Lane, ready: u64) {
         let queue = |member: &Option<(u32, u32)>| {

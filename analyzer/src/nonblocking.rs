@@ -188,6 +188,11 @@ impl Outstanding {
         self.passed_by.insert(position);
     }
 
+    /// Whether no completion is waited for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun.is_empty() && self.passed_by.is_empty()
+    }
+
     pub(crate) fn get(&self, position: u64) -> Option<&Begun> {
         self.begun.get(&position)
     }

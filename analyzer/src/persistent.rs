@@ -51,22 +51,28 @@ impl Persistents {
         let mut members: BTreeMap<Key, Vec<(usize, u32, u32)>> = BTreeMap::new();
         for (process, file) in run.processes.iter().enumerate() {
             let mut own: BTreeMap<u32, OwnPersistent> = BTreeMap::new();
-            for definition in &file.trace.definitions {
+            for definition in file.trace.definitions.iter() {
                 let Definition::PersistentCollective(defined) = definition else {
                     continue;
                 };
                 let binding = communicators.binding(process, defined.communicator);
                 let Some(binding) = binding else { continue };
                 let binding = communicators.bindings[process][binding];
-                let is_own = communicators.list[binding.communicator].is_own();
-                let own_index = if is_own { binding.index } else { 0 };
-                let key = (binding.communicator, own_index, defined.position);
+                let communicator = &communicators.list[binding.communicator as usize];
+                let Some(slot) = communicator.slot_of(process) else {
+                    continue;
+                };
+                let own_index = match communicator.is_own() {
+                    true => binding.index,
+                    false => 0,
+                };
+                let key = (binding.communicator as usize, own_index, defined.position);
                 let known = members.entry(key).or_default();
-                let is_second = known.iter().any(|&(slot, ..)| slot == binding.slot);
+                let is_second = known.iter().any(|&(other, ..)| other == slot);
                 if is_second || own.contains_key(&defined.index) {
                     continue;
                 }
-                known.push((binding.slot, process as u32, defined.index));
+                known.push((slot, process as u32, defined.index));
                 let made = OwnPersistent {
                     index: defined.index,
                     persistent: 0,

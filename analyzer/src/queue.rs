@@ -90,6 +90,11 @@ impl Queue {
         });
     }
 
+    /// Whether nothing waits, and nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.runs.is_empty() && self.outstanding.is_empty()
+    }
+
     /// Whether a call waits at a position that is not a nonblocking one.
     pub(crate) fn has_blocking(&self, position: u64) -> bool {
         self.first_from(position) == Some(position) && self.outstanding.get(position).is_none()

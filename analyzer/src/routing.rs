@@ -35,8 +35,8 @@ pub(crate) struct Process<'a> {
     clock: RankClock,
     limits: StampLimits,
     stream: CallStream<'a>,
-    /// By binding, made when first used: the queues of its lanes.
-    queues: Vec<Option<Box<[Queue; 3]>>>,
+    /// By binding: the queues of its lanes.
+    queues: Vec<Queues>,
     /// Its persistent collectives.
     persistents: &'a [OwnPersistent],
     /// For each of them the queue of its starts.
@@ -57,6 +57,65 @@ pub(crate) struct Process<'a> {
     is_end_known: bool,
     /// What was met that does not fit.
     pub(crate) found: Found,
+}
+
+/// The queues of a communicator's lanes. There may be a million communicators, most of which were
+/// freed.
+#[derive(Default)]
+enum Queues {
+    /// No call ever came.
+    #[default]
+    Unused,
+    /// Nothing waits, on any lane.
+    PutAway {
+        /// Position of the next call of the application.
+        next: u64,
+        /// Whether it was made by a call of its own.
+        is_created: bool,
+    },
+    InUse(Box<[Queue; 3]>),
+}
+
+impl Queues {
+    fn in_use(&mut self) -> &mut [Queue; 3] {
+        if let Self::Unused | Self::PutAway { .. } = self {
+            let mut queues: Box<[Queue; 3]> = Box::default();
+            for lane in LANES {
+                queues[lane.index()].next = self.next_on(lane);
+            }
+            *self = Self::InUse(queues);
+        }
+        match self {
+            Self::InUse(queues) => queues,
+            _ => unreachable!("made above"),
+        }
+    }
+
+    /// Position of the next call on a lane.
+    fn next_on(&self, lane: Lane) -> u64 {
+        match self {
+            Self::Unused => 0,
+            Self::PutAway { next, is_created } => match lane {
+                Lane::Application => *next,
+                Lane::Internal => 0,
+                Lane::Creation | Lane::Persistent(_) => u64::from(*is_created),
+            },
+            Self::InUse(queues) => queues[lane.index()].next,
+        }
+    }
+
+    /// Keeps only the positions, where nothing waits.
+    fn put_away(&mut self) {
+        let Self::InUse(queues) = self else { return };
+        let is_idle = |queue: &Queue| queue.is_idle() && !queue.is_touched;
+        let next = |lane: Lane| queues[lane.index()].next;
+        if queues.iter().all(is_idle) && next(Lane::Internal) == 0 && next(Lane::Creation) <= 1 {
+            *self = Self::PutAway {
+                next: next(Lane::Application),
+                is_created: next(Lane::Creation) == 1,
+            };
+        }
+    }
 }
 
 /// What the records of a process hold that does not fit.
@@ -139,7 +198,9 @@ impl<'a> Process<'a> {
             clock: clocks.processes[index].clone(),
             limits,
             stream: CallStream::new(&file.trace.chunks, limits),
-            queues: std::iter::repeat_with(|| None).take(n_bindings).collect(),
+            queues: std::iter::repeat_with(Queues::default)
+                .take(n_bindings)
+                .collect(),
             persistents,
             starts: std::iter::repeat_with(Queue::default)
                 .take(persistents.len())
@@ -164,7 +225,7 @@ impl<'a> Process<'a> {
     ) -> usize {
         match lane {
             Lane::Persistent(number) => persistents.list[number as usize].communicator,
-            _ => communicators.bindings[self.index][binding as usize].communicator,
+            _ => communicators.bindings[self.index][binding as usize].communicator as usize,
         }
     }
 
@@ -185,23 +246,32 @@ impl<'a> Process<'a> {
         has_just_ended
     }
 
-    /// The queue of a binding and lane; `None` if nothing ever came. (For a persistent lane: of
-    /// the process's persistent collective of this index.)
+    /// The queue of a binding and lane; `None` if nothing ever came, or nothing is left. (For a
+    /// persistent lane: of the process's persistent collective of this index.)
     #[inline]
     pub(crate) fn queue(&self, binding: usize, lane: Lane) -> Option<&Queue> {
         if let Lane::Persistent(_) = lane {
             return self.starts.get(binding);
         }
-        let queues = self.queues[binding].as_ref()?;
-        Some(&queues[lane.index()])
+        match &self.queues[binding] {
+            Queues::InUse(queues) => Some(&queues[lane.index()]),
+            _ => None,
+        }
     }
 
     fn queue_mut(&mut self, binding: usize, lane: Lane) -> Option<&mut Queue> {
         if let Lane::Persistent(_) = lane {
             return self.starts.get_mut(binding);
         }
-        let queues = self.queues[binding].as_mut()?;
-        Some(&mut queues[lane.index()])
+        match &mut self.queues[binding] {
+            Queues::InUse(queues) => Some(&mut queues[lane.index()]),
+            _ => None,
+        }
+    }
+
+    /// Gives back the room of the queues of a binding if nothing waits in them.
+    pub(crate) fn put_away(&mut self, binding: usize) {
+        self.queues[binding].put_away();
     }
 
     /// Position of the next call on a lane, from 0; `u64::MAX` if none can come.
@@ -209,7 +279,7 @@ impl<'a> Process<'a> {
     pub(crate) fn next_on(&self, binding: usize, lane: Lane) -> u64 {
         match self.has_ended {
             true => u64::MAX,
-            false => self.queue(binding, lane).map_or(0, |queue| queue.next),
+            false => self.queues[binding].next_on(lane),
         }
     }
 
@@ -217,7 +287,13 @@ impl<'a> Process<'a> {
     pub(crate) fn oldest(&self) -> Option<(usize, Lane, u64)> {
         let bindings = self.queues.iter().enumerate();
         let fronts = bindings.flat_map(|(binding, queues)| {
-            let lanes = queues.iter().flat_map(|queues| LANES.iter().zip(&**queues));
+            let in_use = match queues {
+                Queues::InUse(queues) => Some(queues),
+                _ => None,
+            };
+            let lanes = in_use
+                .into_iter()
+                .flat_map(|queues| LANES.iter().zip(&**queues));
             lanes.filter_map(move |(lane, queue)| Some((queue.front()?, binding, *lane)))
         });
         let starts = self.starts.iter().zip(self.persistents).enumerate();
@@ -295,7 +371,7 @@ impl<'a> Process<'a> {
         communicators: &Communicators,
     ) -> Option<usize> {
         let binding = binding(communicators, self.index, record)?;
-        Some(communicators.bindings[self.index][binding].communicator)
+        Some(communicators.bindings[self.index][binding].communicator as usize)
     }
 
     /// Takes up to `n` records; gives how many there were. `aside` gets what is in no instance.
@@ -582,7 +658,7 @@ impl<'a> Process<'a> {
     fn touch(&mut self, binding: usize, lane: Lane) -> &mut Queue {
         let queue = match lane {
             Lane::Persistent(_) => &mut self.starts[binding],
-            _ => &mut self.queues[binding].get_or_insert_default()[lane.index()],
+            _ => &mut self.queues[binding].in_use()[lane.index()],
         };
         if !queue.is_touched {
             queue.is_touched = true;
@@ -643,7 +719,7 @@ impl<'a> Process<'a> {
 
     /// `true` if the table says fewer calls than were found.
     fn check_sequence(&mut self, binding: usize, entry: &SequenceEntry) -> bool {
-        let before = |lane| self.queue(binding, lane).map_or(0, |queue| queue.next);
+        let before = |lane| self.queues[binding].next_on(lane);
         let before = [before(Lane::Application), before(Lane::Internal)];
         // A damaged count must leave room to count on.
         let calls = entry.calls.get().min(1 << 62);
@@ -679,9 +755,10 @@ impl<'a> Process<'a> {
         let mut late: Option<(u64, u64)> = None;
         let queue = match lane {
             Lane::Persistent(_) => self.starts.get_mut(binding),
-            _ => self.queues[binding]
-                .as_mut()
-                .map(|queues| &mut queues[lane.index()]),
+            _ => match &mut self.queues[binding] {
+                Queues::InUse(queues) => Some(&mut queues[lane.index()]),
+                _ => None,
+            },
         };
         let Some(queue) = queue else { return };
         queue.drop_before(position, |run| {

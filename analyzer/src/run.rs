@@ -54,7 +54,8 @@ pub enum RunError {
     },
     /// Rank files, but none that says anything.
     #[error(
-        "{}: none of its {n_files} *.trace files can be read; the first: {first}",
+        "{}: none of its {n_files} *.trace files can be read; the first: {first}; \
+         look whether they are as they were recorded, or record again",
         inert::path(.path)
     )]
     NothingReadable {
@@ -240,7 +241,13 @@ fn map_file(path: &Path) -> io::Result<Bytes> {
 fn read_manifest(path: &Path) -> Option<Result<RunManifest, String>> {
     let metadata = fs::metadata(path).ok()?;
     if !metadata.is_file() || metadata.len() > MAX_MANIFEST_BYTES {
-        return Some(Err("not a file of run.json's size".to_owned()));
+        return Some(Err(format!(
+            "expected a file of at most {MAX_MANIFEST_BYTES} bytes, found {}",
+            match metadata.is_file() {
+                true => format!("{} bytes", metadata.len()),
+                false => "something other than a file".to_owned(),
+            }
+        )));
     }
     let read = fs::read(path).map_err(|error| error.to_string());
     Some(read.and_then(|bytes| {
@@ -332,6 +339,9 @@ impl<'a> Run<'a> {
             .map(|(name, bytes)| {
                 let read = match bytes {
                     Ok(bytes) => RankFile::read(name, bytes).map_err(|e| e.to_string()),
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(format!(
+                        "cannot be opened: {error}; ask its owner for the right to read it"
+                    )),
                     Err(error) => Err(format!("cannot be opened: {error}")),
                 };
                 read.map_err(|what| UnreadableFile {

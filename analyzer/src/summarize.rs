@@ -15,6 +15,7 @@ use crate::communicators::Communicators;
 use crate::damage::{damage, unfinished};
 use crate::disturbances::disturbances;
 use crate::imbalance::{Verdict, Vertex};
+use crate::inert;
 use crate::marked_phases::marked_phases;
 use crate::matching::Irregularities;
 use crate::operations::operations;
@@ -23,6 +24,9 @@ use crate::remarks::Remark;
 use crate::run::Run;
 use crate::sums::{Lateness, sum_ns};
 use crate::tally::Tally;
+
+/// Characters of the command that are kept.
+const MAX_COMMAND: usize = 4096;
 
 /// Everything that went into the results.
 pub(crate) struct Sources<'a> {
@@ -102,7 +106,7 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
         });
     TraceSummary {
         directory: run.directory.to_string_lossy().into_owned(),
-        command: run.command.clone(),
+        command: inert::cut_all(&run.command, MAX_COMMAND),
         mpi_library: mpi_library(&first.mpi),
         ranks: run.world_size,
         hosts,

@@ -442,15 +442,11 @@ impl<'a> Tally<'a> {
         let parent = &self.communicators.list[parent];
         let ranks = &self.communicators.entries[parent.entry].ranks;
         let members = communicator.members.iter();
+        let mut places = PlacesOfRanks::new(ranks);
         Place {
             entry: parent.entry,
             scope: parent.scope,
-            positions: members
-                .map(|member| {
-                    let is_it = |rank: &Option<u32>| *rank == Some(member.world_rank);
-                    ranks.iter().position(is_it).unwrap_or(0)
-                })
-                .collect(),
+            positions: members.map(|member| places.of(member.world_rank)).collect(),
         }
     }
 }
@@ -524,6 +520,52 @@ pub(crate) struct Place<'m> {
     positions: Cow<'m, [usize]>,
 }
 
+/// Finds world ranks in the list of a communicator's.
+struct PlacesOfRanks<'r> {
+    ranks: &'r [Option<u32>],
+    /// World ranks and where they stand, ascending; made when it is needed.
+    sorted: Vec<(u32, usize)>,
+}
+
+impl<'r> PlacesOfRanks<'r> {
+    fn new(ranks: &'r [Option<u32>]) -> Self {
+        Self {
+            ranks,
+            sorted: Vec::new(),
+        }
+    }
+
+    /// Where a world rank stands; 0 if it is not there.
+    fn of(&mut self, world_rank: u32) -> usize {
+        // In `MPI_COMM_WORLD`, and others like it, at its own place.
+        if self.ranks.get(world_rank as usize) == Some(&Some(world_rank)) {
+            return world_rank as usize;
+        }
+        if self.sorted.is_empty() {
+            let ranks = self.ranks.iter().zip(0..);
+            self.sorted = ranks
+                .filter_map(|(rank, at)| Some(((*rank)?, at)))
+                .collect();
+            self.sorted.sort_unstable();
+        }
+        let at = self.sorted.partition_point(|(rank, _)| *rank < world_rank);
+        let found = self.sorted.get(at).filter(|(rank, _)| *rank == world_rank);
+        found.map_or(0, |(_, at)| *at)
+    }
+}
+
 pub(crate) fn class_of<'c>(calls: impl Iterator<Item = &'c Call>) -> ByteClass {
     ByteClass::of(calls.filter_map(|call| call.payload).max())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_rank_is_found_wherever_it_stands() {
+        let ranks = [Some(5), None, Some(2), Some(9)];
+        let mut places = PlacesOfRanks::new(&ranks);
+        assert_eq!([5, 2, 9, 7].map(|rank| places.of(rank)), [0, 2, 3, 0]);
+    }
 }

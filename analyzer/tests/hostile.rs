@@ -3,12 +3,13 @@
 mod built;
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
 use built::{START, TestChunk, TestTrace, analyze, call, codes, only};
-use collbench_analyzer::{Analysis, Selection, to_json, to_text, write_report};
+use collbench_analyzer::{Analysis, Selection, analyze_in_windows, to_json, to_text, write_report};
 use collbench_formats::{Communicator, Definition, Operation, encode};
 
 fn text(analysis: &Analysis) -> String {
@@ -55,6 +56,46 @@ fn communicators_made_alike_are_shown_together_where_there_are_many() {
     );
     assert_eq!(freed.call_time_ns.as_ref().unwrap().total, 20_020);
     assert!(analysis.trace.complete);
+}
+
+#[test]
+fn lanes_that_were_put_away_go_on_where_they_were() {
+    // So many that lanes are put away, and calls on each once more after all others.
+    let n = 6000;
+    let mut trace = made_and_freed(n);
+    for process in &mut trace.processes {
+        process.chunks[0]
+            .records
+            .retain(|record| record.communicator.get() == 0);
+        for round in 0..3 {
+            for i in 0..n {
+                let at = 1_000_000 + 100 * u64::from(round * n + i);
+                let operation = [
+                    Operation::Barrier,
+                    Operation::Allreduce,
+                    Operation::CommFree,
+                ];
+                let operation = operation[round as usize];
+                process.call(call(operation, 2 + i, -1, 0, (at, at + 10)));
+            }
+        }
+    }
+    let directory = trace.in_directory();
+    let in_windows = |window| {
+        let all = Selection::default();
+        analyze_in_windows(directory.path(), &all, window, &mut |_| {}).unwrap()
+    };
+    let analysis = in_windows(500);
+    for operation in ["MPI_Barrier", "MPI_Allreduce", "MPI_Comm_free"] {
+        let found = only(&analysis, operation);
+        assert_eq!(
+            (found.instances, found.calls),
+            (6000, 12_000),
+            "{operation}"
+        );
+    }
+    assert_eq!(codes(&analysis), ["communicators_together"]);
+    assert_eq!(to_json(&analysis), to_json(&in_windows(1 << 18)));
 }
 
 #[test]
@@ -131,8 +172,9 @@ fn names_of_ten_megabytes_are_cut_and_inert() {
     assert_eq!(text.find(|c: char| c.is_control() && c != '\n'), None);
     let json = to_json(&analysis);
     assert_eq!(json.find(|c: char| c.is_control() && c != '\n'), None);
-    // The command and the library's version are there, each once, every character escaped.
-    assert!(json.len() < 20_000_000, "{} bytes of JSON", json.len());
+    // The library's version is there, every character escaped; the command is cut.
+    assert!(json.len() < 8_000_000, "{} bytes of JSON", json.len());
+    assert_eq!(analysis.trace.command[0].chars().count(), 4096 + 3);
     let report = directory.path().join("report");
     write_report(&analysis, &report, 5).unwrap();
     for entry in fs::read_dir(report).unwrap() {
@@ -227,6 +269,51 @@ fn pipes_loops_and_files_without_permission_are_damage() {
     }
     assert_eq!(what.len(), 3);
     assert!(codes(&analysis).contains(&"run_json_unreadable"));
+}
+
+/// The command collbench-analyze, to be run by somebody who may not read everything. `place` is a
+/// directory for it: where it was built need not be open to others.
+fn as_somebody_else(place: &Path) -> Command {
+    let analyze = place.join("collbench-analyze");
+    fs::copy(env!("CARGO_BIN_EXE_collbench-analyze"), &analyze).unwrap();
+    fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(analyze);
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(65_534);
+    }
+    command
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_named_with_what_to_do() {
+    let mut trace = TestTrace::new(2);
+    trace.world(Operation::Barrier, -1, 0, &[(10, 20), (15, 20)]);
+    let directory = trace.in_directory();
+    let forbidden = directory.path().join("rank-000001.trace");
+    fs::set_permissions(&forbidden, fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let mut command = as_somebody_else(place.path());
+    let out = command.arg("--no-pictures").arg(directory.path()).output();
+    let out = out.unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(3), "{text}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("rank-000001.trace: cannot be opened: Permission denied"),
+        "{text}"
+    );
+    // None that can be read is an error.
+    fs::remove_file(directory.path().join("rank-000000.trace")).unwrap();
+    let mut command = as_somebody_else(place.path());
+    let out = command.arg("--no-pictures").arg(directory.path()).output();
+    let out = out.unwrap();
+    let text = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("ask its owner for the right to read it"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -480,6 +480,35 @@ fn a_remote_group_of_another_world_is_a_hole() {
 }
 
 #[test]
+fn calls_of_a_hundred_threads_are_put_in_order() {
+    let operation = |i: u64| match i % 2 {
+        0 => Operation::Barrier,
+        _ => Operation::Allreduce,
+    };
+    let at = |i: u64| (1000 + 10 * i, 1005 + 10 * i);
+    let mut trace = TestTrace::new(2);
+    trace.processes[1].chunks.clear();
+    let n_threads = 101;
+    for thread in 0..n_threads as u32 {
+        trace.processes[1].chunks.push(TestChunk {
+            thread,
+            ..TestChunk::default()
+        });
+    }
+    for i in 0..1000 {
+        let record = call(operation(i), 0, -1, 0, at(i));
+        trace.processes[0].call(record);
+        // One thread after the other, in an order that is not that of their numbers.
+        let thread = i as usize * 37 % n_threads;
+        trace.processes[1].chunks[thread].records.push(record);
+    }
+    let analysis = trace.analyze();
+    assert_eq!(codes(&analysis), [""; 0]);
+    assert_eq!(only(&analysis, "MPI_Barrier").instances, 500);
+    assert_eq!(only(&analysis, "MPI_Allreduce").instances, 500);
+}
+
+#[test]
 fn behind_a_gap_a_process_of_several_threads_goes_on_from_the_table() {
     let mut trace = TestTrace::new(2);
     for n in 0..30u64 {

@@ -20,7 +20,7 @@ const CONFIG: Configuration<LittleEndian, Fixint, Limit<MAX_META_BYTES>> =
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetaError {
     /// The bytes are not those that were written.
-    #[error("checksum {found:#010x} where {expected:#010x} was expected")]
+    #[error("expected the checksum {expected:#010x}, found {found:#010x}")]
     Checksum {
         /// The checksum that the file states.
         expected: u32,

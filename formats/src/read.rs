@@ -21,7 +21,10 @@ pub enum FormatError {
     #[error("offset 0: the file is empty; the process ended before it could write its header")]
     Empty,
     /// Cut within the header or the identity: there is nothing to read.
-    #[error("offset {length}: the file ends inside its header, which takes {expected} bytes")]
+    #[error(
+        "offset {length}: the file ends inside its header, which takes {expected} bytes: its \
+         process ended while writing it, or it was copied in part"
+    )]
     CutInHeader {
         /// Length of the file, in bytes.
         length: u64,
@@ -171,6 +174,40 @@ pub struct Chunk<'a> {
     pub records: &'a [Record],
 }
 
+/// The definitions in a rank file, decoded when they are looked at: there may be millions.
+#[derive(Debug, Clone, Default)]
+pub struct Definitions<'a> {
+    /// What each chunk of them holds, as far as it is true.
+    chunks: Vec<&'a [u8]>,
+    n: usize,
+}
+
+impl Definitions<'_> {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// All of them, in the order in which they were made.
+    pub fn iter(&self) -> impl Iterator<Item = Definition> + '_ {
+        self.chunks.iter().flat_map(|chunk| {
+            let mut at = 0;
+            std::iter::from_fn(move || {
+                let (decoded, length) = next_definition(&chunk[at..])?;
+                at += length;
+                decoded.ok()
+            })
+        })
+    }
+}
+
 /// One rank file, read in place.
 #[derive(Debug, Clone)]
 pub struct RankTrace<'a> {
@@ -179,7 +216,7 @@ pub struct RankTrace<'a> {
     /// Who recorded.
     pub identity: Identity,
     /// All definitions, in the order in which they were made.
-    pub definitions: Vec<Definition>,
+    pub definitions: Definitions<'a>,
     /// All chunks of records, by thread, then by their order in time.
     pub chunks: Vec<Chunk<'a>>,
     /// Every clock reading in the file, in order of ticks.
@@ -193,7 +230,7 @@ impl<'a> RankTrace<'a> {
     /// killed process, or one cut anywhere behind its header.
     ///
     /// Takes time by the number of chunks and definitions, not of records (only in open chunks
-    /// the end is looked for). Allocates by the number of chunks and definitions.
+    /// the end is looked for). Allocates by the number of chunks.
     ///
     /// # Errors
     /// [`FormatError`] if there is nothing to read: not a trace, another version, or damage in
@@ -217,7 +254,7 @@ impl<'a> RankTrace<'a> {
             header,
             anchors: identity.anchors.iter().copied().map(Anchor::from).collect(),
             identity,
-            definitions: Vec::new(),
+            definitions: Definitions::default(),
             chunks: Vec::new(),
             damage: Vec::new(),
         };
@@ -356,30 +393,21 @@ impl<'a> RankTrace<'a> {
         }
     }
 
-    fn read_definitions(&mut self, mut offset: u64, mut content: &[u8]) {
-        while let Some((head, rest)) = content.split_at_checked(8) {
-            let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
-            let crc32 = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
-            if length == 0 {
-                break;
-            }
-            let padded = length.next_multiple_of(8).min(rest.len());
-            let decoded = match rest.get(..length) {
-                Some(encoded) => decode_meta(encoded, crc32),
-                None => Err(MetaError::Codec(format!(
-                    "{length} bytes stated, the chunk has {} more",
-                    rest.len()
-                ))),
-            };
+    fn read_definitions(&mut self, offset: u64, content: &'a [u8]) {
+        let mut at = 0;
+        while let Some((decoded, length)) = next_definition(&content[at..]) {
             match decoded {
-                Ok(definition) => self.definitions.push(definition),
+                Ok(_) => self.definitions.n += 1,
                 Err(error) => {
+                    let offset = offset + at as u64;
                     self.damage.push(Damage::Definition { offset, error });
                     break;
                 }
             }
-            content = &rest[padded..];
-            offset += 8 + padded as u64;
+            at += length;
+        }
+        if at > 0 {
+            self.definitions.chunks.push(&content[..at]);
         }
     }
 
@@ -406,6 +434,24 @@ impl<'a> RankTrace<'a> {
             expected = found.wrapping_add(1);
         }
     }
+}
+
+/// The definition at the start of `content`, and the bytes that it takes; `None` behind the last.
+fn next_definition(content: &[u8]) -> Option<(Result<Definition, MetaError>, usize)> {
+    let (head, rest) = content.split_at_checked(8)?;
+    let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;
+    let crc32 = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+    if length == 0 {
+        return None;
+    }
+    let decoded = match rest.get(..length) {
+        Some(encoded) => decode_meta(encoded, crc32),
+        None => Err(MetaError::Codec(format!(
+            "{length} bytes stated, the chunk has {} more",
+            rest.len()
+        ))),
+    };
+    Some((decoded, 8 + length.next_multiple_of(8).min(rest.len())))
 }
 
 fn parse_header(bytes: &[u8]) -> Result<(&FileHeader, Identity), FormatError> {
@@ -466,9 +512,9 @@ fn parse_header(bytes: &[u8]) -> Result<(&FileHeader, Identity), FormatError> {
         ),
         (
             16,
-            "alignment of the first chunk",
-            0,
-            header.header_length.get() % CHUNK_ALIGN,
+            "offset of the first chunk, a multiple of 4096",
+            header.header_length.get() / CHUNK_ALIGN * CHUNK_ALIGN,
+            header.header_length.get(),
         ),
     ];
     for (offset, what, expected, found) in sizes {
@@ -683,7 +729,7 @@ mod tests {
         let bytes = file(300, 5, true);
         let trace = RankTrace::parse(&bytes).unwrap();
         assert_eq!(trace.identity, identity());
-        assert_eq!(trace.definitions, [world()]);
+        assert_eq!(trace.definitions.iter().collect::<Vec<_>>(), [world()]);
         assert_eq!(trace.damage, []);
         let records: Vec<_> = trace
             .chunks

@@ -620,7 +620,8 @@ mod tests {
         let bytes = std::fs::read(&path).unwrap();
         let trace = RankTrace::parse(&bytes).unwrap();
         assert_eq!(trace.damage, []);
-        assert_eq!(trace.definitions, [names(1, 10), names(2, 9000)]);
+        let found: Vec<_> = trace.definitions.iter().collect();
+        assert_eq!(found, [names(1, 10), names(2, 9000)]);
         assert_eq!(trace.chunks[0].records, [call(10), call(11), call(12)]);
         assert_eq!(trace.chunks[0].header.last_leave.get(), 13);
         assert!(bytes.len() < 65536 + 20_000, "{} bytes", bytes.len());

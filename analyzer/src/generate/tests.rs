@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use collbench_formats::{Definition, ROOT_IS_ME, RankTrace, Semantics};
+use collbench_formats::{Communicator, Definition, ROOT_IS_ME, RankTrace, Semantics};
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn instances(files: &[Vec<u8>]) -> BTreeMap<(u64, u64), Vec<FoundCall>> {
     for bytes in files {
         let trace = RankTrace::parse(bytes).unwrap();
         let mut known = BTreeMap::new();
-        for definition in &trace.definitions {
+        for definition in trace.definitions.iter() {
             if let Definition::Communicator(communicator) = definition {
                 known.insert(communicator.index, communicator);
             }
@@ -63,7 +63,7 @@ fn instances(files: &[Vec<u8>]) -> BTreeMap<(u64, u64), Vec<FoundCall>> {
             if record.is_internal() || !semantics.is_matched() {
                 continue;
             }
-            let communicator = known[&record.communicator.get()];
+            let communicator: &Communicator = &known[&record.communicator.get()];
             let position = positions.entry(communicator.index).or_insert(0);
             let inter = communicator.remote_size > 0;
             let in_second = inter && communicator.first_member > communicator.remote_first_member;

@@ -30,10 +30,12 @@ mod watch;
 mod worker;
 
 // The same for a fuzzer.
+mod corpus;
 pub mod fuzz;
 
 pub use base::Bases;
 pub use case::{Case, mutate};
+pub use corpus::{Seed, seeds};
 pub use examine::{Failure, Outcome, examine};
 pub use inert::{active_text, broken_markup};
 pub use random::Random;

@@ -101,7 +101,7 @@ pub(crate) fn change_definitions(bytes: &mut Vec<u8>, random: &mut Random) {
     let Ok(trace) = RankTrace::parse(bytes) else {
         return;
     };
-    let mut definitions = trace.definitions.clone();
+    let mut definitions: Vec<Definition> = trace.definitions.iter().collect();
     for _ in 0..random.length(6) {
         change_one(&mut definitions, random);
     }

@@ -1,5 +1,9 @@
 //! What a fuzzer would call, with bytes of any kind and with files that were valid.
 
+use std::fs;
+use std::path::Path;
+
+use collbench_formats::{Definition, RankTrace, decode_meta};
 use collbench_mutate::{Bases, Random, fuzz, mutate};
 use proptest::prelude::*;
 use tempfile::tempdir;
@@ -54,4 +58,33 @@ fn files_that_are_put_into_one_list_of_bytes_come_out_and_are_analysed() {
             fuzz::run(&bytes[..bytes.len() * part / 8], scratch.path());
         }
     }
+}
+
+/// The contents of a target's files in the corpus of the fuzzers, by name.
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let entries = fs::read_dir(directory.join(target)).unwrap();
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| fs::read(path).unwrap()).collect()
+}
+
+#[test]
+fn the_corpus_of_the_fuzzers_is_survived_and_worth_beginning_with() {
+    let rank_files = corpus("rank_file");
+    rank_files.iter().for_each(|bytes| fuzz::rank_file(bytes));
+    let read = rank_files.iter().filter_map(|b| RankTrace::parse(b).ok());
+    let with_records = read.filter(|trace| !trace.chunks.is_empty());
+    assert!(with_records.count() >= 5);
+
+    let definitions = corpus("definition");
+    definitions.iter().for_each(|bytes| fuzz::definition(bytes));
+    let is_one = |b: &&Vec<u8>| decode_meta::<Definition>(b, crc32fast::hash(b)).is_ok();
+    assert!(definitions.iter().filter(is_one).count() >= 10);
+
+    let scratch = tempdir().unwrap();
+    let runs = corpus("run");
+    runs.iter()
+        .for_each(|bytes| fuzz::run(bytes, scratch.path()));
+    assert!(runs.iter().filter(|b| fuzz::files_of(b).len() > 1).count() >= 5);
 }

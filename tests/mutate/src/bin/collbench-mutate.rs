@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
-use collbench_mutate::{Bases, Case, Limits, Span, Trace, examine, watch, work};
+use collbench_mutate::{Bases, Case, Limits, Span, Trace, examine, seeds, watch, work};
 
 /// Damages small traces in every way, and lets the analyzer read them.
 ///
@@ -49,6 +49,10 @@ struct Options {
     #[arg(long, value_name = "DIR", requires = "only")]
     keep: Option<PathBuf>,
 
+    /// Only leave what a fuzzer begins with in this directory, one for each target
+    #[arg(long, value_name = "DIR")]
+    corpus: Option<PathBuf>,
+
     /// For the processes that this command starts: the directory to work in
     #[arg(long, value_name = "DIR", hide = true)]
     work: Option<PathBuf>,
@@ -80,6 +84,9 @@ fn run(options: &Options) -> anyhow::Result<bool> {
         return work(span, scratch, &mut io::stdout()).map(|()| true);
     }
     let scratch = scratch()?;
+    if let Some(corpus) = &options.corpus {
+        return write_corpus(corpus, &Bases::generate(scratch.path())?).map(|()| true);
+    }
     if let Some(number) = options.only {
         return only(options, number, scratch.path());
     }
@@ -104,6 +111,17 @@ fn run(options: &Options) -> anyhow::Result<bool> {
         );
     }
     Ok(summary.failures.is_empty())
+}
+
+fn write_corpus(corpus: &Path, bases: &Bases) -> anyhow::Result<()> {
+    for seed in seeds(bases) {
+        let directory = corpus.join(seed.target);
+        let path = directory.join(seed.name);
+        fs::create_dir_all(directory)
+            .and_then(|()| fs::write(&path, seed.bytes))
+            .with_context(|| format!("{}: cannot be written", path.display()))?;
+    }
+    Ok(())
 }
 
 /// A directory for many small files, in memory where there is such a file system.

@@ -1,0 +1,74 @@
+//! What a fuzzer begins with: small files of every kind, for each of its targets.
+
+use collbench_formats::RankTrace;
+use collbench_formats::encode_meta;
+
+use crate::base::Bases;
+use crate::fuzz::bytes_of;
+use crate::trace::Trace;
+
+/// The longest rank file of a seed: a fuzzer is slow on long ones, and what comes later in a file
+/// is more of the same.
+const MAX_FILE_BYTES: usize = 16 << 10;
+
+/// Bytes for a fuzzer to begin with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seed {
+    /// Which target they are for: the name of a function of [`crate::fuzz`].
+    pub target: &'static str,
+    /// The name of the file.
+    pub name: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+}
+
+/// The seeds that are made of the bases.
+///
+/// # Panics
+/// If a base is not a trace.
+#[must_use]
+pub fn seeds(bases: &Bases) -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    for (base, trace) in bases.all() {
+        let files = beginnings(trace);
+        let run = files.iter().take(2);
+        seeds.push(Seed {
+            target: "run",
+            name: (*base).to_owned(),
+            bytes: bytes_of(run.map(|(name, bytes)| (name.as_str(), *bytes))),
+        });
+        let (_, first) = &files[0];
+        seeds.push(Seed {
+            target: "rank_file",
+            name: (*base).to_owned(),
+            bytes: first.to_vec(),
+        });
+        let read = RankTrace::parse(first).expect("the beginning of a base is a rank file");
+        let (identity, _) = encode_meta(&read.identity).expect("it was encoded before");
+        let mut metas = vec![("identity".to_owned(), identity)];
+        for (number, definition) in read.definitions.iter().enumerate() {
+            let (encoded, _) = encode_meta(&definition).expect("it was encoded before");
+            metas.push((format!("definition{number}"), encoded));
+        }
+        seeds.extend(metas.into_iter().map(|(what, bytes)| Seed {
+            target: "definition",
+            name: format!("{base}-{what}"),
+            bytes,
+        }));
+    }
+    // Many definitions are alike from one base to the next.
+    seeds.sort_by(|a, b| (a.target, &a.bytes, &a.name).cmp(&(b.target, &b.bytes, &b.name)));
+    seeds.dedup_by(|a, b| (a.target, &a.bytes) == (b.target, &b.bytes));
+    seeds
+}
+
+/// The rank files of a trace, no longer than a fuzzer likes.
+fn beginnings(trace: &Trace) -> Vec<(String, &[u8])> {
+    let names = trace.rank_files().into_iter();
+    names
+        .map(|name| {
+            let bytes = trace.bytes(&name);
+            (name, &bytes[..bytes.len().min(MAX_FILE_BYTES)])
+        })
+        .collect()
+}
