@@ -315,6 +315,46 @@ fn a_program_on_sessions_is_recorded_from_the_first_to_the_last_one() {
 }
 
 #[test]
+fn two_runs_under_the_launcher_of_mpich_are_not_taken_for_one() {
+    if !have_mpis() {
+        return;
+    }
+    let workspace = Workspace::new();
+    let program = MPICH_5.compile("sessions.c", &[], workspace.path());
+    let twice = "\"$0\" -n 2 \"$1\" only && \"$0\" -n 2 \"$1\" only";
+    let recorder = command("collbench-record");
+    let launcher = &MPICH_5.launcher()[0];
+    let words = [
+        recorder.as_os_str(),
+        "--".as_ref(),
+        "sh".as_ref(),
+        "-c".as_ref(),
+        twice.as_ref(),
+        launcher,
+        program.as_os_str(),
+    ];
+    let path = MPICH_5.library_path();
+    let finished = run_in(workspace.path(), &[("LD_LIBRARY_PATH", &path)], &words).expect(125);
+    assert_eq!(finished.stdout.matches("sum").count(), 4);
+    assert!(finished.stderr.contains("1 more"), "{finished}");
+    let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+    assert_eq!(analysis.json["trace"]["ranks"], 2);
+}
+
+#[test]
+fn what_a_library_lacks_is_not_there_with_recording_either() {
+    if !have_mpis() {
+        return;
+    }
+    let python = folder().join(OPEN_MPI_4.environment).join("bin/python");
+    let script = "from mpi4py import MPI\ntry:\n    MPI.Session.Init()\n\
+                  except NotImplementedError:\n    print('no sessions in MPI 3')\n";
+    let workspace = Workspace::new();
+    let (recorded, _) = Job::new(1, &python, &["-c", script]).record(workspace.path());
+    assert_eq!(recorded.expect(0).stdout, "no sessions in MPI 3\n");
+}
+
+#[test]
 fn processes_that_were_spawned_are_known_as_the_other_side() {
     if !have_mpis() {
         return;

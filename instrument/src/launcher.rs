@@ -1,5 +1,7 @@
 //! What a launcher tells the processes that it starts as ranks.
 
+use std::fs;
+
 /// The rank that a launcher gave to this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LauncherRank(pub(crate) u32);
@@ -31,6 +33,48 @@ pub(crate) fn launched_processes() -> Option<u32> {
         .find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
+/// What tells this job from others where Hydra (the launcher of MPICH) started it, which says
+/// nothing of the kind in the environment: the port at which its proxy reports, the same on all
+/// hosts, and the number of the process group, which spawned processes have of their own. `None`
+/// under another launcher.
+pub(crate) fn hydra_job() -> Option<String> {
+    /// Shells and wrappers between the proxy and the program.
+    const MOST_BETWEEN: usize = 32;
+    let mut process = std::os::unix::process::parent_id();
+    for _ in 0..MOST_BETWEEN {
+        let command = fs::read(format!("/proc/{process}/cmdline")).ok()?;
+        if let Some(job) = job_of_proxy(&String::from_utf8_lossy(&command)) {
+            return Some(job);
+        }
+        let status = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        process = parent_in(&status)?;
+    }
+    None
+}
+
+/// From the command line of a proxy, its words ended by zeros.
+fn job_of_proxy(command: &str) -> Option<String> {
+    let words: Vec<&str> = command.split('\0').collect();
+    if !words[0].ends_with("hydra_pmi_proxy") {
+        return None;
+    }
+    let value = |option| {
+        let at = words.iter().position(|word| *word == option)?;
+        words.get(at + 1).copied()
+    };
+    Some(format!(
+        "{} {}",
+        value("--control-port")?,
+        value("--pgid").unwrap_or_default()
+    ))
+}
+
+/// From a `/proc/PID/stat`, in which the name of the program may have any characters.
+fn parent_in(status: &str) -> Option<u32> {
+    let (_, behind_name) = status.rsplit_once(')')?;
+    behind_name.split_whitespace().nth(1)?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,5 +100,29 @@ mod tests {
             Some(LauncherRank(5))
         );
         assert_eq!(rank(&[]), None);
+    }
+
+    #[test]
+    fn a_job_of_hydra_is_known_by_its_proxy() {
+        let job = |words: &[&str]| job_of_proxy(&words.join("\0"));
+        assert_eq!(
+            job(&[
+                "/x/hydra_pmi_proxy",
+                "--control-port",
+                "h:4711",
+                "--rmk",
+                "user",
+                "--pgid",
+                "1"
+            ]),
+            Some("h:4711 1".to_owned())
+        );
+        assert_eq!(
+            job(&["/bin/sh", "-c", "hydra_pmi_proxy --control-port h:1"]),
+            None
+        );
+        assert_eq!(job(&[""]), None);
+        assert_eq!(parent_in("17 (odd) (name) S 5 17 17 0"), Some(5));
+        assert_eq!(parent_in(""), None);
     }
 }

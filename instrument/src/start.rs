@@ -22,7 +22,7 @@ use crate::clock::{Clock, measure_clock};
 use crate::communicator::mix;
 use crate::directory::{self, DirectoryError};
 use crate::environment::{Form, Settings};
-use crate::launcher::{LauncherRank, launched_processes};
+use crate::launcher::{LauncherRank, hydra_job, launched_processes};
 use crate::library::{Handle, MpiLibrary, ProcessModel};
 use crate::rank_file::RankFile;
 use crate::recorder::{Recorder, record_init, say};
@@ -148,7 +148,7 @@ fn start(
     let spawned = parent.is_some();
     *rank_for_messages = rank;
     let world = world_identity(world_size);
-    agree_on_directory(&settings, rank, world, spawned)?;
+    agree_on_directory(&settings, rank, world, spawned).inspect_err(|_| library.release())?;
 
     let identity = Identity {
         recorder: env!("CARGO_PKG_VERSION").to_owned(),
@@ -174,6 +174,7 @@ fn start(
         identity.pid
     ));
     let file = RankFile::create(&path, &identity, settings.max_bytes).map_err(|error| {
+        library.release();
         StartError::File {
             path,
             error: error.to_string(),
@@ -254,7 +255,7 @@ fn world_identity(world_size: u32) -> u64 {
             names.iter().map(|name| std::env::var(name).ok()).collect();
         Some(values?.join("."))
     });
-    match told {
+    match told.or_else(hydra_job) {
         Some(job) => {
             let words: Vec<u64> = job.bytes().map(u64::from).collect();
             mix(&words)
