@@ -7,7 +7,7 @@ use crate::random::Random;
 use crate::trace::Trace;
 
 /// Scenarios, by name.
-const SCENARIOS: [(&str, &str); 5] = [
+const SCENARIOS: [(&str, &str); 6] = [
     // Every kind of communicator on two hosts, in short chunks.
     (
         "kinds",
