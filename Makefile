@@ -11,7 +11,7 @@ help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
 	@echo 'make test            all tests of the project, with small MPI programs of its own'
 	@echo 'make test-browser    the report page in Chromium (part of make test)'
-	@echo 'make test-programs   the same recorder on programs that others wrote'
+	@echo 'make test-programs   the same recorder on programs that others wrote, and on other MPIs'
 	@echo 'make mutate          $(N) damaged traces through the analyzer (N=..., SEED=...)'
 	@echo 'make bench           what recording costs on this machine, and how fast the analysis is'
 	@echo 'make bench-analyze   the latter alone'
@@ -38,7 +38,8 @@ test-browser: build
 
 test-programs: build
 	@scripts/programs.sh
-	$(CARGO) test -p collbench-tests --features programs --test programs
+	@scripts/mpis.sh
+	$(CARGO) test -p collbench-tests --features programs --test programs --test mpis
 
 # In processes of their own, each below 1 GiB; what fails is named by its number.
 N    ?= 100000

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Counts the instructions of a recorded MPI_Barrier under callgrind, and fails where those of the
-# preloaded library are more than scripts/ir-guard.bound allows. Unlike times, the count does not
+# Counts the instructions of a recorded MPI_Barrier, and of a recorded MPI_Ibarrier with its
+# MPI_Wait, under callgrind, and fails where those of the preloaded library are more than
+# scripts/ir-guard.bound allows. Unlike times, the count does not
 # depend on the machine and on what else it is doing. Run by "make bench", after the build.
 #
 # callgrind shows programs no invariant time stamp counter, so the clock is CLOCK_MONOTONIC_RAW
@@ -14,27 +15,32 @@ scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev valgrind
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 # Two runs, of which the difference counts: what happens at the first call only cancels. Both fit
 # into the first chunk of the trace, so no room is made in between.
-few=500
-many=1500
+few=200
+many=900
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 mpicc -O2 -o "$work/barriers" scripts/ir-guard.c
-for calls in $few $many; do
-    if ! timeout 300 "$target/release/collbench-record" --clock raw -o "$work/trace.$calls" -- \
-        $mpirun -n 1 valgrind --tool=callgrind --callgrind-out-file="$work/counts.$calls" \
-        --toggle-collect=MPI_Barrier "$work/barriers" "$calls" >"$work/said" 2>&1; then
+
+# run KIND CALLS: counts into counts.KIND.CALLS
+run() {
+    kind=
+    if [ "$1" = nonblocking ]; then kind=nonblocking; fi
+    if ! timeout 300 "$target/release/collbench-record" --clock raw -o "$work/trace.$1.$2" -- \
+        $mpirun -n 1 valgrind --tool=callgrind --callgrind-out-file="$work/counts.$1.$2" \
+        --toggle-collect=MPI_Barrier --toggle-collect=MPI_Ibarrier --toggle-collect=MPI_Wait \
+        "$work/barriers" "$2" $kind >"$work/said" 2>&1; then
         cat "$work/said" >&2
         echo "ir-guard.sh: callgrind failed" >&2
         exit 1
     fi
-done
+}
 
-# instructions CALLS OBJECT: those in objects whose path has OBJECT in it. In callgrind's files a
+# instructions KIND CALLS OBJECT: those in objects whose path has OBJECT in it. In callgrind's files a
 # line that begins with a position is a cost, except behind "calls=": that one is inclusive.
 instructions() {
-    awk -v object="$2" '
+    awk -v object="$3" '
         /^c?ob=/ {
             split($0, words, /[()]/)
             if (words[3] != "") path[words[2]] = words[3]
@@ -42,20 +48,28 @@ instructions() {
         }
         /^calls=/ { inclusive = 1; next }
         /^[0-9+*-]/ { if (!inclusive && counted) sum += $2; inclusive = 0 }
-        END { printf "%.0f\n", sum }' "$work/counts.$1"
+        END { printf "%.0f\n", sum }' "$work/counts.$1.$2"
 }
+# per_call KIND OBJECT
 per_call() {
-    awk -v n=$((many - few)) -v of_many="$(instructions $many "$1")" \
-        -v of_few="$(instructions $few "$1")" 'BEGIN { printf "%.1f\n", (of_many - of_few) / n }'
+    awk -v n=$((many - few)) -v of_many="$(instructions "$1" $many "$2")" \
+        -v of_few="$(instructions "$1" $few "$2")" \
+        'BEGIN { printf "%.1f\n", (of_many - of_few) / n }'
 }
-library=$(per_call libcollbench_preload.so)
-bound=$(sed -n 's/^bound //p' scripts/ir-guard.bound)
-
-echo "Instructions of a recorded MPI_Barrier on MPI_COMM_SELF (callgrind, clock raw)"
-echo "  preloaded library $library (at most $bound), MPI library $(per_call libmpi)," \
-    "C library and loader $(per_call libc.so) + $(per_call ld-linux)"
-if ! awk -v got="$library" -v bound="$bound" 'BEGIN { exit !(got > 0 && got <= bound) }'; then
-    echo "ir-guard.sh: the recorded call has got longer; if that is meant, measure its time with" >&2
-    echo "collbench-bench overhead, and write the new count into scripts/ir-guard.bound" >&2
-    exit 1
-fi
+# guard KIND WORDS
+guard() {
+    run "$1" $few
+    run "$1" $many
+    library=$(per_call "$1" libcollbench_preload.so)
+    bound=$(sed -n "s/^bound $1 //p" scripts/ir-guard.bound)
+    echo "Instructions of a recorded $2 on MPI_COMM_SELF (callgrind, clock raw)"
+    echo "  preloaded library $library (at most $bound), MPI library $(per_call "$1" libmpi)," \
+        "C library and loader $(per_call "$1" libc.so) + $(per_call "$1" ld-linux)"
+    if ! awk -v got="$library" -v bound="$bound" 'BEGIN { exit !(got > 0 && got <= bound) }'; then
+        echo "ir-guard.sh: the recorded call has got longer; if that is meant, measure its time" >&2
+        echo "with collbench-bench overhead, and write the new count into scripts/ir-guard.bound" >&2
+        exit 1
+    fi
+}
+guard blocking MPI_Barrier
+guard nonblocking "MPI_Ibarrier with its MPI_Wait"

@@ -7,7 +7,7 @@ use crate::analysis::{
 use crate::change::ChangeKind;
 use crate::inert;
 use crate::sums::sum_ns;
-use crate::words::{communicator, counted, culprit, duration, share};
+use crate::words::{communicator, counted, culprit, duration, percent, share};
 
 /// Most phases that are told one by one.
 const MAX_PHASES: usize = 4;
@@ -247,6 +247,37 @@ pub(crate) fn of_all_time(analysis: &Analysis, wait_ns: i64) -> String {
     }
 }
 
+/// How the nonblocking operations that take longest were overlapped, as far as a trace can tell.
+pub(crate) fn overlaps(analysis: &Analysis) -> Vec<String> {
+    let operations = analysis.operations.iter();
+    let sentences = operations.filter_map(|operation| overlap(analysis, operation));
+    sentences.take(MAX_OVERLAPS).collect()
+}
+
+/// Nonblocking operations whose overlap is told on the screen.
+const MAX_OVERLAPS: usize = 3;
+
+fn overlap(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
+    let (exposed, bound) = (
+        operation.exposed_ns.as_ref()?,
+        operation.overlap_bound_ns.as_ref()?,
+    );
+    let tests = match operation.tests {
+        None | Some(0) => String::new(),
+        Some(n) => format!(", {} in vain included", counted(n, "test")),
+    };
+    Some(format!(
+        "{} on {}: {} per call exposed in the mean{tests}, {} between its calls: at most {} of it \
+         can have been overlapped (n = {})",
+        operation.operation,
+        communicator(analysis, operation.communicator, 40),
+        duration(exposed.mean),
+        duration(bound.mean),
+        percent(bound.total, exposed.total.saturating_add(bound.total)),
+        bound.n,
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -287,6 +318,7 @@ mod tests {
             disturbances: Vec::new(),
             timeline: Timeline::default(),
             classes: Vec::new(),
+            phases: Vec::new(),
             unfinished: Vec::new(),
             remarks: Vec::new(),
         }

@@ -5,6 +5,7 @@ use collbench_formats::{CommunicatorKind, Operation, ROOT_IS_ME, ROOT_OTHER_OF_M
 use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
 use crate::matching::{Call, Instance, Lane};
+use crate::nonblocking::OverlapCourse;
 
 /// A complete instance whose calls agree on what they are. Lists are by slot of the communicator.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +30,10 @@ pub struct Agreed<'m> {
     pub leaves: &'m [Timestamp<Global>],
     /// What each process sends (see the module).
     pub payloads: Payloads<'m>,
+    /// How they went on after they were begun, of nonblocking and persistent operations.
+    pub courses: Option<&'m [OverlapCourse]>,
+    /// Level of the phase in which all calls were made; `None`: not one.
+    pub phase: Option<i32>,
     /// How many of the calls returned an error code.
     pub n_failed: u64,
     /// First and last of `enters` and `leaves`.
@@ -156,6 +161,18 @@ impl Agreed<'_> {
     #[inline]
     pub fn n_calls(&self) -> usize {
         self.enters.len()
+    }
+
+    /// When the wait of a slot can begin, ns, and among how many it is shared, > 0: its enter, or
+    /// that of the call that completed it.
+    #[must_use]
+    #[inline]
+    pub fn waits_from(&self, slot: usize) -> (i64, i64) {
+        let completing = self.courses.and_then(|courses| courses[slot].completing);
+        match completing {
+            Some(call) => (call.enter.ns(), i64::from(call.n_together)),
+            None => (self.enters[slot].ns(), 1),
+        }
     }
 
     /// Enter and leave of a slot, ns.

@@ -42,6 +42,8 @@ pub struct Analysis {
     pub timeline: Timeline,
     /// Processes that behave alike. (An addition.)
     pub classes: Vec<RankClass>,
+    /// The phases that the program marked with `MPI_Pcontrol`, by level. (An addition.)
+    pub phases: Vec<MarkedPhase>,
     /// Instances that someone was in when the trace ended. (An addition to the contract.)
     pub unfinished: Vec<UnfinishedSummary>,
     /// What a reader should know.
@@ -102,6 +104,9 @@ pub struct DamageSummary {
 pub struct InFlightSummary {
     /// What was called.
     pub operation: &'static str,
+    /// The call that was to complete it, such as `MPI_Wait`. (An addition.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completing: Option<&'static str>,
     /// Id of the communicator.
     pub communicator: Option<usize>,
     /// Position among the calls on it, from 0.
@@ -246,12 +251,20 @@ pub struct OperationSummary {
     pub core_ns: Option<Summary>,
     /// Own leave minus first leave, per call.
     pub departure_wait_ns: Option<Summary>,
-    /// Nonblocking and persistent operations only; not recorded in this version.
+    /// The initiating call, per call that was completed; of a call that started several an equal
+    /// share. Nonblocking and persistent operations only, as the next five.
     pub initiation_ns: Option<Summary>,
-    /// Likewise.
+    /// From its leave to the enter of the completing call.
     pub between_ns: Option<Summary>,
-    /// Likewise.
+    /// The completing call, shared equally among what it completed.
     pub completion_ns: Option<Summary>,
+    /// Initiation, tests in vain and completion: what it took from the application. (An addition.)
+    pub exposed_ns: Option<Summary>,
+    /// Between, without tests: the most that can have been overlapped with computing. (An
+    /// addition.)
+    pub overlap_bound_ns: Option<Summary>,
+    /// Tests that found it not complete. (An addition.)
+    pub tests: Option<u64>,
     /// Scalasca's wait states, total ns.
     pub wait_states: BTreeMap<&'static str, i64>,
     /// How often each process came last.
@@ -371,6 +384,34 @@ pub struct ThreadWay {
     /// Mean time between release and departure of the first (N x N, barrier), or of this
     /// process (others), and the calls behind it.
     pub inside: Option<(i64, u64)>,
+    /// The initiating call, of a nonblocking operation; then `inside` is the rest of the
+    /// completing call.
+    pub initiation: Option<(i64, u64)>,
+    /// From there to the completing call.
+    pub between: Option<(i64, u64)>,
+}
+
+/// The phases of one level that the program marked, over all processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MarkedPhase {
+    /// What was given to `MPI_Pcontrol`.
+    pub level: i32,
+    /// When the first process began it first, ns since the start.
+    pub from_ns: i64,
+    /// When the last process ended it last.
+    pub to_ns: i64,
+    /// Processes that were in it.
+    pub processes: u64,
+    /// How often it was begun, by all of them.
+    pub begun: u64,
+    /// Time in it, of all of them, ns.
+    pub time_ns: i64,
+    /// Calls in it, of instances that all their processes entered in it.
+    pub calls: u64,
+    /// Time in those calls, ns.
+    pub call_time_ns: i64,
+    /// Their known waits, ns; `None` where none is known.
+    pub wait_ns: Option<i64>,
 }
 
 /// Who is late.
@@ -470,6 +511,10 @@ pub struct UnfinishedSummary {
     pub internal: bool,
     /// World ranks that were inside.
     pub inside: Vec<u32>,
+    /// The calls in which they were completing it, such as `MPI_Wait`; empty for blocking ones.
+    pub completing: Vec<&'static str>,
+    /// World ranks that had begun a nonblocking one, and were in no call of it.
+    pub begun: Vec<u32>,
     /// World ranks that had left.
     pub left: Vec<u32>,
     /// World ranks with a file that never came.

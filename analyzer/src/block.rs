@@ -6,13 +6,14 @@
 //! but time and payload, are instances as they are; the others are put together call by call.
 
 use collbench_formats::{
-    CODE_FAILED, CommunicatorKind, Operation, payload_of_word, split_call_word,
+    CODE_FAILED, CommunicatorKind, Operation, Semantics, payload_of_word, split_call_word,
 };
 
 use crate::agreed::{Agreed, Disagreement, Extent, Payloads, agree};
 use crate::clock::{Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
 use crate::matching::{Call, Instance, Lane, Matched};
+use crate::nonblocking::OverlapCourse;
 use crate::queue::Queue;
 use crate::routing::Process;
 
@@ -28,8 +29,27 @@ pub(crate) struct Block {
     pub(crate) to: u64,
 }
 
-/// A member's calls: its process, and the queue of the lane.
-pub(crate) type Source<'p, 'a> = (&'p Process<'a>, &'p Queue);
+/// Positions of nonblocking calls that are handed on, ascending.
+#[derive(Debug, Clone)]
+pub(crate) struct Settled {
+    /// Index in [`Communicators::list`].
+    pub(crate) communicator: usize,
+    pub(crate) lane: Lane,
+    pub(crate) positions: Vec<u64>,
+}
+
+/// A member's calls on a lane.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'p, 'a> {
+    pub(crate) process: &'p Process<'a>,
+    /// Binding of the communicator, or index of the process's persistent collective.
+    pub(crate) binding: usize,
+    pub(crate) queue: &'p Queue,
+}
+
+/// The phase of a row: its level, or one of these.
+const NO_PHASE: i64 = i64::MAX;
+const SEVERAL_PHASES: i64 = i64::MIN;
 
 /// What of a row is told while its calls are decoded.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +58,8 @@ struct Row {
     word: u64,
     root: i32,
     n_calls: u32,
+    /// The phase of all calls so far.
+    phase: i64,
     /// Bits in which the words differ.
     differing: u64,
     /// Whether a root differs, a call has not returned, or its times cannot be true.
@@ -56,6 +78,7 @@ pub(crate) struct Decoder {
     payloads: Vec<Option<u64>>,
     calls: Vec<Option<Call>>,
     called_on: Vec<Option<usize>>,
+    courses: Vec<OverlapCourse>,
 }
 
 /// Calls that a block should have: they fit into the second cache.
@@ -96,6 +119,9 @@ impl Decoder {
             let row = self.rows[at];
             let regular = regular(&row, communicator);
             if let Some((operation, root)) = regular {
+                if is_begun(operation, block.lane) {
+                    continue;
+                }
                 let part = |from: u64, to: u64| Block { from, to, ..*block };
                 let position = block.from + at as u64;
                 if let Some(from) = irregular_from.take() {
@@ -126,6 +152,8 @@ impl Decoder {
                     leaves,
                     extent: Extent::of_all(enters, leaves),
                     payloads,
+                    courses: None,
+                    phase: i32::try_from(row.phase).ok(),
                     n_failed: if flags & CODE_FAILED != 0 {
                         n as u64
                     } else {
@@ -156,8 +184,13 @@ impl Decoder {
     fn fill_columns(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
         let n_rows = (block.to - block.from) as usize;
         let stride = stride(sources.len());
+        let has_phases = sources.iter().flatten().any(|s| s.process.phases.has_any());
         self.rows.clear();
-        self.rows.resize(n_rows, Row::default());
+        let nothing = Row {
+            phase: NO_PHASE,
+            ..Row::default()
+        };
+        self.rows.resize(n_rows, nothing);
         // What is left of another block is overwritten wherever a call is, and not read
         // elsewhere.
         let n_cells = n_rows * stride;
@@ -170,7 +203,7 @@ impl Decoder {
         }
         let keeps_words = self.keeps_words;
         for (slot, source) in sources.iter().enumerate() {
-            let Some((process, queue)) = source else {
+            let Some(Source { process, queue, .. }) = source else {
                 continue;
             };
             let clock = process.clock();
@@ -195,6 +228,15 @@ impl Decoder {
                     [self.enters[cell], self.leaves[cell]] =
                         clock.both(record.enter.get(), record.leave.get());
                 }
+                if has_phases {
+                    let level = process.phases.level(run.phase).map_or(NO_PHASE, i64::from);
+                    for row in &mut self.rows[first..first + records.len()] {
+                        row.phase = match slot == 0 || row.phase == level {
+                            true => level,
+                            false => SEVERAL_PHASES,
+                        };
+                    }
+                }
             }
         }
     }
@@ -217,7 +259,7 @@ impl Decoder {
         called_on.clear();
         called_on.resize(n_rows, None);
         for (slot, source) in sources.iter().enumerate() {
-            let Some((process, queue)) = source else {
+            let Some(Source { process, queue, .. }) = source else {
                 continue;
             };
             for run in queue.within(block.from, block.to) {
@@ -227,6 +269,8 @@ impl Decoder {
                     let mut place = run.place;
                     place.record += i as u32;
                     let call = process.call(record, place, run.is_possible);
+                    let phase = process.phases.level(run.phase);
+                    let call = call.map(|call| Call { phase, ..call });
                     calls[(first + i) * n + slot] = call;
                     if block.lane == Lane::Creation && called_on[first + i].is_none() {
                         called_on[first + i] = process.called_on(record, communicators);
@@ -236,7 +280,9 @@ impl Decoder {
         }
         for (at, position) in (block.from..block.to).enumerate() {
             let calls = &calls[at * n..][..n];
-            if calls.iter().any(Option::is_some) {
+            let is_begun = |call: &Call| is_begun(call.operation, block.lane);
+            // What everybody only began is handed on when it is complete.
+            if calls.iter().flatten().any(|call| !is_begun(call)) {
                 let instance = Instance {
                     communicator: &communicators.list[block.communicator],
                     communicator_index: block.communicator,
@@ -249,6 +295,37 @@ impl Decoder {
             }
         }
         (self.calls, self.called_on) = (calls, called_on);
+    }
+
+    /// Hands on nonblocking calls that are complete, or whose processes have ended.
+    pub(crate) fn decode_settled(
+        &mut self,
+        settled: &Settled,
+        sources: &[Option<Source<'_, '_>>],
+        communicators: &Communicators,
+        sink: &mut dyn FnMut(Matched<'_>),
+    ) {
+        let mut calls = std::mem::take(&mut self.calls);
+        for &position in &settled.positions {
+            calls.clear();
+            calls.extend(sources.iter().map(|source| {
+                let source = source.as_ref()?;
+                let begun = source.queue.outstanding.get(position)?;
+                source
+                    .process
+                    .begun_call(source.binding, settled.lane, begun)
+            }));
+            let instance = Instance {
+                communicator: &communicators.list[settled.communicator],
+                communicator_index: settled.communicator,
+                lane: settled.lane,
+                position,
+                calls: &calls,
+                called_on: None,
+            };
+            self.hand_on(&instance, sink);
+        }
+        self.calls = calls;
     }
 
     fn hand_on(&mut self, instance: &Instance<'_>, sink: &mut dyn FnMut(Matched<'_>)) {
@@ -267,6 +344,9 @@ impl Decoder {
         let enters: Vec<_> = calls().map(|call| call.enter).collect();
         let leaves: Vec<_> = calls().filter_map(|call| call.leave).collect();
         let payloads: Vec<_> = calls().map(|call| call.payload).collect();
+        self.courses.clear();
+        self.courses.extend(calls().filter_map(|call| call.course));
+        let is_begun = self.courses.len() == instance.calls.len();
         sink(Matched::Agreed(Agreed {
             communicator: instance.communicator,
             communicator_index: instance.communicator_index,
@@ -279,9 +359,18 @@ impl Decoder {
             leaves: &leaves,
             extent: Extent::of_all(&enters, &leaves),
             payloads: Payloads::Each(&payloads),
+            courses: is_begun.then_some(&self.courses[..]),
+            phase: instance.phase(),
             n_failed: calls().filter(|call| call.has_failed).count() as u64,
         }));
     }
+}
+
+/// Whether a call on this lane only begins an operation, of which the completion is waited for.
+fn is_begun(operation: Operation, lane: Lane) -> bool {
+    lane == Lane::Application
+        && operation.is_nonblocking()
+        && operation.semantics() != Semantics::NonblockingConstructor
 }
 
 /// Operation, and slot of the root if there is one, of a row in which everybody made the same

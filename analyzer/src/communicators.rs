@@ -104,6 +104,55 @@ pub struct Communicator {
     pub entry: usize,
     /// For each slot the index in [`CommunicatorEntry::ranks`].
     pub positions: Vec<usize>,
+    /// For each slot those that it receives from in the communicator's topology, ascending, each
+    /// once; `None`: not known. Empty where no process has told of a topology.
+    pub in_neighbours: Vec<Option<Box<[u32]>>>,
+}
+
+impl Communicator {
+    /// The slot of a process of the run.
+    pub(crate) fn slot_of(&self, process: usize) -> Option<usize> {
+        self.members
+            .iter()
+            .position(|member| member.process == process)
+    }
+
+    /// The slots that a slot receives from in the communicator's topology, ascending; `None`
+    /// where there is none, or it is not known.
+    #[must_use]
+    pub fn in_neighbours(&self, slot: usize) -> Option<&[u32]> {
+        if self.is_own() {
+            // At most itself.
+            return Some(&[]);
+        }
+        self.in_neighbours.get(slot)?.as_deref()
+    }
+
+    /// Takes in what the process in a slot said of its neighbours, who are ranks. One that there
+    /// is no file of leaves open when the slot was released.
+    fn set_in_neighbours(&mut self, slot: usize, ranks: &[u32]) {
+        if self.in_neighbours.is_empty() {
+            self.in_neighbours = vec![None; self.members.len()];
+        }
+        let members = &self.members;
+        let ranks = ranks.iter().filter(|&&rank| rank != NO_RANK);
+        let slots = ranks.map(|&rank| {
+            let found = members.binary_search_by_key(&(0, rank), |m| (m.group, m.rank));
+            found.ok().map(|slot| slot as u32)
+        });
+        let Some(mut slots) = slots.collect::<Option<Vec<u32>>>() else {
+            return;
+        };
+        slots.sort_unstable();
+        slots.dedup();
+        self.in_neighbours[slot].get_or_insert(slots.into_boxed_slice());
+    }
+
+    /// Whether it is of one process, which waits for nobody else, and may have several such with
+    /// orders of their own that are shown as one.
+    pub(crate) fn is_own(&self) -> bool {
+        self.members.len() == 1 && self.is_whole
+    }
 }
 
 /// One communicator, as the results show it.
@@ -238,7 +287,32 @@ impl Communicators {
             bindings.sort_by_key(|binding| binding.index);
         }
         this.name_entries(&drafts, &order, &entry_of, &alike);
+        this.add_topologies(run);
         this
+    }
+
+    /// Takes in what each process said of its neighbours in topologies.
+    fn add_topologies(&mut self, run: &Run<'_>) {
+        for (process, file) in run.processes.iter().enumerate() {
+            for definition in file.trace.definitions.iter() {
+                let Definition::Topology(topology) = definition else {
+                    continue;
+                };
+                let Some(binding) = self.binding(process, topology.communicator) else {
+                    continue;
+                };
+                let binding = self.bindings[process][binding];
+                let communicator = &mut self.list[binding.communicator as usize];
+                // Those of one process are many, of which each may have another topology.
+                if !communicator.is_own()
+                    && let Some(slot) = communicator.slot_of(process)
+                {
+                    // Communicators that were made alike may differ in their topologies.
+                    let communicator = Arc::make_mut(communicator);
+                    communicator.set_in_neighbours(slot, &topology.in_neighbours);
+                }
+            }
+        }
     }
 
     /// What an index means in a process; `None` where it has no (usable) definition.
@@ -302,7 +376,9 @@ impl Communicators {
                         has[0] |= communicator.index == WORLD;
                         has[1] |= communicator.index == SELF;
                     }
-                    Definition::OffsetMeasurement { .. } => {}
+                    Definition::OffsetMeasurement { .. }
+                    | Definition::PersistentCollective(_)
+                    | Definition::Topology(_) => {}
                 }
             }
             let predefined = [
@@ -424,6 +500,7 @@ impl Communicators {
                 times: vec![vec![0]],
                 entry,
                 positions: vec![position],
+                in_neighbours: Vec::new(),
             }));
             for &index in indexes {
                 self.bindings[process].push(Binding {
@@ -539,6 +616,7 @@ fn communicator(run: &Run<'_>, clocks: &Clocks, draft: &Draft, shown: Shown) -> 
         members,
         entry: shown.entry,
         positions,
+        in_neighbours: Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::Damage;
+use collbench_formats::{CompletingCall, Damage};
 
 use crate::analysis::{DamageSummary, InFlightSummary, UnfinishedSummary};
 use crate::communicators::Communicators;
@@ -118,6 +118,12 @@ fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
             found.n_undefined, found.first_undefined
         ));
     }
+    if found.n_undefined_starts > 0 {
+        findings.push(format!(
+            "{} starts of persistent collectives without a (usable) definition",
+            found.n_undefined_starts
+        ));
+    }
     let listed = &found.impossible.listed;
     findings.extend(listed.iter().map(ToString::to_string));
     let more = found.impossible.n - listed.len() as u64;
@@ -130,6 +136,7 @@ fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
 fn in_flight_summary(communicators: &Communicators, call: &InFlight) -> InFlightSummary {
     InFlightSummary {
         operation: call.operation.name(),
+        completing: call.completing.map(CompletingCall::name),
         communicator: call
             .communicator
             .map(|index| communicators.list[index].entry),
@@ -149,6 +156,8 @@ pub(crate) fn unfinished(sources: &Sources<'_>) -> Vec<UnfinishedSummary> {
             sequence: instance.sequence,
             internal: instance.is_internal,
             inside: instance.inside.clone(),
+            completing: instance.completing.iter().map(|call| call.name()).collect(),
+            begun: instance.begun.clone(),
             left: instance.left.clone(),
             never_came: instance.never_came.clone(),
             no_file: instance.n_unknown,

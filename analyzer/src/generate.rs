@@ -15,6 +15,7 @@
 mod clock;
 mod exchange;
 mod group;
+mod nonblocking;
 mod random;
 mod rank_file;
 mod scenario;
@@ -229,7 +230,7 @@ fn write_ranks(
             host.clock.clone(),
             scenario.grid_ns,
             scenario.chunk_calls,
-            !scenario.threads.is_empty(),
+            scenario.has_threads,
         );
         files.push(Some(file.map_err(GenerateError::write(out))?));
     }
@@ -296,7 +297,7 @@ fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
             abi: Abi::Unknown,
             library_version: "none (generated)".into(),
             library_path: String::new(),
-            thread_level: if scenario.threads.is_empty() { 0 } else { 3 },
+            thread_level: if scenario.has_threads { 3 } else { 0 },
         },
         layers: vec![
             layer("calls", true, ""),

@@ -44,7 +44,8 @@ impl Tally<'_> {
         let is_wanted = self
             .selection
             .has_instance(call.operation, entry, call.enter.ns())
-            && self.selection.has_rank(rank);
+            && self.selection.has_rank(rank)
+            && self.selection.has_phase(call.phase);
         if is_wanted {
             let key = OperationKey {
                 entry,
@@ -74,7 +75,7 @@ impl Tally<'_> {
             instance.lane,
             instance.position,
         );
-        if calls().any(|call| call.leave.is_none()) {
+        if calls().any(Call::is_under_way) {
             let entry = &self.communicators.entries[instance.communicator.entry];
             let unfinished = Unfinished::new(instance, entry.size);
             self.unfinished.insert(place, unfinished);
@@ -155,6 +156,10 @@ impl Tally<'_> {
                 process.count(call.operation, place.scope, 1);
                 add_ns(&mut process.call_ns, call.time_ns());
                 process.course.add_unmeasured(call);
+                if let Some(level) = instance.phase() {
+                    let phase = self.phases.entry(level).or_default();
+                    phase.add(1, call.time_ns(), None);
+                }
             }
         }
     }
@@ -164,6 +169,7 @@ impl Tally<'_> {
         let first_enter = enters.min().unwrap_or(0);
         self.selection
             .has_instance(operation, Some(entry), first_enter)
+            && self.selection.has_phase(instance.phase())
     }
 
     /// World rank of the root that a call names, where that can be told from the call alone.

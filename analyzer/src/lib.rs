@@ -26,6 +26,9 @@ mod communicators;
 mod block;
 mod calls;
 mod matching;
+mod nonblocking;
+mod persistent;
+mod phases;
 mod queue;
 mod routing;
 mod stamps;
@@ -64,6 +67,7 @@ mod damage;
 mod disturbances;
 mod findings;
 mod imbalance;
+mod marked_phases;
 mod operations;
 mod over_time;
 mod periods;
@@ -90,10 +94,10 @@ pub use agreed::{Agreed, Disagreement, Extent, Payloads};
 pub use analysis::{
     Analysis, ChangeSummary, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest,
     DisturbanceSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
-    LatenessSectionSummary, Layer, OperationSectionSummary, OperationSummary, OutlierSummary,
-    PhaseSummary, RankClass, RankLateness, RankSummary, RankTimeline, RemarkSummary,
-    SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary,
-    Violations,
+    LatenessSectionSummary, Layer, MarkedPhase, OperationSectionSummary, OperationSummary,
+    OutlierSummary, PhaseSummary, RankClass, RankLateness, RankSummary, RankTimeline,
+    RemarkSummary, SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total, TraceSummary,
+    UnfinishedSummary, Violations,
 };
 pub use batches::Batches;
 pub use buckets::Bucket;
@@ -114,8 +118,10 @@ pub use matching::{
     Call, InFlight, Instance, Irregularities, Lane, Matched, ProcessDamage, Sums, match_calls,
 };
 pub use measure::Figures;
+pub use nonblocking::{CompletingTime, OverlapCourse};
 pub use orders::{MAX_POSITIONS, OrderCounts};
 pub use outliers::{LongInstance, Longest};
+pub use phases::LevelTime;
 pub use progress::Progress;
 pub use remarks::Remark;
 pub use report::{ReportError, write_report};
@@ -128,8 +134,8 @@ pub use selection::{Resolved, Selection, SelectionError};
 pub use serialization::Serialization;
 pub use stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Limit, StampLimits};
 pub use sums::{
-    ByteClass, Lateness, LatenessOfMember, MemberTally, OperationKey, OperationTally, ProcessTally,
-    wait_state_names,
+    ByteClass, Lateness, LatenessOfMember, MemberTally, OperationKey, OperationTally, OverlapTally,
+    PhaseTally, ProcessTally, wait_state_names,
 };
 pub use tally::{Counts, Tally};
 pub use text::to_text;
@@ -182,6 +188,7 @@ pub fn analyze_in_windows(
     let (mut tally, irregularities) =
         match_calls(&run, &clocks, &communicators, window, report, &nothing);
     tally.settle();
+    selection.check_phase(&irregularities)?;
     Ok(summarize::summarize(&summarize::Sources {
         run: &run,
         clocks: &clocks,

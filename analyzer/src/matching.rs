@@ -19,16 +19,21 @@
 //! to merge all processes by time: it needs aligned clocks, and holds all that the slowest rank
 //! has not reached.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use collbench_formats::Operation;
+use collbench_formats::{CompletingCall, Operation};
 use rayon::prelude::*;
 
 use crate::agreed::{Agreed, Disagreement};
-use crate::block::{Block, Decoder, Source, block_length};
+use crate::block::{Block, Decoder, Settled, Source, block_length};
 use crate::clock::{Clocks, Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
+use crate::nonblocking::OverlapCourse;
+use crate::persistent::Persistents;
+use crate::phases::LevelTime;
 use crate::progress::Progress;
+use crate::queue::Queue;
 use crate::routing::Process;
 use crate::run::Run;
 use crate::stamps::{ImpossibleStamps, StampLimits};
@@ -51,13 +56,41 @@ pub struct Call {
     /// Whether its times can be true. Where not, they are a guess (it left when it entered), its
     /// instance is not complete, and no figure counts them.
     pub is_timed: bool,
+    /// How it went on, if it is a nonblocking or persistent one that was begun. Then `leave` is
+    /// that of the call that completed it, `None` if that is not known.
+    pub course: Option<OverlapCourse>,
+    /// Level of the phase in which it was called.
+    pub phase: Option<i32>,
 }
 
 impl Call {
-    /// Leave minus enter, ns; 0 for a call under way.
+    /// Time in it, ns; 0 for a call under way. Of a nonblocking one that in the initiating and
+    /// the completing call.
     #[must_use]
     pub fn time_ns(&self) -> i64 {
-        self.leave.map_or(0, |leave| leave.ns() - self.enter.ns())
+        match &self.course {
+            Some(course) => course.call_ns(),
+            None => self.leave.map_or(0, |leave| leave.ns() - self.enter.ns()),
+        }
+    }
+
+    /// The last that is known of it: its leave, or what of a nonblocking one came last.
+    #[must_use]
+    pub fn last_seen(&self) -> Timestamp<Global> {
+        let begun = self.course.map(|course| match course.completing {
+            Some(call) => call.enter.max(course.begun),
+            None => course.begun,
+        });
+        self.leave.or(begun).unwrap_or(self.enter)
+    }
+
+    /// Whether it was under way at the end of its file: not one whose request was given back
+    /// before it was complete.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        let by = self.course.and_then(|course| course.completing);
+        let is_freed = by.is_some_and(|call| call.by == CompletingCall::RequestFree);
+        self.leave.is_none() && !is_freed
     }
 }
 
@@ -70,8 +103,23 @@ pub enum Lane {
     Internal,
     /// The making of the communicator, collective over its members only.
     Creation,
+    /// The starts of one persistent collective, by a number that is the same in every analysis.
+    Persistent(u32),
 }
 
+impl Lane {
+    /// Index in [`LANES`], of those that every communicator has.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::Application => 0,
+            Self::Internal => 1,
+            Self::Creation | Self::Persistent(_) => 2,
+        }
+    }
+}
+
+/// Those that every communicator has.
 pub(crate) const LANES: [Lane; 3] = [Lane::Application, Lane::Internal, Lane::Creation];
 
 /// The calls of an instance, or what there is of them.
@@ -92,6 +140,14 @@ pub struct Instance<'m> {
 }
 
 impl Instance<'_> {
+    /// Level of the phase in which all its calls were made; `None`: not one.
+    #[must_use]
+    pub fn phase(&self) -> Option<i32> {
+        let mut phases = self.calls.iter().flatten().map(|call| call.phase);
+        let first = phases.next()??;
+        phases.all(|phase| phase == Some(first)).then_some(first)
+    }
+
     /// Whether every process of the communicator came, and left, at known times.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -137,8 +193,10 @@ pub enum Matched<'m> {
 /// A call that was under way when the file of its process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InFlight {
-    /// What was called.
+    /// What was called, or (with `completing`) was to be completed.
     pub operation: Operation,
+    /// The call that was to complete it.
+    pub completing: Option<CompletingCall>,
     /// Index in [`Communicators::list`].
     pub communicator: Option<usize>,
     /// Position among the calls on it.
@@ -154,6 +212,8 @@ pub struct Irregularities {
     pub n_sequence_conflicts: u64,
     /// Calls that never returned, but were not the last of their thread.
     pub n_abandoned: u64,
+    /// Completions of nonblocking collectives that fit no initiation that is under way.
+    pub n_stray_completions: u64,
     /// Most calls that waited for those of others after a round.
     pub largest_window: u64,
     /// By process of the run.
@@ -169,8 +229,12 @@ pub struct ProcessDamage {
     pub n_undefined: u64,
     /// Index of the first of those communicators.
     pub first_undefined: u32,
+    /// Starts of persistent collectives that the file does not define.
+    pub n_undefined_starts: u64,
     /// Calls that were under way when the file ended, besides their part in an instance.
     pub in_flight: Vec<InFlight>,
+    /// The phases that the process marked, by their first begin.
+    pub phases: Vec<LevelTime>,
 }
 
 /// What is summed up of all that is matched. None of it may depend on the order of instances, nor
@@ -202,19 +266,23 @@ pub fn match_calls<S: Sums>(
     // What was read until now was read here and there.
     let files = run.processes.par_iter();
     files.for_each(|file| file.give_back(0, u64::MAX));
+    let persistents = &Persistents::agree(run, communicators);
     let processes = run.processes.iter().zip(limits).enumerate();
     let mut matcher = Matcher {
         communicators,
+        persistents,
         window,
         processes: processes
-            .map(|(index, (file, limits))| Process::new(index, file, clocks, communicators, limits))
+            .map(|(index, (file, limits))| {
+                Process::new(index, file, clocks, communicators, persistents, limits)
+            })
             .collect(),
         lanes: Vec::new(),
         n_stuck: 0,
     };
     matcher
         .lanes
-        .resize_with(communicators.list.len() * LANES.len(), || LaneState::Unused);
+        .resize_with(lane_count(communicators, persistents), || LaneState::Unused);
     let workers = Workers {
         new,
         idle: Mutex::new(Vec::new()),
@@ -229,6 +297,10 @@ pub fn match_calls<S: Sums>(
         let blocks = matcher.cut(&lanes);
         matcher.decode(&blocks, &workers);
         matcher.drop_done(&lanes);
+        let settled = matcher.settled(&lanes);
+        matcher.decode_settled(&settled, &workers);
+        matcher.drop_settled(&settled);
+        matcher.put_away_idle(&lanes);
         let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
         irregularities.largest_window = irregularities.largest_window.max(n_waiting.sum());
         if n_done >= n_merged + CALLS_BETWEEN_MERGES {
@@ -243,6 +315,7 @@ pub fn match_calls<S: Sums>(
         irregularities.n_unknown_records += found.n_unknown_records;
         irregularities.n_sequence_conflicts += found.n_sequence_conflicts;
         irregularities.n_abandoned += found.n_abandoned;
+        irregularities.n_stray_completions += found.n_stray_completions;
         irregularities.processes.push(found.damage);
     }
     (sums, irregularities)
@@ -285,9 +358,10 @@ impl<S: Sums> Workers<'_, S> {
 
 struct Matcher<'a> {
     communicators: &'a Communicators,
+    persistents: &'a Persistents,
     window: u64,
     processes: Vec<Process<'a>>,
-    /// Three for each communicator.
+    /// Three for each communicator, then one for each persistent collective.
     lanes: Vec<LaneState>,
     /// Rounds one after the other in which everybody waited for somebody.
     n_stuck: u32,
@@ -324,10 +398,15 @@ impl LaneState {
 
 /// A lane that calls come on.
 struct OpenLane {
-    /// Process and binding of each slot.
-    members: Box<[(u32, u32)]>,
-    /// Positions before this one were handed on.
+    /// Process and binding of each slot; `None`: the process knows nothing of it.
+    members: Box<[Option<(u32, u32)>]>,
+    /// To positions before this one all have come. They were handed on, but for those held back.
     done: u64,
+    /// Positions of nonblocking calls that are not complete at every member, and how many slots,
+    /// from the first, were seen to be.
+    held: BTreeMap<u64, u32>,
+    /// Positions at which some made a nonblocking call and some another one.
+    mixed: Vec<u64>,
     /// Whether it is among those that are looked at.
     is_listed: bool,
 }
@@ -336,14 +415,14 @@ impl Matcher<'_> {
     /// Takes the processes some records further; gives how many there were.
     fn scan<S: Sums>(&mut self, workers: &Workers<'_, S>) -> u64 {
         let share = self.shares();
-        let communicators = self.communicators;
+        let (communicators, persistents) = (self.communicators, self.persistents);
         let processes = self.processes.par_iter_mut().zip(share);
         let wanted = processes.filter(|(_, share)| *share > 0);
         wanted
             .map(|(process, share)| {
                 workers.with(|decoder, sink| {
                     let n = process.scan(share, communicators, sink);
-                    hand_on_own(process, communicators, decoder, sink);
+                    hand_on_own(process, (communicators, persistents), decoder, sink);
                     n
                 })
             })
@@ -368,16 +447,16 @@ impl Matcher<'_> {
         // Bounded: all that is read in a round, and all that it makes ready, is in memory.
         let more = each << self.n_stuck.min(MAX_DOUBLINGS);
         self.n_stuck += 1;
-        for (index, process) in self.processes.iter().enumerate() {
+        for process in &self.processes {
             let Some((binding, lane, position)) = process.oldest() else {
                 continue;
             };
-            let communicator =
-                self.processes[index].communicator_of(binding as u32, self.communicators);
-            let Some(state) = self.lanes[lane_index(communicator, lane)].in_use() else {
+            let key = (binding as u32, lane);
+            let communicator = process.communicator_of(key, self.communicators, self.persistents);
+            let Some(state) = self.lanes[self.lane_index(communicator, lane)].in_use() else {
                 continue;
             };
-            for &(member, binding) in &state.members {
+            for &(member, binding) in state.members.iter().flatten() {
                 let member = member as usize;
                 if self.processes[member].next_on(binding as usize, lane) <= position {
                     shares[member] = more;
@@ -393,9 +472,12 @@ impl Matcher<'_> {
         for index in 0..self.processes.len() {
             let bindings = &self.communicators.bindings[index];
             for (binding, lane) in std::mem::take(&mut self.processes[index].touched) {
-                self.processes[index].untouch(binding, lane);
-                let communicator = bindings[binding as usize].communicator as usize;
-                if !is_own(self.communicators, communicator) {
+                let process = &mut self.processes[index];
+                process.untouch(binding, lane);
+                let key = (binding, lane);
+                let communicator =
+                    process.communicator_of(key, self.communicators, self.persistents);
+                if !self.communicators.list[communicator].is_own() {
                     self.list(communicator, lane, &mut listed);
                 }
             }
@@ -403,12 +485,18 @@ impl Matcher<'_> {
                 for binding in bindings {
                     for lane in LANES {
                         let communicator = binding.communicator as usize;
-                        if self.lanes[lane_index(communicator, lane)]
-                            .in_use()
-                            .is_some()
-                        {
+                        let index = self.lane_index(communicator, lane);
+                        if self.lanes[index].in_use().is_some() {
                             self.list(communicator, lane, &mut listed);
                         }
+                    }
+                }
+                for own in self.processes[index].persistents() {
+                    let lane = Lane::Persistent(own.persistent);
+                    let communicator = self.persistents.list[own.persistent as usize].communicator;
+                    let index = self.lane_index(communicator, lane);
+                    if self.lanes[index].in_use().is_some() {
+                        self.list(communicator, lane, &mut listed);
                     }
                 }
             }
@@ -422,19 +510,25 @@ impl Matcher<'_> {
     }
 
     fn list(&mut self, communicator: usize, lane: Lane, listed: &mut Vec<usize>) {
-        let index = lane_index(communicator, lane);
+        let index = self.lane_index(communicator, lane);
         let done = match &self.lanes[index] {
             LaneState::Unused => Some(0),
             LaneState::PutAway(done) => Some(*done),
             LaneState::InUse(_) => None,
         };
         if let Some(done) = done {
-            let members = self.communicators.bound(communicator);
+            let bound = self.communicators.bound(communicator);
+            let bound = bound.map(|(p, binding)| Some((p as u32, binding as u32)));
             self.lanes[index] = LaneState::InUse(Box::new(OpenLane {
-                members: members
-                    .map(|(p, binding)| (p as u32, binding as u32))
-                    .collect(),
+                members: match lane {
+                    Lane::Persistent(number) => {
+                        self.persistents.list[number as usize].members.clone()
+                    }
+                    _ => bound.collect(),
+                },
                 done,
+                held: BTreeMap::new(),
+                mixed: Vec::new(),
                 is_listed: false,
             }));
         }
@@ -450,18 +544,24 @@ impl Matcher<'_> {
     fn cut(&mut self, lanes: &[usize]) -> Vec<Block> {
         let mut blocks = Vec::new();
         for &index in lanes {
-            let (communicator, lane) = (index / LANES.len(), LANES[index % LANES.len()]);
+            let (communicator, lane) = self.lane_at(index);
             let Some(state) = self.lanes[index].in_use_mut() else {
                 continue;
             };
             let processes = &self.processes;
-            let queue = |&(process, binding): &(u32, u32)| {
+            let queue = |member: &Option<(u32, u32)>| {
+                let (process, binding) = (*member)?;
                 processes[process as usize].queue(binding as usize, lane)
             };
-            let next = state.members.iter().map(|&(process, binding)| {
+            let next = state.members.iter().flatten().map(|&(process, binding)| {
                 processes[process as usize].next_on(binding as usize, lane)
             });
             let ready = next.min().unwrap_or(u64::MAX);
+            state.hold_back(processes, lane, ready);
+            if let Lane::Persistent(_) = lane {
+                state.done = state.done.max(ready);
+                continue;
+            }
             let length = block_length(state.members.len());
             let first = state.members.first().and_then(queue);
             while state.done < ready {
@@ -493,42 +593,159 @@ impl Matcher<'_> {
     /// Hands on the instances of all blocks.
     fn decode<S: Sums>(&self, blocks: &[Block], workers: &Workers<'_, S>) {
         blocks.par_iter().for_each(|block| {
-            let index = lane_index(block.communicator, block.lane);
-            let Some(state) = self.lanes[index].in_use() else {
-                return;
-            };
-            let source = |&(process, binding): &(u32, u32)| {
-                let process = &self.processes[process as usize];
-                Some((process, process.queue(binding as usize, block.lane)?))
-            };
-            let sources: Vec<Option<Source<'_, '_>>> = state.members.iter().map(source).collect();
+            let sources = self.sources(block.communicator, block.lane);
             workers.with(|decoder, sink| {
                 decoder.decode(block, &sources, self.communicators, sink);
             });
         });
     }
 
-    /// Forgets what was handed on, of some lanes, and gives back the pages that were read; puts
-    /// away lanes on which nothing waits, where there are many.
-    fn drop_done(&mut self, lanes: &[usize]) {
+    /// The members' calls on a lane, by slot.
+    fn sources(&self, communicator: usize, lane: Lane) -> Vec<Option<Source<'_, '_>>> {
+        let Some(state) = self.lanes[self.lane_index(communicator, lane)].in_use() else {
+            return Vec::new();
+        };
+        let source = |member: &Option<(u32, u32)>| {
+            let (process, binding) = (*member)?;
+            let process = &self.processes[process as usize];
+            let queue = process.queue(binding as usize, lane)?;
+            Some(Source {
+                process,
+                binding: binding as usize,
+                queue,
+            })
+        };
+        state.members.iter().map(source).collect()
+    }
+
+    /// The positions of nonblocking calls that are complete everywhere, or whose processes have
+    /// ended, in parts.
+    fn settled(&mut self, lanes: &[usize]) -> Vec<Settled> {
+        let mut settled = Vec::new();
         for &index in lanes {
+            let (communicator, lane) = self.lane_at(index);
+            let Some(state) = self.lanes[index].in_use_mut() else {
+                continue;
+            };
+            let OpenLane { members, held, .. } = state;
+            let processes = &self.processes;
+            let is_settled = |member: &Option<(u32, u32)>, position| {
+                let Some((process, binding)) = *member else {
+                    return true;
+                };
+                let process = &processes[process as usize];
+                let queue = process.queue(binding as usize, lane);
+                queue.is_none_or(|q| q.outstanding.is_settled(position, process.has_ended))
+            };
+            let mut positions = Vec::new();
+            held.retain(|&position, n_seen| {
+                let rest = members[*n_seen as usize..].iter();
+                let more = rest.take_while(|member| is_settled(member, position));
+                *n_seen += more.count() as u32;
+                let is_done = *n_seen as usize == members.len();
+                if is_done {
+                    positions.push(position);
+                }
+                !is_done
+            });
+            let length = block_length(members.len()) as usize;
+            settled.extend(positions.chunks(length).map(|positions| Settled {
+                communicator,
+                lane,
+                positions: positions.to_vec(),
+            }));
+        }
+        settled
+    }
+
+    /// Hands on nonblocking calls that are settled.
+    fn decode_settled<S: Sums>(&self, settled: &[Settled], workers: &Workers<'_, S>) {
+        settled.par_iter().for_each(|settled| {
+            let sources = self.sources(settled.communicator, settled.lane);
+            workers.with(|decoder, sink| {
+                decoder.decode_settled(settled, &sources, self.communicators, sink);
+            });
+        });
+    }
+
+    /// Forgets nonblocking calls that were handed on.
+    fn drop_settled(&mut self, settled: &[Settled]) {
+        for settled in settled {
+            let index = self.lane_index(settled.communicator, settled.lane);
             let Some(state) = self.lanes[index].in_use() else {
                 continue;
             };
-            let lane = LANES[index % LANES.len()];
-            let mut is_idle = self.lanes.len() > MAX_IDLE_LANES;
-            for &(process, binding) in &state.members {
-                let process = &mut self.processes[process as usize];
-                process.drop_before(binding as usize, lane, state.done);
-                let queue = process.queue(binding as usize, lane);
-                is_idle &= queue.is_none_or(|queue| queue.front().is_none());
+            for &(process, binding) in state.members.iter().flatten() {
+                for &position in &settled.positions {
+                    let process = &mut self.processes[process as usize];
+                    process.drop_begun(binding as usize, settled.lane, position);
+                }
             }
-            if is_idle {
-                for &(process, binding) in &state.members {
+        }
+    }
+
+    /// Puts away lanes on which nothing waits, of these, where there are many.
+    fn put_away_idle(&mut self, lanes: &[usize]) {
+        if self.lanes.len() <= MAX_IDLE_LANES {
+            return;
+        }
+        for &index in lanes {
+            let (_, lane) = self.lane_at(index);
+            let Some(state) = self.lanes[index].in_use() else {
+                continue;
+            };
+            if let Lane::Persistent(_) = lane {
+                continue;
+            }
+            let members = || state.members.iter().flatten();
+            let is_idle = members().all(|&(process, binding)| {
+                let queue = self.processes[process as usize].queue(binding as usize, lane);
+                queue.is_none_or(Queue::is_idle)
+            });
+            if is_idle && state.held.is_empty() {
+                for &(process, binding) in members() {
                     self.processes[process as usize].put_away(binding as usize);
                 }
                 self.lanes[index] = LaneState::PutAway(state.done);
             }
+        }
+    }
+
+    fn lane_index(&self, communicator: usize, lane: Lane) -> usize {
+        match lane {
+            Lane::Persistent(number) => {
+                self.communicators.list.len() * LANES.len() + number as usize
+            }
+            _ => communicator * LANES.len() + lane.index(),
+        }
+    }
+
+    /// Communicator and lane at an index.
+    fn lane_at(&self, index: usize) -> (usize, Lane) {
+        match index.checked_sub(self.communicators.list.len() * LANES.len()) {
+            Some(number) => {
+                let communicator = self.persistents.list[number].communicator;
+                (communicator, Lane::Persistent(number as u32))
+            }
+            None => (index / LANES.len(), LANES[index % LANES.len()]),
+        }
+    }
+
+    /// Forgets what was handed on, of some lanes, and gives back the pages that were read.
+    fn drop_done(&mut self, lanes: &[usize]) {
+        for &index in lanes {
+            let (_, lane) = self.lane_at(index);
+            let Some(state) = self.lanes[index].in_use_mut() else {
+                continue;
+            };
+            for &(process, binding) in state.members.iter().flatten() {
+                let (process, binding) = (&mut self.processes[process as usize], binding as usize);
+                process.drop_before(binding, lane, state.done);
+                for &position in &state.mixed {
+                    process.drop_begun(binding, lane, position);
+                }
+            }
+            state.mixed.clear();
         }
         let step = (KEPT_BYTES / self.processes.len() as u64).clamp(1 << 16, 1 << 20);
         let processes = self.processes.par_iter_mut();
@@ -542,31 +759,49 @@ const MAX_DOUBLINGS: u32 = 4;
 /// Pages of all files together that are kept, though they were read, to give back many at once.
 const KEPT_BYTES: u64 = 32 << 20;
 
-fn lane_index(communicator: usize, lane: Lane) -> usize {
-    communicator * LANES.len() + lane as usize
+fn lane_count(communicators: &Communicators, persistents: &Persistents) -> usize {
+    communicators.list.len() * LANES.len() + persistents.list.len()
 }
 
-/// Whether a communicator is of one process, which waits for nobody else, and may have several
-/// such with orders of their own that are shown as one.
-fn is_own(communicators: &Communicators, communicator: usize) -> bool {
-    let communicator = &communicators.list[communicator];
-    communicator.members.len() == 1 && communicator.is_whole
+impl OpenLane {
+    /// Holds back the nonblocking calls at positions to which all have come now, `done..ready`.
+    fn hold_back(&mut self, processes: &[Process<'_>], lane: Lane, ready: u64) {
+        let queue = |member: &Option<(u32, u32)>| {
+            let (process, binding) = (*member)?;
+            processes[process as usize].queue(binding as usize, lane)
+        };
+        let queues = || self.members.iter().map(queue);
+        let mut found: BTreeMap<u64, usize> = BTreeMap::new();
+        for queue in queues().flatten() {
+            for position in queue.outstanding.positions(self.done, ready) {
+                *found.entry(position).or_default() += 1;
+            }
+        }
+        for (position, n) in found {
+            let is_mixed = n < self.members.len()
+                && queues().flatten().any(|queue| queue.has_blocking(position));
+            match is_mixed {
+                true => self.mixed.push(position),
+                false => drop(self.held.insert(position, 0)),
+            }
+        }
+    }
 }
 
 /// Hands on the new calls of a process on communicators of its own.
 fn hand_on_own(
     process: &mut Process<'_>,
-    communicators: &Communicators,
+    (communicators, persistents): (&Communicators, &Persistents),
     decoder: &mut Decoder,
     sink: &mut dyn FnMut(Matched<'_>),
 ) {
     for at in 0..process.touched.len() {
-        let (binding, lane) = process.touched[at];
-        let communicator = process.communicator_of(binding, communicators);
-        if !is_own(communicators, communicator) {
+        let key = process.touched[at];
+        let communicator = process.communicator_of(key, communicators, persistents);
+        if !communicators.list[communicator].is_own() {
             continue;
         }
-        let binding = binding as usize;
+        let (binding, lane) = (key.0 as usize, key.1);
         while let Some(queue) = process.queue(binding, lane)
             && let Some(from) = queue.first_from(0)
         {
@@ -577,8 +812,82 @@ fn hand_on_own(
                 from,
                 to,
             };
-            decoder.decode(&block, &[Some((process, queue))], communicators, sink);
+            if !matches!(lane, Lane::Persistent(_)) {
+                let source = Source {
+                    process,
+                    binding,
+                    queue,
+                };
+                decoder.decode(&block, &[Some(source)], communicators, sink);
+            }
             process.drop_before(binding, lane, to);
         }
+        hand_on_settled(
+            process,
+            (communicator, binding, lane),
+            communicators,
+            decoder,
+            sink,
+        );
+    }
+    if !process.has_ended {
+        return;
+    }
+    for (communicator, binding, lane) in own_lanes(process, communicators, persistents) {
+        hand_on_settled(
+            process,
+            (communicator, binding, lane),
+            communicators,
+            decoder,
+            sink,
+        );
+    }
+}
+
+/// Communicator, binding and lane of what may still be under way on communicators of its own.
+fn own_lanes(
+    process: &Process<'_>,
+    communicators: &Communicators,
+    persistents: &Persistents,
+) -> Vec<(usize, usize, Lane)> {
+    let bindings = (0..process.n_bindings()).map(|binding| (binding, Lane::Application));
+    let starts = process.persistents().iter().enumerate();
+    let starts = starts.map(|(local, own)| (local, Lane::Persistent(own.persistent)));
+    let lanes = bindings.chain(starts).map(|(binding, lane)| {
+        let key = (binding as u32, lane);
+        let communicator = process.communicator_of(key, communicators, persistents);
+        (communicator, binding, lane)
+    });
+    lanes
+        .filter(|(communicator, ..)| communicators.list[*communicator].is_own())
+        .collect()
+}
+
+/// Hands on what is settled of one lane of a communicator of one process.
+fn hand_on_settled(
+    process: &mut Process<'_>,
+    (communicator, binding, lane): (usize, usize, Lane),
+    communicators: &Communicators,
+    decoder: &mut Decoder,
+    sink: &mut dyn FnMut(Matched<'_>),
+) {
+    while let Some(queue) = process.queue(binding, lane)
+        && let Some(position) = match process.has_ended {
+            true => queue.outstanding.first(),
+            false => queue.outstanding.first_complete(),
+        }
+    {
+        let settled = Settled {
+            communicator,
+            lane,
+            positions: vec![position],
+        };
+        let source = Source {
+            process,
+            binding,
+            queue,
+        };
+        decoder.decode_settled(&settled, &[Some(source)], communicators, sink);
+        process.drop_begun(binding, lane, position);
     }
 }

@@ -13,7 +13,16 @@
 //! zero, otherwise none is, since one that sends nothing may well receive; in one to many a
 //! receiver of nothing is left out, and everyone if the root sends nothing; in many to one a
 //! sender of nothing; in a scan whoever has a payload of zero. Barriers and constructors carry
-//! no payload, and leave out nobody. An unknown payload is not zero.
+//! no payload, and leave out nobody. In neighborhood operations nobody waits for one that sends
+//! nothing. An unknown payload is not zero.
+//!
+//! **Nonblocking and persistent operations.** A process comes when it begins the operation, and
+//! leaves when the call that completes it returns: so lags, orders and who was last are those of
+//! the initiations. It waits inside the completing call only, not in what it does between: its
+//! wait begins with the enter of that call. Where one call completes several operations each
+//! has its share of the wait, as of the call's time; else the same instant would be waited
+//! several times. There is no core and no departure wait: when a process leaves depends on when it
+//! asks.
 
 use collbench_formats::{CommunicatorKind, Semantics};
 
@@ -150,7 +159,9 @@ impl Figures {
             self.measure_geometry(instance, slots);
             self.measure_waits(instance, slots, times.len());
         }
-        self.has_unknown_wait = times.len() > 1 && self.waits.contains(&Self::UNKNOWN);
+        let is_neighborhood = instance.operation.semantics() == Semantics::Neighborhood;
+        self.has_unknown_wait =
+            (times.len() > 1 || is_neighborhood) && self.waits.contains(&Self::UNKNOWN);
         if let [slots] = &times[..]
             && slots.len() > 1
         {
@@ -309,7 +320,8 @@ impl Figures {
                     1 if n_parts > 1 => None,
                     _ => latest(instance, slots.iter().copied()),
                 };
-                match release.filter(|_| slots.len() == n) {
+                let has_all = slots.len() == n && instance.courses.is_none();
+                match release.filter(|_| has_all) {
                     Some(release) => {
                         self.all_wait_for(instance, release);
                         self.waits_are_lags = self.core.is_some_and(|core| core >= 0);
@@ -332,7 +344,8 @@ impl Figures {
                     .then(|| latest(instance, [root].into_iter()))
                     .flatten();
                 // The root itself came no later than the root.
-                let takes_all = !is_inter && slots.len() == n && instance.payloads.is_same();
+                let has_all = slots.len() == n && instance.courses.is_none();
+                let takes_all = !is_inter && has_all && instance.payloads.is_same();
                 if let (true, Some(release)) = (takes_all, release) {
                     self.all_wait_for(instance, release);
                     return;
@@ -374,7 +387,29 @@ impl Figures {
                     }
                 }
             }
+            Semantics::Neighborhood => self.measure_neighborhood(instance, slots),
             Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {}
+        }
+    }
+
+    /// Each waits for those it receives from, as far as they send anything; without a topology
+    /// nobody knows for whom.
+    fn measure_neighborhood(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+        for &slot in slots {
+            let Some(sources) = instance.communicator.in_neighbours(slot) else {
+                self.waits[slot] = Self::UNKNOWN;
+                continue;
+            };
+            let sends =
+                |source: &usize| *source != slot && instance.payloads.of(*source) != Some(0);
+            let depends = || sources.iter().map(|&source| source as usize).filter(sends);
+            if depends().next().is_none() {
+                self.waits[slot] = 0;
+                continue;
+            }
+            // Slots ascend.
+            let here = depends().filter(|source| slots.binary_search(source).is_ok());
+            self.wait_for(instance, slot, latest(instance, here));
         }
     }
 
@@ -391,9 +426,10 @@ impl Figures {
             self.waits[slot] = Self::UNKNOWN;
             return;
         };
-        let (enter, leave) = instance.stamps(slot);
-        self.waits[slot] = (release.enter.min(leave) - enter).max(0);
-        if release.slot != slot && release.enter > enter {
+        let (_, leave) = instance.stamps(slot);
+        let (from, n_together) = instance.waits_from(slot);
+        self.waits[slot] = (release.enter.min(leave) - from).max(0) / n_together;
+        if release.slot != slot && release.enter > from {
             self.releasers[slot] = release.slot as u32;
         }
     }
@@ -587,8 +623,12 @@ fn is_bystander(instance: &Agreed<'_>, slot: usize) -> bool {
 
 /// Whether all wait for all, so that there is a time between the last to come and the first to
 /// leave: barrier, N x N and constructors, but not between two groups that wait for each other
-/// only, and not where there is nothing to exchange.
+/// only, and not where there is nothing to exchange. Nor where calls are nonblocking: then a
+/// process leaves when it asks, not when it could.
 fn has_core(instance: &Agreed<'_>) -> bool {
+    if instance.courses.is_some() {
+        return false;
+    }
     let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
     match instance.operation.semantics() {
         Semantics::Constructor | Semantics::GroupConstructor => true,

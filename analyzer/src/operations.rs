@@ -9,7 +9,7 @@ use crate::comparison::Evidence;
 use crate::distribution::{Distribution, Summary};
 use crate::over_time::{operation_sections, outliers};
 use crate::summarize::Sources;
-use crate::sums::{OperationKey, OperationTally, wait_state_names};
+use crate::sums::{OperationKey, OperationTally, OverlapTally, wait_state_names};
 
 /// The operations, by time, the longest first.
 pub(crate) fn operations(sources: &Sources<'_>) -> Vec<OperationSummary> {
@@ -51,6 +51,9 @@ fn operation_summary(
     if let (Some(name), Some(total)) = (completion, tally.completion_ns) {
         wait_states.insert(name, total);
     }
+    let overlap = |part: fn(&OverlapTally) -> &Distribution| {
+        tally.overlap.as_deref().and_then(|o| part(o).summary())
+    };
     // Without an instance whose order could be told there is none, rather than one of zeros.
     let has_order = tally.members.len() > 1 && spread != Spread::Apart && tally.instances > 0;
     let is_by_position = tally.arrivals.is_by_position();
@@ -71,9 +74,12 @@ fn operation_summary(
         duration_histogram: tally.duration.buckets(),
         call_time_ns: tally.call_time.summary(),
         arrival_lag_ns: compared(&tally.lag),
-        initiation_ns: None,
-        between_ns: None,
-        completion_ns: None,
+        initiation_ns: overlap(|o| &o.initiation),
+        between_ns: overlap(|o| &o.between),
+        completion_ns: overlap(|o| &o.completion),
+        exposed_ns: overlap(|o| &o.exposed),
+        overlap_bound_ns: overlap(|o| &o.overlap_bound),
+        tests: tally.overlap.as_ref().map(|o| o.n_tests),
         wait_states,
         last_arrivals: tally.members.iter().map(|member| member.last).collect(),
         first_departures: tally
@@ -204,6 +210,7 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
     };
     let ranks = &sources.communicators.entries[entry].ranks;
     let is_split = tally.split.is_some();
+    let is_overlapped = tally.overlap.is_some();
     let mean = |total: i64, n: u64| (n > 0).then(|| (total / n as i64, n));
     ranks
         .iter()
@@ -217,7 +224,8 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
             let rest = member
                 .call_ns
                 .saturating_sub(member.wait_ns)
-                .saturating_sub(member.departure_wait_ns);
+                .saturating_sub(member.departure_wait_ns)
+                .saturating_sub(member.initiation_ns);
             let has_waits = !key.operation.semantics().waits_for_nobody();
             let n_inside = match !has_waits || member.n_waits == member.n_calls {
                 true => member.n_calls,
@@ -240,6 +248,12 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
                     .then(|| mean(member.departure_inside_ns, member.n_departure_waits))
                     .flatten(),
                 inside: mean(rest, n_inside),
+                initiation: is_overlapped
+                    .then(|| mean(member.initiation_ns, member.n_calls))
+                    .flatten(),
+                between: is_overlapped
+                    .then(|| mean(member.between_ns, member.n_calls))
+                    .flatten(),
             })
         })
         .collect()

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::calls::Place;
+use crate::nonblocking::Outstanding;
 
 /// Calls with positions that follow one another, in records that stand side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,17 @@ pub(crate) struct PlaceRun {
     pub(crate) n: u32,
     /// Whether their stamps can be true. If not it is one call.
     pub(crate) is_possible: bool,
+    /// Number of the phase in which they were called, of those of the process; 0: none.
+    pub(crate) phase: u16,
+}
+
+/// What the calls of a run have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Alike {
+    /// Whether their stamps can be true. If not it is one call.
+    pub(crate) is_possible: bool,
+    /// Number of the phase in which they were called.
+    pub(crate) phase: u16,
 }
 
 impl PlaceRun {
@@ -46,19 +58,22 @@ pub(crate) struct Queue {
     runs: VecDeque<PlaceRun>,
     /// Position of the next call that comes.
     pub(crate) next: u64,
-    /// Whether `next` has changed since somebody looked.
+    /// Whether `next` has changed, or something was completed, since somebody looked.
     pub(crate) is_touched: bool,
+    /// The nonblocking calls among them that are not handed on.
+    pub(crate) outstanding: Outstanding,
 }
 
 impl Queue {
     /// The next calls have come.
     #[inline]
-    pub(crate) fn push(&mut self, place: Place, n: u32, is_possible: bool) {
+    pub(crate) fn push(&mut self, place: Place, n: u32, alike: Alike) {
         let position = self.next;
         self.next = position.saturating_add(u64::from(n));
         if let Some(last) = self.runs.back_mut()
-            && is_possible
+            && alike.is_possible
             && last.is_possible
+            && last.phase == alike.phase
             && last.end() == position
             && last.place.chunk == place.chunk
             && last.place.record + last.n == place.record
@@ -70,8 +85,19 @@ impl Queue {
             position,
             place,
             n,
-            is_possible,
+            is_possible: alike.is_possible,
+            phase: alike.phase,
         });
+    }
+
+    /// Whether nothing waits, and nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.runs.is_empty() && self.outstanding.is_empty()
+    }
+
+    /// Whether a call waits at a position that is not a nonblocking one.
+    pub(crate) fn has_blocking(&self, position: u64) -> bool {
+        self.first_from(position) == Some(position) && self.outstanding.get(position).is_none()
     }
 
     /// Position of the first call that waits at `from` or behind.
@@ -126,15 +152,29 @@ mod tests {
         Place { chunk, record }
     }
 
+    fn alike(is_possible: bool, phase: u16) -> Alike {
+        Alike { is_possible, phase }
+    }
+
+    #[test]
+    fn a_new_phase_begins_a_run() {
+        let mut queue = Queue::default();
+        queue.push(place(0, 0), 2, alike(true, 1));
+        queue.push(place(0, 2), 2, alike(true, 1));
+        queue.push(place(0, 4), 2, alike(true, 2));
+        let found: Vec<_> = queue.within(0, 9).map(|run| (run.n, run.phase)).collect();
+        assert_eq!(found, [(4, 1), (2, 2)]);
+    }
+
     #[test]
     fn calls_side_by_side_are_one_run_and_come_out_in_parts() {
         let mut queue = Queue::default();
-        queue.push(place(0, 5), 10, true);
-        queue.push(place(0, 15), 10, true);
+        queue.push(place(0, 5), 10, alike(true, 0));
+        queue.push(place(0, 15), 10, alike(true, 0));
         assert_eq!(queue.runs.len(), 1);
-        queue.push(place(0, 30), 1, true);
-        queue.push(place(0, 31), 1, false);
-        queue.push(place(0, 32), 1, true);
+        queue.push(place(0, 30), 1, alike(true, 0));
+        queue.push(place(0, 31), 1, alike(false, 0));
+        queue.push(place(0, 32), 1, alike(true, 0));
         assert_eq!((queue.runs.len(), queue.next), (4, 23));
         let found: Vec<_> = queue.within(3, 22).collect();
         assert_eq!(
@@ -154,9 +194,9 @@ mod tests {
     #[test]
     fn behind_a_gap_positions_go_on_from_where_they_are_set() {
         let mut queue = Queue::default();
-        queue.push(place(0, 0), 4, true);
+        queue.push(place(0, 0), 4, alike(true, 0));
         queue.next = 1 << 62;
-        queue.push(place(0, 4), 2, true);
+        queue.push(place(0, 4), 2, alike(true, 0));
         assert_eq!(queue.first_from(2), Some(2));
         assert_eq!(queue.first_from(4), Some(1 << 62));
         assert_eq!(queue.first_from((1 << 62) + 2), None);

@@ -64,6 +64,8 @@ pub enum Remark {
         /// As how many they are shown.
         n_entries: usize,
     },
+    /// An MPI library whose handles the recorder did not understand.
+    UnknownAbi,
     /// Calls on a communicator that is not known.
     UnknownCommunicator {
         /// Number of calls.
@@ -111,6 +113,11 @@ pub enum Remark {
         /// Number of calls.
         n_calls: u64,
     },
+    /// Completions that fit no nonblocking collective that is under way.
+    StrayCompletions {
+        /// Number of completions.
+        n_completions: u64,
+    },
     /// Sequence tables that say fewer calls than there are records.
     SequenceConflict {
         /// Number of chunks.
@@ -147,6 +154,7 @@ impl Remark {
             Self::CommunicatorConflict { .. } => "communicator_conflict",
             Self::MembersNotListed { .. } => "members_not_listed",
             Self::ShownTogether { .. } => "communicators_together",
+            Self::UnknownAbi => "unknown_abi",
             Self::UnknownCommunicator { .. } => "unknown_communicator",
             Self::Mismatched { .. } => "mismatched_calls",
             Self::IncompleteInstances { .. } => "incomplete_instances",
@@ -156,6 +164,7 @@ impl Remark {
             Self::InternalCalls { .. } => "internal_calls",
             Self::UnknownRecords { .. } => "unknown_records",
             Self::AbandonedCalls { .. } => "abandoned_calls",
+            Self::StrayCompletions { .. } => "stray_completions",
             Self::SequenceConflict { .. } => "sequence_conflict",
             Self::NegativeCore { .. } => "negative_core",
             Self::RecorderPauses { .. } => "recorder_pauses",
@@ -247,6 +256,10 @@ impl fmt::Display for Remark {
                 f,
                 "{n_communicators} communicators that were made alike are shown as {n_entries}"
             ),
+            Self::UnknownAbi => f.write_str(
+                "the MPI library has an ABI that the recorder did not know: calls have times, but \
+                 no communicator and no payload",
+            ),
             Self::UnknownCommunicator { n_calls } => write!(
                 f,
                 "{} on a communicator that is not known: counted, not matched",
@@ -293,6 +306,12 @@ impl fmt::Display for Remark {
                 f,
                 "{} never returned, though the thread went on",
                 counted(*n_calls, "call")
+            ),
+            Self::StrayCompletions { n_completions } => write!(
+                f,
+                "{} of nonblocking collectives that fit none that is under way, passed by: \
+                 records were lost or are damaged",
+                counted(*n_completions, "completion")
             ),
             Self::SequenceConflict { n_chunks } => write!(
                 f,

@@ -3,16 +3,21 @@
 //! This is done for many processes at a time; a process knows nothing of the others. What can be
 //! in no instance is handed on at once.
 
+use std::collections::BTreeMap;
+
 use collbench_formats::{
-    CODE_INTERNAL, Chunk, Operation, Record, RecordKind, Semantics, SequenceEntry,
-    UNKNOWN_COMMUNICATOR,
+    CODE_INTERNAL, Chunk, Initiation, Operation, Record, RecordKind, Semantics, SequenceEntry,
+    TestsInVain, UNKNOWN_COMMUNICATOR,
 };
 
 use crate::calls::{Batch, CallStream, ChunkStart, Place, guess_enter};
 use crate::clock::{Clocks, RankClock, Timestamp};
 use crate::communicators::Communicators;
 use crate::matching::{Call, InFlight, LANES, Lane, Matched, ProcessDamage};
-use crate::queue::Queue;
+use crate::nonblocking::Begun;
+use crate::persistent::{OwnPersistent, Persistents, local_of};
+use crate::phases::PhaseClock;
+use crate::queue::{Alike, Queue};
 use crate::run::RankFile;
 use crate::stamps::StampLimits;
 
@@ -32,7 +37,18 @@ pub(crate) struct Process<'a> {
     stream: CallStream<'a>,
     /// By binding: the queues of its lanes.
     queues: Vec<Queues>,
-    /// Binding and lane of each queue whose next position has changed.
+    /// Its persistent collectives.
+    persistents: &'a [OwnPersistent],
+    /// For each of them the queue of its starts.
+    starts: Vec<Queue>,
+    /// Whether records were lost, so that starts behind cannot be counted.
+    has_lost_starts: bool,
+    /// Tests in vain whose completion is the thread's next record, by thread.
+    tests: BTreeMap<u32, TestsInVain>,
+    /// The phases that the program marks.
+    pub(crate) phases: PhaseClock,
+    /// Binding (or index of the persistent collective) and lane of each queue of which something
+    /// has changed.
     pub(crate) touched: Vec<(u32, Lane)>,
     /// Calls that wait in the queues.
     pub(crate) n_queued: u64,
@@ -65,7 +81,7 @@ impl Queues {
         if let Self::Unused | Self::PutAway { .. } = self {
             let mut queues: Box<[Queue; 3]> = Box::default();
             for lane in LANES {
-                queues[lane as usize].next = self.next_on(lane);
+                queues[lane.index()].next = self.next_on(lane);
             }
             *self = Self::InUse(queues);
         }
@@ -82,17 +98,17 @@ impl Queues {
             Self::PutAway { next, is_created } => match lane {
                 Lane::Application => *next,
                 Lane::Internal => 0,
-                Lane::Creation => u64::from(*is_created),
+                Lane::Creation | Lane::Persistent(_) => u64::from(*is_created),
             },
-            Self::InUse(queues) => queues[lane as usize].next,
+            Self::InUse(queues) => queues[lane.index()].next,
         }
     }
 
     /// Keeps only the positions, where nothing waits.
     fn put_away(&mut self) {
         let Self::InUse(queues) = self else { return };
-        let is_idle = |queue: &Queue| queue.front().is_none() && !queue.is_touched;
-        let next = |lane: Lane| queues[lane as usize].next;
+        let is_idle = |queue: &Queue| queue.is_idle() && !queue.is_touched;
+        let next = |lane: Lane| queues[lane.index()].next;
         if queues.iter().all(is_idle) && next(Lane::Internal) == 0 && next(Lane::Creation) <= 1 {
             *self = Self::PutAway {
                 next: next(Lane::Application),
@@ -108,6 +124,8 @@ pub(crate) struct Found {
     pub(crate) n_unknown_records: u64,
     pub(crate) n_sequence_conflicts: u64,
     pub(crate) n_abandoned: u64,
+    /// Completions that fit no initiation that is under way.
+    pub(crate) n_stray_completions: u64,
     pub(crate) damage: ProcessDamage,
 }
 
@@ -116,10 +134,18 @@ pub(crate) struct Found {
 enum Class {
     /// Into the order of calls on the communicator.
     Ordered,
+    /// Likewise; a completion follows.
+    Begun,
     /// A constructor over a group: to the communicator that it makes.
     Creation,
+    /// The start of a persistent collective, which has no place in an order of calls.
+    Start,
     /// The begin or end of MPI.
     Process,
+    /// The completion of a collective.
+    Completion,
+    /// The begin of a phase.
+    Phase,
     /// Not known to this version.
     Unknown,
 }
@@ -133,6 +159,8 @@ const CLASSES: [Class; 1024] = {
         classes[operation.code() as usize] = match operation.semantics() {
             Semantics::GroupConstructor => Class::Creation,
             Semantics::Process => Class::Process,
+            _ if operation.is_persistent() => Class::Start,
+            _ if operation.is_nonblocking() => Class::Begun,
             _ => Class::Ordered,
         };
         i += 1;
@@ -145,7 +173,11 @@ fn class_of(record: &Record) -> Class {
     let code = record.code.get();
     match code >> 13 == RecordKind::Call as u16 {
         true => CLASSES[usize::from(code & 0x3ff)],
-        false => Class::Unknown,
+        false => match record.kind() {
+            Some(RecordKind::Completion) => Class::Completion,
+            Some(RecordKind::Phase) => Class::Phase,
+            _ => Class::Unknown,
+        },
     }
 }
 
@@ -155,8 +187,10 @@ impl<'a> Process<'a> {
         file: &'a RankFile<'a>,
         clocks: &Clocks,
         communicators: &Communicators,
+        persistents: &'a Persistents,
         limits: StampLimits,
     ) -> Self {
+        let persistents = &persistents.of[index][..];
         let n_bindings = communicators.bindings[index].len();
         Self {
             index,
@@ -167,6 +201,13 @@ impl<'a> Process<'a> {
             queues: std::iter::repeat_with(Queues::default)
                 .take(n_bindings)
                 .collect(),
+            persistents,
+            starts: std::iter::repeat_with(Queue::default)
+                .take(persistents.len())
+                .collect(),
+            has_lost_starts: false,
+            tests: BTreeMap::new(),
+            phases: PhaseClock::default(),
             touched: Vec::new(),
             n_queued: 0,
             has_ended: false,
@@ -175,9 +216,27 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Index in [`Communicators::list`] of what a binding means.
-    pub(crate) fn communicator_of(&self, binding: u32, communicators: &Communicators) -> usize {
-        communicators.bindings[self.index][binding as usize].communicator as usize
+    /// Index in [`Communicators::list`] of that of a touched queue.
+    pub(crate) fn communicator_of(
+        &self,
+        (binding, lane): (u32, Lane),
+        communicators: &Communicators,
+        persistents: &Persistents,
+    ) -> usize {
+        match lane {
+            Lane::Persistent(number) => persistents.list[number as usize].communicator,
+            _ => communicators.bindings[self.index][binding as usize].communicator as usize,
+        }
+    }
+
+    /// Communicators that it knows.
+    pub(crate) fn n_bindings(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// The persistent collectives that it set up.
+    pub(crate) fn persistents(&self) -> &'a [OwnPersistent] {
+        self.persistents
     }
 
     /// Whether the last record was taken since this was asked.
@@ -187,11 +246,25 @@ impl<'a> Process<'a> {
         has_just_ended
     }
 
-    /// The queue of a binding and lane; `None` if nothing ever came, or nothing is left.
+    /// The queue of a binding and lane; `None` if nothing ever came, or nothing is left. (For a
+    /// persistent lane: of the process's persistent collective of this index.)
     #[inline]
     pub(crate) fn queue(&self, binding: usize, lane: Lane) -> Option<&Queue> {
+        if let Lane::Persistent(_) = lane {
+            return self.starts.get(binding);
+        }
         match &self.queues[binding] {
-            Queues::InUse(queues) => Some(&queues[lane as usize]),
+            Queues::InUse(queues) => Some(&queues[lane.index()]),
+            _ => None,
+        }
+    }
+
+    fn queue_mut(&mut self, binding: usize, lane: Lane) -> Option<&mut Queue> {
+        if let Lane::Persistent(_) = lane {
+            return self.starts.get_mut(binding);
+        }
+        match &mut self.queues[binding] {
+            Queues::InUse(queues) => Some(&mut queues[lane.index()]),
             _ => None,
         }
     }
@@ -223,7 +296,11 @@ impl<'a> Process<'a> {
                 .flat_map(|queues| LANES.iter().zip(&**queues));
             lanes.filter_map(move |(lane, queue)| Some((queue.front()?, binding, *lane)))
         });
-        let oldest = fronts.min_by_key(|(run, ..)| run.place)?;
+        let starts = self.starts.iter().zip(self.persistents).enumerate();
+        let starts = starts.filter_map(|(local, (queue, own))| {
+            Some((queue.front()?, local, Lane::Persistent(own.persistent)))
+        });
+        let oldest = fronts.chain(starts).min_by_key(|(run, ..)| run.place)?;
         Some((oldest.1, oldest.2, oldest.0.position))
     }
 
@@ -244,7 +321,27 @@ impl<'a> Process<'a> {
         &self.clock
     }
 
-    /// The call of a record; `None` where its operation is not known.
+    /// A call that was begun, with what came of it.
+    pub(crate) fn begun_call(&self, local: usize, lane: Lane, begun: &Begun) -> Option<Call> {
+        let own = match lane {
+            Lane::Persistent(_) => self.persistents.get(local),
+            _ => None,
+        };
+        let call = self.call(&begun.record, begun.place, begun.is_possible)?;
+        let has_begun = call.leave.is_some() && begun.is_possible;
+        let at = |ticks| self.clock.global(Timestamp::from_ticks(ticks));
+        Some(Call {
+            root: own.map_or(call.root, |own| own.root),
+            payload: own.map_or(call.payload, |own| own.payload),
+            leave: begun.leave_ticks().filter(|_| has_begun).map(at),
+            course: has_begun.then(|| begun.course(&self.clock)),
+            phase: begun.phase,
+            ..call
+        })
+    }
+
+    /// The call of a record; `None` where its operation is not known. Of one that is
+    /// nonblocking it is the initiation.
     pub(crate) fn call(&self, record: &Record, place: Place, is_possible: bool) -> Option<Call> {
         let at = |ticks| self.clock.global(Timestamp::from_ticks(ticks));
         let enter = match is_possible {
@@ -262,6 +359,8 @@ impl<'a> Process<'a> {
             payload: record.payload_bytes(),
             has_failed: record.has_failed(),
             is_timed: is_possible,
+            course: None,
+            phase: None,
         })
     }
 
@@ -272,7 +371,7 @@ impl<'a> Process<'a> {
         communicators: &Communicators,
     ) -> Option<usize> {
         let binding = binding(communicators, self.index, record)?;
-        Some(self.communicator_of(binding as u32, communicators))
+        Some(communicators.bindings[self.index][binding].communicator as usize)
     }
 
     /// Takes up to `n` records; gives how many there were. `aside` gets what is in no instance.
@@ -290,6 +389,7 @@ impl<'a> Process<'a> {
                 break;
             };
             if let Some(start) = batch.chunk {
+                self.has_lost_starts |= start.is_behind_gap;
                 self.check_sequences(&start, communicators);
             }
             self.route(&batch, communicators, aside);
@@ -329,7 +429,21 @@ impl<'a> Process<'a> {
             let mut sequence = None;
             match class {
                 Class::Unknown => self.found.n_unknown_records += 1,
-                Class::Ordered => {
+                Class::Phase => self.begin_phase(first, batch.is_possible),
+                Class::Completion => {
+                    let is_last = rest.is_empty() && batch.ends_thread;
+                    self.complete(first, place, is_last, communicators);
+                }
+                Class::Start => {
+                    let binding = binding(communicators, self.index, first);
+                    self.note_undefined(binding, first, n);
+                    sequence = self.route_start(first, place, batch.is_possible);
+                    if sequence.is_none() {
+                        let called_on = self.called_on(first, communicators);
+                        self.set_aside(run, place, batch.is_possible, called_on, aside);
+                    }
+                }
+                Class::Ordered | Class::Begun => {
                     let binding = binding(communicators, self.index, first);
                     self.note_undefined(binding, first, n);
                     match binding {
@@ -338,9 +452,18 @@ impl<'a> Process<'a> {
                                 true => Lane::Internal,
                                 false => Lane::Application,
                             };
+                            let is_begun = class == Class::Begun && lane == Lane::Application;
+                            let alike = self.alike(batch.is_possible);
+                            let begun = is_begun.then(|| self.begun(first, place, alike));
                             let queue = self.touch(binding, lane);
-                            sequence = Some(queue.next);
-                            queue.push(place, n as u32, batch.is_possible);
+                            let position = queue.next;
+                            sequence = Some(position);
+                            queue.push(place, n as u32, alike);
+                            match begun {
+                                Some(Some(begun)) => queue.outstanding.begin(position, begun),
+                                Some(None) => queue.outstanding.begin_passed_by(position),
+                                None => {}
+                            }
                             self.n_queued += n as u64;
                         }
                         None => self.set_aside(run, place, batch.is_possible, None, aside),
@@ -357,7 +480,8 @@ impl<'a> Process<'a> {
                     }
                 }
             }
-            if first.leave.get() == 0 && class != Class::Unknown {
+            let is_call = !matches!(class, Class::Unknown | Class::Completion | Class::Phase);
+            if first.leave.get() == 0 && is_call {
                 let is_last = rest.is_empty() && batch.ends_thread;
                 self.note_under_way(first, is_last, sequence, communicators);
             }
@@ -384,11 +508,118 @@ impl<'a> Process<'a> {
             // One that is met twice (a damaged file) belongs to nothing.
             && self.next_on(made, Lane::Creation) == 0
         {
-            self.touch(made, Lane::Creation).push(place, 1, is_possible);
+            let alike = self.alike(is_possible);
+            self.touch(made, Lane::Creation).push(place, 1, alike);
             self.n_queued += 1;
             return;
         }
         self.set_aside(run, place, is_possible, called_on, aside);
+    }
+
+    /// What the next calls have in common.
+    #[inline]
+    fn alike(&self, is_possible: bool) -> Alike {
+        Alike {
+            is_possible,
+            phase: self.phases.number(),
+        }
+    }
+
+    /// A nonblocking call; `None` for one that nobody waits in, whose completion says nothing.
+    fn begun(&self, record: &Record, place: Place, alike: Alike) -> Option<Begun> {
+        let semantics = record.operation().map(Operation::semantics);
+        let phase = self.phases.level(alike.phase);
+        (semantics != Some(Semantics::NonblockingConstructor))
+            .then(|| Begun::new(record, place, alike.is_possible, phase))
+    }
+
+    /// The start of a persistent collective: its number; `None` if that is not known.
+    fn route_start(&mut self, record: &Record, place: Place, is_possible: bool) -> Option<u64> {
+        let start = record.persistent_start()?;
+        let local = local_of(self.persistents, start.definition);
+        let Some(local) = local else {
+            self.found.damage.n_undefined_starts += 1;
+            return None;
+        };
+        if self.has_lost_starts || record.is_internal() {
+            return None;
+        }
+        let lane = Lane::Persistent(self.persistents[local].persistent);
+        let alike = self.alike(is_possible);
+        let begun = Begun::new(record, place, is_possible, self.phases.level(alike.phase));
+        let queue = self.touch(local, lane);
+        let number = queue.next;
+        queue.push(place, 1, alike);
+        queue.outstanding.begin(number, begun);
+        self.n_queued += 1;
+        Some(number)
+    }
+
+    /// The completion of a collective, or what was tested before it.
+    fn complete(
+        &mut self,
+        record: &Record,
+        place: Place,
+        is_last: bool,
+        communicators: &Communicators,
+    ) {
+        let thread = self.chunks()[place.chunk as usize].thread;
+        if let Some(tests) = record.tests_in_vain() {
+            self.tests.insert(thread, tests);
+            return;
+        }
+        let Some(completion) = record.completion() else {
+            self.found.n_unknown_records += 1;
+            return;
+        };
+        let tests = self.tests.remove(&thread);
+        let tests = tests.filter(|tests| tests.of_index == record.communicator.get());
+        let (known, lane, position) = match completion.of {
+            Initiation::Nonblocking {
+                communicator,
+                position,
+            } => {
+                let binding = communicators.binding(self.index, communicator);
+                (binding, Lane::Application, position)
+            }
+            Initiation::Persistent { definition, start } => {
+                let local = local_of(self.persistents, definition);
+                let number = local.map_or(0, |local| self.persistents[local].persistent);
+                (local, Lane::Persistent(number), start)
+            }
+        };
+        let last_ticks = self.limits.last_ticks();
+        let completed = known.and_then(|binding| {
+            let queue = self.queue_mut(binding, lane)?;
+            let of = queue.outstanding.get(position).map(|begun| begun.record);
+            let fits = queue
+                .outstanding
+                .complete(position, record, &completion, tests, last_ticks);
+            fits.then_some((binding, of))
+        });
+        let Some((binding, of)) = completed else {
+            self.found.n_stray_completions += 1;
+            return;
+        };
+        self.touch(binding, lane);
+        let operation = of.and_then(|record| record.operation());
+        if let (true, true, Some(operation), Some(of)) =
+            (record.leave.get() == 0, is_last, operation, of)
+        {
+            self.found.damage.in_flight.push(InFlight {
+                operation,
+                completing: Some(completion.by),
+                communicator: self.called_on(&of, communicators),
+                sequence: Some(position),
+            });
+        }
+    }
+
+    fn begin_phase(&mut self, record: &Record, is_possible: bool) {
+        if let (Some(level), true) = (record.phase_level(), is_possible) {
+            let at = self.clock.global(Timestamp::from_ticks(record.enter.get()));
+            self.phases.begin(level, at.ns());
+        }
     }
 
     fn set_aside(
@@ -405,6 +636,13 @@ impl<'a> Process<'a> {
                 ..place
             };
             if let Some(call) = self.call(record, place, is_possible) {
+                let start = record.persistent_start();
+                let local = start.and_then(|start| local_of(self.persistents, start.definition));
+                let call = Call {
+                    payload: local.map_or(call.payload, |local| self.persistents[local].payload),
+                    phase: self.phases.level(self.phases.number()),
+                    ..call
+                };
                 aside(Matched::Unmatched {
                     process: self.index,
                     called_on,
@@ -418,7 +656,10 @@ impl<'a> Process<'a> {
     /// The queue of a binding and lane, of which the next position is about to change.
     #[inline]
     fn touch(&mut self, binding: usize, lane: Lane) -> &mut Queue {
-        let queue = &mut self.queues[binding].in_use()[lane as usize];
+        let queue = match lane {
+            Lane::Persistent(_) => &mut self.starts[binding],
+            _ => &mut self.queues[binding].in_use()[lane.index()],
+        };
         if !queue.is_touched {
             queue.is_touched = true;
             self.touched.push((binding as u32, lane));
@@ -454,6 +695,7 @@ impl<'a> Process<'a> {
         };
         self.found.damage.in_flight.push(InFlight {
             operation,
+            completing: None,
             communicator: self.called_on(record, communicators),
             sequence,
         });
@@ -494,20 +736,32 @@ impl<'a> Process<'a> {
 
     /// Somebody has looked at a touched queue.
     pub(crate) fn untouch(&mut self, binding: u32, lane: Lane) {
-        if let Queues::InUse(queues) = &mut self.queues[binding as usize] {
-            queues[lane as usize].is_touched = false;
+        if let Some(queue) = self.queue_mut(binding as usize, lane) {
+            queue.is_touched = false;
+        }
+    }
+
+    /// Forgets a nonblocking call that was handed on.
+    pub(crate) fn drop_begun(&mut self, binding: usize, lane: Lane, position: u64) {
+        if let Some(queue) = self.queue_mut(binding, lane) {
+            queue.outstanding.remove(position);
         }
     }
 
     /// Forgets the calls on a lane before a position, which were handed on.
     pub(crate) fn drop_before(&mut self, binding: usize, lane: Lane, position: u64) {
-        let Queues::InUse(queues) = &mut self.queues[binding] else {
-            return;
-        };
         let given_back = self.stream.given_back();
         let chunks = &self.file.trace.chunks;
         let mut late: Option<(u64, u64)> = None;
-        queues[lane as usize].drop_before(position, |run| {
+        let queue = match lane {
+            Lane::Persistent(_) => self.starts.get_mut(binding),
+            _ => match &mut self.queues[binding] {
+                Queues::InUse(queues) => Some(&mut queues[lane.index()]),
+                _ => None,
+            },
+        };
+        let Some(queue) = queue else { return };
+        queue.drop_before(position, |run| {
             self.n_queued -= u64::from(run.n);
             let chunk = &chunks[run.place.chunk as usize];
             if chunk.offset < given_back {
@@ -533,7 +787,22 @@ impl<'a> Process<'a> {
     /// What was found; there is nothing more to come.
     pub(crate) fn into_found(mut self) -> Found {
         self.found.damage.impossible = self.stream.impossible();
+        let end = self.clock.global(Timestamp::from_ticks(self.last_stamp()));
+        self.found.damage.phases = self.phases.finish(end.ns());
         self.found
+    }
+}
+
+impl Process<'_> {
+    /// The last stamp of its threads that can be true, ticks.
+    fn last_stamp(&self) -> u64 {
+        let last = self
+            .chunks()
+            .iter()
+            .filter_map(|chunk| chunk.records.last());
+        let stamps = last.flat_map(|record| [record.enter.get(), record.leave.get()]);
+        let stamps = stamps.filter(|&stamp| stamp <= self.limits.last_ticks());
+        stamps.max().unwrap_or(0)
     }
 }
 

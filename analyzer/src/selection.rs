@@ -3,13 +3,15 @@
 //! Everything is matched first, so that a restriction never changes which calls belong together.
 //! Operations, communicators and times restrict instances. Ranks restrict whose calls are
 //! counted and shown; figures of a whole instance (duration, core, who came last) stay those of
-//! the whole instance.
+//! the whole instance. A phase restricts instances to those that all their processes entered in
+//! a phase of that level.
 
 use std::collections::BTreeSet;
 
 use collbench_formats::Operation;
 
 use crate::communicators::Communicators;
+use crate::matching::Irregularities;
 
 /// A restriction as asked for; the default is everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub struct Selection {
     pub communicators: Vec<String>,
     /// Ranges of world ranks, each `(first, last)`. Empty: all.
     pub ranks: Vec<(u32, u32)>,
+    /// Instances in a phase of this level (see [`LevelTime`](crate::LevelTime)).
+    pub phase: Option<i32>,
     /// Instances that begin at this time since the start of the run or later, ns.
     pub from_ns: Option<i64>,
     /// Instances that begin before this time since the start of the run, ns.
@@ -56,6 +60,14 @@ pub enum SelectionError {
         /// Greatest rank of the run.
         greatest: u32,
     },
+    /// No process marked such a phase.
+    #[error("--phase {level}: not in this trace; there are: {known}")]
+    Phase {
+        /// What was asked for.
+        level: i32,
+        /// Some that there are.
+        known: String,
+    },
     /// An empty span of time.
     #[error("--from {from_s} --to {to_s}: the end is not after the beginning")]
     Times {
@@ -66,12 +78,41 @@ pub enum SelectionError {
     },
 }
 
+impl Selection {
+    /// Whether the phase that is asked for was marked by any process.
+    ///
+    /// # Errors
+    /// [`SelectionError::Phase`] if not.
+    pub(crate) fn check_phase(&self, met: &Irregularities) -> Result<(), SelectionError> {
+        let Some(level) = self.phase else {
+            return Ok(());
+        };
+        let marked = met.processes.iter().flat_map(|process| &process.phases);
+        let levels: BTreeSet<i32> = marked.map(|phase| phase.level).collect();
+        if levels.contains(&level) {
+            return Ok(());
+        }
+        let mut known: Vec<String> = levels.iter().take(8).map(i32::to_string).collect();
+        if levels.len() > known.len() {
+            known.push("...".to_owned());
+        }
+        if known.is_empty() {
+            known.push("none: the program never called MPI_Pcontrol".to_owned());
+        }
+        Err(SelectionError::Phase {
+            level,
+            known: known.join(", "),
+        })
+    }
+}
+
 /// A restriction, in the numbers of one run.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     operations: Option<BTreeSet<Operation>>,
     entries: Option<BTreeSet<usize>>,
     ranks: Vec<(u32, u32)>,
+    phase: Option<i32>,
     from_ns: i64,
     to_ns: i64,
 }
@@ -118,6 +159,7 @@ impl Selection {
             entries: (!self.communicators.is_empty())
                 .then(|| entries.into_iter().flatten().collect()),
             ranks: self.ranks.clone(),
+            phase: self.phase,
             from_ns,
             to_ns,
         })
@@ -151,6 +193,13 @@ impl Resolved {
             .is_none_or(|operations| operations.contains(&operation))
             && is_in(&self.entries)
             && (self.from_ns..self.to_ns).contains(&first_enter_ns)
+    }
+
+    /// Whether an instance, all of whose calls were made in phases of this level, is wanted.
+    #[must_use]
+    #[inline]
+    pub fn has_phase(&self, phase: Option<i32>) -> bool {
+        self.phase.is_none() || self.phase == phase
     }
 
     /// Whether calls of this world rank are wanted.

@@ -33,6 +33,11 @@ pub struct StampLimits {
 }
 
 impl StampLimits {
+    /// No stamp is later, ticks.
+    pub(crate) fn last_ticks(&self) -> u64 {
+        self.last
+    }
+
     /// The limits of each process of a run.
     #[must_use]
     pub fn of_run(run: &Run<'_>, clocks: &Clocks) -> Vec<Self> {
@@ -92,7 +97,7 @@ impl StampLimits {
         // What a later version may store in other records is not known.
         let operation = record.operation()?;
         let begin = match operation {
-            Operation::Init | Operation::InitThread => self.first,
+            Operation::Init | Operation::InitThread | Operation::SessionInit => self.first,
             _ => begin,
         };
         let (enter, leave) = (record.enter.get(), record.leave.get());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{ClockSource, CommunicatorKind};
+use collbench_formats::{Abi, ClockSource, CommunicatorKind, MpiIdentity};
 
 use crate::analysis::{
     Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostLateness,
@@ -16,6 +16,7 @@ use crate::damage::{damage, unfinished};
 use crate::disturbances::disturbances;
 use crate::imbalance::{Verdict, Vertex};
 use crate::inert;
+use crate::marked_phases::marked_phases;
 use crate::matching::Irregularities;
 use crate::operations::operations;
 use crate::over_time::{change, lateness_sections};
@@ -53,6 +54,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         disturbances: disturbances(sources),
         timeline: timeline(sources),
         classes: rank_classes(sources),
+        phases: marked_phases(sources),
         unfinished: unfinished(sources),
         remarks: remarks(sources, damage.len(), &pauses)
             .iter()
@@ -62,6 +64,21 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
             })
             .collect(),
         operations,
+    }
+}
+
+/// What the library calls itself, in one line, and that it was used by the standard's ABI: one
+/// library may offer that beside its own.
+fn mpi_library(mpi: &MpiIdentity) -> String {
+    let version = mpi
+        .library_version
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim();
+    match mpi.abi {
+        Abi::Mpi5 => format!("{version} (ABI of MPI 5)"),
+        _ => version.to_owned(),
     }
 }
 
@@ -90,14 +107,7 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
     TraceSummary {
         directory: run.directory.to_string_lossy().into_owned(),
         command: inert::cut_all(&run.command, MAX_COMMAND),
-        mpi_library: first
-            .mpi
-            .library_version
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_owned(),
+        mpi_library: mpi_library(&first.mpi),
         ranks: run.world_size,
         hosts,
         calls: tally.n_calls,
@@ -400,6 +410,12 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
         let name = host.name.clone();
         add(host.is_unscaled, Remark::ClockNotScaled { host: name });
     }
+    // Generated traces are of no library, and name communicators all the same.
+    let is_unknown = run.processes[0].trace.identity.mpi.abi == Abi::Unknown;
+    add(
+        is_unknown && counts.unknown_communicator > 0,
+        Remark::UnknownAbi,
+    );
     for remark in run.remarks.iter().chain(&communicators.remarks) {
         add(true, remark.clone());
     }
@@ -442,6 +458,12 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
             irregularities.n_unknown_records,
             Remark::UnknownRecords {
                 n_records: irregularities.n_unknown_records,
+            },
+        ),
+        (
+            irregularities.n_stray_completions,
+            Remark::StrayCompletions {
+                n_completions: irregularities.n_stray_completions,
             },
         ),
         (

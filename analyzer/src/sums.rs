@@ -8,6 +8,7 @@ use crate::conduct::Conduct;
 use crate::distribution::Distribution;
 use crate::late_arrivals::LateArrivals;
 use crate::matching::Call;
+use crate::nonblocking::OverlapCourse;
 use crate::orders::OrderCounts;
 use crate::outliers::Longest;
 use crate::sections::{LatenessSections, OperationSections};
@@ -85,6 +86,10 @@ pub struct MemberTally {
     pub wait_inside_ns: i64,
     /// Of the departure waits, those after the first of the own host, likewise, ns.
     pub departure_inside_ns: i64,
+    /// Time in initiating calls, of nonblocking operations, ns.
+    pub initiation_ns: i64,
+    /// From there to the completing calls, ns.
+    pub between_ns: i64,
 }
 
 impl MemberTally {
@@ -113,6 +118,8 @@ impl MemberTally {
         add_ns(&mut self.departure_wait_ns, other.departure_wait_ns);
         add_ns(&mut self.wait_inside_ns, other.wait_inside_ns);
         add_ns(&mut self.departure_inside_ns, other.departure_inside_ns);
+        add_ns(&mut self.initiation_ns, other.initiation_ns);
+        add_ns(&mut self.between_ns, other.between_ns);
     }
 }
 
@@ -179,6 +186,55 @@ impl MemberColumns {
     }
 }
 
+/// The parts of nonblocking and persistent operations, ns per call.
+#[derive(Debug, Default)]
+pub struct OverlapTally {
+    /// The initiating call.
+    pub initiation: Distribution,
+    /// From its leave to the enter of the completing call.
+    pub between: Distribution,
+    /// The completing call, its share.
+    pub completion: Distribution,
+    /// Initiation, tests and completion.
+    pub exposed: Distribution,
+    /// Between, without tests.
+    pub overlap_bound: Distribution,
+    /// Tests that found it not complete.
+    pub n_tests: u64,
+}
+
+impl OverlapTally {
+    /// Adds a call that was completed.
+    pub(crate) fn add(&mut self, course: &OverlapCourse) {
+        let (Some(completing), Some(between), Some(bound)) = (
+            course.completing,
+            course.between_ns(),
+            course.overlap_bound_ns(),
+        ) else {
+            return;
+        };
+        self.initiation.add(course.initiation_ns);
+        self.between.add(between);
+        self.completion.add(completing.share_ns);
+        self.exposed.add(course.exposed_ns());
+        self.overlap_bound.add(bound);
+        self.n_tests += course.n_tests;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (own, other) in [
+            (&mut self.initiation, &other.initiation),
+            (&mut self.between, &other.between),
+            (&mut self.completion, &other.completion),
+            (&mut self.exposed, &other.exposed),
+            (&mut self.overlap_bound, &other.overlap_bound),
+        ] {
+            own.merge(other);
+        }
+        self.n_tests += other.n_tests;
+    }
+}
+
 /// What is kept of one operation.
 #[derive(Debug)]
 pub struct OperationTally {
@@ -231,6 +287,8 @@ pub struct OperationTally {
     pub batches: Batches,
     /// Where processes on several hosts have a common time.
     pub split: Option<Box<Split>>,
+    /// Where calls are nonblocking, and were completed.
+    pub overlap: Option<Box<OverlapTally>>,
 }
 
 impl OperationTally {
@@ -260,6 +318,7 @@ impl OperationTally {
             longest: Longest::default(),
             batches: Batches::default(),
             split: None,
+            overlap: None,
         }
     }
 
@@ -268,10 +327,11 @@ impl OperationTally {
         if let Some(bytes) = call.payload {
             self.see_bytes(bytes, bytes);
         }
-        if let Some(leave) = call.leave
-            && call.is_timed
-        {
-            self.call_time.add(leave.ns() - call.enter.ns());
+        if call.leave.is_some() && call.is_timed {
+            self.call_time.add(call.time_ns());
+            if let Some(course) = &call.course {
+                self.overlap.get_or_insert_default().add(course);
+            }
         }
     }
 }
@@ -346,11 +406,36 @@ impl OperationTally {
         if let Some(split) = other.split {
             self.split.get_or_insert_default().merge(&split);
         }
+        if let Some(overlap) = other.overlap {
+            self.overlap.get_or_insert_default().merge(&overlap);
+        }
     }
 
     pub(crate) fn see_bytes(&mut self, least: u64, most: u64) {
         let (before_least, before_most) = self.bytes.unwrap_or((least, most));
         self.bytes = Some((before_least.min(least), before_most.max(most)));
+    }
+}
+
+/// What is kept of the instances in phases of one level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PhaseTally {
+    /// Calls.
+    pub n_calls: u64,
+    /// Time in them, ns.
+    pub call_ns: i64,
+    /// Their known waits, ns; `None` where none is known.
+    pub wait_ns: Option<i64>,
+}
+
+impl PhaseTally {
+    /// Adds calls that took so long, of which some waits are known.
+    pub(crate) fn add(&mut self, n_calls: u64, call_ns: i64, wait_ns: Option<i64>) {
+        self.n_calls += n_calls;
+        add_ns(&mut self.call_ns, call_ns);
+        if let Some(wait_ns) = wait_ns {
+            add_ns(self.wait_ns.get_or_insert(0), wait_ns);
+        }
     }
 }
 
@@ -484,6 +569,9 @@ pub fn wait_state_names(operation: Operation) -> (Option<&'static str>, Option<&
         Semantics::OneToMany => (Some("Late Broadcast"), None),
         Semantics::ManyToOne => (Some("Early Reduce"), None),
         Semantics::Prefix => (Some("Early Scan"), None),
-        Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => (None, None),
+        Semantics::Neighborhood
+        | Semantics::Free
+        | Semantics::NonblockingConstructor
+        | Semantics::Process => (None, None),
     }
 }

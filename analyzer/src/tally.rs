@@ -18,6 +18,7 @@ use crate::distribution::Distribution;
 use crate::late_arrivals::LateArrival;
 use crate::matching::{Call, Lane, Matched, Sums};
 use crate::measure::Figures;
+use crate::nonblocking::OverlapCourse;
 use crate::outliers::LongInstance;
 use crate::resolution::Resolution;
 use crate::run::Run;
@@ -25,7 +26,7 @@ use crate::sections::OperationSection;
 use crate::selection::Resolved;
 use crate::strip::{Calls, Strip, TOO_LONG_NS};
 use crate::sums::{
-    ByteClass, Lateness, OperationKey, OperationTally, ProcessTally, add_ns, sum_ns,
+    ByteClass, Lateness, OperationKey, OperationTally, PhaseTally, ProcessTally, add_ns, sum_ns,
 };
 use crate::unfinished::Unfinished;
 
@@ -45,6 +46,8 @@ pub struct Tally<'a> {
     pub processes: Vec<ProcessTally>,
     /// By communicator entry and operation.
     pub lateness: BTreeMap<(usize, Operation), Lateness>,
+    /// By level of the phase that the program marked.
+    pub phases: BTreeMap<i32, PhaseTally>,
     /// Instances that someone was in at the end.
     pub unfinished: BTreeMap<LanePlace, Unfinished>,
     /// Calls of the application in the whole trace.
@@ -131,6 +134,7 @@ impl<'a> Tally<'a> {
             tallies: Vec::new(),
             processes: vec![ProcessTally::default(); run.processes.len()],
             lateness: BTreeMap::new(),
+            phases: BTreeMap::new(),
             unfinished: BTreeMap::new(),
             n_calls: 0,
             n_bytes: 0,
@@ -163,8 +167,7 @@ impl<'a> Tally<'a> {
         if !call.is_timed {
             return;
         }
-        let last = call.leave.unwrap_or(call.enter).ns();
-        self.end_ns = self.end_ns.max(last);
+        self.end_ns = self.end_ns.max(call.last_seen().ns());
     }
 
     /// A complete instance: everything that is summed up of those begins here.
@@ -189,10 +192,11 @@ impl<'a> Tally<'a> {
             class: ByteClass::of(payloads.range.map(|(_, greatest)| greatest)),
         };
         let first_enter = instance.extent.first_enter;
-        if !self
+        let is_wanted = self
             .selection
             .has_instance(key.operation, key.entry, first_enter)
-        {
+            && self.selection.has_phase(instance.phase);
+        if !is_wanted {
             return;
         }
         let index = self.index_of(key);
@@ -204,6 +208,11 @@ impl<'a> Tally<'a> {
             Some(section) => section,
             None => self.add_calls(instance, index, &place, &figures),
         };
+        if let Some(level) = instance.phase {
+            let wait_ns = (section.n_waits > 0).then_some(section.wait_ns);
+            let phase = self.phases.entry(level).or_default();
+            phase.add(section.calls, section.call_ns, wait_ns);
+        }
         self.add_instance(instance, index, &place, &figures, section);
         if n > 1 && figures.has_waits() {
             self.add_lateness(instance, key, &place, &figures);
@@ -289,7 +298,12 @@ impl<'a> Tally<'a> {
             false => &[],
         };
         let is_split = figures.wait_inside(0).is_some();
-        if !self.selection.has_all_ranks() || is_split || span.1 - span.0 >= TOO_LONG_NS {
+        let is_overlapped = instance.courses.is_some();
+        if !self.selection.has_all_ranks()
+            || is_split
+            || is_overlapped
+            || span.1 - span.0 >= TOO_LONG_NS
+        {
             return None;
         }
         let communicator = instance.communicator_index;
@@ -383,9 +397,14 @@ impl<'a> Tally<'a> {
         let is_counted = |slot: &usize| self.selection.has_rank(members[*slot].world_rank);
         let has_all = self.selection.has_all_ranks();
         slots.extend((0..members.len()).filter(|slot| has_all || is_counted(slot)));
-        let stamps = instance.enters.iter().zip(instance.leaves);
         times.clear();
-        times.extend(stamps.map(|(enter, leave)| leave.ns() - enter.ns()));
+        match instance.courses {
+            None => {
+                let stamps = instance.enters.iter().zip(instance.leaves);
+                times.extend(stamps.map(|(enter, leave)| leave.ns() - enter.ns()));
+            }
+            Some(courses) => times.extend(courses.iter().map(OverlapCourse::call_ns)),
+        }
 
         let tally = &mut self.tallies[index];
         tally.calls += slots.len() as u64;
@@ -419,6 +438,10 @@ impl<'a> Tally<'a> {
             let completions = slots.iter().map(|&slot| figures.completion(slot));
             add_ns(tally.completion_ns.get_or_insert(0), sum_ns(completions));
         }
+        if let Some(courses) = instance.courses {
+            let overlap = tally.overlap.get_or_insert_default();
+            slots.iter().for_each(|&slot| overlap.add(&courses[slot]));
+        }
         let mut section = OperationSection {
             instances: 1,
             calls: slots.len() as u64,
@@ -428,8 +451,18 @@ impl<'a> Tally<'a> {
             let process = &mut self.processes[members[slot].process];
             process.conduct.add(figures, slot);
             let (enter, leave) = instance.stamps(slot);
-            process.course.add(enter, leave, figures.wait_of(slot));
             let line = &mut tally.members[place.positions[slot]];
+            match instance.courses {
+                None => process.course.add(enter, leave, figures.wait_of(slot)),
+                Some(courses) => {
+                    let course = &courses[slot];
+                    process
+                        .course
+                        .add_overlapped(enter, leave, course, figures.wait_of(slot));
+                    add_ns(&mut line.initiation_ns, course.initiation_ns);
+                    add_ns(&mut line.between_ns, course.between_ns().unwrap_or(0));
+                }
+            }
             line.n_calls += 1;
             add_ns(&mut line.call_ns, times[slot]);
             process.count(instance.operation, place.scope, 1);
@@ -587,6 +620,10 @@ impl Sums for Tally<'_> {
                 Entry::Occupied(mut own) => own.get_mut().merge(lateness),
                 Entry::Vacant(own) => drop(own.insert(lateness)),
             }
+        }
+        for (level, phase) in other.phases {
+            let own = self.phases.entry(level).or_default();
+            own.add(phase.n_calls, phase.call_ns, phase.wait_ns);
         }
         self.unfinished.extend(other.unfinished);
         self.limit_unfinished();

@@ -79,6 +79,7 @@ fn also(analysis: &Analysis) -> Vec<String> {
         .collect();
     sentences.extend(advice::outliers(analysis));
     sentences.extend(advice::classes(analysis));
+    sentences.extend(advice::overlaps(analysis));
     sentences
 }
 
@@ -124,8 +125,12 @@ fn missing(text: &mut String, analysis: &Analysis) {
 
 fn who_waits(analysis: &Analysis, unfinished: &UnfinishedSummary) -> String {
     let mut sentence = format!(
-        "{} in {} (call {} on {}{})",
+        "{} in {}{} (call {} on {}{})",
         inert::ranks(&unfinished.inside),
+        match unfinished.completing.is_empty() {
+            true => String::new(),
+            false => format!("{} for ", unfinished.completing.join(", ")),
+        },
         unfinished.operations.join(", "),
         unfinished.sequence,
         words::communicator(analysis, Some(unfinished.communicator), 40),
@@ -135,6 +140,13 @@ fn who_waits(analysis: &Analysis, unfinished: &UnfinishedSummary) -> String {
             ""
         },
     );
+    if !unfinished.begun.is_empty() {
+        let _ = write!(
+            sentence,
+            "; {} had begun it",
+            inert::ranks(&unfinished.begun)
+        );
+    }
     if !unfinished.never_came.is_empty() {
         let _ = write!(
             sentence,
@@ -230,6 +242,9 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
     fact(text, "clock", &clock(analysis));
     if analysis.clock.hosts.len() > 1 {
         fact(text, "", &words::alignment(&analysis.clock));
+    }
+    if let Some(phases) = words::phases(analysis) {
+        fact(text, "phases", &phases);
     }
 }
 

@@ -4,7 +4,9 @@
 //! with it: no stretch has more time in calls than it is long (than that times the threads).
 
 use crate::bins::{Bins, Sum};
+use crate::clock::Timestamp;
 use crate::matching::Call;
+use crate::nonblocking::OverlapCourse;
 use crate::sums::add_ns;
 
 /// Most stretches; at least half as many unless the run is shorter than 64 us.
@@ -58,12 +60,48 @@ impl Course {
         }
     }
 
+    /// Adds a nonblocking call that was begun at `enter_ns` and complete at `leave_ns`: the
+    /// initiating call and the completing one, of which it has its share, with its wait.
+    pub fn add_overlapped(
+        &mut self,
+        enter_ns: i64,
+        leave_ns: i64,
+        course: &OverlapCourse,
+        wait_ns: Option<i64>,
+    ) {
+        let begun = self.0.at(enter_ns);
+        begun.n_calls += 1;
+        begun.n_unknown_waits += u64::from(wait_ns.is_none());
+        let n_started = i64::from(course.n_started);
+        let begun_ns = course.begun.ns();
+        self.add_share(enter_ns, begun_ns, n_started, |stretch| {
+            &mut stretch.call_ns
+        });
+        let Some(completing) = course.completing else {
+            return;
+        };
+        let (from, n) = (completing.enter.ns(), i64::from(completing.n_together));
+        self.add_share(from, leave_ns, n, |stretch| &mut stretch.call_ns);
+        if let Some(wait_ns @ 1..) = wait_ns {
+            let until = from.saturating_add(wait_ns.saturating_mul(n)).min(leave_ns);
+            self.add_share(from, until, n, |stretch| &mut stretch.wait_ns);
+        }
+    }
+
     /// Adds a call of an instance that is not whole: what it waited is not known, nor how long it
     /// took if it did not return.
     pub fn add_unmeasured(&mut self, call: &Call) {
-        if call.is_timed {
-            let enter_ns = call.enter.ns();
-            self.add(enter_ns, enter_ns.saturating_add(call.time_ns()), None);
+        if !call.is_timed {
+            return;
+        }
+        let enter_ns = call.enter.ns();
+        match &call.course {
+            None => self.add(enter_ns, enter_ns.saturating_add(call.time_ns()), None),
+            Some(course) => {
+                let asked = course.completing.map_or(enter_ns, |call| call.enter.ns());
+                let leave_ns = call.leave.map_or(asked, Timestamp::ns);
+                self.add_overlapped(enter_ns, leave_ns, course, None);
+            }
         }
     }
 
@@ -81,6 +119,11 @@ impl Course {
 
     /// Cuts the time from `begin` to `end` at the borders of stretches.
     fn add_time(&mut self, begin: i64, end: i64, sum: impl Fn(&mut Stretch) -> &mut i64) {
+        self.add_share(begin, end, 1, sum);
+    }
+
+    /// One part in `n` of the time from `begin` to `end`, likewise.
+    fn add_share(&mut self, begin: i64, end: i64, n: i64, sum: impl Fn(&mut Stretch) -> &mut i64) {
         if end <= begin {
             return;
         }
@@ -90,7 +133,9 @@ impl Course {
         let mut at = begin;
         while at < end {
             let border = (at.max(0) / bin_ns + 1).saturating_mul(bin_ns).min(end);
-            add_ns(sum(self.0.at(at)), border - at);
+            // So that the parts of all stretches add up to that of the whole.
+            let share = (border - begin) / n - (at - begin) / n;
+            add_ns(sum(self.0.at(at)), share);
             at = border;
         }
     }

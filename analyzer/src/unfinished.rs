@@ -1,6 +1,6 @@
 //! Instances that someone was in when the trace ended.
 
-use collbench_formats::Operation;
+use collbench_formats::{CompletingCall, Operation};
 
 use crate::matching::{Instance, Lane};
 
@@ -9,6 +9,8 @@ use crate::matching::{Instance, Lane};
 pub struct Unfinished {
     /// What those inside called, each once.
     pub operations: Vec<Operation>,
+    /// The calls in which those inside were completing it, each once; empty for blocking ones.
+    pub completing: Vec<CompletingCall>,
     /// Index in [`Communicators::entries`](crate::Communicators::entries).
     pub entry: usize,
     /// Position among the calls on the communicator.
@@ -17,6 +19,8 @@ pub struct Unfinished {
     pub is_internal: bool,
     /// World ranks that were inside.
     pub inside: Vec<u32>,
+    /// World ranks that had begun it, and were in no call of it.
+    pub begun: Vec<u32>,
     /// World ranks that had left.
     pub left: Vec<u32>,
     /// World ranks with a file that never came.
@@ -30,19 +34,30 @@ impl Unfinished {
     pub(crate) fn new(instance: &Instance<'_>, size: u64) -> Self {
         let mut unfinished = Self {
             operations: Vec::new(),
+            completing: Vec::new(),
             entry: instance.communicator.entry,
             sequence: instance.position,
             is_internal: instance.lane == Lane::Internal,
             inside: Vec::new(),
+            begun: Vec::new(),
             left: Vec::new(),
             never_came: Vec::new(),
             n_unknown: size.saturating_sub(instance.calls.len() as u64),
         };
         for (call, member) in instance.calls.iter().zip(&instance.communicator.members) {
             match call {
-                Some(call) if call.leave.is_some() => unfinished.left.push(member.world_rank),
+                Some(call) if !call.is_under_way() => unfinished.left.push(member.world_rank),
                 Some(call) => {
-                    unfinished.inside.push(member.world_rank);
+                    let completing = call.course.map(|course| course.completing);
+                    match completing {
+                        Some(None) => unfinished.begun.push(member.world_rank),
+                        _ => unfinished.inside.push(member.world_rank),
+                    }
+                    if let Some(Some(completing)) = completing
+                        && !unfinished.completing.contains(&completing.by)
+                    {
+                        unfinished.completing.push(completing.by);
+                    }
                     if !unfinished.operations.contains(&call.operation) {
                         unfinished.operations.push(call.operation);
                     }
@@ -51,7 +66,9 @@ impl Unfinished {
             }
         }
         unfinished.operations.sort_unstable();
+        unfinished.completing.sort_unstable();
         unfinished.inside.sort_unstable();
+        unfinished.begun.sort_unstable();
         unfinished.left.sort_unstable();
         unfinished.never_came.sort_unstable();
         unfinished

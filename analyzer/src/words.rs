@@ -4,7 +4,7 @@ use collbench_formats::Semantics;
 
 use crate::advice;
 use crate::analysis::{
-    Analysis, ClockSummary, Culprit, ImbalanceSummary, OperationSummary, Spread,
+    Analysis, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase, OperationSummary, Spread,
 };
 use crate::imbalance;
 use crate::inert;
@@ -184,6 +184,35 @@ pub(crate) fn all_waiting(analysis: &Analysis) -> String {
 /// "1 call", "2 calls".
 pub(crate) fn counted(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// The marked phases, the longest first, in words; `None` without any.
+pub(crate) fn phases(analysis: &Analysis) -> Option<String> {
+    let mut phases: Vec<&MarkedPhase> = analysis.phases.iter().collect();
+    phases.sort_by_key(|phase| (std::cmp::Reverse(phase.time_ns), phase.level));
+    let n_more = phases.len().saturating_sub(MAX_PHASES);
+    let mut words: Vec<String> = phases.iter().take(MAX_PHASES).map(|p| phase(p)).collect();
+    if n_more > 0 {
+        words.push(format!("{n_more} more"));
+    }
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// Phases told on the screen; the JSON has all.
+const MAX_PHASES: usize = 3;
+
+fn phase(phase: &MarkedPhase) -> String {
+    let mut words = format!(
+        "level {}: {} of ranks' time, {}",
+        phase.level,
+        duration(phase.time_ns),
+        counted(phase.calls, "call"),
+    );
+    if let Some(wait_ns) = phase.wait_ns {
+        let waiting = percent(wait_ns, phase.time_ns);
+        words.push_str(&format!(", {waiting} waiting"));
+    }
+    words
 }
 
 /// Smallest to largest payload: `8`, `8..15`, `2.10M..4.00M`; `-` where unknown.

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use collbench_formats::{Operation, Semantics};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -13,6 +14,8 @@ use serde_json::Value;
 const EVERYTHING: &str = include_str!("scenarios/everything.toml");
 /// The same kinds on three hosts.
 const HOSTS: &str = include_str!("scenarios/hosts.toml");
+/// What begins before it is waited for.
+const NONBLOCKING: &str = include_str!("scenarios/nonblocking.toml");
 
 /// One generated trace, its truth, and what the analysis says.
 struct Case {
@@ -334,6 +337,19 @@ fn compare_operation(what: &str, found: &Value, expected: &Value, tolerance: Tol
         call_time,
     );
     for field in [
+        "initiation_ns",
+        "between_ns",
+        "completion_ns",
+        "exposed_ns",
+        "overlap_bound_ns",
+    ] {
+        let what = format!("{what}: {field}");
+        tolerance.check_distribution(&what, &found[field], &expected[field]);
+    }
+    if !found["tests"].is_null() {
+        assert_eq!(found["tests"], expected["tests"], "{what}: tests");
+    }
+    for field in [
         "duration_ns",
         "wait_ns",
         "arrival_lag_ns",
@@ -381,12 +397,23 @@ fn compare_operation(what: &str, found: &Value, expected: &Value, tolerance: Tol
 }
 
 fn compare_wait_states(what: &str, found: &Value, times: &Value, tolerance: Tolerance) {
-    let (waiting, completion) = match text(&found["operation"]) {
+    let name = text(&found["operation"]);
+    let operation = Operation::ALL.iter().find(|op| op.name() == name);
+    let operation = operation.unwrap_or_else(|| panic!("{name}"));
+    let (waiting, completion) = match operation.blocking().name() {
         "MPI_Barrier" => ("Wait at Barrier", Some("Barrier Completion")),
         "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => ("Late Broadcast", None),
         "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" => ("Early Reduce", None),
         "MPI_Scan" | "MPI_Exscan" => ("Early Scan", None),
         "MPI_Comm_free" => return,
+        _ if operation.semantics() == Semantics::Neighborhood => {
+            assert_eq!(
+                found["wait_states"],
+                Value::Object(Default::default()),
+                "{what}"
+            );
+            return;
+        }
         _ => ("Wait at N x N", Some("N x N Completion")),
     };
     let total = |field: &str| (number(&times[field]["total"]), number(&times[field]["n"]));
@@ -433,6 +460,72 @@ fn all_operations_and_communicators_come_back_exactly() {
         .filter(|name| !name.starts_with("MPI_Intercomm_"))
         .collect::<std::collections::BTreeSet<_>>();
     assert_eq!(collectives.len(), 17, "{collectives:?}");
+}
+
+#[test]
+fn what_begins_before_it_is_waited_for_comes_back_exactly() {
+    let case = Case::new(NONBLOCKING);
+    assert_eq!((case.status, case.remarks()), (0, vec![]));
+    compare(&case, EXACT);
+    let operations = || list(&case.truth["operations"]).iter();
+    let begun = operations().filter(|entry| number(&entry["between_ns"]["n"]) > 0);
+    let names: std::collections::BTreeSet<_> = begun.map(|e| text(&e["operation"])).collect();
+    assert_eq!(names.len(), 17, "{names:?}");
+    // The test means something only where somebody waits, and somebody overlaps.
+    let allreduce = operations().find(|entry| entry["operation"] == "MPI_Iallreduce");
+    let waits = &allreduce.expect("it is in the scenario")["global"]["wait_ns"];
+    assert!(number(&waits["total"]) > 0 && number(&waits["min"]) == 0);
+    let levels: Vec<i64> = list(&case.analysis["phases"])
+        .iter()
+        .map(|phase| number(&phase["level"]))
+        .collect();
+    assert_eq!(levels, [-7, 1]);
+    let tsc = with(
+        NONBLOCKING,
+        &[("clock = \"raw\"", "clock = \"tsc\"\nghz = 2.5")],
+    );
+    compare(&Case::new(&tsc), EXACT);
+}
+
+#[test]
+fn neither_threads_nor_the_length_of_chunks_show_in_nonblocking_results() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = generate(directory.path(), NONBLOCKING, &[]);
+    let (_, expected) = analyze(&trace, &["--threads", "1"]);
+    assert!(analyze(&trace, &["--threads", "3"]).1 == expected);
+    for length in [1, 7, 2000] {
+        let length = format!("chunk_calls = {length}");
+        let scenario = with(NONBLOCKING, &[("chunk_calls = 60", &length)]);
+        compare(&Case::new(&scenario), EXACT);
+    }
+}
+
+#[test]
+fn the_phases_of_a_program_divide_its_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = generate(directory.path(), NONBLOCKING, &[]);
+    let of = |level: &str| {
+        let (status, stdout) = analyze(&trace, &["--phase", level]);
+        assert_eq!(status, 0);
+        let analysis = json(&stdout);
+        let calls = list(&analysis["operations"]).iter();
+        let calls: i64 = calls.map(|entry| number(&entry["calls"])).sum();
+        let phases = list(&analysis["phases"]).iter();
+        let phase = phases.filter(|phase| number(&phase["level"]).to_string() == level);
+        let told: Vec<i64> = phase.map(|phase| number(&phase["calls"])).collect();
+        assert_eq!(told, [calls], "{level}");
+        calls
+    };
+    // Of six ranks; three constructors come before.
+    assert_eq!((of("1"), of("-7")), (6 * 12 * 12, 6 * 12 * 7));
+}
+
+#[test]
+fn a_rank_killed_with_collectives_under_way_leaves_what_there_is() {
+    let scenario = NONBLOCKING.replace("thread = 1, ", "");
+    for after_calls in [8, 30, 61, 100, 150, 171] {
+        check_killed(&scenario, after_calls, after_calls % 2 == 0);
+    }
 }
 
 #[test]

@@ -138,3 +138,30 @@ fn where_no_position_can_be_told_the_order_map_says_so() {
     // Six by six cells, and the sample in the legend.
     assert_eq!(svg.matches("class=\"blank\"").count(), 37);
 }
+
+#[test]
+fn the_timemap_of_a_nonblocking_operation_sets_computing_apart_from_waiting() {
+    let scenario = LATE.replace(
+        "{ operation = \"MPI_Allreduce\", bytes = 8, work = [\n",
+        "{ complete = \"MPI_Wait\", work = [{ constant_ns = 7000 }] },\n  \
+         { operation = \"MPI_Iallreduce\", bytes = 8, work = [\n",
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_, pictures) = report(&scenario, folder.path());
+    let timemap = pictures
+        .iter()
+        .find(|(name, _)| name.starts_with("timemap-") && name.ends_with("MPI_Iallreduce.svg"));
+    let (_, svg) = timemap.expect("a picture of it");
+    for stage in [
+        "initiation",
+        "the application goes on",
+        "the rest of completion",
+    ] {
+        assert!(svg.contains(stage), "{stage}");
+    }
+    assert!(
+        !pictures
+            .keys()
+            .any(|name| name.contains("Iallreduce-without-waits"))
+    );
+}

@@ -25,7 +25,7 @@ use collbench_formats::{ClockSource, Record};
 
 use crate::machine::{Machine, file_system};
 use call::MeasuredOperation;
-use figures::{Figures, Measured};
+use figures::{Figures, Measured, records_per_call};
 use pair::Pair;
 use trace::Recorded;
 use worker::{Batch, Part, Request};
@@ -170,7 +170,8 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
     }
     let many = take_turns(options.calls, CALLS_PER_TURN, |turn, n| {
         let parts = pair.ask_in_turn::<Part>(turn, &Request::Many { n })?;
-        let bytes = n * size_of::<Record>() as u64;
+        let n_records = n * records_per_call(options.operation.in_traces()) as u64;
+        let bytes = n_records * size_of::<Record>() as u64;
         Ok((parts, pair.plain.ask::<u64>(&Request::Write { bytes })?))
     })?;
     let (many, written_ticks): (Vec<[Part; 2]>, Vec<u64>) = many.into_iter().unzip();

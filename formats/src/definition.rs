@@ -77,6 +77,50 @@ pub struct OffsetSample {
     pub t4: u64,
 }
 
+/// A persistent collective, as its `MPI_X_init` set it up.
+///
+/// Instances of its starts are told apart by (communicator, `position`, number of the start):
+/// persistent collectives may be started in another order than they were made in.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct PersistentCollective {
+    /// The number that this process's records use; counts all of the process, from 0.
+    pub index: u32,
+    /// Index of the communicator.
+    pub communicator: u32,
+    /// How many persistent collectives were made on this communicator before: the same number
+    /// on all of its processes.
+    pub position: u64,
+    /// Number of the [`Operation`] (`MPI_Allreduce_init` ...).
+    pub operation: u16,
+    /// Root as in [`Record::root`](crate::Record::root).
+    pub root: i32,
+    /// Payload of each start in bytes; `None` where it could not be told.
+    pub payload_bytes: Option<u64>,
+}
+
+impl PersistentCollective {
+    /// The operation; `None` for one of a later version.
+    #[must_use]
+    pub fn operation(&self) -> Option<Operation> {
+        Operation::from_code(self.operation)
+    }
+}
+
+/// The neighbours of a process in the topology of a communicator.
+///
+/// Both lists are ranks in the communicator in the order in which neighborhood collectives take
+/// them, with repetitions; [`NO_RANK`] stands for `MPI_PROC_NULL`, at the border of a Cartesian
+/// topology that is not periodic.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct Topology {
+    /// Index of the communicator.
+    pub communicator: u32,
+    /// Those that this process receives from.
+    pub in_neighbours: Vec<u32>,
+    /// Those that it sends to.
+    pub out_neighbours: Vec<u32>,
+}
+
 /// One entry of a definitions chunk.
 ///
 /// Variants are only ever added at the end: their position is their number in the file.
@@ -98,4 +142,8 @@ pub enum Definition {
         /// All exchanges, in the order in which they were made.
         samples: Vec<OffsetSample>,
     },
+    /// A persistent collective that starts refer to from here on.
+    PersistentCollective(PersistentCollective),
+    /// The topology of a communicator that was defined just before.
+    Topology(Topology),
 }

@@ -5,16 +5,17 @@
 //! here and stores into a mapping itself, the generator asks for ready-made pieces.
 //!
 //! The walk, in reading order: an [`Operation`] names what was called and what its ranks wait
-//! for; a [`Record`] is one call of one rank; records stand in chunks ([`ChunkHeader`]), one
-//! thread per chunk; [`Definition`]s say what the numbers in records mean; the [`FileHeader`]
-//! and the [`Identity`] say who recorded. [`encode`] makes those pieces, [`RankTrace::parse`]
-//! reads them, whatever state the file was left in.
+//! for; a [`Record`] is one call of one rank, or the [`Completion`] of what a call began; records
+//! stand in chunks ([`ChunkHeader`]), one thread per chunk; [`Definition`]s say what the numbers
+//! in records mean; the [`FileHeader`] and the [`Identity`] say who recorded. [`encode`] makes
+//! those pieces, [`RankTrace::parse`] reads them, whatever state the file was left in.
 //!
 //! The bytes are described below, from `FORMAT.md`.
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
 
 mod chunk;
+mod completion;
 mod definition;
 pub mod encode;
 mod header;
@@ -24,8 +25,12 @@ mod read;
 mod record;
 
 pub use chunk::{Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, SequenceEntry};
+pub use completion::{
+    CompletingCall, Completion, Initiation, PersistentStart, TestsInVain, phase_words,
+};
 pub use definition::{
     Communicator, CommunicatorKind, Definition, NO_COMMUNICATOR, NO_RANK, OffsetSample,
+    PersistentCollective, Topology,
 };
 pub use header::{
     Abi, ClockIdentity, ClockSource, FILE_MAGIC, FORMAT_VERSION, FileHeader, HostIdentity,

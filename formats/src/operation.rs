@@ -16,6 +16,8 @@ pub enum Semantics {
     ManyToOne,
     /// Rank i needs all lower ranks (and not itself alone): scan, exscan.
     Prefix,
+    /// A process needs its in-neighbours in the communicator's topology: neighbor_allgather ...
+    Neighborhood,
     /// Makes a communicator; collective over the parent, all agree with all.
     Constructor,
     /// Begins to make a communicator, which is there later (`MPI_Comm_idup`); collective over the
@@ -74,8 +76,9 @@ macro_rules! operations {
     ($($code:literal $variant:ident $name:literal $semantics:ident;)*) => {
         /// An MPI operation, by the number that stands in records.
         ///
-        /// Numbers are for ever: a reader of any version knows all that were ever given. 32 to
-        /// 127 are kept for the nonblocking, persistent and neighborhood forms.
+        /// Numbers are for ever: a reader of any version knows all that were ever given. Of a
+        /// collective with number n (1 to 31), the nonblocking form has n + 32 and the
+        /// persistent one n + 64.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
         #[allow(missing_docs, reason = "the names are those of the MPI standard")]
@@ -124,6 +127,55 @@ operations! {
     15 ReduceScatterBlock "MPI_Reduce_scatter_block" AllToAll;
     16 Scan "MPI_Scan" Prefix;
     17 Exscan "MPI_Exscan" Prefix;
+    20 NeighborAllgather "MPI_Neighbor_allgather" Neighborhood;
+    21 NeighborAllgatherv "MPI_Neighbor_allgatherv" Neighborhood;
+    22 NeighborAlltoall "MPI_Neighbor_alltoall" Neighborhood;
+    23 NeighborAlltoallv "MPI_Neighbor_alltoallv" Neighborhood;
+    24 NeighborAlltoallw "MPI_Neighbor_alltoallw" Neighborhood;
+    33 Ibarrier "MPI_Ibarrier" Barrier;
+    34 Ibcast "MPI_Ibcast" OneToMany;
+    35 Igather "MPI_Igather" ManyToOne;
+    36 Igatherv "MPI_Igatherv" ManyToOne;
+    37 Iscatter "MPI_Iscatter" OneToMany;
+    38 Iscatterv "MPI_Iscatterv" OneToMany;
+    39 Iallgather "MPI_Iallgather" AllToAll;
+    40 Iallgatherv "MPI_Iallgatherv" AllToAll;
+    41 Ialltoall "MPI_Ialltoall" AllToAll;
+    42 Ialltoallv "MPI_Ialltoallv" AllToAll;
+    43 Ialltoallw "MPI_Ialltoallw" AllToAll;
+    44 Ireduce "MPI_Ireduce" ManyToOne;
+    45 Iallreduce "MPI_Iallreduce" AllToAll;
+    46 IreduceScatter "MPI_Ireduce_scatter" AllToAll;
+    47 IreduceScatterBlock "MPI_Ireduce_scatter_block" AllToAll;
+    48 Iscan "MPI_Iscan" Prefix;
+    49 Iexscan "MPI_Iexscan" Prefix;
+    52 IneighborAllgather "MPI_Ineighbor_allgather" Neighborhood;
+    53 IneighborAllgatherv "MPI_Ineighbor_allgatherv" Neighborhood;
+    54 IneighborAlltoall "MPI_Ineighbor_alltoall" Neighborhood;
+    55 IneighborAlltoallv "MPI_Ineighbor_alltoallv" Neighborhood;
+    56 IneighborAlltoallw "MPI_Ineighbor_alltoallw" Neighborhood;
+    65 BarrierInit "MPI_Barrier_init" Barrier;
+    66 BcastInit "MPI_Bcast_init" OneToMany;
+    67 GatherInit "MPI_Gather_init" ManyToOne;
+    68 GathervInit "MPI_Gatherv_init" ManyToOne;
+    69 ScatterInit "MPI_Scatter_init" OneToMany;
+    70 ScattervInit "MPI_Scatterv_init" OneToMany;
+    71 AllgatherInit "MPI_Allgather_init" AllToAll;
+    72 AllgathervInit "MPI_Allgatherv_init" AllToAll;
+    73 AlltoallInit "MPI_Alltoall_init" AllToAll;
+    74 AlltoallvInit "MPI_Alltoallv_init" AllToAll;
+    75 AlltoallwInit "MPI_Alltoallw_init" AllToAll;
+    76 ReduceInit "MPI_Reduce_init" ManyToOne;
+    77 AllreduceInit "MPI_Allreduce_init" AllToAll;
+    78 ReduceScatterInit "MPI_Reduce_scatter_init" AllToAll;
+    79 ReduceScatterBlockInit "MPI_Reduce_scatter_block_init" AllToAll;
+    80 ScanInit "MPI_Scan_init" Prefix;
+    81 ExscanInit "MPI_Exscan_init" Prefix;
+    84 NeighborAllgatherInit "MPI_Neighbor_allgather_init" Neighborhood;
+    85 NeighborAllgathervInit "MPI_Neighbor_allgatherv_init" Neighborhood;
+    86 NeighborAlltoallInit "MPI_Neighbor_alltoall_init" Neighborhood;
+    87 NeighborAlltoallvInit "MPI_Neighbor_alltoallv_init" Neighborhood;
+    88 NeighborAlltoallwInit "MPI_Neighbor_alltoallw_init" Neighborhood;
     128 CommDup "MPI_Comm_dup" Constructor;
     129 CommDupWithInfo "MPI_Comm_dup_with_info" Constructor;
     130 CommIdup "MPI_Comm_idup" NonblockingConstructor;
@@ -138,12 +190,36 @@ operations! {
     139 DistGraphCreateAdjacent "MPI_Dist_graph_create_adjacent" Constructor;
     140 IntercommCreate "MPI_Intercomm_create" Constructor;
     141 IntercommMerge "MPI_Intercomm_merge" Constructor;
+    142 CommIdupWithInfo "MPI_Comm_idup_with_info" NonblockingConstructor;
+    143 CommCreateFromGroup "MPI_Comm_create_from_group" GroupConstructor;
+    144 IntercommCreateFromGroups "MPI_Intercomm_create_from_groups" GroupConstructor;
+    145 CommSpawn "MPI_Comm_spawn" Constructor;
+    146 CommSpawnMultiple "MPI_Comm_spawn_multiple" Constructor;
+    147 CommAccept "MPI_Comm_accept" Constructor;
+    148 CommConnect "MPI_Comm_connect" Constructor;
+    149 CommJoin "MPI_Comm_join" GroupConstructor;
     160 CommFree "MPI_Comm_free" Free;
     161 CommDisconnect "MPI_Comm_disconnect" Free;
     256 Init "MPI_Init" Process;
     257 InitThread "MPI_Init_thread" Process;
     258 Finalize "MPI_Finalize" Process;
     259 Abort "MPI_Abort" Process;
+    260 SessionInit "MPI_Session_init" Process;
+    261 SessionFinalize "MPI_Session_finalize" Process;
+}
+
+/// What is added to a collective's number for its nonblocking form.
+const NONBLOCKING: u16 = 32;
+/// What is added to a collective's number for its persistent form.
+const PERSISTENT: u16 = 64;
+/// Where the numbers of constructors begin.
+const CONSTRUCTORS: u16 = 128;
+
+/// The three ways in which the standard has each collective.
+enum Form {
+    Blocking,
+    Nonblocking,
+    Persistent,
 }
 
 impl Operation {
@@ -151,6 +227,61 @@ impl Operation {
     #[must_use]
     pub const fn code(self) -> u16 {
         self as u16
+    }
+
+    /// Whether the call only begins the operation: a request is left to be completed.
+    #[must_use]
+    pub const fn is_nonblocking(self) -> bool {
+        matches!(self.form(), Form::Nonblocking)
+            || matches!(self.semantics(), Semantics::NonblockingConstructor)
+    }
+
+    /// Whether it is set up once and then started any number of times. Its calls are the
+    /// starts; they have no place in the order of calls on their communicator.
+    #[must_use]
+    pub const fn is_persistent(self) -> bool {
+        matches!(self.form(), Form::Persistent)
+    }
+
+    /// The blocking operation that does the same, with the same [`Operation::semantics`] (but
+    /// for constructors, of which the nonblocking ones have semantics of their own): itself for
+    /// one that is neither nonblocking nor persistent.
+    #[must_use]
+    pub const fn blocking(self) -> Self {
+        let kin = match self {
+            Self::CommIdup => return Self::CommDup,
+            Self::CommIdupWithInfo => return Self::CommDupWithInfo,
+            _ => match self.form() {
+                Form::Nonblocking => Self::from_code(self.code() - NONBLOCKING),
+                Form::Persistent => Self::from_code(self.code() - PERSISTENT),
+                Form::Blocking => None,
+            },
+        };
+        match kin {
+            Some(kin) => kin,
+            None => self,
+        }
+    }
+
+    /// Whether its calls have a position in the order of calls on their communicator, and are
+    /// matched by it.
+    #[must_use]
+    pub const fn takes_position(self) -> bool {
+        self.semantics().is_matched() && !self.is_persistent()
+    }
+
+    /// Whether a number is that of a persistent operation.
+    #[inline]
+    pub(crate) const fn is_persistent_code(code: u16) -> bool {
+        code > PERSISTENT && code < CONSTRUCTORS
+    }
+
+    const fn form(self) -> Form {
+        match self.code() {
+            code if code > NONBLOCKING && code < PERSISTENT => Form::Nonblocking,
+            code if Self::is_persistent_code(code) => Form::Persistent,
+            _ => Form::Blocking,
+        }
     }
 
     /// Whether users count it: everything but the beginning and the end of MPI.
@@ -184,6 +315,38 @@ mod tests {
         }
         assert_eq!(Operation::from_code(0), None);
         assert_eq!(Operation::from_code(1023), None);
+    }
+
+    #[test]
+    fn every_collective_has_its_nonblocking_and_its_persistent_form() {
+        let of = |blocking: &Operation| {
+            let name = blocking.name().strip_prefix("MPI_").unwrap();
+            (
+                format!("MPI_I{}", name.to_lowercase()),
+                format!("MPI_{name}_init"),
+            )
+        };
+        let collectives: Vec<_> = Operation::ALL.iter().filter(|op| op.code() < 32).collect();
+        assert_eq!(collectives.len(), 22);
+        for blocking in collectives {
+            let (nonblocking, persistent) = of(blocking);
+            for name in [nonblocking, persistent] {
+                let form = Operation::ALL.iter().find(|op| op.name() == name).unwrap();
+                assert_eq!(form.blocking(), *blocking, "{name}");
+                assert_eq!(form.semantics(), blocking.semantics(), "{name}");
+                assert_eq!(form.is_persistent(), name.ends_with("_init"), "{name}");
+                assert_ne!(form.is_persistent(), form.is_nonblocking(), "{name}");
+                assert_eq!(form.takes_position(), form.is_nonblocking(), "{name}");
+            }
+            assert_eq!(blocking.blocking(), *blocking);
+            assert!(!blocking.is_nonblocking() && blocking.takes_position());
+        }
+        assert_eq!(Operation::CommIdup.blocking(), Operation::CommDup);
+        assert_eq!(
+            Operation::CommIdupWithInfo.blocking(),
+            Operation::CommDupWithInfo
+        );
+        assert!(Operation::CommIdup.is_nonblocking());
     }
 
     #[test]

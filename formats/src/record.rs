@@ -29,8 +29,8 @@ pub const ROOT_OTHER_OF_MY_GROUP: i32 = -3;
 
 /// What a record is about; the upper three bits of its code.
 ///
-/// Only [`RecordKind::Call`] is written by this version; the others have their numbers already,
-/// so that a file with them can be told from a damaged one.
+/// [`RecordKind::Message`] and [`RecordKind::CollectorPass`] are not written yet; they have their
+/// numbers already, so that a file with them can be told from a damaged one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum RecordKind {
@@ -40,9 +40,10 @@ pub enum RecordKind {
     Message = 2,
     /// One pass of an event collector (later versions).
     CollectorPass = 3,
-    /// The completion of a nonblocking request (later versions).
+    /// The completion of a nonblocking or persistent collective: [`Completion`](crate::Completion),
+    /// [`TestsInVain`](crate::TestsInVain).
     Completion = 4,
-    /// The begin or end of a phase (later versions).
+    /// A call of `MPI_Pcontrol`: [`Record::phase_level`].
     Phase = 5,
 }
 
@@ -67,7 +68,8 @@ pub struct Record {
     /// Index of a communicator definition of this process, or [`UNKNOWN_COMMUNICATOR`].
     pub communicator: U32,
     /// Root rank in the communicator (on an intercommunicator: in the remote group), one of the
-    /// `ROOT_` values, or for constructors the index of the communicator made (-1: none).
+    /// `ROOT_` values, or for constructors the index of the communicator made (-1: none). Other
+    /// kinds of records and starts of persistent collectives use it for what they need.
     pub root: I32,
     /// Time of leaving the call, in ticks; the commit word, 0 while the call is under way.
     pub leave: U64,
@@ -97,15 +99,16 @@ pub const fn split_call_word(word: u64) -> (u64, u16) {
     (word & MAX_PAYLOAD_BYTES, (word >> 48) as u16)
 }
 
-/// Payload in bytes by the second word of a record; `None` where it could not be told.
+/// Payload in bytes by the second word of a record; `None` where it could not be told, and for the
+/// start of a persistent collective, whose payload stands in its definition.
 #[must_use]
 #[inline]
 pub const fn payload_of_word(word: u64) -> Option<u64> {
     let (payload, code) = split_call_word(word);
-    match code & CODE_PAYLOAD_UNKNOWN {
-        0 => Some(payload),
-        _ => None,
+    if code & CODE_PAYLOAD_UNKNOWN != 0 || Operation::is_persistent_code(code & 0x3ff) {
+        return None;
     }
+    Some(payload)
 }
 
 impl Record {
@@ -182,11 +185,18 @@ impl Record {
         }
     }
 
-    /// Payload in bytes; `None` where it could not be told.
+    /// Payload in bytes; `None` where it could not be told, and for the start of a persistent
+    /// collective, whose payload stands in its definition.
     #[must_use]
     #[inline]
     pub fn payload_bytes(&self) -> Option<u64> {
         payload_of_word(self.call_word())
+    }
+
+    /// The 48 bits that hold the payload of most calls.
+    #[inline]
+    pub(crate) fn low_word(&self) -> u64 {
+        split_call_word(self.call_word()).0
     }
 
     /// The second word, as [`pack_call_word`] makes it: all but times, communicator and root.
@@ -259,8 +269,9 @@ mod tests {
             prop_assert_eq!(record.has_failed(), failed);
             prop_assert_eq!(record.communicator.get(), communicator);
             prop_assert_eq!(record.root.get(), root);
-            prop_assert_eq!(record.payload_bytes(), Some(payload.min(MAX_PAYLOAD_BYTES)));
-            prop_assert_eq!(record.call_word(), pack_call_word(operation, flags, payload));
+            let payload = (!operation.is_persistent()).then_some(payload.min(MAX_PAYLOAD_BYTES));
+            prop_assert_eq!(record.payload_bytes(), payload);
+            prop_assert_eq!(record.call_word(), pack_call_word(operation, flags, record.low_word()));
             prop_assert_eq!(split_call_word(record.call_word()).1, record.code.get());
             prop_assert_eq!((record.enter.get(), record.leave.get()), (enter, leave));
             prop_assert_eq!(record.is_in_flight(), leave == 0);

@@ -8,6 +8,7 @@
 //! were of those.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,16 +17,18 @@ use collbench_formats::{
 };
 
 use crate::library::{Handle, MpiLibrary};
+use crate::topology::Neighbours;
 
 /// How a constructor's communicator gets its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HowMade {
     /// Collective over the parent: by its position there.
     OnParent,
-    /// As `OnParent`, but the new communicator may not be asked anything yet (`MPI_Comm_idup`):
-    /// it is a copy of its parent. Its handle is taken from where the call put it before it
-    /// returned, as Open MPI does; that place may be gone when the request completes.
-    LaterOnParent,
+    /// A copy of the parent (`MPI_Comm_dup`), by its position there. The new communicator is not
+    /// asked anything, and may not be there yet (`MPI_Comm_idup`): then its handle is taken from
+    /// where the call put it before it returned, as all known libraries do; that place may be gone
+    /// when the request completes.
+    Copy,
     /// Collective over the members only: by the groups and the tag.
     OverGroups,
 }
@@ -46,7 +49,7 @@ pub(crate) struct ConstructorCall {
 
 /// One communicator as the recorder needs it at every call. Entries are never freed: records
 /// and other threads may still refer to them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CommunicatorEntry {
     /// The number that records carry.
     pub index: u32,
@@ -60,6 +63,10 @@ pub struct CommunicatorEntry {
     pub remote_size: u32,
     /// World rank of the first member of the local group, of the remote group.
     first_members: [u32; 2],
+    /// The neighbours of this process, where it has a topology.
+    pub(crate) neighbours: Option<Neighbours>,
+    /// Persistent collectives made on it.
+    persistents: AtomicU64,
     /// Calls of the application that have begun on it.
     calls: AtomicU64,
     /// Calls of the MPI library itself that have begun on it.
@@ -84,6 +91,11 @@ impl CommunicatorEntry {
             position
         }
     }
+
+    /// Takes the number of a persistent collective that is made on it; in order, as above.
+    pub(crate) fn take_persistent_position(&self) -> u64 {
+        self.persistents.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 /// All communicators of the process.
@@ -95,12 +107,40 @@ pub(crate) struct Communicators {
     epoch: AtomicU64,
 }
 
+/// Entries that are made at once: one by one, small blocks that stay would lie between those of
+/// the MPI library, and make its own allocations slower.
+const SPARE: usize = 128;
+
 #[derive(Debug, Default)]
 struct Inner {
-    by_handle: HashMap<Handle, &'static CommunicatorEntry>,
+    /// Entries that are not in use yet.
+    spare: std::slice::IterMut<'static, CommunicatorEntry>,
+    by_handle: HashMap<Handle, &'static CommunicatorEntry, BuildHasherDefault<HandleHasher>>,
     n_made: u32,
     /// How many communicators there were over the same groups with the same tag.
     over_groups: HashMap<u64, u64>,
+}
+
+/// Handles are addresses or small numbers that nobody chooses to collide: a product with the golden
+/// ratio, folded, spreads them, in a tenth of the time of the standard library's hash.
+#[derive(Debug, Default)]
+struct HandleHasher(u64);
+
+impl Hasher for HandleHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(byte.into());
+        }
+    }
+
+    fn write_usize(&mut self, handle: usize) {
+        let product = (self.0 ^ handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Communicators {
@@ -130,22 +170,14 @@ impl Communicators {
         self.lock().by_handle.insert(handle, entry);
     }
 
-    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF`, as indices 0 and 1.
-    ///
-    /// # Safety
-    /// MPI is initialized and not finalized.
-    pub(crate) unsafe fn add_predefined(
+    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF` of process `rank` of `size`, as indices 0 and 1.
+    pub(crate) fn add_predefined(
         &self,
         library: &MpiLibrary,
         world: u64,
+        rank: u32,
+        size: u32,
     ) -> [Communicator; 2] {
-        // SAFETY: the caller's promise; both communicators exist then.
-        let (rank, size) = unsafe {
-            (
-                library.rank(library.comm_world),
-                library.size(library.comm_world),
-            )
-        };
         let one = |handle, id, size, rank, first, name: &str| {
             self.add(
                 handle,
@@ -158,6 +190,7 @@ impl Communicators {
                     rank,
                     remote_size: 0,
                     first_members: [first, NO_RANK],
+                    neighbours: None,
                     name: name.to_owned(),
                 },
             )
@@ -183,16 +216,50 @@ impl Communicators {
         ]
     }
 
+    /// The communicator of this (spawned) world with the processes that have spawned it, which
+    /// know it by another identity: neither side can tell what the other knows.
+    ///
+    /// # Safety
+    /// `parent` is a valid intercommunicator, MPI is initialized and not finalized.
+    pub(crate) unsafe fn add_parent(
+        &self,
+        library: &MpiLibrary,
+        parent: Handle,
+        world: u64,
+    ) -> Communicator {
+        // SAFETY: the caller's promise.
+        let (size, rank, remote_size) = unsafe {
+            (
+                library.size(parent),
+                library.rank(parent),
+                library.remote_size(parent),
+            )
+        };
+        let new = NewCommunicator {
+            id: mix(&[u64::from(Operation::CommSpawn.code()), world]),
+            parent: None,
+            constructor: Some(Operation::CommSpawn),
+            position: 0,
+            size,
+            rank,
+            remote_size,
+            first_members: [0, NO_RANK],
+            neighbours: None,
+            name: "MPI_COMM_PARENT".to_owned(),
+        };
+        self.add(parent, new).1
+    }
+
     /// The communicator that a constructor has just made.
     ///
     /// # Safety
-    /// `call.made` is a valid communicator (for [`HowMade::LaterOnParent`]: will be one), MPI is
+    /// `call.made` is a valid communicator (for [`HowMade::Copy`]: will be one), MPI is
     /// initialized and not finalized.
     pub(crate) unsafe fn add_made(
         &self,
         library: &MpiLibrary,
         call: ConstructorCall,
-    ) -> Communicator {
+    ) -> (&'static CommunicatorEntry, Communicator) {
         let ConstructorCall {
             operation,
             how,
@@ -201,7 +268,7 @@ impl Communicators {
             tag,
             made: handle,
         } = call;
-        if how == HowMade::LaterOnParent {
+        if how == HowMade::Copy {
             return self.add_copy(call);
         }
         // SAFETY: the caller's promise: the handle is a communicator, which has a first member
@@ -254,12 +321,14 @@ impl Communicators {
             rank,
             remote_size,
             first_members,
+            // SAFETY: as above.
+            neighbours: unsafe { Neighbours::of(operation, handle, rank) },
             name: String::new(),
         };
-        self.add(handle, new).1
+        self.add(handle, new)
     }
 
-    fn add_copy(&self, call: ConstructorCall) -> Communicator {
+    fn add_copy(&self, call: ConstructorCall) -> (&'static CommunicatorEntry, Communicator) {
         let ConstructorCall {
             operation,
             parent,
@@ -276,9 +345,10 @@ impl Communicators {
             rank: parent.rank,
             remote_size: parent.remote_size,
             first_members: parent.first_members,
+            neighbours: parent.neighbours.clone(),
             name: String::new(),
         };
-        self.add(handle, new).1
+        self.add(handle, new)
     }
 
     fn add(
@@ -288,7 +358,10 @@ impl Communicators {
     ) -> (&'static CommunicatorEntry, Communicator) {
         let mut inner = self.lock();
         let (entry, definition) = inner.make(new);
-        inner.by_handle.insert(handle, entry);
+        // One of a library whose handles are not known has 0 here, which may be any.
+        if handle != 0 {
+            inner.by_handle.insert(handle, entry);
+        }
         (entry, definition)
     }
 
@@ -321,6 +394,7 @@ struct NewCommunicator {
     rank: u32,
     remote_size: u32,
     first_members: [u32; 2],
+    neighbours: Option<Neighbours>,
     name: String,
 }
 
@@ -345,17 +419,32 @@ impl Inner {
             remote_first_member: new.first_members[1],
             name: new.name,
         };
-        let entry = Box::leak(Box::new(CommunicatorEntry {
+        let entry = self.take_spare();
+        *entry = CommunicatorEntry {
             index,
             id: new.id,
             size: new.size,
             rank: new.rank,
             remote_size: new.remote_size,
             first_members: new.first_members,
+            neighbours: new.neighbours,
+            persistents: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             internal_calls: AtomicU32::new(0),
-        }));
+        };
         (entry, definition)
+    }
+
+    fn take_spare(&mut self) -> &'static mut CommunicatorEntry {
+        loop {
+            match self.spare.next() {
+                Some(entry) => return entry,
+                None => {
+                    let more = std::iter::repeat_with(CommunicatorEntry::default).take(SPARE);
+                    self.spare = Box::leak(more.collect::<Box<[_]>>()).iter_mut();
+                }
+            }
+        }
     }
 }
 
@@ -391,6 +480,12 @@ fn identity_over_groups(operation: Operation, groups: &[Vec<u32>; 2], tag: i32) 
     ])
 }
 
+/// A hash of a text, as a tag.
+pub(crate) fn hash_of_text(text: &[u8]) -> i32 {
+    let words: Vec<u64> = text.iter().map(|&byte| u64::from(byte)).collect();
+    mix(&words) as i32
+}
+
 /// A hash of words that is the same on every machine: the finalizer of splitmix64 (Steele et
 /// al. 2014), chained.
 pub(crate) fn mix(words: &[u64]) -> u64 {
@@ -415,6 +510,8 @@ pub(crate) mod tests {
             rank,
             remote_size,
             first_members: [0, NO_RANK],
+            neighbours: None,
+            persistents: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             internal_calls: AtomicU32::new(0),
         }

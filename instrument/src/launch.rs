@@ -1,7 +1,6 @@
 //! The command collbench-record: puts the preloaded library before a program, and looks
 //! afterwards at what came of it.
 
-mod form;
 mod process;
 mod program;
 mod relay;
@@ -21,7 +20,7 @@ use clap::{CommandFactory, Parser, ValueEnum};
 use crate::clock::Clock;
 use crate::directory;
 use crate::environment::{Form, Settings, clock_of_name, environment_of};
-use form::LauncherRank;
+use crate::launcher::LauncherRank;
 use process::Ended;
 use program::find_program;
 use relay::{FORK_AGENT, relay_agent};

@@ -16,30 +16,39 @@
 //! stores. After it: one stamp and one store. No allocation, lock, system call or MPI call,
 //! except where a chunk is full or a communicator is not in the thread's cache, and then before
 //! the enter stamp.
+//!
+//! A nonblocking collective leaves an entry in a table of requests without locks; the call that
+//! completes it takes the entry before, and removes it after.
 
 #[macro_use]
 mod routines;
+mod abi;
 mod clock;
 mod communicator;
 mod directory;
 mod environment;
 pub mod launch;
+mod launcher;
 mod library;
 mod narrow;
 pub mod payload;
 mod rank_file;
 mod recorder;
 mod start;
+mod topology;
 
 pub use clock::{Clock, measure_clock};
 pub use collbench_formats::Abi;
 pub use communicator::{CommunicatorEntry, HowMade};
 pub use environment::{Form, Settings, SettingsError, environment_of};
 pub use library::{MpiLibrary, RealFunction};
-pub use narrow::{ArgumentRole, call_narrowed};
+pub use narrow::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed};
 pub use recorder::{
-    Recorder, constructor_call, finalize_call, free_call, guarded_call, name_communicator,
-    recorded_call, rooted_call,
+    Recorder, abort_call, begin_call, constructor_call, end_call, free_call, get_status_call,
+    group_constructor_call, guarded_call, name_communicator, nonblocking_call, persistent_call,
+    phase_call, recorded_call, request_free_call, rooted_call, start_call, startall_call,
+    test_call, testall_call, testany_call, testsome_call, wait_call, waitall_call, waitany_call,
+    waitsome_call,
 };
 pub use routines::{ROUTINES, Routine, RoutineClass};
 pub use start::{InitAnchor, start_recording};

@@ -1,13 +1,20 @@
-//! The MPI library of this process: its functions by name, its constants by its ABI.
+//! The MPI library of this process: its functions by name, and what is asked of it.
 //!
 //! Nothing here links an MPI library. Functions come from `dlsym`, handles and arguments travel
-//! as machine words, and the few constants that matter stand in a table. A library that is
-//! linked against one MPI can put that one in the place of the application's own.
+//! as machine words, and the few constants that matter are those of the library's ABI. A library
+//! that is linked against one MPI can put that one in the place of the application's own.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use collbench_formats::Abi;
+
+use crate::abi::Constants;
+
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "a handle of 32 bits that a library stores is the lower half of the word"
+);
 
 /// A handle of the MPI library (communicator, datatype, group), as a machine word.
 pub(crate) type Handle = usize;
@@ -33,7 +40,7 @@ fn find_function(name: &CStr) -> *mut c_void {
 ///
 /// In the global scope from its beginning: an executable that was not built as position
 /// independent holds its own copy of such data, and that one counts.
-fn find_datum(name: &CStr) -> Handle {
+pub(crate) fn find_datum(name: &CStr) -> Handle {
     // SAFETY: `name` is a C string.
     let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if !global.is_null() {
@@ -118,6 +125,7 @@ fn object_of(address: *const c_void) -> Option<String> {
 #[derive(Debug)]
 pub struct RealFunction {
     name: &'static CStr,
+    other_name: Option<&'static CStr>,
     address: AtomicPtr<c_void>,
 }
 
@@ -127,7 +135,17 @@ impl RealFunction {
     pub const fn new(name: &'static CStr) -> Self {
         Self {
             name,
+            other_name: None,
             address: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// The same, or where there is none the function of another name.
+    #[must_use]
+    pub const fn or(self, other_name: &'static CStr) -> Self {
+        Self {
+            other_name: Some(other_name),
+            ..self
         }
     }
 
@@ -141,7 +159,10 @@ impl RealFunction {
 
     #[cold]
     fn find(&self) -> *mut c_void {
-        let found = find_function(self.name);
+        let mut found = find_function(self.name);
+        if let (true, Some(other_name)) = (found.is_null(), self.other_name) {
+            found = find_function(other_name);
+        }
         self.address.store(found, Ordering::Relaxed);
         found
     }
@@ -151,7 +172,8 @@ type AskNumber = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type AskGroup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type AskHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
 type AskTypeSize = unsafe extern "C" fn(Handle, *mut i64) -> c_int;
-type AskText = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+type AskSession = unsafe extern "C" fn(Handle, Handle, *mut Handle) -> c_int;
+type AskProcessSet = unsafe extern "C" fn(Handle, *const c_char, *mut Handle) -> c_int;
 type AskLevel = unsafe extern "C" fn(*mut c_int) -> c_int;
 type TranslateRanks =
     unsafe extern "C" fn(Handle, c_int, *const c_int, Handle, *mut c_int) -> c_int;
@@ -175,8 +197,32 @@ pub struct MpiLibrary {
     pub root: i32,
     /// `MPI_PROC_NULL`.
     pub proc_null: i32,
+    /// What it says of its version, one line.
+    pub version: String,
     /// The object that provides `PMPI_Init`.
     pub path: String,
+    handle_mask: Handle,
+    /// Thread level provided, 0 to 3.
+    pub thread_level: u32,
+    questions: Questions,
+    /// The processes that were started together; 0 where it cannot be told.
+    world_group: Handle,
+    /// The session that this group is of; 0 where it is that of `MPI_COMM_WORLD`.
+    own_session: Handle,
+}
+
+/// How a program begins MPI (MPI 4.0, chapter 11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessModel {
+    /// By `MPI_Init`: there is `MPI_COMM_WORLD`.
+    World,
+    /// By `MPI_Session_init`: there are process sets only.
+    Sessions,
+}
+
+/// The functions by which the library is asked about what a handle means.
+#[derive(Debug, Clone, Copy)]
+struct Questions {
     comm_rank: AskNumber,
     comm_size: AskNumber,
     comm_remote_size: AskNumber,
@@ -184,27 +230,19 @@ pub struct MpiLibrary {
     comm_group: AskGroup,
     comm_remote_group: AskGroup,
     comm_get_parent: AskHandle,
+    group_rank: AskNumber,
+    group_size: AskNumber,
     group_free: AskHandle,
     group_translate_ranks: TranslateRanks,
     type_size: AskTypeSize,
-    get_library_version: AskText,
-    query_thread: AskLevel,
 }
 
 /// Why an MPI library cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LibraryError {
-    /// A function of MPI 3 is missing.
-    #[error("the MPI library has no {0}; collbench needs MPI 3 or later")]
+pub(crate) enum LibraryError {
+    /// A function of MPI 2 is missing.
+    #[error("the MPI library has no {0}; collbench needs MPI 2 or later")]
     MissingFunction(&'static str),
-    /// Not an ABI that this version knows.
-    #[error(
-        "this version of collbench records programs on Open MPI; the MPI library here ({path}) is another one"
-    )]
-    UnknownAbi {
-        /// Where it was found.
-        path: String,
-    },
 }
 
 macro_rules! function {
@@ -216,37 +254,15 @@ macro_rules! function {
         if address.is_null() {
             return Err(LibraryError::MissingFunction($name));
         }
-        // SAFETY: the MPI standard gives this function the signature of the field it is for;
-        // handles are pointers (checked: only Open MPI gets here), counts are 64-bit.
+        // SAFETY: the MPI standard gives this function the signature of the field it is for. A
+        // handle of 32 bits travels in the lower half of a word, and is stored there.
         unsafe { std::mem::transmute::<*mut c_void, $signature>(address) }
     }};
 }
 
-impl MpiLibrary {
-    /// Finds the library that provides `PMPI_Init` in this process.
-    ///
-    /// # Errors
-    /// [`LibraryError`] if its ABI is not known or a function is missing.
-    ///
-    /// # Panics
-    /// Never: the names are literals.
-    pub fn find() -> Result<Self, LibraryError> {
-        let init = find_function(c"PMPI_Init");
-        let path = object_of(init).unwrap_or_default();
-        let comm_world = find_datum(c"ompi_mpi_comm_world");
-        if comm_world == 0 {
-            return Err(LibraryError::UnknownAbi { path });
-        }
+impl Questions {
+    fn of_this_process() -> Result<Self, LibraryError> {
         Ok(Self {
-            abi: Abi::OpenMpi,
-            comm_world,
-            comm_self: find_datum(c"ompi_mpi_comm_self"),
-            comm_null: find_datum(c"ompi_mpi_comm_null"),
-            datatype_null: find_datum(c"ompi_mpi_datatype_null"),
-            in_place: 1,
-            root: -4,
-            proc_null: -2,
-            path,
             comm_rank: function!("PMPI_Comm_rank", AskNumber),
             comm_size: function!("PMPI_Comm_size", AskNumber),
             comm_remote_size: function!("PMPI_Comm_remote_size", AskNumber),
@@ -254,12 +270,238 @@ impl MpiLibrary {
             comm_group: function!("PMPI_Comm_group", AskGroup),
             comm_remote_group: function!("PMPI_Comm_remote_group", AskGroup),
             comm_get_parent: function!("PMPI_Comm_get_parent", AskHandle),
+            group_rank: function!("PMPI_Group_rank", AskNumber),
+            group_size: function!("PMPI_Group_size", AskNumber),
             group_free: function!("PMPI_Group_free", AskHandle),
             group_translate_ranks: function!("PMPI_Group_translate_ranks", TranslateRanks),
-            type_size: function!("PMPI_Type_size_x", AskTypeSize),
-            get_library_version: function!("PMPI_Get_library_version", AskText),
-            query_thread: function!("PMPI_Query_thread", AskLevel),
+            type_size: type_size_function()?,
         })
+    }
+
+    /// For a library whose handles are not understood: nothing is ever asked of it, and every
+    /// answer stays as it was.
+    const fn never_asked() -> Self {
+        unsafe extern "C" fn number(_: Handle, _: *mut c_int) -> c_int {
+            0
+        }
+        unsafe extern "C" fn group(_: Handle, _: *mut Handle) -> c_int {
+            0
+        }
+        unsafe extern "C" fn handle(_: *mut Handle) -> c_int {
+            0
+        }
+        unsafe extern "C" fn type_size(_: Handle, _: *mut i64) -> c_int {
+            0
+        }
+        unsafe extern "C" fn translate(
+            _: Handle,
+            _: c_int,
+            _: *const c_int,
+            _: Handle,
+            _: *mut c_int,
+        ) -> c_int {
+            0
+        }
+        Self {
+            comm_rank: number,
+            comm_size: number,
+            comm_remote_size: number,
+            comm_test_inter: number,
+            comm_group: group,
+            comm_remote_group: group,
+            comm_get_parent: handle,
+            group_rank: number,
+            group_size: number,
+            group_free: handle,
+            group_translate_ranks: translate,
+            type_size,
+        }
+    }
+}
+
+/// The function for sizes of types: that of MPI 3, of MPI 4, or the oldest one, which gives an
+/// `int`.
+fn type_size_function() -> Result<AskTypeSize, LibraryError> {
+    static OLD: RealFunction = RealFunction::new(c"PMPI_Type_size");
+    unsafe extern "C" fn widened(datatype: Handle, size: *mut i64) -> c_int {
+        let mut narrow = -1;
+        // SAFETY: the address was found not to be null; `MPI_Type_size` takes a type and a place
+        // for an `int`, and callers of this one pass a place for its result.
+        unsafe {
+            let ask = std::mem::transmute::<*mut c_void, AskNumber>(OLD.address());
+            let code = ask(datatype, &mut narrow);
+            *size = narrow.into();
+            code
+        }
+    }
+    for name in [c"PMPI_Type_size_x", c"PMPI_Type_size_c"] {
+        let address = find_function(name);
+        if !address.is_null() {
+            // SAFETY: both take a type and a place for an `MPI_Count`, which has 64 bits.
+            return Ok(unsafe { std::mem::transmute::<*mut c_void, AskTypeSize>(address) });
+        }
+    }
+    if OLD.address().is_null() {
+        return Err(LibraryError::MissingFunction("PMPI_Type_size"));
+    }
+    Ok(widened)
+}
+
+/// What the MPI library says of its version, one line; empty if it does not say.
+pub(crate) fn library_version() -> String {
+    static VERSION: RealFunction = RealFunction::new(c"PMPI_Get_library_version");
+    let address = VERSION.address();
+    if address.is_null() {
+        return String::new();
+    }
+    // MPI_MAX_LIBRARY_VERSION_STRING is 256 with Open MPI and 8192 with MPICH.
+    let mut buffer = vec![0u8; 16384];
+    let mut length = 0;
+    // SAFETY: the MPI standard gives this function a place for a text and one for its length; the
+    // buffer is longer than any library's limit; it may be called at any time.
+    unsafe {
+        let ask = std::mem::transmute::<
+            *mut c_void,
+            unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
+        >(address);
+        ask(buffer.as_mut_ptr().cast(), &mut length);
+    }
+    buffer.truncate((length.max(0) as usize).min(buffer.len()));
+    first_line(&buffer)
+}
+
+/// The first line of a text that may end with a zero, with single blanks between its words.
+fn first_line(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let line = text.lines().next().unwrap_or_default();
+    let words: Vec<&str> = line.trim_end_matches('\0').split_whitespace().collect();
+    words.join(" ")
+}
+
+impl MpiLibrary {
+    /// Finds the library that provides `PMPI_Init` in this process, in which MPI was begun by
+    /// `model` and has not ended.
+    ///
+    /// One of an unknown ABI is never asked what a handle means.
+    ///
+    /// # Errors
+    /// [`LibraryError`] if a function is missing.
+    ///
+    /// # Panics
+    /// Never: the names are literals.
+    pub(crate) fn find(model: ProcessModel) -> Result<Self, LibraryError> {
+        let constants = Constants::of_this_process();
+        let questions = match constants.abi {
+            Abi::Unknown => Questions::never_asked(),
+            _ => Questions::of_this_process()?,
+        };
+        let mut library = Self {
+            abi: constants.abi,
+            comm_world: constants.comm_world,
+            comm_self: constants.comm_self,
+            comm_null: constants.comm_null,
+            datatype_null: constants.datatype_null,
+            in_place: constants.in_place,
+            root: constants.root,
+            proc_null: constants.proc_null,
+            version: library_version(),
+            path: object_of(find_function(c"PMPI_Init")).unwrap_or_default(),
+            handle_mask: constants.handle_mask(),
+            // Each session has its own; any may be the highest.
+            thread_level: 3,
+            questions,
+            world_group: 0,
+            own_session: 0,
+        };
+        match model {
+            ProcessModel::World => {
+                let query_thread = function!("PMPI_Query_thread", AskLevel);
+                let mut level = 0;
+                // SAFETY: MPI is initialized, and MPI_COMM_WORLD valid.
+                unsafe {
+                    query_thread(&mut level);
+                    (questions.comm_group)(library.comm_world, &mut library.world_group);
+                }
+                library.thread_level = constants.thread_level(level);
+            }
+            ProcessModel::Sessions if constants.abi == Abi::Unknown => {}
+            ProcessModel::Sessions => library.open_session(&constants)?,
+        }
+        Ok(library)
+    }
+
+    /// Takes the group of all processes from a session of its own: the application's may end
+    /// before the last communicator is made, and must not be kept from ending.
+    fn open_session(&mut self, constants: &Constants) -> Result<(), LibraryError> {
+        let session_init = function!("PMPI_Session_init", AskSession);
+        let group_of_set = function!("PMPI_Group_from_session_pset", AskProcessSet);
+        // SAFETY: the constants are those of the library; both handles have a place; the name is
+        // that of a process set which every library has.
+        unsafe {
+            session_init(
+                constants.info_null,
+                constants.errors_return,
+                &mut self.own_session,
+            );
+            group_of_set(
+                self.own_session,
+                c"mpi://WORLD".as_ptr(),
+                &mut self.world_group,
+            );
+        }
+        Ok(())
+    }
+
+    /// Gives back what was taken of the library, before MPI ends.
+    pub(crate) fn release(&self) {
+        let (mut group, mut session) = (self.world_group, self.own_session);
+        if group == 0 {
+            return;
+        }
+        // SAFETY: MPI has not ended; the group, and the session where there is one, were taken in
+        // `find`, and are used for communicators that are made, of which none is made now.
+        unsafe {
+            (self.questions.group_free)(&mut group);
+            let finalize = find_function(c"PMPI_Session_finalize");
+            if session != 0 && !finalize.is_null() {
+                let finalize = std::mem::transmute::<*mut c_void, AskHandle>(finalize);
+                finalize(&mut session);
+            }
+        }
+    }
+
+    /// Rank of this process among those that were started together, and their number.
+    #[must_use]
+    pub(crate) fn rank_and_size(&self) -> (u32, u32) {
+        let (mut rank, mut size) = (0, 1);
+        // SAFETY: the group was taken in `find`, and is there until `release`.
+        unsafe {
+            (self.questions.group_rank)(self.world_group, &mut rank);
+            (self.questions.group_size)(self.world_group, &mut size);
+        }
+        (rank as u32, size as u32)
+    }
+
+    /// The handle in a machine word that carries one.
+    #[inline]
+    #[must_use]
+    pub(crate) fn handle(&self, word: usize) -> Handle {
+        word & self.handle_mask
+    }
+
+    /// Handle `i` of an array of the application; `i` = 0 for a single one.
+    ///
+    /// # Safety
+    /// `array` is the address of more than `i` handles.
+    #[inline]
+    pub(crate) unsafe fn handle_at(&self, array: usize, i: usize) -> Handle {
+        // SAFETY: the caller's promise; with MPICH handles are 32-bit integers.
+        unsafe {
+            match self.abi {
+                Abi::Mpich => (array as *const u32).add(i).read_unaligned() as Handle,
+                _ => (array as *const Handle).add(i).read_unaligned(),
+            }
+        }
     }
 
     /// Rank of this process in `comm`.
@@ -271,7 +513,7 @@ impl MpiLibrary {
     pub unsafe fn rank(&self, comm: Handle) -> u32 {
         let mut rank = 0;
         // SAFETY: the caller's promise.
-        unsafe { (self.comm_rank)(comm, &mut rank) };
+        unsafe { (self.questions.comm_rank)(comm, &mut rank) };
         rank as u32
     }
 
@@ -283,7 +525,7 @@ impl MpiLibrary {
     pub unsafe fn size(&self, comm: Handle) -> u32 {
         let mut size = 0;
         // SAFETY: the caller's promise.
-        unsafe { (self.comm_size)(comm, &mut size) };
+        unsafe { (self.questions.comm_size)(comm, &mut size) };
         size as u32
     }
 
@@ -297,9 +539,9 @@ impl MpiLibrary {
         let mut size = 0;
         // SAFETY: the caller's promise; the remote size is asked of intercommunicators only.
         unsafe {
-            (self.comm_test_inter)(comm, &mut is_inter);
+            (self.questions.comm_test_inter)(comm, &mut is_inter);
             if is_inter != 0 {
-                (self.comm_remote_size)(comm, &mut size);
+                (self.questions.comm_remote_size)(comm, &mut size);
             }
         }
         size as u32
@@ -313,26 +555,24 @@ impl MpiLibrary {
     #[must_use]
     pub unsafe fn world_ranks(&self, comm: Handle, remote: bool, n: u32) -> Vec<u32> {
         let get_group = if remote {
-            self.comm_remote_group
+            self.questions.comm_remote_group
         } else {
-            self.comm_group
+            self.questions.comm_group
         };
-        let (mut group, mut world): (Handle, Handle) = (0, 0);
+        let mut group: Handle = 0;
         let ranks: Vec<c_int> = (0..n as c_int).collect();
         let mut translated = vec![-1 as c_int; ranks.len()];
-        // SAFETY: the caller's promise; both arrays have `n` entries; groups are freed once.
+        // SAFETY: the caller's promise; both arrays have `n` entries; the group is freed once.
         unsafe {
             get_group(comm, &mut group);
-            (self.comm_group)(self.comm_world, &mut world);
-            (self.group_translate_ranks)(
+            (self.questions.group_translate_ranks)(
                 group,
                 n as c_int,
                 ranks.as_ptr(),
-                world,
+                self.world_group,
                 translated.as_mut_ptr(),
             );
-            (self.group_free)(&mut group);
-            (self.group_free)(&mut world);
+            (self.questions.group_free)(&mut group);
         }
         translated
             .into_iter()
@@ -340,16 +580,16 @@ impl MpiLibrary {
             .collect()
     }
 
-    /// Whether this world was started by `MPI_Comm_spawn`.
+    /// The intercommunicator to the processes that have spawned this world; `None` if nobody has.
     ///
     /// # Safety
-    /// MPI is initialized and not finalized.
+    /// MPI was begun by `MPI_Init` and has not ended.
     #[must_use]
-    pub unsafe fn is_spawned(&self) -> bool {
+    pub(crate) unsafe fn parent(&self) -> Option<Handle> {
         let mut parent: Handle = self.comm_null;
         // SAFETY: the caller's promise.
-        unsafe { (self.comm_get_parent)(&mut parent) };
-        parent != self.comm_null
+        unsafe { (self.questions.comm_get_parent)(&mut parent) };
+        (parent != self.comm_null).then_some(parent)
     }
 
     /// Bytes of one element of `datatype`; `None` where that is no type or has no size.
@@ -359,44 +599,15 @@ impl MpiLibrary {
     #[must_use]
     #[inline]
     pub unsafe fn type_bytes(&self, datatype: Handle) -> Option<u64> {
+        let datatype = self.handle(datatype);
         if datatype == 0 || datatype == self.datatype_null {
             return None;
         }
         let mut size = -1;
         // SAFETY: the caller's promise, and the two values that MPI would raise an error for
         // are excluded.
-        unsafe { (self.type_size)(datatype, &mut size) };
+        unsafe { (self.questions.type_size)(datatype, &mut size) };
         u64::try_from(size).ok()
-    }
-
-    /// What the library says of its version, one line.
-    #[must_use]
-    pub fn version(&self) -> String {
-        // MPI_MAX_LIBRARY_VERSION_STRING is 256 with Open MPI and 8192 with MPICH.
-        let mut buffer = vec![0u8; 16384];
-        let mut length = 0;
-        // SAFETY: the buffer is longer than any library's limit; may be called at any time.
-        unsafe { (self.get_library_version)(buffer.as_mut_ptr().cast(), &mut length) };
-        buffer.truncate((length.max(0) as usize).min(buffer.len()));
-        let text = String::from_utf8_lossy(&buffer);
-        text.lines()
-            .next()
-            .unwrap_or_default()
-            .trim_end_matches('\0')
-            .trim()
-            .to_owned()
-    }
-
-    /// Thread level provided, 0 to 3.
-    ///
-    /// # Safety
-    /// MPI is initialized and not finalized.
-    #[must_use]
-    pub unsafe fn thread_level(&self) -> u32 {
-        let mut level = 0;
-        // SAFETY: the caller's promise.
-        unsafe { (self.query_thread)(&mut level) };
-        level.clamp(0, 3) as u32
     }
 }
 
@@ -407,42 +618,10 @@ pub(crate) mod tests {
     /// Handles of the stand-in library: types are their size, 9 is the null type.
     pub(crate) const NULL_TYPE: Handle = 9;
 
-    unsafe extern "C" fn number(_: Handle, out: *mut c_int) -> c_int {
-        // SAFETY: callers pass a place for one number.
-        unsafe { *out = 0 };
-        0
-    }
-
-    unsafe extern "C" fn group(_: Handle, _: *mut Handle) -> c_int {
-        0
-    }
-
-    unsafe extern "C" fn handle(_: *mut Handle) -> c_int {
-        0
-    }
-
     unsafe extern "C" fn type_size(datatype: Handle, size: *mut i64) -> c_int {
         assert_ne!(datatype, NULL_TYPE, "MPI would abort the program here");
         // SAFETY: callers pass a place for one number.
         unsafe { *size = datatype as i64 };
-        0
-    }
-
-    unsafe extern "C" fn text(_: *mut c_char, _: *mut c_int) -> c_int {
-        0
-    }
-
-    unsafe extern "C" fn level(_: *mut c_int) -> c_int {
-        0
-    }
-
-    unsafe extern "C" fn translate(
-        _: Handle,
-        _: c_int,
-        _: *const c_int,
-        _: Handle,
-        _: *mut c_int,
-    ) -> c_int {
         0
     }
 
@@ -457,19 +636,52 @@ pub(crate) mod tests {
             in_place: 1,
             root: -4,
             proc_null: -2,
+            version: String::new(),
             path: String::new(),
-            comm_rank: number,
-            comm_size: number,
-            comm_remote_size: number,
-            comm_test_inter: number,
-            comm_group: group,
-            comm_remote_group: group,
-            comm_get_parent: handle,
-            group_free: handle,
-            group_translate_ranks: translate,
-            type_size,
-            get_library_version: text,
-            query_thread: level,
+            handle_mask: Handle::MAX,
+            thread_level: 0,
+            questions: Questions {
+                type_size,
+                ..Questions::never_asked()
+            },
+            world_group: 0,
+            own_session: 0,
         }
+    }
+
+    /// As [`stand_in`], where handles are 32-bit integers.
+    pub(crate) fn stand_in_with_narrow_handles() -> MpiLibrary {
+        MpiLibrary {
+            abi: Abi::Mpich,
+            handle_mask: 0xffff_ffff,
+            ..stand_in()
+        }
+    }
+
+    #[test]
+    fn handles_of_32_bits_are_read_and_cut_as_such() {
+        let array = [3u32, 4];
+        let at = array.as_ptr() as usize;
+        let library = stand_in_with_narrow_handles();
+        // SAFETY: an array of two handles of 32 bits, and types that are their sizes.
+        unsafe {
+            assert_eq!(library.handle_at(at, 1), 4);
+            assert_eq!(library.handle_at(at, 0), 3);
+            assert_eq!(library.type_bytes(0xdead_beef_0000_0008), Some(8));
+            assert_eq!(library.type_bytes(0xdead_beef_0000_0000 | NULL_TYPE), None);
+        }
+    }
+
+    #[test]
+    fn a_version_is_one_line_of_words() {
+        assert_eq!(
+            first_line(b"MPICH Version:\t4.0.2\nMPICH Release date:\tThu"),
+            "MPICH Version: 4.0.2"
+        );
+        assert_eq!(
+            first_line(b"Open MPI v4.1.4, package\0"),
+            "Open MPI v4.1.4, package"
+        );
+        assert_eq!(first_line(b""), "");
     }
 }

@@ -1,18 +1,19 @@
 //! The large-count forms (`MPI_X_c`) on an MPI library that has none.
 //!
 //! The preloaded library exports `MPI_Bcast_c` and its like, since programs on MPI 4 call them.
-//! A program that looks whether they are there (mpi4py does) then finds them on Open MPI 4.1 and
-//! 5.0 too, where without collbench it would have used the classic ones. So they must work: the
+//! A program that looks whether they are there (mpi4py does) then finds them on a library of MPI 3
+//! (Open MPI 4.1 and 5.0, MPICH 3) too, where without collbench it would have used the classic ones. So they must work: the
 //! counts are narrowed, and the classic function is called.
 
 use std::ffi::c_int;
 
+use crate::abi::Constants;
 use crate::library::{Handle, RealFunction};
+use crate::topology::Neighbours;
 
-/// `MPI_ERR_COUNT` of Open MPI: a count does not fit an `int`.
+/// `MPI_ERR_COUNT` in all ABIs: a count does not fit an `int`, or what there is of them cannot be
+/// told.
 const ERR_COUNT: c_int = 2;
-const IN_PLACE: usize = 1;
-const ROOT: i32 = -4;
 
 /// What an argument of a large-count form is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,35 +30,96 @@ pub enum ArgumentRole {
     ReceiveArray,
 }
 
+/// Arrays that the MPI library reads until an operation is complete.
+#[derive(Debug, Default)]
+pub struct KeptArrays(#[expect(dead_code, reason = "held for the MPI library")] Vec<Vec<i32>>);
+
+impl KeptArrays {
+    /// Never frees them: nobody will know when the operation is complete.
+    pub fn keep_for_ever(self) {
+        std::mem::forget(self);
+    }
+}
+
+/// What a call that only begins an operation has left.
+#[derive(Debug)]
+pub struct Begun {
+    pub(crate) code: c_int,
+    pub(crate) kept: KeptArrays,
+}
+
+impl From<c_int> for Begun {
+    fn from(code: c_int) -> Self {
+        Self {
+            code,
+            kept: KeptArrays::default(),
+        }
+    }
+}
+
+impl Begun {
+    /// The return code; arrays are freed. For a call that has ended what it began.
+    #[must_use]
+    pub fn code(self) -> c_int {
+        self.code
+    }
+
+    /// The return code; the arrays are never freed.
+    pub(crate) fn and_keep_for_ever(self) -> c_int {
+        self.kept.keep_for_ever();
+        self.code
+    }
+}
+
 /// What the communicator of a call tells about the arrays of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
-    n_peers: usize,
+    /// Peers that are sent to, and received from.
+    n_outgoing: usize,
+    n_incoming: usize,
     n_local: usize,
     is_root: bool,
+    /// `MPI_IN_PLACE`.
+    in_place: usize,
+}
+
+/// Which processes the arrays of a collective have an entry for each of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peers {
+    /// All of the communicator (the remote group); the operation has no root.
+    All,
+    /// As `All`, at this root only (the root argument of the call).
+    AllAtRoot(usize),
+    /// The neighbours in the communicator's topology.
+    Neighbours,
 }
 
 /// Calls the classic form of a collective with the arguments of its large-count form.
 ///
-/// `arguments` are role and word of each, in order; `root` is the root argument where there is
-/// one; `classic` gets the words to pass. Gives `MPI_ERR_COUNT` if a count does not fit.
+/// `arguments` are role and word of each, in order; `classic` gets the words to pass. Gives
+/// `MPI_ERR_COUNT` if a count does not fit. The result has the narrowed arrays, which must live
+/// until the operation is complete.
 ///
 /// # Safety
-/// The arguments are those of an MPI large-count collective, as MPI wants them, on Open MPI.
+/// The arguments are those of an MPI large-count collective, as MPI wants them.
 pub unsafe fn call_narrowed(
     arguments: &[(ArgumentRole, usize)],
     comm: usize,
-    root: Option<usize>,
+    peers: Peers,
     classic: impl FnOnce(&[usize]) -> c_int,
-) -> c_int {
+) -> Begun {
     // SAFETY: the caller's promise: a communicator, on which the collective is called.
-    let Some(shape) = (unsafe { shape_of(comm, root) }) else {
-        return ERR_COUNT;
+    let Some(shape) = (unsafe { shape_of(comm, peers) }) else {
+        return ERR_COUNT.into();
     };
+    let is_rooted = matches!(peers, Peers::AllAtRoot(_));
     // SAFETY: the caller's promise.
-    match unsafe { narrow(arguments, shape, root.is_some()) } {
-        Some((words, _arrays)) => classic(&words),
-        None => ERR_COUNT,
+    match unsafe { narrow(arguments, shape, is_rooted) } {
+        Some((words, arrays)) => Begun {
+            code: classic(&words),
+            kept: KeptArrays(arrays),
+        },
+        None => ERR_COUNT.into(),
     }
 }
 
@@ -70,7 +132,7 @@ unsafe fn narrow(
     shape: Shape,
     is_rooted: bool,
 ) -> Option<(Vec<usize>, Vec<Vec<i32>>)> {
-    let in_place = arguments.contains(&(ArgumentRole::SendBuffer, IN_PLACE));
+    let in_place = arguments.contains(&(ArgumentRole::SendBuffer, shape.in_place));
     let has_send_arrays = arguments
         .iter()
         .any(|(role, _)| *role == ArgumentRole::SendArray);
@@ -98,10 +160,10 @@ unsafe fn narrow(
                 return Some(word);
             }
             // The counts of a reduce_scatter are those of the own group.
-            let n = if is_only_receiving_array {
-                shape.n_local
-            } else {
-                shape.n_peers
+            let n = match role {
+                _ if is_only_receiving_array => shape.n_local,
+                ArgumentRole::SendArray => shape.n_outgoing,
+                _ => shape.n_incoming,
             };
             let entry = |i| {
                 // SAFETY: significant, so it has `n` entries, which are 64-bit in this form.
@@ -118,8 +180,9 @@ unsafe fn narrow(
 }
 
 /// # Safety
-/// `comm` is a valid communicator of Open MPI.
-unsafe fn shape_of(comm: Handle, root: Option<usize>) -> Option<Shape> {
+/// `comm` is a valid communicator.
+unsafe fn shape_of(comm: Handle, peers: Peers) -> Option<Shape> {
+    let constants = Constants::known_of_this_process()?;
     static RANK: RealFunction = RealFunction::new(c"PMPI_Comm_rank");
     static SIZE: RealFunction = RealFunction::new(c"PMPI_Comm_size");
     static REMOTE_SIZE: RealFunction = RealFunction::new(c"PMPI_Comm_remote_size");
@@ -141,6 +204,19 @@ unsafe fn shape_of(comm: Handle, root: Option<usize>) -> Option<Shape> {
         }
         Some(answer)
     };
+    if peers == Peers::Neighbours {
+        // SAFETY: the caller's promise.
+        let (n_incoming, n_outgoing) =
+            unsafe { Neighbours::of_any(comm, ask(&RANK)? as u32, constants.topologies) }?
+                .degrees();
+        return Some(Shape {
+            n_outgoing,
+            n_incoming,
+            n_local: n_incoming,
+            is_root: false,
+            in_place: constants.in_place,
+        });
+    }
     let is_inter = ask(&TEST_INTER)? != 0;
     let n_local = ask(&SIZE)? as usize;
     let n_peers = if is_inter {
@@ -148,16 +224,17 @@ unsafe fn shape_of(comm: Handle, root: Option<usize>) -> Option<Shape> {
     } else {
         n_local
     };
-    let root = root.map_or(0, |root| root as i32);
-    let is_root = if is_inter {
-        root == ROOT
-    } else {
-        root == ask(&RANK)?
+    let is_root = match peers {
+        Peers::AllAtRoot(root) if is_inter => root as i32 == constants.root,
+        Peers::AllAtRoot(root) => root as i32 == ask(&RANK)?,
+        _ => false,
     };
     Some(Shape {
-        n_peers,
+        n_outgoing: n_peers,
+        n_incoming: n_peers,
         n_local,
         is_root,
+        in_place: constants.in_place,
     })
 }
 
@@ -166,10 +243,13 @@ mod tests {
     use super::ArgumentRole::{Count, ReceiveArray, SendArray, SendBuffer, Word};
     use super::*;
 
+    const IN_PLACE: usize = 1;
     const SHAPE: Shape = Shape {
-        n_peers: 3,
+        n_outgoing: 3,
+        n_incoming: 3,
         n_local: 2,
         is_root: false,
+        in_place: IN_PLACE,
     };
 
     fn read(word: usize, n: usize) -> Vec<i32> {

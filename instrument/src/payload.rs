@@ -208,22 +208,44 @@ pub fn sum_sent_typed(
     } else {
         (sendcounts, sendtypes)
     };
+    sum_typed(call, call.n_peers(), counts, types)
+}
+
+fn sum_typed(call: CallView<'_>, n: usize, counts: usize, types: usize) -> Option<u64> {
+    if n == 0 {
+        return Some(0);
+    }
     if counts == 0 || types == 0 {
         return None;
     }
     let mut sum = 0u64;
-    for i in 0..call.n_peers() {
-        // SAFETY: MPI wants arrays of one count and one type for each peer, not null here;
-        // handles are pointers.
-        let (count, datatype) = unsafe {
-            (
-                call.element(counts, i),
-                (types as *const Handle).add(i).read_unaligned(),
-            )
-        };
+    for i in 0..n {
+        // SAFETY: MPI wants arrays of one count and one type for each peer, not null here.
+        let (count, datatype) =
+            unsafe { (call.element(counts, i), call.library.handle_at(types, i)) };
         sum = sum.saturating_add(call.bytes(count, datatype)?);
     }
     Some(sum)
+}
+
+/// The sum of what is sent to all neighbours.
+#[inline]
+#[must_use]
+pub fn sum_to_neighbours(call: CallView<'_>, sendcounts: usize, sendtype: usize) -> Option<u64> {
+    let (_, n) = call.comm.neighbours.as_ref()?.degrees();
+    call.bytes(call.sum(sendcounts, n)?, sendtype)
+}
+
+/// As [`sum_to_neighbours`], each part with a type of its own.
+#[inline]
+#[must_use]
+pub fn sum_to_neighbours_typed(
+    call: CallView<'_>,
+    sendcounts: usize,
+    sendtypes: usize,
+) -> Option<u64> {
+    let (_, n) = call.comm.neighbours.as_ref()?.degrees();
+    sum_typed(call, n, sendcounts, sendtypes)
 }
 
 /// What goes to the root of a gather.
@@ -395,6 +417,34 @@ mod tests {
                 sum_counted(call, address(&counts), 1),
                 Some(433),
                 "own group's counts"
+            );
+        });
+    }
+
+    #[test]
+    fn to_neighbours_goes_one_part_for_each_outgoing_edge() {
+        let counts = [3i32, 4, 500];
+        let types: [Handle; 3] = [1, 8, 8];
+        let library = stand_in();
+        let mut comm = entry(4, 2, 0);
+        comm.neighbours = Some(crate::topology::tests::neighbours());
+        let call = CallView {
+            library: &library,
+            comm: &comm,
+            root: 0,
+            large: false,
+        };
+        let counts = address(&counts);
+        assert_eq!(sum_to_neighbours(call, counts, 2), Some(14));
+        assert_eq!(
+            sum_to_neighbours_typed(call, counts, address(&types)),
+            Some(3 + 32)
+        );
+        at(0, false, 0, |call| {
+            assert_eq!(
+                sum_to_neighbours(call, counts, 2),
+                None,
+                "no known topology"
             );
         });
     }

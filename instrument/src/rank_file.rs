@@ -301,7 +301,12 @@ impl RankFile {
         if !has_room(&open) {
             let first = open.next_ordinal == 0;
             let at_least = ChunkHeader::content_offset(0) + entry.len();
-            let wanted = at_least.next_multiple_of(if first { 4096 } else { 16384 }) as u64;
+            let usual = if first {
+                4096
+            } else {
+                16384 << open.next_ordinal.min(4)
+            };
+            let wanted = at_least.next_multiple_of(usual) as u64;
             let place = (0, open.next_ordinal, 0);
             let chunk = self.open_chunk(ChunkKind::Definitions, wanted, place, &[], now, anchor)?;
             if let Some(full) = open.chunk.replace(chunk) {

@@ -7,17 +7,34 @@
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use collbench_formats::{
     CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, ChunkKind, Definition, Operation, ROOT_IS_ME,
     ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, StopReason, UNKNOWN_COMMUNICATOR, pack_call_word,
+    phase_words,
 };
 
+mod completion;
+mod initiation;
+mod persistent;
+mod requests;
+
+pub use completion::{
+    get_status_call, request_free_call, test_call, testall_call, testany_call, testsome_call,
+    wait_call, waitall_call, waitany_call, waitsome_call,
+};
+pub use initiation::nonblocking_call;
+pub use persistent::{persistent_call, start_call, startall_call};
+use requests::Requests;
+
 use crate::clock::Clock;
-use crate::communicator::{CommunicatorEntry, Communicators, ConstructorCall, HowMade};
+use crate::communicator::{
+    CommunicatorEntry, Communicators, ConstructorCall, HowMade, hash_of_text,
+};
 use crate::library::{Handle, MpiLibrary};
+use crate::narrow::KeptArrays;
 use crate::payload::CallView;
 use crate::rank_file::{GrowError, OpenChunk, RankFile};
 
@@ -44,6 +61,11 @@ pub struct Recorder {
     pub(crate) file: RankFile,
     pub(crate) communicators: Communicators,
     pub(crate) rank: u32,
+    /// Collectives under way, by request.
+    requests: Requests,
+    /// Persistent collectives that can be started, by request.
+    persistents: Requests,
+    n_persistents: AtomicU32,
     threads: Mutex<Vec<&'static Thread>>,
     /// Those of `threads` whose thread has ended: the next new thread goes on with one of them, so
     /// that a program with many short threads needs no chunk for each.
@@ -103,15 +125,33 @@ thread_local! {
 }
 
 impl Local {
+    /// That of the calling thread. Calls are made outside of `LocalKey::with`: a closure of
+    /// their size would stay out of line there, and be handed all that it captures in memory.
+    #[inline(always)]
+    fn of_this_thread() -> &'static Self {
+        let local = LOCAL.with(std::ptr::from_ref);
+        // SAFETY: the state of a thread has no destructor and is there as long as the thread
+        // itself, which does not end in a call of MPI; nobody keeps the reference beyond.
+        unsafe { &*local }
+    }
+
+    /// A number that tells this thread from others that live.
+    #[inline]
+    fn key(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+
     #[inline]
     fn communicator(
         &self,
         recorder: &Recorder,
         handle: Handle,
     ) -> Option<&'static CommunicatorEntry> {
+        let handle = recorder.library.handle(handle);
         let epoch = recorder.communicators.epoch();
-        // Handles are addresses of blocks of some hundred bytes, or small numbers.
-        let at = (handle >> 4 ^ handle >> 10) % CACHED;
+        // Handles are addresses of blocks of some hundred bytes, or numbers in a row: the upper
+        // bits of a product with the golden ratio differ for both.
+        let at = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - CACHED.ilog2());
         // SAFETY: only this thread has the cell, and the reference does not outlive the block.
         let cached = unsafe { (*self.cache.get())[at] };
         if cached.handle == handle && cached.epoch == epoch && cached.entry.is_some() {
@@ -250,7 +290,8 @@ impl Thread {
                 )
             };
             last_leave = last_leave.max(leave.load(Ordering::Acquire));
-            if word.load(Ordering::Relaxed) >> 48 & u64::from(CODE_INTERNAL) == 0 {
+            let is_internal = word.load(Ordering::Relaxed) >> 48 & u64::from(CODE_INTERNAL) != 0;
+            if !is_internal && last_leave > 0 {
                 break;
             }
         }
@@ -260,13 +301,23 @@ impl Thread {
 }
 
 impl Recorder {
-    pub(crate) fn new(clock: Clock, library: MpiLibrary, file: RankFile, rank: u32) -> Self {
+    /// `is_serialized`: MPI was not initialized for `MPI_THREAD_MULTIPLE`.
+    pub(crate) fn new(
+        clock: Clock,
+        library: MpiLibrary,
+        file: RankFile,
+        rank: u32,
+        is_serialized: bool,
+    ) -> Self {
         Self {
             clock,
             library,
             file,
             communicators: Communicators::default(),
             rank,
+            requests: Requests::new(is_serialized),
+            persistents: Requests::new(is_serialized),
+            n_persistents: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
             idle: Mutex::new(Vec::new()),
             at_thread_exit: thread_exit_key(),
@@ -395,7 +446,8 @@ impl Recorder {
         } else if root == self.library.proc_null {
             ROOT_OTHER_OF_MY_GROUP
         } else {
-            root
+            // With an ABI that is not known, what is below 0 is not known either.
+            root.max(ROOT_NONE)
         }
     }
 }
@@ -436,20 +488,46 @@ pub(crate) fn say(rank: u32, what: &str) {
 struct Slot(*mut u64);
 
 impl Slot {
+    /// Where nothing is recorded.
+    const NONE: Self = Self(std::ptr::null_mut());
+
+    #[inline]
+    fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Stores all but the times.
+    #[inline]
+    fn write(self, [second, third]: [u64; 2]) {
+        if self.0.is_null() {
+            return;
+        }
+        // SAFETY: `take_slot` gave four words in a mapped chunk that nobody else stores into.
+        unsafe {
+            self.0.add(1).write(second);
+            self.0.add(2).write(third);
+        }
+    }
+
+    /// Stores the enter time: with it the record is that of a call under way.
+    #[inline]
+    fn stamp(self, ticks: u64) {
+        if self.0.is_null() {
+            return;
+        }
+        // SAFETY: as above.
+        unsafe { AtomicU64::from_ptr(self.0) }.store(ticks, Ordering::Release);
+    }
+
     /// Stores what is known of a call before it is made, the enter time last.
     #[inline]
     fn enter(self, word: u64, communicator: u32, root: i32, clock: Clock) {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: `take_slot` gave four words in a mapped chunk that nobody else stores into.
-        unsafe {
-            self.0.add(1).write(word);
-            self.0
-                .add(2)
-                .write(u64::from(communicator) | u64::from(root as u32) << 32);
-            AtomicU64::from_ptr(self.0).store(clock.now(), Ordering::Release);
-        }
+        let third = u64::from(communicator) | u64::from(root as u32) << 32;
+        self.write([word, third]);
+        self.stamp(clock.now());
     }
 
     /// Stores the leave time: with it the record is there.
@@ -557,6 +635,62 @@ impl Local {
     }
 }
 
+/// A call that is about to be made.
+struct Prepared {
+    slot: Slot,
+    /// As from [`pack_call_word`].
+    word: u64,
+    /// Index of its communicator.
+    communicator: u32,
+    root: i32,
+    /// Its position on the communicator; `None` for calls of the MPI library itself, and on a
+    /// communicator that is not known.
+    position: Option<u64>,
+}
+
+impl Local {
+    /// All that is to be done before a collective call.
+    #[inline(always)]
+    fn prepare(
+        &self,
+        recorder: &'static Recorder,
+        operation: Operation,
+        comm: Handle,
+        root: Option<usize>,
+        large: bool,
+        payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    ) -> Prepared {
+        // The slot first: the table of a chunk that is opened for it must not count this call.
+        let slot = Slot(self.take_slot(recorder));
+        let mut flags = self.internal_flag();
+        let mut own_position = None;
+        let (communicator, bytes) = match self.communicator(recorder, comm) {
+            Some(entry) => {
+                let position = entry.take_position(flags != 0);
+                own_position = (flags == 0).then_some(position);
+                let view = CallView {
+                    library: &recorder.library,
+                    comm: entry,
+                    root: root.map_or(0, |root| root as i32),
+                    large,
+                };
+                (entry.index, payload(view))
+            }
+            None => (UNKNOWN_COMMUNICATOR, None),
+        };
+        if bytes.is_none() {
+            flags |= CODE_PAYLOAD_UNKNOWN;
+        }
+        Prepared {
+            slot,
+            word: pack_call_word(operation, flags, bytes.unwrap_or(0)),
+            communicator,
+            root: root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32)),
+            position: own_position,
+        }
+    }
+}
+
 #[inline(always)]
 fn record(
     operation: Operation,
@@ -569,35 +703,17 @@ fn record(
     let Some(recorder) = Recorder::active() else {
         return real();
     };
-    // The call is made outside of `with`: a closure of its size would stay out of line there, and
-    // be handed all that it captures in memory.
-    let local = LOCAL.with(std::ptr::from_ref);
-    // SAFETY: the state of a thread has no destructor and is there as long as the thread itself,
-    // which does not end in here.
-    let local = unsafe { &*local };
-    // The slot first: the table of a chunk that is opened for it must not count this call.
-    let slot = Slot(local.take_slot(recorder));
-    let mut flags = local.internal_flag();
-    let root_argument = root.map_or(0, |root| root as i32);
-    let (index, bytes) = match local.communicator(recorder, comm) {
-        Some(entry) => {
-            entry.take_position(flags != 0);
-            let view = CallView {
-                library: &recorder.library,
-                comm: entry,
-                root: root_argument,
-                large,
-            };
-            (entry.index, payload(view))
-        }
-        None => (UNKNOWN_COMMUNICATOR, None),
-    };
-    if bytes.is_none() {
-        flags |= CODE_PAYLOAD_UNKNOWN;
-    }
-    let word = pack_call_word(operation, flags, bytes.unwrap_or(0));
-    let root = root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32));
-    local.call(recorder, slot, word, index, root, real).commit()
+    let local = Local::of_this_thread();
+    let Prepared {
+        slot,
+        word,
+        communicator,
+        root,
+        ..
+    } = local.prepare(recorder, operation, comm, root, large, payload);
+    local
+        .call(recorder, slot, word, communicator, root, real)
+        .commit()
 }
 
 /// Makes a collective call without a root, and records it.
@@ -630,13 +746,15 @@ pub fn rooted_call(
 
 /// Makes a call that makes a communicator, records it, and registers what was made.
 ///
-/// `place` is the address where the MPI library puts the new handle.
+/// `place` is the address where the MPI library puts the new handle, `request` that of the request
+/// of a nonblocking constructor.
 pub fn constructor_call(
     operation: Operation,
     how: HowMade,
     comm: usize,
     tag: i32,
     place: usize,
+    request: Option<usize>,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let Some(recorder) = Recorder::active() else {
@@ -656,9 +774,18 @@ pub fn constructor_call(
         let word = pack_call_word(operation, flags, 0);
         let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
         let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
+        if let (0, 0, Some(request)) = (returned.code, flags, request) {
+            // SAFETY: the call succeeded, so there is a request at this address.
+            let handle = unsafe { recorder.library.handle_at(request, 0) };
+            let place = (index, position);
+            if !slot.is_null() && parent.is_some() {
+                let stamp = returned.leave_ticks;
+                local.follow(recorder, handle, place, KeptArrays::default(), stamp);
+            }
+        }
         if let (0, Some(parent)) = (returned.code, parent) {
             // SAFETY: the call succeeded, so a handle is there, perhaps that of no communicator.
-            let made = unsafe { (place as *const Handle).read_unaligned() };
+            let made = unsafe { recorder.library.handle_at(place, 0) };
             if made != recorder.library.comm_null && made != 0 {
                 let call = ConstructorCall {
                     operation,
@@ -670,10 +797,13 @@ pub fn constructor_call(
                 };
                 recorder.guarded(|| {
                     // SAFETY: a valid communicator, of a call that has just succeeded.
-                    let definition =
+                    let (entry, definition) =
                         unsafe { recorder.communicators.add_made(&recorder.library, call) };
                     let index = definition.index;
                     recorder.define(&Definition::Communicator(definition));
+                    if let Some(neighbours) = &entry.neighbours {
+                        recorder.define(&Definition::Topology(neighbours.of_communicator(index)));
+                    }
                     returned.slot.made(index);
                     Ok(())
                 });
@@ -681,6 +811,38 @@ pub fn constructor_call(
         }
         returned.commit()
     })
+}
+
+/// Makes a call that makes a communicator over groups alone, and records it as on
+/// `MPI_COMM_WORLD`; as [`constructor_call`]. `tag` is the address of the text that tells
+/// communicators over the same groups apart, or 0.
+///
+/// # Safety
+/// At `tag` there is a C string.
+pub unsafe fn group_constructor_call(
+    operation: Operation,
+    tag: usize,
+    place: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let tag = match tag {
+        0 => 0,
+        // SAFETY: the caller's promise.
+        tag => hash_of_text(unsafe { CStr::from_ptr(tag as *const c_char) }.to_bytes()),
+    };
+    let world = recorder.library.comm_world;
+    constructor_call(
+        operation,
+        HowMade::OverGroups,
+        world,
+        tag,
+        place,
+        None,
+        real,
+    )
 }
 
 /// Makes a call that gives a communicator back, records it, and forgets the handle.
@@ -694,7 +856,7 @@ pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_in
         return real();
     }
     // SAFETY: MPI wants the address of a communicator handle here, and it is not null.
-    let handle = unsafe { (place as *const Handle).read_unaligned() };
+    let handle = unsafe { recorder.library.handle_at(place, 0) };
     LOCAL.with(|local| {
         let entry = local.communicator(recorder, handle);
         // Before the call: as soon as the library has freed it, another thread may be given the
@@ -731,23 +893,80 @@ pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
     })
 }
 
-/// Makes the call of `MPI_Finalize`, records it, and ends recording in order; `MPI_Abort`, which
-/// does not come back, goes this way too and stays the last call, under way.
-pub fn finalize_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
-    let Some(recorder) = Recorder::active() else {
+/// How many of `MPI_Init` and `MPI_Session_init` were called, and not yet ended.
+static N_BEGUN: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes a call that begins MPI; `begun` is called after its success if the call was the
+/// application's, with what `before` gave.
+pub fn begin_call<T>(
+    before: impl FnOnce() -> T,
+    real: impl FnOnce() -> c_int,
+    begun: impl FnOnce(T),
+) -> c_int {
+    if LOCAL.with(|local| local.depth.get()) > 0 {
         return real();
+    }
+    let before = before();
+    let code = guarded_call(real);
+    if code == 0 {
+        N_BEGUN.fetch_add(1, Ordering::AcqRel);
+        begun(before);
+    }
+    code
+}
+
+/// Makes the call of `MPI_Finalize` or `MPI_Session_finalize`; the last of them in a process is
+/// recorded, and ends recording in order.
+pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
+    let recorder = match Recorder::active() {
+        Some(recorder) if LOCAL.with(|local| local.depth.get()) == 0 => recorder,
+        _ => return real(),
     };
+    if N_BEGUN.fetch_sub(1, Ordering::AcqRel) > 1 {
+        return guarded_call(real);
+    }
+    recorder.library.release();
+    let code = last_call(recorder, operation, real);
+    Recorder::deactivate();
+    recorder.finish();
+    code
+}
+
+/// Makes the call of `MPI_Abort`, which does not come back: it stays the last one, under way.
+pub fn abort_call(real: impl FnOnce() -> c_int) -> c_int {
+    match Recorder::active() {
+        Some(recorder) => last_call(recorder, Operation::Abort, real),
+        None => real(),
+    }
+}
+
+fn last_call(
+    recorder: &'static Recorder,
+    operation: Operation,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
     let word = pack_call_word(operation, 0, 0);
-    let code = LOCAL.with(|local| {
+    LOCAL.with(|local| {
         let slot = Slot(local.take_slot(recorder));
         local
             .call(recorder, slot, word, 0, ROOT_NONE, real)
             .commit()
-    });
-    if operation == Operation::Finalize {
-        Recorder::deactivate();
-        recorder.finish();
-    }
+    })
+}
+
+/// Makes the call of `MPI_Pcontrol`, and records it as the mark of a phase.
+pub fn phase_call(level: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let local = Local::of_this_thread();
+    let slot = Slot(local.take_slot(recorder));
+    let inside = Inside::enter(&local.depth);
+    slot.write(phase_words(level as i32));
+    slot.stamp(recorder.clock.now());
+    let code = real();
+    slot.leave(code, recorder.clock.now());
+    drop(inside);
     code
 }
 

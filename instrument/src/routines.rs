@@ -9,75 +9,148 @@
 /// Hands the table to the macro `$callback`, section by section.
 ///
 /// - `plain`: collectives without counts.
-/// - `unrooted`, `rooted`: collectives; each also has a form `_c` with large counts.
+/// - `unrooted`, `rooted`, `neighborhood`: collectives; each also has a form `_c` with large
+///   counts. A line of these four sections stands for three routines: the blocking one, the
+///   nonblocking one with a request as a further argument, and the persistent `MPI_X_init` with
+///   an info and a request; MPI libraries before MPI 4 call the latter `MPIX_X_init`.
 /// - `constructors`: make a communicator; `how` is a [`HowMade`](crate::HowMade), `tag` the
 ///   argument that tells those over the same groups apart.
+/// - `group_constructors`: make one over groups alone; `tag` is a text, or 0.
+/// - `nonblocking_constructors`: make one that is there when a request is complete.
 /// - `frees`: give a communicator back.
 /// - `guards`: not recorded; collectives that the MPI library calls below them are its own.
-/// - `process`: begin and end of MPI, and naming; written by hand.
+/// - `requests`: start and complete operations; `by` is the function that follows them, with the
+///   arguments that it needs.
+/// - `process`: begin and end of MPI, naming, phases; written by hand.
 #[macro_export]
 macro_rules! mpi_routines {
     ($callback:ident) => {
         $callback! {
             plain {
-                MPI_Barrier Barrier (comm) on comm payload nothing();
+                MPI_Barrier Barrier,
+                MPI_Ibarrier Ibarrier,
+                MPIX_Barrier_init BarrierInit
+                    (comm) on comm payload nothing();
             }
             unrooted {
-                MPI_Allgather Allgather
+                MPI_Allgather Allgather,
+                MPI_Iallgather Iallgather,
+                MPIX_Allgather_init AllgatherInit
                     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
                     on comm payload sent_or_received(sendbuf, sendcount, sendtype, recvcount, recvtype);
-                MPI_Allgatherv Allgatherv
+                MPI_Allgatherv Allgatherv,
+                MPI_Iallgatherv Iallgatherv,
+                MPIX_Allgatherv_init AllgathervInit
                     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm)
                     on comm payload sent_or_own_part(sendbuf, sendcount, sendtype, recvcounts, recvtype);
-                MPI_Alltoall Alltoall
+                MPI_Alltoall Alltoall,
+                MPI_Ialltoall Ialltoall,
+                MPIX_Alltoall_init AlltoallInit
                     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
                     on comm payload sent_or_received(sendbuf, sendcount, sendtype, recvcount, recvtype);
-                MPI_Alltoallv Alltoallv
+                MPI_Alltoallv Alltoallv,
+                MPI_Ialltoallv Ialltoallv,
+                MPIX_Alltoallv_init AlltoallvInit
                     (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm)
                     on comm payload sum_sent(sendbuf, sendcounts, sendtype, recvcounts, recvtype);
-                MPI_Alltoallw Alltoallw
+                MPI_Alltoallw Alltoallw,
+                MPI_Ialltoallw Ialltoallw,
+                MPIX_Alltoallw_init AlltoallwInit
                     (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm)
                     on comm payload sum_sent_typed(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
-                MPI_Allreduce Allreduce (sendbuf, recvbuf, count, datatype, op, comm)
+                MPI_Allreduce Allreduce,
+                MPI_Iallreduce Iallreduce,
+                MPIX_Allreduce_init AllreduceInit
+                    (sendbuf, recvbuf, count, datatype, op, comm)
                     on comm payload counted(count, datatype);
-                MPI_Reduce_scatter ReduceScatter (sendbuf, recvbuf, recvcounts, datatype, op, comm)
+                MPI_Reduce_scatter ReduceScatter,
+                MPI_Ireduce_scatter IreduceScatter,
+                MPIX_Reduce_scatter_init ReduceScatterInit
+                    (sendbuf, recvbuf, recvcounts, datatype, op, comm)
                     on comm payload sum_counted(recvcounts, datatype);
-                MPI_Reduce_scatter_block ReduceScatterBlock
+                MPI_Reduce_scatter_block ReduceScatterBlock,
+                MPI_Ireduce_scatter_block IreduceScatterBlock,
+                MPIX_Reduce_scatter_block_init ReduceScatterBlockInit
                     (sendbuf, recvbuf, recvcount, datatype, op, comm)
                     on comm payload counted(recvcount, datatype);
-                MPI_Scan Scan (sendbuf, recvbuf, count, datatype, op, comm)
+                MPI_Scan Scan,
+                MPI_Iscan Iscan,
+                MPIX_Scan_init ScanInit
+                    (sendbuf, recvbuf, count, datatype, op, comm)
                     on comm payload counted(count, datatype);
-                MPI_Exscan Exscan (sendbuf, recvbuf, count, datatype, op, comm)
+                MPI_Exscan Exscan,
+                MPI_Iexscan Iexscan,
+                MPIX_Exscan_init ExscanInit
+                    (sendbuf, recvbuf, count, datatype, op, comm)
                     on comm payload counted(count, datatype);
             }
             rooted {
-                MPI_Bcast Bcast (buffer, count, datatype, root, comm)
+                MPI_Bcast Bcast,
+                MPI_Ibcast Ibcast,
+                MPIX_Bcast_init BcastInit
+                    (buffer, count, datatype, root, comm)
                     on comm from root payload counted(count, datatype);
-                MPI_Gather Gather
+                MPI_Gather Gather,
+                MPI_Igather Igather,
+                MPIX_Gather_init GatherInit
                     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
                     on comm from root
                     payload gathered(sendbuf, sendcount, sendtype, recvcount, recvtype);
-                MPI_Gatherv Gatherv
+                MPI_Gatherv Gatherv,
+                MPI_Igatherv Igatherv,
+                MPIX_Gatherv_init GathervInit
                     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, rdispls, recvtype, root, comm)
                     on comm from root
                     payload gathered_parts(sendbuf, sendcount, sendtype, recvcounts, recvtype);
-                MPI_Scatter Scatter
+                MPI_Scatter Scatter,
+                MPI_Iscatter Iscatter,
+                MPIX_Scatter_init ScatterInit
                     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm)
                     on comm from root
                     payload scattered(sendcount, sendtype, recvcount, recvtype);
-                MPI_Scatterv Scatterv
+                MPI_Scatterv Scatterv,
+                MPI_Iscatterv Iscatterv,
+                MPIX_Scatterv_init ScattervInit
                     (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcount, recvtype, root, comm)
                     on comm from root
                     payload scattered_parts(sendcounts, sendtype, recvcount, recvtype);
-                MPI_Reduce Reduce (sendbuf, recvbuf, count, datatype, op, root, comm)
+                MPI_Reduce Reduce,
+                MPI_Ireduce Ireduce,
+                MPIX_Reduce_init ReduceInit
+                    (sendbuf, recvbuf, count, datatype, op, root, comm)
                     on comm from root payload counted(count, datatype);
             }
+            neighborhood {
+                MPI_Neighbor_allgather NeighborAllgather,
+                MPI_Ineighbor_allgather IneighborAllgather,
+                MPIX_Neighbor_allgather_init NeighborAllgatherInit
+                    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+                    on comm payload counted(sendcount, sendtype);
+                MPI_Neighbor_allgatherv NeighborAllgatherv,
+                MPI_Ineighbor_allgatherv IneighborAllgatherv,
+                MPIX_Neighbor_allgatherv_init NeighborAllgathervInit
+                    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm)
+                    on comm payload counted(sendcount, sendtype);
+                MPI_Neighbor_alltoall NeighborAlltoall,
+                MPI_Ineighbor_alltoall IneighborAlltoall,
+                MPIX_Neighbor_alltoall_init NeighborAlltoallInit
+                    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm)
+                    on comm payload counted(sendcount, sendtype);
+                MPI_Neighbor_alltoallv NeighborAlltoallv,
+                MPI_Ineighbor_alltoallv IneighborAlltoallv,
+                MPIX_Neighbor_alltoallv_init NeighborAlltoallvInit
+                    (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm)
+                    on comm payload sum_to_neighbours(sendcounts, sendtype);
+                MPI_Neighbor_alltoallw NeighborAlltoallw,
+                MPI_Ineighbor_alltoallw IneighborAlltoallw,
+                MPIX_Neighbor_alltoallw_init NeighborAlltoallwInit
+                    (sendbuf, sendcounts, saddresses, sendtypes, recvbuf, recvcounts, raddresses, recvtypes, comm)
+                    on comm payload sum_to_neighbours_typed(sendcounts, sendtypes);
+            }
             constructors {
-                MPI_Comm_dup CommDup (comm, newcomm) on comm makes newcomm how OnParent tag 0;
+                MPI_Comm_dup CommDup (comm, newcomm) on comm makes newcomm how Copy tag 0;
                 MPI_Comm_dup_with_info CommDupWithInfo (comm, info, newcomm)
-                    on comm makes newcomm how OnParent tag 0;
-                MPI_Comm_idup CommIdup (comm, newcomm, request)
-                    on comm makes newcomm how LaterOnParent tag 0;
+                    on comm makes newcomm how Copy tag 0;
                 MPI_Comm_split CommSplit (comm, color, key, newcomm)
                     on comm makes newcomm how OnParent tag 0;
                 MPI_Comm_split_type CommSplitType (comm, split_type, key, info, newcomm)
@@ -104,6 +177,31 @@ macro_rules! mpi_routines {
                     on comm makes newcomm how OverGroups tag tag;
                 MPI_Intercomm_merge IntercommMerge (comm, high, newcomm)
                     on comm makes newcomm how OnParent tag 0;
+                MPI_Comm_spawn CommSpawn
+                    (command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes)
+                    on comm makes intercomm how OnParent tag 0;
+                MPI_Comm_spawn_multiple CommSpawnMultiple
+                    (count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info,
+                     root, comm, intercomm, array_of_errcodes)
+                    on comm makes intercomm how OnParent tag 0;
+                MPI_Comm_accept CommAccept (port_name, info, root, comm, newcomm)
+                    on comm makes newcomm how OnParent tag 0;
+                MPI_Comm_connect CommConnect (port_name, info, root, comm, newcomm)
+                    on comm makes newcomm how OnParent tag 0;
+            }
+            group_constructors {
+                MPI_Comm_create_from_group CommCreateFromGroup
+                    (group, stringtag, info, errhandler, newcomm) makes newcomm tag stringtag;
+                MPI_Intercomm_create_from_groups IntercommCreateFromGroups
+                    (local_group, local_leader, remote_group, remote_leader, stringtag, info,
+                     errhandler, newcomm) makes newcomm tag stringtag;
+                MPI_Comm_join CommJoin (fd, intercomm) makes intercomm tag 0;
+            }
+            nonblocking_constructors {
+                MPI_Comm_idup CommIdup (comm, newcomm, request)
+                    on comm makes newcomm with request;
+                MPI_Comm_idup_with_info CommIdupWithInfo (comm, info, newcomm, request)
+                    on comm makes newcomm with request;
             }
             frees {
                 MPI_Comm_free CommFree (comm);
@@ -150,17 +248,33 @@ macro_rules! mpi_routines {
                 MPI_Win_create_dynamic(info, comm, win);
                 MPI_Win_free(win);
                 MPI_Win_fence(assertion, win);
-                MPI_Comm_spawn
-                    (command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
-                MPI_Comm_accept(port_name, info, root, comm, newcomm);
-                MPI_Comm_connect(port_name, info, root, comm, newcomm);
+            }
+            requests {
+                MPI_Wait(request, status) by wait_call(request);
+                MPI_Waitall(count, requests, statuses) by waitall_call(count, requests);
+                MPI_Waitany(count, requests, index, status) by waitany_call(count, requests, index);
+                MPI_Waitsome(count, requests, outcount, indices, statuses)
+                    by waitsome_call(count, requests, outcount, indices);
+                MPI_Test(request, flag, status) by test_call(request, flag);
+                MPI_Testall(count, requests, flag, statuses) by testall_call(count, requests, flag);
+                MPI_Testany(count, requests, index, flag, status)
+                    by testany_call(count, requests, index, flag);
+                MPI_Testsome(count, requests, outcount, indices, statuses)
+                    by testsome_call(count, requests, outcount, indices);
+                MPI_Request_get_status(request, flag, status) by get_status_call(request);
+                MPI_Request_free(request) by request_free_call(request);
+                MPI_Start(request) by start_call(request);
+                MPI_Startall(count, requests) by startall_call(count, requests);
             }
             process {
                 MPI_Init Init (argc, argv);
                 MPI_Init_thread InitThread (argc, argv, required, provided);
+                MPI_Session_init SessionInit (info, errhandler, session);
                 MPI_Finalize Finalize ();
+                MPI_Session_finalize SessionFinalize (session);
                 MPI_Abort Abort (comm, errorcode);
                 MPI_Comm_set_name CommSetName (comm, comm_name);
+                MPI_Pcontrol Pcontrol (level, a, b, c, d, e);
             }
         }
     };
@@ -177,7 +291,11 @@ pub enum RoutineClass {
     Free,
     /// Marks what the MPI library calls below it as internal.
     Guard,
-    /// Begins or ends recording, or notes a name.
+    /// Sets up a collective that can be started.
+    Persistent,
+    /// Starts or completes what others began.
+    Request,
+    /// Begins or ends recording, or notes a name or a phase.
     Process,
 }
 
@@ -196,28 +314,52 @@ pub struct Routine {
 
 macro_rules! list_routines {
     (
-        plain { $($p:ident $po:ident ($($pa:ident),*) on $pc:ident payload $pp:ident($($px:ident),*);)* }
-        unrooted { $($u:ident $uo:ident ($($ua:ident),*) on $uc:ident payload $up:ident($($ux:ident),*);)* }
-        rooted { $($r:ident $ro:ident ($($ra:ident),*) on $rc:ident from $rr:ident payload $rp:ident($($rx:ident),*);)* }
+        plain { $($p:ident $po:ident, $pi:ident $pio:ident, $px:ident $pxo:ident ($($pa:ident),*) on $pc:ident payload $pp:ident($($py:ident),*);)* }
+        unrooted { $($u:ident $uo:ident, $ui:ident $uio:ident, $ux:ident $uxo:ident ($($ua:ident),*) on $uc:ident payload $up:ident($($uy:ident),*);)* }
+        rooted { $($r:ident $ro:ident, $ri:ident $rio:ident, $rx:ident $rxo:ident ($($ra:ident),*) on $rc:ident from $rr:ident payload $rp:ident($($ry:ident),*);)* }
+        neighborhood { $($n:ident $no:ident, $ni:ident $nio:ident, $nx:ident $nxo:ident ($($na:ident),*) on $nc:ident payload $np:ident($($ny:ident),*);)* }
         constructors { $($c:ident $co:ident ($($ca:ident),*) on $cc:ident makes $cn:ident how $ch:ident tag $ct:tt;)* }
+        group_constructors { $($x:ident $xo:ident ($($xa:ident),*) makes $xn:ident tag $xt:tt;)* }
+        nonblocking_constructors { $($d:ident $do:ident ($($da:ident),*) on $dc:ident makes $dn:ident with $dr:ident;)* }
         frees { $($f:ident $fo:ident ($fa:ident);)* }
         guards { $($g:ident ($($ga:ident),*);)* }
+        requests { $($q:ident ($($qa:ident),*) by $qf:ident($($qx:ident),*);)* }
         process { $($o:ident $oo:ident ($($oa:ident),*);)* }
     ) => {
-        /// Every routine that the preloaded library wraps.
+        /// Every routine that the preloaded library wraps, `MPIX_X_init` apart.
         pub const ROUTINES: &[Routine] = &[
-            $(list_routines!(@line $p Collective false $($pa)*),)*
-            $(list_routines!(@line $u Collective true $($ua)*),)*
-            $(list_routines!(@line $r Collective true $($ra)*),)*
-            $(list_routines!(@line $c Constructor false $($ca)*),)*
-            $(list_routines!(@line $f Free false $fa),)*
-            $(list_routines!(@line $g Guard false $($ga)*),)*
-            $(list_routines!(@line $o Process false $($oa)*),)*
+            $(
+                list_routines!(@line stringify!($p), Collective false $($pa)*),
+                list_routines!(@line stringify!($pi), Collective false $($pa)* request),
+                list_routines!(@line concat!(stringify!($p), "_init"), Persistent false $($pa)* info request),
+            )*
+            $(
+                list_routines!(@line stringify!($u), Collective true $($ua)*),
+                list_routines!(@line stringify!($ui), Collective true $($ua)* request),
+                list_routines!(@line concat!(stringify!($u), "_init"), Persistent true $($ua)* info request),
+            )*
+            $(
+                list_routines!(@line stringify!($r), Collective true $($ra)*),
+                list_routines!(@line stringify!($ri), Collective true $($ra)* request),
+                list_routines!(@line concat!(stringify!($r), "_init"), Persistent true $($ra)* info request),
+            )*
+            $(
+                list_routines!(@line stringify!($n), Collective true $($na)*),
+                list_routines!(@line stringify!($ni), Collective true $($na)* request),
+                list_routines!(@line concat!(stringify!($n), "_init"), Persistent true $($na)* info request),
+            )*
+            $(list_routines!(@line stringify!($c), Constructor false $($ca)*),)*
+            $(list_routines!(@line stringify!($x), Constructor false $($xa)*),)*
+            $(list_routines!(@line stringify!($d), Constructor false $($da)*),)*
+            $(list_routines!(@line stringify!($f), Free false $fa),)*
+            $(list_routines!(@line stringify!($g), Guard false $($ga)*),)*
+            $(list_routines!(@line stringify!($q), Request false $($qa)*),)*
+            $(list_routines!(@line stringify!($o), Process false $($oa)*),)*
         ];
     };
-    (@line $name:ident $class:ident $large:literal $($argument:ident)*) => {
+    (@line $name:expr, $class:ident $large:literal $($argument:ident)*) => {
         Routine {
-            name: stringify!($name),
+            name: $name,
             class: RoutineClass::$class,
             arguments: &[$(stringify!($argument)),*],
             has_large_count: $large,

@@ -11,22 +11,27 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use collbench_formats::{
-    Anchor, Definition, HostIdentity, Identity, LayerState, MpiIdentity, Operation,
+    Abi, Anchor, Definition, HostIdentity, Identity, LayerState, MpiIdentity, Operation,
 };
 
 use crate::clock::{Clock, measure_clock};
 use crate::communicator::mix;
 use crate::directory::{self, DirectoryError};
 use crate::environment::{Form, Settings};
-use crate::library::MpiLibrary;
+use crate::launcher::{LauncherRank, hydra_job, launched_processes};
+use crate::library::{Handle, MpiLibrary, ProcessModel};
 use crate::rank_file::RankFile;
 use crate::recorder::{Recorder, record_init, say};
 
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// `MPI_THREAD_MULTIPLE`, as [`MpiLibrary::thread_level`] has it.
+const THREAD_MULTIPLE: u32 = 3;
 
 /// The clocks at entering `MPI_Init`. With those at leaving it, even a process that is killed
 /// at once has a tick rate.
@@ -97,11 +102,15 @@ enum StartError {
     File { path: PathBuf, error: String },
 }
 
-/// Begins to record, if that is wanted: to be called when `MPI_Init` or `MPI_Init_thread`
-/// (`operation`) has succeeded. Whatever fails is said on stderr, and the program runs on
-/// unrecorded.
+/// Begins to record, if that is wanted: to be called when `MPI_Init`, `MPI_Init_thread` or
+/// `MPI_Session_init` (`operation`) has succeeded. Whatever fails is said on stderr, and the
+/// program runs on unrecorded. Only the first call in a process does anything.
 pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
+    static WAS_TRIED: AtomicBool = AtomicBool::new(false);
     let Some(init) = init else { return };
+    if WAS_TRIED.swap(true, Ordering::AcqRel) {
+        return;
+    }
     let mut rank = 0;
     let started = catch_unwind(std::panic::AssertUnwindSafe(|| {
         start(operation, init, &mut rank)
@@ -125,20 +134,21 @@ fn start(
         clock,
         anchor,
     } = init;
-    let library = MpiLibrary::find()?;
-    // SAFETY: called when MPI_Init has succeeded; MPI_COMM_WORLD is valid.
-    let (rank, world_size, spawned, thread_level) = unsafe {
-        let world = library.comm_world;
-        (
-            library.rank(world),
-            library.size(world),
-            library.is_spawned(),
-            library.thread_level(),
-        )
+    let model = match operation {
+        Operation::SessionInit => ProcessModel::Sessions,
+        _ => ProcessModel::World,
     };
+    let library = MpiLibrary::find(model)?;
+    // SAFETY: called when `operation` has succeeded.
+    let Place {
+        rank,
+        world_size,
+        parent,
+    } = unsafe { Place::of_this_process(&library, model) };
+    let spawned = parent.is_some();
     *rank_for_messages = rank;
     let world = world_identity(world_size);
-    agree_on_directory(&settings, rank, world, spawned)?;
+    agree_on_directory(&settings, rank, world, spawned).inspect_err(|_| library.release())?;
 
     let identity = Identity {
         recorder: env!("CARGO_PKG_VERSION").to_owned(),
@@ -151,9 +161,9 @@ fn start(
         clock: measure_clock(clock),
         mpi: MpiIdentity {
             abi: library.abi,
-            library_version: library.version(),
+            library_version: library.version.clone(),
             library_path: library.path.clone(),
-            thread_level,
+            thread_level: library.thread_level,
         },
         layers: layers(),
         command: command_line(),
@@ -164,25 +174,66 @@ fn start(
         identity.pid
     ));
     let file = RankFile::create(&path, &identity, settings.max_bytes).map_err(|error| {
+        library.release();
         StartError::File {
             path,
             error: error.to_string(),
         }
     })?;
-    let recorder = Recorder::new(clock, library, file, rank).activate();
+    let is_serialized = library.thread_level < THREAD_MULTIPLE;
+    let recorder = Recorder::new(clock, library, file, rank, is_serialized).activate();
     // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
-    // SAFETY: MPI is initialized.
-    let predefined = unsafe {
+    let predefined =
         recorder
             .communicators
-            .add_predefined(&recorder.library, world)
-    };
-    for communicator in predefined {
+            .add_predefined(&recorder.library, world, rank, world_size);
+    // SAFETY: a communicator of the library, which has not ended.
+    let parent = parent.map(|parent| unsafe {
+        recorder
+            .communicators
+            .add_parent(&recorder.library, parent, world)
+    });
+    for communicator in predefined.into_iter().chain(parent) {
         recorder.define(&Definition::Communicator(communicator));
     }
     record_init(recorder, operation, anchor.ticks.get());
     Ok(())
+}
+
+/// Where this process stands among those that were started together.
+struct Place {
+    rank: u32,
+    world_size: u32,
+    /// The communicator with those that have spawned them.
+    parent: Option<Handle>,
+}
+
+impl Place {
+    /// # Safety
+    /// MPI was begun by `model` and has not ended.
+    unsafe fn of_this_process(library: &MpiLibrary, model: ProcessModel) -> Self {
+        if library.abi == Abi::Unknown {
+            // A handle would be a guess; the launcher knows as well.
+            let rank = LauncherRank::of_this_process().map_or(0, |LauncherRank(rank)| rank);
+            return Self {
+                rank,
+                world_size: launched_processes().unwrap_or(1).max(rank + 1),
+                parent: None,
+            };
+        }
+        let (rank, world_size) = library.rank_and_size();
+        let parent = match model {
+            // SAFETY: the caller's promise.
+            ProcessModel::World => unsafe { library.parent() },
+            ProcessModel::Sessions => None,
+        };
+        Self {
+            rank,
+            world_size,
+            parent,
+        }
+    }
 }
 
 /// A forked child shares the mapping of the parent's file, and must not store into it.
@@ -204,7 +255,7 @@ fn world_identity(world_size: u32) -> u64 {
             names.iter().map(|name| std::env::var(name).ok()).collect();
         Some(values?.join("."))
     });
-    match told {
+    match told.or_else(hydra_job) {
         Some(job) => {
             let words: Vec<u64> = job.bytes().map(u64::from).collect();
             mix(&words)

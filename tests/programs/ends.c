@@ -6,7 +6,8 @@
  * exit       all processes call exit(0) without MPI_Finalize
  * kill       RANK kills itself with SIGKILL; the others wait for it in an allreduce
  * segv       likewise, by a bad access
- * abort      RANK calls MPI_Abort with 7 instead of the allreduce */
+ * abort      RANK calls MPI_Abort with 7 instead of the allreduce
+ * waitall    as kill, but what the others wait in is the Waitall of an Ibarrier and an Iallreduce */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ int main(int argc, char **argv)
     if (strcmp(how, "finalize")) {
         if (rank == chosen) {
             usleep(300000); /* the others are in the allreduce by then */
-            if (!strcmp(how, "kill"))
+            if (!strcmp(how, "kill") || !strcmp(how, "waitall"))
                 raise(SIGKILL);
             if (!strcmp(how, "segv")) {
                 signal(SIGSEGV, SIG_DFL); /* without the stack trace of Open MPI */
@@ -38,6 +39,12 @@ int main(int argc, char **argv)
             }
             if (!strcmp(how, "abort"))
                 MPI_Abort(MPI_COMM_WORLD, 7);
+        }
+        if (!strcmp(how, "waitall")) {
+            MPI_Request requests[2];
+            MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]);
+            MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         }
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }

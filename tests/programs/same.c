@@ -8,7 +8,10 @@ int main(int argc, char **argv)
     int counts[8], places[8], bytes[8], zeros[8];
     double x[100], y[100];
     MPI_Datatype types[8];
-    MPI_Comm comm, half;
+    MPI_Comm comm, half, grid, ring, other;
+    MPI_Request requests[4], request;
+    int done, outcount, dims[2] = {2, 2}, ends[8], edges[16];
+    int periods[2] = {1, 0};
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &r);
@@ -66,6 +69,46 @@ int main(int argc, char **argv)
         MPI_Comm_free(&half);
         MPI_Barrier(MPI_COMM_SELF);
     }
+
+    for (k = 1; k <= 5; k++) {
+        MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]);
+        MPI_Ibcast(a, 10 * k, MPI_INT, 1, MPI_COMM_WORLD, &requests[1]);
+        MPI_Iallreduce(x, y, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[2]);
+        MPI_Igatherv(a, 2, MPI_INT, b, counts, places, MPI_INT, 0, MPI_COMM_SELF, &requests[3]);
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    }
+    MPI_Iscan(a, b, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ialltoall(a, 100, MPI_INT, b + 1000, 100, MPI_INT, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitany(2, requests, &i, MPI_STATUS_IGNORE);
+    MPI_Waitsome(2, requests, &outcount, places, MPI_STATUSES_IGNORE);
+    MPI_Ireduce(x, y, 100, MPI_DOUBLE, MPI_SUM, 2, MPI_COMM_WORLD, &request);
+    done = 0;
+    while (!done)
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Cart_create(comm, 2, dims, periods, 0, &grid);
+    MPI_Neighbor_allgather(a, 3, MPI_INT, b, 3, MPI_INT, grid);
+    MPI_Ineighbor_alltoall(a, 3, MPI_INT, b + 1000, 3, MPI_INT, grid, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (i = 0; i < n; i++) {
+        ends[i] = 2 * (i + 1);
+        edges[2 * i] = (i + n - 1) % n;
+        edges[2 * i + 1] = (i + 1) % n;
+    }
+    MPI_Graph_create(comm, n, ends, edges, 0, &ring);
+    MPI_Neighbor_alltoall(a, 5, MPI_INT, b, 5, MPI_INT, ring);
+    MPI_Comm_split(MPI_COMM_WORLD, r % 2, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - r % 2, 7, &other);
+    MPI_Iallreduce(a, b, 2, MPI_INT, MPI_SUM, other, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Pcontrol(3);
+    MPI_Comm_free(&other);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&ring);
+    MPI_Comm_free(&grid);
+    MPI_Comm_free(&comm);
     MPI_Barrier(MPI_COMM_WORLD);
     if (r == 0)
         printf("done %d %d\n", b[0], b[1]);

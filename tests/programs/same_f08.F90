@@ -1,4 +1,5 @@
 #define COMMUNICATOR type(MPI_Comm)
+#define REQUEST type(MPI_Request)
 #define DATATYPE type(MPI_Datatype)
       program same
       use mpi_f08

@@ -1,4 +1,5 @@
 #define COMMUNICATOR integer
+#define REQUEST integer
 #define DATATYPE integer
       program same
       use mpi

@@ -3,7 +3,8 @@
 //!
 //! Tests use the commands as people do, from the release folder of cargo's target directory; a
 //! plain `cargo build --release` makes them, and `make test` runs it first. Nothing here knows the
-//! insides of collbench: what it expects is the documented behaviour of the commands.
+//! insides of collbench: what it expects is the documented behaviour of the commands, and the
+//! documented format of traces.
 
 mod analysis;
 mod machine;

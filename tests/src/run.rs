@@ -156,7 +156,9 @@ pub struct Job<'a> {
     pub program: Vec<OsString>,
     /// Words before all others, such as `nice -n -15`.
     pub around: &'a [&'a str],
-    /// Words for `mpirun`, before the program.
+    /// The launcher; empty for the `mpirun` in `PATH`.
+    pub launcher: Vec<OsString>,
+    /// Words for the launcher, before the program.
     pub launcher_options: &'a [&'a str],
     /// Words for `collbench-record`, before the `--`; the output directory apart.
     pub options: &'a [&'a str],
@@ -179,7 +181,10 @@ impl Job<'_> {
     }
 
     fn launcher(&self) -> Vec<OsString> {
-        let mut line = mpirun(self.ranks);
+        let mut line = match &self.launcher[..] {
+            [] => mpirun(self.ranks),
+            launcher => [launcher, &["-n".into(), self.ranks.to_string().into()]].concat(),
+        };
         line.extend(self.launcher_options.iter().map(OsString::from));
         line
     }

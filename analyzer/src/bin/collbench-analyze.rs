@@ -58,6 +58,10 @@ struct Options {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = rank_range)]
     ranks: Vec<(u32, u32)>,
 
+    /// Only instances that all their ranks entered in a phase of this level (MPI_Pcontrol)
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    phase: Option<i32>,
+
     /// Only instances that begin at this time or later, in seconds since the start of the run
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     from: Option<i64>,
@@ -193,6 +197,7 @@ fn selection(options: &Options) -> Selection {
         operations: options.operation.clone(),
         communicators: options.communicator.clone(),
         ranks: options.ranks.clone(),
+        phase: options.phase,
         from_ns: options.from,
         to_ns: options.to,
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{CommunicatorKind, Operation, Semantics};
 
-use super::scenario::{Action, Call, Root, Scenario, ScenarioError, Step};
+use super::scenario::{Action, Call, Grid, Root, Scenario, ScenarioError, Step};
 
 /// The members of one communicator, as world ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,12 +13,45 @@ pub(crate) struct Members {
     pub(crate) ranks: Vec<u32>,
     /// Size of the first group; all for an intracommunicator.
     pub(crate) n_first: usize,
+    /// In a topology, by position: the positions of those that a member receives from, and sends
+    /// to; `None` beyond the border. Empty without a topology.
+    pub(crate) sources: Vec<Vec<Option<usize>>>,
+}
+
+/// Neighbours in a Cartesian grid, by position: those before and behind in each dimension.
+fn cartesian(n: usize, grid: &Grid) -> Result<Vec<Vec<Option<usize>>>, (String, String)> {
+    let dims = match &grid.dims {
+        Some(dims) => dims.clone(),
+        None => vec![n],
+    };
+    if dims.iter().product::<usize>() != n || n == 0 {
+        let found = format!("dims = {dims:?} for {n} processes");
+        return Err((found, "dimensions whose product is their number".into()));
+    }
+    let shifted = |position: usize, dim: usize, step: isize| {
+        let stride: usize = dims[dim + 1..].iter().product();
+        let at = position / stride % dims[dim];
+        let to = at as isize + step;
+        let is_inside = (0..dims[dim] as isize).contains(&to);
+        let to = to.rem_euclid(dims[dim] as isize) as usize;
+        (is_inside || grid.periodic).then(|| position - at * stride + to * stride)
+    };
+    let of = |position| {
+        let dims = 0..dims.len();
+        dims.flat_map(|dim| [-1, 1].map(|step| shifted(position, dim, step)))
+            .collect()
+    };
+    Ok((0..n).map(of).collect())
 }
 
 impl Members {
     pub(crate) fn one_group(ranks: Vec<u32>) -> Self {
         let n_first = ranks.len();
-        Self { ranks, n_first }
+        Self {
+            ranks,
+            n_first,
+            sources: Vec::new(),
+        }
     }
 
     pub(crate) fn kind(&self) -> CommunicatorKind {
@@ -83,7 +116,11 @@ pub(crate) fn made(
             [a, b] if !a.is_inter() && !b.is_inter() => {
                 let ranks: Vec<u32> = a.ranks.iter().chain(&b.ranks).copied().collect();
                 let n_first = a.ranks.len();
-                Ok(vec![Members { ranks, n_first }])
+                Ok(vec![Members {
+                    ranks,
+                    n_first,
+                    sources: Vec::new(),
+                }])
             }
             _ => Err((
                 format!("\"{}\", which has {} part(s)", call.on, parts.len()),
@@ -107,6 +144,16 @@ pub(crate) fn made(
             format!("{} on an intercommunicator", operation.name()),
             "MPI_Comm_dup or MPI_Intercomm_merge".into(),
         )),
+        Operation::CartCreate => (parts.iter())
+            .flat_map(|part| call.split.groups(&part.ranks, host_of))
+            .map(|ranks| {
+                let sources = cartesian(ranks.len(), &call.grid)?;
+                Ok(Members {
+                    sources,
+                    ..Members::one_group(ranks)
+                })
+            })
+            .collect(),
         _ => Ok(parts
             .iter()
             .flat_map(|part| call.split.groups(&part.ranks, host_of))
@@ -166,6 +213,10 @@ fn check_call(
     };
     let semantics = operation.semantics();
     for part in parts {
+        if semantics == Semantics::Neighborhood && part.sources.is_empty() {
+            let found = format!("{} on \"{}\"", operation.name(), call.on);
+            return Err((found, "a communicator made by MPI_Cart_create".into()));
+        }
         if semantics == Semantics::Prefix && part.is_inter() {
             let found = format!("{} on an intercommunicator", operation.name());
             return Err((found, "a communicator with one group".into()));

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use collbench_formats::encode::{self, ChunkPlace};
 use collbench_formats::{
-    Anchor, CHUNK_ALIGN, ChunkHeader, Definition, FileHeader, Identity, Operation, Record,
-    SequenceEntry, StopReason,
+    Anchor, CHUNK_ALIGN, CODE_INTERNAL, ChunkHeader, CompletingCall, Definition, FileHeader,
+    Identity, Initiation, Operation, Record, SequenceEntry, StopReason, TestsInVain,
 };
 
 use super::clock::HostClock;
@@ -30,11 +30,42 @@ pub(crate) struct NewRecord {
     pub(crate) enter: u64,
     /// `None`: the process ended inside the call.
     pub(crate) leave: Option<u64>,
-    pub(crate) operation: Operation,
-    pub(crate) flags: u16,
-    pub(crate) communicator: u32,
-    pub(crate) root: i32,
-    pub(crate) payload: u64,
+    pub(crate) body: Body,
+}
+
+/// What a record says besides its times.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Body {
+    Call {
+        operation: Operation,
+        flags: u16,
+        communicator: u32,
+        root: i32,
+        payload: u64,
+    },
+    /// The start of a persistent collective, a completion, a phase: bytes 8 to 23.
+    Words([u64; 2]),
+    /// Tests in vain before a completion.
+    Tests {
+        of: Initiation,
+        by: CompletingCall,
+        n: u32,
+        spent_ns: u64,
+    },
+}
+
+impl Body {
+    /// Whether it is a call of the application that is counted.
+    pub(crate) fn is_counted(&self) -> bool {
+        let operation = match *self {
+            Self::Call {
+                operation, flags, ..
+            } => (flags & CODE_INTERNAL == 0).then_some(operation),
+            Self::Words(words) => Record::of_words(words, 1, 1).operation(),
+            Self::Tests { .. } => None,
+        };
+        operation.is_some_and(Operation::is_counted)
+    }
 }
 
 /// How a process ended.
@@ -236,15 +267,32 @@ impl RankFile {
         let slots = &mut self.threads[thread];
         slots.last_leave = record.leave.unwrap_or(record.enter);
         let chunk = slots.open.as_mut().expect("opened above");
-        chunk.records.push(Record::call(
-            record.operation,
-            record.flags,
-            record.communicator,
-            record.root,
-            record.payload,
-            enter,
-            leave,
-        ));
+        chunk.records.push(match record.body {
+            Body::Call {
+                operation,
+                flags,
+                communicator,
+                root,
+                payload,
+            } => Record::call(operation, flags, communicator, root, payload, enter, leave),
+            Body::Words(words) => Record::of_words(words, enter, leave),
+            Body::Tests {
+                of,
+                by,
+                n,
+                spent_ns,
+            } => {
+                let tests = TestsInVain {
+                    of_index: match of {
+                        Initiation::Nonblocking { communicator, .. } => communicator,
+                        Initiation::Persistent { definition, .. } => definition,
+                    },
+                    n,
+                    spent_ticks: enter - self.clock.ticks(record.enter.saturating_sub(spent_ns)),
+                };
+                Record::of_words(tests.words(of, by), enter, enter)
+            }
+        });
         let is_full = chunk.records.len() == self.chunk_calls;
         self.n_records += 1;
         self.count(&record);
@@ -255,11 +303,19 @@ impl RankFile {
     }
 
     fn count(&mut self, record: &NewRecord) {
-        let semantics = record.operation.semantics();
+        let Body::Call {
+            operation,
+            flags,
+            communicator: index,
+            ..
+        } = record.body
+        else {
+            return;
+        };
+        let semantics = operation.semantics();
         if !semantics.is_matched() {
             return;
         }
-        let index = record.communicator;
         let at = self
             .sequences
             .binary_search_by_key(&index, |entry| entry.communicator.get())
@@ -273,7 +329,7 @@ impl RankFile {
                 at
             });
         let entry = &mut self.sequences[at];
-        match record.flags & collbench_formats::CODE_INTERNAL {
+        match flags & CODE_INTERNAL {
             0 => entry.calls += 1,
             _ => entry.internal_calls += 1,
         }

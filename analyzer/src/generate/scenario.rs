@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::Operation;
+use collbench_formats::{CompletingCall, Operation};
 use serde::Deserialize;
 
 use super::clock::HostClock;
@@ -39,6 +39,8 @@ pub(crate) struct Scenario {
     /// By world rank: index in `hosts`.
     pub(crate) host_of: Vec<usize>,
     pub(crate) threads: BTreeMap<String, u32>,
+    /// Whether any rank has several.
+    pub(crate) has_threads: bool,
     pub(crate) program: Vec<Step>,
     /// By world rank.
     pub(crate) faults: Vec<Fault>,
@@ -90,8 +92,52 @@ pub(crate) struct Call {
     pub(crate) makes: Option<String>,
     pub(crate) split: Split,
     pub(crate) internal: bool,
+    pub(crate) deed: Deed,
+    pub(crate) grid: Grid,
     pub(crate) work: Vec<Delay>,
     pub(crate) latency: Latency,
+}
+
+/// What is done when the work is done.
+#[derive(Debug, Clone)]
+pub(crate) enum Deed {
+    /// The operation is called, if there is one.
+    Call,
+    /// A nonblocking or persistent operation is begun.
+    Begin(Begin),
+    /// What was begun is completed.
+    Complete(CompleteStep),
+    /// A phase of this level begins.
+    Phase(i32),
+}
+
+/// How an operation is begun.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Begin {
+    /// Length of the initiating call.
+    pub(crate) begin_ns: u64,
+}
+
+/// How everything is completed that a rank has begun.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CompleteStep {
+    pub(crate) by: CompletingCall,
+    pub(crate) thread: u32,
+    /// The least length of a completing call.
+    pub(crate) complete_ns: u64,
+    /// Tests in vain before each.
+    pub(crate) n_tests: u32,
+    pub(crate) test_ns: u64,
+}
+
+/// The grid of `MPI_Cart_create`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Grid {
+    /// By default one dimension.
+    pub(crate) dims: Option<Vec<usize>>,
+    #[serde(default)]
+    pub(crate) periodic: bool,
 }
 
 /// Payload of one rank.

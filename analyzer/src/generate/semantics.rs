@@ -43,7 +43,7 @@ pub(super) fn payload(
         // It is there, and takes no part.
         return 0;
     }
-    match operation {
+    match operation.blocking() {
         Operation::Scatter | Operation::Scatterv if i == root => {
             let receivers = match is_inter {
                 false => 0..members.ranks.len(),
@@ -153,8 +153,27 @@ pub(super) fn releases(
                 found.push(last);
             }
         }
-        Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {
-            found.extend((0..n).map(own))
+        Semantics::Neighborhood
+        | Semantics::Free
+        | Semantics::NonblockingConstructor
+        | Semantics::Process => found.extend((0..n).map(own)),
+    }
+}
+
+/// In a neighborhood operation a member is released by those it receives from, and itself.
+pub(super) fn neighbours_release(
+    members: &Members,
+    heard: &[Option<u64>],
+    found: &mut [Option<Release>],
+) {
+    for (i, (release, sources)) in found.iter_mut().zip(&members.sources).enumerate() {
+        for &source in sources.iter().flatten().filter(|&&source| source != i) {
+            let heard = heard[source].map(|at| Release { at, by: source });
+            *release = match (*release, heard) {
+                (Some(own), Some(other)) if other.at > own.at => Some(other),
+                (own, Some(_)) => own,
+                (_, None) => None,
+            };
         }
     }
 }

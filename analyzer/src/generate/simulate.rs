@@ -13,28 +13,31 @@ use std::path::PathBuf;
 
 use collbench_formats::{
     CODE_INTERNAL, Communicator, Definition, NO_COMMUNICATOR, NO_RANK, Operation, ROOT_NONE,
-    Semantics, UNKNOWN_COMMUNICATOR,
+    Semantics, Topology, UNKNOWN_COMMUNICATOR,
 };
 
 use super::exchange;
 use super::group::{self, Members, Parts};
+use super::nonblocking::Outstanding;
 use super::random::{Random, hash};
-use super::rank_file::{Ending, NewRecord, RankFile, Stop};
-use super::scenario::{Action, Amount, Call, Delay, Fault, Scenario, ScenarioError, Step};
-use super::semantics::{Release, payload, releases, root_field, with_noise};
+use super::rank_file::{Body, Ending, NewRecord, RankFile, Stop};
+use super::scenario::{Action, Amount, Call, Deed, Delay, Fault, Scenario, ScenarioError, Step};
+use super::semantics::{Release, neighbours_release, payload, releases, root_field, with_noise};
 use super::truth::{Instance, Seen, TrueInFlight, Truth, TruthBook};
 
 /// A simulated communicator: its members, and what their files call it.
 #[derive(Debug)]
-struct Group {
-    members: Members,
-    id: u64,
+pub(super) struct Group {
+    pub(super) members: Members,
+    pub(super) id: u64,
     /// By position: the index in the member's file.
-    indexes: Vec<u32>,
+    pub(super) indexes: Vec<u32>,
     /// Calls of the application that were begun on it.
-    calls: u64,
+    pub(super) calls: u64,
+    /// Persistent collectives that were made on it.
+    pub(super) persistents: u64,
     /// Its index in the truth.
-    in_truth: usize,
+    pub(super) in_truth: usize,
 }
 
 /// What a name of the program stands for now.
@@ -45,15 +48,16 @@ struct Named {
 }
 
 #[derive(Debug)]
-struct Rank {
+pub(super) struct Rank {
     /// By thread of the scenario: when its last call returned.
-    cursors: Vec<u64>,
+    pub(super) cursors: Vec<u64>,
     /// Calls of the application so far, in the trace or not.
-    calls: u64,
+    pub(super) calls: u64,
     /// Records so far.
     records: u64,
-    next_index: u32,
-    is_running: bool,
+    pub(super) next_index: u32,
+    pub(super) next_persistent: u32,
+    pub(super) is_running: bool,
     stop: Option<Stop>,
 }
 
@@ -90,40 +94,41 @@ pub(crate) struct Simulation<'a> {
     /// By world rank: which records do not come into the trace, or are lost of it.
     lost: Vec<Range<u64>>,
     named: BTreeMap<String, Named>,
-    ranks: Vec<Rank>,
-    truth: TruthBook,
+    pub(super) ranks: Vec<Rank>,
+    pub(super) truth: TruthBook,
+    pub(super) outstanding: Outstanding,
     /// By step: how often it was executed.
     executed: Vec<u64>,
     /// Groups and tag of an intercommunicator: how many there were.
     over_groups: BTreeMap<u64, u64>,
     /// Whether the end of time was reached.
     is_over: bool,
-    scratch: Scratch,
+    pub(super) scratch: Scratch,
 }
 
 /// One instance while it happens, by position among its callers.
 #[derive(Debug, Default)]
-struct Scratch {
-    seen: Vec<Seen>,
+pub(super) struct Scratch {
+    pub(super) seen: Vec<Seen>,
     /// The enters of which the others hear.
     heard: Vec<Option<u64>>,
     releases: Vec<Option<Release>>,
-    payloads: Vec<u64>,
+    pub(super) payloads: Vec<u64>,
 }
 
 /// One execution of a step of the program.
 #[derive(Debug, Clone, Copy)]
-struct Turn<'a> {
-    call: &'a Call,
-    operation: Operation,
+pub(super) struct Turn<'a> {
+    pub(super) call: &'a Call,
+    pub(super) operation: Operation,
     /// How often the step was executed before.
     instance: u64,
-    thread: u32,
+    pub(super) thread: u32,
 }
 
 impl Turn<'_> {
     /// Position of the root; `None` if the operation has none.
-    fn root(&self, members: &Members) -> Option<usize> {
+    pub(super) fn root(&self, members: &Members) -> Option<usize> {
         let is_rooted = self.operation.semantics().is_rooted();
         is_rooted.then(|| members.root_position(self.call, self.instance))
     }
@@ -154,12 +159,14 @@ impl<'a> Simulation<'a> {
             .threads
             .values()
             .max()
-            .map_or(1, |&last| last as usize + 1);
+            .map_or(1, |&last| last as usize + 1)
+            .max(1 + last_thread(&scenario.program) as usize);
         let ranks = (0..scenario.n_ranks()).map(|_| Rank {
             cursors: vec![0; n_threads],
             calls: 0,
             records: 0,
             next_index: 0,
+            next_persistent: 0,
             is_running: true,
             stop: None,
         });
@@ -179,6 +186,7 @@ impl<'a> Simulation<'a> {
             executed: vec![0; count_calls(&scenario.program)],
             over_groups: BTreeMap::new(),
             is_over: false,
+            outstanding: Outstanding::new(scenario.n_ranks()),
             scratch: Scratch::default(),
         }
     }
@@ -187,6 +195,7 @@ impl<'a> Simulation<'a> {
     pub(crate) fn run(mut self) -> Result<(Truth, Vec<Option<RankFile>>), SimulationError> {
         self.initialize()?;
         self.run_steps(&self.scenario.program)?;
+        self.settle(true);
         self.finalize()?;
         let truth = self.truth.finish(self.scenario.name.clone(), self.seed);
         Ok((truth, self.files))
@@ -272,6 +281,16 @@ impl<'a> Simulation<'a> {
                 },
             });
             self.define(rank, definition, at)?;
+            if let Some(sources) = members.sources.get(i) {
+                let to_rank = |source: &Option<usize>| source.map_or(NO_RANK, |s| s as u32);
+                let neighbours: Vec<u32> = sources.iter().map(to_rank).collect();
+                let topology = Topology {
+                    communicator: index,
+                    in_neighbours: neighbours.clone(),
+                    out_neighbours: neighbours,
+                };
+                self.define(rank, Definition::Topology(topology), at)?;
+            }
             if constructor.is_some() {
                 let name = name.to_owned();
                 self.define(rank, Definition::CommunicatorName { index, name }, at)?;
@@ -282,11 +301,17 @@ impl<'a> Simulation<'a> {
             id,
             indexes,
             calls: 0,
+            persistents: 0,
             in_truth,
         })
     }
 
-    fn define(&mut self, rank: u32, definition: Definition, at: u64) -> Result<(), FileError> {
+    pub(super) fn define(
+        &mut self,
+        rank: u32,
+        definition: Definition,
+        at: u64,
+    ) -> Result<(), FileError> {
         if self.ranks[rank as usize].stop.is_some() {
             return Ok(());
         }
@@ -321,6 +346,11 @@ impl<'a> Simulation<'a> {
     fn run_call(&mut self, call: &'a Call) -> Result<(), FileError> {
         let instance = self.executed[call.id];
         self.executed[call.id] += 1;
+        match &call.deed {
+            Deed::Complete(step) => return self.complete(call, step, instance),
+            Deed::Phase(level) => return self.begin_phase(call, *level, instance),
+            Deed::Call | Deed::Begin(_) => {}
+        }
         // The program was checked: the name is there.
         let Some(mut on) = self.named.remove(&call.on) else {
             return Ok(());
@@ -348,7 +378,10 @@ impl<'a> Simulation<'a> {
         }
         for group in &mut on.groups {
             self.perform(turn, &group.members);
-            self.note(turn, group, None)?;
+            match call.deed {
+                Deed::Begin(begin) => self.begin(turn, begin, group)?,
+                _ => self.note(turn, group, None)?,
+            }
         }
         if operation.semantics() != Semantics::Free {
             self.named.insert(call.on.clone(), on);
@@ -492,6 +525,9 @@ impl<'a> Simulation<'a> {
             heard.push(enter.filter(|_| is_heard));
         }
         releases(operation.semantics(), members, root, &heard, &mut released);
+        if operation.semantics() == Semantics::Neighborhood {
+            neighbours_release(members, &heard, &mut released);
+        }
         let host = |i: usize| self.scenario.host_of[members.ranks[i] as usize];
         let mut n_before = 0;
         for i in 0..seen.len() {
@@ -568,11 +604,13 @@ impl<'a> Simulation<'a> {
                 thread,
                 enter,
                 leave,
-                operation,
-                flags,
-                communicator: group.indexes[at],
-                root: root_field,
-                payload: self.scratch.payloads[i],
+                body: Body::Call {
+                    operation,
+                    flags,
+                    communicator: group.indexes[at],
+                    root: root_field,
+                    payload: self.scratch.payloads[i],
+                },
             };
             let is_recorded = self.write(rank, record)?;
             seen[i].is_recorded = is_recorded;
@@ -616,6 +654,7 @@ impl<'a> Simulation<'a> {
                 root,
                 payloads: &self.scratch.payloads,
                 seen: &seen,
+                courses: None,
             });
             group.calls += u64::from(semantics.is_matched());
         }
@@ -624,9 +663,9 @@ impl<'a> Simulation<'a> {
     }
 
     /// Writes a record, unless recording has ended; says whether it is in the trace.
-    fn write(&mut self, rank: u32, record: NewRecord) -> Result<bool, FileError> {
+    pub(super) fn write(&mut self, rank: u32, record: NewRecord) -> Result<bool, FileError> {
         let state = &mut self.ranks[rank as usize];
-        let is_call = record.flags & CODE_INTERNAL == 0 && record.operation.is_counted();
+        let is_call = record.body.is_counted();
         if let Fault::SizeReached { after_calls } = self.scenario.faults[rank as usize]
             && (state.calls >= after_calls || state.stop.is_some())
         {
@@ -662,11 +701,13 @@ impl<'a> Simulation<'a> {
             thread: 0,
             enter,
             leave,
-            operation,
-            flags: 0,
-            communicator: 0,
-            root: ROOT_NONE,
-            payload: 0,
+            body: Body::Call {
+                operation,
+                flags: 0,
+                communicator: 0,
+                root: ROOT_NONE,
+                payload: 0,
+            },
         };
         if self.write(rank, record)? {
             self.truth.record(rank, leave.unwrap_or(enter), None);
@@ -740,7 +781,13 @@ impl<'a> Simulation<'a> {
     }
 
     /// Work of one rank before a call; gives the time at which it is done, if it still runs.
-    fn work(&mut self, call: &Call, instance: u64, rank: u32, thread: u32) -> Option<u64> {
+    pub(super) fn work(
+        &mut self,
+        call: &Call,
+        instance: u64,
+        rank: u32,
+        thread: u32,
+    ) -> Option<u64> {
         let state = &self.ranks[rank as usize];
         if !state.is_running {
             return None;
@@ -800,7 +847,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Up to the next point of the grid.
-    fn snap(&self, t: u64) -> u64 {
+    pub(super) fn snap(&self, t: u64) -> u64 {
         t.min(END_OF_TIME_NS)
             .next_multiple_of(self.scenario.grid_ns)
     }
@@ -812,6 +859,18 @@ fn count_calls(steps: &[Step]) -> usize {
         Action::Call(_) => 1,
     };
     steps.iter().map(count).sum()
+}
+
+/// The last thread that completes anything.
+fn last_thread(steps: &[Step]) -> u32 {
+    let of_step = |step: &Step| match &step.action {
+        Action::Block(steps) => last_thread(steps),
+        Action::Call(call) => match &call.deed {
+            Deed::Complete(step) => step.thread,
+            _ => 0,
+        },
+    };
+    steps.iter().map(of_step).max().unwrap_or(0)
 }
 
 fn is_over_groups(operation: Operation) -> bool {

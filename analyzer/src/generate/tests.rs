@@ -94,7 +94,10 @@ fn depends(a: &FoundCall, b: &FoundCall) -> bool {
         Semantics::OneToMany => b.is_root && (!a.inter || remote),
         Semantics::ManyToOne => a.is_root && (!a.inter || remote),
         Semantics::Prefix => b.rank < a.rank,
-        Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => false,
+        Semantics::Neighborhood
+        | Semantics::Free
+        | Semantics::NonblockingConstructor
+        | Semantics::Process => false,
     }
 }
 

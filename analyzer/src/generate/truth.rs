@@ -99,8 +99,21 @@ pub struct TrueOperation {
     pub instances: u64,
     /// The other instances.
     pub incomplete: u64,
-    /// Leave - enter, of each call that returned.
+    /// Leave - enter, of each call that returned; of a nonblocking one the initiating call, and
+    /// its share of the completing one.
     pub call_time_ns: Summary,
+    /// The initiating call, of each nonblocking call that was completed.
+    pub initiation_ns: Summary,
+    /// From there to the completing call.
+    pub between_ns: Summary,
+    /// The share of the completing call.
+    pub completion_ns: Summary,
+    /// Initiation, tests in vain, completion.
+    pub exposed_ns: Summary,
+    /// Between, without the tests.
+    pub overlap_bound_ns: Summary,
+    /// Tests in vain.
+    pub tests: u64,
     /// As the global clock has them.
     pub global: TrueTimes,
     /// As they are if only processes of one host are compared: the duration is the longest of
@@ -209,6 +222,21 @@ pub(crate) struct Instance<'a> {
     pub(crate) root: Option<usize>,
     pub(crate) payloads: &'a [u64],
     pub(crate) seen: &'a [Seen],
+    /// Of nonblocking and persistent operations.
+    pub(crate) courses: Option<&'a [TrueCourse]>,
+}
+
+/// What a member did between beginning an operation and being done with it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TrueCourse {
+    /// When the initiating call returned.
+    pub(crate) begun: u64,
+    /// When the completing one was entered.
+    pub(crate) asked: u64,
+    /// How many that one completed.
+    pub(crate) n_together: u64,
+    pub(crate) n_tests: u64,
+    pub(crate) tests_ns: u64,
 }
 
 /// Index of all communicators of one process together.
@@ -375,6 +403,12 @@ impl TruthBook {
                 instances: 0,
                 incomplete: 0,
                 call_time_ns: Summary::default(),
+                initiation_ns: Summary::default(),
+                between_ns: Summary::default(),
+                completion_ns: Summary::default(),
+                exposed_ns: Summary::default(),
+                overlap_bound_ns: Summary::default(),
+                tests: 0,
                 global: TrueTimes::default(),
                 within_hosts: TrueTimes::default(),
                 last_arrivals: vec![0; positions],
@@ -391,9 +425,13 @@ impl TruthBook {
         let (enters, leaves) = (&mut self.scratch.enters, &mut self.scratch.leaves);
         enters.clear();
         leaves.clear();
-        for seen in recorded().map(|i| instance.seen[i]) {
+        for i in recorded() {
+            let seen = instance.seen[i];
             if let (Some(enter), Some(leave)) = (seen.enter, seen.leave) {
-                entry.call_time_ns.add(between(leave, enter), detail);
+                match instance.courses {
+                    None => entry.call_time_ns.add(between(leave, enter), detail),
+                    Some(courses) => add_course(entry, &courses[i], enter, leave, detail),
+                }
                 enters.push(enter);
                 leaves.push(leave);
             }
@@ -481,7 +519,16 @@ impl TruthBook {
         let mut operations: Vec<TrueOperation> = self.operations.into_values().collect();
         operations.sort_by_key(|op| (op.operation, op.communicator, op.root, op.bytes_class));
         for op in &mut operations {
-            op.call_time_ns.finish();
+            for times in [
+                &mut op.call_time_ns,
+                &mut op.initiation_ns,
+                &mut op.between_ns,
+                &mut op.completion_ns,
+                &mut op.exposed_ns,
+                &mut op.overlap_bound_ns,
+            ] {
+                times.finish();
+            }
             for times in [&mut op.global, &mut op.within_hosts] {
                 times.duration_ns.finish();
                 times.wait_ns.finish();
@@ -501,6 +548,29 @@ impl TruthBook {
             ranks: self.ranks,
         }
     }
+}
+
+/// The parts of a nonblocking call.
+fn add_course(
+    entry: &mut TrueOperation,
+    course: &TrueCourse,
+    enter: u64,
+    leave: u64,
+    detail: TruthDetail,
+) {
+    let initiation = between(course.begun, enter);
+    let waiting = between(course.asked, course.begun);
+    let completion = ((leave - course.asked) / course.n_together).cast_signed();
+    let tests = course.tests_ns.cast_signed();
+    entry.call_time_ns.add(initiation + completion, detail);
+    entry.initiation_ns.add(initiation, detail);
+    entry.between_ns.add(waiting, detail);
+    entry.completion_ns.add(completion, detail);
+    entry
+        .exposed_ns
+        .add(initiation + tests + completion, detail);
+    entry.overlap_bound_ns.add(waiting - tests, detail);
+    entry.tests += course.n_tests;
 }
 
 fn between(later: u64, earlier: u64) -> i64 {
@@ -561,8 +631,15 @@ fn measure(
     dependences(instance, enters, place_of, waits);
     for (i, wait) in waits.iter_mut().enumerate() {
         // So far the release.
-        *wait = wait
-            .map(|release| (release.min(leaves[i].cast_signed()) - enters[i].cast_signed()).max(0));
+        // A nonblocking one waits where it asks, and for several things at once a part for each.
+        let (from, n) = match instance.courses {
+            Some(courses) => (courses[i].asked, courses[i].n_together),
+            None => (enters[i], 1),
+        };
+        *wait = wait.map(|release| {
+            let until = release.min(leaves[i].cast_signed());
+            (until - from.cast_signed()).max(0) / n.cast_signed()
+        });
         if let Some(wait) = wait {
             times.wait_ns.add(*wait, detail);
         }
@@ -572,6 +649,9 @@ fn measure(
 /// Whether there is an instant between the last to come and the first to go: in barriers, N x N
 /// and constructors; not between two groups that wait for each other, nor with nothing to send.
 fn all_wait_for_all(instance: &Instance<'_>) -> bool {
+    if instance.courses.is_some() {
+        return false;
+    }
     match instance.operation.semantics() {
         Semantics::Constructor | Semantics::GroupConstructor => true,
         Semantics::Barrier => !instance.members.is_inter(),
@@ -617,11 +697,25 @@ fn dependences(
             i == root
         }),
         Semantics::Prefix => (&has_data, &has_data),
-        Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {
-            (&|_| false, &|_| false)
-        }
+        Semantics::Neighborhood
+        | Semantics::Free
+        | Semantics::NonblockingConstructor
+        | Semantics::Process => (&|_| false, &|_| false),
         _ => (&|_| true, &|_| true),
     };
+    if semantics == Semantics::Neighborhood {
+        found.clear();
+        for i in 0..n {
+            let sources = members.sources[i].iter().flatten();
+            let sources = sources.filter(|&&j| j != i && has_data(j));
+            let here = sources.clone().filter(|&&j| place_of[j] == place_of[i]);
+            let latest = here.map(|&j| enters[j]).max();
+            let is_elsewhere = latest.is_none() && sources.count() > 0;
+            let release = latest.unwrap_or(0).max(enters[i]);
+            found.push((!is_elsewhere).then_some(release.cast_signed()));
+        }
+        return;
+    }
     let only_remote =
         members.is_inter() && matches!(semantics, Semantics::Barrier | Semantics::AllToAll);
 
@@ -738,6 +832,7 @@ mod tests {
                 Semantics::OneToMany => Some(j) == root && (!inter || remote) && data(i) && data(j),
                 Semantics::ManyToOne => Some(i) == root && (!inter || remote) && data(j),
                 Semantics::Prefix => j < i && data(i) && data(j),
+                Semantics::Neighborhood => members.sources[i].contains(&Some(j)) && data(j),
                 Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => false,
             }
     }
@@ -756,7 +851,9 @@ mod tests {
             let n = enters.len();
             let inter = n_first < n && operation.semantics() != Semantics::Prefix;
             let n_first = if inter { n_first } else { n };
-            let members = Members { ranks: (0..n as u32).collect(), n_first };
+            // Everybody receives from the one before and, in part, from the one behind.
+            let sources = (0..n).map(|i| vec![i.checked_sub(1), Some((i + 1) % n)]).collect();
+            let members = Members { ranks: (0..n as u32).collect(), n_first, sources };
             let instance = Instance {
                 operation,
                 communicator: 0,
@@ -764,6 +861,7 @@ mod tests {
                 root: operation.semantics().is_rooted().then_some(root % n),
                 payloads: &payloads[..n],
                 seen: &[],
+                courses: None,
             };
             let place_of = &hosts[..n];
             let mut found = Vec::new();

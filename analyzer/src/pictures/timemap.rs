@@ -3,7 +3,9 @@
 //! Its stages are those seen from outside. On one host nothing is waited for across hosts, so
 //! those rows have no length; with several hosts whose clocks have no common time, they and the
 //! core are not resolvable. Operations without a core (rooted ones, scans, Comm_free) have two stages:
-//! the wait until the process could go on, and the operation from there on.
+//! the wait until the process could go on, and the operation from there on. Nonblocking operations
+//! begin before: with the initiating call, and what the application does from there until it
+//! asks, which is no waiting and has a row of its own.
 
 use collbench_viz as viz;
 use collbench_viz::{Heading, Line, StageTime, Stages};
@@ -14,6 +16,13 @@ use crate::words;
 
 /// How to read it.
 pub(super) fn caption(operation: &OperationSummary) -> &'static str {
+    if is_overlapped(operation) {
+        return "One line per rank, top to bottom through the stages; how far it moves to the right \
+                is the mean time spent there. The application goes on between initiation and \
+                completion: no waiting, and the most that can have been overlapped. x = 0 is when \
+                the rank had what it waited for in the call that completed the operation: right \
+                of it is the rest of that call.";
+    }
     match operation.departure_wait_ns.is_some() {
         true => {
             "One line per rank, top to bottom through the stages; how far it moves to the right \
@@ -52,19 +61,46 @@ pub(crate) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz:
     timemap
 }
 
+/// Whether its calls only begin it.
+fn is_overlapped(operation: &OperationSummary) -> bool {
+    operation.between_ns.is_some()
+}
+
 /// The times of one thread in the [`stages`] of its operation.
 pub(crate) fn times_of(operation: &OperationSummary, thread: &ThreadWay) -> [Option<StageTime>; 5] {
     let has_core = operation.departure_wait_ns.is_some();
-    stage_times(thread, operation.spread, has_core)
+    let times = stage_times(thread, operation.spread, has_core);
+    if !is_overlapped(operation) {
+        return times;
+    }
+    let time = |mean: Option<(i64, u64)>| mean.and_then(|(mean, n)| StageTime::new(mean, n));
+    let [wait_inside, wait_across, rest, ..] = times;
+    [
+        time(thread.initiation),
+        time(thread.between),
+        wait_inside,
+        wait_across,
+        rest,
+    ]
 }
 
 /// The stages of an operation as seen from outside.
 pub(crate) fn stages(operation: &OperationSummary) -> Stages {
     let has_core = operation.departure_wait_ns.is_some();
+    let waits = Stages::seen_from_outside().down;
+    let overlapped = || Stages {
+        down: ["initiation".into(), "the application goes on".into()]
+            .into_iter()
+            .chain(waits.iter().cloned())
+            .collect(),
+        core: None,
+        up: vec!["the rest of completion".into()],
+    };
     let mut stages = match has_core {
+        _ if is_overlapped(operation) => overlapped(),
         true => Stages::seen_from_outside(),
         false => Stages {
-            down: Stages::seen_from_outside().down,
+            down: waits,
             core: None,
             up: vec!["the operation itself".into()],
         },
@@ -85,7 +121,8 @@ pub(super) fn without_waits(
     with_waits: &viz::Timemap,
 ) -> Option<viz::Timemap> {
     let wait = operation.wait_ns.as_ref()?;
-    if wait.total == 0 {
+    // Of a nonblocking operation, what is left says little without what it is left of.
+    if wait.total == 0 || is_overlapped(operation) {
         return None;
     }
     Some(with_waits.without_way_down(finding_without_waits(operation).into()))

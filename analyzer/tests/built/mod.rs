@@ -9,9 +9,10 @@ use std::path::Path;
 
 use collbench_analyzer::{Analysis, OperationSummary, Progress, Selection};
 use collbench_formats::{
-    Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, Definition,
-    HostIdentity, Identity, LayerState, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, Record,
-    SequenceEntry, encode,
+    Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
+    Completion, Definition, HostIdentity, Identity, Initiation, LayerState, MpiIdentity,
+    NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record, SequenceEntry, TestsInVain,
+    encode, phase_words,
 };
 use tempfile::TempDir;
 
@@ -66,6 +67,67 @@ pub fn call(
         START + enter,
         leave,
     )
+}
+
+/// The initiation of a nonblocking collective.
+pub fn begin(
+    operation: Operation,
+    communicator: u32,
+    root: i32,
+    payload: u64,
+    stamps: (u64, u64),
+) -> Record {
+    assert!(operation.is_nonblocking());
+    call(operation, communicator, root, payload, stamps)
+}
+
+/// One of `n_together` collectives that a call completed at `enter..leave` ns since the start; a
+/// leave of 0 is a call under way.
+pub fn complete(
+    of: Initiation,
+    by: CompletingCall,
+    n_together: u32,
+    (enter, leave): (u64, u64),
+) -> Record {
+    let words = Completion { of, by, n_together }.words();
+    let leave = if leave == 0 { 0 } else { START + leave };
+    Record::of_words(words, START + enter, leave)
+}
+
+/// `n` tests in vain, which took so many ns in all, before a completion at `enter`.
+pub fn tested(of: Initiation, n: u32, spent: u64, enter: u64) -> Record {
+    let of_index = match of {
+        Initiation::Nonblocking { communicator, .. } => communicator,
+        Initiation::Persistent { definition, .. } => definition,
+    };
+    let tests = TestsInVain {
+        of_index,
+        n,
+        spent_ticks: spent,
+    };
+    let words = tests.words(of, CompletingCall::Test);
+    Record::of_words(words, START + enter, START + enter)
+}
+
+/// One of `n_together` starts of persistent collectives by one call.
+pub fn start(
+    operation: Operation,
+    communicator: u32,
+    definition: u32,
+    n_together: u32,
+    (enter, leave): (u64, u64),
+) -> Record {
+    let start = PersistentStart {
+        definition,
+        n_together,
+    };
+    let words = start.words(operation, communicator);
+    Record::of_words(words, START + enter, START + leave)
+}
+
+/// `MPI_Pcontrol`.
+pub fn phase(level: i32, at: u64) -> Record {
+    Record::of_words(phase_words(level), START + at, START + at + 1)
 }
 
 pub fn communicator(index: u32, id: u64, size: u32, rank: u32) -> Communicator {

@@ -15,6 +15,8 @@ pub(super) enum MeasuredOperation {
     Allreduce,
     /// MPI_Bcast, of one 64-bit integer
     Bcast,
+    /// MPI_Ibarrier, and MPI_Wait at once: two recorded calls
+    Ibarrier,
 }
 
 impl MeasuredOperation {
@@ -24,6 +26,7 @@ impl MeasuredOperation {
             Self::Barrier => Operation::Barrier,
             Self::Allreduce => Operation::Allreduce,
             Self::Bcast => Operation::Bcast,
+            Self::Ibarrier => Operation::Ibarrier,
         }
     }
 
@@ -33,6 +36,7 @@ impl MeasuredOperation {
             Self::Barrier => "barrier",
             Self::Allreduce => "allreduce",
             Self::Bcast => "bcast",
+            Self::Ibarrier => "ibarrier",
         }
     }
 }
@@ -79,5 +83,19 @@ pub(super) fn bcast() -> c_int {
             0,
             ffi::RSMPI_COMM_SELF,
         )
+    }
+}
+
+/// `MPI_Ibarrier` on `MPI_COMM_SELF` and its `MPI_Wait`. Gives the worse return code.
+#[inline(always)]
+pub(super) fn ibarrier() -> c_int {
+    let mut request = std::mem::MaybeUninit::uninit();
+    // SAFETY: as above; the request is there when the first call has succeeded.
+    unsafe {
+        let begun = ffi::MPI_Ibarrier(ffi::RSMPI_COMM_SELF, request.as_mut_ptr());
+        if begun != 0 {
+            return begun;
+        }
+        ffi::MPI_Wait(request.as_mut_ptr(), ffi::RSMPI_STATUS_IGNORE)
     }
 }

@@ -12,13 +12,18 @@ use std::ffi::c_int;
 
 use collbench_formats::Operation;
 use collbench_instrument::{
-    ArgumentRole, HowMade, InitAnchor, RealFunction, call_narrowed, constructor_call,
-    finalize_call, free_call, guarded_call, mpi_routines, name_communicator, payload,
-    recorded_call, rooted_call, start_recording,
+    ArgumentRole, Begun, HowMade, InitAnchor, Peers, RealFunction, abort_call, begin_call,
+    call_narrowed, constructor_call, end_call, free_call, get_status_call, group_constructor_call,
+    guarded_call, mpi_routines, name_communicator, nonblocking_call, payload, persistent_call,
+    phase_call, recorded_call, request_free_call, rooted_call, start_call, start_recording,
+    startall_call, test_call, testall_call, testany_call, testsome_call, wait_call, waitall_call,
+    waitany_call, waitsome_call,
 };
 
-/// What a wrapper returns when the MPI library lacks the function: `MPI_ERR_OTHER`.
-const NO_SUCH_FUNCTION: c_int = 16;
+/// What a wrapper returns when the MPI library lacks the function. A program gets here only if it
+/// looks by itself which functions there are, and finds this library's: mpi4py does, and takes
+/// this value for "not available", as without recording. For others it is an error code like any.
+const NO_SUCH_FUNCTION: c_int = 0xaaaa_aaaa_u32 as c_int;
 
 macro_rules! word {
     ($argument:ident) => {
@@ -40,7 +45,7 @@ macro_rules! symbol {
 macro_rules! call {
     ($address:ident; $($argument:ident),*) => {{
         if $address.is_null() {
-            return NO_SUCH_FUNCTION;
+            return NO_SUCH_FUNCTION.into();
         }
         // SAFETY: the MPI library's function of this name takes these arguments, each of which
         // fits a machine word; words are passed on as the caller passed them.
@@ -55,14 +60,21 @@ macro_rules! call {
     }};
 }
 
-/// Looks up the MPI library's own function `$symbol`; gives a closure that calls it.
+/// Looks up the MPI library's own function `$symbol` (or where there is none `$other`); gives a
+/// closure that calls it.
 macro_rules! real {
     ($symbol:expr; $($argument:ident),*) => {
+        real!(@ RealFunction::new(symbol!($symbol)); $($argument),*)
+    };
+    ($symbol:expr, or $other:expr; $($argument:ident),*) => {
+        real!(@ RealFunction::new(symbol!($symbol)).or(symbol!($other)); $($argument),*)
+    };
+    (@ $function:expr; $($argument:ident),*) => {
         {
-            static REAL: RealFunction = RealFunction::new(symbol!($symbol));
+            static REAL: RealFunction = $function;
             // Looked up here, and not between the enter stamp and the call.
             let address = REAL.address();
-            move || call!(address; $($argument),*)
+            move || call!(address; $($argument),*).into()
         }
     };
 }
@@ -98,25 +110,24 @@ macro_rules! role {
     };
 }
 
-/// As `real!`, for `PMPI_X_c`; where the MPI library has none, its `PMPI_X` with narrowed counts.
+/// As `real!`, for `PMPI_X_c`; where the MPI library has none, its `PMPI_X` (or `$other`) with
+/// narrowed counts.
 macro_rules! real_large {
-    ($name:ident, $comm:ident, $root:expr; $($argument:ident),*) => {
+    ($name:expr, or $other:expr, $comm:ident, $peers:expr; $($argument:ident),*) => {
         {
-            static LARGE: RealFunction =
-                RealFunction::new(symbol!(concat!("P", stringify!($name), "_c")));
+            static LARGE: RealFunction = RealFunction::new(symbol!(concat!("P", $name, "_c")));
             static CLASSIC: RealFunction =
-                RealFunction::new(symbol!(concat!("P", stringify!($name))));
+                RealFunction::new(symbol!(concat!("P", $name))).or(symbol!(concat!("P", $other)));
             let large = LARGE.address();
             let classic = if large.is_null() { CLASSIC.address() } else { large };
-            move || {
+            move || -> Begun {
                 if !large.is_null() {
-                    return call!(large; $($argument),*);
+                    return call!(large; $($argument),*).into();
                 }
                 let arguments = [$((role!($argument), $argument)),*];
-                // SAFETY: the arguments are those of a large-count collective. Of the MPI
-                // libraries without such forms only Open MPI is recorded.
+                // SAFETY: the arguments are those of a large-count collective.
                 unsafe {
-                    call_narrowed(&arguments, $comm, $root, |words| {
+                    call_narrowed(&arguments, $comm, $peers, |words| {
                         let [$($argument),*] = *words else { return NO_SUCH_FUNCTION };
                         call!(classic; $($argument),*)
                     })
@@ -142,62 +153,229 @@ macro_rules! export {
     };
 }
 
+/// Exports the nonblocking and the persistent wrappers of a collective without large counts.
+macro_rules! export_begun {
+    (
+        $name:ident, $nonblocking:ident $n_op:ident, $extension:ident $p_op:ident
+        ($($argument:ident),*) on $comm:ident from $root:expr,
+        payload $payload:ident($($of:ident),*)
+    ) => {
+        export!(stringify!($nonblocking); ($($argument,)* request) nonblocking_call(
+            Operation::$n_op, $comm, $root, false,
+            |call| payload::$payload(call, $($of),*), request,
+            real!(concat!("P", stringify!($nonblocking)); $($argument,)* request),
+        ));
+        export!(concat!(stringify!($name), "_init"); ($($argument,)* info, request) persistent_call(
+            Operation::$p_op, $comm, $root, false,
+            |call| payload::$payload(call, $($of),*), request,
+            real!(
+                concat!("P", stringify!($name), "_init"), or concat!("P", stringify!($extension));
+                $($argument,)* info, request
+            ),
+        ));
+        export!(stringify!($extension); ($($argument,)* info, request) persistent_call(
+            Operation::$p_op, $comm, $root, false,
+            |call| payload::$payload(call, $($of),*), request,
+            real!(
+                concat!("P", stringify!($extension)), or concat!("P", stringify!($name), "_init");
+                $($argument,)* info, request
+            ),
+        ));
+    };
+}
+
+/// As `export_begun!`, for their large-count forms.
+macro_rules! export_begun_large {
+    (
+        $name:ident, $nonblocking:ident $n_op:ident, $extension:ident $p_op:ident
+        ($($argument:ident),*) on $comm:ident from $root:expr, among $peers:expr,
+        payload $payload:ident($($of:ident),*)
+    ) => {
+        export!(concat!(stringify!($nonblocking), "_c"); ($($argument,)* request) nonblocking_call(
+            Operation::$n_op, $comm, $root, true,
+            |call| payload::$payload(call, $($of),*), request,
+            real_large!(
+                stringify!($nonblocking), or stringify!($nonblocking), $comm, $peers;
+                $($argument,)* request
+            ),
+        ));
+        export!(concat!(stringify!($name), "_init_c"); ($($argument,)* info, request) persistent_call(
+            Operation::$p_op, $comm, $root, true,
+            |call| payload::$payload(call, $($of),*), request,
+            real_large!(
+                concat!(stringify!($name), "_init"), or stringify!($extension), $comm, $peers;
+                $($argument,)* info, request
+            ),
+        ));
+    };
+}
+
+/// Exports all wrappers of a collective without a root.
+macro_rules! export_unrooted {
+    (
+        $name:ident $op:ident, $nonblocking:ident $n_op:ident, $extension:ident $p_op:ident
+        ($($argument:ident),*) on $comm:ident among $peers:expr,
+        payload $payload:ident($($of:ident),*)
+    ) => {
+        export!(stringify!($name); ($($argument),*) recorded_call(
+            Operation::$op, $comm, false,
+            |call| payload::$payload(call, $($of),*),
+            real!(concat!("P", stringify!($name)); $($argument),*),
+        ));
+        export!(concat!(stringify!($name), "_c"); ($($argument),*) {
+            let real = real_large!(
+                stringify!($name), or stringify!($name), $comm, $peers; $($argument),*
+            );
+            recorded_call(
+                Operation::$op, $comm, true,
+                |call| payload::$payload(call, $($of),*),
+                move || real().code(),
+            )
+        });
+        export_begun!(
+            $name, $nonblocking $n_op, $extension $p_op ($($argument),*) on $comm from None,
+            payload $payload($($of),*)
+        );
+        export_begun_large!(
+            $name, $nonblocking $n_op, $extension $p_op
+            ($($argument),*) on $comm from None, among $peers, payload $payload($($of),*)
+        );
+    };
+}
+
 macro_rules! wrap {
     (
-        plain { $($p:ident $po:ident ($($pa:ident),*) on $pc:ident payload $pp:ident($($px:ident),*);)* }
-        unrooted { $($u:ident $uo:ident ($($ua:ident),*) on $uc:ident payload $up:ident($($ux:ident),*);)* }
-        rooted { $($r:ident $ro:ident ($($ra:ident),*) on $rc:ident from $rr:ident payload $rp:ident($($rx:ident),*);)* }
+        plain { $($p:ident $po:ident, $pi:ident $pio:ident, $px:ident $pxo:ident ($($pa:ident),*) on $pc:ident payload $pp:ident($($py:ident),*);)* }
+        unrooted { $($u:ident $uo:ident, $ui:ident $uio:ident, $ux:ident $uxo:ident ($($ua:ident),*) on $uc:ident payload $up:ident($($uy:ident),*);)* }
+        rooted { $($r:ident $ro:ident, $ri:ident $rio:ident, $rx:ident $rxo:ident ($($ra:ident),*) on $rc:ident from $rr:ident payload $rp:ident($($ry:ident),*);)* }
+        neighborhood { $($n:ident $no:ident, $ni:ident $nio:ident, $nx:ident $nxo:ident ($($na:ident),*) on $nc:ident payload $np:ident($($ny:ident),*);)* }
         constructors { $($c:ident $co:ident ($($ca:ident),*) on $cc:ident makes $cn:ident how $ch:ident tag $ct:tt;)* }
+        group_constructors { $($x:ident $xo:ident ($($xa:ident),*) makes $xn:ident tag $xt:tt;)* }
+        nonblocking_constructors { $($d:ident $do:ident ($($da:ident),*) on $dc:ident makes $dn:ident with $dr:ident;)* }
         frees { $($f:ident $fo:ident ($fa:ident);)* }
         guards { $($g:ident ($($ga:ident),*);)* }
+        requests { $($q:ident ($($qa:ident),*) by $qf:ident($($qx:ident),*);)* }
         process { $($o:ident $oo:ident ($($oa:ident),*);)* }
     ) => {
-        $(export!(stringify!($p); ($($pa),*) recorded_call(
-            Operation::$po, $pc, false,
-            |call| payload::$pp(call, $($px),*),
-            real!(concat!("P", stringify!($p)); $($pa),*),
-        ));)*
         $(
-            export!(stringify!($u); ($($ua),*) recorded_call(
-                Operation::$uo, $uc, false,
-                |call| payload::$up(call, $($ux),*),
-                real!(concat!("P", stringify!($u)); $($ua),*),
+            export!(stringify!($p); ($($pa),*) recorded_call(
+                Operation::$po, $pc, false,
+                |call| payload::$pp(call, $($py),*),
+                real!(concat!("P", stringify!($p)); $($pa),*),
             ));
-            export!(concat!(stringify!($u), "_c"); ($($ua),*) recorded_call(
-                Operation::$uo, $uc, true,
-                |call| payload::$up(call, $($ux),*),
-                real_large!($u, $uc, None; $($ua),*),
-            ));
+            export_begun!(
+                $p, $pi $pio, $px $pxo ($($pa),*) on $pc from None, payload $pp($($py),*)
+            );
         )*
+        $(export_unrooted!(
+            $u $uo, $ui $uio, $ux $uxo ($($ua),*) on $uc among Peers::All, payload $up($($uy),*)
+        );)*
         $(
             export!(stringify!($r); ($($ra),*) rooted_call(
                 Operation::$ro, $rc, $rr, false,
-                |call| payload::$rp(call, $($rx),*),
+                |call| payload::$rp(call, $($ry),*),
                 real!(concat!("P", stringify!($r)); $($ra),*),
             ));
-            export!(concat!(stringify!($r), "_c"); ($($ra),*) rooted_call(
-                Operation::$ro, $rc, $rr, true,
-                |call| payload::$rp(call, $($rx),*),
-                real_large!($r, $rc, Some($rr); $($ra),*),
-            ));
+            export!(concat!(stringify!($r), "_c"); ($($ra),*) {
+                let real = real_large!(
+                    stringify!($r), or stringify!($r), $rc, Peers::AllAtRoot($rr); $($ra),*
+                );
+                rooted_call(
+                    Operation::$ro, $rc, $rr, true,
+                    |call| payload::$rp(call, $($ry),*),
+                    move || real().code(),
+                )
+            });
+            export_begun!(
+                $r, $ri $rio, $rx $rxo ($($ra),*) on $rc from Some($rr), payload $rp($($ry),*)
+            );
+            export_begun_large!(
+                $r, $ri $rio, $rx $rxo ($($ra),*) on $rc from Some($rr),
+                among Peers::AllAtRoot($rr), payload $rp($($ry),*)
+            );
         )*
+        $(export_unrooted!(
+            $n $no, $ni $nio, $nx $nxo ($($na),*) on $nc among Peers::Neighbours,
+            payload $np($($ny),*)
+        );)*
         $(export!(stringify!($c); ($($ca),*) constructor_call(
-            Operation::$co, HowMade::$ch, $cc, $ct as i32, $cn,
+            Operation::$co, HowMade::$ch, $cc, $ct as i32, $cn, None,
             real!(concat!("P", stringify!($c)); $($ca),*),
         ));)*
+        $(export!(stringify!($x); ($($xa),*) {
+            let real = real!(concat!("P", stringify!($x)); $($xa),*);
+            // SAFETY: MPI wants a C string as the tag.
+            unsafe { group_constructor_call(Operation::$xo, $xt, $xn, real) }
+        });)*
+        $(wrap!(@nonblocking_constructor $do stringify!($d); ($($da),*) $dc $dn $dr);)*
         $(export!(stringify!($f); ($fa) free_call(
             Operation::$fo, $fa, real!(concat!("P", stringify!($f)); $fa),
         ));)*
         $(export!(stringify!($g); ($($ga),*) guarded_call(
             real!(concat!("P", stringify!($g)); $($ga),*),
         ));)*
+        $(export!(stringify!($q); ($($qa),*) $qf(
+            $($qx,)* real!(concat!("P", stringify!($q)); $($qa),*),
+        ));)*
         $(wrap!(@process $oo stringify!($o); $($oa),*);)*
     };
-    (@process Init $name:expr; $($a:ident),*) => {
-        export!($name; ($($a),*) init(Operation::Init, real!(concat!("P", $name); $($a),*)));
+    (@nonblocking_constructor CommIdup $name:expr; ($($a:ident),*) $comm:ident $made:ident $request:ident) => {
+        export!($name; ($($a),*) constructor_call(
+            Operation::CommIdup, HowMade::Copy, $comm, 0, $made, Some($request),
+            real!(concat!("P", $name); $($a),*),
+        ));
     };
-    (@process InitThread $name:expr; $($a:ident),*) => {
-        export!($name; ($($a),*) init(Operation::InitThread, real!(concat!("P", $name); $($a),*)));
+    // Programs on MPI libraries before MPI 4 that look for it find it here: an info is a hint only.
+    (@nonblocking_constructor CommIdupWithInfo $name:expr; ($($a:ident),*) $comm:ident $made:ident $request:ident) => {
+        export!($name; ($($a),*) {
+            static WITH_INFO: RealFunction = RealFunction::new(symbol!(concat!("P", $name)));
+            static WITHOUT: RealFunction = RealFunction::new(c"PMPI_Comm_idup");
+            let (with_info, without) = (WITH_INFO.address(), WITHOUT.address());
+            constructor_call(
+                Operation::CommIdupWithInfo, HowMade::Copy, $comm, 0, $made,
+                Some($request),
+                move || match with_info.is_null() {
+                    true => call!(without; $comm, $made, $request),
+                    false => call!(with_info; $($a),*),
+                },
+            )
+        });
+    };
+    // The standard gives it any number of arguments, of which its implementations read none. Those
+    // that come in registers for integers are passed on.
+    (@process Pcontrol $name:expr; $level:ident, $($a:ident),*) => {
+        export!($name; ($level, $($a),*) {
+            static REAL: RealFunction = RealFunction::new(symbol!(concat!("P", $name)));
+            let address = REAL.address();
+            phase_call($level, move || {
+                if address.is_null() {
+                    return NO_SUCH_FUNCTION;
+                }
+                // SAFETY: the MPI library's function takes an int and further arguments.
+                unsafe {
+                    let function = std::mem::transmute::<
+                        *mut std::ffi::c_void,
+                        unsafe extern "C-unwind" fn(c_int, ...) -> c_int,
+                    >(address);
+                    function($level as c_int, $($a),*)
+                }
+            })
+        });
+    };
+    (@process Init $name:expr; $($a:ident),*) => { wrap!(@begin Init $name; $($a),*); };
+    (@process InitThread $name:expr; $($a:ident),*) => { wrap!(@begin InitThread $name; $($a),*); };
+    (@process SessionInit $name:expr; $($a:ident),*) => {
+        wrap!(@begin SessionInit $name; $($a),*);
+    };
+    (@begin $op:ident $name:expr; $($a:ident),*) => {
+        export!($name; ($($a),*) begin_call(
+            InitAnchor::take,
+            real!(concat!("P", $name); $($a),*),
+            |before| start_recording(Operation::$op, before),
+        ));
+    };
+    (@process Abort $name:expr; $($a:ident),*) => {
+        export!($name; ($($a),*) abort_call(real!(concat!("P", $name); $($a),*)));
     };
     (@process CommSetName $name:expr; $comm:ident, $text:ident) => {
         export!($name; ($comm, $text) {
@@ -210,19 +388,10 @@ macro_rules! wrap {
         });
     };
     (@process $op:ident $name:expr; $($a:ident),*) => {
-        export!($name; ($($a),*) finalize_call(
+        export!($name; ($($a),*) end_call(
             Operation::$op, real!(concat!("P", $name); $($a),*),
         ));
     };
 }
 
 mpi_routines!(wrap);
-
-fn init(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
-    let before = InitAnchor::take();
-    let code = guarded_call(real);
-    if code == 0 {
-        start_recording(operation, before);
-    }
-    code
-}

@@ -7,7 +7,7 @@ use crate::random::Random;
 use crate::trace::Trace;
 
 /// Scenarios, by name.
-const SCENARIOS: [(&str, &str); 5] = [
+const SCENARIOS: [(&str, &str); 6] = [
     // Every kind of communicator on two hosts, in short chunks.
     (
         "kinds",
@@ -136,6 +136,42 @@ clock = "monotonic"
 [[program]]
 repeat = 20
 steps = [{ operation = "MPI_Allgather", bytes = 8, work = [{ exponential_ns = 3000 }] }]
+"#,
+    ),
+    // What is begun, and completed later, in every way; persistent, on a grid, in phases; one rank
+    // dies while others wait.
+    (
+        "nonblocking",
+        r#"
+schema = 1
+name = "nonblocking"
+chunk_calls = 25
+[[hosts]]
+name = "node1"
+ranks = 4
+clock = "raw"
+[[program]]
+operation = "MPI_Cart_create"
+makes = "line"
+[[program]]
+repeat = 12
+steps = [
+  { phase = 1 },
+  { operation = "MPI_Iallreduce", bytes = 8, work = [{ exponential_ns = 9000 }] },
+  { operation = "MPI_Ibcast", bytes = 4096, root = 2 },
+  { operation = "MPI_Allreduce", bytes = 64, work = [{ exponential_ns = 5000 }] },
+  { operation = "MPI_Reduce_init", bytes = 512, root = 1 },
+  { complete = "MPI_Waitall", work = [{ exponential_ns = 20000 }] },
+  { phase = 2 },
+  { operation = "MPI_Ineighbor_allgather", on = "line", bytes = 8, work = [{ exponential_ns = 300 }] },
+  { operation = "MPI_Barrier_init", on = "line" },
+  { complete = "MPI_Test", tests = 5, thread = 1, work = [{ exponential_ns = 9000 }] },
+  { operation = "MPI_Ibarrier" },
+  { complete = "MPI_Wait" },
+]
+[[faults]]
+rank = 3
+killed_after_calls = 77
 "#,
     ),
     // A rank that is late, in a trace without any fault: verdicts, and pictures of everything.

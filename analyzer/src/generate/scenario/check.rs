@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use collbench_formats::{ClockSource, Operation, Semantics};
+use collbench_formats::{ClockSource, CompletingCall, Operation, Semantics};
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::super::clock::HostClock;
 use super::super::exchange::Exchanges;
 use super::{
-    Action, Amount, Bytes, Call, Delay, Fault, Host, Latency, Root, Scenario, ScenarioError, Split,
-    Step, TruthDetail,
+    Action, Amount, Begin, Bytes, Call, CompleteStep, Deed, Delay, Fault, Grid, Host, Latency,
+    Root, Scenario, ScenarioError, Split, Step, TruthDetail,
 };
 
 /// The version of scenario files that this crate reads.
@@ -103,6 +103,14 @@ struct WrittenStep {
     split: Option<Spanned<Split>>,
     #[serde(default)]
     internal: bool,
+    begin_ns: Option<Spanned<u64>>,
+    grid: Option<Spanned<Grid>>,
+    complete: Option<Spanned<String>>,
+    thread: Option<Spanned<u64>>,
+    complete_ns: Option<Spanned<u64>>,
+    tests: Option<Spanned<u64>>,
+    test_ns: Option<Spanned<u64>>,
+    phase: Option<i32>,
     #[serde(default)]
     work: Vec<Spanned<WrittenDelay>>,
     latency: Option<Spanned<WrittenLatency>>,
@@ -284,7 +292,8 @@ impl Check<'_> {
         }
         let threads = self.read_threads(written.threads)?;
         let program = self.read_steps(written.program)?;
-        let faults = self.read_faults(written.faults, !threads.is_empty())?;
+        let has_threads = !threads.is_empty() || completes_elsewhere(&program);
+        let faults = self.read_faults(written.faults, has_threads)?;
         Ok(Scenario {
             name: written.name,
             seed: written.seed.unwrap_or(1),
@@ -298,6 +307,7 @@ impl Check<'_> {
             exchanges,
             host_of: self.host_of,
             threads,
+            has_threads,
             program,
             faults,
         })
@@ -470,11 +480,17 @@ impl Check<'_> {
         })
     }
 
-    fn read_call(&mut self, span: Range<usize>, step: WrittenStep) -> Result<Call, ScenarioError> {
+    fn read_call(
+        &mut self,
+        span: Range<usize>,
+        mut step: WrittenStep,
+    ) -> Result<Call, ScenarioError> {
         let id = self.n_calls;
         self.n_calls += 1;
+        let deed = self.read_deed(&span, &mut step)?;
+        let is_marked = matches!(deed, Deed::Complete(_) | Deed::Phase(_));
         let operation = match &step.operation {
-            None if step.work.is_empty() => {
+            None if step.work.is_empty() && !is_marked => {
                 let expected = "an operation, or work, or steps";
                 return self.wrong(span, "a step in which nothing happens", expected);
             }
@@ -547,9 +563,94 @@ impl Check<'_> {
             makes: step.makes.map(Spanned::into_inner),
             split: step.split.map(Spanned::into_inner).unwrap_or_default(),
             internal: step.internal,
+            deed,
+            grid: step.grid.map(Spanned::into_inner).unwrap_or_default(),
             work,
             latency,
         })
+    }
+
+    /// What a step does besides its work.
+    fn read_deed(
+        &self,
+        span: &Range<usize>,
+        step: &mut WrittenStep,
+    ) -> Result<Deed, ScenarioError> {
+        let deeds = [
+            step.operation.is_some(),
+            step.complete.is_some(),
+            step.phase.is_some(),
+        ];
+        if deeds.iter().filter(|&&deed| deed).count() > 1 {
+            let found = "a step that does several things";
+            let expected = "one of operation, complete, phase";
+            return self.wrong(span.clone(), found, expected);
+        }
+        let is_completing = step.complete.is_some();
+        let beside = [
+            step.thread.is_some(),
+            step.complete_ns.is_some(),
+            step.tests.is_some(),
+            step.test_ns.is_some(),
+        ];
+        if !is_completing && beside.contains(&true) {
+            let found = "thread, complete_ns, tests or test_ns";
+            return self.wrong(span.clone(), found, "these beside complete only");
+        }
+        let lengths = 0..=MAX_DELAY_NS;
+        if let Some(name) = step.complete.take() {
+            let known = CompletingCall::ALL.iter().copied();
+            let mut known = known.filter(|call| *call != CompletingCall::RequestFree);
+            let Some(by) = known.clone().find(|call| call.name() == name.get_ref()) else {
+                let found = format!("complete = \"{}\"", name.get_ref());
+                let names: Vec<&str> = known.by_ref().map(CompletingCall::name).collect();
+                return self.wrong(name.span(), found, format!("one of {}", names.join(", ")));
+            };
+            return Ok(Deed::Complete(CompleteStep {
+                by,
+                thread: self.number("thread", step.thread.take(), 0, 0..=1023)? as u32,
+                complete_ns: self.number(
+                    "complete_ns",
+                    step.complete_ns.take(),
+                    300,
+                    lengths.clone(),
+                )?,
+                n_tests: self.number("tests", step.tests.take(), 0, 0..=1_000_000)? as u32,
+                test_ns: self.number("test_ns", step.test_ns.take(), 200, 0..=1_000_000)?,
+            }));
+        }
+        if let Some(level) = step.phase {
+            return Ok(Deed::Phase(level));
+        }
+        let operation = match &step.operation {
+            Some(name) => Some(self.operation(name)?),
+            None => None,
+        };
+        let begins = |op: &Operation| {
+            op.blocking() != *op && op.semantics() != Semantics::NonblockingConstructor
+        };
+        let Some(operation) = operation.filter(begins) else {
+            if let Some(begin_ns) = &step.begin_ns {
+                let expected = "a nonblocking or persistent operation";
+                return self.wrong(begin_ns.span(), "begin_ns", expected);
+            }
+            return Ok(Deed::Call);
+        };
+        let is_rotating = matches!(
+            step.root.as_ref().map(Spanned::get_ref),
+            Some(WrittenRoot::Word(_))
+        );
+        if step.internal || (operation.is_persistent() && is_rotating) {
+            let found = format!("{}, internal or with a rotating root", operation.name());
+            return self.wrong(
+                span.clone(),
+                found,
+                "an operation of the application, one root",
+            );
+        }
+        Ok(Deed::Begin(Begin {
+            begin_ns: self.number("begin_ns", step.begin_ns.take(), 500, lengths)?,
+        }))
     }
 
     fn operation(&self, name: &Spanned<String>) -> Result<Operation, ScenarioError> {
@@ -603,6 +704,7 @@ impl Check<'_> {
                     | Semantics::OneToMany
                     | Semantics::ManyToOne
                     | Semantics::Prefix
+                    | Semantics::Neighborhood
             )
         );
         if !carries {
@@ -827,6 +929,14 @@ impl Check<'_> {
         }
         Ok(faults)
     }
+}
+
+/// Whether another thread than the first completes anything.
+fn completes_elsewhere(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match &step.action {
+        Action::Block(steps) => completes_elsewhere(steps),
+        Action::Call(call) => matches!(&call.deed, Deed::Complete(step) if step.thread > 0),
+    })
 }
 
 /// The longest single delay: 11 days, so that sums of many stay far from the ends of u64.

@@ -1,0 +1,376 @@
+//! Nonblocking and persistent collectives of a run: begun in one step, completed in a later one.
+//!
+//! Nobody waits in an initiating call. When each member may be done follows from all their
+//! initiations, as the leave of a blocking call would; the call that completes it returns then at
+//! the earliest.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::{
+    CompletingCall, Completion, Definition, Initiation, Operation, PersistentCollective,
+    PersistentStart, ROOT_NONE, phase_words,
+};
+
+use super::group::Members;
+use super::rank_file::{Body, NewRecord};
+use super::scenario::{Begin, Call, CompleteStep};
+use super::semantics::root_field;
+use super::simulate::{FileError, Group, Simulation, Turn};
+use super::truth::{Instance, Seen, TrueCourse, TrueInFlight};
+
+/// What was begun and not completed by all.
+#[derive(Debug, Default)]
+pub(super) struct Outstanding {
+    /// In the order of initiation; `None` once all members are done with it.
+    begun: Vec<Option<BegunInstance>>,
+    /// By world rank: index in `begun`, and position among the members.
+    of_rank: Vec<Vec<(usize, usize)>>,
+    /// By step and id of the communicator.
+    persistent: BTreeMap<(usize, u64), Persistent>,
+}
+
+/// A persistent collective.
+#[derive(Debug)]
+struct Persistent {
+    /// By position among the members: the index in the member's file.
+    indexes: Vec<u32>,
+    n_starts: u64,
+}
+
+#[derive(Debug)]
+struct BegunInstance {
+    operation: Operation,
+    in_truth: usize,
+    members: Members,
+    root: Option<usize>,
+    payloads: Vec<u64>,
+    seen: Vec<Seen>,
+    courses: Vec<TrueCourse>,
+    /// When each member may be done; `None` where it waits for somebody who never comes.
+    ready: Vec<Option<u64>>,
+    of: Vec<Initiation>,
+    n_left: usize,
+}
+
+impl Outstanding {
+    pub(super) fn new(n_ranks: usize) -> Self {
+        Self {
+            of_rank: vec![Vec::new(); n_ranks],
+            ..Self::default()
+        }
+    }
+}
+
+impl Simulation<'_> {
+    /// Begins what `perform` has put into the scratch.
+    pub(super) fn begin(
+        &mut self,
+        turn: Turn<'_>,
+        begin: Begin,
+        group: &mut Group,
+    ) -> Result<(), FileError> {
+        let (operation, thread) = (turn.operation, turn.thread);
+        let root = turn.root(&group.members);
+        let mut seen = std::mem::take(&mut self.scratch.seen);
+        let payloads = self.scratch.payloads.clone();
+        let ready: Vec<Option<u64>> = seen.iter().map(|seen| seen.leave).collect();
+        let position = match operation.is_persistent() {
+            true => self.next_start(turn.call, operation, root, &payloads, group, &seen)?,
+            false => group.calls,
+        };
+        let mut of = Vec::new();
+        let mut courses = vec![TrueCourse::default(); seen.len()];
+        for i in 0..seen.len() {
+            let rank = group.members.ranks[i];
+            let index = group.indexes[i];
+            let root_field = root.map_or(ROOT_NONE, |root| root_field(&group.members, root, i));
+            let key = (turn.call.id, group.id);
+            let persistent = self.outstanding.persistent.get(&key);
+            let (initiation, body) = match persistent.filter(|_| operation.is_persistent()) {
+                None => (
+                    Initiation::Nonblocking {
+                        communicator: index,
+                        position,
+                    },
+                    Body::Call {
+                        operation,
+                        flags: 0,
+                        communicator: index,
+                        root: root_field,
+                        payload: payloads[i],
+                    },
+                ),
+                Some(persistent) => {
+                    let definition = persistent.indexes[i];
+                    let start = PersistentStart {
+                        definition,
+                        n_together: 1,
+                    };
+                    (
+                        Initiation::Persistent {
+                            definition,
+                            start: position,
+                        },
+                        Body::Words(start.words(operation, index)),
+                    )
+                }
+            };
+            of.push(initiation);
+            let Some(enter) = seen[i].enter else {
+                seen[i].leave = None;
+                continue;
+            };
+            let is_running = self.ranks[rank as usize].is_running;
+            let begun = is_running.then(|| self.snap(enter + begin.begin_ns));
+            let record = NewRecord {
+                thread,
+                enter,
+                leave: begun,
+                body,
+            };
+            seen[i].is_recorded = self.write(rank, record)?;
+            seen[i].leave = None;
+            if seen[i].is_recorded {
+                let counted = Some((operation, &group.members));
+                self.truth.record(rank, begun.unwrap_or(enter), counted);
+                if begun.is_none() {
+                    let call = TrueInFlight {
+                        operation: operation.name(),
+                        communicator: Some(group.in_truth),
+                        sequence: Some(position),
+                    };
+                    self.truth.in_flight(rank, call);
+                }
+            }
+            self.ranks[rank as usize].calls += 1;
+            if let Some(begun) = begun {
+                self.ranks[rank as usize].cursors[thread as usize] = begun;
+                courses[i].begun = begun;
+                let waiting = &mut self.outstanding.of_rank[rank as usize];
+                waiting.push((self.outstanding.begun.len(), i));
+            }
+        }
+        group.calls += u64::from(operation.takes_position());
+        self.outstanding.begun.push(Some(BegunInstance {
+            operation,
+            in_truth: group.in_truth,
+            members: group.members.clone(),
+            root,
+            payloads,
+            n_left: seen.len(),
+            seen,
+            courses,
+            ready,
+            of,
+        }));
+        Ok(())
+    }
+
+    /// Number of the next start of the persistent collective of a step, which is set up before the
+    /// first.
+    fn next_start(
+        &mut self,
+        call: &Call,
+        operation: Operation,
+        root: Option<usize>,
+        payloads: &[u64],
+        group: &mut Group,
+        seen: &[Seen],
+    ) -> Result<u64, FileError> {
+        let key = (call.id, group.id);
+        if let Some(known) = self.outstanding.persistent.get_mut(&key) {
+            known.n_starts += 1;
+            return Ok(known.n_starts);
+        }
+        let mut indexes = Vec::new();
+        for (i, &rank) in group.members.ranks.iter().enumerate() {
+            let state = &mut self.ranks[rank as usize];
+            let index = state.next_persistent;
+            state.next_persistent += 1;
+            indexes.push(index);
+            let definition = PersistentCollective {
+                index,
+                communicator: group.indexes[i],
+                position: group.persistents,
+                operation: operation.code(),
+                root: root.map_or(ROOT_NONE, |root| root_field(&group.members, root, i)),
+                payload_bytes: Some(payloads[i]),
+            };
+            if let Some(at) = seen[i].enter {
+                self.define(rank, Definition::PersistentCollective(definition), at)?;
+            }
+        }
+        group.persistents += 1;
+        let made = Persistent {
+            indexes,
+            n_starts: 0,
+        };
+        self.outstanding.persistent.insert(key, made);
+        Ok(0)
+    }
+
+    /// Every rank completes all that it has begun.
+    pub(super) fn complete(
+        &mut self,
+        call: &Call,
+        step: &CompleteStep,
+        execution: u64,
+    ) -> Result<(), FileError> {
+        for rank in 0..self.ranks.len() as u32 {
+            let waiting = std::mem::take(&mut self.outstanding.of_rank[rank as usize]);
+            let together = match step.by {
+                CompletingCall::Waitall
+                | CompletingCall::Waitsome
+                | CompletingCall::Testall
+                | CompletingCall::Testsome => waiting.len().max(1),
+                _ => 1,
+            };
+            for part in waiting.chunks(together) {
+                self.complete_part(call, step, execution, (rank, part))?;
+            }
+        }
+        self.settle(false);
+        Ok(())
+    }
+
+    /// One call of one rank completes some of what it has begun.
+    fn complete_part(
+        &mut self,
+        call: &Call,
+        step: &CompleteStep,
+        execution: u64,
+        (rank, part): (u32, &[(usize, usize)]),
+    ) -> Result<(), FileError> {
+        let begun_at = |this: &Self, &(at, i): &(usize, usize)| {
+            let begun = this.outstanding.begun[at].as_ref();
+            begun.map_or(0, |begun| begun.courses[i].begun)
+        };
+        let last_begun = part.iter().map(|waiting| begun_at(self, waiting)).max();
+        let cursor = &mut self.ranks[rank as usize].cursors[step.thread as usize];
+        *cursor = (*cursor).max(last_begun.unwrap_or(0));
+        let Some(from) = self.work(call, execution, rank, step.thread) else {
+            return Ok(());
+        };
+        let tests_ns = u64::from(step.n_tests) * step.test_ns;
+        let asked = self.snap(from + tests_ns);
+        let mut done = Some(asked + step.complete_ns);
+        for &(at, i) in part {
+            let ready = self.outstanding.begun[at].as_ref().map(|b| b.ready[i]);
+            done = done.zip(ready.flatten()).map(|(a, b)| a.max(b));
+        }
+        let leave = done.map(|done| self.snap(done));
+        let n_together = part.len() as u32;
+        let share_ns = tests_ns / u64::from(n_together);
+        // Only these are written before they return.
+        let is_seen_under_way = matches!(step.by, CompletingCall::Wait | CompletingCall::Waitall);
+        for &(at, i) in part {
+            let Some(begun) = &self.outstanding.begun[at] else {
+                continue;
+            };
+            let of = begun.of[i];
+            let in_flight = TrueInFlight {
+                operation: begun.operation.name(),
+                communicator: Some(begun.in_truth),
+                sequence: Some(match of {
+                    Initiation::Nonblocking { position, .. } => position,
+                    Initiation::Persistent { start, .. } => start,
+                }),
+            };
+            if leave.is_none() && !is_seen_under_way {
+                continue;
+            }
+            let record = |leave, body| NewRecord {
+                thread: step.thread,
+                enter: asked,
+                leave,
+                body,
+            };
+            let completion = Completion {
+                of,
+                by: step.by,
+                n_together,
+            };
+            if step.n_tests > 0 && leave.is_some() {
+                let tests = Body::Tests {
+                    of,
+                    by: step.by,
+                    n: step.n_tests,
+                    spent_ns: share_ns,
+                };
+                if self.write(rank, record(Some(asked), tests))? {
+                    self.truth.record(rank, asked, None);
+                }
+            }
+            let is_recorded = self.write(rank, record(leave, Body::Words(completion.words())))?;
+            if is_recorded {
+                self.truth.record(rank, leave.unwrap_or(asked), None);
+                if leave.is_none() {
+                    self.truth.in_flight(rank, in_flight);
+                }
+            }
+            if let Some(begun) = &mut self.outstanding.begun[at] {
+                begun.n_left -= 1;
+                begun.seen[i].leave = leave.filter(|_| is_recorded);
+                let course = &mut begun.courses[i];
+                course.asked = asked;
+                course.n_together = u64::from(n_together);
+                course.n_tests = u64::from(step.n_tests);
+                course.tests_ns = share_ns;
+            }
+        }
+        match leave {
+            Some(leave) => self.ranks[rank as usize].cursors[step.thread as usize] = leave,
+            None => self.ranks[rank as usize].is_running = false,
+        }
+        Ok(())
+    }
+
+    /// Notes the truth of what is complete at every member; at the end, of all.
+    pub(super) fn settle(&mut self, is_end: bool) {
+        for begun in &mut self.outstanding.begun {
+            let Some(done) = begun.take_if(|begun| is_end || begun.n_left == 0) else {
+                continue;
+            };
+            self.truth.instance(&Instance {
+                operation: done.operation,
+                communicator: done.in_truth,
+                members: &done.members,
+                root: done.root,
+                payloads: &done.payloads,
+                seen: &done.seen,
+                courses: Some(&done.courses),
+            });
+        }
+        if self.outstanding.begun.iter().all(Option::is_none) {
+            self.outstanding.begun.clear();
+            // Who did not complete everything has ended.
+            self.outstanding.of_rank.iter_mut().for_each(Vec::clear);
+        }
+    }
+
+    /// Every rank begins a phase of this level.
+    pub(super) fn begin_phase(
+        &mut self,
+        call: &Call,
+        level: i32,
+        execution: u64,
+    ) -> Result<(), FileError> {
+        for rank in 0..self.ranks.len() as u32 {
+            let Some(at) = self.work(call, execution, rank, 0) else {
+                continue;
+            };
+            let leave = self.snap(at + 1);
+            let record = NewRecord {
+                thread: 0,
+                enter: at,
+                leave: Some(leave),
+                body: Body::Words(phase_words(level)),
+            };
+            if self.write(rank, record)? {
+                self.truth.record(rank, leave, None);
+            }
+            self.ranks[rank as usize].cursors[0] = leave;
+        }
+        Ok(())
+    }
+}

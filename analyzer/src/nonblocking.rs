@@ -1,0 +1,258 @@
+//! Nonblocking and persistent collectives of one process, from initiation to completion.
+//!
+//! An initiation has its place in the order of calls, or of starts; its completion may come any
+//! time later, and in another thread. So what was begun is kept apart from the queues until it is
+//! complete at every member: memory grows with what is under way, not with calls. It is kept as
+//! the records say it, so that no page of the file is read twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use collbench_formats::{CompletingCall, Completion, Record, TestsInVain};
+
+use crate::calls::Place;
+use crate::clock::{Global, RankClock, Timestamp};
+
+/// One collective that a process has begun.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Begun {
+    /// The initiating call.
+    pub(crate) record: Record,
+    /// Where its record stands.
+    pub(crate) place: Place,
+    /// Whether its stamps can be true.
+    pub(crate) is_possible: bool,
+    /// The phase in which it was called.
+    pub(crate) phase: Option<i32>,
+    /// The call that completed it.
+    end: Option<End>,
+    tests: Option<TestsInVain>,
+}
+
+/// The call that completed a collective, in ticks.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    enter: u64,
+    /// 0 for a call under way.
+    leave: u64,
+    by: CompletingCall,
+    n_together: u32,
+    /// Whether it returned an error: then another one may complete the collective after all.
+    has_failed: bool,
+}
+
+impl End {
+    fn is_final(&self) -> bool {
+        self.leave != 0 && !self.has_failed
+    }
+}
+
+impl Begun {
+    pub(crate) fn new(
+        record: &Record,
+        place: Place,
+        is_possible: bool,
+        phase: Option<i32>,
+    ) -> Self {
+        Self {
+            record: *record,
+            place,
+            is_possible,
+            phase,
+            end: None,
+            tests: None,
+        }
+    }
+
+    /// Whether nothing more can come of it.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.end.is_some_and(|end| end.is_final())
+    }
+
+    /// When the operation was complete; `None` where that is not known: it was under way at the
+    /// end, or its request was given back before.
+    pub(crate) fn leave_ticks(&self) -> Option<u64> {
+        let end = self.end?;
+        (end.leave != 0 && end.by != CompletingCall::RequestFree).then_some(end.leave)
+    }
+
+    /// How it went on after the initiating call, which returned.
+    pub(crate) fn course(&self, clock: &RankClock) -> OverlapCourse {
+        let at = |ticks| clock.global(Timestamp::from_ticks(ticks));
+        let span = |from: u64, to: u64| at(to).ns() - at(from).ns();
+        let (enter, leave) = (self.record.enter.get(), self.record.leave.get());
+        let n_started = match self.record.persistent_start() {
+            Some(start) => start.n_together,
+            None => 1,
+        };
+        let tests = self.tests.map(|tests| tests.spent_ticks);
+        OverlapCourse {
+            begun: at(leave),
+            initiation_ns: span(enter, leave) / i64::from(n_started),
+            n_started,
+            completing: self.end.map(|end| CompletingTime {
+                by: end.by,
+                enter: at(end.enter),
+                share_ns: match end.leave {
+                    0 => 0,
+                    leave => span(end.enter, leave) / i64::from(end.n_together),
+                },
+                n_together: end.n_together,
+            }),
+            n_tests: self.tests.map_or(0, |tests| u64::from(tests.n)),
+            // The tests lie between the two calls; a damaged count must not take it further.
+            tests_ns: tests.map_or(0, |ticks| {
+                let end = self.end.map_or(leave, |end| end.enter);
+                span(leave, leave.saturating_add(ticks)).clamp(0, span(leave, end).max(0))
+            }),
+        }
+    }
+}
+
+/// How a nonblocking or persistent collective of one process went on after it was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverlapCourse {
+    /// When the initiating call returned.
+    pub begun: Timestamp<Global>,
+    /// Time of the initiating call, ns; of one that started several, an equal share.
+    pub initiation_ns: i64,
+    /// How many were started by the same call, > 0.
+    pub n_started: u32,
+    /// The call that completed it, or was about to; `None`: nothing did in the trace.
+    pub completing: Option<CompletingTime>,
+    /// Tests that found it not complete.
+    pub n_tests: u64,
+    /// Time in them, ns; of a test of several collectives, an equal share.
+    pub tests_ns: i64,
+}
+
+/// The part that one collective has in the call that completed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompletingTime {
+    /// The call.
+    pub by: CompletingCall,
+    /// When it was entered.
+    pub enter: Timestamp<Global>,
+    /// Its time, shared equally among what it completed, ns; 0 for a call under way.
+    pub share_ns: i64,
+    /// How many collectives it completed, > 0.
+    pub n_together: u32,
+}
+
+impl OverlapCourse {
+    /// Time in the initiating and the completing call, ns.
+    #[must_use]
+    pub fn call_ns(&self) -> i64 {
+        self.initiation_ns + self.completing.map_or(0, |call| call.share_ns)
+    }
+
+    /// From the return of the initiating call to the enter of the completing one, ns, >= 0: a
+    /// thread may complete what another one has not come back from. `None` without a completion.
+    #[must_use]
+    pub fn between_ns(&self) -> Option<i64> {
+        let completing = self.completing?;
+        Some((completing.enter.ns() - self.begun.ns()).max(0))
+    }
+
+    /// Time that the collective took from the application: initiation, tests, completion, ns.
+    ///
+    /// # Source
+    /// Hoefler et al. 2007, section 4: overhead, time-based.
+    #[must_use]
+    pub fn exposed_ns(&self) -> i64 {
+        self.call_ns() + self.tests_ns
+    }
+
+    /// Time between the two calls in which the process was in no test of it, ns. The collective
+    /// cannot have been overlapped with more; whether it went on meanwhile, a trace cannot tell.
+    #[must_use]
+    pub fn overlap_bound_ns(&self) -> Option<i64> {
+        Some((self.between_ns()? - self.tests_ns).max(0))
+    }
+}
+
+/// What a process has begun on one lane and others, or itself, are not done with, by position.
+#[derive(Debug, Default)]
+pub(crate) struct Outstanding {
+    begun: BTreeMap<u64, Begun>,
+    /// Positions of calls whose completion is of no interest (`MPI_Comm_idup`).
+    passed_by: BTreeSet<u64>,
+}
+
+impl Outstanding {
+    pub(crate) fn begin(&mut self, position: u64, begun: Begun) {
+        self.begun.insert(position, begun);
+    }
+
+    /// A call whose completion, if there is one, says nothing.
+    pub(crate) fn begin_passed_by(&mut self, position: u64) {
+        self.passed_by.insert(position);
+    }
+
+    /// Whether no completion is waited for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun.is_empty() && self.passed_by.is_empty()
+    }
+
+    pub(crate) fn get(&self, position: u64) -> Option<&Begun> {
+        self.begun.get(&position)
+    }
+
+    /// Positions in `[from, to)` of what was begun.
+    pub(crate) fn positions(&self, from: u64, to: u64) -> impl Iterator<Item = u64> + '_ {
+        self.begun.range(from..to).map(|(&position, _)| position)
+    }
+
+    /// The first position that is complete.
+    pub(crate) fn first_complete(&self) -> Option<u64> {
+        let complete = |(&position, begun): (&u64, &Begun)| begun.is_complete().then_some(position);
+        self.begun.iter().find_map(complete)
+    }
+
+    /// The first position.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.begun.first_key_value().map(|(&position, _)| position)
+    }
+
+    /// Whether a collective was begun here, and is complete or its file has ended.
+    pub(crate) fn is_settled(&self, position: u64, has_ended: bool) -> bool {
+        has_ended || self.get(position).is_some_and(Begun::is_complete)
+    }
+
+    pub(crate) fn remove(&mut self, position: u64) {
+        self.begun.remove(&position);
+    }
+
+    /// The completion of what was begun at a position; `false` if it fits nothing that is under
+    /// way: there is no such initiation, it is complete already, or the stamps cannot be true.
+    pub(crate) fn complete(
+        &mut self,
+        position: u64,
+        record: &Record,
+        completion: &Completion,
+        tests: Option<TestsInVain>,
+        last_ticks: u64,
+    ) -> bool {
+        if self.passed_by.remove(&position) {
+            return true;
+        }
+        let Some(begun) = self.begun.get_mut(&position) else {
+            return false;
+        };
+        let (enter, leave) = (record.enter.get(), record.leave.get());
+        let is_possible = begun.record.enter.get() <= enter
+            && (leave == 0
+                || (enter.max(begun.record.leave.get()) <= leave && leave <= last_ticks));
+        if !is_possible || begun.is_complete() {
+            return false;
+        }
+        begun.tests = tests.or(begun.tests);
+        begun.end = Some(End {
+            enter,
+            leave,
+            by: completion.by,
+            n_together: completion.n_together,
+            has_failed: record.has_failed(),
+        });
+        true
+    }
+}

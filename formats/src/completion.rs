@@ -1,0 +1,344 @@
+//! How nonblocking and persistent collectives end: records of kind 4, and those of starts and
+//! phases, which use the fields of a record in their own way too.
+
+use crate::record::{MAX_PAYLOAD_BYTES, RecordKind};
+use crate::{CODE_FAILED, Operation, Record};
+
+/// Bit of a completion's code: the record tells of tests in vain.
+const TESTS_IN_VAIN: u16 = 1 << 9;
+/// Bit of a completion's code: what was completed is a start of a persistent collective.
+const OF_PERSISTENT: u16 = 1 << 8;
+
+macro_rules! completing_calls {
+    ($($code:literal $variant:ident $name:literal;)*) => {
+        /// A call of MPI that completes requests, by the number that stands in records of kind 4.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        #[allow(missing_docs, reason = "the names are those of the MPI standard")]
+        pub enum CompletingCall { $($variant = $code,)* }
+
+        impl CompletingCall {
+            /// Every one of this version, ascending by number.
+            pub const ALL: &'static [CompletingCall] = &[$(CompletingCall::$variant,)*];
+
+            /// The call with this number, `None` where this version knows none.
+            #[must_use]
+            pub const fn from_code(code: u16) -> Option<Self> {
+                match code { $($code => Some(Self::$variant),)* _ => None }
+            }
+
+            /// The name of the standard, C spelling.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+completing_calls! {
+    1 Wait "MPI_Wait";
+    2 Waitall "MPI_Waitall";
+    3 Waitany "MPI_Waitany";
+    4 Waitsome "MPI_Waitsome";
+    5 Test "MPI_Test";
+    6 Testall "MPI_Testall";
+    7 Testany "MPI_Testany";
+    8 Testsome "MPI_Testsome";
+    9 RequestFree "MPI_Request_free";
+}
+
+/// Which initiation a completion ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Initiation {
+    /// A nonblocking call, by its place.
+    Nonblocking {
+        /// Index of the communicator.
+        communicator: u32,
+        /// Position in the order of the application's calls on it, from 0.
+        position: u64,
+    },
+    /// A start of a persistent collective.
+    Persistent {
+        /// Index of its [`PersistentCollective`](crate::PersistentCollective).
+        definition: u32,
+        /// Number of the start, from 0.
+        start: u64,
+    },
+}
+
+/// The completion of one collective: the record's `enter` and `leave` are those of the call that
+/// completed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// What was completed.
+    pub of: Initiation,
+    /// The call that completed it.
+    pub by: CompletingCall,
+    /// How many collectives that call completed, > 0: its time is shared equally among them.
+    /// Each has a record with the same `enter` and `leave`.
+    pub n_together: u32,
+}
+
+/// Tests that found one collective not complete. The record stands directly before that of its
+/// completion, in the same thread, with the `enter` of that one as `enter` and `leave`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TestsInVain {
+    /// Index of the communicator, or of the definition of a persistent collective: as in the
+    /// completion behind it.
+    pub of_index: u32,
+    /// How many there were, > 0; saturates at `i32::MAX`.
+    pub n: u32,
+    /// Ticks spent in them; of a call that tested several collectives, an equal share.
+    pub spent_ticks: u64,
+}
+
+/// The start of a persistent collective: which, and with how many others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PersistentStart {
+    /// Index of its [`PersistentCollective`](crate::PersistentCollective).
+    pub definition: u32,
+    /// How many collectives the call (`MPI_Startall`) started, > 0: its time is shared equally
+    /// among them. Each has a record with the same `enter` and `leave`.
+    pub n_together: u32,
+}
+
+/// Words 1 and 2 of a record: bytes 8 to 15, and 16 to 23.
+const fn words(kind: RecordKind, code: u16, low: u64, communicator: u32, root: u32) -> [u64; 2] {
+    let low = if low > MAX_PAYLOAD_BYTES {
+        MAX_PAYLOAD_BYTES
+    } else {
+        low
+    };
+    let code = (kind as u16) << 13 | code;
+    [
+        low | (code as u64) << 48,
+        communicator as u64 | (root as u64) << 32,
+    ]
+}
+
+impl Initiation {
+    /// Communicator field, payload field and code bits.
+    const fn fields(self) -> (u32, u64, u16) {
+        match self {
+            Self::Nonblocking {
+                communicator,
+                position,
+            } => (communicator, position, 0),
+            Self::Persistent { definition, start } => (definition, start, OF_PERSISTENT),
+        }
+    }
+}
+
+impl Completion {
+    /// Bytes 8 to 23 of its record, as two little-endian words.
+    #[must_use]
+    #[inline]
+    pub const fn words(self) -> [u64; 2] {
+        let (index, low, bit) = self.of.fields();
+        let code = self.by as u16 | bit;
+        words(RecordKind::Completion, code, low, index, self.n_together)
+    }
+}
+
+impl TestsInVain {
+    /// Bytes 8 to 23 of its record, as two little-endian words.
+    #[must_use]
+    pub const fn words(self, of: Initiation, by: CompletingCall) -> [u64; 2] {
+        let (_, _, bit) = of.fields();
+        let code = by as u16 | bit | TESTS_IN_VAIN;
+        let n = if self.n > i32::MAX as u32 {
+            i32::MAX as u32
+        } else {
+            self.n
+        };
+        words(
+            RecordKind::Completion,
+            code,
+            self.spent_ticks,
+            self.of_index,
+            n,
+        )
+    }
+}
+
+impl PersistentStart {
+    /// Bytes 8 to 23 of its record, as two little-endian words; `communicator` is an index.
+    #[must_use]
+    #[inline]
+    pub const fn words(self, operation: Operation, communicator: u32) -> [u64; 2] {
+        words(
+            RecordKind::Call,
+            operation.code(),
+            self.n_together as u64,
+            communicator,
+            self.definition,
+        )
+    }
+}
+
+/// Bytes 8 to 23 of the record of a call of `MPI_Pcontrol`, as two little-endian words.
+#[must_use]
+pub const fn phase_words(level: i32) -> [u64; 2] {
+    words(
+        RecordKind::Phase,
+        0,
+        0,
+        crate::UNKNOWN_COMMUNICATOR,
+        level as u32,
+    )
+}
+
+impl Record {
+    /// A record of two ready-made words (bytes 8 to 23) and its times, in ticks.
+    #[must_use]
+    pub fn of_words([second, third]: [u64; 2], enter: u64, leave: u64) -> Self {
+        let mut bytes = [0; size_of::<Self>()];
+        for (at, word) in [enter, second, third, leave].into_iter().enumerate() {
+            bytes[at * 8..][..8].copy_from_slice(&word.to_le_bytes());
+        }
+        zerocopy::transmute!(bytes)
+    }
+
+    /// The call of a completion record, and its code's own bits.
+    fn completing(&self) -> Option<(CompletingCall, u16)> {
+        let code = self.code.get() & 0x3ff;
+        match self.kind() {
+            Some(RecordKind::Completion) => {
+                Some((CompletingCall::from_code(code & 0xff)?, code & !0xff))
+            }
+            _ => None,
+        }
+    }
+
+    /// What it says of a completed collective; `None` for other records, and for numbers of a
+    /// later version. With [`Record::has_failed`] the call returned an error, and the collective
+    /// may be completed again by another one.
+    #[must_use]
+    pub fn completion(&self) -> Option<Completion> {
+        let (by, bits) = self.completing()?;
+        if bits & TESTS_IN_VAIN != 0 {
+            return None;
+        }
+        let (index, low) = (self.communicator.get(), self.low_word());
+        let of = if bits & OF_PERSISTENT == 0 {
+            Initiation::Nonblocking {
+                communicator: index,
+                position: low,
+            }
+        } else {
+            Initiation::Persistent {
+                definition: index,
+                start: low,
+            }
+        };
+        Some(Completion {
+            of,
+            by,
+            n_together: self.root.get().max(1).cast_unsigned(),
+        })
+    }
+
+    /// What it says of tests in vain; `None` for other records.
+    #[must_use]
+    pub fn tests_in_vain(&self) -> Option<TestsInVain> {
+        let (_, bits) = self.completing()?;
+        (bits & TESTS_IN_VAIN != 0).then(|| TestsInVain {
+            of_index: self.communicator.get(),
+            n: self.root.get().max(1).cast_unsigned(),
+            spent_ticks: self.low_word(),
+        })
+    }
+
+    /// Which persistent collective a call record started; `None` for other operations.
+    #[must_use]
+    pub fn persistent_start(&self) -> Option<PersistentStart> {
+        self.operation()?.is_persistent().then(|| PersistentStart {
+            definition: self.root.get().cast_unsigned(),
+            n_together: u32::try_from(self.low_word()).unwrap_or(u32::MAX).max(1),
+        })
+    }
+
+    /// The level that the program gave to `MPI_Pcontrol`; `None` for other records.
+    #[must_use]
+    pub fn phase_level(&self) -> Option<i32> {
+        (self.kind() == Some(RecordKind::Phase)).then(|| self.root.get())
+    }
+}
+
+const _: () = assert!(CODE_FAILED > TESTS_IN_VAIN);
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use zerocopy::IntoBytes;
+
+    use super::*;
+
+    #[test]
+    fn bytes_of_a_completion_are_those_of_the_format_page() {
+        let completion = Completion {
+            of: Initiation::Nonblocking {
+                communicator: 3,
+                position: 0x0102_0304,
+            },
+            by: CompletingCall::Waitall,
+            n_together: 2,
+        };
+        let expected = [
+            0x22, 0x11, 0, 0, 0, 0, 0, 0, // enter
+            0x04, 0x03, 0x02, 0x01, 0, 0, // position
+            0x02, 0x80, // code: kind 4, Waitall
+            3, 0, 0, 0, // communicator
+            2, 0, 0, 0, // completed together
+            0x44, 0x33, 0, 0, 0, 0, 0, 0, // leave
+        ];
+        let record = Record::of_words(completion.words(), 0x1122, 0x3344);
+        assert_eq!(record.as_bytes(), expected);
+        assert_eq!(record.operation(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_goes_into_a_completion_comes_out(
+            by in 0..CompletingCall::ALL.len(), persistent: bool,
+            index: u32, number in 0..=MAX_PAYLOAD_BYTES, n in 1..=i32::MAX as u32, failed: bool,
+        ) {
+            let by = CompletingCall::ALL[by];
+            prop_assert_eq!(CompletingCall::from_code(by as u16), Some(by));
+            let of = if persistent {
+                Initiation::Persistent { definition: index, start: number }
+            } else {
+                Initiation::Nonblocking { communicator: index, position: number }
+            };
+            let completion = Completion { of, by, n_together: n };
+            let mut words = completion.words();
+            if failed {
+                words[0] |= u64::from(CODE_FAILED) << 48;
+            }
+            let record = Record::of_words(words, 1, 0);
+            prop_assert_eq!(record.completion(), Some(completion));
+            prop_assert_eq!(record.tests_in_vain(), None);
+            prop_assert_eq!((record.has_failed(), record.is_in_flight()), (failed, true));
+
+            let tests = TestsInVain { of_index: index, n, spent_ticks: number };
+            let record = Record::of_words(tests.words(of, by), 5, 5);
+            prop_assert_eq!(record.tests_in_vain(), Some(tests));
+            prop_assert_eq!(record.completion(), None);
+            prop_assert_eq!((record.operation(), record.phase_level()), (None, None));
+        }
+
+        #[test]
+        fn starts_and_phases_come_out(definition: u32, n in 1u32.., communicator: u32, level: i32) {
+            let start = PersistentStart { definition, n_together: n };
+            let record = Record::of_words(start.words(Operation::BcastInit, communicator), 1, 2);
+            prop_assert_eq!(record.operation(), Some(Operation::BcastInit));
+            prop_assert_eq!(record.persistent_start(), Some(start));
+            prop_assert_eq!(record.communicator.get(), communicator);
+            prop_assert_eq!(record.payload_bytes(), None);
+            let record = Record::of_words(phase_words(level), 1, 2);
+            prop_assert_eq!(record.phase_level(), Some(level));
+            prop_assert_eq!((record.persistent_start(), record.completion()), (None, None));
+        }
+    }
+}

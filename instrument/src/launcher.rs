@@ -1,0 +1,128 @@
+//! What a launcher tells the processes that it starts as ranks.
+
+use std::fs;
+
+/// The rank that a launcher gave to this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LauncherRank(pub(crate) u32);
+
+impl LauncherRank {
+    /// The rank in the environment; `None` where no launcher stands above this process.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        Self::from_variables(|name| std::env::var(name).ok())
+    }
+
+    fn from_variables(get: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let number = |name| get(name).and_then(|value| value.parse().ok());
+        ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"]
+            .into_iter()
+            .find_map(number)
+            .or_else(|| {
+                // A batch script of Slurm has SLURM_PROCID=0 too, but is no step.
+                get("SLURM_STEP_ID")?;
+                number("SLURM_PROCID")
+            })
+            .map(Self)
+    }
+}
+
+/// How many processes the launcher started together with this one; `None` where it does not say.
+pub(crate) fn launched_processes() -> Option<u32> {
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// What tells this job from others where Hydra (the launcher of MPICH) started it, which says
+/// nothing of the kind in the environment: the port at which its proxy reports, the same on all
+/// hosts, and the number of the process group, which spawned processes have of their own. `None`
+/// under another launcher.
+pub(crate) fn hydra_job() -> Option<String> {
+    /// Shells and wrappers between the proxy and the program.
+    const MOST_BETWEEN: usize = 32;
+    let mut process = std::os::unix::process::parent_id();
+    for _ in 0..MOST_BETWEEN {
+        let command = fs::read(format!("/proc/{process}/cmdline")).ok()?;
+        if let Some(job) = job_of_proxy(&String::from_utf8_lossy(&command)) {
+            return Some(job);
+        }
+        let status = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        process = parent_in(&status)?;
+    }
+    None
+}
+
+/// From the command line of a proxy, its words ended by zeros.
+fn job_of_proxy(command: &str) -> Option<String> {
+    let words: Vec<&str> = command.split('\0').collect();
+    if !words[0].ends_with("hydra_pmi_proxy") {
+        return None;
+    }
+    let value = |option| {
+        let at = words.iter().position(|word| *word == option)?;
+        words.get(at + 1).copied()
+    };
+    Some(format!(
+        "{} {}",
+        value("--control-port")?,
+        value("--pgid").unwrap_or_default()
+    ))
+}
+
+/// From a `/proc/PID/stat`, in which the name of the program may have any characters.
+fn parent_in(status: &str) -> Option<u32> {
+    let (_, behind_name) = status.rsplit_once(')')?;
+    behind_name.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_all_launchers_are_seen_and_a_batch_script_is_none() {
+        let rank = |variables: &[(&str, &str)]| {
+            LauncherRank::from_variables(|name| {
+                variables
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(
+            rank(&[("OMPI_COMM_WORLD_RANK", "3")]),
+            Some(LauncherRank(3))
+        );
+        assert_eq!(rank(&[("PMI_RANK", "0")]), Some(LauncherRank(0)));
+        assert_eq!(rank(&[("SLURM_PROCID", "0")]), None);
+        assert_eq!(
+            rank(&[("SLURM_PROCID", "5"), ("SLURM_STEP_ID", "0")]),
+            Some(LauncherRank(5))
+        );
+        assert_eq!(rank(&[]), None);
+    }
+
+    #[test]
+    fn a_job_of_hydra_is_known_by_its_proxy() {
+        let job = |words: &[&str]| job_of_proxy(&words.join("\0"));
+        assert_eq!(
+            job(&[
+                "/x/hydra_pmi_proxy",
+                "--control-port",
+                "h:4711",
+                "--rmk",
+                "user",
+                "--pgid",
+                "1"
+            ]),
+            Some("h:4711 1".to_owned())
+        );
+        assert_eq!(
+            job(&["/bin/sh", "-c", "hydra_pmi_proxy --control-port h:1"]),
+            None
+        );
+        assert_eq!(job(&[""]), None);
+        assert_eq!(parent_in("17 (odd) (name) S 5 17 17 0"), Some(5));
+        assert_eq!(parent_in(""), None);
+    }
+}

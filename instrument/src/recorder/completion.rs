@@ -1,0 +1,474 @@
+//! Calls that complete requests: which collectives they complete, and the time spent in them.
+//!
+//! The entries of a call's collectives are taken from the table before the call, and removed or
+//! put back after it. Statuses, indices and counts are the application's, and are read after the call
+//! only, where the standard defines them. A call without a collective among its requests costs a
+//! look into the table, one whose process has none under way a single load.
+
+use std::ffi::c_int;
+
+use collbench_formats::{CompletingCall, Completion, Initiation, TestsInVain};
+
+use super::requests::Taken;
+use super::{Inside, Local, Recorder, Slot};
+
+/// Collectives of one call that are found without an allocation.
+const FEW: usize = 32;
+
+/// A collective among the requests of a call.
+struct Found {
+    taken: Taken,
+    /// Place of its request in the array of the call.
+    at: usize,
+    slots: Slots,
+}
+
+/// Where the end of one collective is recorded: its tests in vain, if there were any, and behind
+/// that its completion.
+#[derive(Clone, Copy)]
+struct Slots {
+    tests: Slot,
+    completion: Slot,
+}
+
+/// The collectives among the requests of a call, the first `N` of them without an allocation.
+struct FoundList<const N: usize> {
+    few: [Option<Found>; N],
+    more: Vec<Found>,
+    n: u32,
+}
+
+impl<const N: usize> FoundList<N> {
+    fn push(&mut self, found: Found) {
+        match self.few.get_mut(self.n as usize) {
+            Some(place) => *place = Some(found),
+            None => self.more.push(found),
+        }
+        self.n += 1;
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Found> {
+        self.few.iter().flatten().chain(&self.more)
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Found> {
+        self.few.iter_mut().flatten().chain(&mut self.more)
+    }
+
+    fn into_iter(self) -> impl Iterator<Item = Found> {
+        self.few.into_iter().flatten().chain(self.more)
+    }
+}
+
+/// The requests of a call: `n` handles from `address` on.
+#[derive(Clone, Copy)]
+struct Array {
+    address: usize,
+    n: usize,
+}
+
+impl Array {
+    /// From the arguments of a call: an `int` and an address.
+    fn new(count: usize, address: usize) -> Self {
+        let n = match address {
+            0 => 0,
+            _ => (count as i32).max(0) as usize,
+        };
+        Self { address, n }
+    }
+
+    /// The recorder, if one of these requests may be a collective's; the calls of the library
+    /// itself are none of its business.
+    #[inline]
+    fn recorder(self, local: &Local) -> Option<&'static Recorder> {
+        let recorder = Recorder::active()?;
+        (recorder.requests.may_have_any() && local.depth.get() == 0 && self.n > 0)
+            .then_some(recorder)
+    }
+
+    /// Takes the entries of its collectives; `None` where there are none.
+    #[inline]
+    fn take<const N: usize>(
+        self,
+        recorder: &'static Recorder,
+        local: &Local,
+    ) -> Option<FoundList<N>> {
+        let mut list: Option<FoundList<N>> = None;
+        for at in 0..self.n {
+            // SAFETY: MPI wants an array of `n` requests here.
+            let handle = unsafe { recorder.library.handle_at(self.address, at) };
+            if let Some(taken) = recorder.requests.take(handle, local.key()) {
+                let nowhere = Slots {
+                    tests: Slot::NONE,
+                    completion: Slot::NONE,
+                };
+                list.get_or_insert_with(|| FoundList {
+                    few: [const { None }; N],
+                    more: Vec::new(),
+                    n: 0,
+                })
+                .push(Found {
+                    taken,
+                    at,
+                    slots: nowhere,
+                });
+            }
+        }
+        list
+    }
+}
+
+/// What an initiation's completion has in the communicator field.
+fn index_of(of: Initiation) -> u32 {
+    match of {
+        Initiation::Nonblocking { communicator, .. } => communicator,
+        Initiation::Persistent { definition, .. } => definition,
+    }
+}
+
+impl Found {
+    /// Takes the slots, and stores all but the times. Inside a call: what is taken must stay
+    /// mapped.
+    #[inline]
+    fn reserve(
+        &mut self,
+        recorder: &'static Recorder,
+        local: &Local,
+        by: CompletingCall,
+        n_together: u32,
+    ) {
+        let tracked = self.taken.tracked();
+        let Some(of) = tracked.of else { return };
+        if tracked.n_tests > 0 {
+            let tests = TestsInVain {
+                of_index: index_of(of),
+                n: tracked.n_tests,
+                spent_ticks: tracked.tests_ticks,
+            };
+            self.slots.tests = Slot(local.take_slot(recorder));
+            self.slots.tests.write(tests.words(of, by));
+        }
+        let completion = Completion { of, by, n_together };
+        self.slots.completion = Slot(local.take_slot(recorder));
+        self.slots.completion.write(completion.words());
+    }
+
+    #[inline]
+    fn enter(&self, ticks: u64) {
+        if !self.slots.tests.is_null() {
+            self.slots.tests.stamp(ticks);
+            self.slots.tests.leave(0, ticks);
+        }
+        self.slots.completion.stamp(ticks);
+    }
+
+    /// Commits the record; the collective is complete if the call has succeeded.
+    #[inline]
+    fn leave(self, recorder: &'static Recorder, array: Array, code: c_int, ticks: u64) {
+        self.slots.completion.leave(code, ticks);
+        if code == 0 || self.is_gone(recorder, array) {
+            recorder.requests.remove(self.taken);
+        } else {
+            recorder.requests.put_back(self.taken);
+        }
+    }
+
+    /// Whether a call that failed has completed it all the same: its request is gone.
+    fn is_gone(&self, recorder: &Recorder, array: Array) -> bool {
+        // SAFETY: the array is still there; MPI may have set its requests to null.
+        let handle = unsafe { recorder.library.handle_at(array.address, self.at) };
+        handle != self.taken.handle()
+    }
+}
+
+/// Makes a call that completes all of its requests, these collectives among them: the records
+/// are there before the call, so that one in which the process dies is seen.
+fn complete_all<const N: usize>(
+    recorder: &'static Recorder,
+    local: &Local,
+    by: CompletingCall,
+    array: Array,
+    mut found: FoundList<N>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let inside = Inside::enter(&local.depth);
+    let n = found.n;
+    for found in found.iter_mut() {
+        found.reserve(recorder, local, by, n);
+    }
+    let enter = recorder.clock.now();
+    for found in found.iter() {
+        found.enter(enter);
+    }
+    let code = real();
+    let leave = recorder.clock.now();
+    drop(inside);
+    for found in found.into_iter() {
+        found.leave(recorder, array, code, leave);
+    }
+    code
+}
+
+/// What a call that need not complete all of its requests has done.
+enum Done {
+    Nothing,
+    All,
+    /// The one at this place; `MPI_UNDEFINED` (below zero) for none.
+    One(i32),
+    /// Those at these places, ascending.
+    Some(Vec<i32>),
+}
+
+impl Done {
+    /// From the flag of a test.
+    fn of_flag(flag: usize) -> Self {
+        // SAFETY: MPI wants the address of an `int` here, and has stored the flag there.
+        match unsafe { (flag as *const c_int).read_unaligned() } {
+            0 => Self::Nothing,
+            _ => Self::All,
+        }
+    }
+
+    /// From a count (`MPI_UNDEFINED`, below zero, for none) and an array of so many indices.
+    fn of_indices(outcount: usize, indices: usize) -> Self {
+        let n = Self::read(outcount).max(0) as usize;
+        let mut places: Vec<i32> = (0..n)
+            .map(|i| Self::read(indices + i * size_of::<c_int>()))
+            .collect();
+        places.sort_unstable();
+        Self::Some(places)
+    }
+
+    /// A number that the call has stored.
+    fn read(address: usize) -> i32 {
+        // SAFETY: MPI wants the address of an `int` here, and has stored a number there.
+        unsafe { (address as *const c_int).read_unaligned() }
+    }
+
+    fn includes(&self, at: usize) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::All => true,
+            Self::One(index) => usize::try_from(*index) == Ok(at),
+            Self::Some(indices) => indices.binary_search(&(at as i32)).is_ok(),
+        }
+    }
+}
+
+/// Makes a call that may leave requests as they are; `done` tells after a success what it did.
+#[inline(always)]
+fn complete_some<const N: usize>(
+    by: CompletingCall,
+    array: Array,
+    real: impl FnOnce() -> c_int,
+    done: impl FnOnce() -> Done,
+) -> c_int {
+    let local = Local::of_this_thread();
+    let Some(recorder) = array.recorder(local) else {
+        return real();
+    };
+    let Some(found) = array.take::<N>(recorder, local) else {
+        return real();
+    };
+    // Until all is recorded: what is recorded here is no call of its own.
+    let _inside = Inside::enter(&local.depth);
+    let enter = recorder.clock.now();
+    let code = real();
+    let leave = recorder.clock.now();
+    let done = if code == 0 { done() } else { Done::Nothing };
+    let is_complete = |found: &Found| match code {
+        0 => done.includes(found.at),
+        _ => found.is_gone(recorder, array),
+    };
+    let n = found.n;
+    let n_complete = found.iter().filter(|found| is_complete(found)).count() as u32;
+    for mut found in found.into_iter() {
+        if is_complete(&found) {
+            found.reserve(recorder, local, by, n_complete);
+            found.enter(enter);
+            found.slots.completion.leave(code, leave);
+            recorder.requests.remove(found.taken);
+            continue;
+        }
+        if n_complete == 0 {
+            let tracked = found.taken.tracked_mut();
+            tracked.n_tests = tracked.n_tests.saturating_add(1);
+            tracked.tests_ticks += leave.saturating_sub(enter) / u64::from(n);
+        }
+        recorder.requests.put_back(found.taken);
+    }
+    code
+}
+
+/// Makes the call of `MPI_Wait`.
+#[inline(always)]
+pub fn wait_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let local = Local::of_this_thread();
+    let array = Array::new(1, request);
+    let Some(recorder) = array.recorder(local) else {
+        return real();
+    };
+    // SAFETY: MPI wants the address of a request here, and it is not null.
+    let handle = unsafe { recorder.library.handle_at(request, 0) };
+    let Some(taken) = recorder.requests.take(handle, local.key()) else {
+        return real();
+    };
+    let mut found = Found {
+        taken,
+        at: 0,
+        slots: Slots {
+            tests: Slot::NONE,
+            completion: Slot::NONE,
+        },
+    };
+    // As `complete_all` does, without a list: this is the call that must cost least.
+    let inside = Inside::enter(&local.depth);
+    found.reserve(recorder, local, CompletingCall::Wait, 1);
+    found.enter(recorder.clock.now());
+    let code = real();
+    let leave = recorder.clock.now();
+    drop(inside);
+    found.leave(recorder, array, code, leave);
+    code
+}
+
+/// Makes the call of `MPI_Waitall`.
+pub fn waitall_call(count: usize, requests: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let local = Local::of_this_thread();
+    let array = Array::new(count, requests);
+    let Some(recorder) = array.recorder(local) else {
+        return real();
+    };
+    match array.take::<FEW>(recorder, local) {
+        Some(found) => complete_all(recorder, local, CompletingCall::Waitall, array, found, real),
+        None => real(),
+    }
+}
+
+/// Makes the call of `MPI_Waitany`; `index` is the address of the index.
+pub fn waitany_call(
+    count: usize,
+    requests: usize,
+    index: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let array = Array::new(count, requests);
+    complete_some::<FEW>(CompletingCall::Waitany, array, real, || {
+        Done::One(Done::read(index))
+    })
+}
+
+/// Makes the call of `MPI_Waitsome`; `outcount` and `indices` are the addresses of what it did.
+pub fn waitsome_call(
+    count: usize,
+    requests: usize,
+    outcount: usize,
+    indices: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let array = Array::new(count, requests);
+    complete_some::<FEW>(CompletingCall::Waitsome, array, real, || {
+        Done::of_indices(outcount, indices)
+    })
+}
+
+/// Makes the call of `MPI_Testsome`; `outcount` and `indices` are the addresses of what it did.
+pub fn testsome_call(
+    count: usize,
+    requests: usize,
+    outcount: usize,
+    indices: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let array = Array::new(count, requests);
+    complete_some::<FEW>(CompletingCall::Testsome, array, real, || {
+        Done::of_indices(outcount, indices)
+    })
+}
+
+/// Makes the call of `MPI_Test`; `flag` is the address of the flag.
+pub fn test_call(request: usize, flag: usize, real: impl FnOnce() -> c_int) -> c_int {
+    complete_some::<1>(CompletingCall::Test, Array::new(1, request), real, || {
+        Done::of_flag(flag)
+    })
+}
+
+/// Makes the call of `MPI_Testall`; `flag` is the address of the flag.
+pub fn testall_call(
+    count: usize,
+    requests: usize,
+    flag: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    complete_some::<FEW>(
+        CompletingCall::Testall,
+        Array::new(count, requests),
+        real,
+        || Done::of_flag(flag),
+    )
+}
+
+/// Makes the call of `MPI_Testany`; `index` and `flag` are the addresses of what it found.
+pub fn testany_call(
+    count: usize,
+    requests: usize,
+    index: usize,
+    flag: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    complete_some::<FEW>(
+        CompletingCall::Testany,
+        Array::new(count, requests),
+        real,
+        || match Done::of_flag(flag) {
+            Done::Nothing => Done::Nothing,
+            _ => Done::One(Done::read(index)),
+        },
+    )
+}
+
+/// Makes the call of `MPI_Request_get_status`: a test that completes nothing, whatever it says.
+/// `request` is the handle itself.
+pub fn get_status_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let array = Array::new(1, std::ptr::from_ref(&request) as usize);
+    complete_some::<1>(CompletingCall::Test, array, real, || Done::Nothing)
+}
+
+/// Makes the call of `MPI_Request_free`: the end of a persistent collective, and of one under
+/// way as far as the application will ever see.
+pub fn request_free_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let local = Local::of_this_thread();
+    let array = Array::new(1, request);
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    if array.n == 0 || local.depth.get() > 0 {
+        return real();
+    }
+    // SAFETY: MPI wants the address of a request here, and it is not null.
+    let handle = unsafe { recorder.library.handle_at(request, 0) };
+    let persistent = recorder.persistents.take(handle, local.key());
+    let code = match array.take::<1>(recorder, local) {
+        Some(mut found) => {
+            // Nobody will know when the MPI library has read them.
+            for found in found.iter_mut() {
+                std::mem::take(&mut found.taken.tracked_mut().kept).keep_for_ever();
+            }
+            complete_all(
+                recorder,
+                local,
+                CompletingCall::RequestFree,
+                array,
+                found,
+                real,
+            )
+        }
+        None => real(),
+    };
+    match persistent {
+        Some(taken) if code == 0 => recorder.persistents.remove(taken),
+        Some(taken) => recorder.persistents.put_back(taken),
+        None => {}
+    }
+    code
+}

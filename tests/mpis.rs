@@ -1,0 +1,489 @@
+//! One preloaded library for every MPI: programs on Open MPI 4 and 5, on MPICH 4 and 5, on the ABI
+//! of MPI 5 and on one that nobody knows give the same counts, and run on the library that they
+//! run on without recording. `make test-programs` installs the libraries (`scripts/mpis.sh`).
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use collbench_tests::{
+    Analysis, Form, Job, Workspace, analyze, calls_by_class, command, have, have_folder, mpirun,
+    run, run_in, source_dir, target_dir,
+};
+use serde_json::{Value, json};
+
+/// An MPI library below `target/mpis`.
+struct Mpi {
+    name: &'static str,
+    /// What it calls itself.
+    says: &'static str,
+    /// The environment whose Python has an mpi4py that runs on it.
+    environment: &'static str,
+    launcher: Launcher,
+    /// The folder of the library; empty for one that the system's loader finds.
+    library: &'static str,
+    /// The words that compile and link a program in C.
+    compiler: &'static [&'static str],
+}
+
+enum Launcher {
+    /// The system's `mpirun`.
+    System,
+    /// An `mpirun` of Open MPI.
+    OpenMpi(&'static str),
+    /// One that starts any number of ranks as anybody.
+    Hydra(&'static str),
+}
+
+const OPEN_MPI_4: Mpi = Mpi {
+    name: "Open MPI 4.1",
+    says: "Open MPI v4.1.",
+    environment: "debian-openmpi",
+    launcher: Launcher::System,
+    library: "",
+    compiler: &["mpicc"],
+};
+const OPEN_MPI_5: Mpi = Mpi {
+    name: "Open MPI 5",
+    says: "Open MPI v5.",
+    environment: "openmpi",
+    launcher: Launcher::OpenMpi("openmpi/bin/mpirun"),
+    library: "openmpi/lib",
+    compiler: &["openmpi/bin/mpicc"],
+};
+const MPICH_4: Mpi = Mpi {
+    name: "MPICH 4",
+    says: "MPICH Version: 4.",
+    environment: "debian-openmpi",
+    launcher: Launcher::Hydra("debian-mpich/usr/bin/mpiexec.hydra"),
+    library: "debian-mpich/usr/lib/x86_64-linux-gnu",
+    compiler: &[
+        "gcc",
+        "-Idebian-mpich/usr/include/x86_64-linux-gnu/mpich",
+        "-Ldebian-mpich/usr/lib/x86_64-linux-gnu",
+        "-lmpich",
+    ],
+};
+const MPICH_5: Mpi = Mpi {
+    name: "MPICH 5",
+    says: "MPICH Version: 5.",
+    environment: "mpich",
+    launcher: Launcher::Hydra("mpich/bin/mpiexec"),
+    library: "mpich/lib",
+    compiler: &["mpich/bin/mpicc"],
+};
+/// mpi4py has no module for it yet.
+const MPI_5_ABI: Mpi = Mpi {
+    name: "the ABI of MPI 5",
+    says: "MPICH Version: 5.",
+    compiler: &["mpich/bin/mpicc_abi"],
+    ..MPICH_5
+};
+
+fn folder() -> PathBuf {
+    target_dir().join("mpis")
+}
+
+impl Mpi {
+    fn launcher(&self) -> Vec<OsString> {
+        let launcher = match self.launcher {
+            Launcher::System => return Vec::new(),
+            Launcher::Hydra(path) => return vec![folder().join(path).into()],
+            Launcher::OpenMpi(path) => folder().join(path),
+        };
+        // The options of the system's, but for its name and the number of ranks.
+        let mut line = mpirun(0);
+        line.truncate(line.len() - 2);
+        line[0] = launcher.into();
+        line
+    }
+
+    fn library_path(&self) -> String {
+        match self.library {
+            "" => String::new(),
+            library => folder().join(library).display().to_string(),
+        }
+    }
+
+    /// Compiles a source of `programs/` for it.
+    fn compile(&self, name: &str, options: &[&str], into: &Path) -> PathBuf {
+        let executable = into.join(name).with_extension("");
+        let source = source_dir().join("programs").join(name);
+        let here = folder();
+        // A name with a slash is one below that folder, as are those behind -I and -L.
+        let words = self
+            .compiler
+            .iter()
+            .map(|word| match (word.get(..2), word.contains('/')) {
+                (Some(option @ ("-I" | "-L")), _) => {
+                    format!("{option}{}", here.join(&word[2..]).display())
+                }
+                (_, true) => here.join(word).display().to_string(),
+                _ => (*word).to_owned(),
+            });
+        let mut line: Vec<String> = words.collect();
+        let fixed = ["-w", "-O1", "-pthread", "-o"].iter();
+        let options = options.iter().chain(fixed).map(|&word| word.to_owned());
+        let paths = [&executable, &source].map(|path| path.display().to_string());
+        line.splice(1..1, options.chain(paths));
+        run(&line).expect(0);
+        executable
+    }
+
+    /// As [`run_alone`](Self::run_alone), and every call must have found those of the other ranks.
+    #[track_caller]
+    fn run(&self, job: Job<'_>, workspace: &Workspace) -> Analysis {
+        let analysis = self.run_alone(job, workspace);
+        for operation in analysis.array("/operations") {
+            assert_eq!(operation["incomplete"], 0, "{}: {operation:#}", self.name);
+        }
+        for code in [
+            "unknown_communicator",
+            "communicator_conflict",
+            "mismatched_calls",
+        ] {
+            assert!(!analysis.has_remark(code), "{}: {code}", self.name);
+        }
+        analysis
+    }
+
+    /// Runs a job without recording and with; the results must be the same.
+    #[track_caller]
+    fn run_alone(&self, job: Job<'_>, workspace: &Workspace) -> Analysis {
+        let path = self.library_path();
+        let variables = [("LD_LIBRARY_PATH", path.as_str())];
+        let job = Job {
+            launcher: self.launcher(),
+            variables: if path.is_empty() { &[] } else { &variables },
+            ..job
+        };
+        let plain = job.plain(workspace.path()).expect(0);
+        let (recorded, trace) = job.record(workspace.path());
+        let recorded = recorded.expect(0);
+        assert_eq!(recorded.stdout, plain.stdout, "{}", self.name);
+        let analysis = analyze(&trace, &[]).expect(0);
+        let library = &analysis.json["trace"]["mpi_library"];
+        let library = library.as_str().unwrap();
+        assert!(library.starts_with(self.says), "{}: {library}", self.name);
+        assert_eq!(analysis.json["trace"]["complete"], true);
+        analysis
+    }
+}
+
+/// Whether the libraries are here.
+fn have_mpis() -> bool {
+    have(&["mpirun", "mpicc", "gcc"]) && have_folder(&folder())
+}
+
+/// What of an analysis must not depend on the MPI library: all counts and sizes.
+fn counts(analysis: &Analysis) -> Value {
+    let fields = |entry: &Value, names: &[&str]| -> Value {
+        names
+            .iter()
+            .map(|&name| (name.to_owned(), entry[name].clone()))
+            .collect()
+    };
+    let mut operations: Vec<Value> = analysis
+        .array("/operations")
+        .iter()
+        .map(|operation| {
+            let names = [
+                "operation",
+                "communicator",
+                "root",
+                "bytes_min",
+                "bytes_max",
+            ];
+            json!([
+                fields(operation, &names),
+                operation["calls"],
+                operation["instances"]
+            ])
+        })
+        .collect();
+    operations.sort_by_key(Value::to_string);
+    let ranks: Vec<_> = analysis
+        .array("/ranks")
+        .iter()
+        .map(|rank| rank["calls_by_class"].clone())
+        .collect();
+    let communicators: Vec<_> = analysis
+        .array("/communicators")
+        .iter()
+        .map(|comm| fields(comm, &["id", "kind", "size", "ranks", "groups", "name"]))
+        .collect();
+    json!({"ranks": ranks, "operations": operations, "communicators": communicators})
+}
+
+#[test]
+fn a_program_in_python_gives_the_same_counts_on_four_libraries_in_both_forms() {
+    if !have_mpis() {
+        return;
+    }
+    let script = source_dir().join("programs/matrix.py");
+    let mut first: Option<Value> = None;
+    for mpi in [OPEN_MPI_4, OPEN_MPI_5, MPICH_4, MPICH_5] {
+        let python = folder().join(mpi.environment).join("bin/python");
+        for form in [Form::Outer, Form::Inner] {
+            let workspace = Workspace::new();
+            let job = Job {
+                form,
+                ..Job::new(2, &python, &[script.to_str().unwrap()])
+            };
+            let found = counts(&mpi.run(job, &workspace));
+            let expected = first.get_or_insert_with(|| found.clone());
+            assert_eq!(found, *expected, "{}, {form:?}", mpi.name);
+        }
+    }
+    // Some by hand, from the text of the program.
+    let by_class = &first.unwrap()["ranks"][1];
+    for (class, calls) in [
+        ("MPI_Comm_dup", 22),
+        ("MPI_Comm_create_group", 2),
+        ("MPI_Barrier:inter", 2),
+        ("MPI_Alltoallw", 2),
+    ] {
+        assert_eq!(by_class[class], calls, "{class}: {by_class:#}");
+    }
+}
+
+#[test]
+fn a_program_in_c_that_counts_itself_agrees_on_all_three_abis() {
+    if !have_mpis() {
+        return;
+    }
+    for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5, MPI_5_ABI] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("every.c", &[], workspace.path());
+        let here = workspace.path().to_str().unwrap();
+        let analysis = mpi.run(Job::new(3, program, &[here]), &workspace);
+        for rank in 0..3 {
+            let own = fs::read_to_string(workspace.join(format!("every.{rank}.json"))).unwrap();
+            let own: Value = serde_json::from_str(&own).unwrap();
+            assert_eq!(
+                analysis.rank(rank)["calls_by_class"],
+                own["calls_by_class"],
+                "{}, rank {rank}",
+                mpi.name
+            );
+        }
+        let library = analysis.json["trace"]["mpi_library"].as_str().unwrap();
+        assert_eq!(
+            library.ends_with("(ABI of MPI 5)"),
+            mpi.compiler == MPI_5_ABI.compiler,
+            "{}: {library}",
+            mpi.name
+        );
+    }
+}
+
+#[test]
+fn a_program_on_sessions_is_recorded_from_the_first_to_the_last_one() {
+    if !have_mpis() {
+        return;
+    }
+    let mut first: Option<Value> = None;
+    for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5, MPI_5_ABI] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("sessions.c", &[], workspace.path());
+        let job = Job::new(3, &program, &["only"]);
+        let found = counts(&mpi.run(job, &workspace));
+        let expected = first.get_or_insert_with(|| found.clone());
+        assert_eq!(found, *expected, "{}", mpi.name);
+
+        // With MPI_Init and MPI_Finalize in between: one recording of all.
+        let workspace = Workspace::new();
+        let analysis = mpi.run(Job::new(3, &program, &[]), &workspace);
+        for rank in 0..3 {
+            let found = calls_by_class(analysis.rank(rank));
+            let expected = [
+                ("MPI_Comm_create_from_group", 2),
+                ("MPI_Intercomm_create_from_groups", 1),
+                ("MPI_Barrier", 6),
+                ("MPI_Barrier:inter", 1),
+                ("MPI_Comm_dup", 1),
+                ("MPI_Allreduce", 1),
+                ("MPI_Bcast", 1),
+                ("MPI_Comm_free", 3),
+                ("MPI_Comm_free:inter", 1),
+            ];
+            let expected = expected.map(|(class, n)| (class.to_owned(), n)).into();
+            assert_eq!(found, expected, "{}, rank {rank}", mpi.name);
+        }
+    }
+}
+
+#[test]
+fn two_runs_under_the_launcher_of_mpich_are_not_taken_for_one() {
+    if !have_mpis() {
+        return;
+    }
+    let workspace = Workspace::new();
+    let program = MPICH_5.compile("sessions.c", &[], workspace.path());
+    let twice = "\"$0\" -n 2 \"$1\" only && \"$0\" -n 2 \"$1\" only";
+    let recorder = command("collbench-record");
+    let launcher = &MPICH_5.launcher()[0];
+    let words = [
+        recorder.as_os_str(),
+        "--".as_ref(),
+        "sh".as_ref(),
+        "-c".as_ref(),
+        twice.as_ref(),
+        launcher,
+        program.as_os_str(),
+    ];
+    let path = MPICH_5.library_path();
+    let finished = run_in(workspace.path(), &[("LD_LIBRARY_PATH", &path)], &words).expect(125);
+    assert_eq!(finished.stdout.matches("sum").count(), 4);
+    assert!(finished.stderr.contains("1 more"), "{finished}");
+    let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+    assert_eq!(analysis.json["trace"]["ranks"], 2);
+}
+
+#[test]
+fn what_a_library_lacks_is_not_there_with_recording_either() {
+    if !have_mpis() {
+        return;
+    }
+    let python = folder().join(OPEN_MPI_4.environment).join("bin/python");
+    let script = "from mpi4py import MPI\ntry:\n    MPI.Session.Init()\n\
+                  except NotImplementedError:\n    print('no sessions in MPI 3')\n";
+    let workspace = Workspace::new();
+    let (recorded, _) = Job::new(1, &python, &["-c", script]).record(workspace.path());
+    assert_eq!(recorded.expect(0).stdout, "no sessions in MPI 3\n");
+}
+
+#[test]
+fn processes_that_were_spawned_are_known_as_the_other_side() {
+    if !have_mpis() {
+        return;
+    }
+    // MPICH of Debian 12 cannot spawn.
+    for mpi in [OPEN_MPI_4, OPEN_MPI_5, MPICH_5, MPI_5_ABI] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("spawn.c", &[], workspace.path());
+        let analysis = mpi.run_alone(Job::new(2, program, &[]), &workspace);
+        assert!(analysis.has_remark("spawned_set_aside"), "{}", mpi.name);
+        assert!(!analysis.has_remark("unknown_communicator"), "{}", mpi.name);
+        for rank in 0..2 {
+            let found = calls_by_class(analysis.rank(rank));
+            let expected = [
+                ("MPI_Comm_spawn", 1),
+                ("MPI_Barrier:inter", 1),
+                ("MPI_Allreduce:inter", 1),
+                ("MPI_Intercomm_merge:inter", 1),
+                ("MPI_Barrier", 1),
+                ("MPI_Comm_free", 1),
+                ("MPI_Comm_disconnect:inter", 1),
+            ];
+            let expected = expected.map(|(class, n)| (class.to_owned(), n)).into();
+            assert_eq!(found, expected, "{}, rank {rank}", mpi.name);
+        }
+        assert_eq!(analysis.json["totals"]["MPI_Comm_spawn"]["instances"], 1);
+    }
+}
+
+#[test]
+fn a_library_of_an_unknown_abi_gets_times_and_a_remark_and_is_asked_nothing() {
+    if !have(&["gcc"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let source = source_dir().join("programs/strange.c");
+    let [source, library, program] = [
+        source,
+        workspace.join("libstrange.so"),
+        workspace.join("strange"),
+    ]
+    .map(|path| path.to_str().unwrap().to_owned());
+    run(&[
+        "gcc",
+        "-w",
+        "-DLIBRARY",
+        "-shared",
+        "-fPIC",
+        "-o",
+        &library,
+        &source,
+    ])
+    .expect(0);
+    run(&["gcc", "-w", "-o", &program, &source, &library]).expect(0);
+    // Its launcher: a shell.
+    let launch =
+        "for i in 0 1; do PMI_RANK=$i PMI_SIZE=2 PMI_JOBID=4 \"$0\" || echo failed & done; wait";
+    let recorder = command("collbench-record");
+    let line = [
+        recorder.to_str().unwrap(),
+        "--",
+        "sh",
+        "-c",
+        launch,
+        &program,
+    ];
+    let finished = run_in(workspace.path(), &[], &line).expect(0);
+    assert_eq!(finished.stdout, "ok 3\nok 3\n");
+    let trace = workspace.join("trace");
+    let analysis = analyze(&trace, &[]).expect(0);
+    assert_eq!(analysis.json["trace"]["mpi_library"], "Strange MPI 7");
+    assert!(analysis.has_remark("unknown_abi"));
+    for rank in 0..2 {
+        let found = &analysis.rank(rank)["calls_by_operation"];
+        let expected = json!({
+            "MPI_Allreduce": 1, "MPI_Barrier": 11, "MPI_Bcast": 1, "MPI_Comm_dup": 1,
+            "MPI_Comm_free": 1,
+        });
+        assert_eq!(*found, expected, "rank {rank}");
+    }
+    for operation in analysis.array("/operations") {
+        assert_eq!(operation["communicator"], Value::Null, "{operation:#}");
+        assert_eq!(operation["root"], Value::Null, "{operation:#}");
+    }
+}
+
+#[test]
+fn the_tests_of_mpi4py_pass_and_are_counted_as_an_independent_tool_counts() {
+    if !have_mpis() {
+        return;
+    }
+    let python = folder().join(OPEN_MPI_4.environment).join("bin/python");
+    let main = folder().join("mpi4py-tests/test/main.py");
+    for tests in ["test_cco_buf", "test_cco_vec_inter", "test_comm_topo"] {
+        let workspace = Workspace::new();
+        let job = Job::new(4, &python, &[main.to_str().unwrap(), "-i", tests]);
+        let (recorded, trace) = job.record(workspace.path());
+        let recorded = recorded.expect(0);
+        // Each rank says so once; lines of several ranks may mix.
+        assert_eq!(recorded.stderr.matches("OK").count(), 4, "{recorded}");
+        let analysis = analyze(&trace, &[]).expect(0);
+        assert_eq!(analysis.json["trace"]["complete"], true);
+
+        // Two such tools do not stack: a run of its own.
+        let counter = OPEN_MPI_4.compile("counter.c", &["-shared", "-fPIC"], workspace.path());
+        let here = workspace.path().to_str().unwrap();
+        let variables = [
+            ("LD_PRELOAD", counter.to_str().unwrap()),
+            ("COUNTER_DIRECTORY", here),
+        ];
+        let job = Job {
+            variables: &variables,
+            ..job
+        };
+        job.plain(workspace.path()).expect(0);
+        for rank in 0..4 {
+            let own = fs::read_to_string(workspace.join(format!("counter.{rank}.json"))).unwrap();
+            let own: BTreeMap<String, u64> = serde_json::from_str(&own).unwrap();
+            assert!(own.len() > 10, "{own:?}");
+            let found = calls_by_class(analysis.rank(rank));
+            assert_eq!(found, own, "{tests}, rank {rank}");
+            if tests == "test_cco_buf" {
+                let calls = [
+                    "MPI_Reduce_scatter_block",
+                    "MPI_Reduce:inter",
+                    "MPI_Scatter:self",
+                ];
+                assert_eq!(calls.map(|class| found[class]), [3096, 2064, 1440]);
+            }
+        }
+    }
+}
