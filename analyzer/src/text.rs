@@ -241,7 +241,7 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
     fact(text, "calls", &words::calls(analysis));
     fact(text, "clock", &clock(analysis));
     if let Some(phases) = words::phases(analysis) {
-        fact(text, "phases", &phases);
+        fact(text, "phase", &phases);
     }
 }
 
