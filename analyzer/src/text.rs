@@ -244,7 +244,7 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
         fact(text, "", &words::alignment(&analysis.clock));
     }
     if let Some(phases) = words::phases(analysis) {
-        fact(text, "phases", &phases);
+        fact(text, "phase", &phases);
     }
 }
 

@@ -199,11 +199,11 @@ pub(crate) fn phases(analysis: &Analysis) -> Option<String> {
 }
 
 /// Phases told on the screen; the JSON has all.
-const MAX_PHASES: usize = 3;
+const MAX_PHASES: usize = 2;
 
 fn phase(phase: &MarkedPhase) -> String {
     let mut words = format!(
-        "level {}: {} of ranks' time, {}",
+        "level {}: {}, {}",
         phase.level,
         duration(phase.time_ns),
         counted(phase.calls, "call"),

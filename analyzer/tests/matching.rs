@@ -2,13 +2,17 @@
 
 mod built;
 
-use built::{START, TestChunk, TestTrace, call, codes, communicator, inter, only, split, totals};
+use built::{
+    START, TestChunk, TestTrace, begin, call, codes, communicator, complete, inter, only, split,
+    totals,
+};
 use collbench_analyzer::{
     Clocks, Communicators, Matched, Run, RunFiles, Selection, Sums, analyze_in_windows,
     match_calls, to_json,
 };
 use collbench_formats::{
-    CODE_INTERNAL, Communicator, Definition, Operation, Record, UNKNOWN_COMMUNICATOR,
+    CODE_INTERNAL, Communicator, CompletingCall, Definition, Initiation, Operation, Record,
+    UNKNOWN_COMMUNICATOR,
 };
 
 /// Number of complete instances.
@@ -77,6 +81,26 @@ fn ranks_that_drift_apart_do_not_fill_the_memory() {
     }
     let window = window(&trace);
     assert!(window <= 200, "{window} waiting calls");
+}
+
+#[test]
+fn what_is_under_way_all_the_time_does_not_hold_up_what_comes_behind() {
+    let mut trace = TestTrace::new(2);
+    for process in &mut trace.processes {
+        process.call(begin(Operation::Ibarrier, 0, -1, 0, (1, 2)));
+        for n in 1..20_000 {
+            process.call(call(Operation::Barrier, 0, -1, 0, (10 * n, 10 * n + 5)));
+        }
+        let of = Initiation::Nonblocking {
+            communicator: 0,
+            position: 0,
+        };
+        let ended = (300_000, 300_001);
+        process.call(complete(of, CompletingCall::Wait, 1, ended));
+    }
+    let window = window(&trace);
+    assert!(window <= 2000, "{window} waiting calls");
+    assert_eq!(only(&trace.analyze(), "MPI_Ibarrier").instances, 1);
 }
 
 /// Three ranks, each of them root of broadcasts to the next, all of which it makes before it
