@@ -202,6 +202,7 @@ impl Decoder {
             self.words.resize(n_cells, 0);
         }
         let keeps_words = self.keeps_words;
+        let mut n_calls = 0;
         for (slot, source) in sources.iter().enumerate() {
             let Some(Source { process, queue, .. }) = source else {
                 continue;
@@ -217,16 +218,18 @@ impl Decoder {
                         (row.word, row.root) = (word, record.root.get());
                     }
                     row.differing |= word ^ row.word;
-                    row.is_irregular |= record.root.get() != row.root
-                        || record.leave.get() == 0
-                        || !run.is_possible;
-                    row.n_calls += 1;
+                    row.is_irregular |= record.root.get() != row.root || record.leave.get() == 0;
                     let cell = at * stride + slot;
                     if keeps_words {
                         self.words[cell] = word;
                     }
                     [self.enters[cell], self.leaves[cell]] =
                         clock.both(record.enter.get(), record.leave.get());
+                }
+                n_calls += records.len();
+                if !run.is_possible {
+                    let rows = &mut self.rows[first..first + records.len()];
+                    rows.iter_mut().for_each(|row| row.is_irregular = true);
                 }
                 if has_phases {
                     let level = process.phases.level(run.phase).map_or(NO_PHASE, i64::from);
@@ -237,6 +240,25 @@ impl Decoder {
                         };
                     }
                 }
+            }
+        }
+        // No slot has two calls at a position: as many as there are cells are one in each.
+        match n_calls == n_rows * sources.len() {
+            true => {
+                let n = sources.len() as u32;
+                self.rows.iter_mut().for_each(|row| row.n_calls = n);
+            }
+            false => self.count_calls(block, sources),
+        }
+    }
+
+    #[cold]
+    fn count_calls(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
+        for source in sources.iter().flatten() {
+            for run in source.queue.within(block.from, block.to) {
+                let first = (run.position - block.from) as usize;
+                let rows = &mut self.rows[first..first + run.n as usize];
+                rows.iter_mut().for_each(|row| row.n_calls += 1);
             }
         }
     }

@@ -24,6 +24,8 @@
 //! several times. There is no core and no departure wait: when a process leaves depends on when it
 //! asks.
 
+use std::ops::RangeInclusive;
+
 use collbench_formats::{CommunicatorKind, Semantics};
 
 use crate::agreed::{Agreed, Extent};
@@ -451,7 +453,13 @@ impl Figures {
     fn measure_orders(&mut self, instance: &Agreed<'_>, resolution: &Resolution) {
         let n = instance.n_calls();
         let apart = Apart::of(instance.communicator, resolution);
-        self.order.sort(instance.enters);
+        let Extent {
+            first_enter,
+            last_enter,
+            first_leave,
+            last_leave,
+        } = instance.extent;
+        self.order.sort(instance.enters, first_enter..=last_enter);
         let order = self.order.slots();
         let (last, before) = (order[n - 1], order[n - 2]);
         if apart.is_resolved(order, n - 1) {
@@ -463,7 +471,7 @@ impl Figures {
         }
         let last_enter = last.0;
         apart.resolved_positions(order, &mut self.arrivals);
-        self.order.sort(instance.leaves);
+        self.order.sort(instance.leaves, first_leave..=last_leave);
         let order = self.order.slots();
         if apart.is_resolved(order, 0) {
             self.first_departure = Some(order[0].1);
@@ -567,12 +575,11 @@ impl Order {
         &self.slots
     }
 
-    fn sort(&mut self, stamps: &[Timestamp<Global>]) {
+    /// Sorts stamps, of which the least and the greatest are known; at least one.
+    fn sort(&mut self, stamps: &[Timestamp<Global>], within: RangeInclusive<i64>) {
         self.slots.clear();
         let times = || stamps.iter().map(|stamp| stamp.ns());
-        let Some((first, last)) = times().min().zip(times().max()) else {
-            return;
-        };
+        let (first, last) = within.into_inner();
         // Time and slot in one integer sort in half the time.
         let slot_bits = stamps.len().ilog2() + 1;
         let span = last.abs_diff(first);
