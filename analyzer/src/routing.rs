@@ -787,8 +787,11 @@ impl<'a> Process<'a> {
     /// What was found; there is nothing more to come.
     pub(crate) fn into_found(mut self) -> Found {
         self.found.damage.impossible = self.stream.impossible();
-        let end = self.clock.global(Timestamp::from_ticks(self.last_stamp()));
-        self.found.damage.phases = self.phases.finish(end.ns());
+        // Records are looked at only if there are phases, whose last ends with them.
+        if self.phases.has_any() {
+            let end = self.clock.global(Timestamp::from_ticks(self.last_stamp()));
+            self.found.damage.phases = self.phases.finish(end.ns());
+        }
         self.found
     }
 }
@@ -796,10 +799,11 @@ impl<'a> Process<'a> {
 impl Process<'_> {
     /// The last stamp of its threads that can be true, ticks.
     fn last_stamp(&self) -> u64 {
-        let last = self
-            .chunks()
-            .iter()
-            .filter_map(|chunk| chunk.records.last());
+        let threads = self.chunks().chunk_by(|a, b| a.thread == b.thread);
+        let last = threads.filter_map(|chunks| {
+            let mut back = chunks.iter().rev();
+            back.find_map(|chunk| chunk.records.last())
+        });
         let stamps = last.flat_map(|record| [record.enter.get(), record.leave.get()]);
         let stamps = stamps.filter(|&stamp| stamp <= self.limits.last_ticks());
         stamps.max().unwrap_or(0)
