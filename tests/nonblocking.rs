@@ -240,7 +240,7 @@ fn a_storm_of_collectives_completed_in_all_ways_is_recorded_one_by_one() {
             })
             .collect();
         // A grid of 2 x 2, periodic in its first dimension only: the second has a border.
-        let [grid, ring] = topologies[..] else {
+        let [grid, ring] = &topologies[..] else {
             panic!("{topologies:?}")
         };
         let (other, beside) = ((rank + 2) % 4, rank ^ 1);
@@ -348,7 +348,7 @@ fn communicators_have_the_same_identity_for_all_their_processes() {
     type Said = ((u16, u64, u32, u32), BTreeSet<u32>);
     let mut by_id: BTreeMap<u64, Said> = BTreeMap::new();
     for bytes in &rank_files(&trace) {
-        for definition in &parse(bytes).definitions {
+        for definition in parse(bytes).definitions.iter() {
             let Definition::Communicator(c) = definition else {
                 continue;
             };
