@@ -84,6 +84,9 @@ pub(crate) struct Stop {
     pub(crate) calls_after: u64,
 }
 
+/// Bytes that are written at once.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// A rank file that is being written.
 #[derive(Debug)]
 pub(crate) struct RankFile {
@@ -388,10 +391,15 @@ impl RankFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        OpenOptions::new()
-            .write(true)
-            .open(&self.path)?
-            .write_all_at(bytes, offset)
+        let file = OpenOptions::new().write(true).open(&self.path)?;
+        // As the recorder makes its room: how much is written at once decides how large the
+        // pieces are that the system keeps the file in, and maps at once.
+        let mut offset = offset;
+        for piece in bytes.chunks(PIECE_BYTES) {
+            file.write_all_at(piece, offset)?;
+            offset += piece.len() as u64;
+        }
+        Ok(())
     }
 
     /// Writes what is left, and the end into the header.
