@@ -41,51 +41,39 @@ impl OrderCounts {
         self.n <= MAX_POSITIONS
     }
 
-    /// Counts process `row` at `position` among `n_present`.
-    #[inline]
-    pub fn add(&mut self, row: usize, position: usize, n_present: usize) {
-        let column = match self.is_by_position() {
-            true => position.min(self.n_columns - 1),
-            false => (position * DECILES / n_present.max(1)).min(DECILES - 1),
-        };
-        self.count(row as u32, column as u32);
-    }
-
     /// Counts processes at ascending positions among `n_present`: slot and position, and `rows`
     /// the process of each slot.
     pub fn add_all(&mut self, order: &[(usize, usize)], rows: &[usize], n_present: usize) {
-        if self.table.is_empty() || !self.is_by_position() && n_present == 0 {
-            let each = order.iter();
-            each.for_each(|&(slot, position)| self.add(rows[slot], position, n_present));
+        let is_by_position = self.is_by_position();
+        let n_columns = self.n_columns;
+        let mut tenth = 0;
+        let places = order.iter().map(|&(slot, position)| {
+            let column = if is_by_position {
+                position.min(n_columns - 1)
+            } else {
+                // Instead of a division for each.
+                while tenth < DECILES - 1 && (tenth + 1) * n_present <= position * DECILES {
+                    tenth += 1;
+                }
+                tenth
+            };
+            (rows[slot], column)
+        });
+        if self.table.is_empty() {
+            places.for_each(|(row, column)| self.count(row as u32, column as u32));
             return;
         }
-        let is_by_position = self.is_by_position();
-        let last = self.n_columns - 1;
-        let mut tenth = 0;
         if self.pending.len() + order.len() > MAX_PENDING {
             self.count_pending();
         }
-        self.pending.extend(order.iter().map(|&(slot, position)| {
-            let column = match is_by_position {
-                true => position.min(last),
-                false => {
-                    // Instead of a division for each.
-                    while tenth < last && (tenth + 1) * n_present <= position * DECILES {
-                        tenth += 1;
-                    }
-                    tenth
-                }
-            };
-            // A table has fewer places than a u32 has values.
-            (rows[slot] * self.n_columns + column) as u32
-        }));
+        // A table has fewer places than a u32 has values.
+        self.pending
+            .extend(places.map(|(row, column)| (row * n_columns + column) as u32));
     }
 
     fn count_pending(&mut self) {
-        for place in self.pending.drain(..) {
-            let n = &mut self.table[place as usize];
-            *n = n.saturating_add(1);
-        }
+        count_places(&mut self.table, &self.pending);
+        self.pending.clear();
     }
 
     #[inline]
@@ -96,8 +84,8 @@ impl OrderCounts {
                 self.become_table();
             }
         } else {
-            let n = &mut self.table[row as usize * self.n_columns + column as usize];
-            *n = n.saturating_add(1);
+            let place = row as usize * self.n_columns + column as usize;
+            count_places(&mut self.table, &[place as u32]);
         }
     }
 
@@ -115,10 +103,7 @@ impl OrderCounts {
         for (n, more) in self.table.iter_mut().zip(&other.table) {
             *n = n.saturating_add(*more);
         }
-        for &place in &other.pending {
-            let n = &mut self.table[place as usize];
-            *n = n.saturating_add(1);
-        }
+        count_places(&mut self.table, &other.pending);
     }
 
     fn become_table(&mut self) {
@@ -136,9 +121,7 @@ impl OrderCounts {
             true => self.fill(),
             false => self.table.clone(),
         };
-        for &place in &self.pending {
-            table[place as usize] = table[place as usize].saturating_add(1);
-        }
+        count_places(&mut table, &self.pending);
         table.chunks(self.n_columns).map(<[u32]>::to_vec).collect()
     }
 
@@ -151,15 +134,29 @@ impl OrderCounts {
     }
 }
 
+fn count_places(table: &mut [u32], places: &[u32]) {
+    for &place in places {
+        let n = &mut table[place as usize];
+        *n = n.saturating_add(1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Counts one process after the other: (process, position).
+    fn add_each(counts: &mut OrderCounts, met: &[(usize, usize)], n_present: usize) {
+        for &(row, position) in met {
+            counts.add_all(&[(0, position)], &[row], n_present);
+        }
+    }
 
     #[test]
     fn counts_are_the_same_before_and_after_the_list_becomes_a_table() {
         let mut counts = OrderCounts::new(3);
         for n in 1..20 {
-            counts.add(n % 3, (n * n) % 3, 3);
+            add_each(&mut counts, &[(n % 3, (n * n) % 3)], 3);
             let mut expected = vec![vec![0; 3]; 3];
             (1..=n).for_each(|m| expected[m % 3][(m * m) % 3] += 1);
             assert_eq!(counts.rows(), expected);
@@ -171,7 +168,7 @@ mod tests {
         let drawn: Vec<(usize, usize)> = (0..40).map(|n| (n % 3, n * n % 3)).collect();
         let of = |drawn: &[(usize, usize)]| {
             let mut counts = OrderCounts::new(3);
-            drawn.iter().for_each(|&(row, at)| counts.add(row, at, 3));
+            add_each(&mut counts, drawn, 3);
             counts
         };
         for at in [0, 2, 20, 38, 40] {
@@ -184,9 +181,9 @@ mod tests {
     #[test]
     fn beyond_256_processes_the_columns_are_tenths() {
         let mut counts = OrderCounts::new(300);
-        counts.add(7, 299, 300);
-        counts.add(7, 30, 300);
-        counts.add(7, 29, 300);
+        add_each(&mut counts, &[(7, 299), (7, 30)], 300);
+        counts.add_all(&[(0, 29), (1, 60)], &[7, 8], 300);
         assert_eq!(counts.rows()[7], [1, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(counts.rows()[8], [0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

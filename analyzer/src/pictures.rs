@@ -37,6 +37,27 @@ pub(crate) struct Shown {
     pub(crate) dot: Option<String>,
 }
 
+impl Shown {
+    /// A picture of `kind` of the `number`-th operation that gets some, called `operation`.
+    pub(crate) fn of(
+        (number, operation): (usize, &str),
+        kind: &str,
+        heading: &str,
+        caption: &str,
+        picture: impl Into<Picture>,
+    ) -> Self {
+        Self {
+            file: format!("{kind}-{number}-{operation}.svg"),
+            figure: Figure {
+                heading: heading.into(),
+                caption: caption.into(),
+                picture: picture.into(),
+            },
+            dot: None,
+        }
+    }
+}
+
 /// The `top` first operations, each with its pictures in the order in which they are to be read.
 pub(crate) fn of_operations(
     analysis: &Analysis,
@@ -54,14 +75,14 @@ fn drawn(analysis: &Analysis, top: usize) -> impl Iterator<Item = &OperationSumm
 
 /// The pictures of one operation, the `number`-th that gets some.
 fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary) -> Vec<Shown> {
-    let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| Shown {
-        file: format!("{kind}-{number}-{}.svg", operation.operation),
-        figure: Figure {
-            heading: heading.into(),
-            caption: caption.into(),
+    let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| {
+        Shown::of(
+            (number, operation.operation),
+            kind,
+            heading,
+            caption,
             picture,
-        },
-        dot: None,
+        )
     };
     let with_waits = timemap::timemap(analysis, operation);
     let without_waits = timemap::without_waits(operation, &with_waits);

@@ -2,7 +2,7 @@
 
 use collbench_formats::Operation;
 use collbench_viz as viz;
-use collbench_viz::{Figure, Heading};
+use collbench_viz::Heading;
 
 use crate::analysis::{Analysis, OperationSummary, ThreadWay};
 use crate::comparison::ComparedOperation;
@@ -33,15 +33,7 @@ pub(super) fn of_operation(
         operation: title(&analyses[0], summaries[0].2).into(),
         n_instances: summaries.iter().map(|(_, _, s)| s.instances).sum(),
     };
-    let shown = |kind: &str, heading: &str, caption: &str, picture| Shown {
-        file: format!("{kind}-{number}-{}.svg", operation.operation),
-        figure: Figure {
-            heading: heading.into(),
-            caption: caption.into(),
-            picture,
-        },
-        dot: None,
-    };
+    let place = (number, operation.operation);
     let columns = summaries.iter().map(|&(trace, analysis, summary)| {
         (
             name(trace, analysis).into(),
@@ -50,21 +42,23 @@ pub(super) fn of_operation(
     });
     let mut pictures = Vec::new();
     if let Some(beside) = viz::SideBySide::new(heading.clone(), columns.collect()) {
-        pictures.push(shown(
+        pictures.push(Shown::of(
+            place,
             SIDE_BY_SIDE,
             "Timemaps side by side",
             "The timemap of each trace, all on one scale: what is wider takes longer. Left of 0 \
              is waiting, right of it the operation and leaving it.",
-            beside.into(),
+            beside,
         ));
     }
     if let Some(comparison) = one_thread(heading, &summaries) {
-        pictures.push(shown(
+        pictures.push(Shown::of(
+            place,
             ONE_RANK,
             "One rank in all traces",
             "The rank with the median wait in A, one line for each trace, top to bottom through \
              the stages. Left of 0 is waiting, right of it the operation and leaving it.",
-            comparison.into(),
+            comparison,
         ));
     }
     pictures
