@@ -1,6 +1,8 @@
 //! Calls of an instance to one collective: one operation, and one root if it has one.
 
-use collbench_formats::{CommunicatorKind, Operation, ROOT_IS_ME, ROOT_OTHER_OF_MY_GROUP};
+use collbench_formats::{
+    CommunicatorKind, FENCE_NO_PRECEDE, Operation, ROOT_IS_ME, ROOT_OTHER_OF_MY_GROUP, Semantics,
+};
 
 use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
@@ -36,6 +38,8 @@ pub struct Agreed<'m> {
     pub phase: Option<i32>,
     /// How many of the calls returned an error code.
     pub n_failed: u64,
+    /// A fence with the assertion that it ends no epoch: nobody need wait in it.
+    pub is_open_fence: bool,
     /// First and last of `enters` and `leaves`.
     pub extent: Extent,
 }
@@ -156,6 +160,16 @@ impl PayloadSums {
 }
 
 impl Agreed<'_> {
+    /// What its calls depend on.
+    #[must_use]
+    #[inline]
+    pub fn semantics(&self) -> Semantics {
+        match self.is_open_fence {
+            true => Semantics::Unspecified,
+            false => self.operation.semantics(),
+        }
+    }
+
     /// Number of calls.
     #[must_use]
     #[inline]
@@ -181,6 +195,13 @@ impl Agreed<'_> {
     pub fn stamps(&self, slot: usize) -> (i64, i64) {
         (self.enters[slot].ns(), self.leaves[slot].ns())
     }
+}
+
+/// Whether a call of an operation has an assertion by which nobody need wait; `root` as its
+/// record has it.
+#[inline]
+pub(crate) fn is_open_fence(operation: Operation, root: i32) -> bool {
+    operation == Operation::WinFence && root == FENCE_NO_PRECEDE
 }
 
 /// Why calls at one position are not one instance.

@@ -9,7 +9,7 @@ use collbench_formats::{
     CODE_FAILED, CommunicatorKind, Operation, Semantics, payload_of_word, split_call_word,
 };
 
-use crate::agreed::{Agreed, Disagreement, Extent, Payloads, agree};
+use crate::agreed::{Agreed, Disagreement, Extent, Payloads, agree, is_open_fence};
 use crate::clock::{Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
 use crate::matching::{Call, Instance, Lane, Matched};
@@ -159,6 +159,7 @@ impl Decoder {
                     } else {
                         0
                     },
+                    is_open_fence: is_open_fence(operation, row.root),
                 }));
             } else if row.n_calls > 0 {
                 irregular_from.get_or_insert(block.from + at as u64);
@@ -384,6 +385,7 @@ impl Decoder {
             courses: is_begun.then_some(&self.courses[..]),
             phase: instance.phase(),
             n_failed: calls().filter(|call| call.has_failed).count() as u64,
+            is_open_fence: calls().any(|call| is_open_fence(operation, call.root)),
         }));
     }
 }

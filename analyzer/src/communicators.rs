@@ -5,7 +5,9 @@
 //! one process only.
 //!
 //! Communicators of one process (`MPI_COMM_SELF` and others) are one entry of the results
-//! together, except `MPI_COMM_WORLD` in a job of one process.
+//! together, except `MPI_COMM_WORLD` in a job of one process. Files and windows have an order of
+//! calls each, and so are communicators here; in the results their calls are on the communicator
+//! that they were opened on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -245,13 +247,19 @@ impl Communicators {
     pub fn agree(run: &Run<'_>, clocks: &Clocks) -> Self {
         let mut this = Self::default();
         let (drafts, own) = this.collect(run);
-        let order = display_order(run, &drafts, &own);
+        let mut order = display_order(run, &drafts, &own);
+        // What was opened on a communicator stands behind all of them.
+        order.sort_by_key(|id| id.is_some_and(|id| drafts[&id].is_opened()));
+        let n_communicators =
+            order.partition_point(|id| !id.is_some_and(|id| drafts[&id].is_opened()));
+        let (order, opened) = order.split_at(n_communicators);
         this.bindings = vec![Vec::new(); run.processes.len()];
-        let alike = Alike::find(&drafts, &order);
+        let alike = Alike::find(&drafts, order);
         let mut entry_of = BTreeMap::new();
+        let mut shown_of: BTreeMap<u64, (Shown, usize)> = BTreeMap::new();
         let mut shown_together: BTreeMap<usize, ShownTogether> = BTreeMap::new();
         let mut holes_left = MAX_HOLES;
-        for id in &order {
+        for id in order {
             let Some(id) = id else {
                 this.add_own(run, clocks, &own);
                 continue;
@@ -275,6 +283,30 @@ impl Communicators {
                     });
             }
             entry_of.insert(*id, shown.entry);
+            shown_of.insert(*id, (shown, this.list.len()));
+            this.add(draft, communicator);
+        }
+        for id in opened.iter().flatten() {
+            let draft = &drafts[id];
+            let parent = draft
+                .parent
+                .and_then(|id| Some((drafts.get(&id)?, shown_of.get(&id)?)));
+            let (shown, communicator) = match parent {
+                Some((parent, (shown, at))) if draft.has_members_of(parent) => {
+                    (*shown, Arc::clone(&this.list[*at]))
+                }
+                // Some of its processes are not known to have opened it.
+                Some((parent, (shown, _)))
+                    if shown.is_dense && draft.group_sizes == parent.group_sizes =>
+                {
+                    (*shown, Arc::new(communicator(run, clocks, draft, *shown)))
+                }
+                _ => {
+                    let shown = this.show(run, draft, &mut holes_left);
+                    (shown, Arc::new(communicator(run, clocks, draft, shown)))
+                }
+            };
+            entry_of.insert(*id, shown.entry);
             this.add(draft, communicator);
         }
         if !alike.sizes.is_empty() {
@@ -286,6 +318,7 @@ impl Communicators {
         for bindings in &mut this.bindings {
             bindings.sort_by_key(|binding| binding.index);
         }
+        let order: Vec<Option<u64>> = order.iter().chain(opened).copied().collect();
         this.name_entries(&drafts, &order, &entry_of, &alike);
         this.add_topologies(run);
         this
@@ -662,6 +695,11 @@ impl Alike {
 }
 
 impl Draft {
+    /// Whether it is a file or a window.
+    fn is_opened(&self) -> bool {
+        Operation::from_code(self.constructor).is_some_and(Operation::opens)
+    }
+
     fn size(&self) -> u64 {
         self.group_sizes.iter().map(|&size| u64::from(size)).sum()
     }

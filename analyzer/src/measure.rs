@@ -16,6 +16,9 @@
 //! no payload, and leave out nobody. In neighborhood operations nobody waits for one that sends
 //! nothing. An unknown payload is not zero.
 //!
+//! **Where the standard does not say who waits** (collectives on open files, a fence that ends no
+//! epoch), waits are not known: lags, orders and who was last are facts all the same.
+//!
 //! **Nonblocking and persistent operations.** A process comes when it begins the operation, and
 //! leaves when the call that completes it returns: so lags, orders and who was last are those of
 //! the initiations. It waits inside the completing call only, not in what it does between: its
@@ -161,9 +164,12 @@ impl Figures {
             self.measure_geometry(instance, slots);
             self.measure_waits(instance, slots, times.len());
         }
-        let is_neighborhood = instance.operation.semantics() == Semantics::Neighborhood;
+        let may_be_unknown = matches!(
+            instance.semantics(),
+            Semantics::Neighborhood | Semantics::Unspecified
+        );
         self.has_unknown_wait =
-            (times.len() > 1 || is_neighborhood) && self.waits.contains(&Self::UNKNOWN);
+            (times.len() > 1 || may_be_unknown) && self.waits.contains(&Self::UNKNOWN);
         if let [slots] = &times[..]
             && slots.len() > 1
         {
@@ -290,7 +296,7 @@ impl Figures {
     /// Waits of the processes in some slots, for one another; `n_parts` is how many parts the
     /// communicator is looked at in.
     fn measure_waits(&mut self, instance: &Agreed<'_>, slots: &[usize], n_parts: usize) {
-        let semantics = instance.operation.semantics();
+        let semantics = instance.semantics();
         if semantics.waits_for_nobody() {
             return;
         }
@@ -390,6 +396,9 @@ impl Figures {
                 }
             }
             Semantics::Neighborhood => self.measure_neighborhood(instance, slots),
+            // Alone, a process has nobody to wait for; else it is not known whether it did.
+            Semantics::Unspecified if n == 1 => self.wait_for_nobody(slots),
+            Semantics::Unspecified => {}
             Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {}
         }
     }
@@ -637,7 +646,7 @@ fn has_core(instance: &Agreed<'_>) -> bool {
         return false;
     }
     let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
-    match instance.operation.semantics() {
+    match instance.semantics() {
         Semantics::Constructor | Semantics::GroupConstructor => true,
         Semantics::Barrier => !is_inter,
         Semantics::AllToAll => !is_inter && !instance.payloads.are_zero(),

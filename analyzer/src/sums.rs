@@ -570,6 +570,7 @@ pub fn wait_state_names(operation: Operation) -> (Option<&'static str>, Option<&
         Semantics::ManyToOne => (Some("Early Reduce"), None),
         Semantics::Prefix => (Some("Early Scan"), None),
         Semantics::Neighborhood
+        | Semantics::Unspecified
         | Semantics::Free
         | Semantics::NonblockingConstructor
         | Semantics::Process => (None, None),

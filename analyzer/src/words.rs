@@ -429,6 +429,12 @@ pub(crate) fn finding(operation: &OperationSummary) -> String {
             operation.operation
         );
     }
+    if operation.wait_ns.is_none() && operation.semantics == Semantics::Unspecified {
+        return format!(
+            "Whether anybody waits in {} the standard leaves open",
+            operation.operation
+        );
+    }
     if operation.semantics.waits_for_nobody() || wait_ns == 0 {
         return format!("{} waits for nobody", operation.operation);
     }

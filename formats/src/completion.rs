@@ -46,6 +46,21 @@ completing_calls! {
     7 Testany "MPI_Testany";
     8 Testsome "MPI_Testsome";
     9 RequestFree "MPI_Request_free";
+    10 FileReadAllEnd "MPI_File_read_all_end";
+    11 FileWriteAllEnd "MPI_File_write_all_end";
+    12 FileReadAtAllEnd "MPI_File_read_at_all_end";
+    13 FileWriteAtAllEnd "MPI_File_write_at_all_end";
+    14 FileReadOrderedEnd "MPI_File_read_ordered_end";
+    15 FileWriteOrderedEnd "MPI_File_write_ordered_end";
+}
+
+impl CompletingCall {
+    /// Whether it ends the one access to a file that was begun (`MPI_File_read_all_end` ...), and
+    /// has no request.
+    #[must_use]
+    pub const fn ends_access(self) -> bool {
+        self as u16 >= Self::FileReadAllEnd as u16
+    }
 }
 
 /// Which initiation a completion ends.

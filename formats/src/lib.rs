@@ -37,10 +37,10 @@ pub use header::{
     Identity, LayerState, MpiIdentity, STOP_TEXT_BYTES, StopReason,
 };
 pub use meta::{MAX_META_BYTES, MetaError, decode_meta, encode_meta};
-pub use operation::{Operation, Semantics};
+pub use operation::{Layer, Operation, Semantics};
 pub use read::{Chunk, Damage, Definitions, FormatError, RankTrace};
 pub use record::{
-    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, MAX_PAYLOAD_BYTES, ROOT_IS_ME, ROOT_NONE,
-    ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, UNKNOWN_COMMUNICATOR, pack_call_word,
-    payload_of_word, split_call_word,
+    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, FENCE_NO_PRECEDE, MAX_PAYLOAD_BYTES,
+    ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, UNKNOWN_COMMUNICATOR,
+    pack_call_word, payload_of_word, split_call_word,
 };

@@ -18,7 +18,10 @@ pub enum Semantics {
     Prefix,
     /// A process needs its in-neighbours in the communicator's topology: neighbor_allgather ...
     Neighborhood,
-    /// Makes a communicator; collective over the parent, all agree with all.
+    /// Makes a communicator, a file or a window; collective over the communicator that it is made
+    /// on, all agree with all: the new one has a communication context of its own, which none can
+    /// use before all have taken part (MPI 4.0, sections 7.4.2; 14.2.1, "the use of comm will not
+    /// interfere with I/O behavior"; 12.2.1 to 12.2.4).
     Constructor,
     /// Begins to make a communicator, which is there later (`MPI_Comm_idup`); collective over the
     /// parent, but nobody waits in it.
@@ -28,6 +31,10 @@ pub enum Semantics {
     GroupConstructor,
     /// Gives a communicator back; collective by the standard, but nobody need wait.
     Free,
+    /// Collective by the standard, which leaves open whether anybody waits for anybody: operations
+    /// on an open file (MPI 4.0, section 14.6: even between two `MPI_File_sync` a program has to
+    /// put a barrier), and what only sets something. Who came when is known, who waited is not.
+    Unspecified,
     /// Begins or ends MPI for a process; counted nowhere.
     Process,
 }
@@ -78,7 +85,8 @@ macro_rules! operations {
         ///
         /// Numbers are for ever: a reader of any version knows all that were ever given. Of a
         /// collective with number n (1 to 31), the nonblocking form has n + 32 and the
-        /// persistent one n + 64.
+        /// persistent one n + 64; of collective access to a file, the nonblocking form has n + 8
+        /// and the split one n + 16.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
         #[allow(missing_docs, reason = "the names are those of the MPI standard")]
@@ -200,6 +208,38 @@ operations! {
     149 CommJoin "MPI_Comm_join" GroupConstructor;
     160 CommFree "MPI_Comm_free" Free;
     161 CommDisconnect "MPI_Comm_disconnect" Free;
+    192 FileOpen "MPI_File_open" Constructor;
+    193 FileClose "MPI_File_close" Unspecified;
+    194 FileSetSize "MPI_File_set_size" Unspecified;
+    195 FilePreallocate "MPI_File_preallocate" Unspecified;
+    196 FileSetInfo "MPI_File_set_info" Unspecified;
+    197 FileSetView "MPI_File_set_view" Unspecified;
+    198 FileSetAtomicity "MPI_File_set_atomicity" Unspecified;
+    199 FileSync "MPI_File_sync" Unspecified;
+    200 FileSeekShared "MPI_File_seek_shared" Unspecified;
+    208 FileReadAll "MPI_File_read_all" Unspecified;
+    209 FileWriteAll "MPI_File_write_all" Unspecified;
+    210 FileReadAtAll "MPI_File_read_at_all" Unspecified;
+    211 FileWriteAtAll "MPI_File_write_at_all" Unspecified;
+    212 FileReadOrdered "MPI_File_read_ordered" Unspecified;
+    213 FileWriteOrdered "MPI_File_write_ordered" Unspecified;
+    216 FileIreadAll "MPI_File_iread_all" Unspecified;
+    217 FileIwriteAll "MPI_File_iwrite_all" Unspecified;
+    218 FileIreadAtAll "MPI_File_iread_at_all" Unspecified;
+    219 FileIwriteAtAll "MPI_File_iwrite_at_all" Unspecified;
+    224 FileReadAllBegin "MPI_File_read_all_begin" Unspecified;
+    225 FileWriteAllBegin "MPI_File_write_all_begin" Unspecified;
+    226 FileReadAtAllBegin "MPI_File_read_at_all_begin" Unspecified;
+    227 FileWriteAtAllBegin "MPI_File_write_at_all_begin" Unspecified;
+    228 FileReadOrderedBegin "MPI_File_read_ordered_begin" Unspecified;
+    229 FileWriteOrderedBegin "MPI_File_write_ordered_begin" Unspecified;
+    240 WinCreate "MPI_Win_create" Constructor;
+    241 WinAllocate "MPI_Win_allocate" Constructor;
+    242 WinAllocateShared "MPI_Win_allocate_shared" Constructor;
+    243 WinCreateDynamic "MPI_Win_create_dynamic" Constructor;
+    244 WinFree "MPI_Win_free" Barrier;
+    245 WinFence "MPI_Win_fence" Barrier;
+    246 WinSetInfo "MPI_Win_set_info" Unspecified;
     256 Init "MPI_Init" Process;
     257 InitThread "MPI_Init_thread" Process;
     258 Finalize "MPI_Finalize" Process;
@@ -214,12 +254,41 @@ const NONBLOCKING: u16 = 32;
 const PERSISTENT: u16 = 64;
 /// Where the numbers of constructors begin.
 const CONSTRUCTORS: u16 = 128;
+/// What is added to the number of a collective access to a file for the nonblocking form, and for
+/// the one that is split in two calls.
+const NONBLOCKING_ACCESS: u16 = 8;
+const SPLIT_ACCESS: u16 = 16;
 
-/// The three ways in which the standard has each collective.
+/// The ways in which the standard has each collective.
 enum Form {
     Blocking,
     Nonblocking,
     Persistent,
+    /// In two calls, `MPI_File_read_all_begin` and `_end`: the first is as a nonblocking one.
+    Split,
+}
+
+/// Which layer of a recording has an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// What is always recorded: collectives, communicators, begin and end of MPI.
+    Calls,
+    /// Collectives on files (MPI-IO).
+    Io,
+    /// Collectives on windows (one-sided communication, RMA).
+    Rma,
+}
+
+impl Layer {
+    /// Its name on the command line and in the trace.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::Io => "io",
+            Self::Rma => "rma",
+        }
+    }
 }
 
 impl Operation {
@@ -232,7 +301,7 @@ impl Operation {
     /// Whether the call only begins the operation: a request is left to be completed.
     #[must_use]
     pub const fn is_nonblocking(self) -> bool {
-        matches!(self.form(), Form::Nonblocking)
+        matches!(self.form(), Form::Nonblocking | Form::Split)
             || matches!(self.semantics(), Semantics::NonblockingConstructor)
     }
 
@@ -252,8 +321,12 @@ impl Operation {
             Self::CommIdup => return Self::CommDup,
             Self::CommIdupWithInfo => return Self::CommDupWithInfo,
             _ => match self.form() {
-                Form::Nonblocking => Self::from_code(self.code() - NONBLOCKING),
+                Form::Nonblocking if self.code() < CONSTRUCTORS => {
+                    Self::from_code(self.code() - NONBLOCKING)
+                }
+                Form::Nonblocking => Self::from_code(self.code() - NONBLOCKING_ACCESS),
                 Form::Persistent => Self::from_code(self.code() - PERSISTENT),
+                Form::Split => Self::from_code(self.code() - SPLIT_ACCESS),
                 Form::Blocking => None,
             },
         };
@@ -280,8 +353,27 @@ impl Operation {
         match self.code() {
             code if code > NONBLOCKING && code < PERSISTENT => Form::Nonblocking,
             code if Self::is_persistent_code(code) => Form::Persistent,
+            216..=219 => Form::Nonblocking,
+            224..=229 => Form::Split,
             _ => Form::Blocking,
         }
+    }
+
+    /// Which layer of a recording has it.
+    #[must_use]
+    pub const fn layer(self) -> Layer {
+        match self.code() {
+            192..=239 => Layer::Io,
+            240..=255 => Layer::Rma,
+            _ => Layer::Calls,
+        }
+    }
+
+    /// Whether it opens a file or makes a window: its call is the first in the order of calls on
+    /// what it makes.
+    #[must_use]
+    pub const fn opens(self) -> bool {
+        !matches!(self.layer(), Layer::Calls) && matches!(self.semantics(), Semantics::Constructor)
     }
 
     /// Whether users count it: everything but the beginning and the end of MPI.
@@ -347,6 +439,32 @@ mod tests {
             Operation::CommDupWithInfo
         );
         assert!(Operation::CommIdup.is_nonblocking());
+    }
+
+    #[test]
+    fn access_to_files_has_its_nonblocking_and_its_split_form() {
+        let of_file: Vec<_> = Operation::ALL
+            .iter()
+            .filter(|op| op.name().starts_with("MPI_File_"))
+            .collect();
+        assert_eq!(of_file.len(), 25);
+        for operation in of_file {
+            let name = operation.name();
+            let blocking = name
+                .replace("_iread_", "_read_")
+                .replace("_iwrite_", "_write_");
+            let blocking = blocking.trim_end_matches("_begin");
+            assert_eq!(operation.blocking().name(), blocking);
+            assert_eq!(operation.is_nonblocking(), name != blocking, "{name}");
+            assert_eq!(operation.layer(), Layer::Io);
+            assert_eq!(operation.opens(), name == "MPI_File_open");
+            assert!(operation.takes_position());
+        }
+        for operation in Operation::ALL {
+            let is_of_window = operation.name().starts_with("MPI_Win_");
+            assert_eq!(operation.layer() == Layer::Rma, is_of_window);
+        }
+        assert!(Operation::WinAllocateShared.opens() && !Operation::CommDup.opens());
     }
 
     #[test]

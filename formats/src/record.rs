@@ -27,6 +27,11 @@ pub const ROOT_IS_ME: i32 = -2;
 /// process's group is the root.
 pub const ROOT_OTHER_OF_MY_GROUP: i32 = -3;
 
+/// In [`Record::root`] of `MPI_Win_fence`: `MPI_MODE_NOPRECEDE` was asserted, which all processes
+/// of a window do or none. Such a fence ends no epoch, and need not be a barrier (MPI 4.0, section
+/// 12.5.1).
+pub const FENCE_NO_PRECEDE: i32 = 1;
+
 /// What a record is about; the upper three bits of its code.
 ///
 /// [`RecordKind::Message`] and [`RecordKind::CollectorPass`] are not written yet; they have their
@@ -68,8 +73,9 @@ pub struct Record {
     /// Index of a communicator definition of this process, or [`UNKNOWN_COMMUNICATOR`].
     pub communicator: U32,
     /// Root rank in the communicator (on an intercommunicator: in the remote group), one of the
-    /// `ROOT_` values, or for constructors the index of the communicator made (-1: none). Other
-    /// kinds of records and starts of persistent collectives use it for what they need.
+    /// `ROOT_` values, for constructors the index of the communicator made (-1: none), for a fence
+    /// perhaps [`FENCE_NO_PRECEDE`]. Other kinds of records and starts of persistent collectives use
+    /// it for what they need.
     pub root: I32,
     /// Time of leaving the call, in ticks; the commit word, 0 while the call is under way.
     pub leave: U64,

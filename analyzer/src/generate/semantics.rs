@@ -154,6 +154,7 @@ pub(super) fn releases(
             }
         }
         Semantics::Neighborhood
+        | Semantics::Unspecified
         | Semantics::Free
         | Semantics::NonblockingConstructor
         | Semantics::Process => found.extend((0..n).map(own)),

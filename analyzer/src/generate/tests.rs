@@ -95,6 +95,7 @@ fn depends(a: &FoundCall, b: &FoundCall) -> bool {
         Semantics::ManyToOne => a.is_root && (!a.inter || remote),
         Semantics::Prefix => b.rank < a.rank,
         Semantics::Neighborhood
+        | Semantics::Unspecified
         | Semantics::Free
         | Semantics::NonblockingConstructor
         | Semantics::Process => false,

@@ -698,6 +698,7 @@ fn dependences(
         }),
         Semantics::Prefix => (&has_data, &has_data),
         Semantics::Neighborhood
+        | Semantics::Unspecified
         | Semantics::Free
         | Semantics::NonblockingConstructor
         | Semantics::Process => (&|_| false, &|_| false),
@@ -833,7 +834,10 @@ mod tests {
                 Semantics::ManyToOne => Some(i) == root && (!inter || remote) && data(j),
                 Semantics::Prefix => j < i && data(i) && data(j),
                 Semantics::Neighborhood => members.sources[i].contains(&Some(j)) && data(j),
-                Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => false,
+                Semantics::Unspecified
+                | Semantics::Free
+                | Semantics::NonblockingConstructor
+                | Semantics::Process => false,
             }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use collbench_formats::{ClockSource, CompletingCall, Operation, Semantics};
+use collbench_formats::{ClockSource, CompletingCall, Layer, Operation, Semantics};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -600,7 +600,8 @@ impl Check<'_> {
         let lengths = 0..=MAX_DELAY_NS;
         if let Some(name) = step.complete.take() {
             let known = CompletingCall::ALL.iter().copied();
-            let mut known = known.filter(|call| *call != CompletingCall::RequestFree);
+            let mut known =
+                known.filter(|call| *call != CompletingCall::RequestFree && !call.ends_access());
             let Some(by) = known.clone().find(|call| call.name() == name.get_ref()) else {
                 let found = format!("complete = \"{}\"", name.get_ref());
                 let names: Vec<&str> = known.by_ref().map(CompletingCall::name).collect();
@@ -657,7 +658,7 @@ impl Check<'_> {
         let known = Operation::ALL
             .iter()
             .copied()
-            .filter(|op| op.semantics() != Semantics::Process);
+            .filter(|op| op.semantics() != Semantics::Process && op.layer() == Layer::Calls);
         match known.clone().find(|op| op.name() == name.get_ref()) {
             Some(op) => Ok(op),
             None => {
