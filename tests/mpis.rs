@@ -279,6 +279,42 @@ fn a_program_in_c_that_counts_itself_agrees_on_all_three_abis() {
 }
 
 #[test]
+fn collectives_on_files_and_windows_are_the_same_on_all_libraries() {
+    if !have_mpis() {
+        return;
+    }
+    let mut first: Option<Value> = None;
+    for mpi in [OPEN_MPI_5, MPICH_4, MPICH_5, MPI_5_ABI] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("opened.c", &[], workspace.path());
+        let files = workspace.join("files");
+        fs::create_dir(&files).unwrap();
+        let job = Job {
+            options: &["--layers", "calls,io,rma"],
+            ..Job::new(2, program, &[files.to_str().unwrap(), "nonblocking"])
+        };
+        let analysis = mpi.run(job, &workspace);
+        let ranks = analysis.array("/ranks").iter();
+        let found: Value = ranks.map(|rank| rank["calls_by_class"].clone()).collect();
+        let expected = first.get_or_insert_with(|| found.clone());
+        assert_eq!(found, *expected, "{}", mpi.name);
+        assert_eq!(found[0]["MPI_File_iread_all:self"], 6, "{}", mpi.name);
+        // Of twelve fences that end no epoch nobody knows whether they wait.
+        let mut fences = analysis
+            .array("/operations")
+            .iter()
+            .filter(|entry| entry["operation"] == "MPI_Win_fence" && entry["communicator"] == 0);
+        let fence = fences.next().unwrap();
+        assert_eq!(
+            fence["wait_ns"]["n"],
+            2 * (38 - 12),
+            "{}: {fence:#}",
+            mpi.name
+        );
+    }
+}
+
+#[test]
 fn a_program_on_sessions_is_recorded_from_the_first_to_the_last_one() {
     if !have_mpis() {
         return;

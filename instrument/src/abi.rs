@@ -28,6 +28,8 @@ pub(crate) struct Constants {
     /// `MPI_ROOT` and `MPI_PROC_NULL`.
     pub(crate) root: i32,
     pub(crate) proc_null: i32,
+    /// `MPI_MODE_NOPRECEDE`.
+    pub(crate) mode_no_precede: i32,
     /// `MPI_THREAD_SINGLE` to `MPI_THREAD_MULTIPLE`.
     pub(crate) thread_levels: [i32; 4],
     /// `MPI_CART`, `MPI_GRAPH`, `MPI_DIST_GRAPH`.
@@ -49,6 +51,7 @@ fn open_mpi(comm_world: Handle) -> Constants {
         in_place: 1,
         root: -4,
         proc_null: -2,
+        mode_no_precede: 2,
         thread_levels: [0, 1, 2, 3],
         topologies: [1, 2, 3],
         info_null: find_datum(c"ompi_mpi_info_null"),
@@ -66,6 +69,7 @@ const MPICH: Constants = Constants {
     in_place: usize::MAX,
     root: -3,
     proc_null: -1,
+    mode_no_precede: 8192,
     thread_levels: [0, 1, 2, 3],
     topologies: [2, 1, 3],
     info_null: 0x1c00_0000,
@@ -82,6 +86,7 @@ const MPI_5: Constants = Constants {
     in_place: 1,
     root: -4,
     proc_null: -3,
+    mode_no_precede: 2048,
     thread_levels: [0, 1024, 2048, 4096],
     topologies: [211, 212, 213],
     info_null: 0x130,
@@ -98,6 +103,7 @@ const UNKNOWN: Constants = Constants {
     in_place: 0,
     root: i32::MIN,
     proc_null: i32::MIN,
+    mode_no_precede: 0,
     thread_levels: [0, 1, 2, 3],
     topologies: [i32::MIN; 3],
     info_null: 0,

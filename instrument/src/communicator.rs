@@ -6,6 +6,10 @@
 //! the first member (which tells the parts of a split apart). Constructors that are collective
 //! over groups and not over the parent are known by the groups, the tag, and how many there
 //! were of those.
+//!
+//! Files and windows stand here too ([`Opened`]): each has an order of calls of its own, as a
+//! communicator has, so that the order of calls on the communicator below is the same whether they are
+//! recorded or not. They are known by that communicator and by how many were opened on it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -47,6 +51,42 @@ pub(crate) struct ConstructorCall {
     pub(crate) made: Handle,
 }
 
+/// What besides communicators has an order of collective calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    /// An `MPI_File`.
+    File,
+    /// An `MPI_Win`.
+    Window,
+}
+
+impl Opened {
+    /// What tells a handle from those of communicators and of the other kind, in one word: a bit that
+    /// no handle has, be it an address of a process or a number of 32 bits.
+    pub(crate) fn key(self, library: &MpiLibrary, word: usize) -> Handle {
+        match self {
+            // An address with MPICH too, where all other handles are numbers.
+            Self::File => word | 1 << 62,
+            Self::Window => library.handle(word) | 1 << 63,
+        }
+    }
+
+    /// The key of the handle at an address.
+    ///
+    /// # Safety
+    /// `place` is the address of such a handle.
+    pub(crate) unsafe fn key_at(self, library: &MpiLibrary, place: usize) -> Handle {
+        // SAFETY: the caller's promise.
+        let word = unsafe {
+            match self {
+                Self::File => (place as *const Handle).read_unaligned(),
+                Self::Window => library.handle_at(place, 0),
+            }
+        };
+        self.key(library, word)
+    }
+}
+
 /// One communicator as the recorder needs it at every call. Entries are never freed: records
 /// and other threads may still refer to them.
 #[derive(Debug, Default)]
@@ -71,6 +111,10 @@ pub struct CommunicatorEntry {
     calls: AtomicU64,
     /// Calls of the MPI library itself that have begun on it.
     internal_calls: AtomicU32,
+    /// Files and windows that were opened on it, by [`Opened`].
+    opened: [AtomicU32; 2],
+    /// Of a file: 1 + the position of the access that was begun and is not ended; 0 for none.
+    access: AtomicU64,
 }
 
 impl CommunicatorEntry {
@@ -95,6 +139,21 @@ impl CommunicatorEntry {
     /// Takes the number of a persistent collective that is made on it; in order, as above.
     pub(crate) fn take_persistent_position(&self) -> u64 {
         self.persistents.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes that an access to the file was begun, at a position; MPI allows one at a time.
+    pub(crate) fn begin_access(&self, position: u64) {
+        self.access.store(position + 1, Ordering::Relaxed);
+    }
+
+    /// Takes the position of the access that was begun.
+    pub(crate) fn end_access(&self) -> Option<u64> {
+        self.access.swap(0, Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// The key under which a file or window stands as long as it has no handle.
+    fn key_without_handle(&'static self) -> Handle {
+        std::ptr::from_ref(self) as Handle | 3 << 62
     }
 }
 
@@ -154,7 +213,8 @@ impl Communicators {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The communicator that this handle now means, if it is known.
+    /// The communicator that this handle now means, if it is known; for files and windows by
+    /// [`Opened::key`], as in the functions below.
     pub(crate) fn find(&self, handle: Handle) -> Option<&'static CommunicatorEntry> {
         self.lock().by_handle.get(&handle).copied()
     }
@@ -351,6 +411,45 @@ impl Communicators {
         self.add(handle, new)
     }
 
+    /// A file or window that `operation` is about to open on `parent`; its handle follows by
+    /// [`give_handle`](Self::give_handle).
+    pub(crate) fn add_opened(
+        &self,
+        kind: Opened,
+        operation: Operation,
+        parent: &'static CommunicatorEntry,
+    ) -> (&'static CommunicatorEntry, Communicator) {
+        // MPI makes the application order the calls on one communicator.
+        let position = parent.opened[kind as usize].fetch_add(1, Ordering::Relaxed);
+        let new = NewCommunicator {
+            id: identity_on_parent(operation, parent.id, position.into(), parent.first_members),
+            parent: Some(parent),
+            constructor: Some(operation),
+            position: position.into(),
+            size: parent.size,
+            rank: parent.rank,
+            remote_size: parent.remote_size,
+            first_members: parent.first_members,
+            neighbours: None,
+            name: String::new(),
+        };
+        let mut inner = self.lock();
+        let (entry, definition) = inner.make(new);
+        inner.by_handle.insert(entry.key_without_handle(), entry);
+        (entry, definition)
+    }
+
+    /// Gives a file or window that was opened its key; `None`: it could not be opened.
+    pub(crate) fn give_handle(&self, entry: &'static CommunicatorEntry, key: Option<Handle>) {
+        let mut inner = self.lock();
+        inner.by_handle.remove(&entry.key_without_handle());
+        let Some(key) = key else { return };
+        // One whose end was not seen may be in a cache.
+        if inner.by_handle.insert(key, entry).is_some() {
+            self.epoch.fetch_add(1, Ordering::Release);
+        }
+    }
+
     fn add(
         &self,
         handle: Handle,
@@ -428,9 +527,7 @@ impl Inner {
             remote_size: new.remote_size,
             first_members: new.first_members,
             neighbours: new.neighbours,
-            persistents: AtomicU64::new(0),
-            calls: AtomicU64::new(0),
-            internal_calls: AtomicU32::new(0),
+            ..CommunicatorEntry::default()
         };
         (entry, definition)
     }
@@ -510,10 +607,7 @@ pub(crate) mod tests {
             rank,
             remote_size,
             first_members: [0, NO_RANK],
-            neighbours: None,
-            persistents: AtomicU64::new(0),
-            calls: AtomicU64::new(0),
-            internal_calls: AtomicU32::new(0),
+            ..CommunicatorEntry::default()
         }
     }
 

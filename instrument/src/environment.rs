@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use collbench_formats::ClockSource;
+use collbench_formats::{ClockSource, Layer};
 
 const OUTPUT: &str = "COLLBENCH_OUTPUT";
 const FORM: &str = "COLLBENCH_FORM";
 const CLOCK: &str = "COLLBENCH_CLOCK";
 const MAX_SIZE: &str = "COLLBENCH_MAX_SIZE";
+const LAYERS: &str = "COLLBENCH_LAYERS";
 
 /// Who makes the trace directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,43 @@ pub struct Settings {
     pub clock: Option<ClockSource>,
     /// Most bytes per rank.
     pub max_bytes: Option<u64>,
+    /// What is recorded besides calls on communicators.
+    pub layers: Layers,
+}
+
+/// Layers that are recorded if asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Layers {
+    /// Collectives on files.
+    pub io: bool,
+    /// Collectives on windows.
+    pub rma: bool,
+}
+
+impl Layers {
+    /// From their names with commas between; `None` if one is not known.
+    #[must_use]
+    pub fn of_names(names: &str) -> Option<Self> {
+        let mut layers = Self::default();
+        for name in names.split(',').filter(|name| !name.is_empty()) {
+            match name {
+                _ if name == Layer::Io.name() => layers.io = true,
+                _ if name == Layer::Rma.name() => layers.rma = true,
+                _ => return None,
+            }
+        }
+        Some(layers)
+    }
+
+    /// Their names with commas between; empty for none.
+    #[must_use]
+    pub fn names(self) -> String {
+        let all = [(self.io, Layer::Io), (self.rma, Layer::Rma)];
+        let on = all.iter().filter(|(is_on, _)| *is_on);
+        on.map(|(_, layer)| layer.name())
+            .collect::<Vec<_>>()
+            .join(",")
+    }
 }
 
 /// A variable holds what it cannot.
@@ -88,11 +126,19 @@ impl Settings {
                 Err(_) => return Err(wrong(MAX_SIZE, text, "a number of bytes")),
             },
         };
+        let layers = match get(LAYERS) {
+            None => Layers::default(),
+            Some(names) => match Layers::of_names(&names) {
+                Some(layers) => layers,
+                None => return Err(wrong(LAYERS, names, "io, rma, or both with a comma")),
+            },
+        };
         Ok(Some(Self {
             output: output.into(),
             form,
             clock,
             max_bytes,
+            layers,
         }))
     }
 }
@@ -120,7 +166,7 @@ pub(crate) fn name_of_clock(clock: ClockSource) -> &'static str {
 
 /// The variables that say `settings`, and those that must not be set (`None`).
 #[must_use]
-pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 4] {
+pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 5] {
     let form = match settings.form {
         Form::Outer => "outer",
         Form::Inner => "inner",
@@ -136,6 +182,12 @@ pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::O
             MAX_SIZE,
             settings.max_bytes.map(|bytes| bytes.to_string().into()),
         ),
+        (
+            LAYERS,
+            Some(settings.layers.names())
+                .filter(|names| !names.is_empty())
+                .map(Into::into),
+        ),
     ]
 }
 
@@ -150,6 +202,10 @@ mod tests {
             form: Form::Outer,
             clock: Some(ClockSource::MonotonicRaw),
             max_bytes: Some(1 << 20),
+            layers: Layers {
+                io: true,
+                rma: true,
+            },
         };
         let variables = environment_of(&settings);
         let get = |name| {

@@ -19,7 +19,7 @@ use clap::{CommandFactory, Parser, ValueEnum};
 
 use crate::clock::Clock;
 use crate::directory;
-use crate::environment::{Form, Settings, clock_of_name, environment_of};
+use crate::environment::{Form, Layers, Settings, clock_of_name, environment_of};
 use crate::launcher::LauncherRank;
 use process::Ended;
 use program::find_program;
@@ -54,7 +54,7 @@ struct Options {
     /// Replace an existing trace (only a directory that is a trace)
     #[arg(long)]
     force: bool,
-    /// Layers to record; this version has: calls
+    /// Layers to record, with commas: calls (always), io (MPI-IO), rma (windows)
     #[arg(
         long,
         value_name = "LIST",
@@ -88,7 +88,12 @@ struct Options {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Layer {
+    /// Collectives on communicators; always recorded
     Calls,
+    /// Collectives on files: opening, collective reading and writing ...
+    Io,
+    /// Collectives on windows: making and freeing, fences
+    Rma,
     Messages,
     Algorithms,
 }
@@ -142,6 +147,10 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         },
         clock: chosen_clock(options.clock.as_deref())?,
         max_bytes: options.max_size,
+        layers: Layers {
+            io: options.layers.contains(&Layer::Io),
+            rma: options.layers.contains(&Layer::Rma),
+        },
     };
     let job = Job {
         settings,
@@ -174,13 +183,14 @@ fn check_layers(layers: &[Layer]) -> Result<(), &'static str> {
     if !layers.contains(&Layer::Calls) {
         return Err("--layers: calls cannot be left out, all else hangs on them");
     }
-    for layer in layers.iter().filter_map(|layer| layer.to_possible_value()) {
-        if layer.get_name() != "calls" {
-            tell(&format!(
-                "--layers {}: not recorded by this version, calls are",
-                layer.get_name()
-            ));
-        }
+    let unknown = layers
+        .iter()
+        .filter(|layer| matches!(layer, Layer::Messages | Layer::Algorithms));
+    for layer in unknown.filter_map(|layer| layer.to_possible_value()) {
+        tell(&format!(
+            "--layers {}: not recorded by this version; calls, io and rma are",
+            layer.get_name()
+        ));
     }
     Ok(())
 }

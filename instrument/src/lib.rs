@@ -39,16 +39,17 @@ mod topology;
 
 pub use clock::{Clock, measure_clock};
 pub use collbench_formats::Abi;
-pub use communicator::{CommunicatorEntry, HowMade};
-pub use environment::{Form, Settings, SettingsError, environment_of};
+pub use communicator::{CommunicatorEntry, HowMade, Opened};
+pub use environment::{Form, Layers, Settings, SettingsError, environment_of};
 pub use library::{MpiLibrary, RealFunction};
 pub use narrow::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed};
 pub use recorder::{
-    Recorder, abort_call, begin_call, constructor_call, end_call, free_call, get_status_call,
-    group_constructor_call, guarded_call, name_communicator, nonblocking_call, persistent_call,
-    phase_call, recorded_call, request_free_call, rooted_call, start_call, startall_call,
-    test_call, testall_call, testany_call, testsome_call, wait_call, waitall_call, waitany_call,
-    waitsome_call,
+    Recorder, RequestCall, abort_call, access_begin_call, access_end_call, begin_call,
+    closing_call, constructor_call, end_call, fence_call, free_call, get_status_call,
+    group_constructor_call, guarded_call, name_communicator, nonblocking_access_call,
+    nonblocking_call, opened_call, opening_call, persistent_call, phase_call, recorded_call,
+    request_free_call, rooted_call, some_call, start_call, startall_call, test_call, testall_call,
+    testany_call, wait_call, waitall_call, waitany_call,
 };
 pub use routines::{ROUTINES, Routine, RoutineClass};
 pub use start::{InitAnchor, start_recording};

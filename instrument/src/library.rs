@@ -197,6 +197,8 @@ pub struct MpiLibrary {
     pub root: i32,
     /// `MPI_PROC_NULL`.
     pub proc_null: i32,
+    /// `MPI_MODE_NOPRECEDE`, a bit.
+    pub(crate) mode_no_precede: i32,
     /// What it says of its version, one line.
     pub version: String,
     /// The object that provides `PMPI_Init`.
@@ -404,6 +406,7 @@ impl MpiLibrary {
             in_place: constants.in_place,
             root: constants.root,
             proc_null: constants.proc_null,
+            mode_no_precede: constants.mode_no_precede,
             version: library_version(),
             path: object_of(find_function(c"PMPI_Init")).unwrap_or_default(),
             handle_mask: constants.handle_mask(),
@@ -636,6 +639,7 @@ pub(crate) mod tests {
             in_place: 1,
             root: -4,
             proc_null: -2,
+            mode_no_precede: 2,
             version: String::new(),
             path: String::new(),
             handle_mask: Handle::MAX,

@@ -83,6 +83,16 @@ struct Shape {
     in_place: usize,
 }
 
+impl Shape {
+    const NO_ARRAYS: Self = Self {
+        n_outgoing: 0,
+        n_incoming: 0,
+        n_local: 0,
+        is_root: false,
+        in_place: 0,
+    };
+}
+
 /// Which processes the arrays of a collective have an entry for each of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peers {
@@ -92,6 +102,8 @@ pub enum Peers {
     AllAtRoot(usize),
     /// The neighbours in the communicator's topology.
     Neighbours,
+    /// There are no arrays: calls on files and windows, which need not have a communicator.
+    NoArrays,
 }
 
 /// Calls the classic form of a collective with the arguments of its large-count form.
@@ -182,6 +194,9 @@ unsafe fn narrow(
 /// # Safety
 /// `comm` is a valid communicator.
 unsafe fn shape_of(comm: Handle, peers: Peers) -> Option<Shape> {
+    if peers == Peers::NoArrays {
+        return Some(Shape::NO_ARRAYS);
+    }
     let constants = Constants::known_of_this_process()?;
     static RANK: RealFunction = RealFunction::new(c"PMPI_Comm_rank");
     static SIZE: RealFunction = RealFunction::new(c"PMPI_Comm_size");

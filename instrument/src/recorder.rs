@@ -18,14 +18,19 @@ use collbench_formats::{
 
 mod completion;
 mod initiation;
+mod opened;
 mod persistent;
 mod requests;
 
 pub use completion::{
-    get_status_call, request_free_call, test_call, testall_call, testany_call, testsome_call,
-    wait_call, waitall_call, waitany_call, waitsome_call,
+    get_status_call, request_free_call, some_call, test_call, testall_call, testany_call,
+    wait_call, waitall_call, waitany_call,
 };
-pub use initiation::nonblocking_call;
+pub use initiation::{RequestCall, nonblocking_call};
+pub use opened::{
+    access_begin_call, access_end_call, closing_call, fence_call, nonblocking_access_call,
+    opened_call, opening_call,
+};
 pub use persistent::{persistent_call, start_call, startall_call};
 use requests::Requests;
 
@@ -33,6 +38,7 @@ use crate::clock::Clock;
 use crate::communicator::{
     CommunicatorEntry, Communicators, ConstructorCall, HowMade, hash_of_text,
 };
+use crate::environment::Layers;
 use crate::library::{Handle, MpiLibrary};
 use crate::narrow::KeptArrays;
 use crate::payload::CallView;
@@ -63,6 +69,8 @@ pub struct Recorder {
     pub(crate) rank: u32,
     /// Collectives under way, by request.
     requests: Requests,
+    /// What is recorded besides calls on communicators.
+    layers: Layers,
     /// Persistent collectives that can be started, by request.
     persistents: Requests,
     n_persistents: AtomicU32,
@@ -141,13 +149,19 @@ impl Local {
         std::ptr::from_ref(self) as usize
     }
 
+    /// That of a communicator handle, in a word as the application passes it.
     #[inline]
     fn communicator(
         &self,
         recorder: &Recorder,
         handle: Handle,
     ) -> Option<&'static CommunicatorEntry> {
-        let handle = recorder.library.handle(handle);
+        self.entry(recorder, recorder.library.handle(handle))
+    }
+
+    /// That of a handle, or of the key of a file or window.
+    #[inline]
+    fn entry(&self, recorder: &Recorder, handle: Handle) -> Option<&'static CommunicatorEntry> {
         let epoch = recorder.communicators.epoch();
         // Handles are addresses of blocks of some hundred bytes, or numbers in a row: the upper
         // bits of a product with the golden ratio differ for both.
@@ -308,11 +322,13 @@ impl Recorder {
         file: RankFile,
         rank: u32,
         is_serialized: bool,
+        layers: Layers,
     ) -> Self {
         Self {
             clock,
             library,
             file,
+            layers,
             communicators: Communicators::default(),
             rank,
             requests: Requests::new(is_serialized),
@@ -436,6 +452,22 @@ impl Recorder {
             }
             Ok(())
         });
+    }
+
+    /// A call as payload functions see it; `root` is the argument, where there is one.
+    #[inline]
+    fn view<'a>(
+        &'a self,
+        comm: &'a CommunicatorEntry,
+        root: Option<usize>,
+        large: bool,
+    ) -> CallView<'a> {
+        CallView {
+            library: &self.library,
+            comm,
+            root: root.map_or(0, |root| root as i32),
+            large,
+        }
     }
 
     /// The root of a call as records have it, from the argument.
@@ -649,13 +681,13 @@ struct Prepared {
 }
 
 impl Local {
-    /// All that is to be done before a collective call.
+    /// All that is to be done before a collective call on `entry`; `None`: the handle is not known.
     #[inline(always)]
     fn prepare(
         &self,
         recorder: &'static Recorder,
         operation: Operation,
-        comm: Handle,
+        entry: Option<&'static CommunicatorEntry>,
         root: Option<usize>,
         large: bool,
         payload: impl FnOnce(CallView<'_>) -> Option<u64>,
@@ -664,17 +696,11 @@ impl Local {
         let slot = Slot(self.take_slot(recorder));
         let mut flags = self.internal_flag();
         let mut own_position = None;
-        let (communicator, bytes) = match self.communicator(recorder, comm) {
+        let (communicator, bytes) = match entry {
             Some(entry) => {
                 let position = entry.take_position(flags != 0);
                 own_position = (flags == 0).then_some(position);
-                let view = CallView {
-                    library: &recorder.library,
-                    comm: entry,
-                    root: root.map_or(0, |root| root as i32),
-                    large,
-                };
-                (entry.index, payload(view))
+                (entry.index, payload(recorder.view(entry, root, large)))
             }
             None => (UNKNOWN_COMMUNICATOR, None),
         };
@@ -710,7 +736,14 @@ fn record(
         communicator,
         root,
         ..
-    } = local.prepare(recorder, operation, comm, root, large, payload);
+    } = local.prepare(
+        recorder,
+        operation,
+        local.communicator(recorder, comm),
+        root,
+        large,
+        payload,
+    );
     local
         .call(recorder, slot, word, communicator, root, real)
         .commit()
@@ -857,24 +890,36 @@ pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_in
     }
     // SAFETY: MPI wants the address of a communicator handle here, and it is not null.
     let handle = unsafe { recorder.library.handle_at(place, 0) };
-    LOCAL.with(|local| {
-        let entry = local.communicator(recorder, handle);
+    LOCAL.with(|local| local.give_back(recorder, operation, recorder.library.handle(handle), real))
+}
+
+impl Local {
+    /// Makes a call that gives back what has this handle (or key of a file or window), and records
+    /// it as the last on that.
+    fn give_back(
+        &self,
+        recorder: &'static Recorder,
+        operation: Operation,
+        handle: Handle,
+        real: impl FnOnce() -> c_int,
+    ) -> c_int {
+        let entry = self.entry(recorder, handle);
         // Before the call: as soon as the library has freed it, another thread may be given the
-        // same handle for a new communicator.
+        // same handle for a new one.
         if entry.is_some() {
             recorder.guarded(|| {
                 recorder.communicators.forget(handle);
                 Ok(())
             });
         }
-        let slot = Slot(local.take_slot(recorder));
-        let flags = local.internal_flag();
+        let slot = Slot(self.take_slot(recorder));
+        let flags = self.internal_flag();
         if let Some(entry) = entry {
             entry.take_position(flags != 0);
         }
         let word = pack_call_word(operation, flags, 0);
         let index = entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index);
-        let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
+        let returned = self.call(recorder, slot, word, index, ROOT_NONE, real);
         if let (true, Some(entry)) = (returned.code != 0, entry) {
             recorder.guarded(|| {
                 recorder.communicators.remember(handle, entry);
@@ -882,7 +927,7 @@ pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_in
             });
         }
         returned.commit()
-    })
+    }
 }
 
 /// Makes a call that is not recorded, but below which the MPI library's calls are its own.

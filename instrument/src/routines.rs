@@ -18,9 +18,15 @@
 /// - `group_constructors`: make one over groups alone; `tag` is a text, or 0.
 /// - `nonblocking_constructors`: make one that is there when a request is complete.
 /// - `frees`: give a communicator back.
+/// - `openings`, `large_openings`: open a file or make a window ([`Opened`](crate::Opened));
+///   `closings` give it back. These and the five sections behind them are recorded where the
+///   layers of files and windows are; `large_` ones, and those of accesses, have a form `_c` too.
+/// - `settings`: other collectives on a file or window; `fences` are those that may not wait.
+/// - `accesses`: read and write collectively; `nonblocking_accesses` leave a request,
+///   `split_accesses` are begun by one routine and ended by another.
 /// - `guards`: not recorded; collectives that the MPI library calls below them are its own.
-/// - `requests`: start and complete operations; `by` is the function that follows them, with the
-///   arguments that it needs.
+/// - `requests`: start and complete operations; `by` is the function that follows them, with what
+///   it needs.
 /// - `process`: begin and end of MPI, naming, phases; written by hand.
 #[macro_export]
 macro_rules! mpi_routines {
@@ -207,60 +213,96 @@ macro_rules! mpi_routines {
                 MPI_Comm_free CommFree (comm);
                 MPI_Comm_disconnect CommDisconnect (comm);
             }
+            openings {
+                MPI_File_open FileOpen (comm, filename, amode, info, fh) on comm opens File fh;
+                MPI_Win_create_dynamic WinCreateDynamic (info, comm, win) on comm opens Window win;
+            }
+            large_openings {
+                MPI_Win_create WinCreate (base, size, disp_unit, info, comm, win)
+                    on comm opens Window win;
+                MPI_Win_allocate WinAllocate (size, disp_unit, info, comm, baseptr, win)
+                    on comm opens Window win;
+                MPI_Win_allocate_shared WinAllocateShared (size, disp_unit, info, comm, baseptr, win)
+                    on comm opens Window win;
+            }
+            closings {
+                MPI_File_close FileClose (fh) of File;
+                MPI_Win_free WinFree (win) of Window;
+            }
+            settings {
+                MPI_File_set_size FileSetSize (fh, size) of File fh;
+                MPI_File_preallocate FilePreallocate (fh, size) of File fh;
+                MPI_File_set_info FileSetInfo (fh, info) of File fh;
+                MPI_File_set_view FileSetView (fh, disp, etype, filetype, datarep, info) of File fh;
+                MPI_File_set_atomicity FileSetAtomicity (fh, flag) of File fh;
+                MPI_File_sync FileSync (fh) of File fh;
+                MPI_File_seek_shared FileSeekShared (fh, offset, whence) of File fh;
+                MPI_Win_set_info WinSetInfo (win, info) of Window win;
+            }
+            fences {
+                MPI_Win_fence WinFence (assertion, win);
+            }
+            accesses {
+                MPI_File_read_all FileReadAll (fh, buf, count, datatype, status)
+                    payload counted(count, datatype);
+                MPI_File_write_all FileWriteAll (fh, buf, count, datatype, status)
+                    payload counted(count, datatype);
+                MPI_File_read_at_all FileReadAtAll (fh, offset, buf, count, datatype, status)
+                    payload counted(count, datatype);
+                MPI_File_write_at_all FileWriteAtAll (fh, offset, buf, count, datatype, status)
+                    payload counted(count, datatype);
+                MPI_File_read_ordered FileReadOrdered (fh, buf, count, datatype, status)
+                    payload counted(count, datatype);
+                MPI_File_write_ordered FileWriteOrdered (fh, buf, count, datatype, status)
+                    payload counted(count, datatype);
+            }
+            nonblocking_accesses {
+                MPI_File_iread_all FileIreadAll (fh, buf, count, datatype, request)
+                    payload counted(count, datatype) leaves request;
+                MPI_File_iwrite_all FileIwriteAll (fh, buf, count, datatype, request)
+                    payload counted(count, datatype) leaves request;
+                MPI_File_iread_at_all FileIreadAtAll (fh, offset, buf, count, datatype, request)
+                    payload counted(count, datatype) leaves request;
+                MPI_File_iwrite_at_all FileIwriteAtAll (fh, offset, buf, count, datatype, request)
+                    payload counted(count, datatype) leaves request;
+            }
+            split_accesses {
+                MPI_File_read_all_begin FileReadAllBegin (fh, buf, count, datatype)
+                    payload counted(count, datatype),
+                MPI_File_read_all_end FileReadAllEnd (fh, buf, status);
+                MPI_File_write_all_begin FileWriteAllBegin (fh, buf, count, datatype)
+                    payload counted(count, datatype),
+                MPI_File_write_all_end FileWriteAllEnd (fh, buf, status);
+                MPI_File_read_at_all_begin FileReadAtAllBegin (fh, offset, buf, count, datatype)
+                    payload counted(count, datatype),
+                MPI_File_read_at_all_end FileReadAtAllEnd (fh, buf, status);
+                MPI_File_write_at_all_begin FileWriteAtAllBegin (fh, offset, buf, count, datatype)
+                    payload counted(count, datatype),
+                MPI_File_write_at_all_end FileWriteAtAllEnd (fh, buf, status);
+                MPI_File_read_ordered_begin FileReadOrderedBegin (fh, buf, count, datatype)
+                    payload counted(count, datatype),
+                MPI_File_read_ordered_end FileReadOrderedEnd (fh, buf, status);
+                MPI_File_write_ordered_begin FileWriteOrderedBegin (fh, buf, count, datatype)
+                    payload counted(count, datatype),
+                MPI_File_write_ordered_end FileWriteOrderedEnd (fh, buf, status);
+            }
             guards {
-                MPI_File_open(comm, filename, amode, info, fh);
-                MPI_File_close(fh);
                 MPI_File_delete(filename, info);
-                MPI_File_set_size(fh, size);
-                MPI_File_preallocate(fh, size);
-                MPI_File_set_info(fh, info);
-                MPI_File_set_view(fh, disp, etype, filetype, datarep, info);
-                MPI_File_set_atomicity(fh, flag);
-                MPI_File_sync(fh);
-                MPI_File_seek_shared(fh, offset, whence);
-                MPI_File_read_at_all(fh, offset, buf, count, datatype, status);
-                MPI_File_write_at_all(fh, offset, buf, count, datatype, status);
-                MPI_File_read_all(fh, buf, count, datatype, status);
-                MPI_File_write_all(fh, buf, count, datatype, status);
-                MPI_File_read_ordered(fh, buf, count, datatype, status);
-                MPI_File_write_ordered(fh, buf, count, datatype, status);
                 MPI_File_read_shared(fh, buf, count, datatype, status);
                 MPI_File_write_shared(fh, buf, count, datatype, status);
-                MPI_File_read_at_all_begin(fh, offset, buf, count, datatype);
-                MPI_File_read_at_all_end(fh, buf, status);
-                MPI_File_write_at_all_begin(fh, offset, buf, count, datatype);
-                MPI_File_write_at_all_end(fh, buf, status);
-                MPI_File_read_all_begin(fh, buf, count, datatype);
-                MPI_File_read_all_end(fh, buf, status);
-                MPI_File_write_all_begin(fh, buf, count, datatype);
-                MPI_File_write_all_end(fh, buf, status);
-                MPI_File_read_ordered_begin(fh, buf, count, datatype);
-                MPI_File_read_ordered_end(fh, buf, status);
-                MPI_File_write_ordered_begin(fh, buf, count, datatype);
-                MPI_File_write_ordered_end(fh, buf, status);
-                MPI_File_iread_all(fh, buf, count, datatype, request);
-                MPI_File_iwrite_all(fh, buf, count, datatype, request);
-                MPI_File_iread_at_all(fh, offset, buf, count, datatype, request);
-                MPI_File_iwrite_at_all(fh, offset, buf, count, datatype, request);
-                MPI_Win_create(base, size, disp_unit, info, comm, win);
-                MPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
-                MPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
-                MPI_Win_create_dynamic(info, comm, win);
-                MPI_Win_free(win);
-                MPI_Win_fence(assertion, win);
             }
             requests {
                 MPI_Wait(request, status) by wait_call(request);
                 MPI_Waitall(count, requests, statuses) by waitall_call(count, requests);
                 MPI_Waitany(count, requests, index, status) by waitany_call(count, requests, index);
                 MPI_Waitsome(count, requests, outcount, indices, statuses)
-                    by waitsome_call(count, requests, outcount, indices);
+                    by some_call(CompletingCall::Waitsome, count, requests, outcount, indices);
                 MPI_Test(request, flag, status) by test_call(request, flag);
                 MPI_Testall(count, requests, flag, statuses) by testall_call(count, requests, flag);
                 MPI_Testany(count, requests, index, flag, status)
                     by testany_call(count, requests, index, flag);
                 MPI_Testsome(count, requests, outcount, indices, statuses)
-                    by testsome_call(count, requests, outcount, indices);
+                    by some_call(CompletingCall::Testsome, count, requests, outcount, indices);
                 MPI_Request_get_status(request, flag, status) by get_status_call(request);
                 MPI_Request_free(request) by request_free_call(request);
                 MPI_Start(request) by start_call(request);
@@ -289,6 +331,9 @@ pub enum RoutineClass {
     Constructor,
     /// Records a call and forgets the communicator.
     Free,
+    /// Records a collective call on a file or window, where its layer is on; marks what the MPI
+    /// library calls below it as internal.
+    Opened,
     /// Marks what the MPI library calls below it as internal.
     Guard,
     /// Sets up a collective that can be started.
@@ -322,8 +367,16 @@ macro_rules! list_routines {
         group_constructors { $($x:ident $xo:ident ($($xa:ident),*) makes $xn:ident tag $xt:tt;)* }
         nonblocking_constructors { $($d:ident $do:ident ($($da:ident),*) on $dc:ident makes $dn:ident with $dr:ident;)* }
         frees { $($f:ident $fo:ident ($fa:ident);)* }
+        openings { $($b:ident $bo:ident ($($ba:ident),*) on $bc:ident opens $bk:ident $bh:ident;)* }
+        large_openings { $($l:ident $lo:ident ($($la:ident),*) on $lc:ident opens $lk:ident $lh:ident;)* }
+        closings { $($e:ident $eo:ident ($ea:ident) of $ek:ident;)* }
+        settings { $($s:ident $so:ident ($($sa:ident),*) of $sk:ident $sh:ident;)* }
+        fences { $($m:ident $mo:ident ($ma:ident, $mw:ident);)* }
+        accesses { $($a:ident $ao:ident ($af:ident, $($aa:ident),*) payload $ap:ident($($ay:ident),*);)* }
+        nonblocking_accesses { $($j:ident $jo:ident ($jf:ident, $($ja:ident),*) payload $jp:ident($($jy:ident),*) leaves $jr:ident;)* }
+        split_accesses { $($k:ident $ko:ident ($kf:ident, $($ka:ident),*) payload $kp:ident($($ky:ident),*), $z:ident $zo:ident ($zf:ident, $($za:ident),*);)* }
         guards { $($g:ident ($($ga:ident),*);)* }
-        requests { $($q:ident ($($qa:ident),*) by $qf:ident($($qx:ident),*);)* }
+        requests { $($q:ident ($($qa:ident),*) by $qf:ident($($qx:expr),*);)* }
         process { $($o:ident $oo:ident ($($oa:ident),*);)* }
     ) => {
         /// Every routine that the preloaded library wraps, `MPIX_X_init` apart.
@@ -352,6 +405,17 @@ macro_rules! list_routines {
             $(list_routines!(@line stringify!($x), Constructor false $($xa)*),)*
             $(list_routines!(@line stringify!($d), Constructor false $($da)*),)*
             $(list_routines!(@line stringify!($f), Free false $fa),)*
+            $(list_routines!(@line stringify!($b), Opened false $($ba)*),)*
+            $(list_routines!(@line stringify!($l), Opened true $($la)*),)*
+            $(list_routines!(@line stringify!($e), Opened false $ea),)*
+            $(list_routines!(@line stringify!($s), Opened false $($sa)*),)*
+            $(list_routines!(@line stringify!($m), Opened false $ma $mw),)*
+            $(list_routines!(@line stringify!($a), Opened true $af $($aa)*),)*
+            $(list_routines!(@line stringify!($j), Opened true $jf $($ja)*),)*
+            $(
+                list_routines!(@line stringify!($k), Opened true $kf $($ka)*),
+                list_routines!(@line stringify!($z), Opened false $zf $($za)*),
+            )*
             $(list_routines!(@line stringify!($g), Guard false $($ga)*),)*
             $(list_routines!(@line stringify!($q), Request false $($qa)*),)*
             $(list_routines!(@line stringify!($o), Process false $($oa)*),)*

@@ -21,7 +21,7 @@ use collbench_formats::{
 use crate::clock::{Clock, measure_clock};
 use crate::communicator::mix;
 use crate::directory::{self, DirectoryError};
-use crate::environment::{Form, Settings};
+use crate::environment::{Form, Layers, Settings};
 use crate::launcher::{LauncherRank, hydra_job, launched_processes};
 use crate::library::{Handle, MpiLibrary, ProcessModel};
 use crate::rank_file::RankFile;
@@ -165,7 +165,7 @@ fn start(
             library_path: library.path.clone(),
             thread_level: library.thread_level,
         },
-        layers: layers(),
+        layers: layer_states(settings.layers),
         command: command_line(),
         anchors: vec![anchor.into(), clock.anchor().into()],
     };
@@ -181,7 +181,8 @@ fn start(
         }
     })?;
     let is_serialized = library.thread_level < THREAD_MULTIPLE;
-    let recorder = Recorder::new(clock, library, file, rank, is_serialized).activate();
+    let recorder = Recorder::new(clock, library, file, rank, is_serialized, settings.layers);
+    let recorder = recorder.activate();
     // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
     let predefined =
@@ -357,18 +358,20 @@ fn command_line() -> Vec<String> {
         .collect()
 }
 
-fn layers() -> Vec<LayerState> {
+fn layer_states(layers: Layers) -> Vec<LayerState> {
     let off = "not recorded by this version of collbench";
     [
         ("calls", true, ""),
         ("messages", false, off),
         ("algorithms", false, off),
+        ("io", layers.io, "not asked for (--layers calls,io)"),
+        ("rma", layers.rma, "not asked for (--layers calls,rma)"),
     ]
     .into_iter()
-    .map(|(name, on, reason)| LayerState {
+    .map(|(name, on, why_off)| LayerState {
         name: name.into(),
         on,
-        reason: reason.into(),
+        reason: if on { "" } else { why_off }.into(),
     })
     .collect()
 }

@@ -10,14 +10,15 @@
 
 use std::ffi::c_int;
 
-use collbench_formats::Operation;
+use collbench_formats::{CompletingCall, Operation};
 use collbench_instrument::{
-    ArgumentRole, Begun, HowMade, InitAnchor, Peers, RealFunction, abort_call, begin_call,
-    call_narrowed, constructor_call, end_call, free_call, get_status_call, group_constructor_call,
-    guarded_call, mpi_routines, name_communicator, nonblocking_call, payload, persistent_call,
-    phase_call, recorded_call, request_free_call, rooted_call, start_call, start_recording,
-    startall_call, test_call, testall_call, testany_call, testsome_call, wait_call, waitall_call,
-    waitany_call, waitsome_call,
+    ArgumentRole, Begun, HowMade, InitAnchor, Opened, Peers, RealFunction, RequestCall, abort_call,
+    access_begin_call, access_end_call, begin_call, call_narrowed, closing_call, constructor_call,
+    end_call, fence_call, free_call, get_status_call, group_constructor_call, guarded_call,
+    mpi_routines, name_communicator, nonblocking_access_call, nonblocking_call, opened_call,
+    opening_call, payload, persistent_call, phase_call, recorded_call, request_free_call,
+    rooted_call, some_call, start_call, start_recording, startall_call, test_call, testall_call,
+    testany_call, wait_call, waitall_call, waitany_call,
 };
 
 /// What a wrapper returns when the MPI library lacks the function. A program gets here only if it
@@ -87,6 +88,9 @@ macro_rules! role {
     (count) => {
         ArgumentRole::Count
     };
+    (disp_unit) => {
+        ArgumentRole::Count
+    };
     (sendcount) => {
         ArgumentRole::Count
     };
@@ -113,6 +117,11 @@ macro_rules! role {
 /// As `real!`, for `PMPI_X_c`; where the MPI library has none, its `PMPI_X` (or `$other`) with
 /// narrowed counts.
 macro_rules! real_large {
+    ($name:ident, $handle:ident; $($argument:ident),*) => {
+        real_large!(
+            stringify!($name), or stringify!($name), $handle, Peers::NoArrays; $($argument),*
+        )
+    };
     ($name:expr, or $other:expr, $comm:ident, $peers:expr; $($argument:ident),*) => {
         {
             static LARGE: RealFunction = RealFunction::new(symbol!(concat!("P", $name, "_c")));
@@ -161,21 +170,27 @@ macro_rules! export_begun {
         payload $payload:ident($($of:ident),*)
     ) => {
         export!(stringify!($nonblocking); ($($argument,)* request) nonblocking_call(
-            Operation::$n_op, $comm, $root, false,
-            |call| payload::$payload(call, $($of),*), request,
+            RequestCall {
+                operation: Operation::$n_op, on: $comm, root: $root, large: false, request,
+            },
+            |call| payload::$payload(call, $($of),*),
             real!(concat!("P", stringify!($nonblocking)); $($argument,)* request),
         ));
         export!(concat!(stringify!($name), "_init"); ($($argument,)* info, request) persistent_call(
-            Operation::$p_op, $comm, $root, false,
-            |call| payload::$payload(call, $($of),*), request,
+            RequestCall {
+                operation: Operation::$p_op, on: $comm, root: $root, large: false, request,
+            },
+            |call| payload::$payload(call, $($of),*),
             real!(
                 concat!("P", stringify!($name), "_init"), or concat!("P", stringify!($extension));
                 $($argument,)* info, request
             ),
         ));
         export!(stringify!($extension); ($($argument,)* info, request) persistent_call(
-            Operation::$p_op, $comm, $root, false,
-            |call| payload::$payload(call, $($of),*), request,
+            RequestCall {
+                operation: Operation::$p_op, on: $comm, root: $root, large: false, request,
+            },
+            |call| payload::$payload(call, $($of),*),
             real!(
                 concat!("P", stringify!($extension)), or concat!("P", stringify!($name), "_init");
                 $($argument,)* info, request
@@ -192,16 +207,20 @@ macro_rules! export_begun_large {
         payload $payload:ident($($of:ident),*)
     ) => {
         export!(concat!(stringify!($nonblocking), "_c"); ($($argument,)* request) nonblocking_call(
-            Operation::$n_op, $comm, $root, true,
-            |call| payload::$payload(call, $($of),*), request,
+            RequestCall {
+                operation: Operation::$n_op, on: $comm, root: $root, large: true, request,
+            },
+            |call| payload::$payload(call, $($of),*),
             real_large!(
                 stringify!($nonblocking), or stringify!($nonblocking), $comm, $peers;
                 $($argument,)* request
             ),
         ));
         export!(concat!(stringify!($name), "_init_c"); ($($argument,)* info, request) persistent_call(
-            Operation::$p_op, $comm, $root, true,
-            |call| payload::$payload(call, $($of),*), request,
+            RequestCall {
+                operation: Operation::$p_op, on: $comm, root: $root, large: true, request,
+            },
+            |call| payload::$payload(call, $($of),*),
             real_large!(
                 concat!(stringify!($name), "_init"), or stringify!($extension), $comm, $peers;
                 $($argument,)* info, request
@@ -253,8 +272,16 @@ macro_rules! wrap {
         group_constructors { $($x:ident $xo:ident ($($xa:ident),*) makes $xn:ident tag $xt:tt;)* }
         nonblocking_constructors { $($d:ident $do:ident ($($da:ident),*) on $dc:ident makes $dn:ident with $dr:ident;)* }
         frees { $($f:ident $fo:ident ($fa:ident);)* }
+        openings { $($b:ident $bo:ident ($($ba:ident),*) on $bc:ident opens $bk:ident $bh:ident;)* }
+        large_openings { $($l:ident $lo:ident ($($la:ident),*) on $lc:ident opens $lk:ident $lh:ident;)* }
+        closings { $($e:ident $eo:ident ($ea:ident) of $ek:ident;)* }
+        settings { $($s:ident $so:ident ($($sa:ident),*) of $sk:ident $sh:ident;)* }
+        fences { $($m:ident $mo:ident ($ma:ident, $mw:ident);)* }
+        accesses { $($a:ident $ao:ident ($af:ident, $($aa:ident),*) payload $ap:ident($($ay:ident),*);)* }
+        nonblocking_accesses { $($j:ident $jo:ident ($jf:ident, $($ja:ident),*) payload $jp:ident($($jy:ident),*) leaves $jr:ident;)* }
+        split_accesses { $($k:ident $ko:ident ($kf:ident, $($ka:ident),*) payload $kp:ident($($ky:ident),*), $z:ident $zo:ident ($zf:ident, $($za:ident),*);)* }
         guards { $($g:ident ($($ga:ident),*);)* }
-        requests { $($q:ident ($($qa:ident),*) by $qf:ident($($qx:ident),*);)* }
+        requests { $($q:ident ($($qa:ident),*) by $qf:ident($($qx:expr),*);)* }
         process { $($o:ident $oo:ident ($($oa:ident),*);)* }
     ) => {
         $(
@@ -311,6 +338,77 @@ macro_rules! wrap {
         $(export!(stringify!($f); ($fa) free_call(
             Operation::$fo, $fa, real!(concat!("P", stringify!($f)); $fa),
         ));)*
+        $(export!(stringify!($b); ($($ba),*) opening_call(
+            Opened::$bk, Operation::$bo, $bc, $bh, real!(concat!("P", stringify!($b)); $($ba),*),
+        ));)*
+        $(
+            export!(stringify!($l); ($($la),*) opening_call(
+                Opened::$lk, Operation::$lo, $lc, $lh,
+                real!(concat!("P", stringify!($l)); $($la),*),
+            ));
+            export!(concat!(stringify!($l), "_c"); ($($la),*) {
+                let real = real_large!($l, $lc; $($la),*);
+                opening_call(Opened::$lk, Operation::$lo, $lc, $lh, move || real().code())
+            });
+        )*
+        $(export!(stringify!($e); ($ea) closing_call(
+            Opened::$ek, Operation::$eo, $ea, real!(concat!("P", stringify!($e)); $ea),
+        ));)*
+        $(export!(stringify!($s); ($($sa),*) opened_call(
+            Opened::$sk, Operation::$so, $sh, false, payload::nothing,
+            real!(concat!("P", stringify!($s)); $($sa),*),
+        ));)*
+        $(export!(stringify!($m); ($ma, $mw) fence_call(
+            $ma, $mw, real!(concat!("P", stringify!($m)); $ma, $mw),
+        ));)*
+        $(
+            export!(stringify!($a); ($af, $($aa),*) opened_call(
+                Opened::File, Operation::$ao, $af, false, |call| payload::$ap(call, $($ay),*),
+                real!(concat!("P", stringify!($a)); $af, $($aa),*),
+            ));
+            export!(concat!(stringify!($a), "_c"); ($af, $($aa),*) {
+                let real = real_large!($a, $af; $af, $($aa),*);
+                opened_call(
+                    Opened::File, Operation::$ao, $af, true, |call| payload::$ap(call, $($ay),*),
+                    move || real().code(),
+                )
+            });
+        )*
+        $(
+            export!(stringify!($j); ($jf, $($ja),*) nonblocking_access_call(
+                RequestCall {
+                    operation: Operation::$jo, on: $jf, root: None, large: false, request: $jr,
+                },
+                |call| payload::$jp(call, $($jy),*),
+                real!(concat!("P", stringify!($j)); $jf, $($ja),*),
+            ));
+            export!(concat!(stringify!($j), "_c"); ($jf, $($ja),*) {
+                let real = real_large!($j, $jf; $jf, $($ja),*);
+                nonblocking_access_call(
+                    RequestCall {
+                        operation: Operation::$jo, on: $jf, root: None, large: true, request: $jr,
+                    },
+                    |call| payload::$jp(call, $($jy),*),
+                    move || real().code(),
+                )
+            });
+        )*
+        $(
+            export!(stringify!($k); ($kf, $($ka),*) access_begin_call(
+                Operation::$ko, $kf, false, |call| payload::$kp(call, $($ky),*),
+                real!(concat!("P", stringify!($k)); $kf, $($ka),*),
+            ));
+            export!(concat!(stringify!($k), "_c"); ($kf, $($ka),*) {
+                let real = real_large!($k, $kf; $kf, $($ka),*);
+                access_begin_call(
+                    Operation::$ko, $kf, true, |call| payload::$kp(call, $($ky),*),
+                    move || real().code(),
+                )
+            });
+            export!(stringify!($z); ($zf, $($za),*) access_end_call(
+                CompletingCall::$zo, $zf, real!(concat!("P", stringify!($z)); $zf, $($za),*),
+            ));
+        )*
         $(export!(stringify!($g); ($($ga),*) guarded_call(
             real!(concat!("P", stringify!($g)); $($ga),*),
         ));)*

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::process::become_program;
 use super::program::{check_executable, find_program};
 use super::{cannot_run, hand_down};
-use crate::environment::{Form, Settings, clock_of_name, name_of_clock};
+use crate::environment::{Form, Layers, Settings, clock_of_name, name_of_clock};
 
 /// The variable that sets Open MPI's fork agent.
 pub(super) const FORK_AGENT: &str = "OMPI_MCA_orte_fork_agent";
@@ -28,6 +28,7 @@ struct Relayed {
     preload: Vec<u8>,
     clock: Option<String>,
     max_bytes: Option<u64>,
+    layers: String,
 }
 
 /// The value of the fork agent's variable; `None` where it cannot be said (it is split at
@@ -42,6 +43,7 @@ pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result
         preload: preload.as_os_str().as_bytes().to_vec(),
         clock: settings.clock.map(|clock| name_of_clock(clock).to_owned()),
         max_bytes: settings.max_bytes,
+        layers: settings.layers.names(),
     };
     let mut agent = own.into_os_string();
     agent.push(" --relay ");
@@ -60,6 +62,7 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         form: Form::Outer,
         clock: relayed.clock.as_deref().and_then(clock_of_name),
         max_bytes: relayed.max_bytes,
+        layers: Layers::of_names(&relayed.layers).unwrap_or_default(),
     };
     let preload = PathBuf::from(OsString::from_vec(relayed.preload));
     let Some((program, arguments)) = command.split_first() else {

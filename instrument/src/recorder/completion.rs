@@ -358,8 +358,10 @@ pub fn waitany_call(
     })
 }
 
-/// Makes the call of `MPI_Waitsome`; `outcount` and `indices` are the addresses of what it did.
-pub fn waitsome_call(
+/// Makes the call of `MPI_Waitsome` or `MPI_Testsome` (`by`); `outcount` and `indices` are the
+/// addresses of what it did.
+pub fn some_call(
+    by: CompletingCall,
     count: usize,
     requests: usize,
     outcount: usize,
@@ -367,23 +369,7 @@ pub fn waitsome_call(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let array = Array::new(count, requests);
-    complete_some::<FEW>(CompletingCall::Waitsome, array, real, || {
-        Done::of_indices(outcount, indices)
-    })
-}
-
-/// Makes the call of `MPI_Testsome`; `outcount` and `indices` are the addresses of what it did.
-pub fn testsome_call(
-    count: usize,
-    requests: usize,
-    outcount: usize,
-    indices: usize,
-    real: impl FnOnce() -> c_int,
-) -> c_int {
-    let array = Array::new(count, requests);
-    complete_some::<FEW>(CompletingCall::Testsome, array, real, || {
-        Done::of_indices(outcount, indices)
-    })
+    complete_some::<FEW>(by, array, real, || Done::of_indices(outcount, indices))
 }
 
 /// Makes the call of `MPI_Test`; `flag` is the address of the flag.

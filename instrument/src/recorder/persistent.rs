@@ -8,7 +8,7 @@ use collbench_formats::{
 };
 
 use super::requests::Tracked;
-use super::{Inside, Local, Recorder, Slot};
+use super::{Inside, Local, Recorder, RequestCall, Slot};
 use crate::narrow::Begun;
 use crate::payload::CallView;
 
@@ -23,16 +23,11 @@ pub(crate) struct Persistent {
     n_starts: AtomicU64,
 }
 
-/// Makes the call of an `MPI_X_init`, and defines what it has set up.
-///
-/// The arguments are those of [`nonblocking_call`](super::nonblocking_call).
+/// Makes the call of an `MPI_X_init`, and defines what it has set up; the arguments are those of
+/// [`nonblocking_call`](super::nonblocking_call).
 pub fn persistent_call(
-    operation: Operation,
-    comm: usize,
-    root: Option<usize>,
-    large: bool,
+    call: RequestCall,
     payload: impl FnOnce(CallView<'_>) -> Option<u64>,
-    request: usize,
     real: impl FnOnce() -> Begun,
 ) -> c_int {
     let Some(recorder) = Recorder::active() else {
@@ -40,19 +35,14 @@ pub fn persistent_call(
     };
     let local = Local::of_this_thread();
     let entry = match local.depth.get() {
-        0 => local.communicator(recorder, comm),
+        0 => local.communicator(recorder, call.on),
         _ => None,
     };
     let Some(entry) = entry else {
         let _inside = Inside::enter(&local.depth);
         return real().and_keep_for_ever();
     };
-    let payload_bytes = payload(CallView {
-        library: &recorder.library,
-        comm: entry,
-        root: root.map_or(0, |root| root as i32),
-        large,
-    });
+    let payload_bytes = payload(recorder.view(entry, call.root, call.large));
     let inside = Inside::enter(&local.depth);
     let begun = real();
     drop(inside);
@@ -63,15 +53,17 @@ pub fn persistent_call(
         let persistent: &'static Persistent = Box::leak(Box::new(Persistent {
             index: recorder.n_persistents.fetch_add(1, Ordering::Relaxed),
             communicator: entry.index,
-            operation,
+            operation: call.operation,
             n_starts: AtomicU64::new(0),
         }));
         recorder.define(&Definition::PersistentCollective(PersistentCollective {
             index: persistent.index,
             communicator: entry.index,
             position: entry.take_persistent_position(),
-            operation: operation.code(),
-            root: root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32)),
+            operation: call.operation.code(),
+            root: call
+                .root
+                .map_or(ROOT_NONE, |root| recorder.root_of(root as i32)),
             payload_bytes,
         }));
         let tracked = Tracked {
@@ -79,8 +71,8 @@ pub fn persistent_call(
             kept: begun.kept,
             ..Tracked::default()
         };
-        // SAFETY: the call has succeeded, so there is a request at this address.
-        let handle = unsafe { recorder.library.handle_at(request, 0) };
+        // SAFETY: the call has succeeded.
+        let handle = unsafe { call.handle(recorder) };
         recorder
             .persistents
             .add(handle, local.key(), recorder.clock.now(), tracked);
