@@ -302,6 +302,7 @@ mod tests {
                 complete: true,
                 layers: BTreeMap::new(),
                 damage: Vec::new(),
+                window: None,
             },
             clock: ClockSummary {
                 method: "",

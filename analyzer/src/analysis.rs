@@ -77,6 +77,44 @@ pub struct TraceSummary {
     pub layers: BTreeMap<String, Layer>,
     /// What is missing.
     pub damage: Vec<DamageSummary>,
+    /// What rings have kept; `None` where everything was.
+    pub window: Option<WindowSummary>,
+}
+
+/// What rings have kept of the calls (`collbench-record --keep`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WindowSummary {
+    /// Bytes that were asked for, per rank.
+    pub keep_bytes: u64,
+    /// From when on all calls of all ranks are there, ns since the start; `None`: from the start.
+    pub from_ns: Option<i64>,
+    /// Records that were overwritten, or are from before the window of their rank.
+    pub records_dropped: u64,
+    /// Calls of the application among those.
+    pub calls_dropped: u64,
+    /// Calls of the application in all, dropped or not.
+    pub calls_made: u64,
+    /// Instances of which some ranks' calls are there and those of others overwritten.
+    pub instances_cut: u64,
+    /// The calls that are there of these: counted, and in no figure.
+    pub calls_of_cut: u64,
+    /// By rank.
+    pub ranks: Vec<RankWindow>,
+}
+
+/// What the ring of one rank has kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RankWindow {
+    /// World rank.
+    pub rank: u32,
+    /// From when on all of its calls are there, ns since the start; `None`: from the start.
+    pub from_ns: Option<i64>,
+    /// Records that were overwritten, or are from before the window of their rank.
+    pub records_dropped: u64,
+    /// Calls of the application among those.
+    pub calls_dropped: u64,
+    /// Calls of the application in all.
+    pub calls_made: u64,
 }
 
 /// Whether a layer was recorded.

@@ -44,7 +44,16 @@ pub(crate) struct Source<'p, 'a> {
     pub(crate) process: &'p Process<'a>,
     /// Binding of the communicator, or index of the process's persistent collective.
     pub(crate) binding: usize,
-    pub(crate) queue: &'p Queue,
+    /// `None`: there is no call.
+    pub(crate) queue: Option<&'p Queue>,
+}
+
+impl Source<'_, '_> {
+    /// Whether the call at a position, if it is not there, was overwritten by a newer one.
+    fn has_lost(&self, lane: Lane, position: u64, communicators: &Communicators) -> bool {
+        self.process
+            .has_lost(self.binding, lane, position, communicators)
+    }
 }
 
 /// The phase of a row: its level, or one of these.
@@ -205,7 +214,7 @@ impl Decoder {
         let keeps_words = self.keeps_words;
         let mut n_calls = 0;
         for (slot, source) in sources.iter().enumerate() {
-            let Some(Source { process, queue, .. }) = source else {
+            let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
                 continue;
             };
             let clock = process.clock();
@@ -256,7 +265,8 @@ impl Decoder {
     #[cold]
     fn count_calls(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
         for source in sources.iter().flatten() {
-            for run in source.queue.within(block.from, block.to) {
+            let queue = source.queue.into_iter();
+            for run in queue.flat_map(|queue| queue.within(block.from, block.to)) {
                 let first = (run.position - block.from) as usize;
                 let rows = &mut self.rows[first..first + run.n as usize];
                 rows.iter_mut().for_each(|row| row.n_calls += 1);
@@ -282,7 +292,7 @@ impl Decoder {
         called_on.clear();
         called_on.resize(n_rows, None);
         for (slot, source) in sources.iter().enumerate() {
-            let Some(Source { process, queue, .. }) = source else {
+            let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
                 continue;
             };
             for run in queue.within(block.from, block.to) {
@@ -306,12 +316,14 @@ impl Decoder {
             let is_begun = |call: &Call| is_begun(call.operation, block.lane);
             // What everybody only began is handed on when it is complete.
             if calls.iter().flatten().any(|call| !is_begun(call)) {
+                let lost = lost_slots(calls, sources, (block.lane, position), communicators);
                 let instance = Instance {
                     communicator: &communicators.list[block.communicator],
                     communicator_index: block.communicator,
                     lane: block.lane,
                     position,
                     calls,
+                    lost: &lost,
                     called_on: called_on[at],
                 };
                 self.hand_on(&instance, sink);
@@ -333,17 +345,19 @@ impl Decoder {
             calls.clear();
             calls.extend(sources.iter().map(|source| {
                 let source = source.as_ref()?;
-                let begun = source.queue.outstanding.get(position)?;
+                let begun = source.queue?.outstanding.get(position)?;
                 source
                     .process
                     .begun_call(source.binding, settled.lane, begun)
             }));
+            let lost = lost_slots(&calls, sources, (settled.lane, position), communicators);
             let instance = Instance {
                 communicator: &communicators.list[settled.communicator],
                 communicator_index: settled.communicator,
                 lane: settled.lane,
                 position,
                 calls: &calls,
+                lost: &lost,
                 called_on: None,
             };
             self.hand_on(&instance, sink);
@@ -388,6 +402,21 @@ impl Decoder {
             is_open_fence: calls().any(|call| is_open_fence(operation, call.root)),
         }));
     }
+}
+
+/// The slots without a call whose calls were overwritten by newer ones.
+fn lost_slots(
+    calls: &[Option<Call>],
+    sources: &[Option<Source<'_, '_>>],
+    (lane, position): (Lane, u64),
+    communicators: &Communicators,
+) -> Vec<usize> {
+    let missing = calls.iter().zip(sources).enumerate();
+    let missing = missing.filter(|(_, (call, _))| call.is_none());
+    let lost = missing.filter(|(_, (_, source))| {
+        source.is_some_and(|source| source.has_lost(lane, position, communicators))
+    });
+    lost.map(|(slot, _)| slot).collect()
 }
 
 /// Whether a call on this lane only begins an operation, of which the completion is waited for.

@@ -81,7 +81,8 @@ pub(crate) struct ChunkStart<'a> {
 impl<'a> CallStream<'a> {
     /// The stream over all chunks of a rank file, which are ordered by thread and number;
     /// `limits` are those of the file.
-    pub(crate) fn new(chunks: &'a [Chunk<'a>], limits: StampLimits) -> Self {
+    /// Of a ring, what is missing before the first chunk of a thread is no gap.
+    pub(crate) fn new(chunks: &'a [Chunk<'a>], limits: StampLimits, is_ring: bool) -> Self {
         let mut this = Self {
             chunks,
             threads: Vec::new(),
@@ -92,10 +93,11 @@ impl<'a> CallStream<'a> {
         let mut begin = 0;
         for of_thread in chunks.chunk_by(|a, b| a.thread == b.thread) {
             let end = begin + of_thread.len();
+            let first = of_thread.first().filter(|_| is_ring);
             let mut thread = ThreadStream {
                 chunks: begin..end,
                 at: 0,
-                n_before: 0,
+                n_before: first.map_or(0, |chunk| chunk.header.first_record.get()),
                 enter_limits: (0, u64::MAX),
                 content: 0,
                 read_to: 0,

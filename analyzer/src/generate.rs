@@ -18,6 +18,7 @@ mod group;
 mod nonblocking;
 mod random;
 mod rank_file;
+mod ring;
 mod scenario;
 mod semantics;
 mod simulate;
@@ -231,6 +232,7 @@ fn write_ranks(
             scenario.grid_ns,
             scenario.chunk_calls,
             scenario.has_threads,
+            scenario.keep_chunks(rank),
         );
         files.push(Some(file.map_err(GenerateError::write(out))?));
     }

@@ -91,6 +91,10 @@ impl Tally<'_> {
         for call in calls() {
             self.see_counted(call);
         }
+        if !instance.lost.is_empty() {
+            self.take_cut(instance);
+            return;
+        }
         // Of what is not whole, roots are not known on every side.
         let is_mismatch = disagreement.is_some_and(|disagreement| {
             instance.is_complete() || disagreement == Disagreement::Operations
@@ -103,6 +107,25 @@ impl Tally<'_> {
             }
         }
         self.take_incomplete(instance);
+    }
+
+    /// An instance of which a ring has kept the calls of some: these are counted, and that is all.
+    fn take_cut(&mut self, instance: &Instance<'_>) {
+        let place = self.place(instance.communicator, instance.called_on);
+        self.counts.cut += 1;
+        for (slot, call) in instance.calls.iter().enumerate() {
+            let Some(call) = call else { continue };
+            self.counts.calls_of_cut += 1;
+            let member = &instance.communicator.members[slot];
+            // It began before the window.
+            let is_wanted =
+                self.selection
+                    .has_instance(call.operation, Some(place.entry), i64::MIN)
+                    && self.selection.has_phase(instance.phase());
+            if is_wanted && self.selection.has_rank(member.world_rank) {
+                self.processes[member.process].count(call.operation, place.scope, 1);
+            }
+        }
     }
 
     /// Keeps the first of them, by communicator, lane and position.

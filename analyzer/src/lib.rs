@@ -32,6 +32,7 @@ mod phases;
 mod queue;
 mod routing;
 mod stamps;
+mod window;
 
 // Instances to figures.
 mod agreed;
@@ -95,9 +96,9 @@ pub use analysis::{
     Analysis, ChangeSummary, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest,
     DisturbanceSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
     LatenessSectionSummary, Layer, MarkedPhase, OperationSectionSummary, OperationSummary,
-    OutlierSummary, PhaseSummary, RankClass, RankLateness, RankSummary, RankTimeline,
+    OutlierSummary, PhaseSummary, RankClass, RankLateness, RankSummary, RankTimeline, RankWindow,
     RemarkSummary, SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total, TraceSummary,
-    UnfinishedSummary, Violations,
+    UnfinishedSummary, Violations, WindowSummary,
 };
 pub use batches::Batches;
 pub use buckets::Bucket;

@@ -133,8 +133,10 @@ pub struct Instance<'m> {
     pub lane: Lane,
     /// Position in that order, from 0.
     pub position: u64,
-    /// For each slot of the communicator its call; `None`: it never came.
+    /// For each slot of the communicator its call; `None`: it never came, or its call is lost.
     pub calls: &'m [Option<Call>],
+    /// The slots without a call that have made one, which a ring has overwritten; ascending.
+    pub lost: &'m [usize],
     /// For creations: index in [`Communicators::list`] of the one called on, by any member.
     pub called_on: Option<usize>,
 }
@@ -214,6 +216,8 @@ pub struct Irregularities {
     pub n_abandoned: u64,
     /// Completions of nonblocking collectives that fit no initiation that is under way.
     pub n_stray_completions: u64,
+    /// Records of rings from before the instant from which on all of the process are there.
+    pub n_before_windows: u64,
     /// Most calls that waited for those of others after a round.
     pub largest_window: u64,
     /// By process of the run.
@@ -316,6 +320,7 @@ pub fn match_calls<S: Sums>(
         irregularities.n_sequence_conflicts += found.n_sequence_conflicts;
         irregularities.n_abandoned += found.n_abandoned;
         irregularities.n_stray_completions += found.n_stray_completions;
+        irregularities.n_before_windows += found.n_before_window;
         irregularities.processes.push(found.damage);
     }
     (sums, irregularities)
@@ -608,11 +613,10 @@ impl Matcher<'_> {
         let source = |member: &Option<(u32, u32)>| {
             let (process, binding) = (*member)?;
             let process = &self.processes[process as usize];
-            let queue = process.queue(binding as usize, lane)?;
             Some(Source {
                 process,
                 binding: binding as usize,
-                queue,
+                queue: process.queue(binding as usize, lane),
             })
         };
         state.members.iter().map(source).collect()
@@ -816,7 +820,7 @@ fn hand_on_own(
                 let source = Source {
                     process,
                     binding,
-                    queue,
+                    queue: Some(queue),
                 };
                 decoder.decode(&block, &[Some(source)], communicators, sink);
             }
@@ -885,7 +889,7 @@ fn hand_on_settled(
         let source = Source {
             process,
             binding,
-            queue,
+            queue: Some(queue),
         };
         decoder.decode_settled(&settled, &[Some(source)], communicators, sink);
         process.drop_begun(binding, lane, position);

@@ -135,6 +135,15 @@ pub enum Remark {
         /// Longest pause, ns.
         longest_ns: i64,
     },
+    /// Rings have overwritten older calls.
+    Ring {
+        /// Calls that are there.
+        n_calls: u64,
+        /// Calls in all.
+        n_calls_made: u64,
+        /// Instances of which only some processes' calls are there.
+        n_instances: u64,
+    },
     /// Only a part of the run is shown.
     Restricted,
 }
@@ -168,6 +177,7 @@ impl Remark {
             Self::SequenceConflict { .. } => "sequence_conflict",
             Self::NegativeCore { .. } => "negative_core",
             Self::RecorderPauses { .. } => "recorder_pauses",
+            Self::Ring { .. } => "ring",
             Self::Restricted => "restricted",
         }
     }
@@ -334,6 +344,16 @@ impl fmt::Display for Remark {
                  {:.1} ms at once; waits may show it",
                 *total_ns as f64 / 1e6,
                 *longest_ns as f64 / 1e6
+            ),
+            Self::Ring {
+                n_calls,
+                n_calls_made,
+                n_instances,
+            } => write!(
+                f,
+                "only the newest calls were kept, as asked for: {n_calls} of {n_calls_made}; {} \
+                 of which some ranks had newer calls only, in no figure",
+                counted(*n_instances, "instance")
             ),
             Self::Restricted => write!(f, "only a part of the run is shown, as asked for"),
         }

@@ -20,6 +20,7 @@ use crate::phases::PhaseClock;
 use crate::queue::{Alike, Queue};
 use crate::run::RankFile;
 use crate::stamps::StampLimits;
+use crate::window::WindowBegin;
 
 /// Records that are looked at together: those that stay in the nearest cache from telling
 /// whether they can be true to telling where they belong.
@@ -35,6 +36,8 @@ pub(crate) struct Process<'a> {
     clock: RankClock,
     limits: StampLimits,
     stream: CallStream<'a>,
+    /// Where its records begin, if a ring has overwritten older ones.
+    window: Option<WindowBegin>,
     /// By binding: the queues of its lanes.
     queues: Vec<Queues>,
     /// Its persistent collectives.
@@ -126,6 +129,8 @@ pub(crate) struct Found {
     pub(crate) n_abandoned: u64,
     /// Completions that fit no initiation that is under way.
     pub(crate) n_stray_completions: u64,
+    /// Records from before the window of a ring, and completions of what was begun before.
+    pub(crate) n_before_window: u64,
     pub(crate) damage: ProcessDamage,
 }
 
@@ -192,12 +197,14 @@ impl<'a> Process<'a> {
     ) -> Self {
         let persistents = &persistents.of[index][..];
         let n_bindings = communicators.bindings[index].len();
-        Self {
+        let is_ring = file.trace.window.is_some();
+        let mut this = Self {
             index,
             file,
             clock: clocks.processes[index].clone(),
             limits,
-            stream: CallStream::new(&file.trace.chunks, limits),
+            stream: CallStream::new(&file.trace.chunks, limits, is_ring),
+            window: WindowBegin::of(file.trace.window.as_ref()),
             queues: std::iter::repeat_with(Queues::default)
                 .take(n_bindings)
                 .collect(),
@@ -213,7 +220,69 @@ impl<'a> Process<'a> {
             has_ended: false,
             is_end_known: false,
             found: Found::default(),
+        };
+        this.begin_window(communicators);
+        this
+    }
+
+    /// Goes on from where the window of a ring begins.
+    fn begin_window(&mut self, communicators: &Communicators) {
+        let Some(window) = self.window.take() else {
+            return;
+        };
+        for (&index, &[calls, internal]) in &window.calls {
+            if let Some(binding) = communicators.binding(self.index, index) {
+                self.touch(binding, Lane::Application).next = calls;
+                self.touch(binding, Lane::Internal).next = internal;
+            }
         }
+        for (&index, &starts) in &window.starts {
+            if let Some(local) = local_of(self.persistents, index) {
+                self.starts[local].next = starts;
+            }
+        }
+        if let Some(level) = window.state.phase {
+            let at = self.clock.global(Timestamp::from_ticks(window.ticks));
+            self.phases.begin(level, at.ns());
+        }
+        self.window = Some(window);
+    }
+
+    /// Whether the process has made the call at a position of a lane of a binding (or of its
+    /// persistent collective of this index) that a ring has overwritten, if it is not there.
+    pub(crate) fn has_lost(
+        &self,
+        binding: usize,
+        lane: Lane,
+        position: u64,
+        communicators: &Communicators,
+    ) -> bool {
+        let Some(window) = &self.window else {
+            return false;
+        };
+        let index = match lane {
+            Lane::Persistent(_) => self.persistents[binding].index,
+            _ => communicators.bindings[self.index][binding].index,
+        };
+        window.has_lost(lane, index, position)
+    }
+
+    /// Passes by the records of a batch from before the window, of a thread that has made few calls
+    /// since; gives how many there are.
+    #[cold]
+    fn pass_by(&mut self, batch: &Batch<'_>, until: u64, communicators: &Communicators) -> usize {
+        let is_before = |record: &&Record| batch.is_possible && record.enter.get() < until;
+        let n = batch.records.iter().take_while(is_before).count();
+        self.found.n_before_window += n as u64;
+        if let Some(last) = batch.records[..n].last()
+            && last.leave.get() == 0
+            && n == batch.records.len()
+            && batch.ends_thread
+            && last.operation().is_some()
+        {
+            self.note_under_way(last, true, None, communicators);
+        }
+        n
     }
 
     /// Index in [`Communicators::list`] of that of a touched queue.
@@ -407,6 +476,13 @@ impl<'a> Process<'a> {
     ) {
         let mut records = batch.records;
         let mut place = batch.place;
+        if let (Some(window), Some(first)) = (&self.window, records.first())
+            && first.enter.get() < window.ticks
+        {
+            let n = self.pass_by(batch, window.ticks, communicators);
+            records = &records[n..];
+            place.record += n as u32;
+        }
         while let Some(first) = records.first() {
             let class = class_of(first);
             let n = match class {
@@ -598,7 +674,11 @@ impl<'a> Process<'a> {
             fits.then_some((binding, of))
         });
         let Some((binding, of)) = completed else {
-            self.found.n_stray_completions += 1;
+            let is_lost = |binding| self.has_lost(binding, lane, position, communicators);
+            match known.is_some_and(is_lost) {
+                true => self.found.n_before_window += 1,
+                false => self.found.n_stray_completions += 1,
+            }
             return;
         };
         self.touch(binding, lane);

@@ -6,8 +6,8 @@ use collbench_formats::{Abi, ClockSource, CommunicatorKind, MpiIdentity};
 
 use crate::analysis::{
     Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostLateness,
-    HostSummary, ImbalanceSummary, Layer, RankLateness, RankSummary, RemarkSummary, Total,
-    TraceSummary, Violations,
+    HostSummary, ImbalanceSummary, Layer, RankLateness, RankSummary, RankWindow, RemarkSummary,
+    Total, TraceSummary, Violations, WindowSummary,
 };
 use crate::behaviour::{rank_classes, timeline};
 use crate::clock::{Clocks, HostAlignment, Timestamp};
@@ -43,9 +43,13 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let damage = damage(sources);
     let pauses = recorder_pauses(sources);
     let operations = operations(sources);
+    let n_findings = damage.len();
+    let trace = trace_summary(sources, damage);
+    let known = (n_findings, trace.window.as_ref());
+    let remarks = remarks(sources, known, &pauses);
     Analysis {
         schema: crate::json::SCHEMA,
-        trace: trace_summary(sources, damage.clone()),
+        trace,
         clock: clock_summary(sources),
         communicators: communicator_summaries(sources.communicators),
         totals: totals(sources.tally),
@@ -56,7 +60,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         classes: rank_classes(sources),
         phases: marked_phases(sources),
         unfinished: unfinished(sources),
-        remarks: remarks(sources, damage.len(), &pauses)
+        remarks: remarks
             .iter()
             .map(|remark| RemarkSummary {
                 code: remark.code(),
@@ -117,7 +121,39 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
         complete: damage.is_empty(),
         layers: layers(run),
         damage,
+        window: window_summary(sources),
     }
+}
+
+/// What rings have kept; of ranks without one nothing is said.
+fn window_summary(sources: &Sources<'_>) -> Option<WindowSummary> {
+    let processes = sources.run.processes.iter().zip(&sources.clocks.processes);
+    let windows = processes.filter_map(|(process, clock)| {
+        let window = process.trace.window?;
+        let at = |ticks| clock.global(Timestamp::from_ticks(ticks)).ns();
+        let kept = RankWindow {
+            rank: process.rank(),
+            from_ns: window.is_cut().then(|| at(window.begin_ticks)),
+            records_dropped: window
+                .n_records_overwritten
+                .saturating_add(window.n_records_before),
+            calls_dropped: window.n_calls_dropped,
+            calls_made: window.n_calls_dropped.saturating_add(window.n_calls_kept),
+        };
+        Some((window.keep_bytes, kept))
+    });
+    let (sizes, ranks): (Vec<u64>, Vec<RankWindow>) = windows.unzip();
+    let sum = |of: &dyn Fn(&RankWindow) -> u64| ranks.iter().map(of).fold(0, u64::saturating_add);
+    Some(WindowSummary {
+        keep_bytes: sizes.into_iter().max()?,
+        from_ns: ranks.iter().filter_map(|rank| rank.from_ns).max(),
+        records_dropped: sum(&|rank| rank.records_dropped),
+        calls_dropped: sum(&|rank| rank.calls_dropped),
+        calls_made: sum(&|rank| rank.calls_made),
+        instances_cut: sources.tally.counts.cut,
+        calls_of_cut: sources.tally.counts.calls_of_cut,
+        ranks,
+    })
 }
 
 fn layers(run: &Run<'_>) -> BTreeMap<String, Layer> {
@@ -373,7 +409,11 @@ fn dearest(run: &Run<'_>, lateness: &Lateness) -> Option<Dearest> {
     })
 }
 
-fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> Vec<Remark> {
+fn remarks(
+    sources: &Sources<'_>,
+    (n_findings, window): (usize, Option<&WindowSummary>),
+    pauses: &[(i64, i64)],
+) -> Vec<Remark> {
     let Sources {
         run,
         clocks,
@@ -393,6 +433,16 @@ fn remarks(sources: &Sources<'_>, n_findings: usize, pauses: &[(i64, i64)]) -> V
     };
     add(n_findings > 0, Remark::Incomplete { n_findings });
     add(sources.is_restricted, Remark::Restricted);
+    if let Some(window) = window {
+        add(
+            window.records_dropped > 0,
+            Remark::Ring {
+                n_calls: window.calls_made - window.calls_dropped,
+                n_calls_made: window.calls_made,
+                n_instances: window.instances_cut,
+            },
+        );
+    }
     let (n_hosts, n_groups) = (clocks.hosts.len(), clocks.n_groups());
     add(n_groups > 1, Remark::ClocksNotAligned { n_hosts, n_groups });
     let drifting = clocks.hosts.iter().filter(|host| {

@@ -112,6 +112,10 @@ pub struct Counts {
     pub mismatch: Option<(LanePlace, String)>,
     /// Instances that are not complete.
     pub incomplete: u64,
+    /// Instances of which rings have overwritten the calls of some processes.
+    pub cut: u64,
+    /// The calls of the others in those.
+    pub calls_of_cut: u64,
     /// Instances with a core below zero.
     pub negative_core: u64,
 }
@@ -644,6 +648,8 @@ impl Counts {
         let mismatches = [self.mismatch.take(), other.mismatch];
         self.mismatch = mismatches.into_iter().flatten().min();
         self.incomplete += other.incomplete;
+        self.cut += other.cut;
+        self.calls_of_cut += other.calls_of_cut;
         self.negative_core += other.negative_core;
     }
 }

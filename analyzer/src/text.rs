@@ -238,6 +238,9 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
         inert::line(&command.join(" "), WIDTH)
     );
     fact(text, "ran", &words::ran(analysis));
+    if let Some(kept) = words::kept(analysis) {
+        fact(text, "kept", &kept);
+    }
     fact(text, "calls", &words::calls(analysis));
     fact(text, "clock", &clock(analysis));
     if analysis.clock.hosts.len() > 1 {

@@ -44,8 +44,11 @@ impl Unfinished {
             never_came: Vec::new(),
             n_unknown: size.saturating_sub(instance.calls.len() as u64),
         };
-        for (call, member) in instance.calls.iter().zip(&instance.communicator.members) {
+        let members = instance.communicator.members.iter();
+        for (slot, (call, member)) in instance.calls.iter().zip(members).enumerate() {
             match call {
+                // It went on to newer calls.
+                None if instance.lost.contains(&slot) => unfinished.left.push(member.world_rank),
                 Some(call) if !call.is_under_way() => unfinished.left.push(member.world_rank),
                 Some(call) => {
                     let completing = call.course.map(|course| course.completing);

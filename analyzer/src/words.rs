@@ -139,13 +139,26 @@ fn library_name(library: &str) -> &str {
     library.split(',').next().unwrap_or(library)
 }
 
+/// What rings have kept of the calls, if they have overwritten any.
+pub(crate) fn kept(analysis: &Analysis) -> Option<String> {
+    let window = analysis.trace.window.as_ref()?;
+    let from_ns = window.from_ns?;
+    Some(format!(
+        "the newest {} of {} calls: of all ranks from {} on, the last {}",
+        window.calls_made - window.calls_dropped,
+        window.calls_made,
+        duration(from_ns),
+        duration(analysis.trace.duration_ns.saturating_sub(from_ns)),
+    ))
+}
+
 /// How many calls there are, and what their time is.
 pub(crate) fn calls(analysis: &Analysis) -> String {
     let calls_ns = analysis.collectives_ns();
-    let all_ns = analysis
-        .trace
-        .duration_ns
-        .saturating_mul(analysis.ranks.len() as i64);
+    let trace = &analysis.trace;
+    let from_ns = trace.window.as_ref().and_then(|window| window.from_ns);
+    let known_ns = trace.duration_ns.saturating_sub(from_ns.unwrap_or(0));
+    let all_ns = known_ns.saturating_mul(analysis.ranks.len() as i64);
     let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
     match calls {
         0 => "none of a collective operation".to_owned(),

@@ -230,6 +230,7 @@ fn a_file_of_nothing_but_chunk_headers_has_no_calls() {
             thread: ordinal % 7,
             ordinal,
             first_record: u64::MAX,
+            first_call: 0,
             anchor: built::anchor(START),
             prepare: (u64::MAX, 0),
         };

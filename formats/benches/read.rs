@@ -64,6 +64,7 @@ fn rank_file(n_chunks: u32, closed: bool) -> Vec<u8> {
             thread: 0,
             ordinal,
             first_record,
+            first_call: 0,
             anchor,
             prepare: (1_000, 1_100),
         };

@@ -10,6 +10,10 @@ pub const CHUNK_ALIGN: u64 = 4096;
 /// The first four bytes of a chunk; stored last when a chunk is opened.
 pub const CHUNK_MAGIC: [u8; 4] = *b"CBCH";
 
+/// The first four bytes of the place of a chunk that is being used again, in a ring: only the
+/// length in its header is true.
+pub const PLACE_MAGIC: [u8; 4] = *b"CBPL";
+
 /// One reading of several clocks of a process at (nearly) one instant.
 ///
 /// The recorder reads ticks, the system clocks, and ticks again; `ticks` is the middle of the
@@ -73,7 +77,8 @@ impl ChunkKind {
 /// How many calls of the application had begun on a communicator when a chunk was opened.
 ///
 /// The table of these follows the chunk header: with it, a reader that meets only the newest
-/// chunks knows the positions of their calls, and records need not carry them.
+/// chunks knows the positions of their calls, and records need not carry them. In a ring it holds
+/// what else a reader has to know of the calls before: see [`SequenceOf`].
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -88,6 +93,84 @@ pub struct SequenceEntry {
 }
 
 const _: () = assert!(size_of::<SequenceEntry>() == 16);
+
+/// In [`SequenceEntry::communicator`]: the entry is of the persistent collective with the number
+/// in the other bits.
+const OF_PERSISTENT: u32 = 1 << 31;
+/// In [`SequenceEntry::communicator`]: the entry is of the process as a whole.
+const OF_PROCESS: u32 = u32::MAX;
+/// In [`SequenceEntry::calls`] of the process: a phase is in force.
+const IN_PHASE: u64 = 1 << 63;
+
+/// What an entry of a sequence table is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SequenceOf {
+    /// The communicator with this index: how many calls had begun on it.
+    Communicator(u32),
+    /// The persistent collective with this index (rings only).
+    Persistent {
+        /// Its index.
+        definition: u32,
+        /// How many starts of it had begun.
+        starts: u64,
+    },
+    /// The process (rings only).
+    Process(ProcessState),
+}
+
+/// What held of a process when a chunk of a ring was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessState {
+    /// How many communicators it had defined: those with such an index and above came later.
+    pub n_communicators: u32,
+    /// Likewise persistent collectives; below 2^31.
+    pub n_persistents: u32,
+    /// Level of the phase in force.
+    pub phase: Option<i32>,
+}
+
+impl SequenceEntry {
+    /// What it is about.
+    #[must_use]
+    pub fn of(&self) -> SequenceOf {
+        let calls = self.calls.get();
+        match self.communicator.get() {
+            OF_PROCESS => SequenceOf::Process(ProcessState {
+                n_communicators: calls as u32,
+                n_persistents: (calls >> 32) as u32 & !OF_PERSISTENT,
+                phase: (calls & IN_PHASE != 0).then_some(self.internal_calls.get() as i32),
+            }),
+            index if index & OF_PERSISTENT != 0 => SequenceOf::Persistent {
+                definition: index & !OF_PERSISTENT,
+                starts: calls,
+            },
+            index => SequenceOf::Communicator(index),
+        }
+    }
+
+    /// The entry of a persistent collective, below 2^31 - 1.
+    #[must_use]
+    pub fn of_persistent(definition: u32, starts: u64) -> Self {
+        Self {
+            communicator: (definition | OF_PERSISTENT).into(),
+            internal_calls: U32::ZERO,
+            calls: starts.into(),
+        }
+    }
+
+    /// The entry of the process.
+    #[must_use]
+    pub fn of_process(state: ProcessState) -> Self {
+        let counts = u64::from(state.n_communicators)
+            | u64::from(state.n_persistents & !OF_PERSISTENT) << 32;
+        let phase = state.phase.map_or(0, |_| IN_PHASE);
+        Self {
+            communicator: OF_PROCESS.into(),
+            internal_calls: (state.phase.unwrap_or(0) as u32).into(),
+            calls: (counts | phase).into(),
+        }
+    }
+}
 
 /// The first 128 bytes of a chunk.
 ///
@@ -122,7 +205,8 @@ pub struct ChunkHeader {
     /// Clocks when the chunk was opened; begin of its time range.
     pub anchor: Anchor,
     /// When the recorder began to make the chunk's pages ready, in ticks. The application stood
-    /// still from here ...
+    /// still from here ... In a ring the sequence table is that of this instant: it counts the
+    /// calls of all threads that were entered before, and no other.
     pub prepare_begin: U64,
     /// ... to here.
     pub prepare_end: U64,
@@ -133,8 +217,9 @@ pub struct ChunkHeader {
     /// 0 while the chunk is open, else 1 + number of records (bytes of definitions) in it.
     /// Stored last.
     pub closed: U64,
-    /// 0.
-    pub reserved_end: U64,
+    /// Calls of the application among the records of this thread in earlier chunks; counted in
+    /// rings only, else 0.
+    pub first_call: U64,
 }
 
 const _: () = assert!(size_of::<ChunkHeader>() == 128);

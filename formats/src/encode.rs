@@ -60,6 +60,8 @@ pub struct ChunkPlace {
     pub ordinal: u32,
     /// Records of the thread in earlier chunks.
     pub first_record: u64,
+    /// Calls of the application among those; counted in rings only, else 0.
+    pub first_call: u64,
     /// Clocks when it was opened.
     pub anchor: Anchor,
     /// Begin and end of making its pages ready, ticks; zeros for none.
@@ -92,7 +94,7 @@ pub fn chunk_opening(
         first_record: place.first_record.into(),
         last_leave: U64::ZERO,
         closed: U64::ZERO,
-        reserved_end: U64::ZERO,
+        first_call: place.first_call.into(),
     };
     header.crc32 = header.checksum(sequences).into();
     let mut bytes = Vec::with_capacity(content_at);
@@ -145,6 +147,7 @@ pub fn definitions_chunk(
         thread: 0,
         ordinal,
         first_record: 0,
+        first_call: 0,
         anchor,
         prepare: (0, 0),
     };

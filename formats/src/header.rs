@@ -83,7 +83,10 @@ pub struct FileHeader {
     /// Records in all chunks, once finalized: a file that lost whole chunks shows it.
     pub n_records: U64,
     /// 0.
-    pub reserved_end: [u8; 24],
+    pub reserved_end: [u8; 16],
+    /// The size of a ring, bytes: the newest records are kept, older ones overwritten. 0: all are
+    /// kept.
+    pub keep_bytes: U64,
 }
 
 const _: () = {
@@ -117,7 +120,8 @@ impl FileHeader {
             end_anchor: Anchor::NONE,
             stop_text: [0; STOP_TEXT_BYTES],
             n_records: U64::ZERO,
-            reserved_end: [0; 24],
+            reserved_end: [0; 16],
+            keep_bytes: U64::ZERO,
         };
         header.header_crc32 = header.checksum().into();
         header

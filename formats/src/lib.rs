@@ -23,8 +23,12 @@ mod meta;
 mod operation;
 mod read;
 mod record;
+mod window;
 
-pub use chunk::{Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, SequenceEntry};
+pub use chunk::{
+    Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, PLACE_MAGIC, ProcessState,
+    SequenceEntry, SequenceOf,
+};
 pub use completion::{
     CompletingCall, Completion, Initiation, PersistentStart, TestsInVain, phase_words,
 };
@@ -44,3 +48,4 @@ pub use record::{
     ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, UNKNOWN_COMMUNICATOR,
     pack_call_word, payload_of_word, split_call_word,
 };
+pub use window::Window;

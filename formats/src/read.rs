@@ -4,8 +4,8 @@ use zerocopy::FromBytes;
 
 use crate::{
     Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Definition, FILE_MAGIC,
-    FORMAT_VERSION, FileHeader, Identity, MetaError, Record, SequenceEntry, StopReason,
-    decode_meta,
+    FORMAT_VERSION, FileHeader, Identity, MetaError, PLACE_MAGIC, Record, SequenceEntry,
+    StopReason, Window, decode_meta,
 };
 
 /// Why bytes are not a rank file that this version can read at all.
@@ -177,8 +177,8 @@ pub struct Chunk<'a> {
 /// The definitions in a rank file, decoded when they are looked at: there may be millions.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions<'a> {
-    /// What each chunk of them holds, as far as it is true.
-    chunks: Vec<&'a [u8]>,
+    /// Number of each chunk of them, and what it holds, as far as it is true.
+    chunks: Vec<(u32, &'a [u8])>,
     n: usize,
 }
 
@@ -197,7 +197,7 @@ impl Definitions<'_> {
 
     /// All of them, in the order in which they were made.
     pub fn iter(&self) -> impl Iterator<Item = Definition> + '_ {
-        self.chunks.iter().flat_map(|chunk| {
+        self.chunks.iter().flat_map(|(_, chunk)| {
             let mut at = 0;
             std::iter::from_fn(move || {
                 let (decoded, length) = next_definition(&chunk[at..])?;
@@ -221,6 +221,8 @@ pub struct RankTrace<'a> {
     pub chunks: Vec<Chunk<'a>>,
     /// Every clock reading in the file, in order of ticks.
     pub anchors: Vec<Anchor>,
+    /// What of the calls is there, where a ring was recorded into.
+    pub window: Option<Window<'a>>,
     /// What is missing or wrong.
     pub damage: Vec<Damage>,
 }
@@ -256,10 +258,13 @@ impl<'a> RankTrace<'a> {
             identity,
             definitions: Definitions::default(),
             chunks: Vec::new(),
+            window: None,
             damage: Vec::new(),
         };
         trace.read_chunks(bytes, passed);
         trace.order_chunks();
+        let keep_bytes = header.keep_bytes.get();
+        trace.window = (keep_bytes > 0).then(|| Window::of_chunks(&trace.chunks, keep_bytes));
         trace.anchors.push(header.end_anchor);
         trace.anchors.retain(Anchor::is_some);
         trace.chunks.shrink_to_fit();
@@ -277,11 +282,11 @@ impl<'a> RankTrace<'a> {
             trace.damage.push(Damage::NotFinalized);
         } else {
             let expected = header.n_records.get();
-            let found = trace
-                .chunks
-                .iter()
-                .map(|chunk| chunk.records.len() as u64)
-                .sum();
+            let dropped = trace
+                .window
+                .map_or(0, |window| window.n_records_overwritten);
+            let records = trace.chunks.iter().map(|chunk| chunk.records.len() as u64);
+            let found = records.fold(dropped, u64::saturating_add);
             if found != expected {
                 trace.damage.push(Damage::LostRecords { expected, found });
             }
@@ -307,7 +312,11 @@ impl<'a> RankTrace<'a> {
                     }
                 }
                 None => {
-                    let next = next_chunk(bytes, at, &mut checksums);
+                    if let Some(length) = self.place_in_ring(rest) {
+                        at += length;
+                        continue;
+                    }
+                    let next = self.next_chunk(bytes, at, &mut checksums);
                     let skipped = &bytes[at as usize..next as usize];
                     // Room that was reserved for a chunk, but not opened before the end.
                     if skipped.iter().any(|&b| b != 0) {
@@ -320,6 +329,36 @@ impl<'a> RankTrace<'a> {
                 }
             }
             passed(at);
+        }
+    }
+
+    /// Length of the place at the start of these bytes, if it is one that its recorder was about to
+    /// use again.
+    fn place_in_ring(&self, bytes: &[u8]) -> Option<u64> {
+        let (header, _) = ChunkHeader::ref_from_prefix(bytes).ok()?;
+        let length = header.length.get();
+        let is_place = self.header.keep_bytes.get() > 0
+            && header.magic == PLACE_MAGIC
+            && length >= CHUNK_ALIGN
+            && length % CHUNK_ALIGN == 0
+            && length <= bytes.len() as u64;
+        is_place.then_some(length)
+    }
+
+    /// Where the next true chunk (or place of a ring) begins behind `at`, or the end of the bytes.
+    fn next_chunk(&self, bytes: &[u8], at: u64, checksums: &mut ChecksumBudget) -> u64 {
+        let mut next = at;
+        loop {
+            next = (next + 1).next_multiple_of(CHUNK_ALIGN);
+            if next >= bytes.len() as u64 {
+                return bytes.len() as u64;
+            }
+            let rest = &bytes[next as usize..];
+            let is_chunk =
+                rest.starts_with(&CHUNK_MAGIC) && parse_chunk_header(rest, checksums).is_some();
+            if is_chunk || self.place_in_ring(rest).is_some() {
+                return next;
+            }
         }
     }
 
@@ -386,14 +425,15 @@ impl<'a> RankTrace<'a> {
                 if header.anchor.is_some() {
                     self.anchors.push(header.anchor);
                 }
-                self.read_definitions(offset + content_at as u64, content);
+                let ordinal = header.ordinal.get();
+                self.read_definitions(ordinal, offset + content_at as u64, content);
             }
             // A kind of a later version: its length says how to pass it by.
             None => {}
         }
     }
 
-    fn read_definitions(&mut self, offset: u64, content: &'a [u8]) {
+    fn read_definitions(&mut self, ordinal: u32, offset: u64, content: &'a [u8]) {
         let mut at = 0;
         while let Some((decoded, length)) = next_definition(&content[at..]) {
             match decoded {
@@ -407,20 +447,24 @@ impl<'a> RankTrace<'a> {
             at += length;
         }
         if at > 0 {
-            self.definitions.chunks.push(&content[..at]);
+            self.definitions.chunks.push((ordinal, &content[..at]));
         }
     }
 
     fn order_chunks(&mut self) {
+        // In a ring they stand in any order.
+        self.definitions.chunks.sort_by_key(|(ordinal, _)| *ordinal);
         self.chunks
             .sort_by_key(|chunk| (chunk.thread, chunk.ordinal));
+        let is_ring = self.header.keep_bytes.get() > 0;
         let mut thread = None;
         let mut expected = 0;
         for chunk in &self.chunks {
             let (this, found) = (chunk.thread, chunk.ordinal);
             if thread != Some(this) {
                 thread = Some(this);
-                expected = 0;
+                // The first ones of a thread may have been overwritten.
+                expected = if is_ring { found } else { 0 };
             }
             if found != expected {
                 let offset = chunk.offset;
@@ -585,21 +629,6 @@ fn parse_chunk_header<'a>(
     is_true.then_some((header, sequences))
 }
 
-/// Where the next true chunk begins behind `at`, or the end of the bytes.
-fn next_chunk(bytes: &[u8], at: u64, checksums: &mut ChecksumBudget) -> u64 {
-    let mut next = at;
-    loop {
-        next = (next + 1).next_multiple_of(CHUNK_ALIGN);
-        if next >= bytes.len() as u64 {
-            return bytes.len() as u64;
-        }
-        let rest = &bytes[next as usize..];
-        if rest.starts_with(&CHUNK_MAGIC) && parse_chunk_header(rest, checksums).is_some() {
-            return next;
-        }
-    }
-}
-
 /// Number of slots in use, in an open chunk: all before the first free one.
 fn used_slots(slots: &[Record]) -> usize {
     // Slots are taken in order, so the first free one can be found by halving.
@@ -626,6 +655,7 @@ mod tests {
             thread: 0,
             ordinal,
             first_record,
+            first_call: 0,
             anchor: anchor(ticks),
             prepare: (0, 0),
         }

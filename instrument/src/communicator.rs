@@ -467,6 +467,14 @@ impl Communicators {
     /// How many calls have begun on each living communicator, by index; those without any are
     /// left out.
     pub(crate) fn sequences(&self) -> Vec<SequenceEntry> {
+        let (mut entries, _) = self.all_sequences();
+        entries.retain(|entry| entry.calls.get() > 0 || entry.internal_calls.get() > 0);
+        entries
+    }
+
+    /// How many calls have begun on each living communicator, by index; and how many communicators
+    /// there ever were.
+    pub(crate) fn all_sequences(&self) -> (Vec<SequenceEntry>, u32) {
         let inner = self.lock();
         let mut entries: Vec<_> = inner
             .by_handle
@@ -477,10 +485,9 @@ impl Communicators {
                 internal_calls: entry.internal_calls.load(Ordering::Relaxed).into(),
                 calls: entry.calls.load(Ordering::Relaxed).into(),
             })
-            .filter(|entry| entry.calls.get() > 0 || entry.internal_calls.get() > 0)
             .collect();
         entries.sort_unstable_by_key(|entry| entry.communicator.get());
-        entries
+        (entries, inner.n_made)
     }
 }
 

@@ -9,6 +9,7 @@ const FORM: &str = "COLLBENCH_FORM";
 const CLOCK: &str = "COLLBENCH_CLOCK";
 const MAX_SIZE: &str = "COLLBENCH_MAX_SIZE";
 const LAYERS: &str = "COLLBENCH_LAYERS";
+const KEEP: &str = "COLLBENCH_KEEP";
 
 /// Who makes the trace directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +29,10 @@ pub struct Settings {
     pub form: Form,
     /// The clock asked for; `None`: the best of the machine.
     pub clock: Option<ClockSource>,
-    /// Most bytes per rank.
+    /// Most bytes per rank; then recording stops.
     pub max_bytes: Option<u64>,
+    /// Bytes per rank in which the newest records are kept; not with `max_bytes`.
+    pub keep_bytes: Option<u64>,
     /// What is recorded besides calls on communicators.
     pub layers: Layers,
 }
@@ -119,11 +122,11 @@ impl Settings {
                 None => return Err(wrong(CLOCK, name, "tsc, raw or monotonic")),
             },
         };
-        let max_bytes = match get(MAX_SIZE) {
-            None => None,
+        let bytes_in = |variable| match get(variable) {
+            None => Ok(None),
             Some(text) => match text.parse() {
-                Ok(bytes) => Some(bytes),
-                Err(_) => return Err(wrong(MAX_SIZE, text, "a number of bytes")),
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(_) => Err(wrong(variable, text, "a number of bytes")),
             },
         };
         let layers = match get(LAYERS) {
@@ -137,7 +140,8 @@ impl Settings {
             output: output.into(),
             form,
             clock,
-            max_bytes,
+            max_bytes: bytes_in(MAX_SIZE)?,
+            keep_bytes: bytes_in(KEEP)?,
             layers,
         }))
     }
@@ -166,7 +170,7 @@ pub(crate) fn name_of_clock(clock: ClockSource) -> &'static str {
 
 /// The variables that say `settings`, and those that must not be set (`None`).
 #[must_use]
-pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 5] {
+pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 6] {
     let form = match settings.form {
         Form::Outer => "outer",
         Form::Inner => "inner",
@@ -188,6 +192,10 @@ pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::O
                 .filter(|names| !names.is_empty())
                 .map(Into::into),
         ),
+        (
+            KEEP,
+            settings.keep_bytes.map(|bytes| bytes.to_string().into()),
+        ),
     ]
 }
 
@@ -206,6 +214,7 @@ mod tests {
                 io: true,
                 rma: true,
             },
+            keep_bytes: Some(1 << 21),
         };
         let variables = environment_of(&settings);
         let get = |name| {

@@ -68,6 +68,11 @@ struct Options {
     /// Most bytes per rank (k, M, G are powers of 1024); recording then stops cleanly
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_size: Option<u64>,
+
+    /// Keep only the newest records, in so many bytes per rank: last:SIZE, such as last:16M; at
+    /// least last:64k
+    #[arg(long, value_name = "last:SIZE", value_parser = parse_keep, conflicts_with = "max_size")]
+    keep: Option<u64>,
     /// Print completions for a shell, and exit
     #[arg(long, value_name = "SHELL", exclusive = true)]
     completions: Option<clap_complete::Shell>,
@@ -151,6 +156,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
             io: options.layers.contains(&Layer::Io),
             rma: options.layers.contains(&Layer::Rma),
         },
+        keep_bytes: options.keep,
     };
     let job = Job {
         settings,
@@ -461,6 +467,13 @@ fn environment_that_matters() -> serde_json::Map<String, serde_json::Value> {
         .into_iter()
         .map(|(name, value)| (name, value.into()))
         .collect()
+}
+
+fn parse_keep(text: &str) -> Result<u64, String> {
+    match text.strip_prefix("last:") {
+        Some(size) => parse_size(size),
+        None => Err("expected last:SIZE, such as last:16M".to_owned()),
+    }
 }
 
 fn parse_size(text: &str) -> Result<u64, String> {

@@ -6,13 +6,15 @@
 //! maps pages read-only, and each faults again at its first store. Nothing is ever synced:
 //! the pages outlive the process without, and syncing would write-protect them again.
 
+mod ring;
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use collbench_formats::encode::{ChunkPlace, chunk_opening, definition_entry};
 use collbench_formats::{
@@ -20,6 +22,26 @@ use collbench_formats::{
     Identity, STOP_TEXT_BYTES, SequenceEntry, StopReason, encode_meta,
 };
 use memmap2::{Advice, MmapOptions, MmapRaw};
+
+use ring::Ring;
+
+/// Bytes of a thread's first chunk of records; each further one is twice as long, up to
+/// [`LARGEST_CHUNK`].
+const SMALLEST_CHUNK: u64 = 64 << 10;
+/// Bytes of a thread's chunks in the long run: 32,767 calls. Larger ones are not cheaper per
+/// call, but the pause in which they are made ready is longer.
+const LARGEST_CHUNK: u64 = 1 << 20;
+
+/// How large a rank file may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// As large as it needs.
+    None,
+    /// So many bytes; then recording stops.
+    Max(u64),
+    /// So many bytes, in which the newest records are kept.
+    Keep(u64),
+}
 
 /// Why a rank file could not grow.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +91,8 @@ pub(crate) struct RankFile {
     /// The file header; mapped as long as the process lives.
     header: MmapRaw,
     max_bytes: Option<u64>,
+    /// Where chunks stand, if the newest are to be kept.
+    ring: Option<Ring>,
     /// Where the next chunk begins.
     end: AtomicU64,
     definitions: Mutex<DefinitionsChunk>,
@@ -82,10 +106,24 @@ struct DefinitionsChunk {
     next_ordinal: u32,
 }
 
+/// Where a chunk of records stands in its thread, and what it begins with.
+#[derive(Debug)]
+pub(crate) struct Opening<'a> {
+    pub(crate) thread: u32,
+    /// Number among the thread's chunks.
+    pub(crate) ordinal: u32,
+    /// Records of the thread in earlier chunks, and calls of the application among them.
+    pub(crate) first_record: u64,
+    pub(crate) first_call: u64,
+    pub(crate) sequences: &'a [SequenceEntry],
+    /// The instant of `sequences`, ticks.
+    pub(crate) begin_ticks: u64,
+}
+
 /// A chunk that is mapped and may be stored into.
 #[derive(Debug)]
 pub(crate) struct OpenChunk {
-    map: MmapRaw,
+    map: Arc<MmapRaw>,
     offset: u64,
     content_at: usize,
 }
@@ -130,7 +168,7 @@ impl RankFile {
     pub(crate) fn create(
         path: &Path,
         identity: &Identity,
-        max_bytes: Option<u64>,
+        limit: Limit,
     ) -> Result<Self, GrowError> {
         let file = OpenOptions::new()
             .read(true)
@@ -150,14 +188,20 @@ impl RankFile {
         })?;
         let length =
             ((size_of::<FileHeader>() + encoded.len()) as u64).next_multiple_of(CHUNK_ALIGN);
-        if max_bytes.is_some_and(|max_bytes| length > max_bytes) {
-            return Err(GrowError::SizeReached {
-                max_bytes: max_bytes.unwrap_or(0),
-            });
-        }
+        let (max_bytes, keep_bytes) = match limit {
+            Limit::None => (None, 0),
+            Limit::Max(bytes) if length > bytes => {
+                return Err(GrowError::SizeReached { max_bytes: bytes });
+            }
+            Limit::Max(bytes) => (Some(bytes), 0),
+            Limit::Keep(bytes) => (None, bytes),
+        };
         reserve(&file, 0, length)?;
         let header = map_chunk(&file, 0, length as usize)?;
-        let fields = FileHeader::recording((&encoded, crc32), length);
+        let fields = FileHeader {
+            keep_bytes: keep_bytes.into(),
+            ..FileHeader::recording((&encoded, crc32), length)
+        };
         let bytes = zerocopy::IntoBytes::as_bytes(&fields);
         // SAFETY: the mapping is `length` long, which holds header and identity, and nobody else
         // knows of it yet.
@@ -175,6 +219,7 @@ impl RankFile {
             fd: Mutex::new(file),
             header,
             max_bytes,
+            ring: (keep_bytes > 0).then(|| Ring::new(keep_bytes, LARGEST_CHUNK)),
             end: AtomicU64::new(length),
             definitions: Mutex::new(DefinitionsChunk {
                 chunk: None,
@@ -185,42 +230,64 @@ impl RankFile {
         })
     }
 
-    /// Opens a chunk of about `wanted` bytes (a multiple of 4096) with room for `sequences`.
-    /// `now` reads the clock; `anchor` is taken when the chunk is ready.
-    pub(crate) fn open_chunk(
+    /// Whether the newest records are kept and older ones overwritten.
+    #[inline]
+    pub(crate) fn is_ring(&self) -> bool {
+        self.ring.is_some()
+    }
+
+    /// Opens a chunk of records. `now` reads the clock; `anchor` is taken when the chunk is ready.
+    pub(crate) fn open_records(
         &self,
-        kind: ChunkKind,
-        wanted: u64,
-        (thread, ordinal, first_record): (u32, u32, u64),
-        sequences: &[SequenceEntry],
+        opening: &Opening<'_>,
         now: impl Fn() -> u64,
         anchor: impl Fn() -> Anchor,
     ) -> Result<OpenChunk, GrowError> {
-        let prepare_begin = now();
-        let content_at = ChunkHeader::content_offset(sequences.len());
-        let table_and_some = (content_at as u64 * 4).next_multiple_of(CHUNK_ALIGN);
-        let at_least = (content_at as u64 + 1).next_multiple_of(CHUNK_ALIGN);
-        let (offset, length) = self.take_room(wanted.max(table_and_some), at_least)?;
-        let map = {
-            let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
-            self.ensure_own(&mut fd)?;
-            reserve(&fd, offset, length)?;
-            map_chunk(&fd, offset, length as usize)?
+        let wanted = (SMALLEST_CHUNK << opening.ordinal.min(16)).min(LARGEST_CHUNK);
+        self.open_chunk(ChunkKind::Records, wanted, opening, now, anchor)
+    }
+
+    /// Opens a chunk of about `wanted` bytes (a multiple of 4096; a ring has its own measure).
+    fn open_chunk(
+        &self,
+        kind: ChunkKind,
+        wanted: u64,
+        opening: &Opening<'_>,
+        now: impl Fn() -> u64,
+        anchor: impl Fn() -> Anchor,
+    ) -> Result<OpenChunk, GrowError> {
+        let content_at = ChunkHeader::content_offset(opening.sequences.len());
+        let (offset, map) = match &self.ring {
+            None => {
+                let table_and_some = (content_at as u64 * 4).next_multiple_of(CHUNK_ALIGN);
+                let at_least = (content_at as u64 + 1).next_multiple_of(CHUNK_ALIGN);
+                let room = self.take_room(wanted.max(table_and_some), at_least)?;
+                (room.0, self.make_room(room)?)
+            }
+            Some(ring) => {
+                let is_kept = kind == ChunkKind::Definitions;
+                let at_least = match is_kept {
+                    true => wanted,
+                    false => (content_at as u64 * 2).next_multiple_of(CHUNK_ALIGN),
+                };
+                ring.take(self, at_least, is_kept)?
+            }
         };
         let place = ChunkPlace {
-            thread,
-            ordinal,
-            first_record,
+            thread: opening.thread,
+            ordinal: opening.ordinal,
+            first_record: opening.first_record,
+            first_call: opening.first_call,
             anchor: anchor(),
-            prepare: (prepare_begin, now()),
+            prepare: (opening.begin_ticks, now()),
         };
-        let opening = chunk_opening(kind, length, &place, sequences);
-        // SAFETY: `take_room` gave more than the opening's length; the chunk is not
-        // known to anybody else. The magic goes last: with it the chunk is there.
+        let bytes = chunk_opening(kind, map.len() as u64, &place, opening.sequences);
+        // SAFETY: the place is longer than the opening; the chunk is not known to anybody else.
+        // The magic goes last: with it the chunk is there.
         unsafe {
             let to = map.as_mut_ptr();
             to.add(4)
-                .copy_from_nonoverlapping(opening[4..].as_ptr(), opening.len() - 4);
+                .copy_from_nonoverlapping(bytes[4..].as_ptr(), bytes.len() - 4);
             AtomicU32::from_ptr(to.cast())
                 .store(u32::from_ne_bytes(CHUNK_MAGIC), Ordering::Release);
         }
@@ -229,6 +296,22 @@ impl RankFile {
             offset,
             content_at,
         })
+    }
+
+    /// Makes a part of the file, which was taken by [`RankFile::take_room`], ready to be stored
+    /// into.
+    fn make_room(&self, (offset, length): (u64, u64)) -> Result<Arc<MmapRaw>, GrowError> {
+        let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ensure_own(&mut fd)?;
+        reserve(&fd, offset, length)?;
+        Ok(Arc::new(map_chunk(&fd, offset, length as usize)?))
+    }
+
+    /// Maps a part of the file once more.
+    fn map(&self, offset: u64, length: u64) -> Result<Arc<MmapRaw>, GrowError> {
+        let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ensure_own(&mut fd)?;
+        Ok(Arc::new(map_chunk(&fd, offset, length as usize)?))
     }
 
     /// Takes the next `wanted` bytes of the file, or what `--max-size` leaves of them, but not
@@ -301,14 +384,21 @@ impl RankFile {
         if !has_room(&open) {
             let first = open.next_ordinal == 0;
             let at_least = ChunkHeader::content_offset(0) + entry.len();
-            let usual = if first {
-                4096
-            } else {
-                16384 << open.next_ordinal.min(4)
+            let usual = match &self.ring {
+                _ if first => CHUNK_ALIGN as usize,
+                None => 16384 << open.next_ordinal.min(4),
+                Some(ring) => ring.place_bytes() as usize,
             };
             let wanted = at_least.next_multiple_of(usual) as u64;
-            let place = (0, open.next_ordinal, 0);
-            let chunk = self.open_chunk(ChunkKind::Definitions, wanted, place, &[], now, anchor)?;
+            let opening = Opening {
+                thread: 0,
+                ordinal: open.next_ordinal,
+                first_record: 0,
+                first_call: 0,
+                sequences: &[],
+                begin_ticks: now(),
+            };
+            let chunk = self.open_chunk(ChunkKind::Definitions, wanted, &opening, now, anchor)?;
             if let Some(full) = open.chunk.replace(chunk) {
                 full.close(open.used as u64, 0);
             }
@@ -379,19 +469,25 @@ impl RankFile {
                 .definitions
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
-            open.chunk.as_ref().map_or(0, |chunk| {
+            open.chunk.as_ref().map(|chunk| {
                 chunk.close(open.used as u64, 0);
-                chunk.offset_of(open.used)
+                (chunk.offset, chunk.offset_of(open.used))
             })
         };
         // Cut before the file is called finished: whoever maps a finished file finds it as long as
         // it will stay.
         if let Some((chunk, used)) = last {
+            let used_end = chunk.offset_of(used);
+            let used_end = definitions_end.map_or(used_end, |(_, end)| end.max(used_end));
+            let open = [
+                Some(chunk.offset),
+                definitions_end.map(|(offset, _)| offset),
+            ];
+            let others_end = self.ring.as_ref().map_or(0, |ring| ring.end_besides(open));
             let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
-            let content_end = chunk.offset_of(used);
             if self.ensure_own(&mut fd).is_ok() {
                 // A longer file is as good: the error is of no interest.
-                let _ = fd.set_len(content_end.max(definitions_end));
+                let _ = fd.set_len(used_end.max(others_end));
             }
         }
         self.header_u64(std::mem::offset_of!(FileHeader, n_records))
@@ -510,17 +606,23 @@ fn map_chunk(file: &File, offset: u64, length: usize) -> Result<MmapRaw, GrowErr
         .len(length)
         .map_raw(file)
         .map_err(|error| GrowError::of("mapping the file", error))?;
+    make_ready(&map)?;
+    Ok(map)
+}
+
+/// Makes the pages of a mapping writable now.
+fn make_ready(map: &MmapRaw) -> Result<(), GrowError> {
     match map.advise(Advice::PopulateWrite) {
-        Ok(()) => Ok(map),
+        Ok(()) => Ok(()),
         // A kernel before 5.14: touch each page. Room is reserved, so this cannot be SIGBUS.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            for page in (0..length).step_by(4096) {
+            for page in (0..map.len()).step_by(4096) {
                 // SAFETY: within the mapping; an atomic that changes nothing but makes the page
                 // writable.
                 unsafe { AtomicU64::from_ptr(map.as_mut_ptr().add(page).cast()) }
                     .fetch_or(0, Ordering::Relaxed);
             }
-            Ok(map)
+            Ok(())
         }
         Err(error) => Err(GrowError::of("making pages of the file ready", error)),
     }
@@ -535,7 +637,7 @@ mod tests {
 
     use super::*;
 
-    fn identity() -> Identity {
+    pub(super) fn identity() -> Identity {
         Identity {
             recorder: "0.1.0".into(),
             world: 1,
@@ -565,22 +667,26 @@ mod tests {
         }
     }
 
-    fn anchor() -> Anchor {
+    pub(super) fn anchor() -> Anchor {
         [5, 5, 5, 5, 1].into()
     }
 
-    fn open_records(file: &RankFile, wanted: u64, ordinal: u32) -> Result<OpenChunk, GrowError> {
-        file.open_chunk(
-            ChunkKind::Records,
-            wanted,
-            (0, ordinal, 0),
-            &[],
-            || 3,
-            anchor,
-        )
+    pub(super) fn opening(ordinal: u32, sequences: &[SequenceEntry]) -> Opening<'_> {
+        Opening {
+            thread: 0,
+            ordinal,
+            first_record: 0,
+            first_call: 0,
+            sequences,
+            begin_ticks: 3,
+        }
     }
 
-    fn store(chunk: &OpenChunk, slot: usize, record: Record) {
+    fn open_records(file: &RankFile, ordinal: u32) -> Result<OpenChunk, GrowError> {
+        file.open_records(&opening(ordinal, &[]), || 3, anchor)
+    }
+
+    pub(super) fn store(chunk: &OpenChunk, slot: usize, record: Record) {
         let bytes = zerocopy::IntoBytes::as_bytes(&record);
         assert!((slot + 1) * bytes.len() <= chunk.content_bytes());
         // SAFETY: within the content, as just checked.
@@ -596,7 +702,7 @@ mod tests {
         Record::call(Operation::Barrier, 0, 0, -1, 0, at, at + 1)
     }
 
-    fn names(index: u32, length: usize) -> Definition {
+    pub(super) fn names(index: u32, length: usize) -> Definition {
         Definition::CommunicatorName {
             index,
             name: "x".repeat(length),
@@ -607,10 +713,10 @@ mod tests {
     fn a_finished_file_is_cut_to_what_is_used_and_comes_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
-        let file = RankFile::create(&path, &identity(), None).unwrap();
+        let file = RankFile::create(&path, &identity(), Limit::None).unwrap();
         // The second definition needs a chunk of its own, behind that of the records.
         file.define(&names(1, 10), || 3, anchor).unwrap();
-        let chunk = open_records(&file, 65536, 0).unwrap();
+        let chunk = open_records(&file, 0).unwrap();
         file.define(&names(2, 9000), || 3, anchor).unwrap();
         for slot in 0..3 {
             store(&chunk, slot, call(10 + slot as u64));
@@ -631,8 +737,8 @@ mod tests {
     fn a_file_that_nobody_finished_has_all_that_was_stored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
-        let file = RankFile::create(&path, &identity(), None).unwrap();
-        let chunk = open_records(&file, 65536, 0).unwrap();
+        let file = RankFile::create(&path, &identity(), Limit::None).unwrap();
+        let chunk = open_records(&file, 0).unwrap();
         store(&chunk, 0, call(10));
         store(&chunk, 1, Record::call(Operation::Bcast, 0, 0, 0, 4, 20, 0));
         let bytes = std::fs::read(&path).unwrap();
@@ -646,11 +752,11 @@ mod tests {
     fn the_size_allowed_is_used_up_and_never_exceeded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
-        let file = RankFile::create(&path, &identity(), Some(100_000)).unwrap();
-        assert_eq!(open_records(&file, 65536, 0).unwrap().map.len(), 65536);
+        let file = RankFile::create(&path, &identity(), Limit::Max(100_000)).unwrap();
+        assert_eq!(open_records(&file, 0).unwrap().map.len(), 65536);
         // 4096 for the header, 65536 for the first chunk: seven pages are left.
-        assert_eq!(open_records(&file, 65536, 1).unwrap().map.len(), 7 * 4096);
-        let error = open_records(&file, 65536, 2).unwrap_err();
+        assert_eq!(open_records(&file, 1).unwrap().map.len(), 7 * 4096);
+        let error = open_records(&file, 2).unwrap_err();
         assert_eq!(error.reason(), StopReason::SizeReached);
         assert!(std::fs::metadata(&path).unwrap().len() <= 100_000);
         assert!(file.note_stop(error.reason(), &error.to_string(), 77));
@@ -678,19 +784,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
         // Two pages behind the header; the table takes four.
-        let file = RankFile::create(&path, &identity(), Some(12_288)).unwrap();
+        let file = RankFile::create(&path, &identity(), Limit::Max(12_288)).unwrap();
         let entry = |index: u32| SequenceEntry {
             communicator: index.into(),
             internal_calls: 0.into(),
             calls: 1.into(),
         };
         let table: Vec<_> = (0..1000).map(entry).collect();
-        let place = (0, 0, 0);
-        let error = file
-            .open_chunk(ChunkKind::Records, 65536, place, &table, || 3, anchor)
-            .unwrap_err();
+        let open = |table| file.open_records(&opening(0, table), || 3, anchor);
+        let error = open(&table).unwrap_err();
         assert_eq!(error.reason(), StopReason::SizeReached);
-        let few = file.open_chunk(ChunkKind::Records, 65536, place, &table[..3], || 3, anchor);
+        let few = open(&table[..3]);
         assert_eq!(few.unwrap().content_bytes(), 8192 - 192);
     }
 
@@ -698,13 +802,13 @@ mod tests {
     fn a_descriptor_that_the_program_closed_is_opened_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
-        let file = RankFile::create(&path, &identity(), None).unwrap();
+        let file = RankFile::create(&path, &identity(), Limit::None).unwrap();
         let number = file.fd.lock().unwrap().as_raw_fd();
         let other = File::create(folder.path().join("of the program")).unwrap();
         // SAFETY: gives our number to another file, as a program that closes all descriptors
         // and goes on opening its own does.
         unsafe { libc::dup2(other.as_raw_fd(), number) };
-        let chunk = open_records(&file, 65536, 0).unwrap();
+        let chunk = open_records(&file, 0).unwrap();
         store(&chunk, 0, call(10));
         assert_eq!(
             other.metadata().unwrap().len(),
@@ -725,8 +829,8 @@ mod tests {
         std::fs::write(&victim, "precious").unwrap();
         let link = folder.path().join("a.trace");
         std::os::unix::fs::symlink(&victim, &link).unwrap();
-        assert!(RankFile::create(&link, &identity(), None).is_err());
-        assert!(RankFile::create(&victim, &identity(), None).is_err());
+        assert!(RankFile::create(&link, &identity(), Limit::None).is_err());
+        assert!(RankFile::create(&victim, &identity(), Limit::None).is_err());
         assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
     }
 }

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use collbench_formats::{
-    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, ChunkKind, Definition, Operation, ROOT_IS_ME,
-    ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, StopReason, UNKNOWN_COMMUNICATOR, pack_call_word,
+    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Definition, Operation, ROOT_IS_ME, ROOT_NONE,
+    ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, StopReason, UNKNOWN_COMMUNICATOR, pack_call_word,
     phase_words,
 };
 
@@ -21,6 +21,7 @@ mod initiation;
 mod opened;
 mod persistent;
 mod requests;
+mod sequences;
 
 pub use completion::{
     get_status_call, request_free_call, some_call, test_call, testall_call, testany_call,
@@ -31,8 +32,10 @@ pub use opened::{
     access_begin_call, access_end_call, closing_call, fence_call, nonblocking_access_call,
     opened_call, opening_call,
 };
+use persistent::Persistent;
 pub use persistent::{persistent_call, start_call, startall_call};
 use requests::Requests;
+use sequences::Phase;
 
 use crate::clock::Clock;
 use crate::communicator::{
@@ -42,14 +45,7 @@ use crate::environment::Layers;
 use crate::library::{Handle, MpiLibrary};
 use crate::narrow::KeptArrays;
 use crate::payload::CallView;
-use crate::rank_file::{GrowError, OpenChunk, RankFile};
-
-/// Bytes of a thread's first chunk of records; each further one is twice as long, up to
-/// [`LARGEST_CHUNK`].
-const SMALLEST_CHUNK: u64 = 64 << 10;
-/// Bytes of a thread's chunks in the long run: 32,767 calls. Larger ones are not cheaper per
-/// call, but the pause in which they are made ready is longer.
-const LARGEST_CHUNK: u64 = 1 << 20;
+use crate::rank_file::{GrowError, OpenChunk, Opening, RankFile};
 
 const _: () = assert!(
     cfg!(target_pointer_width = "64"),
@@ -74,6 +70,9 @@ pub struct Recorder {
     /// Persistent collectives that can be started, by request.
     persistents: Requests,
     n_persistents: AtomicU32,
+    /// Those that were not given back.
+    living: Mutex<LivingPersistents>,
+    phase: Phase,
     threads: Mutex<Vec<&'static Thread>>,
     /// Those of `threads` whose thread has ended: the next new thread goes on with one of them, so
     /// that a program with many short threads needs no chunk for each.
@@ -81,6 +80,9 @@ pub struct Recorder {
     /// The key by which the C library tells that a thread ends.
     at_thread_exit: Option<libc::pthread_key_t>,
 }
+
+/// In the order in which they were made.
+type LivingPersistents = Vec<&'static Persistent>;
 
 /// What the recorder keeps of a thread; never freed.
 #[derive(Debug)]
@@ -100,7 +102,16 @@ struct Chunks {
     /// Full chunks that a call under way may still store its leave time into.
     retained: Vec<OpenChunk>,
     n_opened: u32,
-    records_before: u64,
+    /// In those before the current one.
+    before: Counts,
+}
+
+/// What stands in chunks.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    n_records: u64,
+    /// Calls of the application among them; counted in rings only.
+    n_calls: u64,
 }
 
 /// Entries of a thread's cache of communicators; a power of two.
@@ -252,24 +263,29 @@ impl Local {
 
 impl Thread {
     fn open_next_chunk(&self, recorder: &Recorder, at_rest: bool) -> Result<(), GrowError> {
+        let (sequences, begin_ticks) = recorder.sequences(self);
         let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         if at_rest {
             chunks.retained.clear();
         }
-        let n_full = self.close_current(&mut chunks);
-        let wanted = (SMALLEST_CHUNK << chunks.n_opened.min(16)).min(LARGEST_CHUNK);
+        let full = self.close_current(&mut chunks, recorder.file.is_ring());
         let clock = recorder.clock;
-        let chunk = recorder.file.open_chunk(
-            ChunkKind::Records,
-            wanted,
-            (self.number, chunks.n_opened, chunks.records_before + n_full),
-            &recorder.communicators.sequences(),
-            || clock.now(),
-            || clock.anchor(),
-        )?;
+        let opening = Opening {
+            thread: self.number,
+            ordinal: chunks.n_opened,
+            first_record: chunks.before.n_records + full.n_records,
+            first_call: chunks.before.n_calls + full.n_calls,
+            sequences: &sequences,
+            begin_ticks,
+        };
+        let opened = recorder
+            .file
+            .open_records(&opening, || clock.now(), || clock.anchor());
+        let chunk = opened?;
         let n_slots = chunk.content_bytes() / size_of::<Record>();
         let first = chunk.content() as usize;
-        chunks.records_before += n_full;
+        chunks.before.n_records += full.n_records;
+        chunks.before.n_calls += full.n_calls;
         chunks.n_opened += 1;
         if let Some(full) = chunks.current.replace(chunk) {
             chunks.retained.push(full);
@@ -283,10 +299,11 @@ impl Thread {
         Ok(())
     }
 
-    /// Writes into the current chunk how many records it has; gives that number.
-    fn close_current(&self, chunks: &mut Chunks) -> u64 {
+    /// Writes into the current chunk how many records it has; gives that number, and that of the
+    /// calls if they are to be counted.
+    fn close_current(&self, chunks: &mut Chunks, counts_calls: bool) -> Counts {
         let Some(chunk) = &chunks.current else {
-            return 0;
+            return Counts::default();
         };
         let first = chunk.content() as usize;
         let n = (self.next.load(Ordering::Acquire) - first) / size_of::<Record>();
@@ -310,7 +327,23 @@ impl Thread {
             }
         }
         chunk.close(n as u64, last_leave);
-        n as u64
+        let calls = (0..n).filter(|i| {
+            // SAFETY: as above.
+            let word = unsafe {
+                ((first + i * size_of::<Record>()) as *const u64)
+                    .add(1)
+                    .read()
+            };
+            is_call(word)
+        });
+        Counts {
+            n_records: n as u64,
+            n_calls: if counts_calls {
+                calls.count() as u64
+            } else {
+                0
+            },
+        }
     }
 }
 
@@ -334,6 +367,8 @@ impl Recorder {
             requests: Requests::new(is_serialized),
             persistents: Requests::new(is_serialized),
             n_persistents: AtomicU32::new(0),
+            living: Mutex::default(),
+            phase: Phase::default(),
             threads: Mutex::new(Vec::new()),
             idle: Mutex::new(Vec::new()),
             at_thread_exit: thread_exit_key(),
@@ -435,7 +470,8 @@ impl Recorder {
             let mut n_records = 0;
             for thread in threads.iter() {
                 let mut chunks = thread.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-                n_records += chunks.records_before + thread.close_current(&mut chunks);
+                let last = thread.close_current(&mut chunks, false);
+                n_records += chunks.before.n_records + last.n_records;
             }
             let end = self.clock.anchor();
             match threads[..] {
@@ -482,6 +518,13 @@ impl Recorder {
             root.max(ROOT_NONE)
         }
     }
+}
+
+/// Whether the second word of a record is that of a call of the application that is counted.
+fn is_call(word: u64) -> bool {
+    let code = (word >> 48) as u16;
+    let is_own = code >> 13 == RecordKind::Call as u16 && code & CODE_INTERNAL == 0;
+    is_own && Operation::from_code(code & 0x3ff).is_some_and(Operation::is_counted)
 }
 
 /// A key whose destructor gives a thread's state back; `None` where the process has no more keys.
@@ -904,6 +947,8 @@ impl Local {
         real: impl FnOnce() -> c_int,
     ) -> c_int {
         let entry = self.entry(recorder, handle);
+        // First: the table of a chunk that is opened for it must have this communicator.
+        let slot = Slot(self.take_slot(recorder));
         // Before the call: as soon as the library has freed it, another thread may be given the
         // same handle for a new one.
         if entry.is_some() {
@@ -912,7 +957,6 @@ impl Local {
                 Ok(())
             });
         }
-        let slot = Slot(self.take_slot(recorder));
         let flags = self.internal_flag();
         if let Some(entry) = entry {
             entry.take_position(flags != 0);
@@ -1007,6 +1051,7 @@ pub fn phase_call(level: usize, real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     let slot = Slot(local.take_slot(recorder));
     let inside = Inside::enter(&local.depth);
+    recorder.phase.begin(level as i32);
     slot.write(phase_words(level as i32));
     slot.stamp(recorder.clock.now());
     let code = real();

@@ -24,7 +24,7 @@ use crate::directory::{self, DirectoryError};
 use crate::environment::{Form, Layers, Settings};
 use crate::launcher::{LauncherRank, hydra_job, launched_processes};
 use crate::library::{Handle, MpiLibrary, ProcessModel};
-use crate::rank_file::RankFile;
+use crate::rank_file::{Limit, RankFile};
 use crate::recorder::{Recorder, record_init, say};
 
 /// How long the other ranks wait for world rank 0 to make the directory.
@@ -173,7 +173,12 @@ fn start(
         "rank-{rank:06}.{world:016x}.{}.trace",
         identity.pid
     ));
-    let file = RankFile::create(&path, &identity, settings.max_bytes).map_err(|error| {
+    let limit = match (settings.keep_bytes, settings.max_bytes) {
+        (Some(bytes), _) => Limit::Keep(bytes),
+        (None, Some(bytes)) => Limit::Max(bytes),
+        (None, None) => Limit::None,
+    };
+    let file = RankFile::create(&path, &identity, limit).map_err(|error| {
         library.release();
         StartError::File {
             path,

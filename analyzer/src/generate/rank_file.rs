@@ -17,6 +17,7 @@ use collbench_formats::{
 };
 
 use super::clock::HostClock;
+use super::ring::{Ring, empty_place};
 
 /// How long before its first call a chunk is opened, if the rank was not in a call then.
 const OPENED_BEFORE_NS: u64 = 100;
@@ -107,6 +108,7 @@ pub(crate) struct RankFile {
     waiting: Option<Vec<NewRecord>>,
     /// The chunks of records that are written.
     layout: Vec<WrittenChunk>,
+    ring: Option<Ring>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +116,7 @@ struct WrittenChunk {
     offset: u64,
     content_at: u64,
     n: u64,
+    thread: usize,
 }
 
 #[derive(Debug)]
@@ -122,6 +125,8 @@ struct ThreadChunks {
     label: u32,
     next_ordinal: u32,
     n_written: u64,
+    /// Calls of the application among those.
+    n_calls_written: u64,
     last_leave: u64,
     open: Option<OpenChunk>,
 }
@@ -132,6 +137,7 @@ struct OpenChunk {
     place: ChunkPlace,
     sequences: Vec<SequenceEntry>,
     records: Vec<Record>,
+    n_calls: u64,
 }
 
 #[derive(Debug, Default)]
@@ -146,6 +152,7 @@ struct DefinitionsChunk {
 
 impl RankFile {
     /// Makes the file. `sorts`: records come in any order and are kept until the end.
+    /// `keep_chunks`: it is a ring, of so many chunks.
     pub(crate) fn create(
         directory: &Path,
         identity: Identity,
@@ -153,6 +160,7 @@ impl RankFile {
         grid_ns: u64,
         chunk_calls: usize,
         sorts: bool,
+        keep_chunks: Option<usize>,
     ) -> io::Result<Self> {
         let name = format!(
             "rank-{}.{:016x}.{}.trace",
@@ -181,6 +189,7 @@ impl RankFile {
             n_anchors: 2,
             waiting: sorts.then(Vec::new),
             layout: Vec::new(),
+            ring: keep_chunks.map(Ring::new),
         })
     }
 
@@ -219,6 +228,10 @@ impl RankFile {
             self.definitions.anchor = Some(self.anchor(t));
         }
         self.definitions.used += entry.len() as u64;
+        let made = self.ring.as_mut().and_then(|ring| ring.define(&definition));
+        if let Some(index) = made {
+            self.sequence_of(index);
+        }
         self.definitions.definitions.push(definition);
         Ok(())
     }
@@ -256,6 +269,7 @@ impl RankFile {
                     label: record.thread,
                     next_ordinal: 0,
                     n_written: 0,
+                    n_calls_written: 0,
                     last_leave: 0,
                     open: None,
                 });
@@ -296,6 +310,7 @@ impl RankFile {
                 Record::of_words(tests.words(of, by), enter, enter)
             }
         });
+        chunk.n_calls += u64::from(record.body.is_counted());
         let is_full = chunk.records.len() == self.chunk_calls;
         self.n_records += 1;
         self.count(&record);
@@ -305,7 +320,25 @@ impl RankFile {
         Ok(())
     }
 
+    /// Where the entry of a communicator stands in the table.
+    fn sequence_of(&mut self, index: u32) -> usize {
+        self.sequences
+            .binary_search_by_key(&index, |entry| entry.communicator.get())
+            .unwrap_or_else(|at| {
+                let entry = SequenceEntry {
+                    communicator: index.into(),
+                    internal_calls: 0.into(),
+                    calls: 0.into(),
+                };
+                self.sequences.insert(at, entry);
+                at
+            })
+    }
+
     fn count(&mut self, record: &NewRecord) {
+        if let Some(ring) = &mut self.ring {
+            ring.see(record);
+        }
         let Body::Call {
             operation,
             flags,
@@ -319,18 +352,7 @@ impl RankFile {
         if !semantics.is_matched() {
             return;
         }
-        let at = self
-            .sequences
-            .binary_search_by_key(&index, |entry| entry.communicator.get())
-            .unwrap_or_else(|at| {
-                let entry = SequenceEntry {
-                    communicator: index.into(),
-                    internal_calls: 0.into(),
-                    calls: 0.into(),
-                };
-                self.sequences.insert(at, entry);
-                at
-            });
+        let at = self.sequence_of(index);
         let entry = &mut self.sequences[at];
         match flags & CODE_INTERNAL {
             0 => entry.calls += 1,
@@ -349,22 +371,30 @@ impl RankFile {
             .max(self.threads[thread].last_leave)
             .min(first_enter);
         let anchor = self.anchor(at);
+        let sequences = match &self.ring {
+            Some(ring) => ring.table(&self.sequences),
+            None => self.sequences.clone(),
+        };
+        // What is in the table of a ring has begun before this call.
+        let begin = self.ring.as_ref().map(|_| self.clock.ticks(first_enter));
         let slots = &mut self.threads[thread];
         let place = ChunkPlace {
             thread: thread as u32,
             ordinal: slots.next_ordinal,
             first_record: slots.n_written,
+            first_call: self.ring.as_ref().map_or(0, |_| slots.n_calls_written),
             anchor,
-            prepare: (0, 0),
+            prepare: begin.map_or((0, 0), |begin| (begin, begin)),
         };
         slots.next_ordinal += 1;
+        let content_at = ChunkHeader::content_offset(sequences.len());
         slots.open = Some(OpenChunk {
             offset: self.end,
             place,
-            sequences: self.sequences.clone(),
+            sequences,
             records: Vec::with_capacity(self.chunk_calls),
+            n_calls: 0,
         });
-        let content_at = ChunkHeader::content_offset(self.sequences.len());
         let length = content_at + self.chunk_calls * size_of::<Record>();
         self.end += (length as u64).next_multiple_of(CHUNK_ALIGN);
     }
@@ -376,11 +406,13 @@ impl RankFile {
         };
         let n = chunk.records.len() as u64;
         slots.n_written += n;
+        slots.n_calls_written += chunk.n_calls;
         let content_at = ChunkHeader::content_offset(chunk.sequences.len()) as u64;
         self.layout.push(WrittenChunk {
             offset: chunk.offset,
             content_at: chunk.offset + content_at,
             n,
+            thread,
         });
         if !closed {
             // The rest of a chunk that a process left open is made ready and free.
@@ -415,12 +447,18 @@ impl RankFile {
         for thread in 0..self.threads.len() {
             self.write_chunk(thread, is_closed)?;
         }
+        self.drop_oldest()?;
         self.write_definitions(is_closed)?;
         let end = match ending {
             Ending::Finalized(t) => Some((self.anchor(t), self.n_records)),
             Ending::Died => None,
         };
         let mut header = encode::file_header(&self.identity, end).map_err(io::Error::other)?;
+        if let Some(ring) = &self.ring {
+            let bytes = (ring.keep_chunks * self.chunk_calls * size_of::<Record>()) as u64;
+            let at = std::mem::offset_of!(FileHeader, keep_bytes);
+            put(&mut header, at, bytes);
+        }
         if let Some(stop) = stop {
             let reason = std::mem::offset_of!(FileHeader, stop_reason);
             let text = std::mem::offset_of!(FileHeader, stop_text);
@@ -448,6 +486,26 @@ impl RankFile {
             .write(true)
             .open(&self.path)?
             .set_len(length)
+    }
+
+    /// Empties the places of the chunks that a ring does not keep.
+    fn drop_oldest(&mut self) -> io::Result<()> {
+        let Some(ring) = &self.ring else {
+            return Ok(());
+        };
+        let layout = &self.layout;
+        let is_last = |at: usize| {
+            layout[at + 1..]
+                .iter()
+                .all(|it| it.thread != layout[at].thread)
+        };
+        let full: Vec<_> = (0..layout.len()).filter(|&at| !is_last(at)).collect();
+        let n_dropped = full.len().saturating_sub(ring.keep_chunks);
+        for chunk in full[..n_dropped].iter().map(|&at| &layout[at]) {
+            let end = chunk.content_at + self.chunk_calls as u64 * size_of::<Record>() as u64;
+            self.write_at(&empty_place(end - chunk.offset), chunk.offset)?;
+        }
+        Ok(())
     }
 
     /// End of what is written last, where a recorder that ends in order cuts the file.

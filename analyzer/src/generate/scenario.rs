@@ -30,6 +30,9 @@ pub(crate) struct Scenario {
     pub(crate) grid_ns: u64,
     pub(crate) started_unix_ns: u64,
     pub(crate) chunk_calls: usize,
+    /// Files are rings of so many chunks, by rank, and again from the first one; empty: they are
+    /// not.
+    pub(crate) keep_chunks: Vec<usize>,
     pub(crate) truth: TruthDetail,
     pub(crate) init_ns: u64,
     pub(crate) finalize_ns: u64,
@@ -288,5 +291,11 @@ pub(crate) enum Fault {
 impl Scenario {
     pub(crate) fn n_ranks(&self) -> usize {
         self.host_of.len()
+    }
+
+    /// Of how many chunks the ring of a rank is, if it has one.
+    pub(crate) fn keep_chunks(&self, rank: usize) -> Option<usize> {
+        let n = self.keep_chunks.len();
+        (n > 0).then(|| self.keep_chunks[rank % n])
     }
 }

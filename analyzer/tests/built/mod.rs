@@ -260,6 +260,7 @@ impl TestProcess {
                 thread: chunk.thread,
                 ordinal: chunk.ordinal,
                 first_record: chunk.first_record,
+                first_call: 0,
                 // As a recorder does: right before the first call of a chunk, after the one before.
                 anchor: match (chunk.ordinal, chunk.records.first()) {
                     (1.., Some(first)) => anchor(first.enter.get() - 1),

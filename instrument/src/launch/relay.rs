@@ -29,6 +29,7 @@ struct Relayed {
     clock: Option<String>,
     max_bytes: Option<u64>,
     layers: String,
+    keep_bytes: Option<u64>,
 }
 
 /// The value of the fork agent's variable; `None` where it cannot be said (it is split at
@@ -44,6 +45,7 @@ pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result
         clock: settings.clock.map(|clock| name_of_clock(clock).to_owned()),
         max_bytes: settings.max_bytes,
         layers: settings.layers.names(),
+        keep_bytes: settings.keep_bytes,
     };
     let mut agent = own.into_os_string();
     agent.push(" --relay ");
@@ -63,6 +65,7 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         clock: relayed.clock.as_deref().and_then(clock_of_name),
         max_bytes: relayed.max_bytes,
         layers: Layers::of_names(&relayed.layers).unwrap_or_default(),
+        keep_bytes: relayed.keep_bytes,
     };
     let preload = PathBuf::from(OsString::from_vec(relayed.preload));
     let Some((program, arguments)) = command.split_first() else {

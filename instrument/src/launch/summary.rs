@@ -23,6 +23,10 @@ pub(super) struct Summary {
     n_stopped: usize,
     n_calls: u64,
     n_bytes: u64,
+    /// Calls that a ring has overwritten.
+    n_dropped: u64,
+    /// Bytes of a ring; 0: everything is kept.
+    keep_bytes: u64,
 }
 
 /// Nothing, or too little, was recorded.
@@ -122,14 +126,18 @@ fn count(path: &Path) -> Result<Summary, Problem> {
         summary.n_unfinished += usize::from(trace.header.finalized.get() == 0);
         let reason = StopReason::from_code(trace.header.stop_reason.get());
         summary.n_stopped += usize::from(reason != StopReason::NotStopped);
-        summary.n_calls += trace
-            .chunks
-            .iter()
-            .flat_map(|chunk| chunk.records)
-            .filter(|record| {
-                !record.is_internal() && record.operation().is_some_and(Operation::is_counted)
-            })
-            .count() as u64;
+        let records = trace.chunks.iter().flat_map(|chunk| chunk.records);
+        let calls = records.filter(|record| {
+            !record.is_internal() && record.operation().is_some_and(Operation::is_counted)
+        });
+        summary.n_calls += match &trace.window {
+            Some(window) => {
+                summary.n_dropped += window.n_calls_dropped;
+                summary.keep_bytes = window.keep_bytes;
+                window.n_calls_kept
+            }
+            None => calls.count() as u64,
+        };
         if !trace.identity.spawned {
             of_started_worlds += 1;
             started = started.max(trace.identity.world_size as usize);
@@ -153,12 +161,18 @@ fn count(path: &Path) -> Result<Summary, Problem> {
 impl Summary {
     /// One line for a person; `path` is the directory as they would type it.
     pub(super) fn line(&self, path: &str) -> String {
-        let mut line = format!(
-            "{} ranks, {} calls, {} in {path}",
-            self.n_ranks,
-            self.n_calls,
-            human_bytes(self.n_bytes)
-        );
+        let mut line = format!("{} ranks, {}", self.n_ranks, self.n_calls);
+        if self.n_dropped > 0 {
+            line += &format!(" of {}", self.n_calls + self.n_dropped);
+        }
+        line += &format!(" calls, {} in {path}", human_bytes(self.n_bytes));
+        if self.n_dropped > 0 {
+            line += &format!(
+                "; the last {} of each rank were kept, {} earlier calls were overwritten",
+                human_bytes(self.keep_bytes),
+                self.n_dropped
+            );
+        }
         if self.n_unfinished > 0 {
             line += &format!("; {} ranks ended without MPI_Finalize", self.n_unfinished);
         }

@@ -452,7 +452,13 @@ pub fn request_free_call(request: usize, real: impl FnOnce() -> c_int) -> c_int 
         None => real(),
     };
     match persistent {
-        Some(taken) if code == 0 => recorder.persistents.remove(taken),
+        Some(taken) if code == 0 => {
+            if let Some(persistent) = taken.tracked().persistent {
+                let mut living = recorder.living_persistents();
+                living.retain(|other| !std::ptr::eq(*other, persistent));
+            }
+            recorder.persistents.remove(taken);
+        }
         Some(taken) => recorder.persistents.put_back(taken),
         None => {}
     }

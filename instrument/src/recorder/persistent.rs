@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use collbench_formats::{
     Definition, Initiation, Operation, PersistentCollective, PersistentStart, ROOT_NONE,
+    SequenceEntry,
 };
 
 use super::requests::Tracked;
@@ -21,6 +22,13 @@ pub(crate) struct Persistent {
     communicator: u32,
     operation: Operation,
     n_starts: AtomicU64,
+}
+
+impl Persistent {
+    /// How many starts of it have begun.
+    pub(super) fn sequence(&self) -> SequenceEntry {
+        SequenceEntry::of_persistent(self.index, self.n_starts.load(Ordering::Relaxed))
+    }
 }
 
 /// Makes the call of an `MPI_X_init`, and defines what it has set up; the arguments are those of
@@ -66,6 +74,7 @@ pub fn persistent_call(
                 .map_or(ROOT_NONE, |root| recorder.root_of(root as i32)),
             payload_bytes,
         }));
+        recorder.living_persistents().push(persistent);
         let tracked = Tracked {
             persistent: Some(persistent),
             kept: begun.kept,

@@ -7,7 +7,7 @@ use crate::random::Random;
 use crate::trace::Trace;
 
 /// Scenarios, by name.
-const SCENARIOS: [(&str, &str); 6] = [
+const SCENARIOS: [(&str, &str); 7] = [
     // Every kind of communicator on two hosts, in short chunks.
     (
         "kinds",
@@ -172,6 +172,42 @@ steps = [
 [[faults]]
 rank = 3
 killed_after_calls = 77
+"#,
+    ),
+    // Rings that hold different stretches, of several threads and all kinds of operations.
+    (
+        "ring",
+        r#"
+schema = 1
+name = "ring"
+chunk_calls = 9
+keep_chunks = [6, 4, 9]
+[threads]
+side = 1
+[[hosts]]
+name = "node1"
+ranks = 3
+clock = "raw"
+[[program]]
+operation = "MPI_Comm_dup"
+makes = "side"
+[[program]]
+repeat = 25
+steps = [
+  { phase = 1 },
+  { operation = "MPI_Iallreduce", bytes = 8, work = [{ exponential_ns = 9000 }] },
+  { operation = "MPI_Allreduce", bytes = 64, work = [{ exponential_ns = 5000 }] },
+  { operation = "MPI_Reduce_init", bytes = 512, root = 1 },
+  { operation = "MPI_Comm_dup", makes = "copy" },
+  { operation = "MPI_Bcast", on = "copy", bytes = 8 },
+  { complete = "MPI_Waitall", work = [{ exponential_ns = 20000 }] },
+  { phase = 2 },
+  { operation = "MPI_Bcast", on = "side", bytes = 80, work = [{ exponential_ns = 3000 }] },
+  { operation = "MPI_Comm_free", on = "copy" },
+]
+[[faults]]
+rank = 2
+no_finalize = true
 "#,
     ),
     // A rank that is late, in a trace without any fault: verdicts, and pictures of everything.

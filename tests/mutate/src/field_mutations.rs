@@ -24,7 +24,7 @@ const fn anchor(at: usize) -> [Field; 5] {
     ]
 }
 
-const FILE_HEADER: [Field; 13] = [
+const FILE_HEADER: [Field; 14] = [
     (offset_of!(FileHeader, version), 2),
     (offset_of!(FileHeader, meta_codec), 2),
     (offset_of!(FileHeader, record_bytes), 2),
@@ -38,6 +38,7 @@ const FILE_HEADER: [Field; 13] = [
     (offset_of!(FileHeader, calls_after_stop), 8),
     (offset_of!(FileHeader, stop_text), 8),
     (offset_of!(FileHeader, n_records), 8),
+    (offset_of!(FileHeader, keep_bytes), 8),
 ];
 const END_ANCHOR: [Field; 5] = anchor(offset_of!(FileHeader, end_anchor));
 
@@ -54,7 +55,7 @@ const CHUNK_HEADER: [Field; 13] = [
     (offset_of!(ChunkHeader, first_record), 8),
     (offset_of!(ChunkHeader, last_leave), 8),
     (offset_of!(ChunkHeader, closed), 8),
-    (offset_of!(ChunkHeader, reserved_end), 8),
+    (offset_of!(ChunkHeader, first_call), 8),
 ];
 const CHUNK_ANCHOR: [Field; 5] = anchor(offset_of!(ChunkHeader, anchor));
 

@@ -32,6 +32,8 @@ struct Written {
     uptime_ns: Option<Spanned<u64>>,
     started_unix_ns: Option<Spanned<u64>>,
     chunk_calls: Option<Spanned<u64>>,
+    #[serde(default)]
+    keep_chunks: Vec<Spanned<u64>>,
     truth: Option<TruthDetail>,
     init_ns: Option<Spanned<u64>>,
     finalize_ns: Option<Spanned<u64>>,
@@ -275,6 +277,11 @@ impl Check<'_> {
             0..=1 << 62,
         )?;
         let chunk_calls = self.number("chunk_calls", written.chunk_calls, 2_000, 1..=1 << 20)?;
+        let mut keep_chunks = Vec::new();
+        for number in written.keep_chunks {
+            let number = self.number("keep_chunks", Some(number), 1, 1..=1 << 20)?;
+            keep_chunks.push(number as usize);
+        }
         let init_ns = self.number("init_ns", written.init_ns, 1_000_000, 0..=MAX_NS)?;
         let finalize_ns = self.number("finalize_ns", written.finalize_ns, 1_000_000, 0..=MAX_NS)?;
         self.read_hosts(
@@ -300,6 +307,7 @@ impl Check<'_> {
             grid_ns,
             started_unix_ns,
             chunk_calls: chunk_calls as usize,
+            keep_chunks,
             truth: written.truth.unwrap_or(TruthDetail::Full),
             init_ns,
             finalize_ns,

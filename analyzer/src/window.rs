@@ -1,0 +1,73 @@
+//! Where the records of a process begin, if a ring has overwritten older ones.
+//!
+//! From that instant on all of its calls are there, and what had begun until then is known: so a
+//! call that is missing at a position before is not one that was never made.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::{ProcessState, SequenceOf, Window};
+
+use crate::matching::Lane;
+
+/// The begin of the window of one process.
+#[derive(Debug)]
+pub(crate) struct WindowBegin {
+    /// Calls that were entered before are not all there.
+    pub(crate) ticks: u64,
+    pub(crate) state: ProcessState,
+    /// By index of the communicator: calls of the application, and of the MPI library itself (the
+    /// lower 32 bits), that had begun.
+    pub(crate) calls: BTreeMap<u32, [u64; 2]>,
+    /// By index of the persistent collective: starts that had begun.
+    pub(crate) starts: BTreeMap<u32, u64>,
+}
+
+impl WindowBegin {
+    /// `None` if nothing was overwritten.
+    pub(crate) fn of(window: Option<&Window<'_>>) -> Option<Self> {
+        let window = window.filter(|window| window.is_cut())?;
+        let mut this = Self {
+            ticks: window.begin_ticks,
+            state: window.process_state(),
+            calls: BTreeMap::new(),
+            starts: BTreeMap::new(),
+        };
+        for entry in window.sequences {
+            match entry.of() {
+                SequenceOf::Communicator(index) => {
+                    // A damaged count must leave room to count on.
+                    let calls = entry.calls.get().min(1 << 62);
+                    let internal = u64::from(entry.internal_calls.get());
+                    this.calls.insert(index, [calls, internal]);
+                }
+                SequenceOf::Persistent { definition, starts } => {
+                    this.starts.insert(definition, starts.min(1 << 62));
+                }
+                SequenceOf::Process(_) => {}
+            }
+        }
+        Some(this)
+    }
+
+    /// Whether the process has made the call at a position of a lane of its communicator (or
+    /// persistent collective) `index` before, if it is not there.
+    pub(crate) fn has_lost(&self, lane: Lane, index: u32, position: u64) -> bool {
+        match lane {
+            Lane::Application => match self.calls.get(&index) {
+                Some([calls, _]) => position < *calls,
+                // It was given back before, or is made later.
+                None => index < self.state.n_communicators,
+            },
+            Lane::Internal => match self.calls.get(&index) {
+                Some([_, internal]) => position < *internal,
+                None => index < self.state.n_communicators,
+            },
+            // It knows the communicator: so it has made it.
+            Lane::Creation => true,
+            Lane::Persistent(_) => match self.starts.get(&index) {
+                Some(starts) => position < *starts,
+                None => index < self.state.n_persistents,
+            },
+        }
+    }
+}

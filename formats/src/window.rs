@@ -1,0 +1,104 @@
+//! What a ring still holds of the calls of a process.
+//!
+//! A ring overwrites the oldest chunk that no call under way stands in. So each thread has its
+//! newest records without a gap; a thread that made few calls has older ones than the others.
+//! From the instant at which the newest of the threads' first chunks was opened, all calls of the
+//! process are there, and the table of that chunk says what came before.
+
+use crate::{Chunk, ProcessState, Record, SequenceEntry, SequenceOf};
+
+/// The part of a process's records that its ring holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window<'a> {
+    /// The size of the ring, bytes, > 0.
+    pub keep_bytes: u64,
+    /// From then on all calls are there, ticks; 0 as long as nothing was overwritten.
+    pub begin_ticks: u64,
+    /// What had begun until then.
+    pub sequences: &'a [SequenceEntry],
+    /// Records that were overwritten.
+    pub n_records_overwritten: u64,
+    /// Records that are there, of threads that made few calls, from before the window.
+    pub n_records_before: u64,
+    /// Calls of the application among both of these.
+    pub n_calls_dropped: u64,
+    /// Calls of the application in the window.
+    pub n_calls_kept: u64,
+}
+
+impl<'a> Window<'a> {
+    /// That of chunks, which are ordered by thread and number.
+    pub(crate) fn of_chunks(chunks: &[Chunk<'a>], keep_bytes: u64) -> Self {
+        let mut window = Self {
+            keep_bytes,
+            begin_ticks: 0,
+            sequences: &[],
+            n_records_overwritten: 0,
+            n_records_before: 0,
+            n_calls_dropped: 0,
+            n_calls_kept: 0,
+        };
+        for of_thread in chunks.chunk_by(|a, b| a.thread == b.thread) {
+            let (Some(first), Some(last)) = (of_thread.first(), of_thread.last()) else {
+                continue;
+            };
+            let before = |chunk: &Chunk<'_>| chunk.header.first_call.get();
+            let in_last = last.records.iter().filter(|record| is_call(record)).count();
+            let n_calls = before(last).saturating_add(in_last as u64);
+            let kept = &mut window.n_calls_kept;
+            *kept = kept.saturating_add(n_calls.saturating_sub(before(first)));
+            if first.ordinal == 0 {
+                continue;
+            }
+            let records = &mut window.n_records_overwritten;
+            *records = records.saturating_add(first.header.first_record.get());
+            let calls = &mut window.n_calls_dropped;
+            *calls = calls.saturating_add(before(first));
+            let opened = first.header.prepare_begin.get().max(1);
+            if opened > window.begin_ticks {
+                (window.begin_ticks, window.sequences) = (opened, first.sequences);
+            }
+        }
+        window.set_apart(chunks);
+        window
+    }
+
+    /// Counts what is there from before the window.
+    fn set_apart(&mut self, chunks: &[Chunk<'_>]) {
+        for chunk in chunks {
+            if chunk.opened_ticks >= self.begin_ticks {
+                continue;
+            }
+            let n = chunk
+                .records
+                .partition_point(|r| r.enter.get() < self.begin_ticks);
+            let calls = chunk.records[..n].iter().filter(|record| is_call(record));
+            let n_calls = (calls.count() as u64).min(self.n_calls_kept);
+            self.n_records_before += n as u64;
+            self.n_calls_kept -= n_calls;
+            self.n_calls_dropped = self.n_calls_dropped.saturating_add(n_calls);
+        }
+    }
+
+    /// Whether older calls were overwritten.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.begin_ticks > 0
+    }
+
+    /// What held of the process when the window began.
+    #[must_use]
+    pub fn process_state(&self) -> ProcessState {
+        let mut entries = self.sequences.iter().map(SequenceEntry::of);
+        let state = entries.find_map(|of| match of {
+            SequenceOf::Process(state) => Some(state),
+            _ => None,
+        });
+        state.unwrap_or_default()
+    }
+}
+
+/// Whether a record is that of a call of the application that is counted.
+fn is_call(record: &Record) -> bool {
+    !record.is_internal() && record.operation().is_some_and(crate::Operation::is_counted)
+}

@@ -1,0 +1,110 @@
+//! The sequence table of a chunk: what had begun when it was opened.
+//!
+//! In a ring the table must hold for one instant, since what came before may be overwritten: calls
+//! of all threads that were entered before are counted, and no other. A call takes its slot,
+//! then its position, then its stamp; so the counts are those of an instant at which the last slot
+//! of every other thread had its stamp, and no further one was taken until they were read.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{MutexGuard, PoisonError};
+
+use collbench_formats::{ProcessState, Record, SequenceEntry};
+
+use super::{Chunks, Recorder, Thread};
+
+/// How often an instant is looked for. Between slot and stamp there is no system call: a thread
+/// that is found there again and again was taken off its processor, and so this one yields.
+const TRIES: u32 = 1000;
+const TRIES_AT_ONCE: u32 = 100;
+
+/// Set in [`Phase`] where there is one.
+const SOME: u64 = 1 << 32;
+
+/// The phase in force, as the program marks it.
+#[derive(Debug, Default)]
+pub(super) struct Phase(AtomicU64);
+
+impl Phase {
+    pub(super) fn begin(&self, level: i32) {
+        let level = u64::from(level as u32);
+        self.0.store(level | SOME, Ordering::Relaxed);
+    }
+
+    fn level(&self) -> Option<i32> {
+        let phase = self.0.load(Ordering::Relaxed);
+        (phase & SOME != 0).then_some(phase as i32)
+    }
+}
+
+impl Recorder {
+    /// The table of a chunk that `own` opens now, and the instant that it holds for, ticks.
+    pub(super) fn sequences(&self, own: &Thread) -> (Vec<SequenceEntry>, u64) {
+        if !self.file.is_ring() {
+            return (self.communicators.sequences(), self.clock.now());
+        }
+        for attempt in 0..TRIES {
+            if let Some(found) = self.sequences_at_once(own) {
+                return found;
+            }
+            match attempt {
+                0..TRIES_AT_ONCE => std::hint::spin_loop(),
+                _ => std::thread::yield_now(),
+            }
+        }
+        // As good as can be: a call of another thread may stand on the wrong side.
+        let now = self.clock.now();
+        (self.full_table(), now)
+    }
+
+    fn sequences_at_once(&self, own: &Thread) -> Option<(Vec<SequenceEntry>, u64)> {
+        // Never waited for: whoever ends the recording holds them all.
+        let threads = self.threads.try_lock().ok()?;
+        let others = threads.iter().filter(|thread| !std::ptr::eq(**thread, own));
+        let others: Vec<(&Thread, MutexGuard<'_, Chunks>)> = others
+            .map(|thread| Some((*thread, thread.chunks.try_lock().ok()?)))
+            .collect::<Option<_>>()?;
+        let next = || {
+            others
+                .iter()
+                .map(|(thread, _)| thread.next.load(Ordering::Acquire))
+        };
+        let before: Vec<usize> = next().collect();
+        let mut last_stamp = 0;
+        for ((_, chunks), &next) in others.iter().zip(&before) {
+            let Some(chunk) = &chunks.current else {
+                continue;
+            };
+            if next > chunk.content() as usize {
+                let slot = (next - size_of::<Record>()) as *mut u64;
+                // SAFETY: a slot before `next` in the thread's chunk, which stays mapped as long
+                // as its lock is held; stamps are stored atomically.
+                let stamp = unsafe { AtomicU64::from_ptr(slot) }.load(Ordering::Acquire);
+                if stamp == 0 {
+                    return None;
+                }
+                last_stamp = last_stamp.max(stamp);
+            }
+        }
+        let now = self.clock.now();
+        let table = self.full_table();
+        (now > last_stamp && next().eq(before.iter().copied())).then_some((table, now))
+    }
+
+    /// All communicators and persistent collectives that there are, and the process.
+    fn full_table(&self) -> Vec<SequenceEntry> {
+        let (mut table, n_communicators) = self.communicators.all_sequences();
+        let persistents = self.living_persistents();
+        table.extend(persistents.iter().map(|persistent| persistent.sequence()));
+        drop(persistents);
+        table.push(SequenceEntry::of_process(ProcessState {
+            n_communicators,
+            n_persistents: self.n_persistents.load(Ordering::Relaxed),
+            phase: self.phase.level(),
+        }));
+        table
+    }
+
+    pub(super) fn living_persistents(&self) -> MutexGuard<'_, super::LivingPersistents> {
+        self.living.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
