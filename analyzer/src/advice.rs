@@ -321,6 +321,9 @@ mod tests {
             classes: Vec::new(),
             phases: Vec::new(),
             unfinished: Vec::new(),
+            hang: None,
+            mismatches: Vec::new(),
+            never_completed: Vec::new(),
             remarks: Vec::new(),
         }
     }

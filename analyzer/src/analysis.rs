@@ -15,6 +15,10 @@ pub use crate::findings::{
     ChangeSummary, DisturbanceSummary, InStep, LatenessSectionSummary, OperationSectionSummary,
     OutlierSummary, PhaseSummary, RankTimeline, Timeline,
 };
+pub use crate::hang::{
+    CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
+    NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,
+};
 use crate::sums::{ByteClass, sum_ns};
 
 /// Everything that the analysis of one trace found.
@@ -46,6 +50,13 @@ pub struct Analysis {
     pub phases: Vec<MarkedPhase>,
     /// Instances that someone was in when the trace ended. (An addition to the contract.)
     pub unfinished: Vec<UnfinishedSummary>,
+    /// What was going on when the trace ended; `None` of a complete one. (An addition.)
+    pub hang: Option<HangSummary>,
+    /// Calls that are not one collective though MPI wants them to be, the first of each kind. (An
+    /// addition.)
+    pub mismatches: Vec<MismatchSummary>,
+    /// Nonblocking collectives that were begun and never completed, the first. (An addition.)
+    pub never_completed: Vec<NeverCompletedSummary>,
     /// What a reader should know.
     pub remarks: Vec<RemarkSummary>,
 }
@@ -534,31 +545,6 @@ pub enum Culprit {
     Rank(u32),
     /// A host.
     Host(String),
-}
-
-/// An instance that someone was in when the trace ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct UnfinishedSummary {
-    /// What those inside called.
-    pub operations: Vec<&'static str>,
-    /// Id of the communicator.
-    pub communicator: usize,
-    /// Position among the calls on it.
-    pub sequence: u64,
-    /// Whether the MPI library called on its own behalf.
-    pub internal: bool,
-    /// World ranks that were inside.
-    pub inside: Vec<u32>,
-    /// The calls in which they were completing it, such as `MPI_Wait`; empty for blocking ones.
-    pub completing: Vec<&'static str>,
-    /// World ranks that had begun a nonblocking one, and were in no call of it.
-    pub begun: Vec<u32>,
-    /// World ranks that had left.
-    pub left: Vec<u32>,
-    /// World ranks with a file that never came.
-    pub never_came: Vec<u32>,
-    /// Processes of the communicator that there is no file of.
-    pub no_file: u64,
 }
 
 /// One remark.

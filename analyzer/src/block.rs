@@ -86,6 +86,7 @@ pub(crate) struct Decoder {
     keeps_words: bool,
     payloads: Vec<Option<u64>>,
     calls: Vec<Option<Call>>,
+    n_begun: Vec<u64>,
     called_on: Vec<Option<usize>>,
     courses: Vec<OverlapCourse>,
 }
@@ -287,6 +288,8 @@ impl Decoder {
         let n_rows = (block.to - block.from) as usize;
         let mut calls = std::mem::take(&mut self.calls);
         let mut called_on = std::mem::take(&mut self.called_on);
+        let mut n_begun = std::mem::take(&mut self.n_begun);
+        count_begun(&mut n_begun, sources);
         calls.clear();
         calls.resize(n_rows * n, None);
         called_on.clear();
@@ -324,12 +327,13 @@ impl Decoder {
                     position,
                     calls,
                     lost: &lost,
+                    n_begun: &n_begun,
                     called_on: called_on[at],
                 };
                 self.hand_on(&instance, sink);
             }
         }
-        (self.calls, self.called_on) = (calls, called_on);
+        (self.calls, self.called_on, self.n_begun) = (calls, called_on, n_begun);
     }
 
     /// Hands on nonblocking calls that are complete, or whose processes have ended.
@@ -341,6 +345,8 @@ impl Decoder {
         sink: &mut dyn FnMut(Matched<'_>),
     ) {
         let mut calls = std::mem::take(&mut self.calls);
+        let mut n_begun = std::mem::take(&mut self.n_begun);
+        count_begun(&mut n_begun, sources);
         for &position in &settled.positions {
             calls.clear();
             calls.extend(sources.iter().map(|source| {
@@ -358,11 +364,12 @@ impl Decoder {
                 position,
                 calls: &calls,
                 lost: &lost,
+                n_begun: &n_begun,
                 called_on: None,
             };
             self.hand_on(&instance, sink);
         }
-        self.calls = calls;
+        (self.calls, self.n_begun) = (calls, n_begun);
     }
 
     fn hand_on(&mut self, instance: &Instance<'_>, sink: &mut dyn FnMut(Matched<'_>)) {
@@ -417,6 +424,16 @@ fn lost_slots(
         source.is_some_and(|source| source.has_lost(lane, position, communicators))
     });
     lost.map(|(slot, _)| slot).collect()
+}
+
+/// How many calls of each slot are known to have begun.
+fn count_begun(n_begun: &mut Vec<u64>, sources: &[Option<Source<'_, '_>>]) {
+    n_begun.clear();
+    let next = |source: &Option<Source<'_, '_>>| {
+        let queue = source.and_then(|source| source.queue);
+        queue.map_or(0, |queue| queue.next)
+    };
+    n_begun.extend(sources.iter().map(next));
 }
 
 /// Whether a call on this lane only begins an operation, of which the completion is waited for.

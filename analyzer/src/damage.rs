@@ -1,10 +1,10 @@
-//! Sums to results: what is missing, and who was in what when the trace ended.
+//! Sums to results: what is missing.
 
 use std::collections::BTreeMap;
 
 use collbench_formats::{CompletingCall, Damage};
 
-use crate::analysis::{DamageSummary, InFlightSummary, UnfinishedSummary};
+use crate::analysis::{DamageSummary, InFlightSummary};
 use crate::communicators::Communicators;
 use crate::inert;
 use crate::matching::InFlight;
@@ -142,27 +142,4 @@ fn in_flight_summary(communicators: &Communicators, call: &InFlight) -> InFlight
             .map(|index| communicators.list[index].entry),
         sequence: call.sequence,
     }
-}
-
-/// The instances that someone was in at the end, by communicator and position.
-pub(crate) fn unfinished(sources: &Sources<'_>) -> Vec<UnfinishedSummary> {
-    let mut unfinished: Vec<UnfinishedSummary> = sources
-        .tally
-        .unfinished
-        .values()
-        .map(|instance| UnfinishedSummary {
-            operations: instance.operations.iter().map(|op| op.name()).collect(),
-            communicator: instance.entry,
-            sequence: instance.sequence,
-            internal: instance.is_internal,
-            inside: instance.inside.clone(),
-            completing: instance.completing.iter().map(|call| call.name()).collect(),
-            begun: instance.begun.clone(),
-            left: instance.left.clone(),
-            never_came: instance.never_came.clone(),
-            no_file: instance.n_unknown,
-        })
-        .collect();
-    unfinished.sort_by_key(|u| (u.communicator, u.internal, u.sequence, u.inside.clone()));
-    unfinished
 }

@@ -86,7 +86,8 @@ pub(crate) fn path(path: &Path) -> String {
 /// The longest path that Linux takes.
 const MAX_PATH: usize = 4096;
 
-/// Ranks in words: `0-3, 7`; at most eight ranges. `ranks` ascend.
+/// Ranks in words: `0-3, 7`; of more than eight ranges the first, and how many ranks there are.
+/// `ranks` ascend.
 #[must_use]
 pub(crate) fn ranks(ranks: &[u32]) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
@@ -111,7 +112,11 @@ pub(crate) fn rank_ranges(ranges: &[(u32, u32)]) -> String {
         })
         .collect();
     if ranges.len() > 8 {
-        words.push("...".to_owned());
+        let n: u64 = ranges
+            .iter()
+            .map(|(first, last)| u64::from(last - first) + 1)
+            .sum();
+        words.push(format!("... ({n} in all)"));
     }
     let many = ranges.len() > 1 || ranges.first().is_some_and(|(first, last)| first != last);
     format!("rank{} {}", if many { "s" } else { "" }, words.join(", "))
@@ -155,5 +160,8 @@ mod tests {
     fn ranks_are_told_as_ranges() {
         assert_eq!(ranks(&[3]), "rank 3");
         assert_eq!(ranks(&[0, 1, 2, 5, 7, 8]), "ranks 0-2, 5, 7-8");
+        let every_third: Vec<u32> = (0..1024).step_by(3).collect();
+        let expected = "ranks 0, 3, 6, 9, 12, 15, 18, 21, ... (342 in all)";
+        assert_eq!(ranks(&every_third), expected);
     }
 }

@@ -1,18 +1,14 @@
 //! Calls that are not a complete instance, to sums: each is counted under what it says of itself.
 
-use std::collections::BTreeMap;
-
 use collbench_formats::{CommunicatorKind, Operation};
 
-use crate::agreed::Disagreement;
-use crate::communicators::Scope;
+use crate::agreed::{Agreed, Disagreement};
+use crate::communicators::{Communicator, Scope};
 use crate::matching::{Call, Instance, Lane};
+use crate::mismatch::{Mismatch, MismatchKind, alike_calls, mismatch_of};
 use crate::sums::{ByteClass, OperationKey, add_ns};
-use crate::tally::{Tally, class_of};
-use crate::unfinished::Unfinished;
-
-/// Most [`Unfinished`] instances that are kept.
-const MAX_UNFINISHED: usize = 1000;
+use crate::tally::{LanePlace, Tally, class_of};
+use crate::unfinished::{Unfinished, stated_root};
 
 impl Tally<'_> {
     /// Counts a call of the application; `true` unless it is another's.
@@ -77,9 +73,8 @@ impl Tally<'_> {
         );
         if calls().any(Call::is_under_way) {
             let entry = &self.communicators.entries[instance.communicator.entry];
-            let unfinished = Unfinished::new(instance, entry.size);
-            self.unfinished.insert(place, unfinished);
-            self.limit_unfinished();
+            self.unfinished.add(Unfinished::new(instance, entry.size));
+            self.never_completed.add(instance, self.run);
         }
         if instance.lane == Lane::Internal {
             for call in calls() {
@@ -95,16 +90,13 @@ impl Tally<'_> {
             self.take_cut(instance);
             return;
         }
-        // Of what is not whole, roots are not known on every side.
-        let is_mismatch = disagreement.is_some_and(|disagreement| {
-            instance.is_complete() || disagreement == Disagreement::Operations
-        });
-        if is_mismatch {
-            self.counts.mismatched += 1;
-            let known = self.counts.mismatch.as_ref();
-            if known.is_none_or(|(first, _)| place < *first) {
-                self.counts.mismatch = Some((place, self.describe_mismatch(instance)));
-            }
+        let size = self.communicators.entries[instance.communicator.entry].size;
+        let has_other_roots = disagreement == Some(Disagreement::Roots);
+        if let Some(kind) = mismatch_of(instance, has_other_roots, size) {
+            let calls = instance.calls.iter().enumerate();
+            let calls = calls.filter_map(|(slot, call)| Some((slot, (*call)?)));
+            let is_complete = instance.is_complete();
+            self.add_mismatch(kind, instance.communicator, place, is_complete, calls);
         }
         self.take_incomplete(instance);
     }
@@ -128,13 +120,6 @@ impl Tally<'_> {
         }
     }
 
-    /// Keeps the first of them, by communicator, lane and position.
-    pub(crate) fn limit_unfinished(&mut self) {
-        while self.unfinished.len() > MAX_UNFINISHED {
-            self.unfinished.pop_last();
-        }
-    }
-
     /// An instance that is not whole, or not one collective: its calls are counted, each under
     /// what it says of itself.
     fn take_incomplete(&mut self, instance: &Instance<'_>) {
@@ -144,7 +129,12 @@ impl Tally<'_> {
         // Between groups, those beside the root do not name it; any of the others does.
         let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
         let named = |slot: usize, call: &Option<Call>| {
-            call.and_then(|call| Some((call.operation, self.stated_root(instance, slot, &call)?)))
+            call.and_then(|call| {
+                Some((
+                    call.operation,
+                    stated_root(instance.communicator, slot, &call)?,
+                ))
+            })
         };
         let roots: Vec<(Operation, u32)> = match is_inter {
             true => (0..instance.calls.len())
@@ -161,7 +151,7 @@ impl Tally<'_> {
             let key = OperationKey {
                 entry: Some(place.entry),
                 operation: call.operation,
-                root: self.stated_root(instance, slot, call).or_else(|| {
+                root: stated_root(instance.communicator, slot, call).or_else(|| {
                     let of_others = roots.iter().find(|(other, _)| *other == call.operation);
                     of_others.map(|(_, root)| *root)
                 }),
@@ -195,52 +185,56 @@ impl Tally<'_> {
             && self.selection.has_phase(instance.phase())
     }
 
-    /// World rank of the root that a call names, where that can be told from the call alone.
-    fn stated_root(&self, instance: &Instance<'_>, slot: usize, call: &Call) -> Option<u32> {
-        let members = &instance.communicator.members;
-        if !call.operation.semantics().is_rooted() {
-            return None;
-        }
-        if call.root == collbench_formats::ROOT_IS_ME {
-            return Some(members[slot].world_rank);
-        }
-        let group = match instance.communicator.kind {
-            CommunicatorKind::Intra => 0,
-            CommunicatorKind::Inter => 1 - members[slot].group,
-        };
-        let rank = u32::try_from(call.root).ok()?;
-        let found = members.binary_search_by_key(&(group, rank), |m| (m.group, m.rank));
-        Some(members[found.ok()?].world_rank)
+    /// Counts calls at one place that differ in what they must not.
+    fn add_mismatch(
+        &mut self,
+        kind: MismatchKind,
+        communicator: &Communicator,
+        place: LanePlace,
+        went_through: bool,
+        calls: impl Iterator<Item = (usize, Call)>,
+    ) {
+        self.mismatches.add(kind, place, || {
+            let calls: Vec<(usize, Call)> = calls.collect();
+            let processes = calls
+                .iter()
+                .map(|(slot, _)| communicator.members[*slot].process);
+            Mismatch {
+                kind,
+                entry: communicator.entry,
+                is_persistent: matches!(place.1, Lane::Persistent(_)),
+                sequence: place.2,
+                went_through,
+                processes: processes.collect(),
+                calls: alike_calls(communicator, kind, calls.into_iter()),
+            }
+        });
     }
 
-    fn describe_mismatch(&self, instance: &Instance<'_>) -> String {
-        let entry = &self.communicators.entries[instance.communicator.entry];
-        let mut by_call: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        for (slot, call) in instance.calls.iter().enumerate() {
-            let Some(call) = call else { continue };
-            let root = self.stated_root(instance, slot, call);
-            let words = match root {
-                Some(root) => format!("{} with root {root}", call.operation.name()),
-                None => call.operation.name().to_owned(),
-            };
-            by_call
-                .entry(words)
-                .or_default()
-                .push(instance.communicator.members[slot].world_rank);
-        }
-        let calls: Vec<String> = by_call
-            .into_iter()
-            .take(4)
-            .map(|(words, mut ranks)| {
-                ranks.sort_unstable();
-                format!("{words} by {}", crate::inert::ranks(&ranks))
-            })
-            .collect();
-        format!(
-            "call {} on {}: {}",
+    /// Counts a complete instance whose sizes contradict one another.
+    #[cold]
+    pub(crate) fn take_sizes_apart(&mut self, instance: &Agreed<'_>) {
+        let place = (
+            instance.communicator_index,
+            instance.lane,
             instance.position,
-            crate::inert::line(&entry.name, 60),
-            calls.join("; ")
-        )
+        );
+        let root = instance
+            .root
+            .map(|slot| instance.communicator.members[slot].rank);
+        let call = |slot: usize| Call {
+            operation: instance.operation,
+            root: root.map_or(collbench_formats::ROOT_NONE, u32::cast_signed),
+            enter: instance.enters[slot],
+            leave: Some(instance.leaves[slot]),
+            payload: instance.payloads.of(slot),
+            has_failed: false,
+            is_timed: true,
+            course: None,
+            phase: None,
+        };
+        let calls = (0..instance.n_calls()).map(|slot| (slot, call(slot)));
+        let kind = MismatchKind::Sizes;
+        self.add_mismatch(kind, instance.communicator, place, true, calls);
     }
 }

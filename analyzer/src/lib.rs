@@ -25,6 +25,7 @@ mod communicators;
 // Calls to instances.
 mod block;
 mod calls;
+mod last_seen;
 mod matching;
 mod nonblocking;
 mod persistent;
@@ -47,6 +48,8 @@ mod conduct;
 mod distribution;
 mod irregular;
 mod late_arrivals;
+mod mismatch;
+mod never_completed;
 mod orders;
 mod outliers;
 mod sections;
@@ -67,6 +70,7 @@ mod classes;
 mod damage;
 mod disturbances;
 mod findings;
+mod hang;
 mod imbalance;
 mod marked_phases;
 mod operations;
@@ -93,12 +97,14 @@ pub mod generate;
 
 pub use agreed::{Agreed, Disagreement, Extent, Payloads};
 pub use analysis::{
-    Analysis, ChangeSummary, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest,
-    DisturbanceSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
-    LatenessSectionSummary, Layer, MarkedPhase, OperationSectionSummary, OperationSummary,
-    OutlierSummary, PhaseSummary, RankClass, RankLateness, RankSummary, RankTimeline, RankWindow,
-    RemarkSummary, SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total, TraceSummary,
-    UnfinishedSummary, Violations, WindowSummary,
+    Analysis, ChangeSummary, ClockSummary, CommunicatorSummary, Culprit, CycleSummary,
+    DamageSummary, Dearest, DisturbanceSummary, HangSummary, HostLateness, HostSummary,
+    ImbalanceSummary, InFlightSummary, InStep, LastCallSummary, LatenessSectionSummary, Layer,
+    MarkedPhase, MismatchSummary, MismatchedCallSummary, NeverCompletedSummary,
+    OperationSectionSummary, OperationSummary, OutlierSummary, PhaseSummary, RankClass,
+    RankEndSummary, RankLateness, RankState, RankSummary, RankTimeline, RankWindow, RemarkSummary,
+    SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary,
+    Violations, WindowSummary,
 };
 pub use batches::Batches;
 pub use buckets::Bucket;
@@ -114,11 +120,14 @@ pub use conduct::{Conduct, Moments};
 pub use distribution::{Distribution, Summary};
 pub use imbalance::{Verdict, Vertex};
 pub use json::to_json;
+pub use last_seen::{LastCall, LastSeen};
 pub use late_arrivals::{LateArrival, LateArrivals, Sampled};
 pub use matching::{
     Call, InFlight, Instance, Irregularities, Lane, Matched, ProcessDamage, Sums, match_calls,
 };
 pub use measure::Figures;
+pub use mismatch::{Mismatch, MismatchKind, MismatchedCall, Mismatches};
+pub use never_completed::{AllNeverCompleted, NeverCompleted};
 pub use nonblocking::{CompletingTime, OverlapCourse};
 pub use orders::{MAX_POSITIONS, OrderCounts};
 pub use outliers::{LongInstance, Longest};
@@ -141,7 +150,7 @@ pub use sums::{
 pub use tally::{Counts, Tally};
 pub use text::to_text;
 pub use timeline::{Course, Stretch};
-pub use unfinished::Unfinished;
+pub use unfinished::{Absent, AllUnfinished, Unfinished, Waiter};
 
 /// Why there is no analysis.
 #[derive(Debug, thiserror::Error)]

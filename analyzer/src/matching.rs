@@ -29,6 +29,7 @@ use crate::agreed::{Agreed, Disagreement};
 use crate::block::{Block, Decoder, Settled, Source, block_length};
 use crate::clock::{Clocks, Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
+use crate::last_seen::LastSeen;
 use crate::nonblocking::OverlapCourse;
 use crate::persistent::Persistents;
 use crate::phases::LevelTime;
@@ -137,6 +138,9 @@ pub struct Instance<'m> {
     pub calls: &'m [Option<Call>],
     /// The slots without a call that have made one, which a ring has overwritten; ascending.
     pub lost: &'m [usize],
+    /// For each slot the number of calls that its process is known to have begun in this order:
+    /// of a call that is missing before this one the record was lost.
+    pub n_begun: &'m [u64],
     /// For creations: index in [`Communicators::list`] of the one called on, by any member.
     pub called_on: Option<usize>,
 }
@@ -203,6 +207,12 @@ pub struct InFlight {
     pub communicator: Option<usize>,
     /// Position among the calls on it.
     pub sequence: Option<u64>,
+    /// Which order of calls that is in; `None` without a position.
+    pub lane: Option<Lane>,
+    /// When the process entered the call that it was in.
+    pub enter: Timestamp<Global>,
+    /// Whether the MPI library called on its own behalf.
+    pub is_internal: bool,
 }
 
 /// What matching met that does not fit.
@@ -239,6 +249,10 @@ pub struct ProcessDamage {
     pub in_flight: Vec<InFlight>,
     /// The phases that the process marked, by their first begin.
     pub phases: Vec<LevelTime>,
+    /// Chunks whose sequence table says fewer calls than were found before them.
+    pub n_sequence_conflicts: u64,
+    /// What it did last; `None` where nothing is missing in the run.
+    pub last: Option<LastSeen>,
 }
 
 /// What is summed up of all that is matched. None of it may depend on the order of instances, nor
@@ -314,10 +328,11 @@ pub fn match_calls<S: Sums>(
         report(Progress { n_done, n_total });
     }
     workers.merge_into(&mut sums);
+    let is_incomplete = run.is_incomplete();
     for process in matcher.processes {
-        let found = process.into_found();
+        let found = process.into_found(is_incomplete.then_some(communicators));
         irregularities.n_unknown_records += found.n_unknown_records;
-        irregularities.n_sequence_conflicts += found.n_sequence_conflicts;
+        irregularities.n_sequence_conflicts += found.damage.n_sequence_conflicts;
         irregularities.n_abandoned += found.n_abandoned;
         irregularities.n_stray_completions += found.n_stray_completions;
         irregularities.n_before_windows += found.n_before_window;
@@ -746,7 +761,7 @@ impl Matcher<'_> {
                 let (process, binding) = (&mut self.processes[process as usize], binding as usize);
                 process.drop_before(binding, lane, state.done);
                 for &position in &state.mixed {
-                    process.drop_begun(binding, lane, position);
+                    process.pass_by_begun(binding, lane, position);
                 }
             }
             state.mixed.clear();

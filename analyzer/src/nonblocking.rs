@@ -5,9 +5,9 @@
 //! complete at every member: memory grows with what is under way, not with calls. It is kept as
 //! the records say it, so that no page of the file is read twice.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use collbench_formats::{CompletingCall, Completion, Record, TestsInVain};
+use collbench_formats::{CompletingCall, Completion, Operation, Record, TestsInVain};
 
 use crate::calls::Place;
 use crate::clock::{Global, RankClock, Timestamp};
@@ -174,8 +174,9 @@ impl OverlapCourse {
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding {
     begun: BTreeMap<u64, Begun>,
-    /// Positions of calls whose completion is of no interest (`MPI_Comm_idup`).
-    passed_by: BTreeSet<u64>,
+    /// Calls whose completion is of no interest: `MPI_Comm_idup`, and those at positions at which
+    /// others made another call.
+    passed_by: BTreeMap<u64, Operation>,
 }
 
 impl Outstanding {
@@ -184,8 +185,26 @@ impl Outstanding {
     }
 
     /// A call whose completion, if there is one, says nothing.
-    pub(crate) fn begin_passed_by(&mut self, position: u64) {
-        self.passed_by.insert(position);
+    pub(crate) fn begin_passed_by(&mut self, position: u64, operation: Operation) {
+        self.passed_by.insert(position, operation);
+    }
+
+    /// From now on the completion of what was begun at a position is of no interest.
+    pub(crate) fn pass_by(&mut self, position: u64) {
+        let begun = self.begun.remove(&position);
+        if let Some(begun) = begun.filter(|begun| !begun.is_complete())
+            && let Some(operation) = begun.record.operation()
+        {
+            self.passed_by.insert(position, operation);
+        }
+    }
+
+    /// What was begun at a position and is not complete.
+    pub(crate) fn operation(&self, position: u64) -> Option<Operation> {
+        match self.begun.get(&position) {
+            Some(begun) => begun.record.operation(),
+            None => self.passed_by.get(&position).copied(),
+        }
     }
 
     /// Whether no completion is waited for.
@@ -232,7 +251,7 @@ impl Outstanding {
         tests: Option<TestsInVain>,
         last_ticks: u64,
     ) -> bool {
-        if self.passed_by.remove(&position) {
+        if self.passed_by.remove(&position).is_some() {
             return true;
         }
         let Some(begun) = self.begun.get_mut(&position) else {

@@ -27,6 +27,8 @@ pub(crate) struct OwnPersistent {
     pub(crate) index: u32,
     /// Index in [`Persistents::list`].
     pub(crate) persistent: u32,
+    /// Index of its communicator, in the process.
+    pub(crate) on: u32,
     pub(crate) root: i32,
     pub(crate) payload: Option<u64>,
 }
@@ -76,6 +78,7 @@ impl Persistents {
                 let made = OwnPersistent {
                     index: defined.index,
                     persistent: 0,
+                    on: defined.communicator,
                     root: defined.root,
                     payload: defined.payload_bytes,
                 };

@@ -71,6 +71,27 @@ pub enum Remark {
         /// Number of calls.
         n_calls: u64,
     },
+    /// Ranks were in collectives when the trace ended.
+    Waiting {
+        /// Number of ranks.
+        n_ranks: usize,
+        /// The most telling of it, in words.
+        first: String,
+    },
+    /// Calls at the same position of sizes that contradict one another.
+    MismatchedSizes {
+        /// Number of positions.
+        n_instances: u64,
+        /// The first of them, in words.
+        example: String,
+    },
+    /// Nonblocking collectives that were begun, and not completed before `MPI_Finalize`.
+    NeverCompleted {
+        /// Number of calls that began them.
+        n_calls: u64,
+        /// The first of them, in words.
+        first: String,
+    },
     /// Calls at the same position that are not the same collective.
     Mismatched {
         /// Number of positions.
@@ -165,6 +186,9 @@ impl Remark {
             Self::ShownTogether { .. } => "communicators_together",
             Self::UnknownAbi => "unknown_abi",
             Self::UnknownCommunicator { .. } => "unknown_communicator",
+            Self::Waiting { .. } => "waiting_at_the_end",
+            Self::MismatchedSizes { .. } => "mismatched_sizes",
+            Self::NeverCompleted { .. } => "never_completed",
             Self::Mismatched { .. } => "mismatched_calls",
             Self::IncompleteInstances { .. } => "incomplete_instances",
             Self::ImpossibleStamps { .. } => "impossible_stamps",
@@ -282,6 +306,30 @@ impl fmt::Display for Remark {
                 f,
                 "{} where the calls are not one collective, set aside; the first: {example}",
                 counted(*n_instances, "position")
+            ),
+            Self::Waiting { n_ranks, first } => write!(
+                f,
+                "{} in a collective when the trace ended: {first}",
+                match n_ranks {
+                    1 => "1 rank was".to_owned(),
+                    n => format!("{n} ranks were"),
+                }
+            ),
+            Self::MismatchedSizes {
+                n_instances,
+                example,
+            } => write!(
+                f,
+                "{} where the sizes of one collective contradict one another; the first: {example}",
+                counted(*n_instances, "position")
+            ),
+            Self::NeverCompleted { n_calls, first } => write!(
+                f,
+                "{} never completed before MPI_Finalize; the first: {first}",
+                match n_calls {
+                    1 => "1 nonblocking collective was begun and".to_owned(),
+                    n => format!("{n} calls began nonblocking collectives that were"),
+                }
             ),
             Self::IncompleteInstances { n_instances } => write!(
                 f,

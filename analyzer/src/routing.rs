@@ -11,8 +11,9 @@ use collbench_formats::{
 };
 
 use crate::calls::{Batch, CallStream, ChunkStart, Place, guess_enter};
-use crate::clock::{Clocks, RankClock, Timestamp};
+use crate::clock::{Clocks, Global, RankClock, Timestamp};
 use crate::communicators::Communicators;
+use crate::last_seen::{LastCall, LastSeen, has_returned, is_own, last_place};
 use crate::matching::{Call, InFlight, LANES, Lane, Matched, ProcessDamage};
 use crate::nonblocking::Begun;
 use crate::persistent::{OwnPersistent, Persistents, local_of};
@@ -58,6 +59,8 @@ pub(crate) struct Process<'a> {
     /// Whether all records were taken.
     pub(crate) has_ended: bool,
     is_end_known: bool,
+    /// By thread: where the last record stands that is not an internal call, once that was asked.
+    last_own: BTreeMap<u32, Option<Place>>,
     /// What was met that does not fit.
     pub(crate) found: Found,
 }
@@ -125,7 +128,6 @@ impl Queues {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
     pub(crate) n_unknown_records: u64,
-    pub(crate) n_sequence_conflicts: u64,
     pub(crate) n_abandoned: u64,
     /// Completions that fit no initiation that is under way.
     pub(crate) n_stray_completions: u64,
@@ -219,6 +221,7 @@ impl<'a> Process<'a> {
             n_queued: 0,
             has_ended: false,
             is_end_known: false,
+            last_own: BTreeMap::new(),
             found: Found::default(),
         };
         this.begin_window(communicators);
@@ -280,7 +283,11 @@ impl<'a> Process<'a> {
             && batch.ends_thread
             && last.operation().is_some()
         {
-            self.note_under_way(last, true, None, communicators);
+            let place = Place {
+                record: batch.place.record + (n - 1) as u32,
+                ..batch.place
+            };
+            self.note_under_way(last, place, None, communicators);
         }
         n
     }
@@ -502,7 +509,7 @@ impl<'a> Process<'a> {
             // One that has not returned can only be the first.
             let n = if first.leave.get() == 0 { 1 } else { n };
             let (run, rest) = records.split_at(n);
-            let mut sequence = None;
+            let mut sequence: Option<(u64, Lane)> = None;
             match class {
                 Class::Unknown => self.found.n_unknown_records += 1,
                 Class::Phase => self.begin_phase(first, batch.is_possible),
@@ -533,12 +540,14 @@ impl<'a> Process<'a> {
                             let begun = is_begun.then(|| self.begun(first, place, alike));
                             let queue = self.touch(binding, lane);
                             let position = queue.next;
-                            sequence = Some(position);
+                            sequence = Some((position, lane));
                             queue.push(place, n as u32, alike);
-                            match begun {
-                                Some(Some(begun)) => queue.outstanding.begin(position, begun),
-                                Some(None) => queue.outstanding.begin_passed_by(position),
-                                None => {}
+                            match (begun.flatten(), first.operation()) {
+                                (Some(begun), _) => queue.outstanding.begin(position, begun),
+                                (None, Some(operation)) if is_begun => {
+                                    queue.outstanding.begin_passed_by(position, operation);
+                                }
+                                _ => {}
                             }
                             self.n_queued += n as u64;
                         }
@@ -558,8 +567,7 @@ impl<'a> Process<'a> {
             }
             let is_call = !matches!(class, Class::Unknown | Class::Completion | Class::Phase);
             if first.leave.get() == 0 && is_call {
-                let is_last = rest.is_empty() && batch.ends_thread;
-                self.note_under_way(first, is_last, sequence, communicators);
+                self.note_under_way(first, place, sequence, communicators);
             }
             records = rest;
             place.record += n as u32;
@@ -609,8 +617,13 @@ impl<'a> Process<'a> {
             .then(|| Begun::new(record, place, alike.is_possible, phase))
     }
 
-    /// The start of a persistent collective: its number; `None` if that is not known.
-    fn route_start(&mut self, record: &Record, place: Place, is_possible: bool) -> Option<u64> {
+    /// The start of a persistent collective: its number, and lane; `None` if that is not known.
+    fn route_start(
+        &mut self,
+        record: &Record,
+        place: Place,
+        is_possible: bool,
+    ) -> Option<(u64, Lane)> {
         let start = record.persistent_start()?;
         let local = local_of(self.persistents, start.definition);
         let Some(local) = local else {
@@ -628,7 +641,7 @@ impl<'a> Process<'a> {
         queue.push(place, 1, alike);
         queue.outstanding.begin(number, begun);
         self.n_queued += 1;
-        Some(number)
+        Some((number, lane))
     }
 
     /// The completion of a collective, or what was tested before it.
@@ -667,13 +680,13 @@ impl<'a> Process<'a> {
         let last_ticks = self.limits.last_ticks();
         let completed = known.and_then(|binding| {
             let queue = self.queue_mut(binding, lane)?;
-            let of = queue.outstanding.get(position).map(|begun| begun.record);
+            let of = queue.outstanding.operation(position);
             let fits = queue
                 .outstanding
                 .complete(position, record, &completion, tests, last_ticks);
             fits.then_some((binding, of))
         });
-        let Some((binding, of)) = completed else {
+        let Some((binding, operation)) = completed else {
             let is_lost = |binding| self.has_lost(binding, lane, position, communicators);
             match known.is_some_and(is_lost) {
                 true => self.found.n_before_window += 1,
@@ -682,16 +695,17 @@ impl<'a> Process<'a> {
             return;
         };
         self.touch(binding, lane);
-        let operation = of.and_then(|record| record.operation());
-        if let (true, true, Some(operation), Some(of)) =
-            (record.leave.get() == 0, is_last, operation, of)
-        {
-            self.found.damage.in_flight.push(InFlight {
+        if let (true, true, Some(operation)) = (record.leave.get() == 0, is_last, operation) {
+            let in_flight = InFlight {
                 operation,
                 completing: Some(completion.by),
-                communicator: self.called_on(&of, communicators),
+                communicator: self.communicator_at(binding, lane, communicators),
                 sequence: Some(position),
-            });
+                lane: Some(lane),
+                enter: self.at(record.enter.get()),
+                is_internal: false,
+            };
+            self.found.damage.in_flight.push(in_flight);
         }
     }
 
@@ -762,23 +776,55 @@ impl<'a> Process<'a> {
     fn note_under_way(
         &mut self,
         record: &Record,
-        is_last: bool,
-        sequence: Option<u64>,
+        place: Place,
+        sequence: Option<(u64, Lane)>,
         communicators: &Communicators,
     ) {
-        if !is_last {
+        // Behind it there may be calls that the MPI library makes below it.
+        let chunks = self.chunks();
+        let thread = chunks[place.chunk as usize].thread;
+        let last_own = self.last_own.entry(thread).or_insert_with(|| {
+            let (first, chunks) = of_thread(chunks, thread);
+            last_place(chunks, first, is_own)
+        });
+        if last_own.is_some_and(|last_own| place < last_own) {
             self.found.n_abandoned += 1;
             return;
         }
         let Some(operation) = record.operation() else {
             return;
         };
-        self.found.damage.in_flight.push(InFlight {
+        let in_flight = InFlight {
             operation,
             completing: None,
             communicator: self.called_on(record, communicators),
-            sequence,
-        });
+            sequence: sequence.map(|(position, _)| position),
+            lane: sequence.map(|(_, lane)| lane),
+            enter: self.at(record.enter.get()),
+            is_internal: record.is_internal(),
+        };
+        self.found.damage.in_flight.push(in_flight);
+    }
+
+    /// The instant of a tick on the time of the analysis.
+    fn at(&self, ticks: u64) -> Timestamp<Global> {
+        self.clock.global(Timestamp::from_ticks(ticks))
+    }
+
+    /// Index in [`Communicators::list`] of that of a binding, or of a persistent collective.
+    fn communicator_at(
+        &self,
+        local: usize,
+        lane: Lane,
+        communicators: &Communicators,
+    ) -> Option<usize> {
+        let binding = match lane {
+            Lane::Persistent(_) => {
+                communicators.binding(self.index, self.persistents.get(local)?.on)?
+            }
+            _ => local,
+        };
+        Some(communicators.bindings[self.index][binding].communicator as usize)
     }
 
     /// Compares the counts with the table of a chunk, and goes on from the table behind a gap.
@@ -794,7 +840,7 @@ impl<'a> Process<'a> {
         for (binding, entry) in communicators.resolve(self.index, start.sequences) {
             is_conflict |= self.check_sequence(binding, entry) && is_exact;
         }
-        self.found.n_sequence_conflicts += u64::from(is_conflict);
+        self.found.damage.n_sequence_conflicts += u64::from(is_conflict);
     }
 
     /// `true` if the table says fewer calls than were found.
@@ -818,6 +864,13 @@ impl<'a> Process<'a> {
     pub(crate) fn untouch(&mut self, binding: u32, lane: Lane) {
         if let Some(queue) = self.queue_mut(binding as usize, lane) {
             queue.is_touched = false;
+        }
+    }
+
+    /// Forgets a nonblocking call beside which others made another one, but for its completion.
+    pub(crate) fn pass_by_begun(&mut self, binding: usize, lane: Lane, position: u64) {
+        if let Some(queue) = self.queue_mut(binding, lane) {
+            queue.outstanding.pass_by(position);
         }
     }
 
@@ -864,9 +917,13 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// What was found; there is nothing more to come.
-    pub(crate) fn into_found(mut self) -> Found {
+    /// What was found; there is nothing more to come. With communicators also what the process
+    /// did last.
+    pub(crate) fn into_found(mut self, communicators: Option<&Communicators>) -> Found {
         self.found.damage.impossible = self.stream.impossible();
+        if let Some(communicators) = communicators {
+            self.found.damage.last = Some(self.last_seen(communicators));
+        }
         // Records are looked at only if there are phases, whose last ends with them.
         if self.phases.has_any() {
             let end = self.clock.global(Timestamp::from_ticks(self.last_stamp()));
@@ -877,6 +934,100 @@ impl<'a> Process<'a> {
 }
 
 impl Process<'_> {
+    /// The last that is known of it.
+    fn last_seen(&self, communicators: &Communicators) -> LastSeen {
+        let trace = &self.file.trace;
+        let readings = trace.anchors.iter().map(|anchor| anchor.ticks.get());
+        let readings = readings.filter(|&ticks| ticks <= self.limits.last_ticks());
+        let last_ticks = readings.max().unwrap_or(0).max(self.last_stamp());
+        let mut first = 0;
+        let threads = trace.chunks.chunk_by(|a, b| a.thread == b.thread);
+        let last_of_threads = threads.filter_map(|chunks| {
+            let place = last_place(chunks, first, has_returned);
+            first += chunks.len();
+            let place = place?;
+            Some(&trace.chunks[place.chunk as usize].records[place.record as usize])
+        });
+        let mut returned: Vec<&Record> = last_of_threads
+            .filter(|record| record.leave.get() <= self.limits.last_ticks())
+            .collect();
+        returned.sort_by_key(|record| record.enter.get());
+        let last_begun = returned.last().map(|record| record.enter.get());
+        let last = returned.iter().max_by_key(|record| record.leave.get());
+        LastSeen {
+            at: self.at(last_ticks),
+            returned: last.map(|record| {
+                let is_last_begun = Some(record.enter.get()) == last_begun;
+                self.last_call(record, is_last_begun, communicators)
+            }),
+        }
+    }
+
+    /// A call that has returned, behind which there is no other one of its thread, nor
+    /// (if `is_last_begun`) of the process that has returned.
+    fn last_call(
+        &self,
+        record: &Record,
+        is_last_begun: bool,
+        communicators: &Communicators,
+    ) -> LastCall {
+        let (operation, completing, communicator, sequence) = match record.completion() {
+            Some(completion) => {
+                let communicator = match completion.of {
+                    Initiation::Nonblocking { communicator, .. } => Some(communicator),
+                    Initiation::Persistent { definition, .. } => {
+                        local_of(self.persistents, definition)
+                            .map(|local| self.persistents[local].on)
+                    }
+                };
+                let (Initiation::Nonblocking { position, .. }
+                | Initiation::Persistent {
+                    start: position, ..
+                }) = completion.of;
+                (None, Some(completion.by), communicator, Some(position))
+            }
+            None => {
+                let communicator = Some(record.communicator.get());
+                let sequence = self.position_of_last(record, communicators);
+                let sequence = sequence.filter(|_| is_last_begun);
+                (record.operation(), None, communicator, sequence)
+            }
+        };
+        let binding = communicator.and_then(|index| communicators.binding(self.index, index));
+        let communicator = binding
+            .map(|binding| communicators.bindings[self.index][binding].communicator as usize);
+        LastCall {
+            operation,
+            completing,
+            communicator,
+            sequence,
+            is_persistent: matches!(
+                record.completion().map(|completion| completion.of),
+                Some(Initiation::Persistent { .. })
+            ),
+            enter: self.at(record.enter.get()),
+            leave: self.at(record.leave.get()),
+        }
+    }
+
+    /// Position of a call, which is the last one on its communicator that has returned.
+    fn position_of_last(&self, record: &Record, communicators: &Communicators) -> Option<u64> {
+        if !record.operation()?.takes_position() {
+            return None;
+        }
+        let binding = binding(communicators, self.index, record)?;
+        let n_begun = self.queues[binding].next_on(Lane::Application);
+        // Another thread may be in a call on it that began later.
+        let communicator = communicators.bindings[self.index][binding].communicator as usize;
+        let in_flight = self.found.damage.in_flight.iter();
+        let n_in_flight = in_flight.filter(|call| {
+            call.lane == Some(Lane::Application)
+                && call.completing.is_none()
+                && call.communicator == Some(communicator)
+        });
+        n_begun.checked_sub(1 + n_in_flight.count() as u64)
+    }
+
     /// The last stamp of its threads that can be true, ticks.
     fn last_stamp(&self) -> u64 {
         let threads = self.chunks().chunk_by(|a, b| a.thread == b.thread);
@@ -897,4 +1048,11 @@ fn binding(communicators: &Communicators, process: usize, record: &Record) -> Op
         UNKNOWN_COMMUNICATOR => None,
         index => communicators.binding(process, index),
     }
+}
+
+/// The chunks of a thread, and the number of the first of them in the file.
+fn of_thread<'c, 'a>(chunks: &'c [Chunk<'a>], thread: u32) -> (usize, &'c [Chunk<'a>]) {
+    let first = chunks.partition_point(|chunk| chunk.thread < thread);
+    let n = chunks[first..].partition_point(|chunk| chunk.thread == thread);
+    (first, &chunks[first..first + n])
 }

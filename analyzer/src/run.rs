@@ -442,6 +442,14 @@ impl<'a> Run<'a> {
             .ok()
     }
 
+    /// Whether anything is missing: a file, or a part of one.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        self.processes.len() < self.world_size as usize
+            || !self.unreadable.is_empty()
+            || self.processes.iter().any(|p| !p.trace.damage.is_empty())
+    }
+
     /// Ranges `(first, last)` of the ranks that there is no file of.
     #[must_use]
     pub fn missing_ranks(&self) -> Vec<(u32, u32)> {

@@ -5,19 +5,21 @@ use std::collections::BTreeMap;
 use collbench_formats::{Abi, ClockSource, CommunicatorKind, MpiIdentity};
 
 use crate::analysis::{
-    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HostLateness,
-    HostSummary, ImbalanceSummary, Layer, RankLateness, RankSummary, RankWindow, RemarkSummary,
-    Total, TraceSummary, Violations, WindowSummary,
+    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HangSummary,
+    HostLateness, HostSummary, ImbalanceSummary, Layer, RankLateness, RankSummary, RankWindow,
+    RemarkSummary, Total, TraceSummary, Violations, WindowSummary,
 };
 use crate::behaviour::{rank_classes, timeline};
 use crate::clock::{Clocks, HostAlignment, Timestamp};
 use crate::communicators::Communicators;
-use crate::damage::{damage, unfinished};
+use crate::damage::damage;
 use crate::disturbances::disturbances;
+use crate::hang::{self, Hang};
 use crate::imbalance::{Verdict, Vertex};
 use crate::inert;
 use crate::marked_phases::marked_phases;
 use crate::matching::Irregularities;
+use crate::mismatch::MismatchKind;
 use crate::operations::operations;
 use crate::over_time::{change, lateness_sections};
 use crate::remarks::Remark;
@@ -46,7 +48,9 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let n_findings = damage.len();
     let trace = trace_summary(sources, damage);
     let known = (n_findings, trace.window.as_ref());
-    let remarks = remarks(sources, known, &pauses);
+    let at_end = Hang::of(sources);
+    let hang = at_end.summary();
+    let remarks = remarks(sources, known, &pauses, hang.as_ref());
     Analysis {
         schema: crate::json::SCHEMA,
         trace,
@@ -59,7 +63,10 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         timeline: timeline(sources),
         classes: rank_classes(sources),
         phases: marked_phases(sources),
-        unfinished: unfinished(sources),
+        unfinished: at_end.unfinished(),
+        hang,
+        mismatches: hang::mismatches(sources),
+        never_completed: hang::never_completed(sources),
         remarks: remarks
             .iter()
             .map(|remark| RemarkSummary {
@@ -409,10 +416,54 @@ fn dearest(run: &Run<'_>, lateness: &Lateness) -> Option<Dearest> {
     })
 }
 
+/// What hung, and what of it (or of a run that went well by luck) is an error of the program.
+fn of_the_end(sources: &Sources<'_>, hang: Option<&HangSummary>) -> Vec<Remark> {
+    let Sources {
+        communicators,
+        tally,
+        ..
+    } = sources;
+    let mut remarks = Vec::new();
+    if let Some(hang) = hang.filter(|hang| !hang.waiting.is_empty()) {
+        remarks.push(Remark::Waiting {
+            n_ranks: hang.waiting.len(),
+            first: hang.in_words.first().cloned().unwrap_or_default(),
+        });
+    }
+    let n_of = |kind: MismatchKind| tally.mismatches.n_of(kind);
+    let first = |is_of_sizes: bool| {
+        let mut all = tally.mismatches.iter();
+        let first = all.find(|mismatch| (mismatch.kind == MismatchKind::Sizes) == is_of_sizes);
+        first.map(|mismatch| hang::mismatch_in_words(communicators, mismatch))
+    };
+    if let Some(example) = first(false) {
+        remarks.push(Remark::Mismatched {
+            n_instances: n_of(MismatchKind::Operations)
+                + n_of(MismatchKind::Forms)
+                + n_of(MismatchKind::Roots),
+            example,
+        });
+    }
+    if let Some(example) = first(true) {
+        remarks.push(Remark::MismatchedSizes {
+            n_instances: n_of(MismatchKind::Sizes),
+            example,
+        });
+    }
+    if let Some(found) = tally.never_completed.iter().next() {
+        remarks.push(Remark::NeverCompleted {
+            n_calls: tally.never_completed.n_calls,
+            first: hang::never_completed_in_words(communicators, found),
+        });
+    }
+    remarks
+}
+
 fn remarks(
     sources: &Sources<'_>,
     (n_findings, window): (usize, Option<&WindowSummary>),
     pauses: &[(i64, i64)],
+    hang: Option<&HangSummary>,
 ) -> Vec<Remark> {
     let Sources {
         run,
@@ -432,6 +483,9 @@ fn remarks(
         }
     };
     add(n_findings > 0, Remark::Incomplete { n_findings });
+    for remark in of_the_end(sources, hang) {
+        add(true, remark);
+    }
     add(sources.is_restricted, Remark::Restricted);
     if let Some(window) = window {
         add(
@@ -469,16 +523,6 @@ fn remarks(
     for remark in run.remarks.iter().chain(&communicators.remarks) {
         add(true, remark.clone());
     }
-    add(
-        counts.mismatched > 0,
-        Remark::Mismatched {
-            n_instances: counts.mismatched,
-            example: counts
-                .mismatch
-                .as_ref()
-                .map_or_else(String::new, |(_, words)| words.clone()),
-        },
-    );
     let with_calls = [
         (
             counts.unknown_communicator,

@@ -18,6 +18,8 @@ use crate::distribution::Distribution;
 use crate::late_arrivals::LateArrival;
 use crate::matching::{Call, Lane, Matched, Sums};
 use crate::measure::Figures;
+use crate::mismatch::{Mismatches, has_sizes_apart};
+use crate::never_completed::AllNeverCompleted;
 use crate::nonblocking::OverlapCourse;
 use crate::outliers::LongInstance;
 use crate::resolution::Resolution;
@@ -28,10 +30,10 @@ use crate::strip::{Calls, Strip, TOO_LONG_NS};
 use crate::sums::{
     ByteClass, Lateness, OperationKey, OperationTally, PhaseTally, ProcessTally, add_ns, sum_ns,
 };
-use crate::unfinished::Unfinished;
+use crate::unfinished::AllUnfinished;
 
 /// Where calls stand: communicator (in [`Communicators::list`]), lane and position.
-type LanePlace = (usize, Lane, u64);
+pub(crate) type LanePlace = (usize, Lane, u64);
 
 /// All sums of a run, or of the part of it that one worker has seen.
 pub struct Tally<'a> {
@@ -49,7 +51,11 @@ pub struct Tally<'a> {
     /// By level of the phase that the program marked.
     pub phases: BTreeMap<i32, PhaseTally>,
     /// Instances that someone was in at the end.
-    pub unfinished: BTreeMap<LanePlace, Unfinished>,
+    pub unfinished: AllUnfinished,
+    /// Instances that were begun and not completed by processes that ended in order.
+    pub never_completed: AllNeverCompleted,
+    /// Calls at one position that are not one collective, or of sizes that do not fit.
+    pub mismatches: Mismatches,
     /// Calls of the application in the whole trace.
     pub n_calls: u64,
     /// Their payload, bytes.
@@ -106,10 +112,6 @@ pub struct Counts {
     pub failed: u64,
     /// Calls of unknown payload.
     pub payload_unknown: u64,
-    /// Positions whose calls are not one collective.
-    pub mismatched: u64,
-    /// The first of them: where it stands, and what it is in words.
-    pub mismatch: Option<(LanePlace, String)>,
     /// Instances that are not complete.
     pub incomplete: u64,
     /// Instances of which rings have overwritten the calls of some processes.
@@ -139,7 +141,9 @@ impl<'a> Tally<'a> {
             processes: vec![ProcessTally::default(); run.processes.len()],
             lateness: BTreeMap::new(),
             phases: BTreeMap::new(),
-            unfinished: BTreeMap::new(),
+            unfinished: AllUnfinished::default(),
+            never_completed: AllNeverCompleted::default(),
+            mismatches: Mismatches::default(),
             n_calls: 0,
             n_bytes: 0,
             counts: Counts::default(),
@@ -187,6 +191,9 @@ impl<'a> Tally<'a> {
         self.n_bytes = self.n_bytes.saturating_add(payloads.n_bytes);
         self.counts.failed += instance.n_failed;
         self.counts.payload_unknown += payloads.n_unknown;
+        if has_sizes_apart(instance, &payloads) {
+            self.take_sizes_apart(instance);
+        }
         let place = self.place(instance.communicator, instance.called_on);
         let root = instance.root;
         let key = OperationKey {
@@ -629,8 +636,9 @@ impl Sums for Tally<'_> {
             let own = self.phases.entry(level).or_default();
             own.add(phase.n_calls, phase.call_ns, phase.wait_ns);
         }
-        self.unfinished.extend(other.unfinished);
-        self.limit_unfinished();
+        self.unfinished.merge(other.unfinished);
+        self.never_completed.merge(other.never_completed);
+        self.mismatches.merge(other.mismatches);
         self.n_calls += other.n_calls;
         self.n_bytes = self.n_bytes.saturating_add(other.n_bytes);
         self.counts.merge(other.counts);
@@ -644,9 +652,6 @@ impl Counts {
         self.unknown_communicator += other.unknown_communicator;
         self.failed += other.failed;
         self.payload_unknown += other.payload_unknown;
-        self.mismatched += other.mismatched;
-        let mismatches = [self.mismatch.take(), other.mismatch];
-        self.mismatch = mismatches.into_iter().flatten().min();
         self.incomplete += other.incomplete;
         self.cut += other.cut;
         self.calls_of_cut += other.calls_of_cut;

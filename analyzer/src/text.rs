@@ -10,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::advice;
-use crate::analysis::{Analysis, DamageSummary, UnfinishedSummary};
+use crate::analysis::{Analysis, DamageSummary, RemarkSummary};
 use crate::inert;
 use crate::sums::sum_ns;
 use crate::words;
@@ -21,7 +21,8 @@ const HEIGHT: usize = 40;
 /// Rows of operations shown, at most and at least; the JSON has all.
 const MAX_OPERATIONS: usize = 12;
 const MIN_OPERATIONS: usize = 6;
-/// Lines of who is late, of what else is worth knowing, and of remarks.
+/// Lines of what is wrong with the program, of who is late, of what else is worth knowing, and of remarks.
+const MAX_ERRORS: usize = 8;
 const MAX_VERDICT: usize = 9;
 const MAX_ALSO: usize = 5;
 const MAX_REMARKS: usize = 3;
@@ -41,6 +42,8 @@ pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
         missing(&mut before, analysis);
     }
     what_ran(&mut before, analysis);
+    let errors = errors_of_the_program(analysis).into_iter();
+    items(&mut before, "Errors of the program", errors, MAX_ERRORS);
     let verdict = words::verdict(analysis);
     items(
         &mut before,
@@ -52,8 +55,11 @@ pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
 
     let mut after = String::new();
     let remarks = analysis.remarks.iter();
-    let remarks = remarks.map(|remark| format!("{}: {}", remark.code, remark.text));
-    items(&mut after, "Remarks", remarks, MAX_REMARKS);
+    let remarks = remarks.filter(|remark| !is_told_above(remark));
+    let remarks: Vec<String> = remarks
+        .map(|remark| format!("{}: {}", remark.code, remark.text))
+        .collect();
+    items(&mut after, "Remarks", remarks.into_iter(), MAX_REMARKS);
     if let Some(report) = report {
         let path = inert::path(&report.join("index.html"));
         let _ = writeln!(after, "\n{BOLD}Pictures{BOLD:#}\n  {path}");
@@ -69,6 +75,27 @@ pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
         n_rows.clamp(MIN_OPERATIONS, MAX_OPERATIONS),
     );
     text + &after
+}
+
+/// Codes of remarks on calls that contradict one another.
+const MISMATCHES: [&str; 2] = ["mismatched_calls", "mismatched_sizes"];
+const NEVER_COMPLETED: &str = "never_completed";
+
+/// What the program does wrong, whether it went well or not. Of a run that did not,
+/// contradictions are told with what hung.
+fn errors_of_the_program(analysis: &Analysis) -> Vec<String> {
+    let is_error = |remark: &&RemarkSummary| {
+        remark.code == NEVER_COMPLETED
+            || (analysis.hang.is_none() && MISMATCHES.contains(&remark.code))
+    };
+    let errors = analysis.remarks.iter().filter(is_error);
+    errors.map(|remark| remark.text.clone()).collect()
+}
+
+/// Whether a remark stands in another part of the screen.
+fn is_told_above(remark: &RemarkSummary) -> bool {
+    MISMATCHES.contains(&remark.code)
+        || [NEVER_COMPLETED, "waiting_at_the_end"].contains(&remark.code)
 }
 
 /// What is worth knowing beside who is late: rhythms, instances that stick out, groups of ranks.
@@ -111,61 +138,21 @@ fn items(
 
 /// What is missing, before anything else: who waits in what for whom, then what each file lacks.
 fn missing(text: &mut String, analysis: &Analysis) {
+    let until = match &analysis.hang {
+        Some(hang) => format!(
+            ", up to its latest stamp, at {}",
+            words::duration(hang.end_ns)
+        ),
+        None => String::new(),
+    };
     let _ = writeln!(
         text,
-        "{ALARM}The trace is incomplete.{ALARM:#} What follows is what there is."
+        "{ALARM}The trace is incomplete.{ALARM:#} What follows is what there is{until}."
     );
-    let unfinished = analysis.unfinished.iter().filter(|u| !u.inside.is_empty());
-    limited(text, unfinished.map(|u| who_waits(analysis, u)));
+    let in_words = analysis.hang.iter().flat_map(|hang| &hang.in_words);
+    limited(text, in_words.cloned());
     limited(text, what_lacks(&analysis.trace.damage).into_iter());
-    let calls = analysis.trace.damage.iter();
-    limited(text, calls.filter_map(|finding| was_in(analysis, finding)));
     text.push('\n');
-}
-
-fn who_waits(analysis: &Analysis, unfinished: &UnfinishedSummary) -> String {
-    let mut sentence = format!(
-        "{} in {}{} (call {} on {}{})",
-        inert::ranks(&unfinished.inside),
-        match unfinished.completing.is_empty() {
-            true => String::new(),
-            false => format!("{} for ", unfinished.completing.join(", ")),
-        },
-        unfinished.operations.join(", "),
-        unfinished.sequence,
-        words::communicator(analysis, Some(unfinished.communicator), 40),
-        if unfinished.internal {
-            ", by the MPI library itself"
-        } else {
-            ""
-        },
-    );
-    if !unfinished.begun.is_empty() {
-        let _ = write!(
-            sentence,
-            "; {} had begun it",
-            inert::ranks(&unfinished.begun)
-        );
-    }
-    if !unfinished.never_came.is_empty() {
-        let _ = write!(
-            sentence,
-            "; {} never came",
-            inert::ranks(&unfinished.never_came)
-        );
-    }
-    if !unfinished.left.is_empty() {
-        let _ = write!(sentence, "; {} had left", inert::ranks(&unfinished.left));
-    }
-    if unfinished.no_file > 0 {
-        let others = words::counted(unfinished.no_file, "other process");
-        let _ = write!(
-            sentence,
-            "; of {} there is no file",
-            others.replace("processs", "processes")
-        );
-    }
-    sentence
 }
 
 /// What the files lack, for all ranks of the same finding together.
@@ -203,26 +190,6 @@ fn what_lacks(damage: &[DamageSummary]) -> Vec<String> {
         sentences.push(words::counted(n_others, "other finding"));
     }
     sentences
-}
-
-/// A call under way that belongs to no instance shown: MPI_Abort, say.
-fn was_in(analysis: &Analysis, finding: &DamageSummary) -> Option<String> {
-    let call = finding
-        .in_flight
-        .as_ref()
-        .filter(|call| call.sequence.is_none())?;
-    let on = match call.communicator {
-        Some(_) => format!(
-            " on {}",
-            words::communicator(analysis, call.communicator, 40)
-        ),
-        None => String::new(),
-    };
-    Some(format!(
-        "{} in {}{on}",
-        inert::ranks(&[finding.rank?]),
-        call.operation
-    ))
 }
 
 fn what_ran(text: &mut String, analysis: &Analysis) {

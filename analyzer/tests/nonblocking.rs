@@ -269,8 +269,9 @@ fn who_was_in_a_wait_when_the_trace_ended_is_told_with_what_for() {
     assert_eq!(unfinished.never_came, [2]);
     assert_eq!(unfinished.completing, ["MPI_Waitall"]);
     let text = collbench_analyzer::to_text(&analysis, None);
-    let expected = "rank 0 in MPI_Waitall for MPI_Iallreduce (call 0 on MPI_COMM_WORLD); rank 1 had \
-                    begun it; rank 2 never came";
+    let expected = "rank 0 waits in MPI_Waitall for MPI_Iallreduce (call 0 on MPI_COMM_WORLD, 8 bytes) since \
+                    20 ns; rank 2 never came: it called no collective at all; rank 1 had begun it and is in \
+                    no call of it";
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&text).contains(&words(expected)), "{text}");
     let in_flight = analysis

@@ -7,6 +7,9 @@ use crate::analysis::{Analysis, OperationSummary};
 use crate::pictures::{self, Shown};
 use crate::words;
 
+/// Sentences on what was unfinished at the end.
+const MAX_UNFINISHED: usize = 8;
+
 /// The page; `of_run` are the pictures of the whole run, `groups` the operations that have
 /// pictures, by time.
 pub(super) fn page(
@@ -24,10 +27,12 @@ pub(super) fn page(
     let mut verdict = words::verdict(analysis);
     if !trace.complete {
         let findings = words::counted(trace.damage.len() as u64, "finding");
-        verdict.insert(
-            0,
-            format!("The trace is incomplete: {findings}, see trace.damage in analysis.json."),
-        );
+        let incomplete =
+            format!("The trace is incomplete: {findings}, see trace.damage in analysis.json.");
+        let in_words = analysis.hang.iter().flat_map(|hang| &hang.in_words);
+        let in_words = in_words.take(MAX_UNFINISHED);
+        let unfinished = in_words.map(|sentence| words::capitalized(sentence) + ".");
+        verdict.splice(0..0, std::iter::once(incomplete).chain(unfinished));
     }
     viz::Report {
         title: format!("collbench: {}", crate::inert::line(&command, 200)).into(),
