@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use collbench_formats::{CompletingCall, Definition, Initiation, Operation, RankTrace, Record};
+use collbench_formats::{CompletingCall, Definition, Initiation, Operation, RankTrace};
 use collbench_tests::{Job, Workspace, have, program};
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
@@ -67,7 +67,7 @@ impl Account {
         for chunk in &trace.chunks {
             assert_eq!(chunk.header.thread, 0, "of one thread only");
         }
-        let records = || trace.chunks.iter().flat_map(|chunk| chunk.records);
+        let records = || trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
         for record in records().filter(|record| !record.is_internal()) {
             assert!(record.enter.get() <= record.leave.get(), "{record:?}");
             let Some(operation) = record.operation() else {
@@ -200,8 +200,8 @@ fn a_storm_of_collectives_completed_in_all_ways_is_recorded_one_by_one() {
         let levels: Vec<i32> = trace
             .chunks
             .iter()
-            .flat_map(|chunk| chunk.records)
-            .filter_map(Record::phase_level)
+            .flat_map(|chunk| chunk.records.iter())
+            .filter_map(|record| record.phase_level())
             .collect();
         assert_eq!(levels, [2, -1]);
 
@@ -303,7 +303,7 @@ fn what_one_thread_begins_and_another_completes_is_one_collective() {
         let mut found = BTreeMap::new();
         let mut threads: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for chunk in &trace.chunks {
-            for record in chunk.records {
+            for record in chunk.records.iter() {
                 if let Some(completion) = record.completion() {
                     let Initiation::Nonblocking {
                         communicator,
@@ -385,8 +385,10 @@ fn completions_and_phases_are_the_same_in_c_and_in_each_fortran_binding() {
             .iter()
             .map(|bytes| {
                 let trace = parse(bytes);
-                let records = || trace.chunks.iter().flat_map(|chunk| chunk.records);
-                let levels: Vec<i32> = records().filter_map(Record::phase_level).collect();
+                let records = || trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
+                let levels: Vec<i32> = records()
+                    .filter_map(|record| record.phase_level())
+                    .collect();
                 assert_eq!(levels, [3], "{source}");
                 // Which one a Waitany completes differs from run to run.
                 let mut ends: Vec<_> = records()
@@ -442,9 +444,9 @@ fn neighborhood_persistent_and_large_count_collectives_are_recorded_and_work() {
         let payloads: Vec<_> = trace
             .chunks
             .iter()
-            .flat_map(|chunk| chunk.records)
+            .flat_map(|chunk| chunk.records.iter())
             .filter(|record| record.communicator.get() == 2 && record.operation().is_some())
-            .map(Record::payload_bytes)
+            .map(|record| record.payload_bytes())
             .take(6)
             .collect();
         assert_eq!(
@@ -470,7 +472,7 @@ fn a_waitall_in_which_a_process_dies_is_seen_with_all_that_it_waits_for() {
         let under_way: Vec<_> = trace
             .chunks
             .iter()
-            .flat_map(|chunk| chunk.records)
+            .flat_map(|chunk| chunk.records.iter())
             .filter(|record| record.is_in_flight())
             .map(|record| {
                 let completion = record.completion().unwrap();

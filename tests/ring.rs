@@ -323,7 +323,7 @@ fn positions_in_a_ring_are_true_with_several_threads() {
                 next.insert(index, entry.calls.get());
             }
         }
-        let records = read.chunks.iter().flat_map(|chunk| chunk.records);
+        let records = read.chunks.iter().flat_map(|chunk| chunk.records.iter());
         let in_window = records.filter(|r| r.enter.get() >= window.begin_ticks);
         let mut n = 0;
         for record in in_window.filter(|r| r.operation() == Some(Operation::Allreduce)) {

@@ -16,6 +16,7 @@ use crate::matching::{Call, Instance, Lane, Matched};
 use crate::nonblocking::OverlapCourse;
 use crate::queue::Queue;
 use crate::routing::Process;
+use crate::unpacked::LastBlock;
 
 /// Some positions of a lane, which nobody can come to any more.
 #[derive(Debug, Clone, Copy)]
@@ -219,32 +220,37 @@ impl Decoder {
                 continue;
             };
             let clock = process.clock();
+            let mut last = LastBlock::default();
             for run in queue.within(block.from, block.to) {
-                let first = (run.position - block.from) as usize;
-                let records = process.records(run.place, run.n);
-                let rows = &mut self.rows[first..first + records.len()];
-                for (at, (record, row)) in (first..).zip(records.iter().zip(rows)) {
-                    let word = record.call_word();
-                    if slot == 0 {
-                        (row.word, row.root) = (word, record.root.get());
-                    }
-                    row.differing |= word ^ row.word;
-                    row.is_irregular |= record.root.get() != row.root || record.leave.get() == 0;
-                    let cell = at * stride + slot;
-                    if keeps_words {
-                        self.words[cell] = word;
-                    }
-                    [self.enters[cell], self.leaves[cell]] =
-                        clock.both(record.enter.get(), record.leave.get());
-                }
-                n_calls += records.len();
-                if !run.is_possible {
+                process.reader().each(run, &mut last, |part, records| {
+                    let first = (part.position - block.from) as usize;
                     let rows = &mut self.rows[first..first + records.len()];
+                    for (at, (record, row)) in (first..).zip(records.iter().zip(rows)) {
+                        let word = record.call_word();
+                        if slot == 0 {
+                            (row.word, row.root) = (word, record.root.get());
+                        }
+                        row.differing |= word ^ row.word;
+                        row.is_irregular |=
+                            record.root.get() != row.root || record.leave.get() == 0;
+                        let cell = at * stride + slot;
+                        if keeps_words {
+                            self.words[cell] = word;
+                        }
+                        [self.enters[cell], self.leaves[cell]] =
+                            clock.both(record.enter.get(), record.leave.get());
+                    }
+                });
+                let first = (run.position - block.from) as usize;
+                let n = run.n as usize;
+                n_calls += n;
+                if !run.is_possible {
+                    let rows = &mut self.rows[first..first + n];
                     rows.iter_mut().for_each(|row| row.is_irregular = true);
                 }
                 if has_phases {
                     let level = process.phases.level(run.phase).map_or(NO_PHASE, i64::from);
-                    for row in &mut self.rows[first..first + records.len()] {
+                    for row in &mut self.rows[first..first + n] {
                         row.phase = match slot == 0 || row.phase == level {
                             true => level,
                             false => SEVERAL_PHASES,
@@ -298,20 +304,22 @@ impl Decoder {
             let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
                 continue;
             };
+            let mut last = LastBlock::default();
             for run in queue.within(block.from, block.to) {
-                let records = process.records(run.place, run.n);
-                let first = (run.position - block.from) as usize;
-                for (i, record) in records.iter().enumerate() {
-                    let mut place = run.place;
-                    place.record += i as u32;
-                    let call = process.call(record, place, run.is_possible);
-                    let phase = process.phases.level(run.phase);
-                    let call = call.map(|call| Call { phase, ..call });
-                    calls[(first + i) * n + slot] = call;
-                    if block.lane == Lane::Creation && called_on[first + i].is_none() {
-                        called_on[first + i] = process.called_on(record, communicators);
+                process.reader().each(run, &mut last, |part, records| {
+                    let first = (part.position - block.from) as usize;
+                    for (i, record) in records.iter().enumerate() {
+                        let mut place = part.place;
+                        place.record += i as u32;
+                        let call = process.call(record, place, part.is_possible);
+                        let phase = process.phases.level(part.phase);
+                        let call = call.map(|call| Call { phase, ..call });
+                        calls[(first + i) * n + slot] = call;
+                        if block.lane == Lane::Creation && called_on[first + i].is_none() {
+                            called_on[first + i] = process.called_on(record, communicators);
+                        }
                     }
-                }
+                });
             }
         }
         for (at, position) in (block.from..block.to).enumerate() {

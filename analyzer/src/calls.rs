@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use collbench_formats::{Chunk, Record, SequenceEntry};
+use collbench_formats::{Chunk, Record, Records, SequenceEntry};
 
 use crate::stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, StampLimits};
+use crate::unpacked::{RecordReader, Slice};
 
 /// Impossible stamps of a thread that are told one by one.
 const MAX_LISTED: usize = 4;
@@ -20,10 +21,9 @@ pub(crate) struct Place {
     pub(crate) record: u32,
 }
 
-/// Reads the records of a process in place, some at a time.
+/// Reads the records of a process, some at a time.
 #[derive(Debug)]
-pub(crate) struct CallStream<'a> {
-    chunks: &'a [Chunk<'a>],
+pub(crate) struct CallStream {
     threads: Vec<ThreadStream>,
     /// Where there are several threads: when the next call of each began, and the thread. The
     /// first is at the top.
@@ -43,8 +43,6 @@ struct ThreadStream {
     n_before: u64,
     /// Between what the calls of the chunk must begin, ticks.
     enter_limits: (u64, u64),
-    /// Where the records of the chunk begin in the file.
-    content: u64,
     /// Where those that were delivered end.
     read_to: u64,
     /// The file up to here is done with.
@@ -54,10 +52,10 @@ struct ThreadStream {
 
 /// Records of one thread that stand side by side, and follow one another in the order of the
 /// process's calls.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Batch<'a> {
     /// At least one.
-    pub(crate) records: &'a [Record],
+    pub(crate) records: Slice<'a>,
     /// Where the first of them stands.
     pub(crate) place: Place,
     /// Whether their stamps can be true. If not it is one record, which began at about
@@ -78,13 +76,13 @@ pub(crate) struct ChunkStart<'a> {
     pub(crate) is_behind_gap: bool,
 }
 
-impl<'a> CallStream<'a> {
+impl CallStream {
     /// The stream over all chunks of a rank file, which are ordered by thread and number;
     /// `limits` are those of the file.
     /// Of a ring, what is missing before the first chunk of a thread is no gap.
-    pub(crate) fn new(chunks: &'a [Chunk<'a>], limits: StampLimits, is_ring: bool) -> Self {
+    pub(crate) fn new(reader: &RecordReader<'_>, limits: StampLimits, is_ring: bool) -> Self {
+        let chunks = reader.chunks();
         let mut this = Self {
-            chunks,
             threads: Vec::new(),
             heads: BinaryHeap::new(),
             limits,
@@ -99,7 +97,6 @@ impl<'a> CallStream<'a> {
                 at: 0,
                 n_before: first.map_or(0, |chunk| chunk.header.first_record.get()),
                 enter_limits: (0, u64::MAX),
-                content: 0,
                 read_to: 0,
                 given_back: 0,
                 impossible: ImpossibleStamps::default(),
@@ -111,7 +108,7 @@ impl<'a> CallStream<'a> {
         if this.threads.len() > 1 {
             let heads = this.threads.iter().enumerate();
             let heads =
-                heads.filter_map(|(i, t)| Some(Reverse((t.next_enter(chunks, &limits)?, i))));
+                heads.filter_map(|(i, t)| Some(Reverse((t.next_enter(reader, &limits)?, i))));
             this.heads = heads.collect();
         }
         this
@@ -135,10 +132,14 @@ impl<'a> CallStream<'a> {
     }
 
     /// The next records, no more than `limit`; `None` at the end.
-    pub(crate) fn next(&mut self, limit: usize) -> Option<Batch<'a>> {
-        let (chunks, limits) = (self.chunks, &self.limits);
+    pub(crate) fn next<'a>(
+        &mut self,
+        reader: &RecordReader<'a>,
+        limit: usize,
+    ) -> Option<Batch<'a>> {
+        let limits = &self.limits;
         if let [thread] = &mut self.threads[..] {
-            return thread.next(chunks, limits, limit, None);
+            return thread.next(reader, limits, limit, None);
         }
         let Reverse((_, thread)) = self.heads.pop()?;
         // Up to where the other thread begins its call; at the same tick the lower one is first.
@@ -147,8 +148,8 @@ impl<'a> CallStream<'a> {
             .peek()
             .map(|Reverse((enter, other))| enter.saturating_add(u64::from(thread < *other)));
         let stream = &mut self.threads[thread];
-        let batch = stream.next(chunks, limits, limit, until);
-        if let Some(enter) = stream.next_enter(chunks, limits) {
+        let batch = stream.next(reader, limits, limit, until);
+        if let Some(enter) = stream.next_enter(reader, limits) {
             self.heads.push(Reverse((enter, thread)));
         }
         batch
@@ -181,7 +182,6 @@ impl ThreadStream {
         while let Some(chunk) = chunks[self.chunks.clone()].first() {
             if !chunk.records.is_empty() {
                 self.enter_limits = enter_limits(chunks, limits, self.chunks.start);
-                self.content = chunk.content;
                 break;
             }
             self.chunks.start += 1;
@@ -190,18 +190,18 @@ impl ThreadStream {
 
     fn next<'a>(
         &mut self,
-        chunks: &'a [Chunk<'a>],
+        reader: &RecordReader<'a>,
         limits: &StampLimits,
         limit: usize,
         until: Option<u64>,
     ) -> Option<Batch<'a>> {
+        let chunks = reader.chunks();
         let chunk = chunks[self.chunks.clone()].first()?;
         let place = Place {
             chunk: self.chunks.start as u32,
             record: self.at as u32,
         };
-        let records = &chunk.records[self.at..];
-        let records = &records[..limit.min(records.len())];
+        let records = reader.slice(place, limit);
         let is_allowed = |record: &Record| {
             limits.allow(self.enter_limits, record)
                 || limits.contradiction(self.enter_limits, record).is_none()
@@ -215,9 +215,9 @@ impl ThreadStream {
                 .count(),
         };
         let is_possible = n > 0;
-        let records = &records[..n.max(1).min(records.len())];
-        if !is_possible && let Some(record) = records.first() {
-            self.note(chunk, record, limits);
+        let records = records.first(n.max(1));
+        if !is_possible {
+            self.note(chunk, &records[0], limits);
         }
         let start = (self.at == 0).then(|| {
             let first_record = chunk.header.first_record.get();
@@ -229,7 +229,12 @@ impl ThreadStream {
             }
         });
         self.at += records.len();
-        self.read_to = chunk.content + (self.at * size_of::<Record>()) as u64;
+        let last = chunk.span(self.at - 1, 1);
+        self.read_to = match &chunk.records {
+            // Its block is looked at again.
+            Records::Packed(packed) if self.at < packed.len() => last.0,
+            _ => last.1,
+        };
         // A damaged header may have said any number.
         self.n_before = self.n_before.saturating_add(records.len() as u64);
         if self.at == chunk.records.len() {
@@ -246,15 +251,19 @@ impl ThreadStream {
     }
 
     /// When the next call began, for merging.
-    fn next_enter(&self, chunks: &[Chunk<'_>], limits: &StampLimits) -> Option<u64> {
-        let record = &chunks[self.chunks.clone()].first()?.records[self.at];
+    fn next_enter(&self, reader: &RecordReader<'_>, limits: &StampLimits) -> Option<u64> {
+        if self.chunks.is_empty() {
+            return None;
+        }
+        let place = Place {
+            chunk: self.chunks.start as u32,
+            record: self.at as u32,
+        };
+        let record = &reader.record(place);
         let is_wrong = !limits.allow(self.enter_limits, record)
             && limits.contradiction(self.enter_limits, record).is_some();
         Some(match is_wrong {
-            true => {
-                let (chunk, record) = (self.chunks.start as u32, self.at as u32);
-                guess_enter(chunks, limits, Place { chunk, record })
-            }
+            true => guess_enter(reader, limits, place),
             false => record.enter.get(),
         })
     }
@@ -269,7 +278,7 @@ impl ThreadStream {
         };
         if self.impossible.listed.len() < MAX_LISTED {
             self.impossible.listed.push(ImpossibleStamp {
-                offset: self.content + (self.at * size_of::<Record>()) as u64,
+                offset: chunk.content + (self.at * size_of::<Record>()) as u64,
                 thread: chunk.thread,
                 chunk: chunk.ordinal,
                 record: self.at,
@@ -290,24 +299,30 @@ fn enter_limits(chunks: &[Chunk<'_>], limits: &StampLimits, chunk: usize) -> (u6
 /// About when a call began, whose stamps cannot both be true, in ticks: the first of them that
 /// lies between its neighbours in the thread, else the nearer neighbour.
 #[cold]
-pub(crate) fn guess_enter(chunks: &[Chunk<'_>], limits: &StampLimits, place: Place) -> u64 {
+pub(crate) fn guess_enter(reader: &RecordReader<'_>, limits: &StampLimits, place: Place) -> u64 {
+    let chunks = reader.chunks();
     let (chunk, at) = (place.chunk as usize, place.record as usize);
     let (begin, end) = enter_limits(chunks, limits, chunk);
     let within = |enter: u64| enter.max(begin).min(end);
-    let records = chunks[chunk].records;
-    let record = &records[at];
+    let n_records = chunks[chunk].records.len();
+    let record_at = |at: usize| {
+        let record = at as u32;
+        reader.record(Place { record, ..place })
+    };
+    let record = record_at(at);
     let before = match at.checked_sub(1) {
-        Some(previous) => within(records[previous].enter.get()),
+        Some(previous) => within(record_at(previous).enter.get()),
         None => begin,
     };
-    let after = match records.get(at + 1) {
-        Some(next) => within(next.enter.get()),
-        None => end,
+    let is_last_of_chunk = at + 1 == n_records;
+    let after = match is_last_of_chunk {
+        false => within(record_at(at + 1).enter.get()),
+        true => end,
     };
     let (enter, leave) = (record.enter.get(), record.leave.get());
     let behind = chunks[chunk + 1..].iter();
     let mut behind = behind.take_while(|next| next.thread == chunks[chunk].thread);
-    let is_last = at + 1 == records.len() && behind.all(|next| next.records.is_empty());
+    let is_last = is_last_of_chunk && behind.all(|next| next.records.is_empty());
     let is_between = |stamp: &u64| (before..=after).contains(stamp);
     match [enter, leave].into_iter().find(is_between) {
         Some(stamp) => stamp,

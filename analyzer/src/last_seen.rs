@@ -42,10 +42,11 @@ pub(crate) fn last_place(
 ) -> Option<Place> {
     let mut back = chunks.iter().enumerate().rev();
     back.find_map(|(at, chunk)| {
-        let record = chunk.records.iter().rposition(&is_wanted)?;
+        let mut back = chunk.records.iter().rev();
+        let n_behind = back.position(|record| is_wanted(&record))?;
         Some(Place {
             chunk: (first + at) as u32,
-            record: record as u32,
+            record: (chunk.records.len() - 1 - n_behind) as u32,
         })
     })
 }

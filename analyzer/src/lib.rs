@@ -33,6 +33,7 @@ mod phases;
 mod queue;
 mod routing;
 mod stamps;
+mod unpacked;
 mod window;
 
 // Instances to figures.

@@ -21,13 +21,12 @@ use crate::phases::PhaseClock;
 use crate::queue::{Alike, Queue};
 use crate::run::RankFile;
 use crate::stamps::StampLimits;
+use crate::unpacked::RecordReader;
 use crate::window::WindowBegin;
 
 /// Records that are looked at together: those that stay in the nearest cache from telling
 /// whether they can be true to telling where they belong.
 const MAX_BATCH: u64 = 256;
-
-const RECORD_BYTES: u64 = size_of::<Record>() as u64;
 
 /// One process while its calls are matched.
 pub(crate) struct Process<'a> {
@@ -36,7 +35,8 @@ pub(crate) struct Process<'a> {
     file: &'a RankFile<'a>,
     clock: RankClock,
     limits: StampLimits,
-    stream: CallStream<'a>,
+    reader: RecordReader<'a>,
+    stream: CallStream,
     /// Where its records begin, if a ring has overwritten older ones.
     window: Option<WindowBegin>,
     /// By binding: the queues of its lanes.
@@ -198,6 +198,7 @@ impl<'a> Process<'a> {
         limits: StampLimits,
     ) -> Self {
         let persistents = &persistents.of[index][..];
+        let reader = RecordReader::new(&file.trace.chunks, clocks.processes.len());
         let n_bindings = communicators.bindings[index].len();
         let is_ring = file.trace.window.is_some();
         let mut this = Self {
@@ -205,7 +206,8 @@ impl<'a> Process<'a> {
             file,
             clock: clocks.processes[index].clone(),
             limits,
-            stream: CallStream::new(&file.trace.chunks, limits, is_ring),
+            stream: CallStream::new(&reader, limits, is_ring),
+            reader,
             window: WindowBegin::of(file.trace.window.as_ref()),
             queues: std::iter::repeat_with(Queues::default)
                 .take(n_bindings)
@@ -380,11 +382,10 @@ impl<'a> Process<'a> {
         Some((oldest.1, oldest.2, oldest.0.position))
     }
 
-    /// The record at a place.
+    /// Finds its records.
     #[inline]
-    pub(crate) fn records(&self, place: Place, n: u32) -> &'a [Record] {
-        let first = place.record as usize;
-        &self.chunks()[place.chunk as usize].records[first..first + n as usize]
+    pub(crate) fn reader(&self) -> &RecordReader<'a> {
+        &self.reader
     }
 
     fn chunks(&self) -> &'a [Chunk<'a>] {
@@ -422,7 +423,7 @@ impl<'a> Process<'a> {
         let at = |ticks| self.clock.global(Timestamp::from_ticks(ticks));
         let enter = match is_possible {
             true => at(record.enter.get()),
-            false => at(guess_enter(self.chunks(), &self.limits, place)),
+            false => at(guess_enter(&self.reader, &self.limits, place)),
         };
         Some(Call {
             operation: record.operation()?,
@@ -460,7 +461,7 @@ impl<'a> Process<'a> {
         let mut n_done = 0;
         while n_done < n {
             let limit = (n - n_done).min(MAX_BATCH) as usize;
-            let Some(batch) = self.stream.next(limit) else {
+            let Some(batch) = self.stream.next(&self.reader, limit) else {
                 self.has_ended = true;
                 break;
             };
@@ -481,7 +482,7 @@ impl<'a> Process<'a> {
         communicators: &Communicators,
         aside: &mut dyn FnMut(Matched<'_>),
     ) {
-        let mut records = batch.records;
+        let mut records = &batch.records[..];
         let mut place = batch.place;
         if let (Some(window), Some(first)) = (&self.window, records.first())
             && first.enter.get() < window.ticks
@@ -897,15 +898,14 @@ impl<'a> Process<'a> {
         queue.drop_before(position, |run| {
             self.n_queued -= u64::from(run.n);
             let chunk = &chunks[run.place.chunk as usize];
-            if chunk.offset < given_back {
-                let from = chunk.content + u64::from(run.place.record) * RECORD_BYTES;
-                let to = from + u64::from(run.n) * RECORD_BYTES;
+            let (from, to) = chunk.span(run.place.record as usize, run.n as usize);
+            if from < given_back {
                 let (least, most) = late.unwrap_or((from, to));
                 late = Some((least.min(from), most.max(to)));
             }
         });
         // Its pages were given back before and came in once more.
-        if let Some((from, to)) = late.filter(|(from, _)| *from < given_back) {
+        if let Some((from, to)) = late {
             self.file.give_back(from, to);
         }
     }
@@ -945,10 +945,9 @@ impl Process<'_> {
         let last_of_threads = threads.filter_map(|chunks| {
             let place = last_place(chunks, first, has_returned);
             first += chunks.len();
-            let place = place?;
-            Some(&trace.chunks[place.chunk as usize].records[place.record as usize])
+            Some(self.reader.record(place?))
         });
-        let mut returned: Vec<&Record> = last_of_threads
+        let mut returned: Vec<Record> = last_of_threads
             .filter(|record| record.leave.get() <= self.limits.last_ticks())
             .collect();
         returned.sort_by_key(|record| record.enter.get());

@@ -138,7 +138,7 @@ fn latest(anchor: &Anchor, granularity: u64) -> u64 {
 
 /// The anchor at the end of a file that ended in order. No checksum covers it: one before the
 /// last chunk was opened is none.
-fn end_anchor<'a>(trace: &RankTrace<'a>) -> Option<&'a Anchor> {
+fn end_anchor<'t>(trace: &'t RankTrace<'_>) -> Option<&'t Anchor> {
     let end = &trace.header.end_anchor;
     let last_opened = trace.chunks.iter().map(|chunk| chunk.opened_ticks).max();
     let is_true = end.is_some() && Some(end.ticks.get()) >= last_opened;

@@ -56,7 +56,7 @@ fn leaves(directory: &Path) -> (Clocks, Vec<Vec<i64>>) {
             .trace
             .chunks
             .iter()
-            .flat_map(|c| c.records);
+            .flat_map(|c| c.records.iter());
         let leave = |ticks| {
             clocks.processes[process]
                 .global(Timestamp::from_ticks(ticks))

@@ -98,7 +98,7 @@ fn decode_records(bencher: Bencher<'_, '_>) {
     let trace = RankTrace::parse(&bytes).expect("a sound file");
     bencher.counter(ItemsCount::new(16 * PER_CHUNK)).bench(|| {
         let mut sum = 0;
-        for record in trace.chunks.iter().flat_map(|chunk| chunk.records) {
+        for record in trace.chunks.iter().flat_map(|chunk| chunk.records.iter()) {
             if record.operation().is_some_and(Operation::is_counted) && !record.is_internal() {
                 sum += record.leave.get() - record.enter.get()
                     + record.payload_bytes().unwrap_or(0)

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod chunk;
+pub mod compact;
 mod completion;
 mod definition;
 pub mod encode;
@@ -23,6 +24,7 @@ mod meta;
 mod operation;
 mod read;
 mod record;
+mod records;
 mod window;
 
 pub use chunk::{
@@ -48,4 +50,5 @@ pub use record::{
     ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, UNKNOWN_COMMUNICATOR,
     pack_call_word, payload_of_word, split_call_word,
 };
+pub use records::Records;
 pub use window::Window;

@@ -1,11 +1,14 @@
 //! Bytes of a rank file, in whatever state it was left, to what it says.
 
+use std::borrow::Cow;
+
 use zerocopy::FromBytes;
 
+use crate::compact::{Held, PackedChunk, PartContent};
 use crate::{
     Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Definition, FILE_MAGIC,
-    FORMAT_VERSION, FileHeader, Identity, MetaError, PLACE_MAGIC, Record, SequenceEntry,
-    StopReason, Window, decode_meta,
+    FORMAT_VERSION, FileHeader, Identity, MetaError, PLACE_MAGIC, Record, Records, SequenceEntry,
+    StopReason, Window, compact, decode_meta,
 };
 
 /// Why bytes are not a rank file that this version can read at all.
@@ -33,8 +36,9 @@ pub enum FormatError {
     },
     /// Written by a version that this one does not know.
     #[error(
-        "offset 8: format version {found}, this collbench reads version {FORMAT_VERSION}; \
-         use the collbench that recorded it, or a newer one"
+        "offset 8: format version {found}, this collbench reads versions {FORMAT_VERSION} and {}; \
+         use the collbench that wrote it, or a newer one",
+        compact::COMPACT_VERSION
     )]
     Version {
         /// The version found.
@@ -124,6 +128,22 @@ pub enum Damage {
         /// Number of the chunk found.
         found: u32,
     },
+    /// A part of a compact file that is not as it was written; what it held is lost.
+    #[error("offset {offset}: damaged part of a compact trace; {skipped} bytes skipped")]
+    DamagedPart {
+        /// Where in the compact file, in bytes.
+        offset: u64,
+        /// How many bytes were skipped.
+        skipped: u64,
+    },
+    /// A compact file with fewer parts than it says.
+    #[error("the compact trace says {expected} parts, found {found}")]
+    MissingParts {
+        /// Parts stated.
+        expected: u32,
+        /// Parts found, damaged ones included.
+        found: u32,
+    },
     /// A definition that does not decode; those behind it in its chunk are lost.
     #[error("offset {offset}: damaged definition: {error}")]
     Definition {
@@ -154,9 +174,9 @@ fn stop_words(reason: StopReason, text: &str) -> String {
 /// all of them is held here, so that it takes no access to the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunk<'a> {
-    /// Where it begins in the file, in bytes.
+    /// Where it begins in the file, in bytes; of a compact file in the file as it was recorded.
     pub offset: u64,
-    /// Where its records begin in the file, in bytes.
+    /// Where its records begin, likewise.
     pub content: u64,
     /// Its thread: see [`ChunkHeader::thread`].
     pub thread: u32,
@@ -171,14 +191,50 @@ pub struct Chunk<'a> {
     /// Calls begun on each communicator before the chunk.
     pub sequences: &'a [SequenceEntry],
     /// Its records, in the order in which their calls began; no free slots.
-    pub records: &'a [Record],
+    pub records: Records<'a>,
+}
+
+impl Chunk<'_> {
+    /// Where the bytes begin and end in the file that hold some of its records: `n` from the
+    /// `first` on, > 0, which are there.
+    #[must_use]
+    #[inline]
+    pub fn span(&self, first: usize, n: usize) -> (u64, u64) {
+        match &self.records {
+            Records::InPlace(_) => {
+                let offset_of = |at: usize| self.content + (at * size_of::<Record>()) as u64;
+                (offset_of(first), offset_of(first + n))
+            }
+            Records::Packed(packed) => {
+                let span = |at| packed.span(packed.block_of(at).0);
+                (span(first).0, span(first + n - 1).1)
+            }
+        }
+    }
+}
+
+/// The content of a chunk that is not of records.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Content<'a> {
+    InPlace(&'a [u8]),
+    Packed(compact::PackedBytes<'a>),
+}
+
+impl<'a> Content<'a> {
+    fn bytes(&self) -> Cow<'a, [u8]> {
+        match self {
+            Self::InPlace(bytes) => Cow::Borrowed(bytes),
+            // What does not unpack is none.
+            Self::Packed(packed) => Cow::Owned(packed.unpack().unwrap_or_default()),
+        }
+    }
 }
 
 /// The definitions in a rank file, decoded when they are looked at: there may be millions.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions<'a> {
-    /// Number of each chunk of them, and what it holds, as far as it is true.
-    chunks: Vec<(u32, &'a [u8])>,
+    /// Number of each chunk of them, what it holds, and how many bytes of that are true.
+    chunks: Vec<(u32, Content<'a>, usize)>,
     n: usize,
 }
 
@@ -197,10 +253,11 @@ impl Definitions<'_> {
 
     /// All of them, in the order in which they were made.
     pub fn iter(&self) -> impl Iterator<Item = Definition> + '_ {
-        self.chunks.iter().flat_map(|(_, chunk)| {
+        self.chunks.iter().flat_map(|(_, content, end)| {
+            let chunk = content.bytes();
             let mut at = 0;
             std::iter::from_fn(move || {
-                let (decoded, length) = next_definition(&chunk[at..])?;
+                let (decoded, length) = next_definition(chunk.get(at..*end)?)?;
                 at += length;
                 decoded.ok()
             })
@@ -212,7 +269,7 @@ impl Definitions<'_> {
 #[derive(Debug, Clone)]
 pub struct RankTrace<'a> {
     /// The fixed header.
-    pub header: &'a FileHeader,
+    pub header: FileHeader,
     /// Who recorded.
     pub identity: Identity,
     /// All definitions, in the order in which they were made.
@@ -251,7 +308,11 @@ impl<'a> RankTrace<'a> {
         bytes: &'a [u8],
         passed: &mut dyn FnMut(u64),
     ) -> Result<Self, FormatError> {
-        let (header, identity) = parse_header(bytes)?;
+        let packed = compact::Parts::of(bytes)?;
+        let (header, identity) = match &packed {
+            None => parse_header(bytes)?,
+            Some(parts) => parts.header()?,
+        };
         let mut trace = Self {
             header,
             anchors: identity.anchors.iter().copied().map(Anchor::from).collect(),
@@ -261,7 +322,10 @@ impl<'a> RankTrace<'a> {
             window: None,
             damage: Vec::new(),
         };
-        trace.read_chunks(bytes, passed);
+        match packed {
+            None => trace.read_chunks(bytes, passed),
+            Some(parts) => trace.read_parts(parts, passed),
+        }
         trace.order_chunks();
         let keep_bytes = header.keep_bytes.get();
         trace.window = (keep_bytes > 0).then(|| Window::of_chunks(&trace.chunks, keep_bytes));
@@ -295,151 +359,150 @@ impl<'a> RankTrace<'a> {
     }
 
     fn read_chunks(&mut self, bytes: &'a [u8], passed: &mut dyn FnMut(u64)) {
-        let mut at = self.header.header_length.get();
-        let mut checksums = ChecksumBudget(bytes.len() as u64);
-        while at < bytes.len() as u64 {
-            // The cast is lossless: `at` is below a length in memory.
-            let rest = &bytes[at as usize..];
-            match parse_chunk_header(rest, &mut checksums) {
-                Some((header, sequences)) => {
-                    self.read_chunk(at, header, sequences, rest);
-                    at = at.saturating_add(header.length.get());
-                    if at > bytes.len() as u64 && !self.ends_in_order(bytes.len() as u64, header) {
-                        self.damage.push(Damage::Cut {
-                            length: bytes.len() as u64,
-                            expected: at,
-                        });
-                    }
+        let length = bytes.len() as u64;
+        for step in Walk::of(bytes, &self.header) {
+            match step {
+                Step::Place { offset, bytes } => passed(offset + bytes.len() as u64),
+                Step::Chunk(found) => {
+                    self.read_chunk(&found);
+                    self.look_at_end(found.offset, found.header, length);
+                    passed(found.offset.saturating_add(found.header.length.get()));
                 }
-                None => {
-                    if let Some(length) = self.place_in_ring(rest) {
-                        at += length;
-                        continue;
-                    }
-                    let next = self.next_chunk(bytes, at, &mut checksums);
-                    let skipped = &bytes[at as usize..next as usize];
+                Step::Skipped { offset, skipped } => {
                     // Room that was reserved for a chunk, but not opened before the end.
                     if skipped.iter().any(|&b| b != 0) {
                         self.damage.push(Damage::NotAChunk {
-                            offset: at,
-                            skipped: next - at,
+                            offset,
+                            skipped: skipped.len() as u64,
                         });
                     }
-                    at = next;
+                    passed(offset + skipped.len() as u64);
                 }
             }
-            passed(at);
         }
     }
 
-    /// Length of the place at the start of these bytes, if it is one that its recorder was about to
-    /// use again.
-    fn place_in_ring(&self, bytes: &[u8]) -> Option<u64> {
-        let (header, _) = ChunkHeader::ref_from_prefix(bytes).ok()?;
-        let length = header.length.get();
-        let is_place = self.header.keep_bytes.get() > 0
-            && header.magic == PLACE_MAGIC
-            && length >= CHUNK_ALIGN
-            && length % CHUNK_ALIGN == 0
-            && length <= bytes.len() as u64;
-        is_place.then_some(length)
-    }
-
-    /// Where the next true chunk (or place of a ring) begins behind `at`, or the end of the bytes.
-    fn next_chunk(&self, bytes: &[u8], at: u64, checksums: &mut ChecksumBudget) -> u64 {
-        let mut next = at;
-        loop {
-            next = (next + 1).next_multiple_of(CHUNK_ALIGN);
-            if next >= bytes.len() as u64 {
-                return bytes.len() as u64;
-            }
-            let rest = &bytes[next as usize..];
-            let is_chunk =
-                rest.starts_with(&CHUNK_MAGIC) && parse_chunk_header(rest, checksums).is_some();
-            if is_chunk || self.place_in_ring(rest).is_some() {
-                return next;
-            }
-        }
-    }
-
-    /// Whether a file that ends inside its last chunk was cut to size by its recorder.
-    fn ends_in_order(&self, length: u64, last: &ChunkHeader) -> bool {
-        self.header.finalized.get() == 1
-            && last.closed.get() > 0
-            && self
-                .chunks
-                .last()
-                .is_none_or(|chunk| chunk.content + size_of_val(chunk.records) as u64 <= length)
-    }
-
-    fn read_chunk(
-        &mut self,
-        offset: u64,
-        header: &'a ChunkHeader,
-        sequences: &'a [SequenceEntry],
-        rest: &'a [u8],
-    ) {
-        let end = (header.length.get().min(rest.len() as u64)) as usize;
+    fn read_chunk(&mut self, found: &FoundChunk<'a>) {
+        let &FoundChunk {
+            offset,
+            header,
+            sequences,
+            bytes,
+        } = found;
         let content_at = header.content_at.get() as usize;
-        let content = rest.get(content_at..end).unwrap_or_default();
-        match ChunkKind::from_code(header.kind.get()) {
+        let content = bytes.get(content_at..).unwrap_or_default();
+        match found.kind() {
             Some(ChunkKind::Records) => {
-                let whole = content.len() / size_of::<Record>() * size_of::<Record>();
-                let slots = <[Record]>::ref_from_bytes(&content[..whole])
-                    .expect("records have no alignment and the length is a multiple of theirs");
-                // No recorder makes a chunk of so many; 32 bits number them.
-                let slots = &slots[..slots.len().min(u32::MAX as usize)];
-                let records = match header.closed.get() {
-                    0 => &slots[..used_slots(slots)],
-                    n => {
-                        let expected = n - 1;
-                        let found = expected.min(slots.len() as u64);
-                        let records = &slots[..found as usize];
-                        if found < expected {
-                            self.damage.push(Damage::MissingRecords {
-                                offset,
-                                expected,
-                                found,
-                            });
-                        }
-                        records
-                    }
-                };
-                if header.anchor.is_some() {
-                    self.anchors.push(header.anchor);
-                }
-                let prepare = (header.prepare_begin.get(), header.prepare_end.get());
-                self.chunks.push(Chunk {
-                    offset,
-                    content: offset + content_at as u64,
-                    thread: header.thread.get(),
-                    ordinal: header.ordinal.get(),
-                    opened_ticks: header.anchor.ticks.get(),
-                    pause_ticks: prepare.1.saturating_sub(prepare.0),
-                    header,
-                    sequences,
-                    records,
-                });
+                let records = Records::InPlace(used_records(header, content));
+                self.add_records(offset, header, sequences, records);
             }
             Some(ChunkKind::Definitions) => {
-                if header.anchor.is_some() {
-                    self.anchors.push(header.anchor);
-                }
-                let ordinal = header.ordinal.get();
-                self.read_definitions(ordinal, offset + content_at as u64, content);
+                self.add_definitions(offset, header, Content::InPlace(content));
             }
             // A kind of a later version: its length says how to pass it by.
             None => {}
         }
     }
 
-    fn read_definitions(&mut self, ordinal: u32, offset: u64, content: &'a [u8]) {
+    fn read_parts(&mut self, mut parts: compact::Parts<'a>, passed: &mut dyn FnMut(u64)) {
+        let length = parts.recorded_length();
+        let expected = parts.n_stated();
+        let mut found = 0;
+        while let Some(part) = parts.next() {
+            found += 1;
+            match part {
+                Ok(part) => {
+                    if let Held::Chunk(chunk) = part.held {
+                        self.read_packed_chunk(part.offset, &chunk);
+                        self.look_at_end(part.offset, chunk.header, length);
+                    }
+                }
+                Err(damage) => self.damage.push(damage),
+            }
+            passed(parts.read_to());
+        }
+        if found < expected {
+            self.damage.push(Damage::MissingParts { expected, found });
+        }
+    }
+
+    fn read_packed_chunk(&mut self, offset: u64, chunk: &PackedChunk<'a>) {
+        let header = chunk.header;
+        match chunk.content {
+            PartContent::Records(records, _) => {
+                let records = Records::Packed(records);
+                self.add_records(offset, header, chunk.sequences, records);
+            }
+            PartContent::Other(packed) => {
+                if header.kind.get() == ChunkKind::Definitions as u32 {
+                    self.add_definitions(offset, header, Content::Packed(packed));
+                }
+            }
+        }
+    }
+
+    /// Notes where the file ends inside a chunk, unless its recorder cut it to size.
+    fn look_at_end(&mut self, offset: u64, chunk: &ChunkHeader, length: u64) {
+        let expected = offset.saturating_add(chunk.length.get());
+        let ends_in_order = || {
+            self.header.finalized.get() == 1
+                && chunk.closed.get() > 0
+                && self.chunks.last().is_none_or(|chunk| {
+                    let n_bytes = (chunk.records.len() * size_of::<Record>()) as u64;
+                    chunk.content.saturating_add(n_bytes) <= length
+                })
+        };
+        if expected > length && !ends_in_order() {
+            self.damage.push(Damage::Cut { length, expected });
+        }
+    }
+
+    fn add_records(
+        &mut self,
+        offset: u64,
+        header: &'a ChunkHeader,
+        sequences: &'a [SequenceEntry],
+        records: Records<'a>,
+    ) {
+        let found = records.len() as u64;
+        if let Some(expected) = header.closed.get().checked_sub(1)
+            && found < expected
+        {
+            self.damage.push(Damage::MissingRecords {
+                offset,
+                expected,
+                found,
+            });
+        }
+        if header.anchor.is_some() {
+            self.anchors.push(header.anchor);
+        }
+        let prepare = (header.prepare_begin.get(), header.prepare_end.get());
+        self.chunks.push(Chunk {
+            offset,
+            content: offset.saturating_add(u64::from(header.content_at.get())),
+            thread: header.thread.get(),
+            ordinal: header.ordinal.get(),
+            opened_ticks: header.anchor.ticks.get(),
+            pause_ticks: prepare.1.saturating_sub(prepare.0),
+            header,
+            sequences,
+            records,
+        });
+    }
+
+    fn add_definitions(&mut self, offset: u64, header: &ChunkHeader, content: Content<'a>) {
+        if header.anchor.is_some() {
+            self.anchors.push(header.anchor);
+        }
+        let offset = offset.saturating_add(u64::from(header.content_at.get()));
+        let bytes = content.bytes();
         let mut at = 0;
-        while let Some((decoded, length)) = next_definition(&content[at..]) {
+        while let Some((decoded, length)) = next_definition(&bytes[at..]) {
             match decoded {
                 Ok(_) => self.definitions.n += 1,
                 Err(error) => {
-                    let offset = offset + at as u64;
+                    let offset = offset.saturating_add(at as u64);
                     self.damage.push(Damage::Definition { offset, error });
                     break;
                 }
@@ -447,13 +510,16 @@ impl<'a> RankTrace<'a> {
             at += length;
         }
         if at > 0 {
-            self.definitions.chunks.push((ordinal, &content[..at]));
+            let ordinal = header.ordinal.get();
+            self.definitions.chunks.push((ordinal, content, at));
         }
     }
 
     fn order_chunks(&mut self) {
         // In a ring they stand in any order.
-        self.definitions.chunks.sort_by_key(|(ordinal, _)| *ordinal);
+        self.definitions
+            .chunks
+            .sort_by_key(|(ordinal, ..)| *ordinal);
         self.chunks
             .sort_by_key(|chunk| (chunk.thread, chunk.ordinal));
         let is_ring = self.header.keep_bytes.get() > 0;
@@ -498,7 +564,7 @@ fn next_definition(content: &[u8]) -> Option<(Result<Definition, MetaError>, usi
     Some((decoded, 8 + length.next_multiple_of(8).min(rest.len())))
 }
 
-fn parse_header(bytes: &[u8]) -> Result<(&FileHeader, Identity), FormatError> {
+pub(crate) fn parse_header(bytes: &[u8]) -> Result<(FileHeader, Identity), FormatError> {
     if bytes.is_empty() {
         return Err(FormatError::Empty);
     }
@@ -593,17 +659,17 @@ fn parse_header(bytes: &[u8]) -> Result<(&FileHeader, Identity), FormatError> {
         let (expected, found) = (u64::from(identity.world_size), u64::from(identity.rank));
         return damaged(from as u64, "rank below the world size", expected, found);
     }
-    Ok((header, identity))
+    Ok((*header, identity))
 }
 
 /// Bytes of sequence tables that may still be summed and found wrong. In a file of nothing but
 /// headers whose tables reach to its end, looking for the next true one would take the square of
 /// its length.
-struct ChecksumBudget(u64);
+pub(crate) struct ChecksumBudget(pub(crate) u64);
 
 /// The chunk header at the start of `bytes` and the table behind it, if they are whole and true,
 /// and the budget allows to say so. (For a table within [`CHUNK_ALIGN`] it always does.)
-fn parse_chunk_header<'a>(
+pub(crate) fn parse_chunk_header<'a>(
     bytes: &'a [u8],
     budget: &mut ChecksumBudget,
 ) -> Option<(&'a ChunkHeader, &'a [SequenceEntry])> {
@@ -629,6 +695,134 @@ fn parse_chunk_header<'a>(
     is_true.then_some((header, sequences))
 }
 
+/// A chunk, and the bytes of it that are there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FoundChunk<'a> {
+    /// Where it begins in the file, in bytes.
+    pub(crate) offset: u64,
+    pub(crate) header: &'a ChunkHeader,
+    pub(crate) sequences: &'a [SequenceEntry],
+    /// From its first byte to its end, or that of the file.
+    pub(crate) bytes: &'a [u8],
+}
+
+impl FoundChunk<'_> {
+    /// What it holds; `None` for a kind of a later version.
+    pub(crate) fn kind(&self) -> Option<ChunkKind> {
+        ChunkKind::from_code(self.header.kind.get())
+    }
+}
+
+/// What comes next in a file.
+pub(crate) enum Step<'a> {
+    Chunk(FoundChunk<'a>),
+    /// A place in a ring that its recorder was about to use again.
+    Place {
+        offset: u64,
+        bytes: &'a [u8],
+    },
+    /// Something else, up to the next chunk (or place) or the end.
+    Skipped {
+        offset: u64,
+        skipped: &'a [u8],
+    },
+}
+
+/// The walk from chunk to chunk.
+pub(crate) struct Walk<'a> {
+    bytes: &'a [u8],
+    at: u64,
+    is_ring: bool,
+    checksums: ChecksumBudget,
+}
+
+impl<'a> Walk<'a> {
+    /// Through the file with this header.
+    pub(crate) fn of(bytes: &'a [u8], header: &FileHeader) -> Self {
+        Self {
+            bytes,
+            at: header.header_length.get(),
+            is_ring: header.keep_bytes.get() > 0,
+            checksums: ChecksumBudget(bytes.len() as u64),
+        }
+    }
+
+    /// Length of the place at the start of these bytes, if it is one that its recorder was about to
+    /// use again.
+    fn place_in_ring(&self, bytes: &[u8]) -> Option<u64> {
+        let (header, _) = ChunkHeader::ref_from_prefix(bytes).ok()?;
+        let length = header.length.get();
+        let is_place = self.is_ring
+            && header.magic == PLACE_MAGIC
+            && length >= CHUNK_ALIGN
+            && length % CHUNK_ALIGN == 0
+            && length <= bytes.len() as u64;
+        is_place.then_some(length)
+    }
+
+    /// Where the next true chunk (or place of a ring) begins behind `at`, or the end of the bytes.
+    fn next_chunk(&mut self, at: u64) -> u64 {
+        let mut next = at;
+        loop {
+            next = (next + 1).next_multiple_of(CHUNK_ALIGN);
+            if next >= self.bytes.len() as u64 {
+                return self.bytes.len() as u64;
+            }
+            let rest = &self.bytes[next as usize..];
+            let is_chunk = rest.starts_with(&CHUNK_MAGIC)
+                && parse_chunk_header(rest, &mut self.checksums).is_some();
+            if is_chunk || self.place_in_ring(rest).is_some() {
+                return next;
+            }
+        }
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Step<'a>;
+
+    fn next(&mut self) -> Option<Step<'a>> {
+        let offset = self.at;
+        let length = self.bytes.len() as u64;
+        if offset >= length {
+            return None;
+        }
+        // The casts are lossless: both are below a length in memory.
+        let rest = &self.bytes[offset as usize..];
+        if let Some((header, sequences)) = parse_chunk_header(rest, &mut self.checksums) {
+            self.at = offset.saturating_add(header.length.get());
+            return Some(Step::Chunk(FoundChunk {
+                offset,
+                header,
+                sequences,
+                bytes: &rest[..header.length.get().min(rest.len() as u64) as usize],
+            }));
+        }
+        if let Some(length) = self.place_in_ring(rest) {
+            self.at = offset + length;
+            let bytes = &rest[..length as usize];
+            return Some(Step::Place { offset, bytes });
+        }
+        self.at = self.next_chunk(offset);
+        let skipped = &rest[..(self.at - offset) as usize];
+        Some(Step::Skipped { offset, skipped })
+    }
+}
+
+/// The records in the content of a chunk: of a closed one as many as it says, of an open one all
+/// before the first free slot.
+pub(crate) fn used_records<'a>(header: &ChunkHeader, content: &'a [u8]) -> &'a [Record] {
+    let whole = content.len() / size_of::<Record>() * size_of::<Record>();
+    let slots = <[Record]>::ref_from_bytes(&content[..whole])
+        .expect("records have no alignment and the length is a multiple of theirs");
+    // No recorder makes a chunk of so many; 32 bits number them.
+    let slots = &slots[..slots.len().min(u32::MAX as usize)];
+    match header.closed.get() {
+        0 => &slots[..used_slots(slots)],
+        n => &slots[..(n - 1).min(slots.len() as u64) as usize],
+    }
+}
+
 /// Number of slots in use, in an open chunk: all before the first free one.
 fn used_slots(slots: &[Record]) -> usize {
     // Slots are taken in order, so the first free one can be found by halving.
@@ -636,7 +830,7 @@ fn used_slots(slots: &[Record]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
     use zerocopy::IntoBytes;
 
@@ -646,11 +840,11 @@ mod tests {
         MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, encode,
     };
 
-    fn anchor(ticks: u64) -> Anchor {
+    pub(crate) fn anchor(ticks: u64) -> Anchor {
         [ticks, ticks / 2, ticks / 2 + 7, ticks / 2 + 9, 3].into()
     }
 
-    fn place(ordinal: u32, first_record: u64, ticks: u64) -> encode::ChunkPlace {
+    pub(crate) fn place(ordinal: u32, first_record: u64, ticks: u64) -> encode::ChunkPlace {
         encode::ChunkPlace {
             thread: 0,
             ordinal,
@@ -661,7 +855,7 @@ mod tests {
         }
     }
 
-    fn identity() -> Identity {
+    pub(crate) fn identity() -> Identity {
         Identity {
             recorder: "0.1.0".into(),
             world: 77,
@@ -712,7 +906,7 @@ mod tests {
         })
     }
 
-    fn calls(from: u64, n: u64) -> Vec<Record> {
+    pub(crate) fn calls(from: u64, n: u64) -> Vec<Record> {
         (from..from + n)
             .map(|i| {
                 Record::call(
@@ -729,7 +923,7 @@ mod tests {
     }
 
     /// Two chunks of records, the second one open, between them a chunk of definitions.
-    fn file(in_first: u64, in_second: u64, finalized: bool) -> Vec<u8> {
+    pub(crate) fn file(in_first: u64, in_second: u64, finalized: bool) -> Vec<u8> {
         let end = finalized.then(|| (anchor(9_000_000), in_first + in_second));
         let mut bytes = encode::file_header(&identity(), end).unwrap();
         bytes.extend(encode::records_chunk(
@@ -761,12 +955,7 @@ mod tests {
         assert_eq!(trace.identity, identity());
         assert_eq!(trace.definitions.iter().collect::<Vec<_>>(), [world()]);
         assert_eq!(trace.damage, []);
-        let records: Vec<_> = trace
-            .chunks
-            .iter()
-            .flat_map(|c| c.records)
-            .copied()
-            .collect();
+        let records: Vec<_> = trace.chunks.iter().flat_map(|c| c.records.iter()).collect();
         assert_eq!(records, calls(0, 305));
         assert_eq!(trace.chunks[1].sequences[0].calls.get(), 300);
         let ticks: Vec<_> = trace.anchors.iter().map(|a| a.ticks.get()).collect();
@@ -838,7 +1027,7 @@ mod tests {
         let trace = RankTrace::parse(&bytes).unwrap();
         assert_eq!(trace.damage, [Damage::NotFinalized]);
         assert_eq!(trace.chunks[0].records.len(), 5);
-        assert!(trace.chunks[0].records[4].is_in_flight());
+        assert!(trace.chunks[0].records.get(4).unwrap().is_in_flight());
     }
 
     #[test]
@@ -848,7 +1037,8 @@ mod tests {
         bytes[first + 9] ^= 0x40;
         let trace = RankTrace::parse(&bytes).unwrap();
         assert_eq!(trace.chunks.len(), 1);
-        assert_eq!(trace.chunks[0].records, calls(300, 5));
+        let records: Vec<_> = trace.chunks[0].records.iter().collect();
+        assert_eq!(records, calls(300, 5));
         assert_eq!(trace.definitions.len(), 1);
         assert!(matches!(
             trace.damage[0],
@@ -875,10 +1065,10 @@ mod tests {
             "{text}"
         );
         let mut bytes = file(1, 1, true);
-        bytes[8] = 2;
+        bytes[8] = 3;
         assert_eq!(
             RankTrace::parse(&bytes).unwrap_err(),
-            FormatError::Version { found: 2 }
+            FormatError::Version { found: 3 }
         );
     }
 

@@ -43,7 +43,7 @@ impl<'a> Window<'a> {
                 continue;
             };
             let before = |chunk: &Chunk<'_>| chunk.header.first_call.get();
-            let in_last = last.records.iter().filter(|record| is_call(record)).count();
+            let in_last = last.records.iter().filter(is_call).count();
             let n_calls = before(last).saturating_add(in_last as u64);
             let kept = &mut window.n_calls_kept;
             *kept = kept.saturating_add(n_calls.saturating_sub(before(first)));
@@ -69,10 +69,9 @@ impl<'a> Window<'a> {
             if chunk.opened_ticks >= self.begin_ticks {
                 continue;
             }
-            let n = chunk
-                .records
-                .partition_point(|r| r.enter.get() < self.begin_ticks);
-            let calls = chunk.records[..n].iter().filter(|record| is_call(record));
+            let records = chunk.records.side_by_side();
+            let n = records.partition_point(|r| r.enter.get() < self.begin_ticks);
+            let calls = records[..n].iter().filter(|record| is_call(record));
             let n_calls = (calls.count() as u64).min(self.n_calls_kept);
             self.n_records_before += n as u64;
             self.n_calls_kept -= n_calls;

@@ -57,7 +57,7 @@ fn instances(files: &[Vec<u8>]) -> BTreeMap<(u64, u64), Vec<FoundCall>> {
             }
         }
         let mut positions: BTreeMap<u32, u64> = BTreeMap::new();
-        for record in trace.chunks.iter().flat_map(|chunk| chunk.records) {
+        for record in trace.chunks.iter().flat_map(|chunk| chunk.records.iter()) {
             let operation = record.operation().unwrap();
             let semantics = operation.semantics();
             if record.is_internal() || !semantics.is_matched() {
@@ -130,10 +130,10 @@ fn the_files_have_the_calls_that_the_truth_counts() {
     for (bytes, of_rank) in rank_files(&directory).iter().zip(&truth.ranks) {
         let trace = RankTrace::parse(bytes).unwrap();
         assert_eq!(trace.damage, []);
-        let records = || trace.chunks.iter().flat_map(|chunk| chunk.records);
+        let records = || trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
         assert!(records().is_sorted_by_key(|record| record.enter.get()));
         assert_eq!(records().count() as u64, of_rank.records);
-        let is_counted = |record: &&collbench_formats::Record| {
+        let is_counted = |record: &collbench_formats::Record| {
             !record.is_internal() && record.operation().unwrap().is_counted()
         };
         assert_eq!(records().filter(is_counted).count() as u64, of_rank.calls);
@@ -152,16 +152,16 @@ fn sequence_tables_say_how_many_calls_came_before() {
             chunks.sort_by_key(|chunk| chunk.offset);
             assert!(chunks.len() > 3);
             for chunk in &chunks {
-                let opened = chunk.records[0].enter.get();
+                let opened = chunk.records.first().unwrap().enter.get();
                 for entry in chunk.sequences {
-                    let is_on_it = |record: &&collbench_formats::Record| {
+                    let is_on_it = |record: &collbench_formats::Record| {
                         record.communicator.get() == entry.communicator.get()
                             && record.operation().unwrap().semantics().is_matched()
                             && !record.is_internal()
                     };
                     let before = chunks
                         .iter()
-                        .flat_map(|other| other.records)
+                        .flat_map(|other| other.records.iter())
                         .filter(is_on_it)
                         .filter(|record| record.enter.get() < opened)
                         .count();
@@ -196,7 +196,7 @@ fn the_times_of_a_scenario_are_the_same_on_every_machine() {
             let times = trace
                 .chunks
                 .iter()
-                .flat_map(|chunk| chunk.records)
+                .flat_map(|chunk| chunk.records.iter())
                 .flat_map(|record| [record.enter.get(), record.leave.get()]);
             times
                 .flat_map(u64::to_le_bytes)
@@ -223,7 +223,7 @@ fn a_killed_rank_has_its_calls_and_the_others_wait_for_it() {
             let records: Vec<_> = trace
                 .chunks
                 .iter()
-                .flat_map(|chunk| chunk.records)
+                .flat_map(|chunk| chunk.records.iter())
                 .collect();
             // With that of MPI_Init.
             let expected = if rank == 1 { n_records } else { 52 };

@@ -41,7 +41,7 @@ impl Recorded {
         if let Some(damage) = trace.damage.first() {
             bail!("the trace is damaged: {damage}");
         }
-        let records = || trace.chunks.iter().flat_map(|chunk| chunk.records);
+        let records = || trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
         Ok(Self {
             calls: records()
                 .filter(|record| record.operation() == Some(operation) && !record.is_internal())

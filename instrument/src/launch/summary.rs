@@ -22,7 +22,7 @@ pub(super) struct Summary {
     n_unfinished: usize,
     n_stopped: usize,
     n_calls: u64,
-    n_bytes: u64,
+    pub(super) n_bytes: u64,
     /// Calls that a ring has overwritten.
     n_dropped: u64,
     /// Bytes of a ring; 0: everything is kept.
@@ -126,7 +126,7 @@ fn count(path: &Path) -> Result<Summary, Problem> {
         summary.n_unfinished += usize::from(trace.header.finalized.get() == 0);
         let reason = StopReason::from_code(trace.header.stop_reason.get());
         summary.n_stopped += usize::from(reason != StopReason::NotStopped);
-        let records = trace.chunks.iter().flat_map(|chunk| chunk.records);
+        let records = trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
         let calls = records.filter(|record| {
             !record.is_internal() && record.operation().is_some_and(Operation::is_counted)
         });

@@ -312,7 +312,7 @@ mod tests {
     /// Numbers of the records of a thread.
     fn numbers(trace: &RankTrace<'_>, thread: u32) -> Vec<u64> {
         let chunks = trace.chunks.iter().filter(|chunk| chunk.thread == thread);
-        let records = chunks.flat_map(|chunk| chunk.records);
+        let records = chunks.flat_map(|chunk| chunk.records.iter());
         records.map(|r| r.payload_bytes().unwrap()).collect()
     }
 

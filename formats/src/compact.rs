@@ -1,0 +1,221 @@
+//! Rank files rewritten without loss, at a fraction of their size.
+//!
+//! [`Compaction`] makes the bytes of a compact file from those of a recorded one, [`Expansion`]
+//! the recorded ones from those, byte for byte: what holds a trace holds all of it, whatever
+//! state its process left it in. [`RankTrace::parse`](crate::RankTrace::parse) reads both.
+//!
+//! A compact file has one part for each chunk, so that damage costs what it hits, and in parts of
+//! records blocks, so that a reader needs room for one at a time. Its layout is in `FORMAT.md`.
+
+mod block;
+mod columns;
+mod expand;
+mod packed;
+mod parts;
+#[cfg(test)]
+mod tests;
+
+pub use expand::{Expansion, Mismatch, Piece, expands_to};
+pub(crate) use packed::PackedBytes;
+pub use packed::{MAX_PACKED_BYTES, PackedRecords};
+pub(crate) use parts::{Held, PackedChunk, PartContent, Parts};
+
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::U32;
+
+use crate::read::{FoundChunk, Step, Walk, parse_header, used_records};
+use crate::{ChunkKind, FILE_MAGIC, FormatError, Record};
+use block::BLOCK_RECORDS;
+use columns::deflated;
+use packed::{BytesHead, RecordsHead};
+use parts::{CompactHeader, PART_ALIGN, PartHeader, PartKind};
+
+/// The version that the header of a compact file states.
+pub const COMPACT_VERSION: u16 = 2;
+
+/// Why a rank file stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotCompactable {
+    /// It is no rank file that can be read.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// It is a compact one.
+    #[error("it is compact already")]
+    IsCompact,
+    /// Bytes that are not a chunk, where one had to begin.
+    #[error(
+        "offset {offset}: expected a chunk, found something else; a damaged file stays as it is"
+    )]
+    NotAChunk {
+        /// Where, in bytes.
+        offset: u64,
+    },
+    /// A chunk with more, besides records, than a reader would unpack.
+    #[error("offset {offset}: {length} bytes besides records, expected at most {MAX_PACKED_BYTES}")]
+    TooLong {
+        /// Where, in bytes.
+        offset: u64,
+        /// Bytes in it.
+        length: usize,
+    },
+}
+
+/// Whether the bytes begin as those of a compact file do.
+#[must_use]
+pub fn is_compact(bytes: &[u8]) -> bool {
+    bytes.starts_with(&FILE_MAGIC) && bytes.get(8..10) == Some(&COMPACT_VERSION.to_le_bytes())
+}
+
+/// What makes a part.
+#[derive(Debug, Clone, Copy)]
+enum Found<'a> {
+    Chunk(FoundChunk<'a>),
+    /// Where a chunk was about to be written; see [`Step::Place`].
+    Place {
+        offset: u64,
+        bytes: &'a [u8],
+    },
+}
+
+/// The bytes of a compact file, some at a time, in order: those of a recorded one, packed.
+#[derive(Debug)]
+pub struct Compaction<'a> {
+    head: Option<Vec<u8>>,
+    found: std::vec::IntoIter<Found<'a>>,
+}
+
+impl<'a> Compaction<'a> {
+    /// Looks at the bytes of a recorded file: finished, or left by a process that was killed, or
+    /// cut; not one that is being written.
+    ///
+    /// # Errors
+    /// [`NotCompactable`]: a file in which something cannot be read stays as it is.
+    pub fn of(bytes: &'a [u8]) -> Result<Self, NotCompactable> {
+        if is_compact(bytes) {
+            return Err(NotCompactable::IsCompact);
+        }
+        let (header, _) = parse_header(bytes)?;
+        let begin = header.header_length.get().min(bytes.len() as u64);
+        let mut found = Vec::new();
+        let too_long = |offset, length| NotCompactable::TooLong { offset, length };
+        for step in Walk::of(bytes, &header) {
+            match step {
+                Step::Place { offset, bytes } => {
+                    if bytes.len() > MAX_PACKED_BYTES {
+                        return Err(too_long(offset, bytes.len()));
+                    }
+                    found.push(Found::Place { offset, bytes });
+                }
+                Step::Chunk(chunk) => {
+                    let content = content_of(&chunk);
+                    let length = match chunk.kind() {
+                        Some(ChunkKind::Records) => records_of(&chunk, content).1.len(),
+                        _ => content.len(),
+                    };
+                    if length > MAX_PACKED_BYTES {
+                        return Err(too_long(chunk.offset, length));
+                    }
+                    found.push(Found::Chunk(chunk));
+                }
+                Step::Skipped { skipped, .. } if skipped.iter().all(|&byte| byte == 0) => {}
+                Step::Skipped { offset, .. } => return Err(NotCompactable::NotAChunk { offset }),
+            }
+        }
+        // The cast is lossless: `begin` is at most a length in memory.
+        let recorded_head = &bytes[..begin as usize];
+        let mut head = CompactHeader::new(bytes.len() as u64, found.len() as u32)
+            .as_bytes()
+            .to_vec();
+        head.extend(part(PartKind::Head, 0, &packed_bytes(recorded_head)));
+        Ok(Self {
+            head: Some(head),
+            found: found.into_iter(),
+        })
+    }
+}
+
+impl Iterator for Compaction<'_> {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if let Some(head) = self.head.take() {
+            return Some(head);
+        }
+        let chunk = match self.found.next()? {
+            Found::Chunk(chunk) => chunk,
+            Found::Place { offset, bytes } => {
+                return Some(part(PartKind::Place, offset, &packed_bytes(bytes)));
+            }
+        };
+        let content = content_of(&chunk);
+        let mut bytes = chunk.bytes[..chunk.bytes.len() - content.len()].to_vec();
+        // A file may be cut between table and content.
+        bytes.resize(chunk.header.content_at.get() as usize, 0);
+        match chunk.kind() {
+            Some(ChunkKind::Records) => {
+                let (records, behind) = records_of(&chunk, content);
+                bytes.extend(packed_records(records, behind));
+            }
+            _ => bytes.extend(packed_bytes(content)),
+        }
+        Some(part(PartKind::Chunk, chunk.offset, &bytes))
+    }
+}
+
+/// What of a chunk follows its header and table.
+fn content_of<'a>(chunk: &FoundChunk<'a>) -> &'a [u8] {
+    let content_at = chunk.header.content_at.get() as usize;
+    chunk.bytes.get(content_at..).unwrap_or_default()
+}
+
+/// The records in the content of a chunk, and what is behind them, without the zeros at the end.
+fn records_of<'a>(chunk: &FoundChunk<'a>, content: &'a [u8]) -> (&'a [Record], &'a [u8]) {
+    let records = used_records(chunk.header, content);
+    (records, trimmed(&content[size_of_val(records)..]))
+}
+
+/// Without the zeros at the end.
+fn trimmed(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|&byte| byte != 0);
+    &bytes[..end.map_or(0, |last| last + 1)]
+}
+
+fn part(kind: PartKind, offset: u64, content: &[u8]) -> Vec<u8> {
+    let mut bytes = PartHeader::new(kind, offset, content).as_bytes().to_vec();
+    bytes.extend_from_slice(content);
+    bytes.resize(bytes.len().next_multiple_of(PART_ALIGN), 0);
+    bytes
+}
+
+/// Bytes deflated, but for the zeros at the end.
+fn packed_bytes(bytes: &[u8]) -> Vec<u8> {
+    let trimmed = trimmed(bytes);
+    let head = BytesHead {
+        length: (bytes.len() as u32).into(),
+        trimmed: (trimmed.len() as u32).into(),
+    };
+    let mut packed = head.as_bytes().to_vec();
+    packed.extend(deflated(trimmed));
+    packed
+}
+
+/// The records of a chunk in blocks, and what stands behind them: a slot that was not finished.
+fn packed_records(records: &[Record], behind: &[u8]) -> Vec<u8> {
+    let mut blocks = Vec::new();
+    let mut ends = Vec::new();
+    for records in records.chunks(BLOCK_RECORDS) {
+        blocks.extend(block::pack(records));
+        ends.push(U32::new(blocks.len() as u32));
+    }
+    let head = RecordsHead {
+        n_records: (records.len() as u32).into(),
+        block_records: (BLOCK_RECORDS as u32).into(),
+    };
+    let mut bytes = head.as_bytes().to_vec();
+    bytes.extend_from_slice(ends.as_bytes());
+    bytes.extend(blocks);
+    if !behind.is_empty() {
+        bytes.extend(packed_bytes(behind));
+    }
+    bytes
+}
