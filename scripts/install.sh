@@ -11,7 +11,8 @@ share=$prefix/share
 mkdir -p "$prefix/bin" "$prefix/lib" "$share/man/man1" "$share/bash-completion/completions" \
     "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
 # collbench-bench needs MPI to be built, and is installed where "make bench" has built it.
-for name in collbench-record collbench-analyze collbench-generate collbench-bench; do
+for name in collbench-record collbench-compact collbench-analyze collbench-generate \
+    collbench-bench; do
     command=$release/$name
     if [ $name = collbench-bench ] && [ ! -x "$command" ]; then
         continue

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use collbench_formats::FILE_MAGIC;
 
+use crate::compact::UNFINISHED_SUFFIX;
+
 /// The file in a trace directory that says which world records there.
 const WORLD_FILE: &str = "world";
 
@@ -217,6 +219,8 @@ fn files_of_trace(path: &Path) -> Option<Vec<PathBuf>> {
                 _ => return None,
             },
             _ if name.starts_with(REFUSED_PREFIX) => {}
+            // Left by a collbench-compact that was killed.
+            _ if name.ends_with(UNFINISHED_SUFFIX) => {}
             _ => return None,
         }
         files.push(path);

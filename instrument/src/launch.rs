@@ -18,6 +18,7 @@ use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser, ValueEnum};
 
 use crate::clock::Clock;
+use crate::compact::compact_recorded;
 use crate::directory;
 use crate::environment::{Form, Layers, Settings, clock_of_name, environment_of};
 use crate::launcher::LauncherRank;
@@ -73,6 +74,9 @@ struct Options {
     /// least last:64k
     #[arg(long, value_name = "last:SIZE", value_parser = parse_keep, conflicts_with = "max_size")]
     keep: Option<u64>,
+    /// Make the trace small when the run has ended, without loss, as collbench-compact does
+    #[arg(long)]
+    compact: bool,
     /// Print completions for a shell, and exit
     #[arg(long, value_name = "SHELL", exclusive = true)]
     completions: Option<clap_complete::Shell>,
@@ -161,6 +165,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
     let job = Job {
         settings,
         force: options.force,
+        compact: options.compact,
         preload,
         command: options.command,
     };
@@ -216,6 +221,8 @@ struct Job {
     settings: Settings,
     /// Whether an older trace may be replaced.
     force: bool,
+    /// Whether the trace is to be made small.
+    compact: bool,
     preload: PathBuf,
     command: Vec<OsString>,
 }
@@ -298,7 +305,21 @@ impl Job {
         // It goes only if nothing was recorded; before the end, which may be by a signal.
         drop(unused);
         match found {
-            Ok(summary) => tell(&summary.line(&shown)),
+            Ok(mut summary) => {
+                let compacted = match self.compact {
+                    true => self.make_small(&mut summary),
+                    false => Ok(()),
+                };
+                tell(&summary.line(&shown));
+                if let Err(error) = compacted {
+                    tell(&format!(
+                        "--compact: {error:#}; every file of the trace is whole"
+                    ));
+                    if ended.is_success() {
+                        return ExitCode::from(FAILED);
+                    }
+                }
+            }
             Err(problem) => {
                 tell(&problem.explain(&shown, !ended.is_success()));
                 if ended.is_success() {
@@ -307,6 +328,21 @@ impl Job {
             }
         }
         ended.pass_on()
+    }
+
+    /// Compacts what was recorded.
+    fn make_small(&self, summary: &mut summary::Summary) -> anyhow::Result<()> {
+        // The launcher has ended; beside other ranks some of those may be at their ends.
+        let has_ended = self.settings.form == Form::Outer;
+        let outcome = compact_recorded(&self.settings.output, has_ended)?;
+        summary.n_bytes = outcome.bytes_after;
+        if let Some((name, why)) = outcome.kept.first() {
+            let n = outcome.kept.len();
+            tell(&format!(
+                "--compact: {n} files stay as they are; {name}: {why}"
+            ));
+        }
+        Ok(())
     }
 
     fn run_json(&self) -> anyhow::Result<String> {

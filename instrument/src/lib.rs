@@ -4,7 +4,7 @@
 //! clock ([`Clock`]), the MPI library found in the process ([`MpiLibrary`], [`Abi`]), what a
 //! call carries ([`payload`]), the communicators and their identities, the rank file, and the
 //! recorder that ties them together ([`Recorder`]). [`launch`] is the command that puts the
-//! preloaded library before a program.
+//! preloaded library before a program, [`compact`] the one that makes finished traces small.
 //!
 //! The preloaded library is a package of its own: it holds the `MPI_*` symbols and nothing
 //! else. Were they here, a program that links this crate would be interposed at link time.
@@ -25,6 +25,7 @@ mod routines;
 mod abi;
 mod clock;
 mod communicator;
+pub mod compact;
 mod directory;
 mod environment;
 pub mod launch;

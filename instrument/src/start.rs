@@ -321,7 +321,6 @@ fn agree_on_directory(
 }
 
 fn host_identity() -> HostIdentity {
-    let read = |path| fs::read_to_string(path).map(|text| text.trim().to_owned());
     let time_namespace = fs::read_link("/proc/self/ns/time")
         .ok()
         .and_then(|link| {
@@ -334,9 +333,16 @@ fn host_identity() -> HostIdentity {
         .unwrap_or(0);
     HostIdentity {
         name: host_name(),
-        boot_id: read("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+        boot_id: boot_id(),
         time_namespace,
     }
+}
+
+/// The kernel's random id of this boot; empty if it cannot be read.
+pub(crate) fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
 }
 
 /// The name of this host.

@@ -1,0 +1,342 @@
+//! The command collbench-compact: rewrites the rank files of a trace at a fraction of their size,
+//! without loss, or back.
+//!
+//! A file is replaced only when the new one lies on the disk, has been read again, and gives
+//! every byte of the old one; by a rename, so that whenever this ends there is one whole file.
+
+mod rewrite;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+
+use anyhow::{Context, bail};
+use clap::{CommandFactory, Parser};
+
+use crate::directory::is_rank_file;
+use rewrite::{Direction, Ended, Rewritten, rewrite};
+
+/// Exit status when some files stay as they are.
+const PARTLY: u8 = 3;
+/// What files are called while they are written; a trace has none of these.
+pub(crate) const UNFINISHED_SUFFIX: &str = ".compacting";
+
+/// Rewrites a finished trace at a fraction of its size, without loss.
+///
+/// All that was recorded stays, and analysis gives the same. Without OUT each file of TRACE is
+/// replaced, once the new one has been compared with it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "collbench-compact",
+    version,
+    after_help = "Exit status: 0 done, 1 failed, 2 usage, 3 done, but some files stay as they are \
+    (damaged, or of processes that may still run)."
+)]
+struct Options {
+    /// Trace directory
+    #[arg(required_unless_present_any = ["completions", "man"])]
+    trace: Option<PathBuf>,
+    /// Directory to make, for the new trace; TRACE stays as it is
+    out: Option<PathBuf>,
+    /// Write the trace as it was recorded, from a compact one
+    #[arg(long)]
+    expand: bool,
+    /// Take it that the run has ended, where that is not known: of ranks on other hosts that did
+    /// not reach MPI_Finalize
+    #[arg(long)]
+    ended: bool,
+    /// Print completions for a shell, and exit
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<clap_complete::Shell>,
+    /// Print the man page, and exit
+    #[arg(long, exclusive = true)]
+    man: bool,
+}
+
+/// What came of the files of a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    n_files: usize,
+    /// In the new files.
+    n_records: u64,
+    bytes_of_new: u64,
+    bytes_before: u64,
+    /// Bytes of all files now.
+    pub(crate) bytes_after: u64,
+    /// Names of those that stay as they are, and why.
+    pub(crate) kept: Vec<(String, String)>,
+}
+
+/// Runs the command with the arguments of this process; gives its exit status.
+#[must_use]
+pub fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(status) => status,
+        Err(error) => {
+            tell(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let mut text = Vec::new();
+    if let Some(shell) = options.completions {
+        let mut command = Options::command();
+        clap_complete::generate(shell, &mut command, "collbench-compact", &mut text);
+    } else if options.man {
+        clap_mangen::Man::new(Options::command()).render(&mut text)?;
+    }
+    let Some(trace) = options.trace.as_deref().filter(|_| text.is_empty()) else {
+        return print(&text);
+    };
+    let direction = match options.expand {
+        true => Direction::Expand,
+        false => Direction::Compact,
+    };
+    let ended = match options.ended {
+        true => Ended::Surely,
+        false => Ended::IfSeen,
+    };
+    let outcome = match &options.out {
+        None => in_place(trace, direction, ended)?,
+        Some(out) => to_new(trace, out, direction)?,
+    };
+    for (name, why) in &outcome.kept {
+        tell(&format!(
+            "{}: stays as it is: {why}",
+            trace.join(name).display()
+        ));
+    }
+    let place = options.out.as_deref().unwrap_or(trace);
+    tell(&outcome.line(&place.display().to_string()));
+    Ok(match outcome.kept.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(PARTLY),
+    })
+}
+
+fn tell(words: &str) {
+    let _ = io::stderr().write_all(format!("collbench-compact: {words}\n").as_bytes());
+}
+
+/// Writes to stdout; a closed pipe ends quietly.
+fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
+    match io::stdout().write_all(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Compacts the trace of a run that has ended (or, in the inner form, is just ending).
+pub(crate) fn compact_recorded(trace: &Path, has_ended: bool) -> anyhow::Result<Outcome> {
+    let ended = match has_ended {
+        true => Ended::Surely,
+        false => Ended::IfSeen,
+    };
+    in_place(trace, Direction::Compact, ended)
+}
+
+/// Replaces the files of a trace.
+fn in_place(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<Outcome> {
+    let names = rank_files(trace)?;
+    let folder = File::open(trace).with_context(|| trace.display().to_string())?;
+    lock(&folder).with_context(|| trace.display().to_string())?;
+    let outcome = for_all(&names, |name| {
+        let path = trace.join(name);
+        let unfinished = trace.join(format!("{name}{UNFINISHED_SUFFIX}"));
+        // Of an earlier one that was killed: with the lock nobody writes it.
+        let _ = fs::remove_file(&unfinished);
+        let rewritten = rewrite(&path, &unfinished, direction, ended);
+        match rewritten {
+            Ok(Rewritten::New { .. }) => fs::rename(&unfinished, &path)
+                .with_context(|| format!("renaming {}", unfinished.display()))?,
+            _ => {
+                let _ = fs::remove_file(&unfinished);
+            }
+        }
+        rewritten
+    })?;
+    // The names, too, are to be on the disk; some file systems cannot say so of directories.
+    let _ = folder.sync_all();
+    Ok(outcome)
+}
+
+/// Makes a new trace beside the old one: it gets its name when it is whole.
+fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outcome> {
+    let names = rank_files(trace)?;
+    if out.symlink_metadata().is_ok() {
+        bail!(
+            "{}: exists already; name a directory that does not",
+            out.display()
+        );
+    }
+    let mut unfinished = out.as_os_str().to_owned();
+    unfinished.push(UNFINISHED_SUFFIX);
+    let unfinished = PathBuf::from(unfinished);
+    fs::create_dir(&unfinished).with_context(|| {
+        format!(
+            "{}: cannot be made; if an earlier collbench-compact was killed, remove it",
+            unfinished.display()
+        )
+    })?;
+    let made = fill_new(trace, &unfinished, &names, direction).and_then(|outcome| {
+        fs::rename(&unfinished, out).with_context(|| format!("making {}", out.display()))?;
+        Ok(outcome)
+    });
+    if made.is_err() {
+        let _ = fs::remove_dir_all(&unfinished);
+    }
+    made
+}
+
+fn fill_new(
+    trace: &Path,
+    folder: &Path,
+    names: &[String],
+    direction: Direction,
+) -> anyhow::Result<Outcome> {
+    let copy = |name: &str| {
+        let (from, to) = (trace.join(name), folder.join(name));
+        fs::copy(&from, &to).with_context(|| format!("{} to {}", from.display(), to.display()))
+    };
+    // What was recorded about the run, but no report: that is of the other trace.
+    for entry in fs::read_dir(trace)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_other = !is_rank_file(&name) && !name.ends_with(UNFINISHED_SUFFIX);
+        if is_other && entry.file_type()?.is_file() {
+            copy(&name)?;
+        }
+    }
+    let outcome = for_all(names, |name| {
+        // A copy of a file that is still written would be a whole trace of what there is.
+        let rewritten = rewrite(
+            &trace.join(name),
+            &folder.join(name),
+            direction,
+            Ended::Surely,
+        )?;
+        if let Rewritten::Kept { .. } = rewritten {
+            copy(name)?;
+        }
+        Ok(rewritten)
+    })?;
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    Ok(outcome)
+}
+
+/// The names of the rank files of a trace.
+fn rank_files(trace: &Path) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    let entries = fs::read_dir(trace).with_context(|| {
+        format!(
+            "{}: expected a trace, a directory made by collbench-record",
+            trace.display()
+        )
+    })?;
+    for entry in entries {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if is_rank_file(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        bail!(
+            "{}: no trace in it: expected *.trace files made by collbench-record",
+            trace.display()
+        );
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Keeps others of this command away from a directory for as long as it is open.
+fn lock(folder: &File) -> anyhow::Result<()> {
+    // SAFETY: the descriptor is open.
+    let locked = unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    let error = io::Error::last_os_error();
+    if locked != 0 && error.kind() == io::ErrorKind::WouldBlock {
+        bail!("another collbench-compact is at work here");
+    }
+    // Where the file system has no locks, the files are made anew in any case.
+    Ok(())
+}
+
+/// Has all files done, some at a time; ends with the first error, by name.
+fn for_all(
+    names: &[String],
+    work: impl Fn(&str) -> anyhow::Result<Rewritten> + Sync,
+) -> anyhow::Result<Outcome> {
+    let left = Mutex::new(names.iter().rev());
+    let done = Mutex::new(Vec::new());
+    let n_workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..n_workers.min(names.len()) {
+            scope.spawn(|| {
+                loop {
+                    let lock = left.lock();
+                    let next = lock.unwrap_or_else(PoisonError::into_inner).next_back();
+                    let Some(name) = next else { break };
+                    let result = work(name);
+                    let has_failed = result.is_err();
+                    let lock = done.lock();
+                    let mut done = lock.unwrap_or_else(PoisonError::into_inner);
+                    done.push((name, result));
+                    if has_failed {
+                        // The others find nothing more to do.
+                        *left.lock().unwrap_or_else(PoisonError::into_inner) = [].iter().rev();
+                    }
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(name, _)| *name);
+    let mut outcome = Outcome::default();
+    for (name, result) in done {
+        outcome.n_files += 1;
+        match result? {
+            Rewritten::New {
+                n_records,
+                before,
+                after,
+            } => {
+                outcome.n_records += n_records;
+                outcome.bytes_before += before;
+                outcome.bytes_of_new += after;
+                outcome.bytes_after += after;
+            }
+            Rewritten::Kept { n_bytes, why } => {
+                outcome.bytes_before += n_bytes;
+                outcome.bytes_after += n_bytes;
+                outcome.kept.extend(why.map(|why| (name.clone(), why)));
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+impl Outcome {
+    /// One line for a person; `path` is the directory as they would type it.
+    fn line(&self, path: &str) -> String {
+        let mut line = format!(
+            "{path}: {} files, {} bytes before, {} now",
+            self.n_files, self.bytes_before, self.bytes_after
+        );
+        let tenths = (10 * self.bytes_of_new + self.n_records / 2).checked_div(self.n_records);
+        if let Some(tenths) = tenths {
+            line += &format!(
+                "; {} records, {}.{} bytes each",
+                self.n_records,
+                tenths / 10,
+                tenths % 10
+            );
+        }
+        line
+    }
+}
