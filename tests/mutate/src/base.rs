@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::packing::packed;
 use crate::random::Random;
 use crate::trace::Trace;
 
@@ -230,6 +231,15 @@ steps = [
     ),
 ];
 
+/// Those that there is a compact one of, and its name. (Of `faults` the files that can be.)
+const COMPACT: [(&str, &str); 5] = [
+    ("kinds", "kinds-packed"),
+    ("faults", "faults-packed"),
+    ("threads", "threads-packed"),
+    ("nonblocking", "nonblocking-packed"),
+    ("ring", "ring-packed"),
+];
+
 /// The traces that mutations begin with, in memory.
 #[derive(Debug, Clone)]
 pub struct Bases {
@@ -248,7 +258,11 @@ impl Bases {
             let out = scratch.join(name);
             fs::write(&scenario, text)?;
             collbench_analyzer::generate::generate(&scenario, &out, None, true)?;
-            traces.push((name, Trace::read(&out)?));
+            let trace = Trace::read(&out)?;
+            if let Some((_, name)) = COMPACT.iter().find(|(of, _)| *of == name) {
+                traces.push((*name, trace.clone().map_rank_files(packed)));
+            }
+            traces.push((name, trace));
             fs::remove_dir_all(&out)?;
             fs::remove_file(&scenario)?;
         }

@@ -5,6 +5,7 @@ use crate::byte_mutations::{BYTE_MUTATIONS, ByteMutation};
 use crate::field_mutations as fields;
 use crate::file_mutations::FILE_MUTATIONS;
 use crate::meaning_mutations as meanings;
+use crate::packing::change_meaning;
 use crate::random::Random;
 use crate::trace::Trace;
 
@@ -55,14 +56,16 @@ impl Case {
 
 /// Damages a trace once; says how.
 pub fn mutate(trace: &mut Trace, bases: &Bases, random: &mut Random) -> String {
-    let (name, mutation) = match random.below(8) {
-        0 => {
-            let (name, mutation) = random.pick(&FILE_MUTATIONS);
-            mutation(trace, bases, random);
-            return (*name).to_owned();
-        }
-        1..4 => random.pick(&BYTE_MUTATIONS),
-        _ => random.pick(&MEANT),
+    let kind = random.below(8);
+    if kind == 0 {
+        let (name, mutation) = random.pick(&FILE_MUTATIONS);
+        mutation(trace, bases, random);
+        return (*name).to_owned();
+    }
+    let is_meant = kind >= 4;
+    let (name, mutation) = match is_meant {
+        false => random.pick(&BYTE_MUTATIONS),
+        true => random.pick(&MEANT),
     };
     let files = trace.rank_files();
     if files.is_empty() {
@@ -70,7 +73,10 @@ pub fn mutate(trace: &mut Trace, bases: &Bases, random: &mut Random) -> String {
     }
     let file = random.pick(&files);
     if let Some(bytes) = trace.bytes_mut(file) {
-        mutation(bytes, random);
+        match is_meant {
+            false => mutation(bytes, random),
+            true => change_meaning(*mutation, bytes, random),
+        }
         bytes.truncate(MAX_FILE);
     }
     format!("{name} in {file}")

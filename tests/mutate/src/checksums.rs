@@ -4,6 +4,7 @@
 
 use std::mem::offset_of;
 
+use collbench_formats::compact::is_compact;
 use collbench_formats::{
     CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, FileHeader, SequenceEntry,
 };
@@ -40,9 +41,42 @@ pub(crate) fn definitions(bytes: &[u8], chunk: usize) -> Vec<(usize, usize)> {
     found
 }
 
+/// Makes the checksums of a compact file right: of its header and its parts.
+fn make_parts_right(bytes: &mut [u8]) {
+    const HEADER: usize = 32;
+    let mut at = HEADER;
+    while let Some(header) = bytes.get(at..at + HEADER) {
+        let length = u64::from_le_bytes(header[8..16].try_into().expect("8 bytes"));
+        let Some(end) = usize::try_from(length)
+            .ok()
+            .and_then(|length| {
+                (at + HEADER)
+                    .checked_add(length)?
+                    .checked_next_multiple_of(8)
+            })
+            .filter(|&end| end <= bytes.len())
+        else {
+            break;
+        };
+        let content = crc32_of(&bytes[at + HEADER..end]);
+        put(bytes, at + 24, &content.to_le_bytes());
+        put(bytes, at + 28, &[0; 4]);
+        let header = crc32_of(&bytes[at..at + HEADER]);
+        put(bytes, at + 28, &header.to_le_bytes());
+        at = end;
+    }
+    put(bytes, 12, &[0; 4]);
+    let header = crc32_of(&bytes[..HEADER.min(bytes.len())]);
+    put(bytes, 12, &header.to_le_bytes());
+}
+
 /// Makes all checksums of a rank file those of what stands there now: of header, identity,
-/// chunks and definitions.
+/// chunks and definitions; of a compact one those of its parts.
 pub(crate) fn make_right(bytes: &mut [u8]) {
+    if is_compact(bytes) {
+        make_parts_right(bytes);
+        return;
+    }
     for chunk in chunks(bytes) {
         for (at, length) in definitions(bytes, chunk) {
             let crc32 = crc32_of(&bytes[at..at + length]);

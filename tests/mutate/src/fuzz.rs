@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use collbench_formats::compact::{Compaction, Expansion, expands_to, is_compact};
 use collbench_formats::{Definition, Identity, RankTrace, decode_meta};
 
 use crate::checksums::make_right;
@@ -20,9 +21,30 @@ pub fn rank_file(bytes: &[u8]) {
 fn read_all(bytes: &[u8]) {
     if let Ok(trace) = RankTrace::parse(bytes) {
         let n_records: usize = trace.chunks.iter().map(|chunk| chunk.records.len()).sum();
-        assert!(n_records * 32 <= bytes.len(), "more records than bytes");
+        match is_compact(bytes) {
+            false => assert!(n_records * 32 <= bytes.len(), "more records than bytes"),
+            // Deflated, some may take a bit.
+            true => assert!(n_records <= bytes.len() * 1032, "more records than can be"),
+        }
+        for record in trace
+            .chunks
+            .iter()
+            .flat_map(|chunk| chunk.records.iter().take(5000))
+        {
+            let _ = (record.operation(), record.completion());
+        }
         for damage in &trace.damage {
             assert!(!damage.to_string().is_empty());
+        }
+    }
+    // What can be packed comes out again, to the byte.
+    if let Ok(parts) = Compaction::of(bytes) {
+        let compact: Vec<u8> = parts.flatten().collect();
+        assert_eq!(expands_to(&compact, bytes), Ok(()));
+    }
+    if let Ok(Some(expansion)) = Expansion::of(bytes) {
+        for piece in expansion {
+            let _ = piece.map(|piece| piece.bytes.len());
         }
     }
 }

@@ -20,6 +20,7 @@ mod checksums;
 mod field_mutations;
 mod file_mutations;
 mod meaning_mutations;
+mod packing;
 
 // What has to hold.
 mod examine;

@@ -42,6 +42,17 @@ impl Trace {
         Ok(trace)
     }
 
+    /// The same with other bytes in its rank files.
+    #[must_use]
+    pub(crate) fn map_rank_files(mut self, change: impl Fn(&[u8]) -> Vec<u8>) -> Self {
+        for name in self.rank_files() {
+            if let Some(bytes) = self.bytes_mut(&name) {
+                *bytes = change(bytes);
+            }
+        }
+        self
+    }
+
     /// Makes `directory` hold exactly this trace; `before` is what is in it now.
     ///
     /// # Errors
