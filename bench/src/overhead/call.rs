@@ -17,6 +17,8 @@ pub(super) enum MeasuredOperation {
     Bcast,
     /// MPI_Ibarrier, and MPI_Wait at once: two recorded calls
     Ibarrier,
+    /// MPI_Comm_dup, and MPI_Comm_free at once: two recorded calls, against the calls themselves
+    CommDup,
 }
 
 impl MeasuredOperation {
@@ -27,6 +29,7 @@ impl MeasuredOperation {
             Self::Allreduce => Operation::Allreduce,
             Self::Bcast => Operation::Bcast,
             Self::Ibarrier => Operation::Ibarrier,
+            Self::CommDup => Operation::CommDup,
         }
     }
 
@@ -37,6 +40,7 @@ impl MeasuredOperation {
             Self::Allreduce => "allreduce",
             Self::Bcast => "bcast",
             Self::Ibarrier => "ibarrier",
+            Self::CommDup => "comm-dup",
         }
     }
 }
@@ -97,5 +101,19 @@ pub(super) fn ibarrier() -> c_int {
             return begun;
         }
         ffi::MPI_Wait(request.as_mut_ptr(), ffi::RSMPI_STATUS_IGNORE)
+    }
+}
+
+/// `MPI_Comm_dup` of `MPI_COMM_SELF` and `MPI_Comm_free`. Gives the worse return code.
+#[inline(always)]
+pub(super) fn comm_dup() -> c_int {
+    let mut made = std::mem::MaybeUninit::uninit();
+    // SAFETY: as above; the communicator is there when the first call has succeeded.
+    unsafe {
+        let code = ffi::MPI_Comm_dup(ffi::RSMPI_COMM_SELF, made.as_mut_ptr());
+        if code != 0 {
+            return code;
+        }
+        ffi::MPI_Comm_free(made.as_mut_ptr())
     }
 }

@@ -17,10 +17,53 @@ const BATCHES_BAR: f64 = 1.5;
 /// The same for the mean over all calls, with making the trace's pages ready.
 const ALL_CALLS_BAR: f64 = 3.0;
 
-/// Records of one measured call, each of which may cost as much as the bars say: of a nonblocking
-/// operation its initiation and its completion.
+/// The most that recording may add to making and freeing a communicator, in times of these calls.
+const COMMUNICATOR_BAR: f64 = 0.05;
+
+/// Records of one measured call: of a nonblocking operation its initiation and its completion, of
+/// a constructor that and giving the communicator back.
 pub(super) fn records_per_call(operation: Operation) -> usize {
-    if operation.is_nonblocking() { 2 } else { 1 }
+    if operation.is_nonblocking() || operation.semantics().is_constructor() {
+        2
+    } else {
+        1
+    }
+}
+
+/// What the time that recording adds is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) enum Yardstick {
+    /// Two readings of the clock, the least that a record can cost.
+    #[serde(rename = "two clock readings")]
+    TwoReadings,
+    /// The call as it is without recording: of calls that take far longer.
+    #[serde(rename = "plain")]
+    PlainCall,
+}
+
+impl Yardstick {
+    fn of(operation: Operation) -> Self {
+        match operation.semantics().is_constructor() {
+            true => Self::PlainCall,
+            false => Self::TwoReadings,
+        }
+    }
+
+    /// Its name in the tables.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::TwoReadings => "two clock readings",
+            Self::PlainCall => "plain",
+        }
+    }
+
+    /// The bar for a call of so many records, each of which may cost `of_a_record` in two readings.
+    fn bar(self, of_a_record: f64, n_records: usize) -> f64 {
+        match self {
+            Self::TwoReadings => of_a_record * n_records as f64,
+            Self::PlainCall => COMMUNICATOR_BAR,
+        }
+    }
 }
 
 /// Fewer batches than these give no verdict.
@@ -53,6 +96,8 @@ pub(super) struct Figures {
     pub(super) environment: BTreeMap<String, String>,
     pub(super) clock: ClockFigures,
     pub(super) operation: &'static str,
+    /// What `ratio` and `bar` are times of.
+    pub(super) yardstick: Yardstick,
     pub(super) communicator: &'static str,
     pub(super) batches: BatchFigures,
     pub(super) all_calls: AllCallsFigures,
@@ -81,7 +126,7 @@ pub(super) struct BatchFigures {
     /// Recorded less plain, batch by batch.
     pub(super) added_ns: Option<Spread>,
     pub(super) two_clock_readings_ns: Option<Spread>,
-    /// Median added over median of two readings.
+    /// Median added over median of the yardstick.
     pub(super) ratio: Option<f64>,
     pub(super) bar: f64,
     /// Whether the ratio is below the bar; `None` for too few batches.
@@ -199,13 +244,17 @@ impl Figures {
             );
         }
         let batches = batch_figures(&measured, &rates);
+        let yardstick = Yardstick::of(measured.operation);
         let two_readings = batches.two_clock_readings_ns.map(|spread| spread.median);
         let all_calls = all_calls_figures(
             &measured.many,
             &measured.written_ticks,
             &rates,
-            two_readings,
-            ALL_CALLS_BAR * records_per_call(measured.operation) as f64,
+            |plain_ns| match yardstick {
+                Yardstick::TwoReadings => two_readings,
+                Yardstick::PlainCall => Some(plain_ns),
+            },
+            yardstick.bar(ALL_CALLS_BAR, records_per_call(measured.operation)),
         );
         Ok(Self {
             schema: "collbench.bench.overhead/1",
@@ -225,6 +274,7 @@ impl Figures {
                 rate_error_ppm: hundredths(rates.error * 1e6),
             },
             operation: measured.operation.name(),
+            yardstick,
             communicator: "MPI_COMM_SELF",
             single_calls: SingleCallsFigures {
                 calls: measured.each.iter().map(|[plain, _]| plain.calls).sum(),
@@ -279,14 +329,20 @@ fn batch_figures(measured: &Measured, rates: &Rates) -> BatchFigures {
             recorded.clock_ticks as f64 * rates.recorded / calls,
         ]
     })));
+    let plain = rounded(Spread::of(valid().map(|(plain, _)| plain_ns(plain))));
+    let yardstick = Yardstick::of(measured.operation);
+    let compared = match yardstick {
+        Yardstick::TwoReadings => readings,
+        Yardstick::PlainCall => plain,
+    };
     let ratio = ratio(
         added.map(|spread| spread.median),
-        readings.map(|spread| spread.median),
+        compared.map(|spread| spread.median),
     );
-    let bar = BATCHES_BAR * records_per_call(measured.operation) as f64;
+    let bar = yardstick.bar(BATCHES_BAR, records_per_call(measured.operation));
     BatchFigures {
         calls_per_batch: measured.batch,
-        plain_ns: rounded(Spread::of(valid().map(|(plain, _)| plain_ns(plain)))),
+        plain_ns: plain,
         recorded_ns: rounded(Spread::of(
             valid().map(|(_, recorded)| recorded_ns(recorded)),
         )),
@@ -304,7 +360,8 @@ fn all_calls_figures(
     turns: &[[Part; 2]],
     written_ticks: &[u64],
     rates: &Rates,
-    two_readings: Option<f64>,
+    // From the time of a plain call.
+    yardstick_ns: impl Fn(f64) -> Option<f64>,
     bar: f64,
 ) -> AllCallsFigures {
     let means = |turns: &mut dyn Iterator<Item = &[Part; 2]>| {
@@ -321,7 +378,7 @@ fn all_calls_figures(
             plain_ns: hundredths(plain_ns),
             recorded_ns: hundredths(recorded_ns),
             added_ns: hundredths(recorded_ns - plain_ns),
-            ratio: ratio(Some(recorded_ns - plain_ns), two_readings),
+            ratio: ratio(Some(recorded_ns - plain_ns), yardstick_ns(plain_ns)),
         })
     };
     let everything = means(&mut turns.iter()).unwrap_or(Means {
@@ -466,9 +523,9 @@ fn preempted([plain, recorded]: &[Part; 2]) -> u64 {
     plain.switches.preempted + recorded.switches.preempted
 }
 
-fn ratio(added: Option<f64>, two_readings: Option<f64>) -> Option<f64> {
-    let two_readings = two_readings.filter(|&ns| ns > 0.0)?;
-    Some(hundredths(added? / two_readings))
+fn ratio(added: Option<f64>, yardstick: Option<f64>) -> Option<f64> {
+    let yardstick = yardstick.filter(|&ns| ns > 0.0)?;
+    Some((added? / yardstick * 1e3).round() / 1e3)
 }
 
 /// Two decimals: the clock's step over the calls of a batch allows no more.

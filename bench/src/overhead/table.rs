@@ -81,7 +81,8 @@ fn write_batches(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     writeln!(output, "{}", table.trim_fmt())?;
     writeln!(
         output,
-        "  added / two clock readings: {}",
+        "  added / {}: {}",
+        figures.yardstick.name(),
         verdict(batches.ratio, batches.bar, batches.met)
     )?;
     writeln!(output)
@@ -98,7 +99,8 @@ fn write_all_calls(figures: &Figures, output: &mut impl Write) -> io::Result<()>
     writeln!(output, "{}", table.trim_fmt())?;
     writeln!(
         output,
-        "  added / two clock readings: {}",
+        "  added / {}: {}",
+        figures.yardstick.name(),
         verdict(all.everything.ratio, all.bar, all.met)
     )?;
     writeln!(
@@ -192,14 +194,20 @@ fn means_row(name: &str, means: &Means) -> Vec<String> {
         format!("{:.1}", means.plain_ns),
         format!("{:.1}", means.recorded_ns),
         format!("{:.1}", means.added_ns),
-        means
-            .ratio
-            .map_or("unknown".to_owned(), |ratio| format!("{ratio:.2}")),
+        means.ratio.map_or("unknown".to_owned(), ratio_of),
     ]
 }
 
+/// A small one, a share of the call itself, with one digit more.
+fn ratio_of(ratio: f64) -> String {
+    match ratio {
+        ..0.5 => format!("{ratio:.3}"),
+        _ => format!("{ratio:.2}"),
+    }
+}
+
 fn verdict(ratio: Option<f64>, bar: f64, met: Option<bool>) -> String {
-    let ratio = ratio.map_or("unknown".to_owned(), |ratio| format!("{ratio:.2}"));
+    let ratio = ratio.map_or("unknown".to_owned(), ratio_of);
     let met = match met {
         Some(true) => "met",
         Some(false) => "NOT met",

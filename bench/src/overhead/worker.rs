@@ -16,7 +16,7 @@ use collbench_instrument::{Clock, measure_clock};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::call::{MeasuredOperation, allreduce, barrier, bcast, ibarrier};
+use super::call::{MeasuredOperation, allreduce, barrier, bcast, comm_dup, ibarrier};
 
 /// What a worker is asked for.
 #[derive(Debug, Serialize, Deserialize)]
@@ -105,6 +105,7 @@ pub(super) fn serve(
         MeasuredOperation::Allreduce => Worker::new(clock, allreduce)?.serve(),
         MeasuredOperation::Bcast => Worker::new(clock, bcast)?.serve(),
         MeasuredOperation::Ibarrier => Worker::new(clock, ibarrier)?.serve(),
+        MeasuredOperation::CommDup => Worker::new(clock, comm_dup)?.serve(),
     };
     // Ends MPI, and with it the trace.
     drop(universe);
