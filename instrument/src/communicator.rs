@@ -104,7 +104,7 @@ pub struct CommunicatorEntry {
     /// World rank of the first member of the local group, of the remote group.
     first_members: [u32; 2],
     /// The neighbours of this process, where it has a topology.
-    pub(crate) neighbours: Option<Neighbours>,
+    pub(crate) neighbours: Option<Box<Neighbours>>,
     /// Persistent collectives made on it.
     persistents: AtomicU64,
     /// Calls of the application that have begun on it.
@@ -219,10 +219,18 @@ impl Communicators {
         self.lock().by_handle.get(&handle).copied()
     }
 
-    /// Forgets a handle that the application has given back.
-    pub(crate) fn forget(&self, handle: Handle) {
-        self.lock().by_handle.remove(&handle);
-        self.epoch.fetch_add(1, Ordering::Release);
+    /// Forgets a handle that the application has given back; gives the epoch that this ends.
+    pub(crate) fn forget(&self, handle: Handle) -> u64 {
+        let mut inner = self.lock();
+        inner.by_handle.remove(&handle);
+        self.end_epoch(&mut inner)
+    }
+
+    /// Begins the next epoch; gives the one that ends. Under the lock, so a load and a store do.
+    fn end_epoch(&self, _: &mut Inner) -> u64 {
+        let before = self.epoch.load(Ordering::Relaxed);
+        self.epoch.store(before + 1, Ordering::Release);
+        before
     }
 
     /// Knows a handle again that could not be given back.
@@ -315,7 +323,24 @@ impl Communicators {
     /// # Safety
     /// `call.made` is a valid communicator (for [`HowMade::Copy`]: will be one), MPI is
     /// initialized and not finalized.
+    #[inline(always)]
     pub(crate) unsafe fn add_made(
+        &self,
+        library: &MpiLibrary,
+        call: ConstructorCall,
+    ) -> (&'static CommunicatorEntry, Communicator) {
+        match call.how {
+            HowMade::Copy => self.add_copy(call),
+            // SAFETY: the caller's promise.
+            _ => unsafe { self.add_asked(library, call) },
+        }
+    }
+
+    /// One that the library has to be asked about.
+    ///
+    /// # Safety
+    /// As [`add_made`](Self::add_made); it is there.
+    unsafe fn add_asked(
         &self,
         library: &MpiLibrary,
         call: ConstructorCall,
@@ -328,9 +353,6 @@ impl Communicators {
             tag,
             made: handle,
         } = call;
-        if how == HowMade::Copy {
-            return self.add_copy(call);
-        }
         // SAFETY: the caller's promise: the handle is a communicator, which has a first member
         // in each group that it has.
         let (size, rank, remote_size, first_members) = unsafe {
@@ -382,12 +404,13 @@ impl Communicators {
             remote_size,
             first_members,
             // SAFETY: as above.
-            neighbours: unsafe { Neighbours::of(operation, handle, rank) },
+            neighbours: unsafe { Neighbours::of(operation, handle, rank) }.map(Box::new),
             name: String::new(),
         };
         self.add(handle, new)
     }
 
+    #[inline(always)]
     fn add_copy(&self, call: ConstructorCall) -> (&'static CommunicatorEntry, Communicator) {
         let ConstructorCall {
             operation,
@@ -446,10 +469,11 @@ impl Communicators {
         let Some(key) = key else { return };
         // One whose end was not seen may be in a cache.
         if inner.by_handle.insert(key, entry).is_some() {
-            self.epoch.fetch_add(1, Ordering::Release);
+            self.end_epoch(&mut inner);
         }
     }
 
+    #[inline(always)]
     fn add(
         &self,
         handle: Handle,
@@ -500,11 +524,12 @@ struct NewCommunicator {
     rank: u32,
     remote_size: u32,
     first_members: [u32; 2],
-    neighbours: Option<Neighbours>,
+    neighbours: Option<Box<Neighbours>>,
     name: String,
 }
 
 impl Inner {
+    #[inline(always)]
     fn make(&mut self, new: NewCommunicator) -> (&'static CommunicatorEntry, Communicator) {
         let index = self.n_made;
         self.n_made += 1;
@@ -539,6 +564,7 @@ impl Inner {
         (entry, definition)
     }
 
+    #[inline]
     fn take_spare(&mut self) -> &'static mut CommunicatorEntry {
         loop {
             match self.spare.next() {

@@ -427,7 +427,7 @@ mod tests {
         let types: [Handle; 3] = [1, 8, 8];
         let library = stand_in();
         let mut comm = entry(4, 2, 0);
-        comm.neighbours = Some(crate::topology::tests::neighbours());
+        comm.neighbours = Some(Box::new(crate::topology::tests::neighbours()));
         let call = CallView {
             library: &library,
             comm: &comm,

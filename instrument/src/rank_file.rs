@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use collbench_formats::encode::{ChunkPlace, chunk_opening, definition_entry};
+use collbench_formats::encode::{ChunkPlace, chunk_opening, communicator_entry, definition_entry};
 use collbench_formats::{
-    Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Definition, FILE_MAGIC, FileHeader,
-    Identity, STOP_TEXT_BYTES, SequenceEntry, StopReason, encode_meta,
+    Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Communicator, Definition, FILE_MAGIC,
+    FileHeader, Identity, STOP_TEXT_BYTES, SequenceEntry, StopReason, encode_meta,
 };
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
@@ -104,6 +104,15 @@ struct DefinitionsChunk {
     chunk: Option<OpenChunk>,
     used: usize,
     next_ordinal: u32,
+}
+
+impl DefinitionsChunk {
+    /// Whether an entry of so many bytes fits behind what is there.
+    #[inline]
+    fn has_room(&self, length: usize) -> bool {
+        let chunk = self.chunk.as_ref();
+        chunk.is_some_and(|chunk| self.used + length <= chunk.content_bytes())
+    }
 }
 
 /// Where a chunk of records stands in its thread, and what it begins with.
@@ -361,7 +370,7 @@ impl RankFile {
         Ok(())
     }
 
-    /// Appends a definition.
+    /// Appends a definition. `now` reads the clock, `anchor` is for a chunk that is opened for it.
     pub(crate) fn define(
         &self,
         definition: &Definition,
@@ -372,43 +381,38 @@ impl RankFile {
             what: "encoding a definition",
             error: io::Error::other(error),
         })?;
+        self.append(&entry, now, anchor)
+    }
+
+    /// Appends the definition of a communicator: what programs make by the thousand.
+    #[inline]
+    pub(crate) fn define_communicator(
+        &self,
+        communicator: Communicator,
+        now: impl Fn() -> u64 + Copy,
+        anchor: impl Fn() -> Anchor + Copy,
+    ) -> Result<(), GrowError> {
+        let mut room = [0; _];
+        match communicator_entry(&communicator, &mut room) {
+            Some(entry) => self.append(entry, now, anchor),
+            None => self.define(&Definition::Communicator(communicator), now, anchor),
+        }
+    }
+
+    /// Appends the entry of a definition.
+    #[inline]
+    fn append(
+        &self,
+        entry: &[u8],
+        now: impl Fn() -> u64 + Copy,
+        anchor: impl Fn() -> Anchor + Copy,
+    ) -> Result<(), GrowError> {
         let mut open = self
             .definitions
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let has_room = |open: &DefinitionsChunk| {
-            open.chunk
-                .as_ref()
-                .is_some_and(|chunk| open.used + entry.len() <= chunk.content_bytes())
-        };
-        if !has_room(&open) {
-            let first = open.next_ordinal == 0;
-            let at_least = ChunkHeader::content_offset(0) + entry.len();
-            let usual = match &self.ring {
-                _ if first => CHUNK_ALIGN as usize,
-                None => 16384 << open.next_ordinal.min(4),
-                Some(ring) => ring.place_bytes() as usize,
-            };
-            let wanted = at_least.next_multiple_of(usual) as u64;
-            let opening = Opening {
-                thread: 0,
-                ordinal: open.next_ordinal,
-                first_record: 0,
-                first_call: 0,
-                sequences: &[],
-                begin_ticks: now(),
-            };
-            let chunk = self.open_chunk(ChunkKind::Definitions, wanted, &opening, now, anchor)?;
-            if let Some(full) = open.chunk.replace(chunk) {
-                full.close(open.used as u64, 0);
-            }
-            open.used = 0;
-            open.next_ordinal += 1;
-            if !has_room(&open) {
-                return Err(GrowError::SizeReached {
-                    max_bytes: self.max_bytes.unwrap_or(0),
-                });
-            }
+        if !open.has_room(entry.len()) {
+            self.open_definitions(&mut open, entry.len(), now, anchor)?;
         }
         let used = open.used;
         if let Some(chunk) = &open.chunk {
@@ -425,6 +429,45 @@ impl RankFile {
         }
         open.used += entry.len();
         Ok(())
+    }
+
+    /// Opens the next chunk of definitions, with room for an entry of `length` bytes.
+    #[cold]
+    fn open_definitions(
+        &self,
+        open: &mut DefinitionsChunk,
+        length: usize,
+        now: impl Fn() -> u64,
+        anchor: impl Fn() -> Anchor,
+    ) -> Result<(), GrowError> {
+        let first = open.next_ordinal == 0;
+        let at_least = ChunkHeader::content_offset(0) + length;
+        let usual = match &self.ring {
+            _ if first => CHUNK_ALIGN as usize,
+            None => 16384 << open.next_ordinal.min(4),
+            Some(ring) => ring.place_bytes() as usize,
+        };
+        let wanted = at_least.next_multiple_of(usual) as u64;
+        let opening = Opening {
+            thread: 0,
+            ordinal: open.next_ordinal,
+            first_record: 0,
+            first_call: 0,
+            sequences: &[],
+            begin_ticks: now(),
+        };
+        let chunk = self.open_chunk(ChunkKind::Definitions, wanted, &opening, now, anchor)?;
+        if let Some(full) = open.chunk.replace(chunk) {
+            full.close(open.used as u64, 0);
+        }
+        open.used = 0;
+        open.next_ordinal += 1;
+        match open.has_room(length) {
+            true => Ok(()),
+            false => Err(GrowError::SizeReached {
+                max_bytes: self.max_bytes.unwrap_or(0),
+            }),
+        }
     }
 
     /// Notes in the header that recording ends early. Only the first reason counts; gives

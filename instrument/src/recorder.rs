@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use collbench_formats::{
-    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Definition, Operation, ROOT_IS_ME, ROOT_NONE,
-    ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, StopReason, UNKNOWN_COMMUNICATOR, pack_call_word,
-    phase_words,
+    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Communicator, Definition, Operation,
+    ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, StopReason,
+    UNKNOWN_COMMUNICATOR, pack_call_word, phase_words,
 };
 
 mod completion;
@@ -120,7 +120,6 @@ const CACHED: usize = 16;
 #[derive(Debug, Clone, Copy)]
 struct Cached {
     handle: Handle,
-    epoch: u64,
     entry: Option<&'static CommunicatorEntry>,
 }
 
@@ -130,6 +129,8 @@ struct Local {
     /// How many wrapped calls are under way in this thread: inside one, further calls are the
     /// MPI library's own.
     depth: Cell<u32>,
+    /// The epoch of communicators in which the cache is true.
+    epoch: Cell<u64>,
     cache: UnsafeCell<[Cached; CACHED]>,
 }
 
@@ -138,7 +139,8 @@ thread_local! {
         Local {
             thread: Cell::new(None),
             depth: Cell::new(0),
-            cache: UnsafeCell::new([Cached { handle: 0, epoch: u64::MAX, entry: None }; CACHED]),
+            epoch: Cell::new(0),
+            cache: UnsafeCell::new([Cached { handle: 0, entry: None }; CACHED]),
         }
     };
 }
@@ -174,15 +176,19 @@ impl Local {
     #[inline]
     fn entry(&self, recorder: &Recorder, handle: Handle) -> Option<&'static CommunicatorEntry> {
         let epoch = recorder.communicators.epoch();
-        // Handles are addresses of blocks of some hundred bytes, or numbers in a row: the upper
-        // bits of a product with the golden ratio differ for both.
-        let at = handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - CACHED.ilog2());
         // SAFETY: only this thread has the cell, and the reference does not outlive the block.
-        let cached = unsafe { (*self.cache.get())[at] };
-        if cached.handle == handle && cached.epoch == epoch && cached.entry.is_some() {
+        let cached = unsafe { (*self.cache.get())[Self::place_of(handle)] };
+        if cached.handle == handle && self.epoch.get() == epoch && cached.entry.is_some() {
             return cached.entry;
         }
-        self.look_up(recorder, handle, epoch, at)
+        self.look_up(recorder, handle, epoch)
+    }
+
+    /// Handles are addresses of blocks of some hundred bytes, or numbers in a row: the upper
+    /// bits of a product with the golden ratio differ for both.
+    #[inline]
+    fn place_of(handle: Handle) -> usize {
+        handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - CACHED.ilog2())
     }
 
     #[cold]
@@ -191,18 +197,39 @@ impl Local {
         recorder: &Recorder,
         handle: Handle,
         epoch: u64,
-        at: usize,
     ) -> Option<&'static CommunicatorEntry> {
-        let entry = recorder.communicators.find(handle)?;
-        // SAFETY: as above.
-        unsafe {
-            (*self.cache.get())[at] = Cached {
-                handle,
-                epoch,
-                entry: Some(entry),
-            }
+        let nothing = Cached {
+            handle: 0,
+            entry: None,
         };
+        if self.epoch.replace(epoch) != epoch {
+            // SAFETY: as above.
+            unsafe { *self.cache.get() = [nothing; CACHED] };
+        }
+        let entry = recorder.communicators.find(handle)?;
+        self.cache(handle, Some(entry));
         Some(entry)
+    }
+
+    fn cache(&self, handle: Handle, entry: Option<&'static CommunicatorEntry>) {
+        // SAFETY: as above.
+        unsafe { (*self.cache.get())[Self::place_of(handle)] = Cached { handle, entry } };
+    }
+
+    /// Notes what this thread itself has just made.
+    fn remember(&self, recorder: &Recorder, handle: Handle, entry: &'static CommunicatorEntry) {
+        if self.epoch.get() == recorder.communicators.epoch() {
+            self.cache(handle, Some(entry));
+        }
+    }
+
+    /// Forgets a handle that is given back; what else is in this thread's cache stays true.
+    fn forget(&self, recorder: &Recorder, handle: Handle) {
+        let before = recorder.communicators.forget(handle);
+        if self.epoch.get() == before {
+            self.cache(handle, None);
+            self.epoch.set(before + 1);
+        }
     }
 
     /// Takes the next slot of this thread; null when recording has ended.
@@ -456,11 +483,22 @@ impl Recorder {
 
     /// Appends a definition; a failure ends recording.
     pub(crate) fn define(&self, definition: &Definition) {
+        self.guarded(|| self.write(definition));
+    }
+
+    /// Appends a definition, on a guarded path.
+    fn write(&self, definition: &Definition) -> Result<(), GrowError> {
         let clock = self.clock;
-        self.guarded(|| {
-            self.file
-                .define(definition, || clock.now(), || clock.anchor())
-        });
+        self.file
+            .define(definition, || clock.now(), || clock.anchor())
+    }
+
+    /// As [`write`](Self::write), of a communicator.
+    #[inline]
+    fn write_communicator(&self, communicator: Communicator) -> Result<(), GrowError> {
+        let clock = self.clock;
+        self.file
+            .define_communicator(communicator, || clock.now(), || clock.anchor())
     }
 
     /// Closes all chunks and the file, in order.
@@ -836,57 +874,57 @@ pub fn constructor_call(
     let Some(recorder) = Recorder::active() else {
         return real();
     };
-    LOCAL.with(|local| {
-        let slot = Slot(local.take_slot(recorder));
-        let flags = local.internal_flag();
-        let parent = local.communicator(recorder, comm);
-        // Calls of the library itself have an order of their own on the parent.
-        let position = match parent {
-            Some(parent) if operation.semantics().is_matched() => {
-                parent.take_position(flags != 0) | u64::from(flags != 0) << 63
-            }
-            _ => 0,
-        };
-        let word = pack_call_word(operation, flags, 0);
-        let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
-        let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
-        if let (0, 0, Some(request)) = (returned.code, flags, request) {
-            // SAFETY: the call succeeded, so there is a request at this address.
-            let handle = unsafe { recorder.library.handle_at(request, 0) };
-            let place = (index, position);
-            if !slot.is_null() && parent.is_some() {
-                let stamp = returned.leave_ticks;
-                local.follow(recorder, handle, place, KeptArrays::default(), stamp);
-            }
+    let local = Local::of_this_thread();
+    let slot = Slot(local.take_slot(recorder));
+    let flags = local.internal_flag();
+    let parent = local.communicator(recorder, comm);
+    // Calls of the library itself have an order of their own on the parent.
+    let position = match parent {
+        Some(parent) if operation.semantics().is_matched() => {
+            parent.take_position(flags != 0) | u64::from(flags != 0) << 63
         }
-        if let (0, Some(parent)) = (returned.code, parent) {
-            // SAFETY: the call succeeded, so a handle is there, perhaps that of no communicator.
-            let made = unsafe { recorder.library.handle_at(place, 0) };
-            if made != recorder.library.comm_null && made != 0 {
-                let call = ConstructorCall {
-                    operation,
-                    how,
-                    parent,
-                    position,
-                    tag,
-                    made,
-                };
-                recorder.guarded(|| {
-                    // SAFETY: a valid communicator, of a call that has just succeeded.
-                    let (entry, definition) =
-                        unsafe { recorder.communicators.add_made(&recorder.library, call) };
-                    let index = definition.index;
-                    recorder.define(&Definition::Communicator(definition));
-                    if let Some(neighbours) = &entry.neighbours {
-                        recorder.define(&Definition::Topology(neighbours.of_communicator(index)));
-                    }
-                    returned.slot.made(index);
-                    Ok(())
-                });
-            }
+        _ => 0,
+    };
+    let word = pack_call_word(operation, flags, 0);
+    let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
+    let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
+    if let (0, 0, Some(request)) = (returned.code, flags, request) {
+        // SAFETY: the call succeeded, so there is a request at this address.
+        let handle = unsafe { recorder.library.handle_at(request, 0) };
+        let place = (index, position);
+        if !slot.is_null() && parent.is_some() {
+            let stamp = returned.leave_ticks;
+            local.follow(recorder, handle, place, KeptArrays::default(), stamp);
         }
-        returned.commit()
-    })
+    }
+    if let (0, Some(parent)) = (returned.code, parent) {
+        // SAFETY: the call succeeded, so a handle is there, perhaps that of no communicator.
+        let made = unsafe { recorder.library.handle_at(place, 0) };
+        if made != recorder.library.comm_null && made != 0 {
+            let call = ConstructorCall {
+                operation,
+                how,
+                parent,
+                position,
+                tag,
+                made,
+            };
+            recorder.guarded(|| {
+                // SAFETY: a valid communicator, of a call that has just succeeded.
+                let (entry, definition) =
+                    unsafe { recorder.communicators.add_made(&recorder.library, call) };
+                local.remember(recorder, made, entry);
+                let index = definition.index;
+                recorder.write_communicator(definition)?;
+                if let Some(neighbours) = &entry.neighbours {
+                    recorder.write(&Definition::Topology(neighbours.of_communicator(index)))?;
+                }
+                returned.slot.made(index);
+                Ok(())
+            });
+        }
+    }
+    returned.commit()
 }
 
 /// Makes a call that makes a communicator over groups alone, and records it as on
@@ -933,7 +971,8 @@ pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_in
     }
     // SAFETY: MPI wants the address of a communicator handle here, and it is not null.
     let handle = unsafe { recorder.library.handle_at(place, 0) };
-    LOCAL.with(|local| local.give_back(recorder, operation, recorder.library.handle(handle), real))
+    let handle = recorder.library.handle(handle);
+    Local::of_this_thread().give_back(recorder, operation, handle, real)
 }
 
 impl Local {
@@ -953,7 +992,7 @@ impl Local {
         // same handle for a new one.
         if entry.is_some() {
             recorder.guarded(|| {
-                recorder.communicators.forget(handle);
+                self.forget(recorder, handle);
                 Ok(())
             });
         }

@@ -8,7 +8,7 @@
 use std::ffi::c_int;
 
 use collbench_formats::{
-    CompletingCall, Completion, Definition, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE,
+    CompletingCall, Completion, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE,
     UNKNOWN_COMMUNICATOR, pack_call_word,
 };
 
@@ -44,7 +44,7 @@ pub fn opening_call(
     let opened = local.communicator(recorder, comm).and_then(|parent| {
         recorder.guarded(|| {
             let (entry, definition) = recorder.communicators.add_opened(kind, operation, parent);
-            recorder.define(&Definition::Communicator(definition));
+            recorder.write_communicator(definition)?;
             Ok(entry)
         })
     });
