@@ -290,15 +290,16 @@ impl Communicators {
             let draft = &drafts[id];
             let parent = draft
                 .parent
-                .and_then(|id| Some((drafts.get(&id)?, shown_of.get(&id)?)));
+                .and_then(|id| Some((drafts.get(&id)?, shown_of.get(&id)?)))
+                .filter(|(parent, _)| {
+                    (draft.kind, draft.group_sizes) == (parent.kind, parent.group_sizes)
+                });
             let (shown, communicator) = match parent {
                 Some((parent, (shown, at))) if draft.has_members_of(parent) => {
                     (*shown, Arc::clone(&this.list[*at]))
                 }
                 // Some of its processes are not known to have opened it.
-                Some((parent, (shown, _)))
-                    if shown.is_dense && draft.group_sizes == parent.group_sizes =>
-                {
+                Some((_, (shown, _))) if shown.is_dense => {
                     (*shown, Arc::new(communicator(run, clocks, draft, *shown)))
                 }
                 _ => {

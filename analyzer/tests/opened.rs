@@ -5,7 +5,8 @@ mod built;
 
 use built::{TestTrace, begin, call, complete, only};
 use collbench_formats::{
-    Communicator, CompletingCall, FENCE_NO_PRECEDE, Initiation, NO_RANK, Operation,
+    Communicator, CommunicatorKind, CompletingCall, FENCE_NO_PRECEDE, Initiation, NO_RANK,
+    Operation,
 };
 
 /// What process `rank` of `size` calls the file or window number `position` that was opened on its
@@ -253,4 +254,56 @@ fn where_only_some_processes_have_recorded_their_files_all_else_is_matched() {
         );
     }
     assert_eq!(only(&analysis, "MPI_File_open").incomplete, 1);
+}
+
+#[test]
+fn files_that_cannot_be_are_entries_of_their_own() {
+    let mut trace = TestTrace::new(3);
+    for process in &mut trace.processes {
+        let rank = process.identity.rank;
+        let nonsense = [
+            // On a communicator that nobody knows, on itself, on a file.
+            Communicator {
+                parent: 77,
+                ..of_file(2, 0, (rank, 3))
+            },
+            Communicator {
+                parent: 3,
+                ..of_file(3, 1, (rank, 3))
+            },
+            Communicator {
+                parent: 2,
+                ..of_file(4, 2, (rank, 3))
+            },
+            // Of more processes than its communicator, and of two groups.
+            Communicator {
+                size: 9,
+                ..of_file(5, 3, (rank, 3))
+            },
+            Communicator {
+                kind: CommunicatorKind::Inter,
+                remote_size: 2,
+                remote_first_member: 1,
+                ..of_file(6, 4, (rank, 3))
+            },
+        ];
+        for file in nonsense {
+            let on = file.index;
+            let at = 100 * u64::from(on);
+            process
+                .define(file)
+                .call(call(Operation::FileOpen, on, -1, 0, (at, at + 10)));
+        }
+    }
+    trace.world(Operation::Barrier, -1, 0, &[(5000, 5010); 3]);
+    let analysis = trace.analyze();
+    assert_eq!(only(&analysis, "MPI_Barrier").instances, 1);
+    let opened: u64 = analysis
+        .operations
+        .iter()
+        .filter(|operation| operation.operation == "MPI_File_open")
+        .map(|operation| operation.calls)
+        .sum();
+    assert_eq!(opened, 15);
+    assert_eq!(analysis.communicators.len(), 2 + 5);
 }
