@@ -31,6 +31,7 @@ mod environment;
 pub mod launch;
 mod launcher;
 mod library;
+mod memory;
 mod narrow;
 pub mod payload;
 mod rank_file;
@@ -43,6 +44,7 @@ pub use collbench_formats::Abi;
 pub use communicator::{CommunicatorEntry, HowMade, Opened};
 pub use environment::{Form, Layers, Settings, SettingsError, environment_of};
 pub use library::{MpiLibrary, RealFunction};
+pub use memory::ReservedMemory;
 pub use narrow::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed};
 pub use recorder::{
     Recorder, RequestCall, abort_call, access_begin_call, access_end_call, begin_call,

@@ -43,6 +43,7 @@ use crate::communicator::{
 };
 use crate::environment::Layers;
 use crate::library::{Handle, MpiLibrary};
+use crate::memory::ReservedMemory;
 use crate::narrow::KeptArrays;
 use crate::payload::CallView;
 use crate::rank_file::{GrowError, OpenChunk, Opening, RankFile};
@@ -452,7 +453,12 @@ impl Recorder {
     /// Runs a cold path. Whatever goes wrong in it ends recording, and nothing else.
     pub(crate) fn guarded<T>(&self, path: impl FnOnce() -> Result<T, GrowError>) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(path)) {
-            Ok(Ok(value)) => Some(value),
+            Ok(Ok(value)) => {
+                if ReservedMemory::was_used() {
+                    self.stop(StopReason::Failed, "no memory is left");
+                }
+                Some(value)
+            }
             Ok(Err(error)) => {
                 self.stop(error.reason(), &error.to_string());
                 None
@@ -897,7 +903,8 @@ pub fn constructor_call(
             local.follow(recorder, handle, place, KeptArrays::default(), stamp);
         }
     }
-    if let (0, Some(parent)) = (returned.code, parent) {
+    // Once recording has stopped, nothing more is to be known of communicators.
+    if let (0, false, Some(parent)) = (returned.code, slot.is_null(), parent) {
         // SAFETY: the call succeeded, so a handle is there, perhaps that of no communicator.
         let made = unsafe { recorder.library.handle_at(place, 0) };
         if made != recorder.library.comm_null && made != 0 {
@@ -1127,7 +1134,7 @@ pub unsafe fn name_communicator(comm: usize, name: usize) {
     let Some(entry) = LOCAL.with(|local| local.communicator(recorder, comm)) else {
         return;
     };
-    if name == 0 || LOCAL.with(|local| local.depth.get()) > 0 {
+    if name == 0 || LOCAL.with(|local| local.depth.get()) > 0 || recorder.file.is_stopped() {
         return;
     }
     // SAFETY: the caller's promise, and not null.

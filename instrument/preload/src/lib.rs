@@ -12,14 +12,17 @@ use std::ffi::c_int;
 
 use collbench_formats::{CompletingCall, Operation};
 use collbench_instrument::{
-    ArgumentRole, Begun, HowMade, InitAnchor, Opened, Peers, RealFunction, RequestCall, abort_call,
-    access_begin_call, access_end_call, begin_call, call_narrowed, closing_call, constructor_call,
-    end_call, fence_call, free_call, get_status_call, group_constructor_call, guarded_call,
-    mpi_routines, name_communicator, nonblocking_access_call, nonblocking_call, opened_call,
-    opening_call, payload, persistent_call, phase_call, recorded_call, request_free_call,
-    rooted_call, some_call, start_call, start_recording, startall_call, test_call, testall_call,
-    testany_call, wait_call, waitall_call, waitany_call,
+    ArgumentRole, Begun, HowMade, InitAnchor, Opened, Peers, RealFunction, RequestCall,
+    ReservedMemory, abort_call, access_begin_call, access_end_call, begin_call, call_narrowed,
+    closing_call, constructor_call, end_call, fence_call, free_call, get_status_call,
+    group_constructor_call, guarded_call, mpi_routines, name_communicator, nonblocking_access_call,
+    nonblocking_call, opened_call, opening_call, payload, persistent_call, phase_call,
+    recorded_call, request_free_call, rooted_call, some_call, start_call, start_recording,
+    startall_call, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
 };
+
+#[global_allocator]
+static MEMORY: ReservedMemory = ReservedMemory;
 
 /// What a wrapper returns when the MPI library lacks the function. A program gets here only if it
 /// looks by itself which functions there are, and finds this library's: mpi4py does, and takes

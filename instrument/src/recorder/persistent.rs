@@ -43,7 +43,7 @@ pub fn persistent_call(
     };
     let local = Local::of_this_thread();
     let entry = match local.depth.get() {
-        0 => local.communicator(recorder, call.on),
+        0 if !recorder.file.is_stopped() => local.communicator(recorder, call.on),
         _ => None,
     };
     let Some(entry) = entry else {
