@@ -1,7 +1,15 @@
 //! The trace directory: made fresh, once, and never over something else.
+//!
+//! Others may be able to write in it, or in the folder above: no link is followed there, neither in
+//! the place of the directory itself nor in that of a file, and nothing is opened that could make
+//! a reader wait.
 
-use std::fs;
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -33,6 +41,8 @@ pub(crate) enum DirectoryError {
         "{0} exists and is not a trace; choose another directory with -o (--force replaces traces only)"
     )]
     NotATrace(PathBuf),
+    #[error("another collbench-record is recording into {0}; choose another directory with -o")]
+    InUse(PathBuf),
     #[error("{path}: {error}; choose another directory with -o")]
     Io { path: PathBuf, error: io::Error },
 }
@@ -58,12 +68,11 @@ pub(crate) fn check_fresh(path: &Path, force: bool) -> Result<(), DirectoryError
 
 /// Whether a directory could be made in the nearest folder above that exists.
 fn check_writable(folder: &Path) -> Result<(), DirectoryError> {
-    use std::os::unix::ffi::OsStrExt;
     let existing = folder
         .ancestors()
         .find(|folder| folder.exists())
         .unwrap_or(Path::new("/"));
-    let Ok(name) = std::ffi::CString::new(existing.as_os_str().as_bytes()) else {
+    let Ok(name) = CString::new(existing.as_os_str().as_bytes()) else {
         let error = io::Error::from(io::ErrorKind::InvalidInput);
         return Err(DirectoryError::Io {
             path: folder.to_owned(),
@@ -80,11 +89,29 @@ fn check_writable(folder: &Path) -> Result<(), DirectoryError> {
     })
 }
 
-/// Makes an empty directory at `path`; an older trace there is removed if `force`. Gives whether
-/// the directory itself is new.
-pub(crate) fn make_fresh(path: &Path, force: bool) -> Result<bool, DirectoryError> {
+/// A trace directory that no other recorder touches as long as this lives, in any process of this
+/// host (on a network file system, of those that share its locks).
+#[derive(Debug)]
+pub(crate) struct Fresh {
+    lock: Option<File>,
+    /// Whether the directory itself is new.
+    pub(crate) is_new: bool,
+}
+
+impl Fresh {
+    /// Keeps the directory until the process ends.
+    pub(crate) fn keep_for_ever(self) {
+        if let Some(lock) = self.lock {
+            std::mem::forget(out_of_the_way(lock));
+        }
+    }
+}
+
+/// Makes an empty directory at `path`; an older trace there is removed if `force`.
+pub(crate) fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryError> {
+    /// How often the directory may vanish between being made and being locked.
+    const TRIES: usize = 100;
     check_fresh(path, force)?;
-    remove_trace(path)?;
     let failed = |error| DirectoryError::Io {
         path: path.to_owned(),
         error,
@@ -92,42 +119,159 @@ pub(crate) fn make_fresh(path: &Path, force: bool) -> Result<bool, DirectoryErro
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
     }
-    match fs::create_dir(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(false),
-        Err(error) => Err(failed(error)),
+    for _ in 0..TRIES {
+        let is_new = match fs::create_dir(path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => false,
+            Err(error) => return Err(failed(error)),
+        };
+        if let Some(lock) = lock(path)? {
+            // Another recorder may have come first.
+            check_fresh(path, force)?;
+            remove_trace(path)?;
+            return Ok(Fresh { lock, is_new });
+        }
     }
+    Err(failed(io::Error::from(io::ErrorKind::NotFound)))
+}
+
+/// Removes the trace at `path`, if there is one that no other recorder is writing.
+pub(crate) fn remove_old(path: &Path) -> Result<(), DirectoryError> {
+    let _lock = match path.symlink_metadata() {
+        Ok(_) => lock(path)?,
+        Err(_) => None,
+    };
+    remove_trace(path)
+}
+
+/// Locks the directory, as long as the file lives; `Some(None)` where locks do not work, `None` if
+/// there is another directory now, or none.
+fn lock(path: &Path) -> Result<Option<Option<File>>, DirectoryError> {
+    let failed = |error| DirectoryError::Io {
+        path: path.to_owned(),
+        error,
+    };
+    let folder = match OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
+        .open(path)
+    {
+        Ok(folder) => folder,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    // SAFETY: a plain system call on a descriptor that is open.
+    let is_locked = unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
+    if !is_locked {
+        return match io::Error::last_os_error().raw_os_error() {
+            Some(libc::EWOULDBLOCK) => Err(DirectoryError::InUse(path.to_owned())),
+            // Some network file systems lock no directories; what follows is checked all the same.
+            _ => Ok(Some(None)),
+        };
+    }
+    let own = folder.metadata().map_err(failed)?;
+    let is_there = path
+        .symlink_metadata()
+        .is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino()));
+    Ok(is_there.then_some(Some(folder)))
+}
+
+/// Makes a file in the directory, new and for writing and reading, with the permissions that the
+/// user's umask leaves, never executable.
+pub(crate) fn create_file(path: &Path, name: &str) -> io::Result<File> {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+    open_at(path, name, flags)
+}
+
+/// Opens a regular file in the directory for reading.
+fn open_file(path: &Path, name: &str) -> io::Result<File> {
+    regular(open_at(path, name, libc::O_RDONLY | libc::O_NONBLOCK)?)
+}
+
+/// Opens a file for reading if it is a regular one, and no link.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)?;
+    regular(file)
+}
+
+fn regular(file: File) -> io::Result<File> {
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("not a regular file")),
+    }
+}
+
+/// Removes a file of the directory.
+pub(crate) fn remove_file(path: &Path, name: &str) -> io::Result<()> {
+    let (folder, name) = (open_folder(path)?, CString::new(name)?);
+    // SAFETY: a descriptor that is open, and a C string.
+    match unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn open_at(path: &Path, name: &str, flags: libc::c_int) -> io::Result<File> {
+    let (folder, name) = (open_folder(path)?, CString::new(name)?);
+    let flags = flags | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    loop {
+        // SAFETY: a descriptor that is open, and a C string.
+        let fd = unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, 0o666) };
+        if fd >= 0 {
+            // SAFETY: openat has just given this descriptor to us.
+            return Ok(unsafe { File::from_raw_fd(fd) });
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// The directory, to find files in; an error if a link is in its place.
+fn open_folder(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW)
+        .open(path)
+}
+
+/// Moves a descriptor to a high number, where programs that count on low ones (or close "all"
+/// of the first few) do not meet it.
+pub(crate) fn out_of_the_way(file: File) -> File {
+    // SAFETY: a plain fcntl on a descriptor that is open.
+    let high = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 500) };
+    if high < 0 {
+        return file;
+    }
+    // SAFETY: fcntl has just given this descriptor to us.
+    unsafe { File::from_raw_fd(high) }
 }
 
 /// Writes `run.json`. Of two recorders at once, the second finds that the directory holds a trace.
 pub(crate) fn write_run(path: &Path, text: &[u8]) -> Result<(), DirectoryError> {
-    let name = path.join(RUN_FILE);
-    match fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&name)
-        .and_then(|mut file| file.write_all(text))
-    {
+    match create_file(path, RUN_FILE).and_then(|mut file| file.write_all(text)) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(DirectoryError::HoldsTrace(path.to_owned()))
         }
-        Err(error) => Err(DirectoryError::Io { path: name, error }),
+        Err(error) => Err(DirectoryError::Io {
+            path: path.join(RUN_FILE),
+            error,
+        }),
         Ok(()) => Ok(()),
     }
 }
 
 /// Writes which world records here, if nobody has; gives the world that does.
 pub(crate) fn claim(path: &Path, world: u64) -> Result<u64, DirectoryError> {
-    let name = path.join(WORLD_FILE);
     let failed = |error| DirectoryError::Io {
-        path: name.clone(),
+        path: path.join(WORLD_FILE),
         error,
     };
-    match fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&name)
-    {
+    match create_file(path, WORLD_FILE) {
         Ok(mut file) => {
             file.write_all(format!("{world:016x}\n").as_bytes())
                 .map_err(failed)?;
@@ -137,10 +281,13 @@ pub(crate) fn claim(path: &Path, world: u64) -> Result<u64, DirectoryError> {
             // Whoever made it writes its one line right away.
             let begin = Instant::now();
             loop {
-                match claimed_by(path) {
-                    Some(world) => return Ok(world),
-                    None if begin.elapsed() > Duration::from_secs(5) => return Err(failed(error)),
-                    None => std::thread::sleep(Duration::from_millis(1)),
+                match read_claim(path) {
+                    Ok(Some(world)) => return Ok(world),
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(failed(error));
+                    }
+                    _ if begin.elapsed() > Duration::from_secs(5) => return Err(failed(error)),
+                    _ => std::thread::sleep(Duration::from_millis(1)),
                 }
             }
         }
@@ -150,19 +297,22 @@ pub(crate) fn claim(path: &Path, world: u64) -> Result<u64, DirectoryError> {
 
 /// The world that records here, if one does and its line is complete.
 pub(crate) fn claimed_by(path: &Path) -> Option<u64> {
+    read_claim(path).ok().flatten()
+}
+
+fn read_claim(path: &Path) -> io::Result<Option<u64>> {
     let mut text = String::new();
-    fs::File::open(path.join(WORLD_FILE))
-        .ok()?
+    open_file(path, WORLD_FILE)?
         .take(64)
-        .read_to_string(&mut text)
-        .ok()?;
-    u64::from_str_radix(text.strip_suffix('\n')?, 16).ok()
+        .read_to_string(&mut text)?;
+    let number = text.strip_suffix('\n');
+    Ok(number.and_then(|number| u64::from_str_radix(number, 16).ok()))
 }
 
 /// Leaves a mark that another world wanted to record here and was refused.
 pub(crate) fn mark_refused(path: &Path, world: u64) {
     // Where this fails, the message on stderr is all there is.
-    let _ = fs::write(path.join(format!("{REFUSED_PREFIX}{world:016x}")), "");
+    let _ = create_file(path, &format!("{REFUSED_PREFIX}{world:016x}"));
 }
 
 /// How many worlds were refused.
@@ -248,7 +398,7 @@ fn files_of_report(folder: &Path) -> Option<Vec<PathBuf>> {
 
 fn is_run(path: &Path) -> bool {
     let mut text = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(16 << 20).read_to_end(&mut text));
+    let read = open_regular(path).and_then(|file| file.take(16 << 20).read_to_end(&mut text));
     read.is_ok()
         && serde_json::from_slice::<serde_json::Value>(&text)
             .is_ok_and(|run| run["schema"] == RUN_SCHEMA)
@@ -257,14 +407,14 @@ fn is_run(path: &Path) -> bool {
 /// A world's number in hexadecimal; cut off, if its writer was killed.
 fn is_world(path: &Path) -> bool {
     let mut text = String::new();
-    let read = fs::File::open(path).and_then(|file| file.take(64).read_to_string(&mut text));
+    let read = open_regular(path).and_then(|file| file.take(64).read_to_string(&mut text));
     read.is_ok_and(|length| length <= 17)
         && text.trim_end().bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn first_bytes(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    fs::File::open(path)
+    open_regular(path)
         .and_then(|file| file.take(FILE_MAGIC.len() as u64).read_to_end(&mut bytes))
         .ok()?;
     Some(bytes)
@@ -276,7 +426,7 @@ pub(crate) fn is_rank_file(name: &str) -> bool {
 
 /// Removes the trace at `path`, if there is one. The directory stays: its owner, permissions and
 /// place on the disk may have been chosen with care.
-pub(crate) fn remove_trace(path: &Path) -> Result<(), DirectoryError> {
+fn remove_trace(path: &Path) -> Result<(), DirectoryError> {
     for file in files_of_trace(path).into_iter().flatten() {
         let removed = if file.ends_with(REPORT_FOLDER) {
             fs::remove_dir(&file)
@@ -366,7 +516,7 @@ mod tests {
                 check_fresh(path, false),
                 Err(DirectoryError::HoldsTrace(_))
             ));
-            assert!(!make_fresh(path, true).unwrap(), "{entries:?}");
+            assert!(!make_fresh(path, true).unwrap().is_new, "{entries:?}");
             assert!(all_files(path).is_empty(), "{entries:?}");
         }
     }
@@ -426,8 +576,18 @@ mod tests {
     fn the_second_of_two_recorders_is_told_and_cannot_remove_what_the_first_has() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace");
-        assert!(make_fresh(&path, false).unwrap());
-        assert!(!make_fresh(&path, false).unwrap(), "both found it empty");
+        let first = make_fresh(&path, false).unwrap();
+        assert!(first.is_new);
+        for force in [false, true] {
+            let second = make_fresh(&path, force);
+            assert!(
+                matches!(second, Err(DirectoryError::InUse(_))),
+                "{second:?}"
+            );
+        }
+        assert!(matches!(remove_old(&path), Err(DirectoryError::InUse(_))));
+        drop(first);
+        assert!(!make_fresh(&path, false).unwrap().is_new, "found empty");
         write_run(&path, RUN.as_bytes()).unwrap();
         let second = r#"{"schema": "collbench.run/1", "second": true}"#;
         assert!(matches!(
@@ -446,5 +606,33 @@ mod tests {
         write_run(&path, RUN.as_bytes()).unwrap();
         remove_unused(&path, RUN, true);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_others_plant_is_not_followed_and_nobody_waits_for_it() {
+        let folder = folder_of(&[("trace/", ""), ("other/victim", "precious")]);
+        let place = |name: &str| folder.path().join(name);
+        let trace = place("trace");
+        let pipe = CString::new(place("trace/world").as_os_str().as_bytes()).unwrap();
+        // SAFETY: a C string.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o666) }, 0);
+        assert_eq!(claimed_by(&trace), None);
+        assert!(claim(&trace, 7).is_err(), "and this takes no five seconds");
+        assert!(open_regular(&place("trace/world")).is_err());
+
+        let link = std::os::unix::fs::symlink::<PathBuf, PathBuf>;
+        link(
+            place("other/victim"),
+            place("trace/refused.0000000000000007"),
+        )
+        .unwrap();
+        mark_refused(&trace, 7);
+        link(place("other/run.json"), place("trace/run.json")).unwrap();
+        assert!(write_run(&trace, b"{}").is_err());
+        link(place("other"), place("link")).unwrap();
+        assert!(claim(&place("link"), 7).is_err());
+        assert!(make_fresh(&place("link"), true).is_err());
+        assert_eq!(fs::read(place("other/victim")).unwrap(), b"precious");
+        assert_eq!(fs::read_dir(place("other")).unwrap().count(), 1);
     }
 }

@@ -236,13 +236,13 @@ impl Job {
             return Ok(cannot_run(&self.command[0], &error));
         }
         let run = self.run_json()?;
-        let is_new = directory::make_fresh(output, self.force)?;
+        // The directory is this command's as long as this lives.
+        let fresh = directory::make_fresh(output, self.force)?;
         directory::write_run(output, run.as_bytes())?;
-        // From here on the directory is this command's.
         let unused = Unused {
             path: output,
             run: &run,
-            is_new,
+            is_new: fresh.is_new,
         };
         let mut command = self.prepared();
         if std::env::var_os(FORK_AGENT).is_some() {
@@ -270,7 +270,7 @@ impl Job {
         let run = self.run_json()?;
         if self.force {
             // Now, not in MPI_Init: if that is never called, no old trace must look like ours.
-            directory::remove_trace(output)?;
+            directory::remove_old(output)?;
         }
         let unused = Unused {
             path: output,

@@ -10,7 +10,7 @@ mod ring;
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -23,6 +23,7 @@ use collbench_formats::{
 };
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
+use crate::directory::{self, out_of_the_way};
 use ring::Ring;
 
 /// Bytes of a thread's first chunk of records; each further one is twice as long, up to
@@ -170,24 +171,32 @@ impl OpenChunk {
 }
 
 impl RankFile {
-    /// Makes the file and writes its header and identity.
+    /// Makes the file `name` in the trace directory `folder`, and writes its header and identity.
     ///
     /// The file is new (`O_EXCL`), never reached through a link, not executable, and has the
     /// permissions that the user's umask leaves.
     pub(crate) fn create(
-        path: &Path,
+        folder: &Path,
+        name: &str,
         identity: &Identity,
         limit: Limit,
     ) -> Result<Self, GrowError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o666)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-            .open(path)
+        let file = directory::create_file(folder, name)
             .map_err(|error| GrowError::of("creating the file", error))?;
-        let file = out_of_the_way(file);
+        let made = Self::begin(folder.join(name), out_of_the_way(file), identity, limit);
+        if made.is_err() {
+            // A file without a header would be taken for a damaged trace.
+            let _ = directory::remove_file(folder, name);
+        }
+        made
+    }
+
+    fn begin(
+        path: PathBuf,
+        file: File,
+        identity: &Identity,
+        limit: Limit,
+    ) -> Result<Self, GrowError> {
         let metadata = file
             .metadata()
             .map_err(|error| GrowError::of("asking for the file's inode", error))?;
@@ -223,7 +232,7 @@ impl RankFile {
             AtomicU64::from_ptr(to.cast()).store(u64::from_ne_bytes(FILE_MAGIC), Ordering::Release);
         }
         Ok(Self {
-            path: path.to_owned(),
+            path,
             identity: (metadata.dev(), metadata.ino()),
             fd: Mutex::new(file),
             header,
@@ -570,18 +579,6 @@ const _: () = {
     assert!(std::mem::offset_of!(ChunkHeader, closed) % 8 == 0);
 };
 
-/// Moves a descriptor to a high number, where programs that count on low ones (or close "all"
-/// of the first few) do not meet it.
-fn out_of_the_way(file: File) -> File {
-    // SAFETY: a plain fcntl on a descriptor that is open.
-    let high: RawFd = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 500) };
-    if high < 0 {
-        return file;
-    }
-    // SAFETY: fcntl has just given this descriptor to us.
-    unsafe { File::from_raw_fd(high) }
-}
-
 /// Reserves room on the disk, and makes the file that long.
 fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
     // Beyond RLIMIT_FSIZE the kernel would not only fail but send SIGXFSZ, which kills.
@@ -756,7 +753,7 @@ mod tests {
     fn a_finished_file_is_cut_to_what_is_used_and_comes_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
-        let file = RankFile::create(&path, &identity(), Limit::None).unwrap();
+        let file = RankFile::create(folder.path(), "a.trace", &identity(), Limit::None).unwrap();
         // The second definition needs a chunk of its own, behind that of the records.
         file.define(&names(1, 10), || 3, anchor).unwrap();
         let chunk = open_records(&file, 0).unwrap();
@@ -783,7 +780,7 @@ mod tests {
     fn a_file_that_nobody_finished_has_all_that_was_stored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
-        let file = RankFile::create(&path, &identity(), Limit::None).unwrap();
+        let file = RankFile::create(folder.path(), "a.trace", &identity(), Limit::None).unwrap();
         let chunk = open_records(&file, 0).unwrap();
         store(&chunk, 0, call(10));
         store(&chunk, 1, Record::call(Operation::Bcast, 0, 0, 0, 4, 20, 0));
@@ -798,7 +795,8 @@ mod tests {
     fn the_size_allowed_is_used_up_and_never_exceeded() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
-        let file = RankFile::create(&path, &identity(), Limit::Max(100_000)).unwrap();
+        let file =
+            RankFile::create(folder.path(), "a.trace", &identity(), Limit::Max(100_000)).unwrap();
         assert_eq!(open_records(&file, 0).unwrap().map.len(), 65536);
         // 4096 for the header, 65536 for the first chunk: seven pages are left.
         assert_eq!(open_records(&file, 1).unwrap().map.len(), 7 * 4096);
@@ -828,9 +826,9 @@ mod tests {
     #[test]
     fn a_chunk_without_room_for_its_table_is_not_opened() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.trace");
         // Two pages behind the header; the table takes four.
-        let file = RankFile::create(&path, &identity(), Limit::Max(12_288)).unwrap();
+        let file =
+            RankFile::create(folder.path(), "a.trace", &identity(), Limit::Max(12_288)).unwrap();
         let entry = |index: u32| SequenceEntry {
             communicator: index.into(),
             internal_calls: 0.into(),
@@ -848,7 +846,7 @@ mod tests {
     fn a_descriptor_that_the_program_closed_is_opened_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
-        let file = RankFile::create(&path, &identity(), Limit::None).unwrap();
+        let file = RankFile::create(folder.path(), "a.trace", &identity(), Limit::None).unwrap();
         let number = file.fd.lock().unwrap().as_raw_fd();
         let other = File::create(folder.path().join("of the program")).unwrap();
         // SAFETY: gives our number to another file, as a program that closes all descriptors
@@ -869,14 +867,35 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_file_and_a_link_are_not_written_through() {
+    fn an_existing_file_and_links_are_not_written_through() {
         let folder = tempfile::tempdir().unwrap();
-        let victim = folder.path().join("victim");
-        std::fs::write(&victim, "precious").unwrap();
-        let link = folder.path().join("a.trace");
-        std::os::unix::fs::symlink(&victim, &link).unwrap();
-        assert!(RankFile::create(&link, &identity(), Limit::None).is_err());
-        assert!(RankFile::create(&victim, &identity(), Limit::None).is_err());
-        assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+        let place = |name: &str| folder.path().join(name);
+        std::fs::create_dir(place("trace")).unwrap();
+        std::fs::create_dir(place("other")).unwrap();
+        std::fs::write(place("other/victim"), "precious").unwrap();
+        let link = std::os::unix::fs::symlink::<PathBuf, PathBuf>;
+        link(place("other/victim"), place("trace/a.trace")).unwrap();
+        link(place("other/absent"), place("trace/b.trace")).unwrap();
+        link(place("other"), place("link")).unwrap();
+        for (directory, name) in [
+            ("trace", "a.trace"),
+            ("trace", "b.trace"),
+            ("link", "c.trace"),
+            ("other", "victim"),
+        ] {
+            let made = RankFile::create(&place(directory), name, &identity(), Limit::None);
+            assert!(made.is_err(), "{directory}/{name}");
+        }
+        assert_eq!(std::fs::read(place("other/victim")).unwrap(), b"precious");
+        assert_eq!(std::fs::read_dir(place("other")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_cannot_begin_is_removed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let too_small = Limit::Max(100);
+        let made = RankFile::create(folder.path(), "a.trace", &identity(), too_small);
+        assert_eq!(made.unwrap_err().reason(), StopReason::SizeReached);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

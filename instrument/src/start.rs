@@ -169,19 +169,17 @@ fn start(
         command: command_line(),
         anchors: vec![anchor.into(), clock.anchor().into()],
     };
-    let path = settings.output.join(format!(
-        "rank-{rank:06}.{world:016x}.{}.trace",
-        identity.pid
-    ));
+    let folder = &settings.output;
+    let name = format!("rank-{rank:06}.{world:016x}.{}.trace", identity.pid);
     let limit = match (settings.keep_bytes, settings.max_bytes) {
         (Some(bytes), _) => Limit::Keep(bytes),
         (None, Some(bytes)) => Limit::Max(bytes),
         (None, None) => Limit::None,
     };
-    let file = RankFile::create(&path, &identity, limit).map_err(|error| {
+    let file = RankFile::create(folder, &name, &identity, limit).map_err(|error| {
         library.release();
         StartError::File {
-            path,
+            path: folder.join(name),
             error: error.to_string(),
         }
     })?;
@@ -286,12 +284,13 @@ fn agree_on_directory(
     match settings.form {
         Form::Inner if rank == 0 => {
             // An older trace was removed before the program was started, if that was wanted.
-            directory::make_fresh(path, false)?;
+            let fresh = directory::make_fresh(path, false)?;
             if let Some(run) = std::env::var_os(directory::RUN_VARIABLE) {
                 use std::os::unix::ffi::OsStrExt;
                 directory::write_run(path, run.as_bytes())?;
             }
             directory::claim(path, world)?;
+            fresh.keep_for_ever();
             Ok(())
         }
         Form::Inner => {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use collbench_formats::{FILE_MAGIC, FileHeader, Operation, RankTrace, StopReason};
 use memmap2::Mmap;
 
-use crate::directory::{self, is_rank_file};
+use crate::directory::{self, is_rank_file, open_regular};
 use crate::environment::Form;
 
 /// How long rank 0 of the inner form waits for the other ranks to end their files.
@@ -63,7 +63,7 @@ fn some_unfinished(path: &Path) -> bool {
         .flatten()
         .filter(|entry| is_rank_file(&entry.file_name().to_string_lossy()))
         .any(|entry| {
-            File::open(entry.path()).is_ok_and(|file| !is_finalized(&file).unwrap_or(false))
+            open_regular(&entry.path()).is_ok_and(|file| !is_finalized(&file).unwrap_or(false))
         })
 }
 
@@ -116,7 +116,7 @@ fn count(path: &Path) -> Result<Summary, Problem> {
             file: name.clone(),
             error,
         };
-        let content = File::open(entry.path())
+        let content = open_regular(&entry.path())
             .and_then(Content::of)
             .map_err(|error| unreadable(error.to_string()))?;
         let bytes = content.bytes();

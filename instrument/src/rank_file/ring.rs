@@ -306,7 +306,9 @@ mod tests {
     }
 
     fn create(path: &Path, size: u64) -> RankFile {
-        RankFile::create(path, &identity(), Limit::Keep(size)).unwrap()
+        let (folder, name) = (path.parent().unwrap(), path.file_name().unwrap());
+        let name = name.to_str().unwrap();
+        RankFile::create(folder, name, &identity(), Limit::Keep(size)).unwrap()
     }
 
     /// Numbers of the records of a thread.
