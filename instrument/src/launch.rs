@@ -1,6 +1,7 @@
 //! The command collbench-record: puts the preloaded library before a program, and looks
 //! afterwards at what came of it.
 
+mod beyond;
 mod process;
 mod program;
 mod relay;
@@ -321,7 +322,7 @@ impl Job {
                 }
             }
             Err(problem) => {
-                tell(&problem.explain(&shown, !ended.is_success()));
+                tell(&problem.explain(&shown, &self.command, !ended.is_success()));
                 if ended.is_success() {
                     return ExitCode::from(FAILED);
                 }

@@ -1,5 +1,6 @@
 //! What a run has left in its trace directory.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use collbench_formats::{FILE_MAGIC, FileHeader, Operation, RankTrace, StopReason};
 use memmap2::Mmap;
 
+use super::beyond::program_beyond;
 use crate::directory::{self, is_rank_file, open_regular};
 use crate::environment::Form;
 
@@ -33,6 +35,7 @@ pub(super) struct Summary {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Problem {
     Nothing,
+    Gone,
     Missing { recorded: usize, started: usize },
     Unreadable { file: String, error: String },
     OtherRuns(usize),
@@ -44,7 +47,7 @@ pub(super) fn look_at(path: &Path, form: Form) -> Result<Summary, Problem> {
     loop {
         let may_wait = form == Form::Inner && begin.elapsed() < PATIENCE;
         if !(may_wait && some_unfinished(path)) {
-            let found = count(path);
+            let found = count(path, form);
             // The files of ranks that began late may be still to come.
             let may_change = !matches!(found, Ok(_) | Err(Problem::Nothing));
             if !(may_wait && may_change) {
@@ -103,10 +106,13 @@ impl Content {
     }
 }
 
-fn count(path: &Path) -> Result<Summary, Problem> {
+fn count(path: &Path, form: Form) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
     let mut started = 0;
     let mut of_started_worlds = 0;
+    if form == Form::Outer && !path.is_dir() {
+        return Err(Problem::Gone);
+    }
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if !is_rank_file(&name) {
@@ -185,8 +191,9 @@ impl Summary {
 
 impl Problem {
     /// What happened, why that may be, and what to do.
-    pub(super) fn explain(&self, path: &str, command_failed: bool) -> String {
+    pub(super) fn explain(&self, path: &str, command: &[OsString], command_failed: bool) -> String {
         const CAUSES: &str = "likely causes:\n  \
+             - a line \"not recording\" above says why\n  \
              - the program is linked with a static MPI library (`ldd PROGRAM` shows no libmpi): \
              relink it dynamically\n  \
              - ranks ran on another host where the preloaded library or the trace directory is \
@@ -194,6 +201,18 @@ impl Problem {
              ... collbench-record -- PROGRAM)\n  \
              - the loader refused the library (a line \"object ... cannot be preloaded\" above), \
              or the program is set-user-id";
+        if let (Self::Nothing | Self::Missing { .. }, Some((word, beyond))) =
+            (self, program_beyond(command))
+        {
+            let recorded = match self {
+                Self::Missing { recorded, started } => {
+                    format!("{path}: {recorded} of {started} ranks were recorded")
+                }
+                _ => "nothing was recorded".to_owned(),
+            };
+            let word = word.to_string_lossy();
+            return format!("{recorded}: {} {}", word.escape_debug(), beyond.explain());
+        }
         let itself = if command_failed {
             "; COMMAND failed, which may be why. Else, "
         } else {
@@ -204,11 +223,15 @@ impl Problem {
                 "nothing was recorded: no process called MPI_Init with the preloaded library in \
                  it{itself}{CAUSES}\n  - the program does not use MPI"
             ),
+            Self::Gone => format!(
+                "{path} was removed or given another name while COMMAND ran; where it was moved, \
+                 the trace is there"
+            ),
             Self::Missing { recorded, started } => format!(
                 "{path}: {recorded} of {started} ranks were recorded{itself}{CAUSES}\n  - a rank was \
                  killed inside MPI_Init"
             ),
-            Self::Unreadable { file, error } => format!("{path}/{file}: {error}"),
+            Self::Unreadable { file, error } => format!("{path}/{}: {error}", file.escape_debug()),
             Self::OtherRuns(n) => format!(
                 "{path} holds the first MPI run that COMMAND started; {n} more were not recorded: \
                  record each by itself, into a directory of its own (-o)"

@@ -1,0 +1,142 @@
+//! Programs that no library can be preloaded into.
+
+use std::ffi::{CStr, CString, OsString};
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+use super::program::find_program;
+use crate::directory::open_regular;
+
+/// Why the loader puts no library before a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beyond {
+    /// It runs with other rights than those of the user.
+    SetUserId,
+    /// There is no loader.
+    Static,
+}
+
+impl Beyond {
+    pub(super) fn explain(self) -> &'static str {
+        match self {
+            Self::SetUserId => {
+                "is set-user-id, set-group-id or has capabilities: the loader preloads nothing \
+                 into it, and it ran unrecorded; record a copy without these rights"
+            }
+            Self::Static => {
+                "is linked statically: nothing can be preloaded into it, and it ran unrecorded; \
+                 relink it dynamically"
+            }
+        }
+    }
+}
+
+/// The first of the words that is such a program.
+pub(super) fn program_beyond(command: &[OsString]) -> Option<(&OsString, Beyond)> {
+    command.iter().find_map(|word| {
+        let path = find_program(word).ok()?;
+        let path = path.canonicalize().ok()?;
+        let beyond = if has_other_rights(&path) {
+            Beyond::SetUserId
+        } else if is_static(&path) {
+            Beyond::Static
+        } else {
+            return None;
+        };
+        Some((word, beyond))
+    })
+}
+
+/// Whether a process of this file has another user or group than this process, or capabilities.
+fn has_other_rights(path: &Path) -> bool {
+    const CAPABILITIES: &CStr = c"security.capability";
+    let Ok(metadata) = path.metadata() else {
+        return false;
+    };
+    let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: C strings; nothing is to be stored.
+    let length = unsafe {
+        libc::getxattr(
+            name.as_ptr(),
+            CAPABILITIES.as_ptr(),
+            std::ptr::null_mut(),
+            0,
+        )
+    };
+    is_set_id(&metadata) || length > 0
+}
+
+fn is_set_id(metadata: &Metadata) -> bool {
+    // Without the right to execute, the bit means something else.
+    const SET_GROUP: u32 = libc::S_ISGID | libc::S_IXGRP;
+    // SAFETY: these cannot fail.
+    let (user, group) = unsafe { (libc::getuid(), libc::getgid()) };
+    metadata.mode() & libc::S_ISUID != 0 && metadata.uid() != user
+        || metadata.mode() & SET_GROUP == SET_GROUP && metadata.gid() != group
+}
+
+/// Whether this is an ELF file of 64 bits that names no loader.
+fn is_static(path: &Path) -> bool {
+    const PT_INTERP: u32 = 3;
+    let Some(header) =
+        read_at::<64>(path, 0).filter(|header| header.starts_with(b"\x7fELF\x02\x01"))
+    else {
+        return false;
+    };
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+    };
+    let (at, size, n) = (
+        number(&header[32..40]),
+        number(&header[54..56]),
+        number(&header[56..58]),
+    );
+    !(0..n).any(|i| {
+        let place = at.saturating_add(i * size);
+        // A file that is cut is none that runs.
+        read_at::<4>(path, place).is_none_or(|kind| u32::from_le_bytes(kind) == PT_INTERP)
+    })
+}
+
+fn read_at<const N: usize>(path: &Path, at: u64) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    let file = open_regular(path).ok()?;
+    file.read_exact_at(&mut bytes, at).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_this_machine_have_a_loader_and_no_other_rights() {
+        let own = std::env::current_exe().unwrap();
+        let words = ["sh", "-n", "8", "absent", "Cargo.toml"].map(OsString::from);
+        assert_eq!(program_beyond(&words), None);
+        assert_eq!(program_beyond(&[own.clone().into()]), None);
+        assert!(!is_static(&own) && !is_static(Path::new("Cargo.toml")));
+    }
+
+    #[test]
+    fn without_a_program_header_for_a_loader_a_program_is_static() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        let mut bytes = vec![0; 64 + 2 * 56];
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        (bytes[32], bytes[54], bytes[56]) = (64, 56, 2);
+        (bytes[64], bytes[64 + 56]) = (6, 1);
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(is_static(&path));
+        bytes[64 + 56] = 3;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(!is_static(&path));
+    }
+}
