@@ -1,7 +1,7 @@
 //! Results to files: pictures, a page that shows them, the JSON document.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::analysis::Analysis;
@@ -38,7 +38,7 @@ pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result
     remove_pictures(directory, ("analysis.json", SCHEMA), pictures::is_picture);
     let write = |name: &str, content: &str| {
         let path = directory.join(name);
-        fs::write(&path, content).map_err(failed(&path))
+        write_new(&path, content).map_err(failed(&path))
     };
     let write_pictures = |shown: &[Shown]| {
         let mut pictures = shown.iter();
@@ -64,6 +64,16 @@ pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result
     write("analysis.json", &to_json(analysis))
 }
 
+/// Writes a file in the place of whatever has this name: not into it, which might be a link to
+/// another one that somebody has put there.
+pub(crate) fn write_new(path: &Path, content: &str) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::File::create_new(path)?.write_all(content.as_bytes())
+}
+
 /// Removes the pictures of an earlier report from a directory, and nothing that a person has put
 /// there: only names that a report gives, and only beside the document (its name and its schema)
 /// of one.
@@ -72,10 +82,16 @@ pub(crate) fn remove_pictures(
     (document, schema): (&str, &str),
     is_picture: fn(&str) -> bool,
 ) {
-    let is_report = fs::read(directory.join(document)).is_ok_and(|document| {
-        let beginning = &document[..document.len().min(200)];
-        String::from_utf8_lossy(beginning).contains(schema)
-    });
+    let document = directory.join(document);
+    // A pipe would wait for a writer.
+    let is_file = document
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_file());
+    let is_report = is_file
+        && fs::read(document).is_ok_and(|document| {
+            let beginning = &document[..document.len().min(200)];
+            String::from_utf8_lossy(beginning).contains(schema)
+        });
     if !is_report {
         return;
     }

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, ValueEnum};
 use collbench_analyzer::{
-    Analysis, AnalyzeError, Comparison, Progress, Selection, comparison_to_text, write_comparison,
+    Analysis, AnalyzeError, Comparison, Progress, ReportError, Selection, comparison_to_text,
+    write_comparison,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -134,6 +135,11 @@ fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
     let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| trace.join("report")));
     // Written before anything is printed, which names the place; printed even if it failed.
     let written = match &report {
+        // Others than the trace's owner may have put one there.
+        Some(directory) if options.output.is_none() && directory.is_symlink() => Err(ReportError {
+            path: directory.clone(),
+            error: io::Error::other("a link, and inside of a trace none is followed"),
+        }),
         Some(directory) => collbench_analyzer::write_report(&analysis, directory, options.top),
         None => Ok(()),
     };

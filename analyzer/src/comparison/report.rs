@@ -11,7 +11,7 @@ use crate::comparison::remarks::letter;
 use crate::comparison::text::{Row, advice, bytes, instances, signed, verdict};
 use crate::comparison::{Comparison, SCHEMA, pictures};
 use crate::inert;
-use crate::report::{ReportError, remove_pictures};
+use crate::report::{ReportError, remove_pictures, write_new};
 use crate::words;
 
 const DOCUMENT: &str = "comparison.json";
@@ -36,7 +36,7 @@ pub fn write_comparison(
     remove_pictures(directory, (DOCUMENT, SCHEMA), pictures::is_picture);
     let write = |name: &str, content: &str| {
         let path = directory.join(name);
-        fs::write(&path, content).map_err(failed(&path))
+        write_new(&path, content).map_err(failed(&path))
     };
     let mut groups = Vec::new();
     for (row, operation) in comparison.operations.iter().enumerate().take(top) {
