@@ -4,8 +4,11 @@
  *
  * finalize   all processes, as they should
  * exit       all processes call exit(0) without MPI_Finalize
+ * _exit      all processes call _exit(3): no handler of exit runs
+ * linger     all sleep until they are killed; RANK writes its number to the file "ready" when they do
  * kill       RANK kills itself with SIGKILL; the others wait for it in an allreduce
  * segv       likewise, by a bad access
+ * term       likewise, with SIGTERM
  * abort      RANK calls MPI_Abort with 7 instead of the allreduce
  * waitall    as kill, but what the others wait in is the Waitall of an Ibarrier and an Iallreduce */
 #include <mpi.h>
@@ -26,8 +29,22 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int i = 0; i < calls; i++)
         MPI_Barrier(MPI_COMM_WORLD);
-    if (!strcmp(how, "exit"))
-        exit(0);
+    if (strstr(how, "exit")) {
+        usleep(500000); /* the launcher kills the others, who have left their last barrier by then */
+        if (!strcmp(how, "exit"))
+            exit(0);
+        _exit(3);
+    }
+    if (!strcmp(how, "linger")) {
+        if (rank == chosen) {
+            usleep(300000); /* the others sleep by then */
+            FILE *ready = fopen("making", "w");
+            fprintf(ready, "%d\n", (int)getpid());
+            fclose(ready);
+            rename("making", "ready");
+        }
+        sleep(60);
+    }
     if (strcmp(how, "finalize")) {
         if (rank == chosen) {
             usleep(300000); /* the others are in the allreduce by then */
@@ -36,6 +53,10 @@ int main(int argc, char **argv)
             if (!strcmp(how, "segv")) {
                 signal(SIGSEGV, SIG_DFL); /* without the stack trace of Open MPI */
                 raise(SIGSEGV);
+            }
+            if (!strcmp(how, "term")) {
+                signal(SIGTERM, SIG_DFL);
+                raise(SIGTERM);
             }
             if (!strcmp(how, "abort"))
                 MPI_Abort(MPI_COMM_WORLD, 7);

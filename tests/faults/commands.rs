@@ -1,0 +1,257 @@
+//! Commands that cannot be run, programs without MPI, libraries that are not loaded: said clearly,
+//! and the exit status is that of the command.
+
+use std::fs;
+
+use collbench_tests::{Job, Workspace, analyze, command, have, program, run, run_in};
+
+use crate::{MPI, damage_of, good_trace, rank_files, record_command};
+
+#[test]
+fn a_program_that_never_calls_mpi_is_undisturbed_and_the_empty_trace_is_an_error() {
+    if !have(&["gcc"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    for source in ["quiet.c", "quiet.c static"] {
+        let quiet = program(source);
+        let quiet = quiet.to_str().unwrap();
+        let script = format!("printf 'some\\ninput' | {quiet} \"$@\"");
+        for (status, expected) in [("0", 125), ("3", 3)] {
+            let words = ["--", "sh", "-c", &script, "sh", status];
+            let name = format!("trace-{}-{status}", source.len());
+            let finished = record_command(&workspace, &["-o", &name], &words).expect(expected);
+            assert_eq!(finished.stdout, "some\ninput", "{source}");
+            assert!(finished.stderr.contains("quiet ends\n"), "{finished}");
+            assert!(
+                finished.stderr.contains("nothing was recorded"),
+                "{finished}"
+            );
+            if status == "0" {
+                assert!(
+                    finished.stderr.contains("static"),
+                    "a likely cause: {finished}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_job_without_mpi_under_a_launcher_is_undisturbed_too() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let job = Job::new(2, program("quiet.c"), &["0"]);
+    job.plain(workspace.path()).expect(0);
+    let (finished, trace) = job.record(workspace.path());
+    let finished = finished.expect(125);
+    assert_eq!(
+        finished.stderr.matches("quiet ends").count(),
+        2,
+        "{finished}"
+    );
+    assert!(
+        finished.stderr.contains("static"),
+        "a likely cause: {finished}"
+    );
+    // An empty trace is nothing to analyze.
+    let analysis = analyze(&trace, &[]).expect(1);
+    assert!(
+        analysis.finished.stderr.contains("trace"),
+        "{}",
+        analysis.finished
+    );
+}
+
+#[test]
+fn the_status_is_that_of_the_command_or_as_in_a_shell() {
+    let workspace = Workspace::new();
+    let not_executable = workspace.join("not-executable");
+    fs::write(&not_executable, "#!/bin/sh\n").unwrap();
+    let not_executable = not_executable.to_str().unwrap();
+    for (index, (words, status)) in [
+        (&["sh", "-c", "exit 42"][..], 42),
+        (&["sh", "-c", "kill -TERM $$"], 128 + 15),
+        (&["./no-such-program"], 127),
+        (&["no-such-program-in-path"], 127),
+        (&[not_executable], 126),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("trace-{index}");
+        let words = [&["--"], words].concat();
+        record_command(&workspace, &["-o", &name], &words).expect(status);
+        // The same words without the dashes.
+        let name = format!("trace-{index}-again");
+        record_command(&workspace, &["-o", &name], &words[1..]).expect(status);
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_run_leaves_the_old_trace_as_it_was() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let trace = good_trace(&workspace, 2);
+    let before = fs::read(&rank_files(&trace)[0]).unwrap();
+    let not_executable = workspace.join("not-executable");
+    fs::write(&not_executable, "#!/bin/sh\n").unwrap();
+    let rank = [("OMPI_COMM_WORLD_RANK", "0")];
+    for variables in [&[][..], &rank] {
+        for (word, status) in [
+            ("no-such-program-in-path", 127),
+            ("./no-such-program", 127),
+            (not_executable.to_str().unwrap(), 126),
+        ] {
+            let recorder = command("collbench-record");
+            let line = [recorder.to_str().unwrap(), "--force", "--", word];
+            run_in(workspace.path(), variables, &line).expect(status);
+            assert_eq!(rank_files(&trace).len(), 2);
+            assert_eq!(fs::read(&rank_files(&trace)[0]).unwrap(), before, "{word}");
+        }
+    }
+}
+
+#[test]
+fn where_nobody_reads_stderr_the_status_is_still_that_of_the_command() {
+    let workspace = Workspace::new();
+    let recorder = command("collbench-record");
+    for (words, status) in [("sh -c 'exit 7'", 7), ("true", 125), ("./absent", 127)] {
+        // The reader is gone before the recorder says anything.
+        let script = format!(
+            "{{ {{ sleep 0.3; {} -- {words}; echo $? >&3; }} 2>&1 | true; }} 3>&1",
+            recorder.display()
+        );
+        let finished = run_in(workspace.path(), &[], &["bash", "-c", &script]);
+        assert_eq!(finished.stdout, format!("{status}\n"), "{finished}");
+    }
+}
+
+#[test]
+fn each_signal_reaches_the_program_once_with_its_mask_and_ignored_signals_as_given() {
+    if !have(MPI) {
+        return;
+    }
+    // The launcher passes these on, to the process groups of its ranks.
+    let program = "trap 'echo USR1' USR1; trap 'echo USR2' USR2; : > ready; i=0; \
+                   while [ $i -lt 15 ]; do sleep 0.1; i=$((i+1)); done; echo end";
+    let recorder = command("collbench-record");
+    let recorder = format!("{} --force --", recorder.display());
+    let launcher: Vec<_> = collbench_tests::mpirun(1)
+        .into_iter()
+        .map(|word| word.into_string().unwrap())
+        .collect();
+    let launcher = launcher.join(" ");
+    for line in [
+        launcher.clone(),
+        format!("{recorder} {launcher}"),
+        format!("{launcher} {recorder}"),
+    ] {
+        let workspace = Workspace::new();
+        let script = format!(
+            "{line} sh -c '{}' & while ! [ -e ready ]; do sleep 0.1; done; \
+             kill -USR1 $!; sleep 0.3; kill -USR2 $!; wait",
+            program.replace('\'', "'\\''")
+        );
+        let finished = run_in(workspace.path(), &[], &["sh", "-c", &script]);
+        assert_eq!(finished.stdout, "USR1\nUSR2\nend\n", "{finished}");
+    }
+    // Of a process that is not handed on to another: what it was given.
+    let workspace = Workspace::new();
+    let look = "trap '' HUP PIPE USR1; exec \"$@\" grep -E 'SigBlk|SigIgn' /proc/self/status";
+    let plain = run(&["sh", "-c", look, "sh"]).expect(0);
+    let recorder = command("collbench-record");
+    let recorder = recorder.to_str().unwrap();
+    let as_rank = |rank: &'static str| [("OMPI_COMM_WORLD_RANK", rank)];
+    for variables in [&[][..], &as_rank("0"), &as_rank("1")] {
+        let line = ["sh", "-c", look, "sh", recorder, "--"];
+        let finished = run_in(workspace.path(), variables, &line);
+        assert_eq!(finished.stdout, plain.stdout, "{variables:?}: {finished}");
+    }
+}
+
+#[test]
+fn the_launcher_finds_a_program_in_the_current_folder_as_without_recording() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    fs::copy(program("many.c"), workspace.join("only-here")).unwrap();
+    let job = Job::new(2, "only-here", &["5"]);
+    let plain = job.plain(workspace.path()).expect(0);
+    let (finished, trace) = job.record(workspace.path());
+    let finished = finished.expect(0);
+    assert_eq!(finished.sorted_lines(), plain.sorted_lines());
+    assert_eq!(rank_files(&trace).len(), 2);
+}
+
+#[test]
+fn a_missing_preloaded_library_is_an_error_that_names_it() {
+    let workspace = Workspace::new();
+    let finished = run_in(
+        workspace.path(),
+        &[("COLLBENCH_PRELOAD", "/nowhere/lib.so")],
+        &[
+            command("collbench-record").to_str().unwrap(),
+            "--",
+            "echo",
+            "ran",
+        ],
+    )
+    .expect(125);
+    assert_eq!(finished.stdout, "", "the command ran: {finished}");
+    assert!(finished.stderr.contains("/nowhere/lib.so"), "{finished}");
+}
+
+#[test]
+fn a_preloaded_library_that_the_loader_refuses_is_an_error() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let refused = workspace.join("refused.so");
+    fs::write(&refused, "no library\n").unwrap();
+    let variables = [("COLLBENCH_PRELOAD", refused.to_str().unwrap())];
+    let job = Job {
+        variables: &variables,
+        ..Job::new(2, program("many.c"), &["10"])
+    };
+    let (finished, _) = job.record(workspace.path());
+    let finished = finished.expect(125);
+    assert_eq!(finished.sorted_lines(), ["rank 0 done", "rank 1 done"]);
+    assert!(
+        finished.stderr.contains("loader refused"),
+        "a likely cause: {finished}"
+    );
+}
+
+#[test]
+fn a_rank_that_was_not_recorded_is_missed() {
+    if !have(MPI) {
+        return;
+    }
+    let workspace = Workspace::new();
+    let script = format!(
+        "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then unset LD_PRELOAD; fi; exec {} 100",
+        program("many.c").display()
+    );
+    let (finished, trace) = Job::new(3, "sh", &["-c", &script]).record(workspace.path());
+    let finished = finished.expect(125);
+    assert_eq!(
+        finished.sorted_lines(),
+        ["rank 0 done", "rank 1 done", "rank 2 done"]
+    );
+    assert!(
+        finished.stderr.contains('2') && finished.stderr.contains('3'),
+        "{finished}"
+    );
+    let analysis = analyze(&trace, &[]).expect(3);
+    damage_of(&analysis, 1);
+    for rank in [0, 2] {
+        assert_eq!(analysis.rank(rank)["calls"], 101);
+    }
+}
