@@ -352,12 +352,14 @@ impl<'a> Process<'a> {
         self.queues[binding].put_away();
     }
 
-    /// Position of the next call on a lane, from 0; `u64::MAX` if none can come.
+    /// Position of the next call on a lane, from 0; `u64::MAX` if none can come. (`binding` as in
+    /// [`queue`](Self::queue).)
     #[inline]
     pub(crate) fn next_on(&self, binding: usize, lane: Lane) -> u64 {
-        match self.has_ended {
-            true => u64::MAX,
-            false => self.queues[binding].next_on(lane),
+        match (self.has_ended, lane) {
+            (true, _) => u64::MAX,
+            (false, Lane::Persistent(_)) => self.starts[binding].next,
+            (false, _) => self.queues[binding].next_on(lane),
         }
     }
 

@@ -4,15 +4,15 @@ mod built;
 
 use built::{
     START, TestChunk, TestTrace, begin, call, codes, communicator, complete, inter, only, split,
-    totals,
+    start, totals,
 };
 use collbench_analyzer::{
     Clocks, Communicators, Matched, Run, RunFiles, Selection, Sums, analyze_in_windows,
     match_calls, to_json,
 };
 use collbench_formats::{
-    CODE_INTERNAL, Communicator, CompletingCall, Definition, Initiation, Operation, Record,
-    UNKNOWN_COMMUNICATOR,
+    CODE_INTERNAL, Communicator, CompletingCall, Definition, Initiation, Operation,
+    PersistentCollective, Record, UNKNOWN_COMMUNICATOR,
 };
 
 /// Number of complete instances.
@@ -101,6 +101,47 @@ fn what_is_under_way_all_the_time_does_not_hold_up_what_comes_behind() {
     let window = window(&trace);
     assert!(window <= 2000, "{window} waiting calls");
     assert_eq!(only(&trace.analyze(), "MPI_Ibarrier").instances, 1);
+}
+
+#[test]
+fn starts_of_many_persistent_collectives_on_few_communicators_do_not_fill_the_memory() {
+    const MADE: u32 = 20;
+    let mut trace = TestTrace::new(2);
+    for process in &mut trace.processes {
+        for index in 0..MADE {
+            let definition = PersistentCollective {
+                index,
+                communicator: 0,
+                position: u64::from(index),
+                operation: Operation::AllreduceInit.code(),
+                root: -1,
+                payload_bytes: Some(8),
+            };
+            let definition = Definition::PersistentCollective(definition);
+            process.definitions.push(definition);
+        }
+        for n in 0..20_000u64 {
+            let definition = n as u32 % MADE;
+            let (at, number) = (10 * n + 1, n / u64::from(MADE));
+            process.call(start(
+                Operation::AllreduceInit,
+                0,
+                definition,
+                1,
+                (at, at + 1),
+            ));
+            let of = Initiation::Persistent {
+                definition,
+                start: number,
+            };
+            process.call(complete(of, CompletingCall::Wait, 1, (at + 2, at + 3)));
+        }
+    }
+    let window = window(&trace);
+    assert!(window <= 2000, "{window} waiting calls");
+    let analysis = trace.analyze();
+    let found = only(&analysis, "MPI_Allreduce_init");
+    assert_eq!((found.instances, found.incomplete), (20_000, 0));
 }
 
 /// Three ranks, each of them root of broadcasts to the next, all of which it makes before it
