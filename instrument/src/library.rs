@@ -125,9 +125,13 @@ fn object_of(address: *const c_void) -> Option<String> {
 #[derive(Debug)]
 pub struct RealFunction {
     name: &'static CStr,
-    other_name: Option<&'static CStr>,
+    /// Null: not looked up with success yet; [`MISSING`]: the library has no such function.
     address: AtomicPtr<c_void>,
 }
+
+/// What is kept instead of the address of a function that the MPI library lacks: to search for it
+/// takes some microseconds, and Python programs call large-count forms only.
+const MISSING: *mut c_void = std::ptr::without_provenance_mut(1);
 
 impl RealFunction {
     /// The function of this name (with the leading `P`).
@@ -135,17 +139,7 @@ impl RealFunction {
     pub const fn new(name: &'static CStr) -> Self {
         Self {
             name,
-            other_name: None,
             address: AtomicPtr::new(std::ptr::null_mut()),
-        }
-    }
-
-    /// The same, or where there is none the function of another name.
-    #[must_use]
-    pub const fn or(self, other_name: &'static CStr) -> Self {
-        Self {
-            other_name: Some(other_name),
-            ..self
         }
     }
 
@@ -154,16 +148,19 @@ impl RealFunction {
     #[must_use]
     pub fn address(&self) -> *mut c_void {
         let known = self.address.load(Ordering::Relaxed);
-        if known.is_null() { self.find() } else { known }
+        if known > MISSING { known } else { self.find() }
     }
 
     #[cold]
     fn find(&self) -> *mut c_void {
-        let mut found = find_function(self.name);
-        if let (true, Some(other_name)) = (found.is_null(), self.other_name) {
-            found = find_function(other_name);
+        if self.address.load(Ordering::Relaxed) == MISSING {
+            return std::ptr::null_mut();
         }
-        self.address.store(found, Ordering::Relaxed);
+        let found = find_function(self.name);
+        // Nothing is missing in a library that is not loaded yet.
+        let is_missing = found.is_null() && !find_function(c"PMPI_Init").is_null();
+        let known = if is_missing { MISSING } else { found };
+        self.address.store(known, Ordering::Relaxed);
         found
     }
 }

@@ -64,18 +64,11 @@ macro_rules! call {
     }};
 }
 
-/// Looks up the MPI library's own function `$symbol` (or where there is none `$other`); gives a
-/// closure that calls it.
+/// Looks up the MPI library's own function `$symbol`; gives a closure that calls it.
 macro_rules! real {
     ($symbol:expr; $($argument:ident),*) => {
-        real!(@ RealFunction::new(symbol!($symbol)); $($argument),*)
-    };
-    ($symbol:expr, or $other:expr; $($argument:ident),*) => {
-        real!(@ RealFunction::new(symbol!($symbol)).or(symbol!($other)); $($argument),*)
-    };
-    (@ $function:expr; $($argument:ident),*) => {
         {
-            static REAL: RealFunction = $function;
+            static REAL: RealFunction = RealFunction::new(symbol!($symbol));
             // Looked up here, and not between the enter stamp and the call.
             let address = REAL.address();
             move || call!(address; $($argument),*).into()
@@ -117,19 +110,15 @@ macro_rules! role {
     };
 }
 
-/// As `real!`, for `PMPI_X_c`; where the MPI library has none, its `PMPI_X` (or `$other`) with
-/// narrowed counts.
+/// As `real!`, for `PMPI_X_c`; where the MPI library has none, its `PMPI_X` with narrowed counts.
 macro_rules! real_large {
     ($name:ident, $handle:ident; $($argument:ident),*) => {
-        real_large!(
-            stringify!($name), or stringify!($name), $handle, Peers::NoArrays; $($argument),*
-        )
+        real_large!(stringify!($name), $handle, Peers::NoArrays; $($argument),*)
     };
-    ($name:expr, or $other:expr, $comm:ident, $peers:expr; $($argument:ident),*) => {
+    ($name:expr, $comm:ident, $peers:expr; $($argument:ident),*) => {
         {
             static LARGE: RealFunction = RealFunction::new(symbol!(concat!("P", $name, "_c")));
-            static CLASSIC: RealFunction =
-                RealFunction::new(symbol!(concat!("P", $name))).or(symbol!(concat!("P", $other)));
+            static CLASSIC: RealFunction = RealFunction::new(symbol!(concat!("P", $name)));
             let large = LARGE.address();
             let classic = if large.is_null() { CLASSIC.address() } else { large };
             move || -> Begun {
@@ -184,20 +173,14 @@ macro_rules! export_begun {
                 operation: Operation::$p_op, on: $comm, root: $root, large: false, request,
             },
             |call| payload::$payload(call, $($of),*),
-            real!(
-                concat!("P", stringify!($name), "_init"), or concat!("P", stringify!($extension));
-                $($argument,)* info, request
-            ),
+            real!(concat!("P", stringify!($name), "_init"); $($argument,)* info, request),
         ));
         export!(stringify!($extension); ($($argument,)* info, request) persistent_call(
             RequestCall {
                 operation: Operation::$p_op, on: $comm, root: $root, large: false, request,
             },
             |call| payload::$payload(call, $($of),*),
-            real!(
-                concat!("P", stringify!($extension)), or concat!("P", stringify!($name), "_init");
-                $($argument,)* info, request
-            ),
+            real!(concat!("P", stringify!($extension)); $($argument,)* info, request),
         ));
     };
 }
@@ -215,7 +198,7 @@ macro_rules! export_begun_large {
             },
             |call| payload::$payload(call, $($of),*),
             real_large!(
-                stringify!($nonblocking), or stringify!($nonblocking), $comm, $peers;
+                stringify!($nonblocking), $comm, $peers;
                 $($argument,)* request
             ),
         ));
@@ -225,7 +208,7 @@ macro_rules! export_begun_large {
             },
             |call| payload::$payload(call, $($of),*),
             real_large!(
-                concat!(stringify!($name), "_init"), or stringify!($extension), $comm, $peers;
+                concat!(stringify!($name), "_init"), $comm, $peers;
                 $($argument,)* info, request
             ),
         ));
@@ -246,7 +229,7 @@ macro_rules! export_unrooted {
         ));
         export!(concat!(stringify!($name), "_c"); ($($argument),*) {
             let real = real_large!(
-                stringify!($name), or stringify!($name), $comm, $peers; $($argument),*
+                stringify!($name), $comm, $peers; $($argument),*
             );
             recorded_call(
                 Operation::$op, $comm, true,
@@ -308,7 +291,7 @@ macro_rules! wrap {
             ));
             export!(concat!(stringify!($r), "_c"); ($($ra),*) {
                 let real = real_large!(
-                    stringify!($r), or stringify!($r), $rc, Peers::AllAtRoot($rr); $($ra),*
+                    stringify!($r), $rc, Peers::AllAtRoot($rr); $($ra),*
                 );
                 rooted_call(
                     Operation::$ro, $rc, $rr, true,
