@@ -39,7 +39,7 @@ test-browser: build
 test-programs: build
 	@scripts/programs.sh
 	@scripts/mpis.sh
-	$(CARGO) test -p collbench-tests --features programs --test programs --test mpis
+	$(CARGO) test -p collbench-tests --features programs --test programs --test mpi4py --test mpis
 
 # In processes of their own, each below 1 GiB; what fails is named by its number.
 N    ?= 100000

@@ -1,17 +1,16 @@
 #!/bin/sh
 # Makes ready the MPI libraries that one preloaded library must serve, each in a folder of its own
 # below the target folder, nothing installed: Open MPI 5 and MPICH 5 (wheels, in virtual
-# environments with mpi4py), MPICH 4.0 of Debian 12 (unpacked), and mpi4py for Open MPI 4.1 of
-# Debian (need.sh installs that one). Also mpi4py's own tests.
+# environments with mpi4py), and MPICH 4.0 of Debian 12 (unpacked).
 set -eu
 cd "$(dirname "$0")/.."
 
-scripts/need.sh openmpi-bin libopenmpi-dev gcc libc6-dev python3-venv python3-dev
+scripts/need.sh openmpi-bin libopenmpi-dev gcc libc6-dev python3-venv
+scripts/mpi4py.sh
 
 openmpi=5.0.11
 mpich=5.0.2
 mpi4py=4.1.2
-tests=4.0.3 # of mpi4py
 
 mpis=${CARGO_TARGET_DIR:-target}/mpis
 mkdir -p "$mpis"
@@ -30,7 +29,6 @@ environment() {
     "$name/bin/pip" install --quiet --disable-pip-version-check "$@" "mpi4py==$mpi4py" numpy
     touch "$marker"
 }
-environment debian-openmpi
 environment openmpi "openmpi==$openmpi"
 environment mpich "mpich==$mpich"
 
@@ -54,13 +52,4 @@ if [ ! -d debian-mpich ]; then
         done
     )
     mv debian-mpich.new debian-mpich
-fi
-
-if [ ! -d mpi4py-tests ]; then
-    echo "mpis.sh: the tests of mpi4py $tests into $mpis/mpi4py-tests" >&2
-    # Only mpi4py itself as source: with "--no-binary :all:" its build tools would be compiled too.
-    openmpi/bin/pip download --quiet --disable-pip-version-check \
-        --no-deps --no-binary mpi4py "mpi4py==$tests"
-    tar -xf "mpi4py-$tests.tar.gz"
-    mv "mpi4py-$tests" mpi4py-tests
 fi

@@ -2,7 +2,6 @@
 //! of MPI 5 and on one that nobody knows give the same counts, and run on the library that they
 //! run on without recording. `make test-programs` installs the libraries (`scripts/mpis.sh`).
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ struct Mpi {
     name: &'static str,
     /// What it calls itself.
     says: &'static str,
-    /// The environment whose Python has an mpi4py that runs on it.
+    /// The environment, below `target`, whose Python has an mpi4py that runs on it.
     environment: &'static str,
     launcher: Launcher,
     /// The folder of the library; empty for one that the system's loader finds.
@@ -39,7 +38,7 @@ enum Launcher {
 const OPEN_MPI_4: Mpi = Mpi {
     name: "Open MPI 4.1",
     says: "Open MPI v4.1.",
-    environment: "debian-openmpi",
+    environment: "mpi4py/environment",
     launcher: Launcher::System,
     library: "",
     compiler: &["mpicc"],
@@ -47,7 +46,7 @@ const OPEN_MPI_4: Mpi = Mpi {
 const OPEN_MPI_5: Mpi = Mpi {
     name: "Open MPI 5",
     says: "Open MPI v5.",
-    environment: "openmpi",
+    environment: "mpis/openmpi",
     launcher: Launcher::OpenMpi("openmpi/bin/mpirun"),
     library: "openmpi/lib",
     compiler: &["openmpi/bin/mpicc"],
@@ -55,7 +54,7 @@ const OPEN_MPI_5: Mpi = Mpi {
 const MPICH_4: Mpi = Mpi {
     name: "MPICH 4",
     says: "MPICH Version: 4.",
-    environment: "debian-openmpi",
+    environment: "mpi4py/environment",
     launcher: Launcher::Hydra("debian-mpich/usr/bin/mpiexec.hydra"),
     library: "debian-mpich/usr/lib/x86_64-linux-gnu",
     compiler: &[
@@ -68,7 +67,7 @@ const MPICH_4: Mpi = Mpi {
 const MPICH_5: Mpi = Mpi {
     name: "MPICH 5",
     says: "MPICH Version: 5.",
-    environment: "mpich",
+    environment: "mpis/mpich",
     launcher: Launcher::Hydra("mpich/bin/mpiexec"),
     library: "mpich/lib",
     compiler: &["mpich/bin/mpicc"],
@@ -86,6 +85,10 @@ fn folder() -> PathBuf {
 }
 
 impl Mpi {
+    fn python(&self) -> PathBuf {
+        target_dir().join(self.environment).join("bin/python")
+    }
+
     fn launcher(&self) -> Vec<OsString> {
         let launcher = match self.launcher {
             Launcher::System => return Vec::new(),
@@ -224,7 +227,7 @@ fn a_program_in_python_gives_the_same_counts_on_four_libraries_in_both_forms() {
     let script = source_dir().join("programs/matrix.py");
     let mut first: Option<Value> = None;
     for mpi in [OPEN_MPI_4, OPEN_MPI_5, MPICH_4, MPICH_5] {
-        let python = folder().join(mpi.environment).join("bin/python");
+        let python = mpi.python();
         for form in [Form::Outer, Form::Inner] {
             let workspace = Workspace::new();
             let job = Job {
@@ -382,7 +385,7 @@ fn what_a_library_lacks_is_not_there_with_recording_either() {
     if !have_mpis() {
         return;
     }
-    let python = folder().join(OPEN_MPI_4.environment).join("bin/python");
+    let python = OPEN_MPI_4.python();
     let script = "from mpi4py import MPI\ntry:\n    MPI.Session.Init()\n\
                   except NotImplementedError:\n    print('no sessions in MPI 3')\n";
     let workspace = Workspace::new();
@@ -474,52 +477,5 @@ fn a_library_of_an_unknown_abi_gets_times_and_a_remark_and_is_asked_nothing() {
     for operation in analysis.array("/operations") {
         assert_eq!(operation["communicator"], Value::Null, "{operation:#}");
         assert_eq!(operation["root"], Value::Null, "{operation:#}");
-    }
-}
-
-#[test]
-fn the_tests_of_mpi4py_pass_and_are_counted_as_an_independent_tool_counts() {
-    if !have_mpis() {
-        return;
-    }
-    let python = folder().join(OPEN_MPI_4.environment).join("bin/python");
-    let main = folder().join("mpi4py-tests/test/main.py");
-    for tests in ["test_cco_buf", "test_cco_vec_inter", "test_comm_topo"] {
-        let workspace = Workspace::new();
-        let job = Job::new(4, &python, &[main.to_str().unwrap(), "-i", tests]);
-        let (recorded, trace) = job.record(workspace.path());
-        let recorded = recorded.expect(0);
-        // Each rank says so once; lines of several ranks may mix.
-        assert_eq!(recorded.stderr.matches("OK").count(), 4, "{recorded}");
-        let analysis = analyze(&trace, &[]).expect(0);
-        assert_eq!(analysis.json["trace"]["complete"], true);
-
-        // Two such tools do not stack: a run of its own.
-        let counter = OPEN_MPI_4.compile("counter.c", &["-shared", "-fPIC"], workspace.path());
-        let here = workspace.path().to_str().unwrap();
-        let variables = [
-            ("LD_PRELOAD", counter.to_str().unwrap()),
-            ("COUNTER_DIRECTORY", here),
-        ];
-        let job = Job {
-            variables: &variables,
-            ..job
-        };
-        job.plain(workspace.path()).expect(0);
-        for rank in 0..4 {
-            let own = fs::read_to_string(workspace.join(format!("counter.{rank}.json"))).unwrap();
-            let own: BTreeMap<String, u64> = serde_json::from_str(&own).unwrap();
-            assert!(own.len() > 10, "{own:?}");
-            let found = calls_by_class(analysis.rank(rank));
-            assert_eq!(found, own, "{tests}, rank {rank}");
-            if tests == "test_cco_buf" {
-                let calls = [
-                    "MPI_Reduce_scatter_block",
-                    "MPI_Reduce:inter",
-                    "MPI_Scatter:self",
-                ];
-                assert_eq!(calls.map(|class| found[class]), [3096, 2064, 1440]);
-            }
-        }
     }
 }

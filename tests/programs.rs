@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use collbench_tests::{
-    Analysis, Finished, Job, Workspace, analyze, calls_by_class, have, have_folder, source_dir,
-    target_dir,
+    Analysis, Finished, Job, Workspace, analyze, calls_by_class, check_against_monitoring, have,
+    have_folder, monitoring, source_dir, target_dir,
 };
 
 /// One rank's `calls_by_class`, written as `Allreduce=115, Barrier:self=80`.
@@ -33,12 +33,19 @@ struct Run {
     analysis: Analysis,
 }
 
-/// Runs a program twice, without and with recording, each in a folder of its own.
+/// Runs a program twice, without and with recording, each in a folder of its own. What the MPI
+/// library itself counts in the recorded run must be what was recorded.
 fn run_both(job: &Job<'_>, prepare: impl Fn(&Path)) -> Run {
     let (without, with) = (Workspace::new(), Workspace::new());
     prepare(without.path());
     prepare(with.path());
     let plain = job.plain(without.path()).expect(0);
+    let prefix = with.join("monitored");
+    let options = monitoring(prefix.to_str().unwrap());
+    let job = Job {
+        launcher_options: &options,
+        ..job.clone()
+    };
     let (recorded, trace) = job.record(with.path());
     let recorded = recorded.expect(0);
     let analysis = analyze(&trace, &[]).expect(0);
@@ -46,6 +53,7 @@ fn run_both(job: &Job<'_>, prepare: impl Fn(&Path)) -> Run {
     for operation in analysis.array("/operations") {
         assert_eq!(operation["incomplete"], 0, "{operation:#}");
     }
+    check_against_monitoring(&analysis, &prefix);
     Run {
         plain,
         recorded,
@@ -238,17 +246,61 @@ fn hdf5_in_python_with_collectives_of_the_library_below_it() {
 }
 
 #[test]
-fn mandelbrot_in_python_with_mpi4py_from_a_wheel() {
-    let programs = target_dir().join("programs");
-    let python = programs.join("venv/bin/python");
-    if !have(&["mpirun"]) || !have_folder(&programs) {
+fn a_program_that_is_not_repeatable_by_itself() {
+    if !have(&["mpirun", "mpb-mpi"]) {
         return;
     }
-    let demo = programs.join("mpi4py-demos/demo/mandelbrot/mandelbrot.py");
+    let input = input("t.ctl");
+    let job = Job::new(4, "mpb-mpi", &[input.to_str().unwrap()]);
+    let run = run_both(&job, |_| ());
+    let mut of_each = Vec::new();
+    for rank in 0..4 {
+        let mut found = calls_by_class(run.analysis.rank(rank));
+        let varies = ["MPI_Allreduce", "MPI_Barrier"].map(|class| found.remove(class).unwrap());
+        assert!((400..1500).contains(&varies[0]), "rank {rank}: {varies:?}");
+        assert!((2..=20).contains(&varies[1]), "rank {rank}: {varies:?}");
+        let expected = "Allreduce:sub=9, Bcast=12, Comm_dup=22, Comm_dup:sub=4, Comm_free=14, \
+                        Comm_free:sub=6, Comm_split=2";
+        assert_eq!(found, table(expected), "rank {rank}");
+        of_each.push(varies);
+    }
+    assert!(
+        of_each.iter().all(|varies| *varies == of_each[0]),
+        "{of_each:?}"
+    );
+}
+
+fn demonstration(name: &str) -> Option<(PathBuf, PathBuf)> {
+    let mpi4py = target_dir().join("mpi4py");
+    (have(&["mpirun"]) && have_folder(&mpi4py)).then(|| {
+        let demo = mpi4py.join("source/demo").join(name);
+        (mpi4py.join("environment/bin/python"), demo)
+    })
+}
+
+#[test]
+fn mandelbrot_in_python_with_mpi4py_from_a_wheel() {
+    let Some((python, demo)) = demonstration("mandelbrot/mandelbrot.py") else {
+        return;
+    };
     let run = run_both(&Job::new(4, python, &[demo.to_str().unwrap()]), |_| ());
     run.check_each_of_four("Barrier=1, Bcast=2, Gather=2, Gatherv=3");
     assert_eq!(
         run.recorded.stdout.lines().count(),
         run.plain.stdout.lines().count()
     );
+}
+
+#[test]
+fn a_benchmark_in_python_at_the_highest_rate() {
+    let Some((python, demo)) = demonstration("osu_allgather.py") else {
+        return;
+    };
+    let run = run_both(&Job::new(2, python, &[demo.to_str().unwrap()]), |_| ());
+    for rank in 0..2 {
+        let found = calls_by_class(run.analysis.rank(rank));
+        // 15 sizes up to 8 KiB with 11,000 calls each, 7 more with 110; two barriers for each.
+        let expected = table("Allgather=165770, Barrier=44");
+        assert_eq!(found, expected, "rank {rank}");
+    }
 }

@@ -8,10 +8,12 @@
 
 mod analysis;
 mod machine;
+mod monitoring;
 mod run;
 
 pub use analysis::{Analysis, analyze, calls_by_class, sum};
 pub use machine::{
     Workspace, command, have, have_folder, program, release_dir, skipped, source_dir, target_dir,
 };
+pub use monitoring::{check_against_monitoring, monitoring};
 pub use run::{Finished, Form, Job, mpirun, run, run_in};
