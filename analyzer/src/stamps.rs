@@ -100,6 +100,12 @@ impl StampLimits {
             Operation::Init | Operation::InitThread | Operation::SessionInit => self.first,
             _ => begin,
         };
+        // The records of one MPI_Startall have one enter, and may stand on both sides of the
+        // opening of a chunk: it was opened for one of them.
+        let end = match record.persistent_start() {
+            Some(start) if start.n_together > 1 => self.last,
+            _ => end,
+        };
         let (enter, leave) = (record.enter.get(), record.leave.get());
         let (stamp, limit, found) = if enter < begin {
             ("enter", Limit::AtLeast(begin), enter)

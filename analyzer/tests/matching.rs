@@ -592,6 +592,7 @@ fn behind_a_gap_a_process_of_several_threads_goes_on_from_the_table() {
         first_record,
         sequences: vec![(0, 0, calls)],
         records: records.to_vec(),
+        ..TestChunk::default()
     };
     trace.processes[1].chunks = vec![
         chunk(0, 0, 0, 5, &records[5..10]),

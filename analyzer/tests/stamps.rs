@@ -2,9 +2,11 @@
 
 mod built;
 
-use built::{START, TestChunk, TestTrace, call, codes, only, totals};
+use built::{START, TestChunk, TestTrace, call, codes, complete, only, start, totals};
 use collbench_analyzer::Analysis;
-use collbench_formats::{Operation, Record};
+use collbench_formats::{
+    CompletingCall, Definition, Initiation, Operation, PersistentCollective, Record,
+};
 
 /// Ms, in the ticks of these traces.
 const MS: u64 = 1_000_000;
@@ -171,6 +173,44 @@ fn an_enter_after_the_next_chunk_was_opened_is_damage_but_a_leave_is_not() {
     let analysis = trace.analyze();
     assert_eq!(analysis.trace.damage.len(), 1);
     assert_eq!(only(&analysis, "MPI_Barrier").instances, 9);
+}
+
+#[test]
+fn starts_of_one_call_may_stand_on_both_sides_of_a_chunk_that_was_opened_for_one_of_them() {
+    let mut trace = TestTrace::new(2);
+    for process in &mut trace.processes {
+        for index in 0..2 {
+            let definition = PersistentCollective {
+                index,
+                communicator: 0,
+                position: u64::from(index),
+                operation: Operation::BarrierInit.code(),
+                root: -1,
+                payload_bytes: Some(0),
+            };
+            let definition = Definition::PersistentCollective(definition);
+            process.definitions.push(definition);
+        }
+        let begun = (500, 600);
+        let start = |index| start(Operation::BarrierInit, 0, index, 2, begun);
+        let of = |definition| Initiation::Persistent {
+            definition,
+            start: 0,
+        };
+        let end = |index| complete(of(index), CompletingCall::Waitall, 2, (700, 800));
+        process.call(start(0));
+        process.chunks.push(TestChunk {
+            ordinal: 1,
+            first_record: 1,
+            records: vec![start(1), end(0), end(1)],
+            opened: 100,
+            ..TestChunk::default()
+        });
+    }
+    let analysis = trace.analyze();
+    assert_eq!(codes(&analysis), [] as [&str; 0]);
+    let started = only(&analysis, "MPI_Barrier_init");
+    assert_eq!((started.instances, started.incomplete), (2, 0));
 }
 
 #[test]

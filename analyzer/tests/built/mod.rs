@@ -28,6 +28,8 @@ pub struct TestChunk {
     /// (communicator, internal calls, calls)
     pub sequences: Vec<(u32, u32, u64)>,
     pub records: Vec<Record>,
+    /// Since the start; 0: right before the first call.
+    pub opened: u64,
 }
 
 /// One process to be written.
@@ -263,6 +265,7 @@ impl TestProcess {
                 first_call: 0,
                 // As a recorder does: right before the first call of a chunk, after the one before.
                 anchor: match (chunk.ordinal, chunk.records.first()) {
+                    _ if chunk.opened > 0 => anchor(START + chunk.opened),
                     (1.., Some(first)) => anchor(first.enter.get() - 1),
                     _ => anchor(START - 300),
                 },
