@@ -48,11 +48,9 @@ macro_rules! symbol {
 /// Calls the function at an address in the MPI library, with the arguments as they came.
 macro_rules! call {
     ($address:ident; $($argument:ident),*) => {{
-        if $address.is_null() {
-            return NO_SUCH_FUNCTION.into();
-        }
         // SAFETY: the MPI library's function of this name takes these arguments, each of which
-        // fits a machine word; words are passed on as the caller passed them.
+        // fits a machine word; words are passed on as the caller passed them. That there is one
+        // was seen before the call was begun.
         #[allow(unused_unsafe, reason = "also used where the block around it is unsafe")]
         unsafe {
             let function = std::mem::transmute::<
@@ -69,8 +67,12 @@ macro_rules! real {
     ($symbol:expr; $($argument:ident),*) => {
         {
             static REAL: RealFunction = RealFunction::new(symbol!($symbol));
-            // Looked up here, and not between the enter stamp and the call.
+            // Looked up here, and not between the enter stamp and the call. What the library
+            // lacks is not called, and so not recorded: this leaves the wrapper.
             let address = REAL.address();
+            if address.is_null() {
+                return NO_SUCH_FUNCTION;
+            }
             move || call!(address; $($argument),*).into()
         }
     };
@@ -121,6 +123,9 @@ macro_rules! real_large {
             static CLASSIC: RealFunction = RealFunction::new(symbol!(concat!("P", $name)));
             let large = LARGE.address();
             let classic = if large.is_null() { CLASSIC.address() } else { large };
+            if classic.is_null() {
+                return NO_SUCH_FUNCTION;
+            }
             move || -> Begun {
                 if !large.is_null() {
                     return call!(large; $($argument),*).into();
@@ -415,9 +420,16 @@ macro_rules! wrap {
             static WITH_INFO: RealFunction = RealFunction::new(symbol!(concat!("P", $name)));
             static WITHOUT: RealFunction = RealFunction::new(c"PMPI_Comm_idup");
             let (with_info, without) = (WITH_INFO.address(), WITHOUT.address());
+            if with_info.is_null() && without.is_null() {
+                return NO_SUCH_FUNCTION;
+            }
+            // What is called is what is recorded.
+            let operation = match with_info.is_null() {
+                true => Operation::CommIdup,
+                false => Operation::CommIdupWithInfo,
+            };
             constructor_call(
-                Operation::CommIdupWithInfo, HowMade::Copy, $comm, 0, $made,
-                Some($request),
+                operation, HowMade::Copy, $comm, 0, $made, Some($request),
                 move || match with_info.is_null() {
                     true => call!(without; $comm, $made, $request),
                     false => call!(with_info; $($a),*),
@@ -431,10 +443,10 @@ macro_rules! wrap {
         export!($name; ($level, $($a),*) {
             static REAL: RealFunction = RealFunction::new(symbol!(concat!("P", $name)));
             let address = REAL.address();
+            if address.is_null() {
+                return NO_SUCH_FUNCTION;
+            }
             phase_call($level, move || {
-                if address.is_null() {
-                    return NO_SUCH_FUNCTION;
-                }
                 // SAFETY: the MPI library's function takes an int and further arguments.
                 unsafe {
                     let function = std::mem::transmute::<
