@@ -743,10 +743,15 @@ fn add_to_draft(
         group_sizes.reverse();
         first_members.reverse();
     }
+    // Who connects and who accepts make the same one.
+    let constructor = match Operation::from_code(definition.constructor) {
+        Some(Operation::CommConnect) => Operation::CommAccept.code(),
+        _ => definition.constructor,
+    };
     let draft = drafts.entry(definition.id).or_insert_with(|| Draft {
         kind: definition.kind,
         is_world: definition.index == WORLD,
-        constructor: definition.constructor,
+        constructor,
         position: definition.position,
         order: definition.index,
         parent,
@@ -756,7 +761,7 @@ fn add_to_draft(
         members: Vec::new(),
     });
     let agrees = draft.kind == definition.kind
-        && draft.constructor == definition.constructor
+        && draft.constructor == constructor
         && draft.group_sizes == group_sizes
         && draft.is_world == (definition.index == WORLD);
     let place = (u8::from(is_second), definition.rank);

@@ -35,6 +35,10 @@ pub enum HowMade {
     Copy,
     /// Collective over the members only: by the groups and the tag.
     OverGroups,
+    /// Made by two groups, each on a parent of its own (`MPI_Comm_accept`, `MPI_Comm_connect`):
+    /// within one world by the groups. Processes of several worlds have no names for each other,
+    /// and each side knows it by its own parent.
+    Connected,
 }
 
 /// A constructor's call that has succeeded.
@@ -370,8 +374,13 @@ impl Communicators {
                 [first, remote],
             )
         };
-        let (id, position) = match how {
-            HowMade::OverGroups => {
+        let is_by_groups = match how {
+            HowMade::OverGroups => true,
+            HowMade::Connected => first_members[1] != NO_RANK,
+            HowMade::OnParent | HowMade::Copy => false,
+        };
+        let (id, position) = match is_by_groups {
+            true => {
                 // SAFETY: as above; the groups have these sizes.
                 let groups = unsafe {
                     [
@@ -382,6 +391,11 @@ impl Communicators {
                         },
                     ]
                 };
+                // Both sides must come to the same.
+                let operation = match operation {
+                    Operation::CommConnect => Operation::CommAccept,
+                    other => other,
+                };
                 let base = identity_over_groups(operation, &groups, tag);
                 let mut inner = self.lock();
                 let counter = inner.over_groups.entry(base).or_insert(0);
@@ -389,7 +403,7 @@ impl Communicators {
                 *counter += 1;
                 (mix(&[base, position]), position)
             }
-            _ => (
+            false => (
                 identity_on_parent(operation, parent.id, position, first_members),
                 position,
             ),

@@ -191,9 +191,9 @@ macro_rules! mpi_routines {
                      root, comm, intercomm, array_of_errcodes)
                     on comm makes intercomm how OnParent tag 0;
                 MPI_Comm_accept CommAccept (port_name, info, root, comm, newcomm)
-                    on comm makes newcomm how OnParent tag 0;
+                    on comm makes newcomm how Connected tag 0;
                 MPI_Comm_connect CommConnect (port_name, info, root, comm, newcomm)
-                    on comm makes newcomm how OnParent tag 0;
+                    on comm makes newcomm how Connected tag 0;
             }
             group_constructors {
                 MPI_Comm_create_from_group CommCreateFromGroup
