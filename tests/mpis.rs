@@ -219,36 +219,89 @@ fn counts(analysis: &Analysis) -> Value {
     json!({"ranks": ranks, "operations": operations, "communicators": communicators})
 }
 
-#[test]
-fn a_program_in_python_gives_the_same_counts_on_four_libraries_in_both_forms() {
-    if !have_mpis() {
-        return;
-    }
-    let script = source_dir().join("programs/matrix.py");
+/// Runs a program in Python with 2 ranks on all libraries that mpi4py has, in these forms; gives what
+/// all of them count.
+#[track_caller]
+fn counts_on_all(script: &str, forms: &[Form]) -> Value {
+    let script = source_dir().join("programs").join(script);
     let mut first: Option<Value> = None;
     for mpi in [OPEN_MPI_4, OPEN_MPI_5, MPICH_4, MPICH_5] {
-        let python = mpi.python();
-        for form in [Form::Outer, Form::Inner] {
+        for &form in forms {
             let workspace = Workspace::new();
             let job = Job {
                 form,
-                ..Job::new(2, &python, &[script.to_str().unwrap()])
+                ..Job::new(2, mpi.python(), &[script.to_str().unwrap()])
             };
             let found = counts(&mpi.run(job, &workspace));
             let expected = first.get_or_insert_with(|| found.clone());
             assert_eq!(found, *expected, "{}, {form:?}", mpi.name);
         }
     }
-    // Some by hand, from the text of the program.
-    let by_class = &first.unwrap()["ranks"][1];
-    for (class, calls) in [
+    first.unwrap()
+}
+
+/// Some counts of rank 1, by hand from the text of a program.
+#[track_caller]
+fn check_by_hand(counts: &Value, by_hand: &[(&str, u64)]) {
+    let by_class = &counts["ranks"][1];
+    for (class, calls) in by_hand {
+        assert_eq!(by_class[*class], *calls, "{class}: {by_class:#}");
+    }
+}
+
+#[test]
+fn a_program_in_python_gives_the_same_counts_on_four_libraries_in_both_forms() {
+    if !have_mpis() {
+        return;
+    }
+    let found = counts_on_all("matrix.py", &[Form::Outer, Form::Inner]);
+    let by_hand = [
         ("MPI_Comm_dup", 22),
         ("MPI_Comm_create_group", 2),
         ("MPI_Barrier:inter", 2),
         ("MPI_Alltoallw", 2),
-    ] {
-        assert_eq!(by_class[class], calls, "{class}: {by_class:#}");
+    ];
+    check_by_hand(&found, &by_hand);
+}
+
+#[test]
+fn a_nonblocking_program_in_python_gives_the_same_counts_on_four_libraries() {
+    if !have_mpis() {
+        return;
     }
+    let found = counts_on_all("begun.py", &[Form::Outer]);
+    // Six turns on two communicators of two processes and on two of one.
+    let by_hand = [
+        ("MPI_Ibcast", 24),
+        ("MPI_Ibcast:self", 12),
+        ("MPI_Iallgather", 24),
+        ("MPI_Ialltoallw:self", 12),
+        ("MPI_Iallreduce:inter", 6),
+        ("MPI_Ineighbor_alltoall", 6),
+        ("MPI_Comm_idup", 1),
+    ];
+    check_by_hand(&found, &by_hand);
+}
+
+#[test]
+fn nonblocking_persistent_and_neighborhood_collectives_in_c_count_the_same_on_all_three_abis() {
+    if !have_mpis() {
+        return;
+    }
+    let mut first: Option<Value> = None;
+    for mpi in [OPEN_MPI_4, OPEN_MPI_5, MPICH_4, MPICH_5, MPI_5_ABI] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("same.c", &[], workspace.path());
+        let found = counts(&mpi.run(Job::new(4, program, &[]), &workspace));
+        let expected = first.get_or_insert_with(|| found.clone());
+        assert_eq!(found, *expected, "{}", mpi.name);
+    }
+    let by_hand = [
+        ("MPI_Iallreduce:inter", 1),
+        ("MPI_Ineighbor_alltoallw", 1),
+        ("MPI_Bcast_init", 4),
+    ];
+    check_by_hand(&first.unwrap(), &by_hand);
 }
 
 #[test]

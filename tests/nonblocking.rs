@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use collbench_formats::{CompletingCall, Definition, Initiation, Operation, RankTrace};
-use collbench_tests::{Job, Workspace, have, program};
+use collbench_tests::{Analysis, Job, Workspace, analyze, have, program};
 
 const MPI: &[&str] = &["mpirun", "mpicc"];
 
@@ -143,6 +143,25 @@ fn rank_files(trace: &Path) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
+/// The analysis of a trace all of whose calls found those of the other processes.
+#[track_caller]
+fn analyze_complete(trace: &Path) -> Analysis {
+    let analysis = analyze(trace, &[]).expect(0);
+    assert_eq!(analysis.json["trace"]["complete"], true);
+    for operation in analysis.array("/operations") {
+        assert_eq!(operation["incomplete"], 0, "{operation:#}");
+    }
+    for code in [
+        "unknown_communicator",
+        "communicator_conflict",
+        "mismatched_calls",
+        "stray_completions",
+    ] {
+        assert!(!analysis.has_remark(code), "{code}");
+    }
+    analysis
+}
+
 #[track_caller]
 fn parse(bytes: &[u8]) -> RankTrace<'_> {
     let trace = RankTrace::parse(bytes).unwrap();
@@ -165,16 +184,27 @@ fn a_storm_of_collectives_completed_in_all_ways_is_recorded_one_by_one() {
         finished.stdout, plain.stdout,
         "recording changed the results"
     );
+    let analysis = analyze_complete(&trace);
     let files = rank_files(&trace);
     assert_eq!(files.len(), 4);
     for bytes in &files {
         let trace = parse(bytes);
         let rank = trace.identity.rank;
+        let by_operation = &analysis.rank(rank as usize)["calls_by_operation"];
         let own = Account::of_log(&workspace.join(format!("storm.{rank}.log")));
         assert_eq!(own.ends.len(), 100_000);
         let found = Account::of_trace(&trace);
         assert_same(&own.calls, &found.calls, "calls");
         assert_same(&own.starts, &found.starts, "starts");
+        let starts = own.starts.values().map(|(name, _)| name);
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for name in own.calls.values().chain(starts) {
+            *counts.entry(name).or_default() += 1;
+        }
+        assert_eq!(counts.len(), 22 + 6 + 1, "all kinds");
+        for (name, calls) in counts {
+            assert_eq!(by_operation[name], calls, "rank {rank}: {name}");
+        }
         assert!(!own.shared.is_empty(), "no handle was shared: no test");
         let apart = |ends: &BTreeMap<(u32, u64), End>| {
             let (shared, own): (BTreeMap<_, _>, BTreeMap<_, _>) = ends
@@ -343,6 +373,11 @@ fn communicators_have_the_same_identity_for_all_their_processes() {
         "recording changed the results"
     );
     let n_made: usize = finished.stdout.split(' ').next().unwrap().parse().unwrap();
+    let analysis = analyze_complete(&trace);
+    assert_eq!(
+        analysis.json["totals"]["MPI_Comm_free"]["instances"],
+        n_made + 6
+    );
 
     /// What the members of a communicator must say of it alike, and the ranks that say it.
     type Said = ((u16, u64, u32, u32), BTreeSet<u32>);
@@ -407,8 +442,13 @@ fn completions_and_phases_are_the_same_in_c_and_in_each_fortran_binding() {
         ranks.sort();
         ranks
     });
-    // Twenty in the loop, two scanned and exchanged, and one each of five more.
-    assert!(of_each_rank[0].iter().all(|(_, ends)| ends.len() == 26));
+    // Twenty in the loop, two scanned and exchanged, one each of four more, four tested together
+    // twice, then two, and four with neighbours.
+    assert!(
+        of_each_rank[0]
+            .iter()
+            .all(|(_, ends)| ends.len() == 26 + 14)
+    );
     assert!(of_each_rank.iter().all(|ranks| *ranks == of_each_rank[0]));
 }
 

@@ -1,6 +1,16 @@
 /* The calls of same.inc, in C. */
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 #include <stdio.h>
+
+/* Before MPI 4 they were an extension of Open MPI. */
+#if defined OPEN_MPI && OMPI_MAJOR_VERSION < 5
+#define PERSISTENT(name) MPIX_##name##_init
+#else
+#define PERSISTENT(name) MPI_##name##_init
+#endif
 
 int main(int argc, char **argv)
 {
@@ -11,7 +21,10 @@ int main(int argc, char **argv)
     MPI_Comm comm, half, grid, ring, other;
     MPI_Request requests[4], request;
     int done, outcount, dims[2] = {2, 2}, ends[8], edges[16];
-    int periods[2] = {1, 0};
+    int periods[2] = {1, 0}, keep[2] = {1, 0}, members[2] = {0, 2}, found[8];
+    int one[1] = {1}, self[1], left[1], right[1];
+    MPI_Aint ways[2] = {0, 32};
+    MPI_Group all, some;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &r);
@@ -103,6 +116,96 @@ int main(int argc, char **argv)
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - r % 2, 7, &other);
     MPI_Iallreduce(a, b, 2, MPI_INT, MPI_SUM, other, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+
+    /* The other nonblocking collectives, completed in the other ways. */
+    for (i = 0; i < n; i++)
+        places[i] = i * 8;
+    MPI_Iexscan(a, b + 5000, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+    MPI_Igather(a, 5, MPI_INT, b + 1000, 5, MPI_INT, 3, MPI_COMM_WORLD, &requests[1]);
+    MPI_Iscatter(a, 5, MPI_INT, b + 2000, 5, MPI_INT, 1, MPI_COMM_WORLD, &requests[2]);
+    MPI_Iallgather(a, 7, MPI_INT, b + 3000, 7, MPI_INT, MPI_COMM_WORLD, &requests[3]);
+    done = 0;
+    while (!done)
+        MPI_Testall(4, requests, &done, MPI_STATUSES_IGNORE);
+    MPI_Iscatterv(a, counts, places, MPI_INT, b + 1000, 2, MPI_INT, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Iallgatherv(a, 2, MPI_INT, b + 2000, counts, places, MPI_INT, MPI_COMM_WORLD, &requests[1]);
+    MPI_Ialltoallv(a, counts, places, MPI_INT, b + 3000, counts, places, MPI_INT, MPI_COMM_WORLD,
+                   &requests[2]);
+    MPI_Ialltoallw(a, counts, bytes, types, b + 4000, counts, bytes, types, MPI_COMM_WORLD,
+                   &requests[3]);
+    outcount = 0;
+    while (outcount != MPI_UNDEFINED)
+        MPI_Testsome(4, requests, &outcount, found, MPI_STATUSES_IGNORE);
+    MPI_Ireduce_scatter(a, b + 1000, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ireduce_scatter_block(a, b + 2000, 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+    done = 0;
+    while (!done || i != MPI_UNDEFINED)
+        MPI_Testany(2, requests, &i, &done, MPI_STATUS_IGNORE);
+
+    /* All others with neighbours. */
+    MPI_Neighbor_allgatherv(a, 2, MPI_INT, b + 1000, counts, places, MPI_INT, ring);
+    MPI_Neighbor_alltoallv(a, counts, places, MPI_INT, b + 1000, counts, places, MPI_INT, ring);
+    MPI_Neighbor_alltoallw(a, counts, ways, types, b + 1000, counts, ways, types, ring);
+    MPI_Ineighbor_allgather(a, 2, MPI_INT, b + 1000, 2, MPI_INT, ring, &requests[0]);
+    MPI_Ineighbor_allgatherv(a, 2, MPI_INT, b + 2000, counts, places, MPI_INT, ring, &requests[1]);
+    MPI_Ineighbor_alltoallv(a, counts, places, MPI_INT, b + 3000, counts, places, MPI_INT, ring,
+                            &requests[2]);
+    MPI_Ineighbor_alltoallw(a, counts, ways, types, b + 4000, counts, ways, types, ring,
+                            &requests[3]);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+
+    /* The other constructors. */
+    MPI_Comm_free(&comm);
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, MPI_INFO_NULL, &comm);
+    MPI_Comm_set_name(comm, "second");
+    MPI_Barrier(comm);
+    MPI_Comm_free(&comm);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
+    MPI_Barrier(comm);
+    MPI_Comm_free(&comm);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 2, members, &some);
+    MPI_Comm_create(MPI_COMM_WORLD, some, &comm);
+    if (comm != MPI_COMM_NULL) {
+        MPI_Barrier(comm);
+        MPI_Comm_free(&comm);
+    }
+    if (r % 2 == 0) {
+        MPI_Comm_create_group(MPI_COMM_WORLD, some, 5, &comm);
+        MPI_Barrier(comm);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Cart_sub(grid, keep, &comm);
+    MPI_Barrier(comm);
+    MPI_Comm_free(&comm);
+    self[0] = r;
+    left[0] = (r + n - 1) % n;
+    right[0] = (r + 1) % n;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, left, MPI_UNWEIGHTED, 1, right, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0, &comm);
+    MPI_Neighbor_alltoall(a, 5, MPI_INT, b + 1000, 5, MPI_INT, comm);
+    MPI_Comm_free(&comm);
+    MPI_Dist_graph_create(MPI_COMM_WORLD, 1, self, one, right, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                          &comm);
+    MPI_Neighbor_alltoall(a, 5, MPI_INT, b + 1000, 5, MPI_INT, comm);
+    MPI_Comm_free(&comm);
+    MPI_Intercomm_merge(other, 0, &comm);
+
+    /* Persistent ones. */
+    PERSISTENT(Allreduce)(a, b + 5000, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                          &requests[0]);
+    PERSISTENT(Bcast)(x, 10, MPI_DOUBLE, 1, comm, MPI_INFO_NULL, &requests[1]);
+    PERSISTENT(Neighbor_alltoall)(a, 3, MPI_INT, b + 1000, 3, MPI_INT, grid, MPI_INFO_NULL,
+                                  &requests[2]);
+    for (k = 1; k <= 3; k++) {
+        MPI_Startall(3, requests);
+        MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    }
+    MPI_Start(&requests[1]);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    for (i = 0; i < 3; i++)
+        MPI_Request_free(&requests[i]);
+
     MPI_Pcontrol(3);
     MPI_Comm_free(&other);
     MPI_Comm_free(&half);

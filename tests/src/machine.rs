@@ -119,9 +119,15 @@ pub fn program(name: &str) -> PathBuf {
         .into_owned();
     let (compiler, options, executable): (&str, &[&str], String) = match name {
         // Fortran 77 has no way to say that MPI's buffers are of any type.
-        "same_mpif.F" | "opened_mpif.F90" => {
-            ("mpifort", &["-w", "-fallow-argument-mismatch"], stem)
-        }
+        "same_mpif.F" | "opened_mpif.F90" => (
+            "mpifort",
+            &[
+                "-w",
+                "-fallow-argument-mismatch",
+                "-ffixed-line-length-none",
+            ],
+            stem,
+        ),
         _ if name.ends_with(".F90") => ("mpifort", &[], stem),
         "quiet.c" => ("gcc", &[], stem),
         "quiet.c static" => ("gcc", &["-static"], "quiet_static".to_owned()),
