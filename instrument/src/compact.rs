@@ -18,6 +18,7 @@ use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
 
 use crate::directory::is_rank_file;
+use crate::environment::Form;
 use rewrite::{Direction, Ended, Rewritten, rewrite};
 
 /// Exit status when some files stay as they are.
@@ -132,20 +133,24 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Compacts the trace of a run that has ended (or, in the inner form, is just ending).
-pub(crate) fn compact_recorded(trace: &Path, has_ended: bool) -> anyhow::Result<Outcome> {
-    let ended = match has_ended {
-        true => Ended::Surely,
-        false => Ended::IfSeen,
-    };
-    in_place(trace, Direction::Compact, ended)
+/// Compacts the trace of a run that has ended, whose directory the caller has locked; or, in the
+/// inner form, of one that is just ending.
+pub(crate) fn compact_recorded(trace: &Path, form: Form) -> anyhow::Result<Outcome> {
+    match form {
+        Form::Outer => replace(trace, Direction::Compact, Ended::Surely),
+        Form::Inner => in_place(trace, Direction::Compact, Ended::IfSeen),
+    }
 }
 
-/// Replaces the files of a trace.
+/// Replaces the files of a trace that nobody else is at work in.
 fn in_place(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<Outcome> {
-    let names = rank_files(trace)?;
     let folder = File::open(trace).with_context(|| trace.display().to_string())?;
     lock(&folder).with_context(|| trace.display().to_string())?;
+    replace(trace, direction, ended)
+}
+
+fn replace(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<Outcome> {
+    let names = rank_files(trace)?;
     let outcome = for_all(&names, |name| {
         let path = trace.join(name);
         let unfinished = trace.join(format!("{name}{UNFINISHED_SUFFIX}"));
@@ -162,7 +167,7 @@ fn in_place(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<
         rewritten
     })?;
     // The names, too, are to be on the disk; some file systems cannot say so of directories.
-    let _ = folder.sync_all();
+    let _ = File::open(trace).and_then(|folder| folder.sync_all());
     Ok(outcome)
 }
 
@@ -255,13 +260,13 @@ fn rank_files(trace: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Keeps others of this command away from a directory for as long as it is open.
+/// Keeps recorders, and others of this command, away from a directory for as long as it is open.
 fn lock(folder: &File) -> anyhow::Result<()> {
     // SAFETY: the descriptor is open.
     let locked = unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
     let error = io::Error::last_os_error();
     if locked != 0 && error.kind() == io::ErrorKind::WouldBlock {
-        bail!("another collbench-compact is at work here");
+        bail!("collbench-record, or another collbench-compact, is at work here");
     }
     // Where the file system has no locks, the files are made anew in any case.
     Ok(())

@@ -333,9 +333,7 @@ impl Job {
 
     /// Compacts what was recorded.
     fn make_small(&self, summary: &mut summary::Summary) -> anyhow::Result<()> {
-        // The launcher has ended; beside other ranks some of those may be at their ends.
-        let has_ended = self.settings.form == Form::Outer;
-        let outcome = compact_recorded(&self.settings.output, has_ended)?;
+        let outcome = compact_recorded(&self.settings.output, self.settings.form)?;
         summary.n_bytes = outcome.bytes_after;
         if let Some((name, why)) = outcome.kept.first() {
             let n = outcome.kept.len();
