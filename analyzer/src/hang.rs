@@ -7,8 +7,8 @@
 use collbench_formats::{CompletingCall, Damage, Operation};
 use serde::Serialize;
 
-use crate::last_seen::LastCall;
-use crate::matching::{InFlight, Lane};
+use crate::last_seen::{LastCall, LastSeen};
+use crate::matching::{InFlight, Lane, ProcessDamage};
 use crate::mismatch::Mismatch;
 use crate::run::RankFile;
 use crate::summarize::Sources;
@@ -389,7 +389,7 @@ fn endings<'a>(sources: &'a Sources<'_>) -> Vec<Ending<'a>> {
         let last = found.last.as_ref()?;
         Some(Ending {
             rank: file.rank(),
-            state: state(file, &found.in_flight, found.n_sequence_conflicts),
+            state: state(file, found, last),
             last_seen_ns: last.at.ns(),
             end_ns: end_ns[group_of(process)],
             in_flight: &found.in_flight,
@@ -400,7 +400,8 @@ fn endings<'a>(sources: &'a Sources<'_>) -> Vec<Ending<'a>> {
     endings.collect()
 }
 
-fn state(file: &RankFile<'_>, in_flight: &[InFlight], n_conflicts: u64) -> RankState {
+fn state(file: &RankFile<'_>, found: &ProcessDamage, last: &LastSeen) -> RankState {
+    let in_flight = &found.in_flight;
     let is_in = |operation| in_flight.iter().any(|call| call.operation == operation);
     if is_in(Operation::Abort) {
         return RankState::InAbort;
@@ -413,18 +414,26 @@ fn state(file: &RankFile<'_>, in_flight: &[InFlight], n_conflicts: u64) -> RankS
     if damage.iter().any(has_stopped) {
         return RankState::NotRecorded;
     }
-    if n_conflicts > 0 || damage.iter().any(|found| hides_the_end(file, found)) {
+    let has_ended_mpi = last.returned.is_some_and(|call| {
+        matches!(
+            call.operation,
+            Some(Operation::Finalize | Operation::SessionFinalize)
+        )
+    });
+    let hides_the_end = |found| hides_the_end(file, found, has_ended_mpi);
+    if found.n_sequence_conflicts > 0 || damage.iter().any(hides_the_end) {
         return RankState::Damaged;
     }
-    match (in_flight.is_empty(), file.trace.header.finalized.get()) {
+    let has_finished = has_ended_mpi || file.trace.header.finalized.get() != 0;
+    match (in_flight.is_empty(), has_finished) {
         (false, _) => RankState::Waiting,
-        (true, 0) => RankState::Outside,
-        (true, _) => RankState::Finished,
+        (true, false) => RankState::Outside,
+        (true, true) => RankState::Finished,
     }
 }
 
 /// Whether calls may be missing that the process began after all that are there.
-fn hides_the_end(file: &RankFile<'_>, found: &Damage) -> bool {
+fn hides_the_end(file: &RankFile<'_>, found: &Damage, has_ended_mpi: bool) -> bool {
     let chunks = &file.trace.chunks;
     let is_single_threaded = chunks
         .windows(2)
@@ -434,6 +443,8 @@ fn hides_the_end(file: &RankFile<'_>, found: &Damage) -> bool {
         | Damage::StoppedEarly { .. }
         | Damage::MissingChunk { .. }
         | Damage::Definition { .. } => false,
+        // A recorder that was killed after it had cut its file to size.
+        Damage::Cut { .. } if has_ended_mpi && is_single_threaded => false,
         // Behind a chunk that is lost the next one says how many calls there were.
         Damage::NotAChunk { offset, .. } => {
             let last = chunks.last().map(|chunk| chunk.offset);

@@ -135,7 +135,10 @@ fn who_never_came_may_be_in_finalize_or_in_abort_or_past_both() {
     });
     assert_eq!(hang(&in_finalize).ranks[1].state, RankState::InFinalize);
     let expected = "rank 1 never came: it is in MPI_Finalize since 200 ns";
-    assert!(hang(&in_finalize).in_words[0].ends_with(expected));
+    let [sentence] = &hang(&in_finalize).in_words[..] else {
+        panic!("{:?}", hang(&in_finalize).in_words);
+    };
+    assert!(sentence.ends_with(expected), "{sentence}");
     assert_eq!(hang(&in_finalize).waiting, [0, 2]);
 
     let in_abort = skipped(3, 1, |process| {
@@ -668,6 +671,36 @@ fn of_a_file_that_was_cut_it_is_not_known_what_came_behind() {
         .unwrap();
     assert!(last.never_came.is_empty(), "{last:?}");
     assert_eq!(last.unknown, [1]);
+}
+
+#[test]
+fn who_had_left_finalize_never_came_though_its_file_was_not_ended() {
+    // Killed after the file was cut to size and before it was marked as finished.
+    let mut trace = killed(2);
+    trace.world(Operation::Barrier, -1, 0, &[(10, 15); 2]);
+    trace.processes[0].call(call(Operation::Allreduce, 0, -1, 8, (20, 0)));
+    trace.processes[1].call(call(Operation::Finalize, 0, -1, 0, (30, 90)));
+    let directory = trace.in_directory();
+    let file = directory.path().join("rank-000001.trace");
+    let bytes = std::fs::read(&file).unwrap();
+    let finalize = trace.processes[1].chunks[0].records[1].enter.to_bytes();
+    let at = bytes.windows(8).rposition(|word| word == finalize).unwrap();
+    std::fs::write(&file, &bytes[..at + 32]).unwrap();
+    let analysis = built::analyze(directory.path(), &collbench_analyzer::Selection::default());
+    let damage = &analysis.trace.damage;
+    assert!(
+        damage
+            .iter()
+            .any(|found| found.what.contains("the file ends here")),
+        "{damage:?}"
+    );
+    assert_eq!(hang(&analysis).ranks[1].state, RankState::Finished);
+    assert_eq!(analysis.unfinished[0].never_came, [1]);
+    let [sentence] = &hang(&analysis).in_words[..] else {
+        panic!("{:?}", hang(&analysis).in_words);
+    };
+    let expected = "rank 1 never came: it called MPI_Finalize at 30 ns, and left it";
+    assert!(sentence.ends_with(expected), "{sentence}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What was going on at the end, in sentences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_formats::{CompletingCall, Layer, Operation};
 
@@ -351,12 +351,14 @@ fn cycle_in_words(hang: &Hang<'_>, cycle: &Cycle) -> String {
 /// Calls under way that belong to none of the instances: the end of MPI, constructors over a
 /// group, waits of which nothing else is known.
 fn other_calls(hang: &Hang<'_>) -> Vec<String> {
+    let waited_in = hang.instances.iter().filter(|of| !of.inside.is_empty());
+    let waited_for = waited_in.flat_map(|instance| &instance.never_came);
+    let told: BTreeSet<u32> = waited_for.map(|absent| absent.rank).collect();
     let mut calls: BTreeMap<String, (Vec<u32>, i64)> = BTreeMap::new();
-    for ending in hang
-        .endings
-        .iter()
-        .filter(|ending| ending.instances.is_empty())
-    {
+    for ending in &hang.endings {
+        if !ending.instances.is_empty() || told.contains(&ending.rank) {
+            continue;
+        }
         if let Some(call) = ending.in_flight.first() {
             let words = in_flight_in_words(hang, call);
             let since = call.enter.ns();
