@@ -289,7 +289,7 @@ impl<'a> Process<'a> {
                 record: batch.place.record + (n - 1) as u32,
                 ..batch.place
             };
-            self.note_under_way(last, place, None, communicators);
+            self.note_under_way(last, place, batch.is_possible, None, communicators);
         }
         n
     }
@@ -570,7 +570,7 @@ impl<'a> Process<'a> {
             }
             let is_call = !matches!(class, Class::Unknown | Class::Completion | Class::Phase);
             if first.leave.get() == 0 && is_call {
-                self.note_under_way(first, place, sequence, communicators);
+                self.note_under_way(first, place, batch.is_possible, sequence, communicators);
             }
             records = rest;
             place.record += n as u32;
@@ -780,6 +780,7 @@ impl<'a> Process<'a> {
         &mut self,
         record: &Record,
         place: Place,
+        is_possible: bool,
         sequence: Option<(u64, Lane)>,
         communicators: &Communicators,
     ) {
@@ -794,16 +795,17 @@ impl<'a> Process<'a> {
             self.found.n_abandoned += 1;
             return;
         }
-        let Some(operation) = record.operation() else {
+        let Some(call) = self.call(record, place, is_possible) else {
             return;
         };
         let in_flight = InFlight {
-            operation,
+            operation: call.operation,
             completing: None,
             communicator: self.called_on(record, communicators),
             sequence: sequence.map(|(position, _)| position),
             lane: sequence.map(|(_, lane)| lane),
-            enter: self.at(record.enter.get()),
+            // The same guess as in its instance.
+            enter: call.enter,
             is_internal: record.is_internal(),
         };
         self.found.damage.in_flight.push(in_flight);
