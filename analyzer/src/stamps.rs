@@ -60,7 +60,7 @@ impl StampLimits {
                 Self {
                     first: init.map_or(0, |&init| earliest(&init.into(), granularity)),
                     last: match end_anchor(trace) {
-                        Some(end) => latest(end, granularity),
+                        Some(end) => latest(&end, granularity),
                         None => match seen[&clock_of(process)] {
                             0 => u64::MAX,
                             seen => seen.saturating_add(unseen),
@@ -142,13 +142,13 @@ fn latest(anchor: &Anchor, granularity: u64) -> u64 {
     anchor.ticks.get().saturating_add(slack)
 }
 
-/// The anchor at the end of a file that ended in order. No checksum covers it: one before the
-/// last chunk was opened is none.
-fn end_anchor<'t>(trace: &'t RankTrace<'_>) -> Option<&'t Anchor> {
-    let end = &trace.header.end_anchor;
+/// The anchor at the end of a file that ended in order. In old files no checksum covers it: one
+/// before the last chunk was opened is none.
+fn end_anchor(trace: &RankTrace<'_>) -> Option<Anchor> {
+    let (end, _) = trace.header.end().ok()??;
     let last_opened = trace.chunks.iter().map(|chunk| chunk.opened_ticks).max();
     let is_true = end.is_some() && Some(end.ticks.get()) >= last_opened;
-    (trace.header.finalized.get() != 0 && is_true).then_some(end)
+    is_true.then_some(end)
 }
 
 /// The latest instant that the process surely reached: its last anchor, or the enter of a call

@@ -28,6 +28,7 @@ pub fn file_header(identity: &Identity, end: Option<(Anchor, u64)>) -> Result<Ve
         header.finalized = 1.into();
         header.end_anchor = anchor;
         header.n_records = n_records.into();
+        header.end_crc32 = FileHeader::end_checksum(&anchor, n_records).into();
     }
     let mut bytes = Vec::with_capacity(length);
     bytes.extend_from_slice(header.as_bytes());

@@ -82,8 +82,10 @@ pub struct FileHeader {
     pub stop_text: [u8; STOP_TEXT_BYTES],
     /// Records in all chunks, once finalized: a file that lost whole chunks shows it.
     pub n_records: U64,
+    /// [`FileHeader::end_checksum`], once finalized; 0 in a file whose recorder kept none.
+    pub end_crc32: U32,
     /// 0.
-    pub reserved_end: [u8; 16],
+    pub reserved_end: [u8; 12],
     /// The size of a ring, bytes: the newest records are kept, older ones overwritten. 0: all are
     /// kept.
     pub keep_bytes: U64,
@@ -94,6 +96,10 @@ const _: () = {
     assert!(std::mem::offset_of!(FileHeader, header_crc32) == 32);
     assert!(std::mem::offset_of!(FileHeader, finalized) == 40);
 };
+
+/// What the header says of the end does not fit its checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndDamaged;
 
 impl FileHeader {
     /// The header of a file that is being recorded.
@@ -120,7 +126,8 @@ impl FileHeader {
             end_anchor: Anchor::NONE,
             stop_text: [0; STOP_TEXT_BYTES],
             n_records: U64::ZERO,
-            reserved_end: [0; 16],
+            end_crc32: U32::ZERO,
+            reserved_end: [0; 12],
             keep_bytes: U64::ZERO,
         };
         header.header_crc32 = header.checksum().into();
@@ -131,6 +138,34 @@ impl FileHeader {
     #[must_use]
     pub fn checksum(&self) -> u32 {
         crc32fast::hash(&self.as_bytes()[..32])
+    }
+
+    /// The checksum that `end_crc32` must hold: CRC-32 of the anchor at the end (40 bytes) and the
+    /// number of records (8), 1 where that is 0.
+    #[must_use]
+    pub fn end_checksum(end_anchor: &Anchor, n_records: u64) -> u32 {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(end_anchor.as_bytes());
+        crc.update(&n_records.to_le_bytes());
+        crc.finalize().max(1)
+    }
+
+    /// The clocks at the end and the number of records in all chunks; `None` unless recording
+    /// ended in order.
+    ///
+    /// # Errors
+    /// [`EndDamaged`] if they are not what the recorder wrote.
+    pub fn end(&self) -> Result<Option<(Anchor, u64)>, EndDamaged> {
+        if self.finalized.get() == 0 {
+            return Ok(None);
+        }
+        let (anchor, n_records) = (self.end_anchor, self.n_records.get());
+        match self.end_crc32.get() {
+            // Earlier recorders kept none.
+            0 => Ok(Some((anchor, n_records))),
+            crc if crc == Self::end_checksum(&anchor, n_records) => Ok(Some((anchor, n_records))),
+            _ => Err(EndDamaged),
+        }
     }
 
     /// What failed, in words; empty if nothing did.

@@ -39,8 +39,8 @@ pub use definition::{
     PersistentCollective, Topology,
 };
 pub use header::{
-    Abi, ClockIdentity, ClockSource, FILE_MAGIC, FORMAT_VERSION, FileHeader, HostIdentity,
-    Identity, LayerState, MpiIdentity, STOP_TEXT_BYTES, StopReason,
+    Abi, ClockIdentity, ClockSource, EndDamaged, FILE_MAGIC, FORMAT_VERSION, FileHeader,
+    HostIdentity, Identity, LayerState, MpiIdentity, STOP_TEXT_BYTES, StopReason,
 };
 pub use meta::{MAX_META_BYTES, MetaError, decode_meta, encode_meta};
 pub use operation::{Layer, Operation, Semantics};

@@ -6,7 +6,7 @@ use zerocopy::FromBytes;
 
 use crate::compact::{Held, PackedChunk, PartContent};
 use crate::{
-    Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Definition, FILE_MAGIC,
+    Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Definition, EndDamaged, FILE_MAGIC,
     FORMAT_VERSION, FileHeader, Identity, MetaError, PLACE_MAGIC, Record, Records, SequenceEntry,
     StopReason, Window, compact, decode_meta,
 };
@@ -108,6 +108,9 @@ pub enum Damage {
         /// Records found.
         found: u64,
     },
+    /// The anchor at the end, or the number of records, is not what was written; both are left out.
+    #[error("what the header says of the end fails its checksum")]
+    End,
     /// The chunks have other records in all than the header says.
     #[error("the header says {expected} records in all, found {found}")]
     LostRecords {
@@ -329,7 +332,10 @@ impl<'a> RankTrace<'a> {
         trace.order_chunks();
         let keep_bytes = header.keep_bytes.get();
         trace.window = (keep_bytes > 0).then(|| Window::of_chunks(&trace.chunks, keep_bytes));
-        trace.anchors.push(header.end_anchor);
+        let end = header.end();
+        if let Ok(Some((anchor, _))) = end {
+            trace.anchors.push(anchor);
+        }
         trace.anchors.retain(Anchor::is_some);
         trace.chunks.shrink_to_fit();
         trace.anchors.shrink_to_fit();
@@ -342,17 +348,18 @@ impl<'a> RankTrace<'a> {
                 calls_after: header.calls_after_stop.get(),
             });
         }
-        if header.finalized.get() == 0 {
-            trace.damage.push(Damage::NotFinalized);
-        } else {
-            let expected = header.n_records.get();
-            let dropped = trace
-                .window
-                .map_or(0, |window| window.n_records_overwritten);
-            let records = trace.chunks.iter().map(|chunk| chunk.records.len() as u64);
-            let found = records.fold(dropped, u64::saturating_add);
-            if found != expected {
-                trace.damage.push(Damage::LostRecords { expected, found });
+        match end {
+            Ok(None) => trace.damage.push(Damage::NotFinalized),
+            Err(EndDamaged) => trace.damage.push(Damage::End),
+            Ok(Some((_, expected))) => {
+                let dropped = trace
+                    .window
+                    .map_or(0, |window| window.n_records_overwritten);
+                let records = trace.chunks.iter().map(|chunk| chunk.records.len() as u64);
+                let found = records.fold(dropped, u64::saturating_add);
+                if found != expected {
+                    trace.damage.push(Damage::LostRecords { expected, found });
+                }
             }
         }
         Ok(trace)
@@ -960,6 +967,28 @@ pub(crate) mod tests {
         assert_eq!(trace.chunks[1].sequences[0].calls.get(), 300);
         let ticks: Vec<_> = trace.anchors.iter().map(|a| a.ticks.get()).collect();
         assert_eq!(ticks, [10, 20, 90, 95, 99, 9_000_000]);
+    }
+
+    #[test]
+    fn a_damaged_end_is_told_and_left_out_and_one_without_checksum_is_taken() {
+        let whole = file(300, 5, true);
+        let at = std::mem::offset_of!(FileHeader, end_anchor);
+        let n_records = std::mem::offset_of!(FileHeader, n_records);
+        let crc = std::mem::offset_of!(FileHeader, end_crc32);
+        let last_anchor = |bytes: &[u8]| {
+            let trace = RankTrace::parse(bytes).unwrap();
+            let last = trace.anchors.last().unwrap().ticks.get();
+            (last, trace.damage)
+        };
+        for bit in [8 * at, 8 * at + 319, 8 * n_records + 1, 8 * crc + 31] {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(last_anchor(&bytes), (99, vec![Damage::End]), "bit {bit}");
+        }
+        // As earlier recorders left it.
+        let mut bytes = whole;
+        bytes[crc..crc + 4].fill(0);
+        assert_eq!(last_anchor(&bytes), (9_000_000, vec![]));
     }
 
     #[test]

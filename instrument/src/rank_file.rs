@@ -544,6 +544,8 @@ impl RankFile {
         }
         self.header_u64(std::mem::offset_of!(FileHeader, n_records))
             .store(n_records, Ordering::Relaxed);
+        self.header_u32(std::mem::offset_of!(FileHeader, end_crc32))
+            .store(FileHeader::end_checksum(&end, n_records), Ordering::Relaxed);
         let words: [u64; 5] = end.into();
         for (i, word) in words.into_iter().enumerate() {
             self.header_u64(std::mem::offset_of!(FileHeader, end_anchor) + 8 * i)
