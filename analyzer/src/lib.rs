@@ -93,6 +93,9 @@ mod words;
 // Several results to what differs.
 mod comparison;
 
+// A run that goes on.
+mod follow;
+
 // Traces of known truth.
 pub mod generate;
 
@@ -119,6 +122,7 @@ pub use comparison::{
 };
 pub use conduct::{Conduct, Moments};
 pub use distribution::{Distribution, Summary};
+pub use follow::{Follower, Look};
 pub use imbalance::{Verdict, Vertex};
 pub use json::to_json;
 pub use last_seen::{LastCall, LastSeen};
@@ -190,8 +194,16 @@ pub fn analyze_in_windows(
     window: u64,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
-    let files = RunFiles::open(directory)?;
-    let run = Run::read(&files)?;
+    analyze_files(&RunFiles::open(directory)?, selection, window, report)
+}
+
+fn analyze_files(
+    files: &RunFiles,
+    selection: &Selection,
+    window: u64,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Analysis, AnalyzeError> {
+    let run = Run::read(files)?;
     let clocks = Clocks::fit(&run);
     let communicators = Communicators::agree(&run, &clocks);
     let wanted = selection.resolve(&communicators, run.world_size)?;

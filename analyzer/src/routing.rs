@@ -246,7 +246,9 @@ impl<'a> Process<'a> {
                 self.starts[local].next = starts;
             }
         }
-        if let Some(level) = window.state.phase {
+        // Then it is not known how many starts there were.
+        self.has_lost_starts |= window.state.is_none();
+        if let Some(level) = window.state.and_then(|state| state.phase) {
             let at = self.clock.global(Timestamp::from_ticks(window.ticks));
             self.phases.begin(level, at.ns());
         }

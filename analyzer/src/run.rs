@@ -123,6 +123,8 @@ pub struct RunFiles {
 enum Bytes {
     Empty,
     Mapped(Mmap),
+    /// Made of a file that is being written.
+    Copied(Vec<u8>),
 }
 
 /// Pages are of this size, or multiples.
@@ -140,6 +142,7 @@ impl Bytes {
         match self {
             Self::Empty => &[],
             Self::Mapped(map) => map,
+            Self::Copied(bytes) => bytes,
         }
     }
 
@@ -216,6 +219,18 @@ impl RunFiles {
             files,
             manifest: read_manifest(&directory.join("run.json")),
         })
+    }
+
+    /// What was made of the rank files of a directory, by name.
+    pub(crate) fn of_images(directory: &Path, images: Vec<(String, io::Result<Vec<u8>>)>) -> Self {
+        let files = images.into_iter();
+        Self {
+            directory: directory.to_path_buf(),
+            files: files
+                .map(|(name, bytes)| (name, bytes.map(Bytes::Copied)))
+                .collect(),
+            manifest: read_manifest(&directory.join("run.json")),
+        }
     }
 }
 

@@ -19,11 +19,11 @@ pub(crate) const WIDTH: usize = 100;
 /// Lines of a screen; more only of a trace that is incomplete.
 const HEIGHT: usize = 40;
 /// Rows of operations shown, at most and at least; the JSON has all.
-const MAX_OPERATIONS: usize = 12;
+pub(crate) const MAX_OPERATIONS: usize = 12;
 const MIN_OPERATIONS: usize = 6;
 /// Lines of what is wrong with the program, of who is late, of what else is worth knowing, and of remarks.
 const MAX_ERRORS: usize = 8;
-const MAX_VERDICT: usize = 9;
+pub(crate) const MAX_VERDICT: usize = 9;
 const MAX_ALSO: usize = 5;
 const MAX_REMARKS: usize = 3;
 /// Columns for the name of a communicator.
@@ -42,6 +42,9 @@ pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
         missing(&mut before, analysis);
     }
     what_ran(&mut before, analysis);
+    if let Some(kept) = words::kept(analysis) {
+        fact(&mut before, "kept", &kept);
+    }
     let errors = errors_of_the_program(analysis).into_iter();
     items(&mut before, "Errors of the program", errors, MAX_ERRORS);
     let verdict = words::verdict(analysis);
@@ -111,7 +114,7 @@ fn also(analysis: &Analysis) -> Vec<String> {
 }
 
 /// A heading and sentences, as many as fit into so many lines; nothing without sentences.
-fn items(
+pub(crate) fn items(
     text: &mut String,
     heading: &str,
     sentences: impl ExactSizeIterator<Item = String>,
@@ -192,7 +195,7 @@ fn what_lacks(damage: &[DamageSummary]) -> Vec<String> {
     sentences
 }
 
-fn what_ran(text: &mut String, analysis: &Analysis) {
+pub(crate) fn what_ran(text: &mut String, analysis: &Analysis) {
     let trace = &analysis.trace;
     let command: Vec<String> = trace
         .command
@@ -205,9 +208,6 @@ fn what_ran(text: &mut String, analysis: &Analysis) {
         inert::line(&command.join(" "), WIDTH)
     );
     fact(text, "ran", &words::ran(analysis));
-    if let Some(kept) = words::kept(analysis) {
-        fact(text, "kept", &kept);
-    }
     fact(text, "calls", &words::calls(analysis));
     fact(text, "clock", &clock(analysis));
     if analysis.clock.hosts.len() > 1 {
@@ -237,7 +237,7 @@ fn clock(analysis: &Analysis) -> String {
     words
 }
 
-fn operations(text: &mut String, analysis: &Analysis, n_rows: usize) {
+pub(crate) fn operations(text: &mut String, analysis: &Analysis, n_rows: usize) {
     let _ = writeln!(
         text,
         "\n{BOLD}Operations by time{BOLD:#} (of all ranks together)"

@@ -14,7 +14,8 @@ use crate::matching::Lane;
 pub(crate) struct WindowBegin {
     /// Calls that were entered before are not all there.
     pub(crate) ticks: u64,
-    pub(crate) state: ProcessState,
+    /// `None`: it is not known what had begun besides the calls in `calls`.
+    pub(crate) state: Option<ProcessState>,
     /// By index of the communicator: calls of the application, and of the MPI library itself (the
     /// lower 32 bits), that had begun.
     pub(crate) calls: BTreeMap<u32, [u64; 2]>,
@@ -56,17 +57,17 @@ impl WindowBegin {
             Lane::Application => match self.calls.get(&index) {
                 Some([calls, _]) => position < *calls,
                 // It was given back before, or is made later.
-                None => index < self.state.n_communicators,
+                None => self.state.is_none_or(|state| index < state.n_communicators),
             },
             Lane::Internal => match self.calls.get(&index) {
                 Some([_, internal]) => position < *internal,
-                None => index < self.state.n_communicators,
+                None => self.state.is_none_or(|state| index < state.n_communicators),
             },
             // It knows the communicator: so it has made it.
             Lane::Creation => true,
             Lane::Persistent(_) => match self.starts.get(&index) {
                 Some(starts) => position < *starts,
-                None => index < self.state.n_persistents,
+                None => self.state.is_none_or(|state| index < state.n_persistents),
             },
         }
     }

@@ -85,15 +85,14 @@ impl<'a> Window<'a> {
         self.begin_ticks > 0
     }
 
-    /// What held of the process when the window began.
+    /// What held of the process when the window began, if the table says it.
     #[must_use]
-    pub fn process_state(&self) -> ProcessState {
+    pub fn process_state(&self) -> Option<ProcessState> {
         let mut entries = self.sequences.iter().map(SequenceEntry::of);
-        let state = entries.find_map(|of| match of {
+        entries.find_map(|of| match of {
             SequenceOf::Process(state) => Some(state),
             _ => None,
-        });
-        state.unwrap_or_default()
+        })
     }
 }
 

@@ -6,6 +6,7 @@
  * Between iterations it sleeps so long. HOW:
  * end       as it should; each rank prints how many collectives it called
  * kill      rank 0 kills itself after the last iteration, the others wait for it in a barrier
+ * late      rank 0 sleeps for five seconds after it, the others wait for it likewise
  * timer     barriers of each process alone, until it kills itself after MICROSECONDS
  * threads   two threads of each rank make ITERATIONS allreduces, each on a communicator of its own, and
  *           a third one some at the beginning and at the end */
@@ -128,10 +129,12 @@ int main(int argc, char **argv)
     }
     if (pending != MPI_REQUEST_NULL)
         MPI_Wait(&pending, MPI_STATUS_IGNORE);
-    if (!strcmp(argv[3], "kill")) {
+    int is_late = !strcmp(argv[3], "late");
+    if (is_late || !strcmp(argv[3], "kill")) {
         if (rank == 0) {
-            usleep(300000);
-            raise(SIGKILL);
+            usleep(is_late ? 5000000 : 300000);
+            if (!is_late)
+                raise(SIGKILL);
         }
         MPI_Barrier(MPI_COMM_WORLD);
     }

@@ -3,12 +3,13 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser, ValueEnum};
 use collbench_analyzer::{
-    Analysis, AnalyzeError, Comparison, Progress, ReportError, Selection, comparison_to_text,
-    write_comparison,
+    Analysis, AnalyzeError, Comparison, Follower, Look, Progress, ReportError, Selection,
+    comparison_to_text, write_comparison,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -71,6 +72,17 @@ struct Options {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     to: Option<i64>,
 
+    /// Show the newest calls of a run that goes on, again and again until it has ended, or until
+    /// interrupted; may be started before the run
+    #[arg(long, conflicts_with_all = ["output", "format", "no_pictures", "top", "operation",
+        "communicator", "ranks", "phase", "from", "to"])]
+    follow: bool,
+
+    /// Time between two looks of --follow
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = interval,
+        requires = "follow")]
+    interval: Duration,
+
     /// Worker threads; the output does not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -92,14 +104,21 @@ enum Format {
     Json,
 }
 
+/// A command line that makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(&'static str);
+
 fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             anstream::eprintln!("collbench-analyze: {error:#}");
-            match error.downcast_ref() {
-                Some(AnalyzeError::Selection(_)) => ExitCode::from(USAGE),
-                _ => ExitCode::FAILURE,
+            let is_usage = error.is::<Usage>()
+                || matches!(error.downcast_ref(), Some(AnalyzeError::Selection(_)));
+            match is_usage {
+                true => ExitCode::from(USAGE),
+                false => ExitCode::FAILURE,
             }
         }
     }
@@ -124,6 +143,8 @@ fn run(options: &Options) -> anyhow::Result<u8> {
             .context("cannot start the worker threads")?;
     }
     match &options.traces[..] {
+        [trace] if options.follow => follow(options, trace),
+        _ if options.follow => Err(Usage("--follow: one trace expected").into()),
         [trace] => analyze_one(options, trace),
         traces => compare(options, traces),
     }
@@ -151,6 +172,38 @@ fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
         }
     }
     written?;
+    Ok(status(analysis.trace.complete))
+}
+
+/// Shows the run as long as it goes on; then the analysis of the whole trace.
+fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
+    let is_terminal = io::stdout().is_terminal();
+    let mut follower = Follower::new(trace);
+    let mut has_said = false;
+    loop {
+        match follower.look()? {
+            Look::NotYet if has_said => {}
+            Look::NotYet => {
+                let name = trace.display();
+                anstream::eprintln!("collbench-analyze: {name}: waiting for a trace");
+                has_said = true;
+            }
+            Look::Running(screen) => {
+                // Onto the screen before, or below it.
+                let (before, after) = match is_terminal {
+                    true => ("\x1b[H\x1b[2J", ""),
+                    false => ("", "\n"),
+                };
+                if !has_readers(format!("{before}{screen}{after}").as_bytes())? {
+                    return Ok(0);
+                }
+            }
+            Look::Ended => break,
+        }
+        std::thread::sleep(options.interval);
+    }
+    let analysis = analyze(options, trace)?;
+    print(collbench_analyzer::to_text(&analysis, None).as_bytes())?;
     Ok(status(analysis.trace.complete))
 }
 
@@ -233,10 +286,15 @@ fn show(bar: &ProgressBar, progress: Progress) {
 
 /// To stdout; that nobody reads it any more is no error.
 fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    has_readers(bytes).map(|_| ())
+}
+
+/// Writes to stdout; `false` if nobody reads it any more.
+fn has_readers(bytes: &[u8]) -> anyhow::Result<bool> {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("stdout"),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        result => result.map(|()| true).context("stdout"),
     }
 }
 
@@ -250,6 +308,15 @@ fn rank_range(text: &str) -> Result<(u32, u32), String> {
         Some((first, last)) => Ok((rank(first)?, rank(last)?)),
         None => rank(text).map(|rank| (rank, rank)),
     }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds = text
+        .parse::<f64>()
+        .ok()
+        .filter(|&s| (0.1..=86_400.0).contains(&s));
+    let expected = || "expected seconds, 0.1 or more, such as 2".to_owned();
+    seconds.map(Duration::from_secs_f64).ok_or_else(expected)
 }
 
 fn seconds(text: &str) -> Result<i64, String> {

@@ -1,0 +1,261 @@
+//! A trace that is being written, looked at again and again.
+//!
+//! Each look takes the [newest records](tail) of every rank, as copies, and analyses those: what a
+//! look costs does not grow with the run. The files are only read: no lock, no write, no mapping.
+
+mod tail;
+mod words;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::analysis::Analysis;
+use crate::run::{RankFile, Run, RunError, RunFiles};
+use crate::selection::Selection;
+use crate::{AnalyzeError, analyze_files};
+use tail::Tail;
+use words::running_to_text;
+
+/// Records of all ranks together that are looked at.
+const MAX_RECORDS: usize = 1 << 16;
+/// Records of a rank that are looked at, at least and at most.
+const OF_A_RANK: (usize, usize) = (256, 1 << 14);
+
+/// A trace that is followed.
+#[derive(Debug)]
+pub struct Follower {
+    directory: PathBuf,
+    /// By name of the file.
+    tails: BTreeMap<String, Tail>,
+    /// Instances that someone was in at the last look, and when that was seen first.
+    waiting: BTreeMap<Waiting, Instant>,
+}
+
+/// Which instance it is: communicator entry, whether it is the MPI library's own, position.
+type Waiting = (usize, bool, u64);
+
+/// What a look at a trace has found.
+#[derive(Debug)]
+pub enum Look {
+    /// There is no trace yet.
+    NotYet,
+    /// The run goes on: the screen.
+    Running(String),
+    /// All processes have ended.
+    Ended,
+}
+
+impl Follower {
+    /// Follows the trace in a directory, which need not be there yet.
+    #[must_use]
+    pub fn new(directory: &Path) -> Self {
+        Self {
+            directory: directory.to_path_buf(),
+            tails: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at what is there now.
+    ///
+    /// # Errors
+    /// [`AnalyzeError`] if the directory holds something that is no trace.
+    pub fn look(&mut self) -> Result<Look, AnalyzeError> {
+        if let Err(error) = self.find_files() {
+            return match error.kind() {
+                io::ErrorKind::NotFound => Ok(Look::NotYet),
+                io::ErrorKind::NotADirectory => Err(RunError::NotADirectory {
+                    path: self.directory.clone(),
+                }
+                .into()),
+                _ => Err(RunError::Unreachable {
+                    path: self.directory.clone(),
+                    error,
+                }
+                .into()),
+            };
+        }
+        if self.tails.is_empty() {
+            return Ok(Look::NotYet);
+        }
+        let each = (MAX_RECORDS / self.tails.len()).clamp(OF_A_RANK.0, OF_A_RANK.1);
+        let images = self.tails.iter_mut();
+        let images: Vec<(String, io::Result<Vec<u8>>)> = images
+            .map(|(name, tail)| (name.clone(), tail.newest(each)))
+            .collect();
+        let files = RunFiles::of_images(&self.directory, images);
+        let run = Run::read(&files)?;
+        if has_ended(&run) {
+            return Ok(Look::Ended);
+        }
+        let ended = run.processes.iter().filter(|process| is_finalized(process));
+        let n_ended = ended.count();
+        let analysis = analyze_files(&files, &Selection::default(), 1 << 18, &mut |_| {})?;
+        let waits = self.note_waiting(&analysis);
+        Ok(Look::Running(running_to_text(&analysis, n_ended, &waits)))
+    }
+
+    /// Opens the rank files that are new.
+    fn find_files(&mut self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let is_new = name.ends_with(".trace") && !self.tails.contains_key(&name);
+            if !is_new || !entry.file_type()?.is_file() {
+                continue;
+            }
+            if let Some(tail) = Tail::open(&entry.path())? {
+                self.tails.insert(name, tail);
+            }
+        }
+        Ok(())
+    }
+
+    /// For each instance that someone is in for how long it was seen so: `None` at the first look.
+    fn note_waiting(&mut self, analysis: &Analysis) -> Vec<Option<Duration>> {
+        let now = Instant::now();
+        let before = std::mem::take(&mut self.waiting);
+        let unfinished = analysis.unfinished.iter().map(|instance| {
+            let key = (instance.communicator, instance.internal, instance.sequence);
+            let since = before.get(&key).copied();
+            self.waiting.insert(key, since.unwrap_or(now));
+            since.map(|since| now - since)
+        });
+        unfinished.collect()
+    }
+}
+
+fn is_finalized(process: &RankFile<'_>) -> bool {
+    process.trace.header.finalized.get() == 1
+}
+
+/// Whether no process of the run writes any more: each ended in order, or is not there. Whether
+/// one that was killed on another host is there, nobody here can tell.
+fn has_ended(run: &Run<'_>) -> bool {
+    let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let is_gone = |process: &RankFile<'_>| {
+        let identity = &process.trace.identity;
+        let is_here = identity.host.boot_id == boot_id.trim();
+        is_here && !Path::new(&format!("/proc/{}", identity.pid)).exists()
+    };
+    let has_all = run.processes.len() == run.world_size as usize;
+    let are_finalized = run.processes.iter().all(is_finalized);
+    let is_any_gone = run.processes.iter().any(is_gone);
+    let has_ended = |process| is_finalized(process) || is_gone(process);
+    // A rank that was not recorded, or died in the beginning, leaves no file.
+    (has_all && are_finalized) || (is_any_gone && run.processes.iter().all(has_ended))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::generate::generate;
+    use crate::json::to_json;
+
+    /// Three ranks of two threads and all kinds of calls. Tables that hold for one instant and tell
+    /// all are those of rings; this one is larger than the run.
+    const SCENARIO: &str = r#"
+schema = 1
+name = "followed"
+chunk_calls = 60
+keep_chunks = [1000]
+[threads]
+side = 1
+[[hosts]]
+name = "node1"
+ranks = 3
+clock = "raw"
+[[program]]
+operation = "MPI_Comm_dup"
+makes = "side"
+[[program]]
+repeat = 60
+steps = [
+  { phase = 1 },
+  { operation = "MPI_Iallreduce", bytes = 8, work = [{ exponential_ns = 9000 }] },
+  { operation = "MPI_Allreduce", bytes = 64, work = [{ exponential_ns = 5000 }] },
+  { operation = "MPI_Reduce_init", bytes = 512, root = 1 },
+  { operation = "MPI_Comm_dup", makes = "copy" },
+  { operation = "MPI_Bcast", on = "copy", bytes = 8 },
+  { operation = "MPI_Barrier", on = "copy", internal = true },
+  { complete = "MPI_Waitall", work = [{ exponential_ns = 20000 }] },
+  { phase = 2 },
+  { operation = "MPI_Bcast", on = "side", bytes = 80, work = [{ exponential_ns = 3000 }] },
+  { operation = "MPI_Comm_free", on = "copy" },
+]
+"#;
+
+    fn write(directory: &Path) -> PathBuf {
+        let scenario = directory.join("scenario.toml");
+        fs::write(&scenario, SCENARIO).unwrap();
+        generate(&scenario, &directory.join("trace"), Some(3), true).unwrap();
+        directory.join("trace")
+    }
+
+    fn images(trace: &Path, n: usize) -> RunFiles {
+        let mut follower = Follower::new(trace);
+        follower.find_files().unwrap();
+        let tails = follower.tails.iter_mut();
+        let images = tails
+            .map(|(name, tail)| (name.clone(), tail.newest(n)))
+            .collect();
+        RunFiles::of_images(trace, images)
+    }
+
+    /// What is said of the calls from a time on, apart from the trace as a whole.
+    fn from(files: &RunFiles, from_ns: i64) -> Value {
+        let selection = Selection {
+            from_ns: Some(from_ns),
+            ..Selection::default()
+        };
+        let analysis = analyze_files(files, &selection, 1 << 18, &mut |_| {}).unwrap();
+        let mut json: Value = serde_json::from_str(&to_json(&analysis)).unwrap();
+        for apart in ["trace", "clock", "phases", "remarks"] {
+            json.as_object_mut().unwrap().remove(apart);
+        }
+        json
+    }
+
+    #[test]
+    fn the_newest_records_tell_what_the_whole_file_tells_of_their_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let trace = write(directory.path());
+        let whole = RunFiles::open(&trace).unwrap();
+        for n in [50, 123, 300] {
+            let newest = images(&trace, n);
+            let run = Run::read(&newest).unwrap();
+            assert!(
+                run.processes
+                    .iter()
+                    .all(|process| process.trace.damage.is_empty())
+            );
+            let all = Selection::default();
+            let analysis = analyze_files(&newest, &all, 1 << 18, &mut |_| {}).unwrap();
+            let begin = analysis.trace.window.unwrap().from_ns.unwrap();
+            let found = from(&newest, begin + 1);
+            assert!(found["operations"].as_array().unwrap().len() > 4, "{n}");
+            assert_eq!(found, from(&whole, begin + 1), "{n}");
+        }
+        let everything = images(&trace, 1 << 20);
+        assert_eq!(from(&everything, 0), from(&whole, 0));
+    }
+
+    #[test]
+    fn a_trace_that_is_not_there_or_has_ended_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut early = Follower::new(&directory.path().join("trace"));
+        assert!(matches!(early.look(), Ok(Look::NotYet)));
+        let trace = write(directory.path());
+        assert!(matches!(early.look(), Ok(Look::Ended)));
+        // Half a header, as of a process that is about to begin.
+        fs::write(trace.join("rank-9.trace"), b"COLLBNCH").unwrap();
+        assert!(matches!(early.look(), Ok(Look::Ended)));
+        let file = directory.path().join("scenario.toml");
+        assert!(Follower::new(&file).look().is_err());
+    }
+}
