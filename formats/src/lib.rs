@@ -20,6 +20,7 @@ mod completion;
 mod definition;
 pub mod encode;
 mod header;
+mod message;
 mod meta;
 mod operation;
 mod read;
@@ -42,6 +43,7 @@ pub use header::{
     Abi, ClockIdentity, ClockSource, EndDamaged, FILE_MAGIC, FORMAT_VERSION, FileHeader,
     HostIdentity, Identity, LayerState, MpiIdentity, STOP_TEXT_BYTES, StopReason,
 };
+pub use message::{Direction, Message};
 pub use meta::{MAX_META_BYTES, MetaError, decode_meta, encode_meta};
 pub use operation::{Layer, Operation, Semantics};
 pub use read::{Chunk, Damage, Definitions, FormatError, RankTrace};

@@ -34,14 +34,14 @@ pub const FENCE_NO_PRECEDE: i32 = 1;
 
 /// What a record is about; the upper three bits of its code.
 ///
-/// [`RecordKind::Message`] and [`RecordKind::CollectorPass`] are not written yet; they have their
-/// numbers already, so that a file with them can be told from a damaged one.
+/// [`RecordKind::CollectorPass`] is not written yet; it has its number already, so that a file with
+/// it can be told from a damaged one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum RecordKind {
     /// One call of an MPI operation.
     Call = 1,
-    /// One message inside a collective (later versions).
+    /// One end of a message inside a collective: [`Message`](crate::Message).
     Message = 2,
     /// One pass of an event collector (later versions).
     CollectorPass = 3,
