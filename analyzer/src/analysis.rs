@@ -76,7 +76,7 @@ pub struct TraceSummary {
     pub hosts: Vec<String>,
     /// Calls of the application, whatever restriction was asked for.
     pub calls: u64,
-    /// Messages; not recorded in this version.
+    /// Messages that the MPI library sent within collectives, where all processes recorded them.
     pub messages: Option<u64>,
     /// Payload of the calls, bytes.
     pub bytes: u64,

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{
-    CODE_INTERNAL, Chunk, Initiation, Operation, Record, RecordKind, Semantics, SequenceEntry,
-    TestsInVain, UNKNOWN_COMMUNICATOR,
+    CODE_INTERNAL, Chunk, Direction, Initiation, Operation, Record, RecordKind, Semantics,
+    SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
 };
 
 use crate::calls::{Batch, CallStream, ChunkStart, Place, guess_enter};
@@ -128,6 +128,8 @@ impl Queues {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
     pub(crate) n_unknown_records: u64,
+    /// Messages that the MPI library sent.
+    pub(crate) n_sent: u64,
     pub(crate) n_abandoned: u64,
     /// Completions that fit no initiation that is under way.
     pub(crate) n_stray_completions: u64,
@@ -153,6 +155,8 @@ enum Class {
     Completion,
     /// The begin of a phase.
     Phase,
+    /// One end of a message of the MPI library.
+    Message,
     /// Not known to this version.
     Unknown,
 }
@@ -183,6 +187,7 @@ fn class_of(record: &Record) -> Class {
         false => match record.kind() {
             Some(RecordKind::Completion) => Class::Completion,
             Some(RecordKind::Phase) => Class::Phase,
+            Some(RecordKind::Message) => Class::Message,
             _ => Class::Unknown,
         },
     }
@@ -517,6 +522,10 @@ impl<'a> Process<'a> {
             let mut sequence: Option<(u64, Lane)> = None;
             match class {
                 Class::Unknown => self.found.n_unknown_records += 1,
+                Class::Message => {
+                    let end = first.message().map(|message| message.direction);
+                    self.found.n_sent += u64::from(end == Some(Direction::Send));
+                }
                 Class::Phase => self.begin_phase(first, batch.is_possible),
                 Class::Completion => {
                     let is_last = rest.is_empty() && batch.ends_thread;
@@ -570,7 +579,10 @@ impl<'a> Process<'a> {
                     }
                 }
             }
-            let is_call = !matches!(class, Class::Unknown | Class::Completion | Class::Phase);
+            let is_call = !matches!(
+                class,
+                Class::Unknown | Class::Completion | Class::Phase | Class::Message
+            );
             if first.leave.get() == 0 && is_call {
                 self.note_under_way(first, place, batch.is_possible, sequence, communicators);
             }

@@ -115,6 +115,8 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
                 clock.global(Timestamp::from_ticks(anchor.ticks.get())).ns()
             })
         });
+    let layers = layers(run);
+    let has_messages = layers.get("messages").is_some_and(|layer| layer.on);
     TraceSummary {
         directory: run.directory.to_string_lossy().into_owned(),
         command: inert::cut_all(&run.command, MAX_COMMAND),
@@ -122,11 +124,11 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
         ranks: run.world_size,
         hosts,
         calls: tally.n_calls,
-        messages: None,
+        messages: has_messages.then_some(sources.irregularities.n_messages),
         bytes: tally.n_bytes,
         duration_ns: end_anchors.max().unwrap_or(0).max(tally.end_ns),
         complete: damage.is_empty(),
-        layers: layers(run),
+        layers,
         damage,
         window: window_summary(sources),
     }

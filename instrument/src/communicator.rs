@@ -168,6 +168,8 @@ pub(crate) struct Communicators {
     /// Counts the communicators that were given back: whoever keeps a handle in a cache asks
     /// whether it may be stale.
     epoch: AtomicU64,
+    /// Counts those that were made.
+    n_made: AtomicU64,
 }
 
 /// Entries that are made at once: one by one, small blocks that stay would lie between those of
@@ -187,7 +189,7 @@ struct Inner {
 /// Handles are addresses or small numbers that nobody chooses to collide: a product with the golden
 /// ratio, folded, spreads them, in a tenth of the time of the standard library's hash.
 #[derive(Debug, Default)]
-struct HandleHasher(u64);
+pub(crate) struct HandleHasher(u64);
 
 impl Hasher for HandleHasher {
     fn write(&mut self, bytes: &[u8]) {
@@ -211,6 +213,13 @@ impl Communicators {
     #[inline]
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The same, where it counts too that a handle meant nothing before, and does now.
+    #[inline]
+    pub(crate) fn generation(&self) -> u64 {
+        self.epoch()
+            .wrapping_add(self.n_made.load(Ordering::Acquire))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -498,6 +507,7 @@ impl Communicators {
         // One of a library whose handles are not known has 0 here, which may be any.
         if handle != 0 {
             inner.by_handle.insert(handle, entry);
+            self.n_made.fetch_add(1, Ordering::Release);
         }
         (entry, definition)
     }

@@ -44,7 +44,12 @@ pub struct Layers {
     pub io: bool,
     /// Collectives on windows.
     pub rma: bool,
+    /// The messages that the MPI library exchanges within collectives.
+    pub messages: bool,
 }
+
+/// The name of the layer of messages.
+pub(crate) const MESSAGES: &str = "messages";
 
 impl Layers {
     /// From their names with commas between; `None` if one is not known.
@@ -55,6 +60,7 @@ impl Layers {
             match name {
                 _ if name == Layer::Io.name() => layers.io = true,
                 _ if name == Layer::Rma.name() => layers.rma = true,
+                MESSAGES => layers.messages = true,
                 _ => return None,
             }
         }
@@ -64,11 +70,13 @@ impl Layers {
     /// Their names with commas between; empty for none.
     #[must_use]
     pub fn names(self) -> String {
-        let all = [(self.io, Layer::Io), (self.rma, Layer::Rma)];
+        let all = [
+            (self.io, Layer::Io.name()),
+            (self.rma, Layer::Rma.name()),
+            (self.messages, MESSAGES),
+        ];
         let on = all.iter().filter(|(is_on, _)| *is_on);
-        on.map(|(_, layer)| layer.name())
-            .collect::<Vec<_>>()
-            .join(",")
+        on.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
     }
 }
 
@@ -133,7 +141,7 @@ impl Settings {
             None => Layers::default(),
             Some(names) => match Layers::of_names(&names) {
                 Some(layers) => layers,
-                None => return Err(wrong(LAYERS, names, "io, rma, or both with a comma")),
+                None => return Err(wrong(LAYERS, names, "io, rma and messages, with commas")),
             },
         };
         Ok(Some(Self {
@@ -213,6 +221,7 @@ mod tests {
             layers: Layers {
                 io: true,
                 rma: true,
+                messages: true,
             },
             keep_bytes: Some(1 << 21),
         };

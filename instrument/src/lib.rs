@@ -34,6 +34,7 @@ mod library;
 mod memory;
 mod narrow;
 pub mod payload;
+mod point_to_point;
 mod rank_file;
 mod recorder;
 mod start;

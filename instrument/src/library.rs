@@ -99,8 +99,8 @@ unsafe extern "C" fn collect_path(
     0
 }
 
-/// Path of the loaded object in which an address lies.
-fn object_of(address: *const c_void) -> Option<String> {
+/// What the loader knows of an address, if it lies in an object.
+fn address_info(address: *const c_void) -> Option<libc::Dl_info> {
     let mut info = libc::Dl_info {
         dli_fname: std::ptr::null(),
         dli_fbase: std::ptr::null_mut(),
@@ -109,15 +109,35 @@ fn object_of(address: *const c_void) -> Option<String> {
     };
     // SAFETY: dladdr takes any address and writes `info`.
     let found = unsafe { libc::dladdr(address, &mut info) };
-    if found == 0 || info.dli_fname.is_null() {
+    (found != 0).then_some(info)
+}
+
+/// Path of the loaded object in which an address lies.
+fn object_of(address: *const c_void) -> Option<String> {
+    let info = address_info(address)?;
+    // SAFETY: a C string that lives as long as the object, or null.
+    unsafe { text_at(info.dli_fname) }
+}
+
+/// The name of the exported function that begins at an address.
+pub(crate) fn symbol_of(address: *const c_void) -> Option<String> {
+    let info = address_info(address)?;
+    if !std::ptr::eq(info.dli_saddr, address) {
         return None;
     }
-    // SAFETY: on success `dli_fname` is a C string that lives as long as the object.
-    Some(
-        unsafe { CStr::from_ptr(info.dli_fname) }
-            .to_string_lossy()
-            .into_owned(),
-    )
+    // SAFETY: as above.
+    unsafe { text_at(info.dli_sname) }
+}
+
+/// # Safety
+/// `text` is a C string or null.
+unsafe fn text_at(text: *const c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    Some(text.to_string_lossy().into_owned())
 }
 
 /// A function of the MPI library, looked up at its first use: with some programs the library is

@@ -8,7 +8,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use collbench_formats::{
     CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Communicator, Definition, Operation,
@@ -18,6 +18,7 @@ use collbench_formats::{
 
 mod completion;
 mod initiation;
+mod messages;
 mod opened;
 mod persistent;
 mod requests;
@@ -28,6 +29,10 @@ pub use completion::{
     wait_call, waitall_call, waitany_call,
 };
 pub use initiation::{RequestCall, nonblocking_call};
+use messages::{Partners, Receives, Route};
+pub(crate) use messages::{
+    Post, RawMessage, communicator_appears, communicator_goes, message, wait_for_any, wait_for_many,
+};
 pub use opened::{
     access_begin_call, access_end_call, closing_call, fence_call, nonblocking_access_call,
     opened_call, opening_call,
@@ -46,6 +51,7 @@ use crate::library::{Handle, MpiLibrary};
 use crate::memory::ReservedMemory;
 use crate::narrow::KeptArrays;
 use crate::payload::CallView;
+use crate::point_to_point::PointToPoint;
 use crate::rank_file::{GrowError, OpenChunk, Opening, RankFile};
 
 const _: () = assert!(
@@ -74,6 +80,9 @@ pub struct Recorder {
     /// Those that were not given back.
     living: Mutex<LivingPersistents>,
     phase: Phase,
+    partners: Partners,
+    /// Where the messages of the library are seen, if they are.
+    point_to_point: OnceLock<PointToPoint>,
     threads: Mutex<Vec<&'static Thread>>,
     /// Those of `threads` whose thread has ended: the next new thread goes on with one of them, so
     /// that a program with many short threads needs no chunk for each.
@@ -94,6 +103,7 @@ struct Thread {
     next: AtomicUsize,
     end: AtomicUsize,
     chunks: Mutex<Chunks>,
+    receives: Receives,
 }
 
 /// The chunks of a thread; locked by the thread itself when one is full, and at the end.
@@ -132,6 +142,9 @@ struct Local {
     depth: Cell<u32>,
     /// The epoch of communicators in which the cache is true.
     epoch: Cell<u64>,
+    /// How many have begun at depth 0.
+    calls: Cell<u64>,
+    route: Cell<Route>,
     cache: UnsafeCell<[Cached; CACHED]>,
 }
 
@@ -141,6 +154,8 @@ thread_local! {
             thread: Cell::new(None),
             depth: Cell::new(0),
             epoch: Cell::new(0),
+            calls: Cell::new(0),
+            route: Cell::new(Route::NONE),
             cache: UnsafeCell::new([Cached { handle: 0, entry: None }; CACHED]),
         }
     };
@@ -397,6 +412,8 @@ impl Recorder {
             n_persistents: AtomicU32::new(0),
             living: Mutex::default(),
             phase: Phase::default(),
+            partners: Partners::default(),
+            point_to_point: OnceLock::new(),
             threads: Mutex::new(Vec::new()),
             idle: Mutex::new(Vec::new()),
             at_thread_exit: thread_exit_key(),
@@ -408,6 +425,20 @@ impl Recorder {
         let recorder = Box::leak(Box::new(self));
         ACTIVE.store(recorder, Ordering::Release);
         recorder
+    }
+
+    /// Begins to record the messages of the library.
+    ///
+    /// # Safety
+    /// No other thread is inside the library; `parent` is a valid communicator.
+    pub(crate) unsafe fn see_messages(&self, point_to_point: PointToPoint, parent: Option<Handle>) {
+        let made_before = parent.into_iter().chain([self.library.comm_self]);
+        for comm in made_before {
+            // SAFETY: the caller's promise.
+            unsafe { self.partners.add(&self.library, comm) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.point_to_point.get_or_init(|| point_to_point).install() };
     }
 
     /// The recorder of this process; `None` before `MPI_Init`, after `MPI_Finalize`, in a forked
@@ -439,6 +470,7 @@ impl Recorder {
                 next: AtomicUsize::new(0),
                 end: AtomicUsize::new(0),
                 chunks: Mutex::default(),
+                receives: Receives::default(),
             }));
             threads.push(thread);
             thread
@@ -603,7 +635,7 @@ pub(crate) fn say(rank: u32, what: &str) {
 }
 
 /// A slot in which a call is under way.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Slot(*mut u64);
 
 impl Slot {
@@ -665,6 +697,13 @@ impl Slot {
         }
     }
 
+    /// Whether the leave time is there.
+    fn has_left(self) -> bool {
+        // SAFETY: as above.
+        self.0.is_null()
+            || unsafe { AtomicU64::from_ptr(self.0.add(3)) }.load(Ordering::Relaxed) != 0
+    }
+
     /// Stores which communicator a constructor has made.
     fn made(self, index: u32) {
         if self.0.is_null() {
@@ -689,9 +728,13 @@ struct Inside<'a> {
 
 impl<'a> Inside<'a> {
     #[inline]
-    fn enter(depth: &'a Cell<u32>) -> Self {
+    fn enter(local: &'a Local) -> Self {
+        let depth = &local.depth;
         let before = depth.get();
         depth.set(before + 1);
+        if before == 0 {
+            local.calls.set(local.calls.get() + 1);
+        }
         Self { depth, before }
     }
 }
@@ -731,7 +774,7 @@ impl Local {
         root: i32,
         real: impl FnOnce() -> c_int,
     ) -> Returned {
-        let inside = Inside::enter(&self.depth);
+        let inside = Inside::enter(self);
         slot.enter(word, communicator, root, recorder.clock);
         let code = real();
         let leave_ticks = recorder.clock.now();
@@ -1023,7 +1066,7 @@ impl Local {
 /// Makes a call that is not recorded, but below which the MPI library's calls are its own.
 pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
     LOCAL.with(|local| {
-        let _inside = Inside::enter(&local.depth);
+        let _inside = Inside::enter(local);
         real()
     })
 }
@@ -1061,6 +1104,10 @@ pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
         return guarded_call(real);
     }
     recorder.library.release();
+    if let Some(point_to_point) = recorder.point_to_point.get() {
+        // SAFETY: MPI has not ended.
+        unsafe { point_to_point.remove() };
+    }
     let code = last_call(recorder, operation, real);
     Recorder::deactivate();
     recorder.finish();
@@ -1096,7 +1143,7 @@ pub fn phase_call(level: usize, real: impl FnOnce() -> c_int) -> c_int {
     };
     let local = Local::of_this_thread();
     let slot = Slot(local.take_slot(recorder));
-    let inside = Inside::enter(&local.depth);
+    let inside = Inside::enter(local);
     recorder.phase.begin(level as i32);
     slot.write(phase_words(level as i32));
     slot.stamp(recorder.clock.now());

@@ -21,9 +21,10 @@ use collbench_formats::{
 use crate::clock::{Clock, measure_clock};
 use crate::communicator::mix;
 use crate::directory::{self, DirectoryError};
-use crate::environment::{Form, Layers, Settings};
+use crate::environment::{Form, Layers, MESSAGES, Settings};
 use crate::launcher::{LauncherRank, hydra_job, launched_processes};
 use crate::library::{Handle, MpiLibrary, ProcessModel};
+use crate::point_to_point::PointToPoint;
 use crate::rank_file::{Limit, RankFile};
 use crate::recorder::{Recorder, record_init, say};
 
@@ -150,6 +151,10 @@ fn start(
     let world = world_identity(world_size);
     agree_on_directory(&settings, rank, world, spawned).inspect_err(|_| library.release())?;
 
+    let messages = match settings.layers.messages {
+        true => PointToPoint::find().map_err(|opaque| opaque.to_string()),
+        false => Err("not asked for (--layers calls,messages)".to_owned()),
+    };
     let identity = Identity {
         recorder: env!("CARGO_PKG_VERSION").to_owned(),
         world,
@@ -165,7 +170,7 @@ fn start(
             library_path: library.path.clone(),
             thread_level: library.thread_level,
         },
-        layers: layer_states(settings.layers),
+        layers: layer_states(settings.layers, messages.as_ref().err()),
         command: command_line(),
         anchors: vec![anchor.into(), clock.anchor().into()],
     };
@@ -200,6 +205,10 @@ fn start(
     });
     for communicator in predefined.into_iter().chain(parent) {
         recorder.define(&Definition::Communicator(communicator));
+    }
+    if let Ok(messages) = messages {
+        // SAFETY: MPI has just been begun, by this thread; the parent is a communicator.
+        unsafe { recorder.see_messages(messages, parent) };
     }
     record_init(recorder, operation, anchor.ticks.get());
     Ok(())
@@ -368,12 +377,20 @@ fn command_line() -> Vec<String> {
         .collect()
 }
 
-fn layer_states(layers: Layers) -> Vec<LayerState> {
-    let off = "not recorded by this version of collbench";
+/// The layers as the trace tells of them; `opaque` is why messages are not seen.
+fn layer_states(layers: Layers, opaque: Option<&String>) -> Vec<LayerState> {
     [
         ("calls", true, ""),
-        ("messages", false, off),
-        ("algorithms", false, off),
+        (
+            MESSAGES,
+            opaque.is_none(),
+            opaque.map_or("", String::as_str),
+        ),
+        (
+            "algorithms",
+            false,
+            "not recorded by this version of collbench",
+        ),
         ("io", layers.io, "not asked for (--layers calls,io)"),
         ("rma", layers.rma, "not asked for (--layers calls,rma)"),
     ]

@@ -191,7 +191,7 @@ fn complete_all<const N: usize>(
     mut found: FoundList<N>,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    let inside = Inside::enter(&local.depth);
+    let inside = Inside::enter(local);
     let n = found.n;
     for found in found.iter_mut() {
         found.reserve(recorder, local, by, n);
@@ -271,7 +271,7 @@ fn complete_some<const N: usize>(
         return real();
     };
     // Until all is recorded: what is recorded here is no call of its own.
-    let _inside = Inside::enter(&local.depth);
+    let _inside = Inside::enter(local);
     let enter = recorder.clock.now();
     let code = real();
     let leave = recorder.clock.now();
@@ -322,7 +322,7 @@ pub fn wait_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
         },
     };
     // As `complete_all` does, without a list: this is the call that must cost least.
-    let inside = Inside::enter(&local.depth);
+    let inside = Inside::enter(local);
     found.reserve(recorder, local, CompletingCall::Wait, 1);
     found.enter(recorder.clock.now());
     let code = real();

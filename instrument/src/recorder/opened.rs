@@ -196,7 +196,7 @@ pub fn access_end_call(by: CompletingCall, file: usize, real: impl FnOnce() -> c
     };
     let slot = Slot(local.take_slot(recorder));
     slot.write(completion.words());
-    let inside = Inside::enter(&local.depth);
+    let inside = Inside::enter(local);
     slot.stamp(recorder.clock.now());
     let code = real();
     slot.leave(code, recorder.clock.now());

@@ -47,11 +47,11 @@ pub fn persistent_call(
         _ => None,
     };
     let Some(entry) = entry else {
-        let _inside = Inside::enter(&local.depth);
+        let _inside = Inside::enter(local);
         return real().and_keep_for_ever();
     };
     let payload_bytes = payload(recorder.view(entry, call.root, call.large));
-    let inside = Inside::enter(&local.depth);
+    let inside = Inside::enter(local);
     let begun = real();
     drop(inside);
     if begun.code != 0 {
@@ -141,7 +141,7 @@ fn start(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let found = found.as_ref();
-    let inside = Inside::enter(&local.depth);
+    let inside = Inside::enter(local);
     let prepare = |&(handle, persistent): &(usize, &'static Persistent)| {
         let slot = Slot(local.take_slot(recorder));
         if slot.is_null() {

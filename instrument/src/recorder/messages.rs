@@ -1,0 +1,358 @@
+//! The messages inside collectives: from a call of the library's point-to-point layer to a record.
+//!
+//! A message is recorded in the thread in which the library sends or receives it, behind the
+//! record of the call under way there. The end of a nonblocking receive is stored when the
+//! library waits for it within the same call of the application: only as long is the chunk with
+//! its record sure to stay, and only as long is a request not another one's.
+
+use std::cell::UnsafeCell;
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::hash::BuildHasherDefault;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use collbench_formats::{Direction, Message, NO_RANK, UNKNOWN_COMMUNICATOR};
+
+use super::{Local, Recorder, Slot};
+use crate::communicator::HandleHasher;
+use crate::library::{Handle, MpiLibrary};
+
+/// The library's tags for collectives are this or less; above are those of applications (from 0),
+/// and the one that stands for any (-1).
+const FIRST_COLLECTIVE_TAG: i32 = -10;
+
+/// The arguments of a send or receive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RawMessage {
+    direction: Direction,
+    count: usize,
+    datatype: Handle,
+    partner: i32,
+    tag: i32,
+    comm: Handle,
+}
+
+impl RawMessage {
+    /// From machine words as the library passes them: of `partner` and `tag` the lower half counts.
+    #[inline]
+    pub(crate) fn new(
+        direction: Direction,
+        count: usize,
+        datatype: Handle,
+        partner: usize,
+        tag: usize,
+        comm: Handle,
+    ) -> Self {
+        Self {
+            direction,
+            count,
+            datatype,
+            partner: partner as i32,
+            tag: tag as i32,
+            comm,
+        }
+    }
+}
+
+/// When a message ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Post {
+    /// When the call returns.
+    Blocking,
+    /// A nonblocking send: when the call returns, its begin is known, and nobody looks at its end.
+    Started,
+    /// A nonblocking receive: when the library has waited for the request that it puts here.
+    Awaited {
+        /// Address of the request.
+        request: usize,
+    },
+}
+
+/// What a thread knows of the receives that it has posted within the present call of the
+/// application.
+#[derive(Debug, Default)]
+pub(super) struct Receives(UnsafeCell<Posted>);
+
+// SAFETY: a thread's state is used by one thread at a time, and `Receives` by no other.
+unsafe impl Sync for Receives {}
+
+#[derive(Debug, Default)]
+struct Posted {
+    /// In which of the thread's calls.
+    call: u64,
+    by_request: HashMap<Handle, Slot, BuildHasherDefault<HandleHasher>>,
+    /// Those that are waited for now: of calls within calls, one behind the other.
+    awaited: Vec<Slot>,
+}
+
+// SAFETY: a slot is an address in a chunk of the thread that has posted the receive.
+unsafe impl Send for Slot {}
+
+/// World ranks of the processes that messages on a communicator may come from and go to.
+#[derive(Debug, Default)]
+pub(crate) struct Partners {
+    tables: Mutex<HashMap<Handle, Box<[u32]>, BuildHasherDefault<HandleHasher>>>,
+    epoch: AtomicU64,
+}
+
+/// What a thread keeps of the communicator that its last message travelled on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Route {
+    comm: Handle,
+    epoch: u64,
+    /// Index of its definition, or [`UNKNOWN_COMMUNICATOR`].
+    index: u32,
+    /// Null where ranks in it are world ranks.
+    world_ranks: *const u32,
+    n: u32,
+}
+
+impl Route {
+    /// Of no communicator.
+    pub(super) const NONE: Self = Self {
+        comm: 0,
+        epoch: u64::MAX,
+        index: UNKNOWN_COMMUNICATOR,
+        world_ranks: std::ptr::null(),
+        n: 0,
+    };
+
+    /// World rank of `rank` in the communicator; [`NO_RANK`] for what is no rank.
+    #[inline]
+    fn world_rank(&self, rank: i32) -> u32 {
+        match u32::try_from(rank) {
+            Ok(rank) if self.world_ranks.is_null() => rank,
+            // SAFETY: a table of `n` ranks, which is there as long as the epoch stays.
+            Ok(rank) if rank < self.n => unsafe { *self.world_ranks.add(rank as usize) },
+            _ => NO_RANK,
+        }
+    }
+}
+
+impl Partners {
+    /// Notes the processes of a communicator that the library has just made ready.
+    ///
+    /// # Safety
+    /// `comm` is a valid communicator.
+    pub(crate) unsafe fn add(&self, library: &MpiLibrary, comm: Handle) {
+        // SAFETY: the caller's promise; the group that is asked for has so many members.
+        let ranks = unsafe {
+            match library.remote_size(comm) {
+                0 => library.world_ranks(comm, false, library.size(comm)),
+                n => library.world_ranks(comm, true, n),
+            }
+        };
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.insert(comm, ranks.into_boxed_slice());
+        self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    fn remove(&self, comm: Handle) {
+        // First: who looks at the epoch after the table is gone finds it changed.
+        self.epoch.fetch_add(1, Ordering::Release);
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.remove(&comm);
+    }
+}
+
+impl Local {
+    #[inline]
+    fn route(&self, recorder: &'static Recorder, comm: Handle) -> Route {
+        let epoch = recorder
+            .communicators
+            .generation()
+            .wrapping_add(recorder.partners.epoch.load(Ordering::Acquire));
+        let route = self.route.get();
+        if route.comm == comm && route.epoch == epoch {
+            return route;
+        }
+        self.find_route(recorder, comm, epoch)
+    }
+
+    #[cold]
+    fn find_route(&self, recorder: &'static Recorder, comm: Handle, epoch: u64) -> Route {
+        let entry = recorder.communicators.find(comm);
+        let mut route = Route {
+            comm,
+            epoch,
+            index: entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index),
+            ..Route::NONE
+        };
+        if comm != recorder.library.comm_world {
+            let tables = recorder.partners.tables.lock();
+            let tables = tables.unwrap_or_else(PoisonError::into_inner);
+            let ranks: &[u32] = tables.get(&comm).map_or(&[], |ranks| ranks);
+            route.world_ranks = ranks.as_ptr();
+            route.n = ranks.len() as u32;
+        }
+        self.route.set(route);
+        route
+    }
+}
+
+/// Sends or receives a message, and records it if it is the library's own.
+#[inline]
+pub(crate) fn message(raw: RawMessage, post: Post, real: impl FnOnce() -> c_int) -> c_int {
+    if raw.tag > FIRST_COLLECTIVE_TAG {
+        return real();
+    }
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    if raw.partner == recorder.library.proc_null {
+        return real();
+    }
+    let local = Local::of_this_thread();
+    let slot = Slot(local.take_slot(recorder));
+    let route = local.route(recorder, raw.comm);
+    // SAFETY: the library passes a datatype.
+    let type_bytes = unsafe { recorder.library.type_bytes(raw.datatype) };
+    let message = Message {
+        direction: raw.direction,
+        is_nonblocking: !matches!(post, Post::Blocking),
+        partner: route.world_rank(raw.partner),
+        communicator: route.index,
+        tag: raw.tag as u16,
+        bytes: type_bytes.unwrap_or(0).saturating_mul(raw.count as u64),
+    };
+    slot.write(message.words());
+    slot.stamp(recorder.clock.now());
+    let code = real();
+    match post {
+        Post::Awaited { request } if code == 0 => {
+            // SAFETY: the call has succeeded, so there is a request at this address.
+            let request = unsafe { recorder.library.handle_at(request, 0) };
+            local.await_receive(request, slot);
+        }
+        _ => slot.leave(code, recorder.clock.now()),
+    }
+    code
+}
+
+impl Local {
+    /// Notes a receive that was posted, until the library waits for it.
+    #[inline]
+    fn await_receive(&self, request: Handle, slot: Slot) {
+        let Some(thread) = self.thread.get().filter(|_| !slot.is_null()) else {
+            return;
+        };
+        // SAFETY: this thread's own, and nothing that is called here comes back to it.
+        let posted = unsafe { &mut *thread.receives.0.get() };
+        if posted.call != self.calls.get() {
+            posted.by_request.clear();
+            posted.call = self.calls.get();
+        }
+        posted.by_request.insert(request, slot);
+    }
+
+    /// Takes the receives among `n` requests that are about to be waited for; gives where they
+    /// begin in the list.
+    ///
+    /// # Safety
+    /// At `requests` there are so many requests.
+    unsafe fn take_receives(
+        &self,
+        recorder: &'static Recorder,
+        requests: usize,
+        n: usize,
+    ) -> Option<(&'static Receives, usize)> {
+        let receives = &self.thread.get()?.receives;
+        // SAFETY: this thread's own, and nothing that is called here comes back to it.
+        let posted = unsafe { &mut *receives.0.get() };
+        if posted.call != self.calls.get() || posted.by_request.is_empty() {
+            return None;
+        }
+        let begin = posted.awaited.len();
+        for i in 0..n {
+            // SAFETY: the caller's promise.
+            let request = unsafe { recorder.library.handle_at(requests, i) };
+            let slot = posted.by_request.get(&request).copied();
+            posted.awaited.push(slot.unwrap_or(Slot::NONE));
+        }
+        Some((receives, begin))
+    }
+}
+
+/// Waits for all of `n` requests; the receives among them have come then.
+///
+/// # Safety
+/// At `requests` there are so many requests.
+#[inline]
+pub(crate) unsafe fn wait_for_many(
+    requests: usize,
+    n: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { wait_for(requests, n, real, |_| true) }
+}
+
+/// Waits for one of `n` requests, whose number the library puts at `which`.
+///
+/// # Safety
+/// At `requests` there are so many requests, and `which` is the address of a C `int`.
+#[inline]
+pub(crate) unsafe fn wait_for_any(
+    requests: usize,
+    n: usize,
+    which: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        wait_for(requests, n, real, |i| {
+            usize::try_from((which as *const c_int).read()) == Ok(i)
+        })
+    }
+}
+
+/// # Safety
+/// At `requests` there are `n` requests.
+#[inline]
+unsafe fn wait_for(
+    requests: usize,
+    n: usize,
+    real: impl FnOnce() -> c_int,
+    has_come: impl Fn(usize) -> bool,
+) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let local = Local::of_this_thread();
+    // SAFETY: the caller's promise.
+    let Some((receives, begin)) = (unsafe { local.take_receives(recorder, requests, n) }) else {
+        return real();
+    };
+    let code = real();
+    let now = recorder.clock.now();
+    // SAFETY: as in `take_receives`.
+    let posted = unsafe { &mut *receives.0.get() };
+    for (i, slot) in posted.awaited.drain(begin..).enumerate() {
+        if code == 0 && has_come(i) && !slot.has_left() {
+            slot.leave(0, now);
+        }
+    }
+    code
+}
+
+/// The library has made a communicator ready, the application's or its own.
+pub(crate) fn communicator_appears(comm: Handle) {
+    if let Some(recorder) = Recorder::active() {
+        recorder.guarded(|| {
+            // SAFETY: a communicator that the library has just made ready.
+            unsafe { recorder.partners.add(&recorder.library, comm) };
+            Ok(())
+        });
+    }
+}
+
+/// The library gives a communicator back.
+pub(crate) fn communicator_goes(comm: Handle) {
+    if let Some(recorder) = Recorder::active() {
+        recorder.guarded(|| {
+            recorder.partners.remove(comm);
+            Ok(())
+        });
+    }
+}
