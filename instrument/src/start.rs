@@ -198,12 +198,12 @@ fn start(
             .communicators
             .add_predefined(&recorder.library, world, rank, world_size);
     // SAFETY: a communicator of the library, which has not ended.
-    let parent = parent.map(|parent| unsafe {
+    let of_parent = parent.map(|parent| unsafe {
         recorder
             .communicators
             .add_parent(&recorder.library, parent, world)
     });
-    for communicator in predefined.into_iter().chain(parent) {
+    for communicator in predefined.into_iter().chain(of_parent) {
         recorder.define(&Definition::Communicator(communicator));
     }
     if let Ok(messages) = messages {

@@ -1,0 +1,279 @@
+//! The messages inside collectives of a real Open MPI: each send meets its receive, trees are those
+//! that were asked for, and the program's own messages are nobody's business.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
+
+use collbench_formats::{
+    Definition, Direction, Message, Operation, RankTrace, Record, RecordKind, UNKNOWN_COMMUNICATOR,
+};
+use collbench_tests::{Analysis, Form, Job, Workspace, analyze, have, program};
+
+/// One end of a message, as a process saw it.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    /// World rank of the process.
+    rank: u32,
+    /// What all members call the communicator; `None` for one that the library made for itself.
+    communicator: Option<u64>,
+    /// The call of the application that was under way.
+    within: Option<Operation>,
+    message: Message,
+    begin: u64,
+    end: u64,
+}
+
+/// All ends of all messages of a trace, by process in the order in which they began.
+fn ends(trace: &Path) -> Vec<Vec<End>> {
+    let mut of_ranks = BTreeMap::new();
+    for entry in std::fs::read_dir(trace).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_none_or(|extension| extension != "trace")
+        {
+            continue;
+        }
+        let bytes = std::fs::read(path).unwrap();
+        let parsed = RankTrace::parse(&bytes).unwrap();
+        let rank = parsed.identity.rank;
+        let ids: BTreeMap<u32, u64> = parsed
+            .definitions
+            .iter()
+            .filter_map(|definition| match definition {
+                Definition::Communicator(communicator) => {
+                    Some((communicator.index, communicator.id))
+                }
+                _ => None,
+            })
+            .collect();
+        let mut within: Option<&Record> = None;
+        let mut ends = Vec::new();
+        let records: Vec<Record> = (parsed.chunks.iter())
+            .flat_map(|chunk| (0..chunk.records.len()).filter_map(|at| chunk.records.get(at)))
+            .collect();
+        for record in &records {
+            if record.kind() == Some(RecordKind::Call) && !record.is_internal() {
+                within = Some(record);
+            }
+            let Some(message) = record.message() else {
+                continue;
+            };
+            let begin = record.enter.get();
+            ends.push(End {
+                rank,
+                communicator: match message.communicator {
+                    UNKNOWN_COMMUNICATOR => None,
+                    index => Some(ids[&index]),
+                },
+                within: within
+                    .filter(|call| begin < call.leave.get())
+                    .and_then(Record::operation),
+                message,
+                begin,
+                end: record.leave.get(),
+            });
+        }
+        of_ranks.insert(rank, ends);
+    }
+    of_ranks.into_values().collect()
+}
+
+/// What `messages.c` records with these options of the launcher.
+fn record(
+    ranks: usize,
+    arguments: &[&str],
+    launcher_options: &[&str],
+    layers: &str,
+) -> (Analysis, Vec<Vec<End>>) {
+    let workspace = Workspace::new();
+    let options = ["--layers", layers];
+    let job = Job {
+        options: &options,
+        launcher_options,
+        form: Form::Outer,
+        ..Job::new(ranks, program("messages.c"), arguments)
+    };
+    let plain = job.plain(workspace.path()).expect(0);
+    let (finished, trace) = job.record(workspace.path());
+    let finished = finished.expect(0);
+    assert_eq!(finished.stdout, plain.stdout, "the results are the same");
+    (analyze(&trace, &[]).expect(0), ends(&trace))
+}
+
+/// Pairs sends and receives that name their partner, in their order between two processes; checks
+/// that what is left are receives from any and as many sends. Gives the pairs.
+fn paired(ends: &[Vec<End>]) -> Vec<(End, End)> {
+    type Way = (u32, u32, Option<u64>, u16);
+    let mut sent: BTreeMap<Way, VecDeque<End>> = BTreeMap::new();
+    for end in ends.iter().flatten() {
+        if end.message.direction == Direction::Send {
+            let to = end
+                .message
+                .known_partner()
+                .expect("a send names its partner");
+            let way = (end.rank, to, end.communicator, end.message.tag);
+            sent.entry(way).or_default().push_back(*end);
+        }
+    }
+    let mut pairs = Vec::new();
+    let mut from_any: BTreeMap<(u32, Option<u64>, u16), usize> = BTreeMap::new();
+    for end in ends.iter().flatten() {
+        if end.message.direction == Direction::Send {
+            continue;
+        }
+        match end.message.known_partner() {
+            None => {
+                let key = (end.rank, end.communicator, end.message.tag);
+                *from_any.entry(key).or_default() += 1;
+            }
+            Some(from) => {
+                let way = (from, end.rank, end.communicator, end.message.tag);
+                let send = sent.get_mut(&way).and_then(VecDeque::pop_front);
+                pairs.push((send.unwrap_or_else(|| panic!("nobody sends {end:?}")), *end));
+            }
+        }
+    }
+    for ((_, to, communicator, tag), left) in sent.into_iter().filter(|(_, left)| !left.is_empty())
+    {
+        let any = from_any.entry((to, communicator, tag)).or_default();
+        *any = any
+            .checked_sub(left.len())
+            .unwrap_or_else(|| panic!("nobody receives {left:?}"));
+    }
+    assert!(from_any.values().all(|&n| n == 0), "{from_any:?}");
+    pairs
+}
+
+#[test]
+fn every_message_of_a_collective_meets_its_receive_and_none_before_it_is_sent() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    for (ranks, bytes) in [(4, "8"), (7, "20000")] {
+        let (analysis, ends) = record(ranks, &["20", bytes, "1"], &[], "calls,messages");
+        let pairs = paired(&ends);
+        let mut n_with_end = 0;
+        for (send, receive) in &pairs {
+            assert!(
+                send.message.bytes <= receive.message.bytes,
+                "{send:?} {receive:?}"
+            );
+            // One host, one clock.
+            if receive.end != 0 {
+                n_with_end += 1;
+                assert!(receive.end >= send.begin, "{send:?} {receive:?}");
+            }
+            assert!(receive.end == 0 || receive.end >= receive.begin);
+        }
+        let sends = ends.iter().flatten();
+        let sends = sends.filter(|end| end.message.direction == Direction::Send);
+        let n_sends = sends.clone().count();
+        assert_eq!(analysis.json["trace"]["messages"], n_sends);
+        assert!(sends.clone().all(|send| send.end >= send.begin));
+        // Each of the blocking operations in each of its instances: at least one message, of which
+        // the library's wait tells the end. Nonblocking ones it looks into by itself.
+        for operation in [
+            Operation::Bcast,
+            Operation::Reduce,
+            Operation::Allreduce,
+            Operation::Allgather,
+            Operation::Alltoall,
+            Operation::Barrier,
+        ] {
+            let of_it = |pair: &&(End, End)| pair.1.within == Some(operation);
+            assert!(
+                pairs
+                    .iter()
+                    .filter(of_it)
+                    .all(|(_, receive)| receive.end != 0),
+                "{operation:?}"
+            );
+            assert!(
+                pairs.iter().filter(of_it).count() >= 20 * (ranks - 1),
+                "{operation:?}"
+            );
+        }
+        assert!(
+            n_with_end > pairs.len() / 2,
+            "{n_with_end} of {}",
+            pairs.len()
+        );
+    }
+}
+
+/// Who sends to whom in `MPI_Bcast` on the communicator of this number of members' messages.
+fn edges(ends: &[Vec<End>]) -> BTreeSet<(u32, u32)> {
+    let ends = ends.iter().flatten();
+    ends.filter(|end| end.within == Some(Operation::Bcast))
+        .filter(|end| end.message.direction == Direction::Send && end.message.communicator == 0)
+        .filter_map(|end| Some((end.rank, end.message.known_partner()?)))
+        .collect()
+}
+
+#[test]
+fn a_broadcast_takes_the_tree_that_was_asked_for() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    // Measured once by another tool, and as the algorithms are defined.
+    let trees: [(&str, &[(u32, u32)]); 5] = [
+        (
+            "1",
+            &[(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (0, 6), (0, 7)],
+        ),
+        (
+            "3",
+            &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7)],
+        ),
+        (
+            "5",
+            &[(0, 1), (0, 2), (1, 3), (1, 5), (2, 4), (2, 6), (3, 7)],
+        ),
+        (
+            "6",
+            &[(0, 1), (0, 2), (0, 4), (1, 3), (1, 5), (2, 6), (3, 7)],
+        ),
+        (
+            "7",
+            &[(0, 1), (0, 2), (0, 3), (0, 4), (4, 5), (4, 6), (4, 7)],
+        ),
+    ];
+    for root in [0, 3] {
+        for (algorithm, tree) in trees {
+            let options = [
+                "--mca",
+                "coll_tuned_use_dynamic_rules",
+                "1",
+                "--mca",
+                "coll_tuned_bcast_algorithm",
+                algorithm,
+            ];
+            let arguments = ["2", "4096", &root.to_string()];
+            let (_, ends) = record(8, &arguments, &options, "calls,messages");
+            let rotated = |rank: u32| (rank + root) % 8;
+            let expected = tree.iter().map(|&(from, to)| (rotated(from), rotated(to)));
+            assert_eq!(
+                edges(&ends),
+                expected.collect(),
+                "algorithm {algorithm}, root {root}"
+            );
+        }
+    }
+}
+
+#[test]
+fn messages_are_seen_only_if_asked_for() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let (analysis, ends) = record(2, &["3", "8", "0"], &[], "calls");
+    assert!(ends.iter().all(Vec::is_empty));
+    assert!(analysis.json["trace"]["messages"].is_null());
+    let layer = &analysis.json["trace"]["layers"]["messages"];
+    assert_eq!(layer["on"], false);
+    assert!(
+        layer["reason"].as_str().unwrap().contains("--layers"),
+        "{layer}"
+    );
+}
