@@ -142,7 +142,7 @@ struct Local {
     depth: Cell<u32>,
     /// The epoch of communicators in which the cache is true.
     epoch: Cell<u64>,
-    /// How many have begun at depth 0.
+    /// How many have begun.
     calls: Cell<u64>,
     route: Cell<Route>,
     cache: UnsafeCell<[Cached; CACHED]>,
@@ -732,9 +732,7 @@ impl<'a> Inside<'a> {
         let depth = &local.depth;
         let before = depth.get();
         depth.set(before + 1);
-        if before == 0 {
-            local.calls.set(local.calls.get() + 1);
-        }
+        local.calls.set(local.calls.get().wrapping_add(1));
         Self { depth, before }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A message is recorded in the thread in which the library sends or receives it, behind the
 //! record of the call under way there. The end of a nonblocking receive is stored when the
-//! library waits for it within the same call of the application: only as long is the chunk with
-//! its record sure to stay, and only as long is a request not another one's.
+//! library waits for it within the same call, with no other begun since: only as long is the chunk
+//! with its record sure to stay, and only as long is a request not another one's.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -69,8 +69,7 @@ pub(crate) enum Post {
     },
 }
 
-/// What a thread knows of the receives that it has posted within the present call of the
-/// application.
+/// What a thread knows of the receives that it has posted within the present call.
 #[derive(Debug, Default)]
 pub(super) struct Receives(UnsafeCell<Posted>);
 
@@ -234,7 +233,9 @@ impl Local {
     /// Notes a receive that was posted, until the library waits for it.
     #[inline]
     fn await_receive(&self, request: Handle, slot: Slot) {
-        let Some(thread) = self.thread.get().filter(|_| !slot.is_null()) else {
+        // In a thread of the library's own no call is under way that would keep the chunk.
+        let is_kept = !slot.is_null() && self.depth.get() > 0;
+        let Some(thread) = self.thread.get().filter(|_| is_kept) else {
             return;
         };
         // SAFETY: this thread's own, and nothing that is called here comes back to it.
