@@ -5,7 +5,7 @@ CARGO  ?= cargo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test test-browser test-programs mutate corpus bench bench-analyze guard install clean
+.PHONY: help build demo test test-browser test-programs mutate corpus bench bench-analyze clocks guard install clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
@@ -15,6 +15,7 @@ help:
 	@echo 'make mutate          $(N) damaged traces through the analyzer (N=..., SEED=...)'
 	@echo 'make bench           what recording costs on this machine, and how fast the analysis is'
 	@echo 'make bench-analyze   the latter alone'
+	@echo 'make clocks          how well clocks are aligned, against bars (SEEDS=20 simulated clusters)'
 	@echo 'make guard           fails if recording or analysing a call takes more instructions (callgrind)'
 	@echo 'make build           the commands and the preloaded library, in $(TARGET)/release'
 	@echo 'make install PREFIX=$(PREFIX)'
@@ -65,6 +66,11 @@ bench:
 bench-analyze: build
 	@scripts/need.sh python3
 	@scripts/bench-analyze.sh
+
+# The table of analyzer/src/align/ERRORS.md, some minutes; fails where the estimator is worse.
+SEEDS ?= 20
+clocks:
+	SEEDS=$(SEEDS) $(CARGO) test --release -p collbench-analyzer --lib all_bars_hold -- --ignored --nocapture
 
 # Not times, which depend on the machine: numbers of instructions.
 guard: build

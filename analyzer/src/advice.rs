@@ -310,6 +310,8 @@ mod tests {
                 reference_host: String::new(),
                 hosts: Vec::new(),
                 violations: Violations::default(),
+                errors: None,
+                courses: Vec::new(),
             },
             communicators: Vec::new(),
             totals: BTreeMap::new(),

@@ -173,8 +173,13 @@ pub struct ClockSummary {
     pub reference_host: String,
     /// The host clocks.
     pub hosts: Vec<HostSummary>,
-    /// Order of messages against their stamps; not known without messages.
+    /// Stamps that contradict what must have come before what.
     pub violations: Violations,
+    /// Errors of the differences between hosts over the run; `None` for one host. (An addition.)
+    pub errors: Option<ClockErrors>,
+    /// The clocks of several hosts, for a picture.
+    #[serde(skip)]
+    pub courses: Vec<ClockCourse>,
 }
 
 /// One host clock.
@@ -200,15 +205,48 @@ pub struct HostSummary {
     pub rate_error_ppm: Option<f64>,
 }
 
-/// Messages whose stamps contradict their order.
+/// Hosts that left a collective before those had entered that it depends on, by their stamps.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Violations {
-    /// Messages looked at.
+    /// Hosts in instances that were looked at.
     pub checked: Option<u64>,
-    /// Violations before alignment.
+    /// Of them those that left too early by the clocks of hosts as they are.
     pub before: Option<u64>,
-    /// Violations after alignment.
+    /// Those that leave too early on the time of the analysis.
     pub after: Option<u64>,
+}
+
+/// Errors of the differences between stamps of two hosts, at some times of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClockErrors {
+    /// Since the start of the run.
+    pub at_ns: Vec<i64>,
+    /// All pairs of few hosts that have a common time; of many those with the reference host.
+    pub pairs: Vec<PairErrors>,
+}
+
+/// Errors of the differences between two hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PairErrors {
+    /// One host.
+    pub host: String,
+    /// The other.
+    pub other: String,
+    /// Two standard deviations, at each of the times.
+    pub uncertainty_ns: Vec<i64>,
+    /// What the error cannot exceed, at each of the times.
+    pub bound_ns: Vec<i64>,
+}
+
+/// The offset of a host's clock over the run, less the straight line from its start to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockCourse {
+    /// The host.
+    pub host: String,
+    /// Time since the start, offset less the line, and two standard deviations, ns.
+    pub points: Vec<(i64, i64, i64)>,
+    /// The offsets of bursts, likewise, with their bounds.
+    pub bursts: Vec<(i64, i64, i64)>,
 }
 
 /// One communicator, or all those of one process together.

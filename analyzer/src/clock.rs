@@ -18,10 +18,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
 
-use collbench_formats::{Anchor, ClockSource, Definition};
+use std::sync::Arc;
 
-use crate::align::{Alignment, Burst, Correction};
+use collbench_formats::{Anchor, ClockSource};
+
+use crate::align::errors::OffsetErrors;
+use crate::align::{AlignmentMethod, Correction};
+use crate::remarks::Remark;
 use crate::run::Run;
+
+mod alignment;
+mod steadiness;
+
+pub(crate) use alignment::HostOffset;
 
 /// The domain of a process's own clock: ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -206,6 +215,11 @@ impl TickScale {
     }
 }
 
+/// One line for all times.
+fn one_line(scale: TickScale) -> Arc<[(i64, TickScale)]> {
+    Arc::new([(i64::MIN, scale)])
+}
+
 /// The way from one process's ticks to the time of the analysis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankClock {
@@ -213,7 +227,7 @@ pub struct RankClock {
     scale: TickScale,
     /// From ticks to the time of the group: the first line up to the tick of the second, and so
     /// on; at least one.
-    lines: Vec<(i64, TickScale)>,
+    lines: Arc<[(i64, TickScale)]>,
     start_ns: i64,
     /// Index of the host in [`Clocks::hosts`].
     pub host: usize,
@@ -301,12 +315,20 @@ pub struct HostAlignment {
 }
 
 /// The clocks of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Clocks {
     /// One for each clock, by the lowest rank on it.
     pub hosts: Vec<HostClock>,
     /// One for each process of the run, in its order.
     pub processes: Vec<RankClock>,
+    /// How hosts were brought to one time.
+    pub method: AlignmentMethod,
+    /// How wrong that may be, over the run.
+    pub errors: OffsetErrors,
+    /// By host the offset of its clock from the reference of its group.
+    offsets: Vec<HostOffset>,
+    /// What is wrong with them.
+    pub(crate) remarks: Vec<Remark>,
 }
 
 /// What tells the clocks of processes apart.
@@ -318,9 +340,20 @@ enum ClockKey<'a> {
 }
 
 impl Clocks {
-    /// Fits the clock of each host to the anchors of all its processes.
+    /// Fits the clock of each host to the anchors of all its processes, and aligns them by the
+    /// exchanges that were recorded.
     #[must_use]
     pub fn fit(run: &Run<'_>) -> Self {
+        let (mut clocks, preliminary) = Self::begin(run, AlignmentMethod::Smooth);
+        if let Some(preliminary) = preliminary {
+            let joint = preliminary.smooth(preliminary.harvest());
+            clocks.take(run, &preliminary, joint);
+        }
+        clocks
+    }
+
+    /// Fits the clock of each host to the anchors of all its processes.
+    fn of_hosts(run: &Run<'_>) -> Self {
         let mut indexes = BTreeMap::new();
         let mut members: Vec<Vec<usize>> = Vec::new();
         for (process, rank_file) in run.processes.iter().enumerate() {
@@ -340,35 +373,39 @@ impl Clocks {
             processes: vec![
                 RankClock {
                     scale: TickScale::NANOSECONDS,
-                    lines: vec![(i64::MIN, TickScale::NANOSECONDS)],
+                    lines: one_line(TickScale::NANOSECONDS),
                     start_ns: 0,
                     host: 0
                 };
                 run.processes.len()
             ],
+            method: AlignmentMethod::default(),
+            errors: OffsetErrors::default(),
+            offsets: Vec::new(),
+            remarks: Vec::new(),
         };
         let mut names = HostNames::default();
         for members in &members {
             clocks.fit_host(run, members, &mut names);
         }
-        clocks.align(run, &members);
         clocks
     }
 
-    /// Two standard deviations of a difference between stamps of two hosts, ns: 0 on one host,
-    /// `None` where their clocks have no common time.
+    /// Two standard deviations of a difference between stamps of two hosts, ns, the greatest in the
+    /// run: 0 on one host, `None` where their clocks have no common time.
     #[must_use]
     pub fn uncertainty_ns(&self, a: usize, b: usize) -> Option<i64> {
         if a == b {
             return Some(0);
         }
-        let own = |host: usize| {
-            self.hosts[host]
-                .alignment
-                .map_or(0, |own| own.uncertainty_ns)
-        };
-        let both = (own(a) as f64).hypot(own(b) as f64);
-        (self.hosts[a].group == self.hosts[b].group).then_some(both.ceil() as i64)
+        let have_common_time = self.hosts[a].group == self.hosts[b].group;
+        have_common_time.then(|| self.errors.worst_uncertainty_ns(a, b))
+    }
+
+    /// Whether the drift of every clock that was measured is known.
+    pub(crate) fn has_known_drifts(&self) -> bool {
+        let mut own = self.hosts.iter().filter_map(|host| host.alignment);
+        own.all(|own| own.drift_ppm.is_some())
     }
 
     /// How many groups of hosts there are whose stamps can be compared.
@@ -376,105 +413,6 @@ impl Clocks {
     pub fn n_groups(&self) -> usize {
         let groups = self.hosts.iter().map(|host| host.group + 1);
         groups.max().unwrap_or(0)
-    }
-
-    /// Brings the hosts that were measured against one another to one time, and lets the time of
-    /// each group begin with its first process. `members[host]` are its processes.
-    fn align(&mut self, run: &Run<'_>, members: &[Vec<usize>]) {
-        let mut alignment = Alignment::of(self.hosts.len(), &self.bursts(run));
-        for (host, members) in members.iter().enumerate() {
-            let Some(correction) = alignment.corrections[host].take() else {
-                continue;
-            };
-            let lines: Option<Vec<_>> = members
-                .iter()
-                .map(|&member| Some((member, self.processes[member].scale.bent(&correction)?)))
-                .collect();
-            let Some(lines) = lines else {
-                alignment.group_of[host] = alignment.n_groups();
-                continue;
-            };
-            let begin_ns = members
-                .iter()
-                .filter_map(|&m| self.start_on_host_ns(run, m));
-            let begin_ns = begin_ns.min().unwrap_or(0);
-            let ends = members.iter().filter_map(|&member| {
-                let last = run.processes[member].trace.anchors.last()?;
-                let ticks = Timestamp::from_ticks(last.ticks.get());
-                Some(self.processes[member].scale.ns(ticks.value))
-            });
-            let end_ns = ends.max().unwrap_or(begin_ns).max(begin_ns);
-            let (uncertainty_ns, bound_ns) = correction.worst(begin_ns, end_ns);
-            self.hosts[host].alignment = Some(HostAlignment {
-                offset_ns: correction.at(begin_ns).offset_ns,
-                drift_ppm: correction.drift_ppm(),
-                uncertainty_ns,
-                bound_ns,
-                n_bursts: correction.knots.len(),
-            });
-            for (member, lines) in lines {
-                self.processes[member].lines = lines;
-            }
-        }
-        for (host, &group) in self.hosts.iter_mut().zip(&alignment.group_of) {
-            host.group = group;
-        }
-        let mut start_ns = vec![i64::MAX; alignment.n_groups()];
-        for (process, clock) in self.processes.iter().enumerate() {
-            if let Some(ticks) = start_ticks(run, process) {
-                let start = &mut start_ns[self.hosts[clock.host].group];
-                *start = (*start).min(clock.line_at(ticks.value).ns(ticks.value));
-            }
-        }
-        for clock in &mut self.processes {
-            let start = start_ns[self.hosts[clock.host].group];
-            clock.start_ns = if start == i64::MAX { 0 } else { start };
-        }
-    }
-
-    /// The exchanges that all processes recorded, on the clocks of their hosts.
-    fn bursts(&self, run: &Run<'_>) -> Vec<Burst> {
-        let mut bursts = Vec::new();
-        for (local, rank_file) in run.processes.iter().enumerate() {
-            for definition in rank_file.trace.definitions.iter() {
-                let Definition::OffsetMeasurement {
-                    reference_rank,
-                    samples,
-                } = definition
-                else {
-                    continue;
-                };
-                let Some(reference) = run.process_of_rank(reference_rank) else {
-                    continue;
-                };
-                let ns = |process: usize, ticks: u64| {
-                    let ticks = Timestamp::from_ticks(ticks);
-                    self.processes[process].scale.ns(ticks.value)
-                };
-                bursts.push(Burst {
-                    local_host: self.processes[local].host,
-                    reference_host: self.processes[reference].host,
-                    stamps: samples
-                        .iter()
-                        .map(|sample| {
-                            [
-                                ns(reference, sample.t1),
-                                ns(local, sample.t2),
-                                ns(local, sample.t3),
-                                ns(reference, sample.t4),
-                            ]
-                        })
-                        .collect(),
-                });
-            }
-            rank_file.give_back(0, u64::MAX);
-        }
-        bursts
-    }
-
-    fn start_on_host_ns(&self, run: &Run<'_>, process: usize) -> Option<i64> {
-        let ticks = start_ticks(run, process)?;
-        Some(self.processes[process].scale.ns(ticks.value))
     }
 
     fn fit_host(&mut self, run: &Run<'_>, members: &[usize], names: &mut HostNames) {
@@ -524,7 +462,7 @@ impl Clocks {
             }
             for member in of_source {
                 self.processes[member].scale = scale;
-                self.processes[member].lines = vec![(i64::MIN, scale)];
+                self.processes[member].lines = one_line(scale);
                 self.processes[member].host = self.hosts.len();
                 let ticks = run.processes[member].trace.identity.clock.granularity_ticks;
                 host.granularity_ns = host.granularity_ns.max(scale.span_ns(ticks));

@@ -16,7 +16,7 @@ mod clock;
 mod exchange;
 mod group;
 mod nonblocking;
-mod random;
+pub(crate) mod random;
 mod rank_file;
 mod ring;
 mod scenario;

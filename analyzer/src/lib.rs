@@ -19,7 +19,9 @@ mod run;
 
 // Ticks to ns, indexes to communicators that all agree on.
 mod align;
+mod causality;
 mod clock;
+mod common_time;
 mod communicators;
 
 // Calls to instances.
@@ -68,6 +70,7 @@ mod behaviour;
 mod chance;
 mod change;
 mod classes;
+mod clock_summary;
 mod damage;
 mod disturbances;
 mod findings;
@@ -100,18 +103,21 @@ mod follow;
 pub mod generate;
 
 pub use agreed::{Agreed, Disagreement, Extent, Payloads};
+pub use align::AlignmentMethod;
+pub use align::errors::OffsetErrors;
 pub use analysis::{
-    Analysis, ChangeSummary, ClockSummary, CommunicatorSummary, Culprit, CycleSummary,
-    DamageSummary, Dearest, DisturbanceSummary, HangSummary, HostLateness, HostSummary,
-    ImbalanceSummary, InFlightSummary, InStep, LastCallSummary, LatenessSectionSummary, Layer,
-    MarkedPhase, MismatchSummary, MismatchedCallSummary, NeverCompletedSummary,
-    OperationSectionSummary, OperationSummary, OutlierSummary, PhaseSummary, RankClass,
-    RankEndSummary, RankLateness, RankState, RankSummary, RankTimeline, RankWindow, RemarkSummary,
-    SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary,
-    Violations, WindowSummary,
+    Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, CommunicatorSummary, Culprit,
+    CycleSummary, DamageSummary, Dearest, DisturbanceSummary, HangSummary, HostLateness,
+    HostSummary, ImbalanceSummary, InFlightSummary, InStep, LastCallSummary,
+    LatenessSectionSummary, Layer, MarkedPhase, MismatchSummary, MismatchedCallSummary,
+    NeverCompletedSummary, OperationSectionSummary, OperationSummary, OutlierSummary, PairErrors,
+    PhaseSummary, RankClass, RankEndSummary, RankLateness, RankState, RankSummary, RankTimeline,
+    RankWindow, RemarkSummary, SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total,
+    TraceSummary, UnfinishedSummary, Violations, WindowSummary,
 };
 pub use batches::Batches;
 pub use buckets::Bucket;
+pub use causality::CausalityCounts;
 pub use change::ChangeKind;
 pub use clock::{Clocks, Global, HostAlignment, HostClock, Local, RankClock, Timestamp};
 pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
@@ -181,7 +187,21 @@ pub fn analyze(
     selection: &Selection,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
-    analyze_in_windows(directory, selection, WINDOW, report)
+    analyze_by(directory, selection, AlignmentMethod::default(), report)
+}
+
+/// Like [`analyze`], the clocks of several hosts being brought to one time by `method`.
+///
+/// # Errors
+/// Those of [`analyze`].
+pub fn analyze_by(
+    directory: &Path,
+    selection: &Selection,
+    method: AlignmentMethod,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Analysis, AnalyzeError> {
+    let files = RunFiles::open(directory)?;
+    analyze_files_by(&files, selection, method, WINDOW, report)
 }
 
 /// Like [`analyze`], looking at `window` records together, > 0: what follows does not depend on it.
@@ -194,7 +214,8 @@ pub fn analyze_in_windows(
     window: u64,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
-    analyze_files(&RunFiles::open(directory)?, selection, window, report)
+    let files = RunFiles::open(directory)?;
+    analyze_files(&files, selection, window, report)
 }
 
 fn analyze_files(
@@ -203,9 +224,29 @@ fn analyze_files(
     window: u64,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
+    analyze_files_by(files, selection, AlignmentMethod::default(), window, report)
+}
+
+fn analyze_files_by(
+    files: &RunFiles,
+    selection: &Selection,
+    method: AlignmentMethod,
+    window: u64,
+    report: &mut dyn FnMut(Progress),
+) -> Result<Analysis, AnalyzeError> {
     let run = Run::read(files)?;
-    let clocks = Clocks::fit(&run);
+    let (mut clocks, preliminary) = Clocks::begin(&run, method);
     let communicators = Communicators::agree(&run, &clocks);
+    if let Some(preliminary) = preliminary {
+        common_time::settle(
+            &run,
+            &mut clocks,
+            preliminary,
+            &communicators,
+            window,
+            report,
+        );
+    }
     let wanted = selection.resolve(&communicators, run.world_size)?;
     let nothing = || Tally::new(&run, &clocks, &communicators, &wanted);
     let (mut tally, irregularities) =

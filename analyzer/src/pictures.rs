@@ -6,6 +6,7 @@ use collbench_viz::{Figure, Order, Picture};
 use crate::analysis::{Analysis, OperationSummary};
 use crate::words;
 
+mod clocks;
 mod durations;
 mod imbalance;
 mod orders;
@@ -25,7 +26,7 @@ const KINDS: [&str; 6] = [
 /// What the name of the file ends with, for a timemap without the waits.
 const WITHOUT_WAITS: &str = "-without-waits";
 /// Names of the files of pictures of the whole run.
-const OF_RUN: [&str; 1] = ["waits-over-time.svg"];
+const OF_RUN: [&str; 2] = ["waits-over-time.svg", "clock.svg"];
 
 /// A picture, and the file for it alone.
 pub(crate) struct Shown {
@@ -141,7 +142,16 @@ pub(crate) fn of_run(analysis: &Analysis) -> Vec<Shown> {
         },
         dot: None,
     });
-    waits.into_iter().collect()
+    let clocks = clocks::clock_courses(analysis).map(|clocks| Shown {
+        file: "clock.svg".to_owned(),
+        figure: Figure {
+            heading: "Clocks of the hosts".into(),
+            caption: clocks::CAPTION.into(),
+            picture: clocks.into(),
+        },
+        dot: None,
+    });
+    waits.into_iter().chain(clocks).collect()
 }
 
 /// Whether a file has the name of a picture: `timemap-3-MPI_Bcast.svg`.

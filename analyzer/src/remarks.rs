@@ -40,6 +40,43 @@ pub enum Remark {
         /// Number of such hosts.
         n_hosts: usize,
     },
+    /// The offset of a clock was not measured at the end of the run.
+    NoOffsetAtEnd {
+        /// Number of such hosts.
+        n_hosts: usize,
+    },
+    /// The smoother did not come to rest.
+    AlignmentNotConverged {
+        /// Number of hosts whose time that is.
+        n_hosts: usize,
+    },
+    /// Rates of clocks changed as those of free-running ones do not.
+    ClocksWander,
+    /// The system changed the rate of a clock.
+    ClockSlewed {
+        /// The host.
+        host: String,
+        /// By how much, parts per 10^9.
+        ppb: i64,
+    },
+    /// Readings of the clocks of a host contradict one another.
+    ClockUneven {
+        /// The host.
+        host: String,
+        /// How far they are apart, ns.
+        step_ns: i64,
+    },
+    /// Offsets measured around three hosts contradict one another.
+    TriangleOpen {
+        /// The hosts.
+        hosts: [String; 3],
+        /// What they come to, ns.
+        gap_ns: i64,
+        /// What they may come to, ns.
+        error_ns: i64,
+        /// The two of them with the longest round trip.
+        suspects: [String; 2],
+    },
     /// Anchors of a host give no tick rate.
     ClockNotScaled {
         /// The host.
@@ -180,6 +217,12 @@ impl Remark {
             Self::SpawnedSetAside { .. } => "spawned_set_aside",
             Self::ClocksNotAligned { .. } => "clocks_not_aligned",
             Self::DriftNotKnown { .. } => "drift_not_known",
+            Self::NoOffsetAtEnd { .. } => "no_offset_at_end",
+            Self::AlignmentNotConverged { .. } => "alignment_not_converged",
+            Self::ClocksWander => "clocks_wander",
+            Self::ClockSlewed { .. } => "clock_slewed",
+            Self::ClockUneven { .. } => "clock_uneven",
+            Self::TriangleOpen { .. } => "triangle_open",
             Self::ClockNotScaled { .. } => "clock_not_scaled",
             Self::CommunicatorConflict { .. } => "communicator_conflict",
             Self::MembersNotListed { .. } => "members_not_listed",
@@ -255,6 +298,55 @@ impl fmt::Display for Remark {
                  killed: how fast they drift is not known, so the error of times across hosts grows \
                  by 100 us per second from there",
                 counted(*n_hosts, "host")
+            ),
+            Self::NoOffsetAtEnd { n_hosts } => write!(
+                f,
+                "the offsets of the clocks of {} were not measured at the end of the run: times \
+                 across hosts are less sure the later they are",
+                counted(*n_hosts, "host")
+            ),
+            Self::AlignmentNotConverged { n_hosts } => write!(
+                f,
+                "the clocks of {} were not fitted to rest by what was measured: their uncertainty \
+                 may be too small; compare with --alignment piecewise",
+                counted(*n_hosts, "host")
+            ),
+            Self::ClocksWander => f.write_str(
+                "the rates of the clocks change faster than those of free-running ones, as where a \
+                 daemon sets them; record with --clock raw or tsc",
+            ),
+            Self::ClockSlewed { host, ppb } => write!(
+                f,
+                "host {}: the system changed the rate of CLOCK_MONOTONIC by {:.2} ppm during the \
+                 run; record with --clock raw or tsc",
+                inert::line(host, 40),
+                *ppb as f64 / 1e3
+            ),
+            Self::ClockUneven { host, step_ns } => write!(
+                f,
+                "host {}: its clocks are up to {:.1} us off one another: a clock stepped, or its time \
+                 stamp counter is not invariant; record with --clock raw",
+                inert::line(host, 40),
+                *step_ns as f64 / 1e3
+            ),
+            Self::TriangleOpen {
+                hosts: [a, b, c],
+                gap_ns,
+                error_ns,
+                suspects: [one, other],
+            } => write!(
+                f,
+                "the offsets measured between the hosts {}, {} and {} do not close: {:.1} us are left, \
+                 the error explains {:.1} us. A path is longer one way than back, most likely that \
+                 between {} and {}, whose round trip is the longest; the bounds hold, the \
+                 uncertainty may be too small",
+                inert::line(a, 40),
+                inert::line(b, 40),
+                inert::line(c, 40),
+                *gap_ns as f64 / 1e3,
+                *error_ns as f64 / 1e3,
+                inert::line(one, 40),
+                inert::line(other, 40)
             ),
             Self::ClockNotScaled { host } => write!(
                 f,

@@ -154,7 +154,7 @@ fn end_anchor(trace: &RankTrace<'_>) -> Option<Anchor> {
 /// The latest instant that the process surely reached: its last anchor, or the enter of a call
 /// that another one of the thread follows. Of the last two calls of a thread the lesser enter,
 /// so that one damaged stamp does not count.
-fn latest_sure(trace: &RankTrace<'_>) -> u64 {
+pub(crate) fn latest_sure(trace: &RankTrace<'_>) -> u64 {
     let anchor = trace.anchors.last().map_or(0, |anchor| anchor.ticks.get());
     let threads = trace.chunks.chunk_by(|a, b| a.thread == b.thread);
     let of_threads = threads.filter_map(|chunks| {

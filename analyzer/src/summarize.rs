@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{Abi, ClockSource, CommunicatorKind, MpiIdentity};
+use collbench_formats::{Abi, CommunicatorKind, MpiIdentity};
 
 use crate::analysis::{
-    Analysis, ClockSummary, CommunicatorSummary, Culprit, DamageSummary, Dearest, HangSummary,
-    HostLateness, HostSummary, ImbalanceSummary, Layer, RankLateness, RankSummary, RankWindow,
-    RemarkSummary, Total, TraceSummary, Violations, WindowSummary,
+    Analysis, CommunicatorSummary, Culprit, DamageSummary, Dearest, HangSummary, HostLateness,
+    ImbalanceSummary, Layer, RankLateness, RankSummary, RankWindow, RemarkSummary, Total,
+    TraceSummary, WindowSummary,
 };
 use crate::behaviour::{rank_classes, timeline};
-use crate::clock::{Clocks, HostAlignment, Timestamp};
+use crate::clock::{Clocks, Timestamp};
+use crate::clock_summary::clock_summary;
 use crate::communicators::Communicators;
 use crate::damage::damage;
 use crate::disturbances::disturbances;
@@ -184,69 +185,6 @@ fn layers(run: &Run<'_>) -> BTreeMap<String, Layer> {
         });
     }
     layers
-}
-
-fn clock_summary(sources: &Sources<'_>) -> ClockSummary {
-    let Sources { run, clocks, .. } = sources;
-    let mut names: Vec<&str> = Vec::new();
-    for process in &run.processes {
-        let name = match process.trace.identity.clock.source {
-            ClockSource::Tsc => "tsc",
-            ClockSource::MonotonicRaw => "raw",
-            ClockSource::Monotonic => "monotonic",
-        };
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names.sort_unstable();
-    ClockSummary {
-        method: clock_method(clocks),
-        source: names.join(","),
-        reference_host: clocks.hosts[0].name.clone(),
-        hosts: clocks
-            .hosts
-            .iter()
-            .map(|host| {
-                // The offset against the reference of another group is not known.
-                let is_known = host.group == clocks.hosts[0].group;
-                let of_own = |of: &dyn Fn(&HostAlignment) -> i64| {
-                    is_known.then(|| host.alignment.as_ref().map_or(0, of))
-                };
-                let drift_ppm = match &host.alignment {
-                    None => Some(0.0),
-                    Some(own) => own.drift_ppm,
-                };
-                HostSummary {
-                    host: host.name.clone(),
-                    offset_ns: of_own(&|own| own.offset_ns),
-                    drift_ppm: drift_ppm.filter(|_| is_known),
-                    uncertainty_ns: of_own(&|own| own.uncertainty_ns),
-                    bound_ns: of_own(&|own| own.bound_ns),
-                    group: host.group,
-                    granularity_ns: host.granularity_ns,
-                    ticks_per_second: host.ticks_per_second,
-                    rate_error_ppm: host.rate_error_ppm,
-                }
-            })
-            .collect(),
-        violations: Violations::default(),
-    }
-}
-
-/// How the clocks of the hosts were brought to one time, in words.
-fn clock_method(clocks: &Clocks) -> &'static str {
-    let bursts = clocks.hosts.iter().filter_map(|host| host.alignment);
-    match (clocks.hosts.len(), clocks.n_groups()) {
-        (1, _) => "one host: one clock",
-        (n_hosts, n_groups) if n_hosts == n_groups => "not aligned: compared within hosts only",
-        (_, n_groups) => match (n_groups, bursts.map(|own| own.n_bursts).max()) {
-            (1, Some(1)) => "offset at one instant; drift not known",
-            (1, Some(2)) => "offsets at start and end, interpolated",
-            (1, _) => "offsets in bursts, interpolated piecewise",
-            _ => "only some hosts aligned: compared within groups of hosts",
-        },
-    }
 }
 
 fn communicator_summaries(communicators: &Communicators) -> Vec<CommunicatorSummary> {
@@ -522,7 +460,8 @@ fn remarks(
         is_unknown && counts.unknown_communicator > 0,
         Remark::UnknownAbi,
     );
-    for remark in run.remarks.iter().chain(&communicators.remarks) {
+    let found = run.remarks.iter().chain(&communicators.remarks);
+    for remark in found.chain(&clocks.remarks) {
         add(true, remark.clone());
     }
     let with_calls = [

@@ -12,7 +12,8 @@ use collbench_formats::Operation;
 
 use crate::agreed::Agreed;
 use crate::batches::InstanceSums;
-use crate::clock::Clocks;
+use crate::causality::{ByHost, CausalityCounts};
+use crate::clock::{Clocks, HostOffset};
 use crate::communicators::{Communicator, Communicators, Scope};
 use crate::distribution::Distribution;
 use crate::late_arrivals::LateArrival;
@@ -69,6 +70,9 @@ pub struct Tally<'a> {
     /// Room that is used for each instance.
     figures: Option<Box<Figures>>,
     scratch: Scratch,
+    /// By host the offset of its clock.
+    offsets: &'a [HostOffset],
+    by_host: ByHost,
     /// Where operations were found last.
     found: Found,
 }
@@ -120,6 +124,8 @@ pub struct Counts {
     pub calls_of_cut: u64,
     /// Instances with a core below zero.
     pub negative_core: u64,
+    /// Stamps that contradict what must have come before what.
+    pub causality: CausalityCounts,
 }
 
 impl<'a> Tally<'a> {
@@ -127,7 +133,7 @@ impl<'a> Tally<'a> {
     #[must_use]
     pub fn new(
         run: &'a Run<'a>,
-        clocks: &Clocks,
+        clocks: &'a Clocks,
         communicators: &'a Communicators,
         selection: &'a Resolved,
     ) -> Self {
@@ -151,6 +157,8 @@ impl<'a> Tally<'a> {
             strip: Strip::default(),
             figures: None,
             scratch: Scratch::default(),
+            offsets: clocks.offsets(),
+            by_host: ByHost::default(),
             found: Found::default(),
         }
     }
@@ -186,6 +194,13 @@ impl<'a> Tally<'a> {
             self.counts.internal_calls += n as u64;
             return;
         }
+        let offsets = self.offsets;
+        let before_ns = |host: usize, time_ns: i64| match offsets.get(host) {
+            Some(offset) => offset.local_ns(time_ns),
+            None => time_ns,
+        };
+        let counts = &mut self.counts.causality;
+        self.by_host.count(instance, &before_ns, counts);
         let payloads = instance.payloads.sums(n);
         self.n_calls += n as u64;
         self.n_bytes = self.n_bytes.saturating_add(payloads.n_bytes);
@@ -655,6 +670,7 @@ impl Counts {
         self.incomplete += other.incomplete;
         self.cut += other.cut;
         self.calls_of_cut += other.calls_of_cut;
+        self.causality.merge(other.causality);
         self.negative_core += other.negative_core;
     }
 }

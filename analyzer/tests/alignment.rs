@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use collbench_analyzer::generate::generate;
-use collbench_analyzer::{Clocks, Run, RunFiles, Timestamp};
+use collbench_analyzer::{
+    AlignmentMethod, Analysis, Clocks, Run, RunFiles, Selection, Timestamp, analyze_by,
+};
 
 /// Barriers that everybody leaves at the same instant, on four hosts with clocks of their own.
-fn scenario(exchanges: &str) -> String {
+fn scenario(exchanges: &str, wander: &str) -> String {
     format!(
         r#"
 schema = 1
@@ -29,6 +31,7 @@ ranks = 1
 clock = "raw"
 offset_ns = 77000
 drift_ppm = -12
+{wander}
 [[hosts]]
 name = "d"
 ranks = 1
@@ -79,10 +82,14 @@ fn worst_error(leaves: &[Vec<i64>]) -> i64 {
 }
 
 fn generated(exchanges: &str) -> tempfile::TempDir {
+    generated_with(exchanges, "")
+}
+
+fn generated_with(exchanges: &str, wander: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("trace");
     let file = directory.path().join("scenario.toml");
-    std::fs::write(&file, scenario(exchanges)).unwrap();
+    std::fs::write(&file, scenario(exchanges, wander)).unwrap();
     generate(&file, &out, None, false).unwrap();
     directory
 }
@@ -137,4 +144,107 @@ fn without_exchanges_every_host_has_a_time_of_its_own() {
     assert_eq!(clocks.n_groups(), 4);
     assert_eq!(clocks.uncertainty_ns(0, 1), None);
     assert_eq!(clocks.uncertainty_ns(2, 2), Some(0));
+}
+
+fn analysis(directory: &tempfile::TempDir, method: AlignmentMethod) -> Analysis {
+    let trace = directory.path().join("trace");
+    analyze_by(&trace, &Selection::default(), method, &mut |_| {}).unwrap()
+}
+
+fn has_remark(analysis: &Analysis, code: &str) -> bool {
+    analysis.remarks.iter().any(|remark| remark.code == code)
+}
+
+#[test]
+fn of_a_run_without_an_end_the_collectives_tell_the_drift() {
+    let directory = generated("[exchanges]\none_way_ns = 1000\nat_end = false");
+    let smooth = analysis(&directory, AlignmentMethod::Smooth);
+    assert!(
+        has_remark(&smooth, "no_offset_at_end"),
+        "{:?}",
+        smooth.remarks
+    );
+    assert!(!has_remark(&smooth, "drift_not_known"));
+    let drift_ppm = smooth.clock.hosts[1].drift_ppm.unwrap();
+    assert!((drift_ppm - 37.5).abs() < 1.0, "{drift_ppm} ppm");
+    let lines = analysis(&directory, AlignmentMethod::Piecewise);
+    assert!(has_remark(&lines, "drift_not_known"));
+    let (smooth_ns, lines_ns) = (uncertainty_ns(&smooth), uncertainty_ns(&lines));
+    assert!(10 * smooth_ns < lines_ns, "{smooth_ns} ns, {lines_ns} ns");
+    let violations = &smooth.clock.violations;
+    assert_eq!(violations.after, Some(0));
+    // Of four hosts three leave before the clock of another says that it came.
+    assert!(violations.before.unwrap() >= 1000, "{violations:?}");
+    assert!(violations.checked.unwrap() >= 4000, "{violations:?}");
+    assert!(lines.clock.violations.after.unwrap() > 0);
+}
+
+/// The greatest against the reference.
+fn uncertainty_ns(analysis: &Analysis) -> i64 {
+    let hosts = analysis.clock.hosts.iter();
+    hosts.filter_map(|host| host.uncertainty_ns).max().unwrap()
+}
+
+#[test]
+fn a_clock_whose_rate_steps_is_followed_within_its_uncertainty() {
+    // 20 ppm for a second are 20 us.
+    let steps = "steps = [{ at_ns = 500000000, ppm = 20 }, { at_ns = 1500000000, ppm = -20 }]";
+    let wander = format!("wander = {{ amplitude_ppm = 1, period_ns = 900000000, {steps} }}");
+    let exchanges = "[exchanges]\none_way_ns = 1000\njitter_ns = 50\nn = 20\nevery_ns = 50000000";
+    let directory = generated_with(exchanges, &wander);
+    let (clocks, leaves) = leaves(&directory.path().join("trace"));
+    let error = worst_error(&leaves);
+    let stated = clocks.uncertainty_ns(0, 2).unwrap();
+    assert!(error <= stated, "{error} ns, {stated} ns stated");
+    assert!(stated < 2_000, "{stated} ns");
+    let two_point = analysis(&directory, AlignmentMethod::TwoPoint);
+    assert!(two_point.clock.violations.after.unwrap() > 0);
+    assert_eq!(
+        two_point.clock.method,
+        "offsets at start and end, interpolated"
+    );
+    let smooth = analysis(&directory, AlignmentMethod::Smooth);
+    assert_eq!(smooth.clock.violations.after, Some(0));
+    assert!(has_remark(&smooth, "clocks_wander"), "{:?}", smooth.remarks);
+}
+
+#[test]
+fn the_errors_of_all_pairs_are_told_over_the_run() {
+    let directory = generated("[exchanges]\none_way_ns = 1000\njitter_ns = 100");
+    let smooth = analysis(&directory, AlignmentMethod::Smooth);
+    let errors = smooth.clock.errors.unwrap();
+    assert_eq!(errors.pairs.len(), 6);
+    assert_eq!(errors.at_ns[0], 0);
+    for pair in &errors.pairs {
+        assert_eq!(pair.uncertainty_ns.len(), errors.at_ns.len());
+        assert_eq!(pair.bound_ns.len(), errors.at_ns.len());
+        // Half a round trip to the reference, or one of each.
+        assert!(
+            pair.bound_ns
+                .iter()
+                .all(|&bound| (1_000..20_000).contains(&bound))
+        );
+        assert!(
+            pair.uncertainty_ns
+                .iter()
+                .all(|&own| (50..20_000).contains(&own))
+        );
+    }
+}
+
+#[test]
+fn one_host_has_no_errors_and_breaks_no_causality() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("scenario.toml");
+    let scenario = scenario("", "");
+    let (before, rest) = scenario.split_once("[[hosts]]").unwrap();
+    let (_, program) = rest.split_once("[latency]").unwrap();
+    let one = format!("{before}[[hosts]]\nname = \"a\"\nranks = 4\n[latency]{program}");
+    std::fs::write(&file, one).unwrap();
+    generate(&file, &directory.path().join("trace"), None, false).unwrap();
+    let analysis = analysis(&directory, AlignmentMethod::Smooth);
+    assert!(analysis.clock.errors.is_none());
+    let violations = &analysis.clock.violations;
+    let counts = [violations.checked, violations.before, violations.after];
+    assert_eq!(counts, [Some(1000), Some(0), Some(0)]);
 }

@@ -689,7 +689,7 @@ fn hosts_that_were_measured_are_compared_with_one_another() {
         },
     );
     let clock = &case.analysis["clock"];
-    assert_eq!(clock["method"], "offsets at start and end, interpolated");
+    assert_eq!(clock["method"], "offsets smoothed jointly");
     for (host, offset_ns, drift_ppm) in [(1, -123_456_789, 25.5), (2, 987_654_321_012, -60.0)] {
         let found = &clock["hosts"][host];
         let off = number(&found["offset_ns"]) - offset_ns;

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod axes;
+mod clock_courses;
 mod durations;
 mod frame;
 mod heat_map;
@@ -30,6 +31,7 @@ mod text;
 mod timemap;
 mod waits_over_time;
 
+pub use clock_courses::{ClockCourses, OffsetPoint};
 pub use durations::{Bar, DurationMarks, Durations};
 pub use imbalance::{Blame, Imbalance, LateRank};
 pub use order_map::{Order, OrderMap, Positions};

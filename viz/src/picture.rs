@@ -1,7 +1,8 @@
 //! Any picture, for files of its own and for the report.
 
 use crate::{
-    Comparison, Durations, Imbalance, OrderMap, Serialization, SideBySide, Timemap, WaitsOverTime,
+    ClockCourses, Comparison, Durations, Imbalance, OrderMap, Serialization, SideBySide, Timemap,
+    WaitsOverTime,
 };
 
 /// A picture as data, not yet drawn.
@@ -22,6 +23,8 @@ pub enum Picture {
     Imbalance(Imbalance),
     /// One thread under several configurations.
     Comparison(Comparison),
+    /// How the clocks of hosts went.
+    ClockCourses(ClockCourses),
     /// Timemaps of several traces on the same scales.
     SideBySide(SideBySide),
 }
@@ -44,6 +47,7 @@ impl Picture {
             Picture::WaitsOverTime(waits) => waits.draw(id),
             Picture::Imbalance(imbalance) => imbalance.draw(id),
             Picture::Comparison(comparison) => comparison.draw(id),
+            Picture::ClockCourses(clocks) => clocks.draw(id),
             Picture::SideBySide(timemaps) => timemaps.draw(id),
         }
     }
@@ -70,6 +74,12 @@ impl From<Durations> for Picture {
 impl From<OrderMap> for Picture {
     fn from(order_map: OrderMap) -> Self {
         Picture::OrderMap(order_map)
+    }
+}
+
+impl From<ClockCourses> for Picture {
+    fn from(clocks: ClockCourses) -> Self {
+        Picture::ClockCourses(clocks)
     }
 }
 

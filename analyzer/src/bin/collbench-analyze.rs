@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, ValueEnum};
 use collbench_analyzer::{
-    Analysis, AnalyzeError, Comparison, Follower, Look, Progress, ReportError, Selection,
-    comparison_to_text, write_comparison,
+    AlignmentMethod, Analysis, AnalyzeError, Comparison, Follower, Look, Progress, ReportError,
+    Selection, comparison_to_text, write_comparison,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -75,13 +75,17 @@ struct Options {
     /// Show the newest calls of a run that goes on, again and again until it has ended, or until
     /// interrupted; may be started before the run
     #[arg(long, conflicts_with_all = ["output", "format", "no_pictures", "top", "operation",
-        "communicator", "ranks", "phase", "from", "to"])]
+        "communicator", "ranks", "phase", "from", "to", "alignment"])]
     follow: bool,
 
     /// Time between two looks of --follow
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = interval,
         requires = "follow")]
     interval: Duration,
+
+    /// How the clocks of several hosts are brought to one time
+    #[arg(long, value_enum, value_name = "METHOD", default_value_t = Alignment::Smooth)]
+    alignment: Alignment,
 
     /// Worker threads; the output does not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -108,6 +112,29 @@ enum Format {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Usage(&'static str);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Alignment {
+    /// The offset measured at the start holds throughout
+    Offset,
+    /// A straight line from the first measured offset to the last
+    TwoPoint,
+    /// Straight lines between all measured offsets
+    Piecewise,
+    /// A smooth curve for each host, from all exchanges and the collectives together
+    Smooth,
+}
+
+impl From<Alignment> for AlignmentMethod {
+    fn from(alignment: Alignment) -> Self {
+        match alignment {
+            Alignment::Offset => Self::Offset,
+            Alignment::TwoPoint => Self::TwoPoint,
+            Alignment::Piecewise => Self::Piecewise,
+            Alignment::Smooth => Self::Smooth,
+        }
+    }
+}
 
 fn main() -> ExitCode {
     match run(&Options::parse()) {
@@ -244,9 +271,12 @@ fn status(is_complete: bool) -> u8 {
 
 fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
     let bar = progress_bar();
-    let analysis = collbench_analyzer::analyze(trace, &selection(options), &mut |progress| {
-        show(&bar, progress);
-    });
+    let analysis = collbench_analyzer::analyze_by(
+        trace,
+        &selection(options),
+        options.alignment.into(),
+        &mut |progress| show(&bar, progress),
+    );
     bar.finish_and_clear();
     Ok(analysis?)
 }

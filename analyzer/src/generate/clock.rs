@@ -9,7 +9,7 @@ use super::random::Random;
 ///
 /// `t` is ns since the start of the run, on the global clock. Then, with offset = local - reference:
 /// `raw(t) = uptime + t + offset + drift t`, in ns; ticks are `raw(t)` times the tick rate, rounded,
-/// then taken down to the granularity. Wander of a clock would be one more term of `raw`.
+/// then taken down to the granularity. A clock that wanders has one more term in `raw`.
 #[derive(Debug, Clone)]
 pub(crate) struct HostClock {
     pub(crate) source: ClockSource,
@@ -20,12 +20,56 @@ pub(crate) struct HostClock {
     pub(crate) uptime_ns: u64,
     pub(crate) offset_ns: i64,
     pub(crate) drift_ppb: i64,
+    /// How its rate changes on top of that.
+    pub(crate) wander: Wander,
     /// Time of day at the start of the run, ns since 1970.
     pub(crate) started_unix_ns: u64,
     /// How long one anchor takes to read.
     pub(crate) anchor_width_ns: u64,
     /// How far from the middle of an anchor its system clocks are read, at most.
     pub(crate) anchor_jitter_ns: u64,
+}
+
+/// Changes of a clock's rate: a wave, and steps as a daemon makes them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wander {
+    /// The rate goes up and down between plus and minus this, in straight lines.
+    pub(crate) amplitude_ppb: i64,
+    /// From one wave to the next; 0: none.
+    pub(crate) period_ns: u64,
+    /// From these times on the rate is so much more, ppb.
+    pub(crate) steps: Vec<(u64, i64)>,
+}
+
+impl Wander {
+    /// What it has added at `t`, ns.
+    fn ns(&self, t: u64) -> i128 {
+        let steps = self.steps.iter().map(|&(from, ppb)| {
+            let length = i128::from(t.saturating_sub(from));
+            round_div(length * i128::from(ppb), 1_000_000_000)
+        });
+        let steps: i128 = steps.sum();
+        let period = i128::from(self.period_ns);
+        if period == 0 {
+            return steps;
+        }
+        // Four quarters: the rate rises from 0, falls through 0, and rises to it again. Times
+        // 8 to be whole: what a quarter adds is the amplitude times an eighth of the period.
+        let in_wave = i128::from(t) % period;
+        let quarters = match (4 * in_wave) / period {
+            0 => 16 * in_wave * in_wave,
+            3 => {
+                let left = period - in_wave;
+                16 * left * left
+            }
+            _ => {
+                let from_middle = 2 * in_wave - period;
+                2 * period * period - 4 * from_middle * from_middle
+            }
+        };
+        let at_full_rate = round_div(quarters, 8 * period);
+        steps + round_div(i128::from(self.amplitude_ppb) * at_full_rate, 1_000_000_000)
+    }
 }
 
 /// CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW never show the same.
@@ -36,6 +80,7 @@ impl HostClock {
     pub(crate) fn raw_ns(&self, t: u64) -> u64 {
         let drift = round_div(i128::from(t) * i128::from(self.drift_ppb), 1_000_000_000);
         let raw = i128::from(self.uptime_ns) + i128::from(t) + i128::from(self.offset_ns) + drift;
+        let raw = raw + self.wander.ns(t);
         // The scenario is checked: no clock is set before its zero.
         u64::try_from(raw).unwrap_or(0)
     }
@@ -98,7 +143,40 @@ mod tests {
             started_unix_ns: 1_700_000_000_000_000_000,
             anchor_width_ns: 100,
             anchor_jitter_ns: 0,
+            wander: Wander::default(),
         }
+    }
+
+    #[test]
+    fn a_wave_of_the_rate_adds_up_to_nothing_and_to_most_in_its_middle() {
+        let wander = Wander {
+            amplitude_ppb: 1_000,
+            period_ns: 8_000_000_000,
+            steps: Vec::new(),
+        };
+        // The mean rate of half a wave is half the amplitude: 0.5 ppm of 4 s.
+        assert_eq!(wander.ns(4_000_000_000), 2_000);
+        assert_eq!(wander.ns(8_000_000_000), 0);
+        for (t, ns) in [
+            (1, 250),
+            (2, 1_000),
+            (3, 1_750),
+            (5, 1_750),
+            (6, 1_000),
+            (7, 250),
+        ] {
+            assert_eq!(wander.ns(t * 1_000_000_000), ns, "at {t} s");
+        }
+    }
+
+    #[test]
+    fn a_step_of_the_rate_counts_from_its_time_on() {
+        let wander = Wander {
+            steps: vec![(2_000_000_000, 500), (3_000_000_000, -500)],
+            ..Wander::default()
+        };
+        let at_s = [1, 2, 3, 4].map(|t| wander.ns(t * 1_000_000_000));
+        assert_eq!(at_s, [0, 0, 500, 500]);
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(crate) struct Exchanges {
     pub(crate) jitter_ns: u64,
     /// From one burst to the next; `None`: one at the start and one at the end.
     pub(crate) every_ns: Option<u64>,
+    /// Whether there is one at the end, which a run that is killed has not.
+    pub(crate) at_end: bool,
 }
 
 /// Between the receipt of a message and the answer.
@@ -61,7 +63,8 @@ pub(crate) fn measurements(
         }
     }
     // The one at the end begins early enough to be done in time.
-    let at_end = last.and_then(|length| run.end.checked_sub(2 * length));
+    let at_end = last.filter(|_| exchanges.at_end);
+    let at_end = at_end.and_then(|length| run.end.checked_sub(2 * length));
     if let Some(begin) = at_end.filter(|&begin| begin > bursts[bursts.len() - 1].end) {
         let burst = burst(scenario, exchanges, &[seed, host as u64], begin);
         bursts.extend(burst.filter(|burst| burst.end <= run.end));

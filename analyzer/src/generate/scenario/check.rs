@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::super::clock::HostClock;
+use super::super::clock::Wander;
 use super::super::exchange::Exchanges;
 use super::{
     Action, Amount, Begin, Bytes, Call, CompleteStep, Deed, Delay, Fault, Grid, Host, Latency,
@@ -20,6 +21,8 @@ const SCHEMA: u64 = 1;
 const MAX_RANKS: u64 = 1 << 20;
 /// Times of a scenario, in ns, stay below 285 years.
 const MAX_NS: u64 = 1 << 53;
+/// Changes of the rate of one clock.
+const MAX_RATE_STEPS: usize = 10_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,10 +69,30 @@ struct WrittenHost {
     #[serde(default)]
     offset_ns: i64,
     drift_ppm: Option<Spanned<f64>>,
+    wander: Option<Spanned<WrittenWander>>,
     granularity_ticks: Option<Spanned<u64>>,
     anchor_width_ns: Option<Spanned<u64>>,
     #[serde(default)]
     anchor_jitter_ns: u64,
+}
+
+/// Changes of a clock's rate.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenWander {
+    #[serde(default)]
+    amplitude_ppm: f64,
+    #[serde(default)]
+    period_ns: u64,
+    #[serde(default)]
+    steps: Vec<WrittenRateStep>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRateStep {
+    at_ns: u64,
+    ppm: f64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -80,6 +103,7 @@ struct WrittenExchanges {
     asymmetry_ns: Option<Spanned<u64>>,
     jitter_ns: Option<Spanned<u64>>,
     every_ns: Option<Spanned<u64>>,
+    at_end: Option<bool>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -399,6 +423,7 @@ impl Check<'_> {
                     uptime_ns,
                     offset_ns: host.offset_ns,
                     drift_ppb,
+                    wander: self.read_wander(host.wander)?,
                     started_unix_ns,
                     anchor_width_ns,
                     anchor_jitter_ns: host.anchor_jitter_ns,
@@ -426,6 +451,41 @@ impl Check<'_> {
             asymmetry_ns: self.number("asymmetry_ns", written.asymmetry_ns, 0, way.clone())?,
             jitter_ns: self.number("jitter_ns", written.jitter_ns, 0, way)?,
             every_ns,
+            at_end: written.at_end.unwrap_or(true),
+        })
+    }
+
+    fn read_wander(
+        &self,
+        written: Option<Spanned<WrittenWander>>,
+    ) -> Result<Wander, ScenarioError> {
+        let Some(written) = written else {
+            return Ok(Wander::default());
+        };
+        let span = written.span();
+        let written = written.into_inner();
+        let rates = written.steps.iter().map(|step| step.ppm);
+        let mut rates = rates.chain([written.amplitude_ppm]);
+        let has_times = written.steps.iter().all(|step| step.at_ns <= MAX_NS)
+            && written.period_ns <= MAX_NS
+            && written.steps.len() <= MAX_RATE_STEPS;
+        if !has_times || !rates.all(|ppm| ppm.abs() <= 1000.0) {
+            let found = "a wander of other times or rates";
+            return self.wrong(
+                span,
+                found,
+                format!(
+                    "rates of -1000 to 1000 ppm, times up to {MAX_NS} ns, at most \
+                     {MAX_RATE_STEPS} steps"
+                ),
+            );
+        }
+        let ppb = |ppm: f64| (ppm * 1e3).round() as i64;
+        let steps = written.steps.iter();
+        Ok(Wander {
+            amplitude_ppb: ppb(written.amplitude_ppm),
+            period_ns: written.period_ns,
+            steps: steps.map(|step| (step.at_ns, ppb(step.ppm))).collect(),
         })
     }
 

@@ -1,0 +1,111 @@
+//! How wrong the offsets between hosts may be, over the run.
+
+/// Errors of the offsets between the clocks of all hosts, at some times of the run.
+///
+/// Kept against the reference of each group, and where hosts are few with what their errors have
+/// in common: two hosts that were measured by the same exchanges err together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OffsetErrors {
+    at_ns: Vec<i64>,
+    n_hosts: usize,
+    /// By time and host, ns^2.
+    variances: Vec<f64>,
+    /// By time and host, ns.
+    bounds_ns: Vec<i64>,
+    /// By time and pair of hosts, ns^2; empty where errors are taken for independent.
+    covariances: Vec<f64>,
+}
+
+/// Times at which errors are kept: the ends of so many equal parts of the run.
+const PARTS: usize = 32;
+/// Up to so many hosts what their errors have in common is kept.
+pub(super) const MAX_WITH_COVARIANCES: usize = 32;
+
+impl OffsetErrors {
+    /// No errors yet, of so many hosts in a run of this length, ns.
+    pub(crate) fn none(n_hosts: usize, end_ns: i64) -> Self {
+        let parts = PARTS as i128;
+        let at = |part| (i128::from(end_ns.max(0)) * part / parts) as i64;
+        let n_times = PARTS + 1;
+        let has_covariances = n_hosts <= MAX_WITH_COVARIANCES;
+        let n_pairs = if has_covariances {
+            n_hosts * n_hosts
+        } else {
+            0
+        };
+        Self {
+            at_ns: (0..=parts).map(at).collect(),
+            n_hosts,
+            variances: vec![0.0; n_times * n_hosts],
+            bounds_ns: vec![0; n_times * n_hosts],
+            covariances: vec![0.0; n_times * n_pairs],
+        }
+    }
+
+    /// The times, ns since the start of the run, ascending.
+    #[must_use]
+    pub fn at_ns(&self) -> &[i64] {
+        &self.at_ns
+    }
+
+    /// Sets the variance, ns^2, and the bound, ns, of a host against its reference.
+    pub(super) fn set(&mut self, time: usize, host: usize, variance: f64, bound_ns: i64) {
+        self.variances[time * self.n_hosts + host] = variance;
+        self.bounds_ns[time * self.n_hosts + host] = bound_ns;
+    }
+
+    /// Sets what the errors of two hosts have in common, ns^2.
+    pub(super) fn set_common(&mut self, time: usize, (a, b): (usize, usize), covariance: f64) {
+        let n = self.n_hosts;
+        if !self.covariances.is_empty() {
+            self.covariances[(time * n + a) * n + b] = covariance;
+            self.covariances[(time * n + b) * n + a] = covariance;
+        }
+    }
+
+    /// Two standard deviations of the difference of stamps of two hosts of one group at one of
+    /// the times, ns; 0 on one host.
+    #[must_use]
+    pub fn uncertainty_ns(&self, a: usize, b: usize, time: usize) -> i64 {
+        if a == b {
+            return 0;
+        }
+        let n = self.n_hosts;
+        let of = |host: usize| self.variances[time * n + host];
+        let common = match self.covariances.is_empty() {
+            true => 0.0,
+            false => self.covariances[(time * n + a) * n + b],
+        };
+        let variance = (of(a) + of(b) - 2.0 * common).max(0.0);
+        (2.0 * variance.sqrt()).ceil() as i64
+    }
+
+    /// What the error of such a difference cannot exceed, ns; 0 on one host.
+    #[must_use]
+    pub fn bound_ns(&self, a: usize, b: usize, time: usize) -> i64 {
+        let of = |host: usize| self.bounds_ns[time * self.n_hosts + host];
+        if a == b {
+            0
+        } else {
+            of(a).saturating_add(of(b))
+        }
+    }
+
+    /// The greatest uncertainty of the run between two hosts, ns.
+    pub(crate) fn worst_uncertainty_ns(&self, a: usize, b: usize) -> i64 {
+        let times = 0..self.at_ns.len();
+        times
+            .map(|time| self.uncertainty_ns(a, b, time))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The greatest bound of the run between two hosts, ns.
+    pub(crate) fn worst_bound_ns(&self, a: usize, b: usize) -> i64 {
+        let times = 0..self.at_ns.len();
+        times
+            .map(|time| self.bound_ns(a, b, time))
+            .max()
+            .unwrap_or(0)
+    }
+}

@@ -1,0 +1,82 @@
+//! Exchanges between two clocks, and the offset that a burst of them tells.
+//!
+//! An exchange has four stamps: t1 (send) and t4 (receive) at the reference, t2 (receive) and t3
+//! (send) at the local host. `rtt = (t4 - t1) - (t3 - t2)`, `offset = ((t2 - t1) + (t3 - t4)) / 2`,
+//! offset = local - reference. Of each burst the exchange with the smallest rtt counts.
+//!
+//! # Source
+//! Hoefler et al. 2007, section 3.
+
+/// Part of half the round trip by which the two ways differ, one standard deviation.
+pub(super) const ASYMMETRY: f64 = 0.05;
+
+/// One burst of exchanges between two hosts, on the clocks of both, ns.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Burst {
+    /// Index of the host whose clock is `local`.
+    pub(crate) local_host: usize,
+    /// Index of the host whose clock is the reference.
+    pub(crate) reference_host: usize,
+    /// t1, t2, t3, t4 of each exchange.
+    pub(crate) stamps: Vec<[i64; 4]>,
+}
+
+/// What is known of the offset at one instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Knot {
+    /// On the local clock, ns.
+    pub(crate) at_ns: i64,
+    /// Local minus reference, ns.
+    pub(crate) offset_ns: i64,
+    /// Standard deviation of that, ns.
+    pub(super) sd_ns: f64,
+    /// What its error cannot exceed, ns.
+    pub(crate) bound_ns: i64,
+}
+
+/// The offset by the exchange with the smallest round trip; `None` without a possible one.
+pub(super) fn knot(stamps: &[[i64; 4]]) -> Option<Knot> {
+    let mut exchanges: Vec<(i64, i64, i64)> = stamps
+        .iter()
+        .filter_map(|&[t1, t2, t3, t4]| {
+            let (there, back) = (t4.checked_sub(t1)?, t3.checked_sub(t2)?);
+            let rtt_ns = there.checked_sub(back)?;
+            let twice = t2.checked_sub(t1)?.checked_add(t3.checked_sub(t4)?)?;
+            let at_ns = t2 + back / 2;
+            (back >= 0 && rtt_ns >= 0).then_some((rtt_ns, at_ns, twice.div_euclid(2)))
+        })
+        .collect();
+    exchanges.sort_unstable();
+    let &(rtt_ns, at_ns, offset_ns) = exchanges.first()?;
+    // Half a round trip is all that a single exchange says.
+    let queueing_ns = match exchanges.len() {
+        1 => rtt_ns as f64 / 2.0,
+        n => (exchanges[(n / 10).max(1)].0 - rtt_ns) as f64 / 2.0,
+    };
+    let asymmetry_ns = ASYMMETRY * rtt_ns as f64 / 2.0;
+    Some(Knot {
+        at_ns,
+        offset_ns,
+        sd_ns: asymmetry_ns.hypot(queueing_ns),
+        bound_ns: rtt_ns / 2 + 1,
+    })
+}
+
+impl Knot {
+    /// Whether four stamps can be those of an exchange: time goes on in it.
+    pub(super) fn is_possible(&[t1, t2, t3, t4]: &[i64; 4]) -> bool {
+        let (there, back) = (t4.checked_sub(t1), t3.checked_sub(t2));
+        matches!((there, back), (Some(there), Some(back)) if back >= 0 && there >= back)
+            && t2.checked_sub(t1).is_some()
+            && t3.checked_sub(t4).is_some()
+    }
+
+    /// The same for the other of the two hosts.
+    pub(super) fn reversed(self) -> Self {
+        Self {
+            at_ns: self.at_ns.saturating_sub(self.offset_ns),
+            offset_ns: self.offset_ns.saturating_neg(),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The smoother on a run: exchanges and collectives in, corrections of all hosts and their errors
+//! out.
+
+use std::collections::BTreeMap;
+
+use super::constraint::{Harvest, Key, Origin};
+use super::correction::Correction;
+use super::errors::{MAX_WITH_COVARIANCES, OffsetErrors};
+use super::exchange::{Burst, Knot};
+use super::smoother::{Knots, Smoothed, Start};
+use super::{Alignment, AlignmentMethod, Edges};
+
+/// Above so many hosts in a group they are not smoothed together, but hop by hop.
+const MAX_TOGETHER: usize = MAX_WITH_COVARIANCES;
+/// Times that a knot cell is cut into, for what is kept of constraints.
+const STRETCHES_PER_KNOT: i64 = 8;
+
+/// What is known before the smoother: by straight lines, and from burst to burst.
+#[derive(Debug, Clone)]
+pub(crate) struct Preliminary {
+    pub(crate) bursts: Vec<Burst>,
+    /// From burst to burst.
+    pub(crate) measured: Alignment,
+    /// By host the straight line that its time is told by until it is smoothed.
+    pub(crate) lines: Vec<Option<Correction>>,
+    /// By group where its time begins, ns on the clock of its reference.
+    pub(crate) starts: Vec<i64>,
+    /// Where the run ends, ns since the start.
+    pub(crate) end_ns: i64,
+}
+
+/// What the smoother found.
+#[derive(Debug, Clone)]
+pub(crate) struct Joint {
+    pub(crate) corrections: Vec<Option<Correction>>,
+    pub(crate) errors: OffsetErrors,
+    /// Hosts of which it found no solution, or none that it kept to: they are aligned from burst
+    /// to burst.
+    pub(crate) not_converged: Vec<usize>,
+    /// The greatest intensity of wander that was chosen, s^2/s^3; 0 if none was.
+    pub(crate) intensity: f64,
+}
+
+impl Preliminary {
+    /// By the offsets that were measured.
+    pub(crate) fn of(n_hosts: usize, bursts: Vec<Burst>, edges: &Edges) -> Self {
+        let measured = Alignment::of(n_hosts, edges, AlignmentMethod::Piecewise);
+        let lines = measured.corrections.iter();
+        Self {
+            bursts,
+            lines: lines
+                .map(|own| own.as_ref().map(Correction::straight))
+                .collect(),
+            starts: vec![0; measured.n_groups()],
+            end_ns: 0,
+            measured,
+        }
+    }
+
+    fn n_hosts(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The time of a host's clock, ns since the start, by its straight line.
+    pub(super) fn time(&self, host: usize, local_ns: i64) -> i64 {
+        let reference_ns = match &self.lines[host] {
+            None => local_ns,
+            Some(line) => line.reference_ns(local_ns),
+        };
+        reference_ns.saturating_sub(self.starts[self.measured.group_of[host]])
+    }
+
+    fn knots(&self) -> Knots {
+        // Exchanges come a little before the start.
+        let times = self.bursts.iter().filter_map(|burst| {
+            let stamps = burst.stamps.first()?;
+            Some(self.time(burst.reference_host, stamps[0]))
+        });
+        let earliest = times.min().unwrap_or(0);
+        let begin_ns = earliest.clamp(-self.end_ns.max(1_000_000_000), 0);
+        let n_together = self.n_hosts().min(MAX_TOGETHER);
+        Knots::of(begin_ns, self.end_ns, n_together)
+    }
+
+    /// Room for the constraints of the run.
+    pub(crate) fn harvest(&self) -> Harvest {
+        let knots = self.knots();
+        let step_ns = knots.step_ns as i64;
+        Harvest::new(
+            knots.begin_ns as i64 - step_ns / 2,
+            step_ns / STRETCHES_PER_KNOT,
+            (knots.n + 1) * STRETCHES_PER_KNOT as usize,
+        )
+    }
+
+    /// Whether constraints between two hosts are taken: of few hosts all, of more those of the
+    /// hops and of a hypercube, of many those of the hops.
+    pub(crate) fn is_wanted(&self, from: usize, to: usize) -> bool {
+        let group = self.measured.group_of[from];
+        if from == to || group != self.measured.group_of[to] {
+            return false;
+        }
+        let is_hop = |a: usize, b: usize| self.measured.parents[a] == Some(b);
+        self.n_hosts() <= ALL_PAIRS
+            || is_hop(from, to)
+            || is_hop(to, from)
+            || (self.n_hosts() <= MAX_TOGETHER && (from ^ to).is_power_of_two())
+    }
+
+    /// Whether the drift of a clock was not measured.
+    pub(crate) fn has_unknown_drift(&self) -> bool {
+        let mut own = self.lines.iter().flatten();
+        own.any(|line| line.knots.len() < 2)
+    }
+
+    /// Lays the straight lines through what was found where they were off by much; whether any
+    /// was.
+    pub(crate) fn straighten(&mut self, joint: &Joint) -> bool {
+        let mut any = false;
+        for (line, found) in self.lines.iter_mut().zip(&joint.corrections) {
+            let (Some(line), Some(found)) = (line, found) else {
+                continue;
+            };
+            let (before, after) = (line.drift_ppm(), found.drift_ppm());
+            let is_off = after.is_some_and(|after| (after - before.unwrap_or(0.0)).abs() > FAR_PPM);
+            if is_off {
+                *line = found.straight();
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// The longest time without a burst of some host, ns; `None` if no host was measured.
+    pub(crate) fn longest_gap_ns(&self) -> Option<i64> {
+        let gaps = self.measured.corrections.iter().enumerate();
+        gaps.filter_map(|(host, own)| {
+            let knots = own.as_ref()?.knots.iter();
+            let times = knots.map(|knot| self.time(host, knot.at_ns));
+            let times: Vec<i64> = [0].into_iter().chain(times).chain([self.end_ns]).collect();
+            times
+                .windows(2)
+                .map(|two| two[1].saturating_sub(two[0]))
+                .max()
+        })
+        .max()
+    }
+
+    /// Smooths the clocks of all hosts.
+    pub(crate) fn smooth(&self, mut harvest: Harvest) -> Joint {
+        let n_hosts = self.n_hosts();
+        let has_collectives = harvest.series().next().is_some();
+        self.add_exchanges(&mut harvest);
+        let knots = self.knots();
+        let mut joint = Joint {
+            corrections: self.measured.corrections.clone(),
+            errors: OffsetErrors::none(n_hosts, self.end_ns),
+            not_converged: Vec::new(),
+            intensity: 0.0,
+        };
+        self.set_measured_errors(&mut joint.errors);
+        for group in 0..self.measured.n_groups() {
+            let in_group = |host: &usize| self.measured.group_of[*host] == group;
+            let hosts: Vec<usize> = (0..n_hosts).filter(in_group).collect();
+            let is_measured_twice = |&host: &usize| {
+                let own = self.measured.corrections[host].as_ref();
+                own.is_some_and(|own| own.knots.len() > 1)
+            };
+            if hosts.len() < 2 || !(has_collectives || hosts.iter().any(is_measured_twice)) {
+                continue;
+            }
+            match hosts.len() <= MAX_TOGETHER {
+                true => self.smooth_together(&hosts, &harvest, knots, &mut joint),
+                false => self.smooth_by_hops(&hosts, &harvest, knots, &mut joint),
+            }
+        }
+        joint
+    }
+
+    /// Both ways of all exchanges.
+    fn add_exchanges(&self, harvest: &mut Harvest) {
+        for burst in &self.bursts {
+            let (local, reference) = (burst.local_host, burst.reference_host);
+            let key = |from, to| Key {
+                origin: Origin::Exchange,
+                from,
+                to,
+            };
+            let is_one_group = self.measured.group_of[local] == self.measured.group_of[reference];
+            if local == reference || !is_one_group {
+                continue;
+            }
+            for stamps in burst
+                .stamps
+                .iter()
+                .filter(|stamps| Knot::is_possible(stamps))
+            {
+                let [t1, t4] = [stamps[0], stamps[3]].map(|at| self.time(reference, at));
+                let [t2, t3] = [stamps[1], stamps[2]].map(|at| self.time(local, at));
+                harvest.add(key(reference, local), t1, t2);
+                harvest.add(key(local, reference), t3, t4);
+            }
+        }
+    }
+
+    /// Where its bursts put the correction of a host, on top of its straight line.
+    fn points(&self, host: usize) -> Vec<(f64, f64)> {
+        let knots = self.measured.corrections[host]
+            .iter()
+            .flat_map(|own| &own.knots);
+        let point = |knot: &Knot| {
+            let by_line = self.time(host, knot.at_ns);
+            let start = self.starts[self.measured.group_of[host]];
+            let by_burst = knot
+                .at_ns
+                .saturating_sub(knot.offset_ns)
+                .saturating_sub(start);
+            (by_line as f64, by_line as f64 - by_burst as f64)
+        };
+        knots.map(point).collect()
+    }
+
+    fn smooth_together(&self, hosts: &[usize], harvest: &Harvest, knots: Knots, joint: &mut Joint) {
+        let start = Start {
+            points: hosts.iter().map(|&host| self.points(host)).collect(),
+        };
+        let Some(smoothed) = Smoothed::of(hosts, &start, harvest, knots) else {
+            joint.not_converged.extend(&hosts[1..]);
+            return;
+        };
+        if !smoothed.has_converged {
+            joint.not_converged.extend(&hosts[1..]);
+        }
+        joint.intensity = joint.intensity.max(smoothed.intensity);
+        for (index, &host) in hosts.iter().enumerate().skip(1) {
+            joint.corrections[host] = self.correction(host, knots, &smoothed.theta[index]);
+        }
+        for time in 0..joint.errors.at_ns().len() {
+            let covariances = smoothed.covariance(knots.nearest(joint.errors.at_ns()[time] as f64));
+            for (i, &host) in hosts[1..].iter().enumerate() {
+                let bound_ns = self.bound_ns(host, time, joint);
+                joint.errors.set(time, host, covariances[i][i], bound_ns);
+                for (k, &other) in hosts[1..=i].iter().enumerate() {
+                    joint
+                        .errors
+                        .set_common(time, (host, other), covariances[i][k]);
+                }
+            }
+        }
+    }
+
+    /// Each host against the one that it was measured against: what the collectives say of others
+    /// is left out, and the work grows with the number of hosts only.
+    fn smooth_by_hops(&self, hosts: &[usize], harvest: &Harvest, knots: Knots, joint: &mut Joint) {
+        let mut found: BTreeMap<usize, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        let n_times = joint.errors.at_ns().len();
+        found.insert(hosts[0], (vec![0.0; knots.n], vec![0.0; n_times]));
+        let mut waiting: Vec<usize> = hosts[1..].to_vec();
+        // Parents first; a group is a tree, so that each round finds some.
+        while !waiting.is_empty() {
+            let n_before = waiting.len();
+            waiting.retain(|&host| {
+                let Some(parent) = self.measured.parents[host] else {
+                    return false;
+                };
+                let Some((of_parent, parent_variances)) = found.get(&parent) else {
+                    return true;
+                };
+                let points = self.points(host).into_iter();
+                let less_parent = |(x, theta)| (x, theta - knots.value(of_parent, x));
+                let start = Start {
+                    points: vec![Vec::new(), points.map(less_parent).collect()],
+                };
+                let hop = Smoothed::of(&[parent, host], &start, harvest, knots);
+                let Some(hop) = hop else {
+                    joint.not_converged.push(host);
+                    return false;
+                };
+                if !hop.has_converged {
+                    joint.not_converged.push(host);
+                }
+                joint.intensity = joint.intensity.max(hop.intensity);
+                let both = hop.theta[1].iter().zip(of_parent);
+                let theta: Vec<f64> = both.map(|(own, parent)| own + parent).collect();
+                joint.corrections[host] = self.correction(host, knots, &theta);
+                let variances: Vec<f64> = (0..n_times)
+                    .map(|time| {
+                        let knot = knots.nearest(joint.errors.at_ns()[time] as f64);
+                        parent_variances[time] + hop.covariance(knot)[0][0]
+                    })
+                    .collect();
+                for (time, &variance) in variances.iter().enumerate() {
+                    let bound_ns = self.bound_ns(host, time, joint);
+                    joint.errors.set(time, host, variance, bound_ns);
+                }
+                found.insert(host, (theta, variances));
+                false
+            });
+            if waiting.len() == n_before {
+                joint.not_converged.append(&mut waiting);
+            }
+        }
+    }
+
+    /// The straight line of a host less what the smoother adds to it.
+    fn correction(&self, host: usize, knots: Knots, theta: &[f64]) -> Option<Correction> {
+        let line = self.lines[host].as_ref()?;
+        let start = self.starts[self.measured.group_of[host]];
+        let knots = theta.iter().enumerate().map(|(knot, theta)| {
+            let by_line = start.saturating_add(knots.at(knot).round() as i64);
+            let at_ns = line.local_ns(by_line);
+            let aligned = by_line.saturating_sub(theta.round() as i64);
+            Knot {
+                at_ns,
+                offset_ns: at_ns.saturating_sub(aligned),
+                sd_ns: 0.0,
+                bound_ns: 0,
+            }
+        });
+        Some(Correction {
+            knots: knots.collect(),
+        })
+    }
+
+    /// The bound of the offset of a host at one of the times: that of its bursts, and as much as
+    /// the smoother departs from them.
+    fn bound_ns(&self, host: usize, time: usize, joint: &Joint) -> i64 {
+        let both = (&joint.corrections[host], &self.measured.corrections[host]);
+        let (Some(smoothed), Some(measured)) = both else {
+            return 0;
+        };
+        let start = self.starts[self.measured.group_of[host]];
+        let at_ns = smoothed.local_ns(start.saturating_add(joint.errors.at_ns()[time]));
+        let by_bursts = measured.at(at_ns);
+        let departs_ns = smoothed.at(at_ns).offset_ns.abs_diff(by_bursts.offset_ns);
+        let departs_ns = i64::try_from(departs_ns).unwrap_or(i64::MAX);
+        by_bursts.bound_ns.saturating_add(departs_ns)
+    }
+
+    /// Errors of what is aligned from burst to burst.
+    fn set_measured_errors(&self, errors: &mut OffsetErrors) {
+        simple_errors(&self.measured, &self.starts, errors);
+    }
+}
+
+/// A straight line whose slope is wrong by this much hides which constraints bind, ppm.
+const FAR_PPM: f64 = 1.0;
+/// Up to so many hosts the collectives constrain all pairs.
+const ALL_PAIRS: usize = 16;
+
+/// Errors of an alignment by straight lines, by those of its bursts. `starts`: by group, ns on
+/// the clock of its reference.
+pub(crate) fn simple_errors(alignment: &Alignment, starts: &[i64], errors: &mut OffsetErrors) {
+    for (host, own) in alignment.corrections.iter().enumerate() {
+        let Some(own) = own else { continue };
+        for time in 0..errors.at_ns().len() {
+            let start = starts[alignment.group_of[host]];
+            let at_ns = own.local_ns(start.saturating_add(errors.at_ns()[time]));
+            let knot = own.at(at_ns);
+            errors.set(time, host, knot.sd_ns * knot.sd_ns, knot.bound_ns);
+        }
+    }
+}

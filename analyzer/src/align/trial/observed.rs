@@ -1,0 +1,292 @@
+//! What is measured in a world, and how wrong the times are that come of it.
+
+use super::super::constraint::{Harvest, Key, Origin, Tightest};
+use super::super::joint::{Joint, Preliminary};
+use super::super::{Burst, Correction, edges};
+use super::world::{WAN, World, hca3};
+
+/// What the estimator is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given {
+    /// Exchanges at start and end, enter and leave of collectives.
+    EndsAndCollectives,
+    /// Exchanges at start and end, messages inside collectives.
+    EndsAndMessages,
+    /// Exchanges at start and end, and in between.
+    Periodic,
+    /// All exchanges, and messages.
+    PeriodicAndMessages,
+}
+
+impl Given {
+    fn is_periodic(self) -> bool {
+        matches!(self, Self::Periodic | Self::PeriodicAndMessages)
+    }
+}
+
+const EXCHANGES_AT_ENDS: usize = 100;
+const EXCHANGES_BETWEEN: usize = 10;
+
+/// All that was measured in a world.
+#[derive(Debug, Clone)]
+pub(super) struct Observed {
+    world: World,
+    /// Start of the run on the clock of the first host.
+    start_ns: i64,
+    at_ends: Vec<Burst>,
+    between: Vec<Burst>,
+    collectives: Harvest,
+    messages: Harvest,
+}
+
+impl Observed {
+    /// Bursts of all hosts with the first, at start and end and every `every_ns`, and `n_calls`
+    /// allreduces evenly over the run.
+    pub(super) fn of(mut world: World, every_ns: f64, n_calls: u32) -> Self {
+        let end = world.end_ns;
+        let round = |world: &mut World, begin: f64, n: usize, bursts: &mut Vec<Burst>| {
+            (1..world.size.hosts).fold(begin, |at, host| {
+                let (done, stamps) = world.burst(0, host, at, n);
+                bursts.push(Burst {
+                    local_host: host,
+                    reference_host: 0,
+                    stamps,
+                });
+                done
+            })
+        };
+        let (mut at_ends, mut between) = (Vec::new(), Vec::new());
+        let init_ns = round(&mut world, 0.0, EXCHANGES_AT_ENDS, &mut at_ends);
+        let n_between = (end / every_ns - 0.5) as u32;
+        for begin in (1..=n_between).map(|i| f64::from(i) * every_ns) {
+            if begin > init_ns {
+                round(&mut world, begin, EXCHANGES_BETWEEN, &mut between);
+            }
+        }
+        let last = end - init_ns;
+        round(&mut world, last, EXCHANGES_AT_ENDS, &mut at_ends);
+        let start_ns = world.clocks[0].at(0.0).round() as i64;
+        let preliminary = preliminary(&world, start_ns, at_ends.clone());
+        let mut collectives = preliminary.harvest();
+        let mut messages = preliminary.harvest();
+        let (n_hosts, per_host) = (world.size.hosts, world.size.ranks_per_host);
+        for i in 0..n_calls {
+            let part = (f64::from(i) + 0.5) / f64::from(n_calls);
+            let call = world.allreduce(init_ns + (end - 2.0 * init_ns) * part);
+            let time =
+                |rank: usize, stamps: &[i64]| preliminary.time(rank / per_host, stamps[rank]);
+            let ranks = |host: usize| host * per_host..(host + 1) * per_host;
+            let entered = |host| ranks(host).map(|rank| time(rank, &call.enters)).max();
+            let left = |host| ranks(host).map(|rank| time(rank, &call.leaves)).min();
+            let entered: Vec<i64> = (0..n_hosts).filter_map(entered).collect();
+            let left: Vec<i64> = (0..n_hosts).filter_map(left).collect();
+            for (from, &entered) in entered.iter().enumerate() {
+                for (to, &left) in left.iter().enumerate() {
+                    if preliminary.is_wanted(from, to) {
+                        let origin = Origin::AllToAll;
+                        collectives.add(Key { origin, from, to }, entered, left);
+                    }
+                }
+            }
+            for message in &call.messages {
+                let (from, to) = (message.from, message.to);
+                let origin = Origin::Message;
+                messages.add(
+                    Key { origin, from, to },
+                    preliminary.time(from, message.sent),
+                    preliminary.time(to, message.received),
+                );
+            }
+        }
+        Self {
+            world,
+            start_ns,
+            at_ends,
+            between,
+            collectives,
+            messages,
+        }
+    }
+
+    fn preliminary(&self, is_periodic: bool) -> Preliminary {
+        let between = self.between.iter().filter(|_| is_periodic);
+        let bursts = self.at_ends.iter().chain(between).cloned();
+        preliminary(&self.world, self.start_ns, bursts.collect())
+    }
+
+    /// What the estimator makes of it.
+    pub(super) fn smooth(&self, given: Given) -> Joint {
+        let preliminary = self.preliminary(given.is_periodic());
+        preliminary.smooth(match given {
+            Given::EndsAndCollectives => self.collectives.clone(),
+            Given::EndsAndMessages | Given::PeriodicAndMessages => self.messages.clone(),
+            Given::Periodic => preliminary.harvest(),
+        })
+    }
+
+    /// Errors of the estimator.
+    pub(super) fn errors_of(&self, joint: &Joint) -> Errors {
+        let times = joint.errors.at_ns();
+        let nearest = |t: f64| {
+            times
+                .partition_point(|&at| (at as f64) < t)
+                .min(times.len() - 1)
+        };
+        let uncertainty = |host: usize, t: f64| joint.errors.uncertainty_ns(host, 0, nearest(t));
+        let bound = |host: usize, t: f64| joint.errors.bound_ns(host, 0, nearest(t));
+        let mut errors = self.errors(&|host, local| reference(&joint.corrections, host, local));
+        let n = errors.all.len() as f64;
+        let within = |limit: &dyn Fn(usize, f64) -> i64| {
+            let within = errors
+                .all
+                .iter()
+                .filter(|e| e.2.abs() <= limit(e.0, e.1) as f64);
+            within.count() as f64 / n
+        };
+        (errors.covered, errors.bounded) = (within(&uncertainty), within(&bound));
+        errors.wrongly_resolved = self.wrongly_resolved(&errors, joint);
+        errors.violations = self.violations(joint);
+        errors
+    }
+
+    /// Part of the pairs of hosts at times of the run whose difference is off by more than what
+    /// is called resolved: two events at one instant would be told in an order.
+    fn wrongly_resolved(&self, errors: &Errors, joint: &Joint) -> f64 {
+        let others = self.world.size.hosts - 1;
+        let (mut n, mut n_wrong) = (0, 0);
+        for (i, at_once) in errors.all.chunks_exact(others).enumerate() {
+            let time = i * (joint.errors.at_ns().len() - 1) / (GRID - 1);
+            for a in 0..others {
+                for b in 0..a {
+                    let resolved = 1.5 * joint.errors.uncertainty_ns(a + 1, b + 1, time) as f64;
+                    n += 1;
+                    n_wrong += usize::from((at_once[a].2 - at_once[b].2).abs() > resolved);
+                }
+            }
+        }
+        n_wrong as f64 / n as f64
+    }
+
+    /// How many of the tightest constraints of collectives and messages the result breaks.
+    fn violations(&self, joint: &Joint) -> usize {
+        let lines = self.preliminary(false);
+        let aligned = |host: usize, time: i64| {
+            let by_line = time + self.start_ns;
+            let local = lines.lines[host]
+                .as_ref()
+                .map_or(by_line, |line| line.local_ns(by_line));
+            reference(&joint.corrections, host, local)
+        };
+        let harvests = [&self.collectives, &self.messages];
+        let series = harvests.into_iter().flat_map(Harvest::series);
+        series
+            .map(|(key, stretches)| {
+                let is_broken =
+                    |at: &&Tightest| aligned(key.to, at.to) < aligned(key.from, at.from);
+                stretches.filter(is_broken).count()
+            })
+            .sum()
+    }
+
+    /// Errors of the straight lines from start to end.
+    pub(super) fn errors_two_point(&self) -> Errors {
+        let lines = self.preliminary(false).lines;
+        self.errors(&|host, local| reference(&lines, host, local))
+    }
+
+    /// Errors of straight lines from burst to burst.
+    pub(super) fn errors_piecewise(&self) -> Errors {
+        let measured = self.preliminary(true).measured.corrections;
+        self.errors(&|host, local| reference(&measured, host, local))
+    }
+
+    /// Errors of lines that were fitted at the start.
+    pub(super) fn errors_hca3(&self) -> Errors {
+        let mut world = self.world.clone();
+        let is_far = world.network == WAN;
+        let (points, pings) = if is_far { (50, 20) } else { (500, 100) };
+        let models = hca3(&mut world, points, pings);
+        let origins: Vec<f64> = world.clocks.iter().map(|clock| clock.at(0.0)).collect();
+        self.errors(&|host, local| {
+            let own = local as f64 - origins[host];
+            let (offset, slope) = models[host];
+            (own + offset + slope * own + origins[0]).round() as i64
+        })
+    }
+
+    /// Errors at times evenly over the run; `estimate` gives the time on the clock of the first
+    /// host at what another shows.
+    fn errors(&self, estimate: &dyn Fn(usize, i64) -> i64) -> Errors {
+        let world = &self.world;
+        let mut all = Vec::new();
+        for i in 0..GRID {
+            let t = world.end_ns * i as f64 / (GRID - 1) as f64;
+            let truth = world.clocks[0].at(t);
+            for host in 1..world.size.hosts {
+                let local = world.clocks[host].at(t);
+                let whole = local.floor();
+                // Stamps are whole ns, errors need not be.
+                let estimated = estimate(host, whole as i64) as f64 + (local - whole);
+                all.push((host, t, estimated - truth));
+            }
+        }
+        Errors::of(all)
+    }
+}
+
+fn preliminary(world: &World, start_ns: i64, bursts: Vec<Burst>) -> Preliminary {
+    let edges = edges(&bursts);
+    let mut preliminary = Preliminary::of(world.size.hosts, bursts, &edges);
+    preliminary.starts = vec![start_ns];
+    preliminary.end_ns = world.end_ns as i64;
+    preliminary
+}
+
+fn reference(corrections: &[Option<Correction>], host: usize, local: i64) -> i64 {
+    corrections[host]
+        .as_ref()
+        .map_or(local, |own| own.reference_ns(local))
+}
+
+/// Times at which errors are looked at.
+const GRID: usize = 401;
+
+/// Errors of one trial, ns.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Errors {
+    /// Host, time, and the error then; time by time.
+    all: Vec<(usize, f64, f64)>,
+    pub(super) median: f64,
+    pub(super) p95: f64,
+    pub(super) max: f64,
+    /// Part of them within the stated uncertainty.
+    pub(super) covered: f64,
+    /// Part of them within the bound.
+    pub(super) bounded: f64,
+    pub(super) wrongly_resolved: f64,
+    pub(super) violations: usize,
+}
+
+impl Errors {
+    fn of(all: Vec<(usize, f64, f64)>) -> Self {
+        let mut sizes: Vec<f64> = all.iter().map(|error| error.2.abs()).collect();
+        sizes.sort_unstable_by(f64::total_cmp);
+        let at = |part: f64| sizes[(part * (sizes.len() - 1) as f64) as usize];
+        Self {
+            median: at(0.5),
+            p95: at(0.95),
+            max: at(1.0),
+            all,
+            ..Self::default()
+        }
+    }
+}
+
+/// Spacing of bursts and number of calls, as the bars have it for a run of this length.
+pub(super) fn programme(seconds: u32) -> (f64, u32) {
+    match seconds {
+        ..=10 => (1e9, 1_000),
+        11..=100 => (1e10, 5_000),
+        _ => (1e10, 10_000),
+    }
+}

@@ -1,0 +1,91 @@
+//! The clocks of hosts over the run: how each departs from going evenly, how sure that is, and how
+//! far what was measured lies off.
+//!
+//! Offsets are days and drifts are milliseconds: so of each clock its straight line from the start
+//! to the end of the run is left out. What is left is what a straight line would get wrong.
+
+mod draw;
+
+use crate::Text;
+
+/// The offset of a clock at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffsetPoint {
+    /// Since the start of the run, ns.
+    pub at_ns: i64,
+    /// Offset from the reference, less a straight line, ns.
+    pub offset_ns: i64,
+    /// Half of the band around it, ns; below 0 counts as 0.
+    pub error_ns: i64,
+}
+
+/// The clocks of hosts over a run.
+#[derive(Debug, Clone)]
+pub struct ClockCourses {
+    finding: Text,
+    subtitle: Text,
+    clocks: Vec<Course>,
+}
+
+#[derive(Debug, Clone)]
+struct Course {
+    host: Text,
+    /// Ascending in time.
+    curve: Vec<OffsetPoint>,
+    measured: Vec<OffsetPoint>,
+}
+
+impl ClockCourses {
+    /// None yet; `finding` is what one should see, `subtitle` what it is of.
+    pub fn new(finding: Text, subtitle: Text) -> ClockCourses {
+        ClockCourses {
+            finding,
+            subtitle,
+            clocks: Vec::new(),
+        }
+    }
+
+    /// Adds the clock of a host: its curve with two standard deviations, and the offsets that were
+    /// measured, with their bounds. A clock without a curve is left out.
+    pub fn push(
+        &mut self,
+        host: Text,
+        curve: impl IntoIterator<Item = OffsetPoint>,
+        measured: impl IntoIterator<Item = OffsetPoint>,
+    ) {
+        let mut curve: Vec<OffsetPoint> = curve.into_iter().collect();
+        curve.sort_by_key(|point| point.at_ns);
+        if !curve.is_empty() {
+            self.clocks.push(Course {
+                host,
+                curve,
+                measured: measured.into_iter().collect(),
+            });
+        }
+    }
+}
+
+impl Course {
+    /// The curve at a time, ns.
+    fn at(&self, at_ns: i64) -> i64 {
+        let behind = self.curve.partition_point(|point| point.at_ns <= at_ns);
+        let left = &self.curve[behind.saturating_sub(1)];
+        let right = self.curve.get(behind).unwrap_or(left);
+        let length = right.at_ns as f64 - left.at_ns as f64;
+        if length <= 0.0 {
+            return left.offset_ns;
+        }
+        let change = right.offset_ns as f64 - left.offset_ns as f64;
+        let part = (at_ns as f64 - left.at_ns as f64).max(0.0) / length;
+        left.offset_ns
+            .saturating_add((change * part).round() as i64)
+    }
+
+    /// What was measured less the curve there.
+    fn residuals(&self) -> impl Iterator<Item = OffsetPoint> {
+        self.measured.iter().map(|point| OffsetPoint {
+            offset_ns: point.offset_ns.saturating_sub(self.at(point.at_ns)),
+            ..*point
+        })
+    }
+}
