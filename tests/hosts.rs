@@ -1,6 +1,7 @@
 //! Several hosts, each with its own name, clock and network: `cluster/` makes them on this machine,
 //! where it can (status 77 where it cannot).
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -9,7 +10,10 @@ use collbench_tests::{
 };
 use serde_json::{Value, json};
 
-/// Four hosts, taken down at the end.
+/// Four hosts whose clocks are hours apart, on links like those of a cluster with Ethernet.
+const LINKS: [&str; 6] = ["--hosts", "4", "--latency-us", "100", "--rate", "1gbit"];
+
+/// Hosts, taken down at the end.
 struct Cluster {
     script: PathBuf,
     name: String,
@@ -17,24 +21,14 @@ struct Cluster {
 
 impl Cluster {
     /// None, loudly, where this machine cannot do it.
-    fn up() -> Option<Self> {
+    fn up(label: &str, options: &[&str]) -> Option<Self> {
         if !have(&["mpirun", "mpicc", "python3", "ip", "unshare"]) {
             return None;
         }
         let script = collbench_tests::source_dir().join("cluster/cluster");
-        let name = format!("collbench-{}", std::process::id());
+        let name = format!("collbench-{label}-{}", std::process::id());
         let cluster = Self { script, name };
-        let up = cluster.run(&[
-            "up",
-            "--hosts",
-            "4",
-            "--latency-us",
-            "100",
-            "--rate",
-            "1gbit",
-            "--ttl",
-            "600",
-        ]);
+        let up = cluster.run(&[&["up", "--ttl", "600"], options].concat());
         if up.status == 77 {
             skipped(&format!("no hosts on this machine: {up}"));
             return None;
@@ -50,6 +44,35 @@ impl Cluster {
             words,
         ]
         .concat())
+    }
+
+    /// What the clock of each host is ahead of the machine's, ns: the truth.
+    fn clocks(&self) -> BTreeMap<String, i64> {
+        let status = self.run(&["status", "--json"]).expect(0);
+        let status: Value = serde_json::from_str(&status.stdout).unwrap();
+        let hosts = status["hosts"].as_array().unwrap();
+        let clock = |host: &Value| {
+            let name = host["name"].as_str().unwrap().to_owned();
+            (name, host["clock_ns"].as_i64().unwrap())
+        };
+        hosts.iter().map(clock).collect()
+    }
+
+    /// Records a program of `tests/programs` with two ranks on each host.
+    fn record_program(
+        &self,
+        workspace: &Workspace,
+        options: &[&str],
+        name: &str,
+        arguments: &[&str],
+    ) -> Finished {
+        let (recorder, program) = (command("collbench-record"), program(name));
+        let script = self.script.to_str().unwrap();
+        let record = [recorder.to_str().unwrap(), "--force", "-o", "trace"];
+        let launch = ["--", script, "mpirun", "-n", "8"];
+        let program = [program.to_str().unwrap()];
+        let line = [&record[..], options, &launch, &program, arguments].concat();
+        run_in(workspace.path(), &[("CLUSTER_NAME", &self.name)], &line)
     }
 
     /// Records `every` with two ranks on each host.
@@ -75,6 +98,29 @@ impl Drop for Cluster {
             eprintln!("the cluster stays: {down}");
         }
     }
+}
+
+/// That offsets are what they are: never further off than the bound, which nothing but a faster path
+/// can break, nor than three standard deviations.
+#[track_caller]
+fn check_clocks(analysis: &Analysis, truth: &BTreeMap<String, i64>) {
+    let clock = &analysis.json["clock"];
+    let reference = clock["reference_host"].as_str().unwrap();
+    let hosts = analysis.array("/clock/hosts");
+    assert_eq!(hosts.len(), truth.len());
+    for host in hosts {
+        let number = |field: &str| {
+            host[field]
+                .as_i64()
+                .unwrap_or_else(|| panic!("no {field} in {host}"))
+        };
+        let true_offset = truth[host["host"].as_str().unwrap()] - truth[reference];
+        let error = (number("offset_ns") - true_offset).abs();
+        assert!(error <= number("bound_ns"), "off by {error} ns: {host}");
+        let three_sd = number("uncertainty_ns") * 3 / 2;
+        assert!(error <= three_sd, "off by {error} ns: {host}");
+    }
+    assert!(!analysis.has_remark("clocks_not_aligned"));
 }
 
 fn check(workspace: &Workspace, analysis: &Analysis) {
@@ -107,12 +153,7 @@ fn check(workspace: &Workspace, analysis: &Analysis) {
         assert_eq!(operation["incomplete"], json!(0), "{operation:#}");
     }
 
-    // Their clocks are days apart, and nothing has measured by how much yet.
-    assert!(
-        analysis.has_remark("clocks_not_aligned"),
-        "{:#?}",
-        analysis.array("/remarks")
-    );
+    // Their clocks are hours apart.
     let day_ns = 24 * 3600 * 1_000_000_000_i64;
     let duration = analysis.json["trace"]["duration_ns"].as_i64().unwrap();
     assert!(
@@ -138,15 +179,16 @@ fn check(workspace: &Workspace, analysis: &Analysis) {
 
 #[test]
 fn ranks_on_four_hosts_are_recorded_around_the_launcher_and_inside_of_it() {
-    let Some(cluster) = Cluster::up() else { return };
+    let Some(cluster) = Cluster::up("every", &LINKS) else {
+        return;
+    };
     for form in [Form::Outer, Form::Inner] {
         let workspace = Workspace::new();
         let finished = cluster.record(&workspace, form, &[]).expect(0);
         assert!(finished.stdout.contains("checksum"), "{form:?}: {finished}");
-        check(
-            &workspace,
-            &analyze(&workspace.join("trace"), &[]).expect(0),
-        );
+        let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+        check(&workspace, &analysis);
+        check_clocks(&analysis, &cluster.clocks());
     }
     // The user's own variables for the ranks, in a command line and environment that stay as they
     // are.
@@ -163,4 +205,87 @@ fn ranks_on_four_hosts_are_recorded_around_the_launcher_and_inside_of_it() {
             &analyze(&workspace.join("trace"), &[]).expect(0),
         );
     }
+}
+
+#[test]
+fn clocks_of_hosts_are_measured_by_every_clock_and_in_both_schemes() {
+    let Some(cluster) = Cluster::up("clocks", &LINKS) else {
+        return;
+    };
+    let truth = cluster.clocks();
+    for (clock, exchange) in [
+        ("raw", "rounds"),
+        ("tsc", "linear"),
+        ("monotonic", "rounds"),
+    ] {
+        let workspace = Workspace::new();
+        let options = ["--clock", clock, "--exchange", exchange];
+        let finished = cluster.record_program(&workspace, &options, "steady.c", &["1000"]);
+        if finished.status == 125 && clock == "tsc" {
+            skipped("no invariant time stamp counter");
+            continue;
+        }
+        assert_eq!(finished.status, 0, "{finished}");
+        let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+        check_clocks(&analysis, &truth);
+        // What the processes agreed on through the directory is done with.
+        let names: Vec<_> = fs::read_dir(workspace.join("trace"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        assert!(
+            names
+                .iter()
+                .all(|name| name == "run.json" || name == "world" || name.ends_with(".trace")),
+            "{names:?}"
+        );
+    }
+    // Not asked for: nothing is measured, and that is said.
+    let workspace = Workspace::new();
+    cluster
+        .record_program(&workspace, &["--exchange", "off"], "steady.c", &["200"])
+        .expect(0);
+    let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+    assert!(remark(&analysis, "clocks_not_aligned").contains("--exchange off"));
+}
+
+#[test]
+fn a_run_that_is_killed_has_the_measurements_of_its_start() {
+    let Some(cluster) = Cluster::up("killed", &LINKS) else {
+        return;
+    };
+    let workspace = Workspace::new();
+    let finished = cluster.record_program(&workspace, &[], "ends.c", &["kill", "0", "5"]);
+    assert_ne!(finished.status, 0, "{finished}");
+    let analysis = analyze(&workspace.join("trace"), &[]).expect(3);
+    check_clocks(&analysis, &cluster.clocks());
+    assert!(analysis.has_remark("drift_not_known"));
+}
+
+#[test]
+fn nobody_sends_to_ranks_that_are_not_recorded() {
+    let Some(cluster) = Cluster::up("some", &LINKS) else {
+        return;
+    };
+    let workspace = Workspace::new();
+    let (recorder, steady) = (command("collbench-record"), program("steady.c"));
+    let (recorder, steady) = (recorder.to_str().unwrap(), steady.to_str().unwrap());
+    let launch = [cluster.script.to_str().unwrap(), "mpirun", "-n", "4"];
+    let recorded = [recorder, "-o", "trace", "--", steady, "500"];
+    let line = [&launch[..], &recorded, &[":", "-n", "4", steady, "500"]].concat();
+    let finished = run_in(workspace.path(), &[("CLUSTER_NAME", &cluster.name)], &line);
+    assert!(finished.stdout.contains("allreduces"), "{finished}");
+    let analysis = analyze(&workspace.join("trace"), &[]);
+    let said = remark(&analysis, "clocks_not_aligned");
+    assert!(said.contains("only 4 of 8 processes"), "{said}");
+}
+
+/// The text of a remark.
+#[track_caller]
+fn remark<'a>(analysis: &'a Analysis, code: &str) -> &'a str {
+    let mut remarks = analysis.array("/remarks").iter();
+    let remark = remarks.find(|remark| remark["code"] == code);
+    remark
+        .and_then(|remark| remark["text"].as_str())
+        .unwrap_or_else(|| panic!("no {code} in {}", analysis.finished))
 }

@@ -20,7 +20,7 @@ use std::marker::PhantomData;
 
 use std::sync::Arc;
 
-use collbench_formats::{Anchor, ClockSource};
+use collbench_formats::{Anchor, ClockSource, Definition, HostIdentity};
 
 use crate::align::errors::OffsetErrors;
 use crate::align::{AlignmentMethod, Correction};
@@ -337,6 +337,18 @@ enum ClockKey<'a> {
     Boot(&'a str, u64),
     /// The boot id could not be read.
     Name(&'a str),
+    /// A ping has shown that this process has another clock than its host.
+    Apart(usize),
+}
+
+impl<'a> ClockKey<'a> {
+    /// By what the kernel says.
+    fn of(host: &'a HostIdentity) -> Self {
+        match host.boot_id.as_str() {
+            "" => Self::Name(&host.name),
+            boot_id => Self::Boot(boot_id, host.time_namespace),
+        }
+    }
 }
 
 impl Clocks {
@@ -356,12 +368,17 @@ impl Clocks {
     fn of_hosts(run: &Run<'_>) -> Self {
         let mut indexes = BTreeMap::new();
         let mut members: Vec<Vec<usize>> = Vec::new();
-        for (process, rank_file) in run.processes.iter().enumerate() {
-            let host = &rank_file.trace.identity.host;
-            let key = match host.boot_id.as_str() {
-                "" => ClockKey::Name(&host.name),
-                boot_id => ClockKey::Boot(boot_id, host.time_namespace),
-            };
+        let by_kernel: Vec<ClockKey<'_>> = run
+            .processes
+            .iter()
+            .map(|rank_file| ClockKey::of(&rank_file.trace.identity.host))
+            .collect();
+        // Processes of one host alone send each other nothing.
+        let is_checked = by_kernel.iter().any(|key| *key != by_kernel[0]);
+        for (process, mut key) in by_kernel.into_iter().enumerate() {
+            if is_checked && is_apart(run, process) {
+                key = ClockKey::Apart(process);
+            }
             let index = *indexes.entry(key).or_insert_with(|| {
                 members.push(Vec::new());
                 members.len() - 1
@@ -495,6 +512,12 @@ impl HostNames {
             }
         }
     }
+}
+
+/// Whether the recorder has found that a process has another clock than its host.
+fn is_apart(run: &Run<'_>, process: usize) -> bool {
+    let mut definitions = run.processes[process].trace.definitions.iter();
+    definitions.any(|definition| matches!(definition, Definition::ClockApart { .. }))
 }
 
 /// When the process left `MPI_Init`; without that reading its first anchor, or its first call.

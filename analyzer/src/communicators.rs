@@ -412,7 +412,10 @@ impl Communicators {
                     }
                     Definition::OffsetMeasurement { .. }
                     | Definition::PersistentCollective(_)
-                    | Definition::Topology(_) => {}
+                    | Definition::Topology(_)
+                    | Definition::ClockExchanges { .. }
+                    | Definition::ClockApart { .. }
+                    | Definition::Pause { .. } => {}
                 }
             }
             let predefined = [

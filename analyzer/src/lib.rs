@@ -73,6 +73,7 @@ mod classes;
 mod clock_summary;
 mod damage;
 mod disturbances;
+mod exchanges;
 mod findings;
 mod hang;
 mod imbalance;

@@ -34,6 +34,22 @@ pub enum Remark {
         n_hosts: usize,
         /// Number of groups of them that have a common time each.
         n_groups: usize,
+        /// Why they were not measured against one another, as the recorder says.
+        reason: Option<String>,
+    },
+    /// Processes whose clock is not that of their host.
+    ClocksApart {
+        /// Their number.
+        n_ranks: usize,
+        /// The lowest of their ranks.
+        rank: u32,
+    },
+    /// Measuring the clocks of hosts against one another ended early.
+    ExchangesEnded {
+        /// Processes that say so.
+        n_ranks: usize,
+        /// What one of them says.
+        reason: String,
     },
     /// The offset of a clock was measured at one instant only.
     DriftNotKnown {
@@ -216,6 +232,8 @@ impl Remark {
             Self::ManifestUnreadable { .. } => "run_json_unreadable",
             Self::SpawnedSetAside { .. } => "spawned_set_aside",
             Self::ClocksNotAligned { .. } => "clocks_not_aligned",
+            Self::ClocksApart { .. } => "clocks_apart",
+            Self::ExchangesEnded { .. } => "exchanges_ended",
             Self::DriftNotKnown { .. } => "drift_not_known",
             Self::NoOffsetAtEnd { .. } => "no_offset_at_end",
             Self::AlignmentNotConverged { .. } => "alignment_not_converged",
@@ -279,7 +297,11 @@ impl fmt::Display for Remark {
                 counted(*n_files, "file"),
                 counted(*n_worlds, "world")
             ),
-            Self::ClocksNotAligned { n_hosts, n_groups } => {
+            Self::ClocksNotAligned {
+                n_hosts,
+                n_groups,
+                reason,
+            } => {
                 let group = match n_hosts == n_groups {
                     true => "host".to_owned(),
                     false => format!("of {n_groups} groups of hosts"),
@@ -290,8 +312,23 @@ impl fmt::Display for Remark {
                      {group} only. Where an instance has processes on several of them, its lags and \
                      waits are against processes of the same one (lower bounds), its duration is the \
                      longest of any, and its core and who came last are not known"
-                )
+                )?;
+                match reason {
+                    Some(reason) => write!(f, ". The recorder took no measurements: {reason}"),
+                    None => Ok(()),
+                }
             }
+            Self::ClocksApart { n_ranks, rank } => write!(
+                f,
+                "{} (the first is rank {rank}) differ in clock from the other ranks of the host, by \
+                 more than a message inside of it takes: each is shown as a host of its own",
+                counted(*n_ranks, "rank")
+            ),
+            Self::ExchangesEnded { n_ranks, reason } => write!(
+                f,
+                "measuring clocks against one another ended early on {}: {reason}",
+                counted(*n_ranks, "rank")
+            ),
             Self::DriftNotKnown { n_hosts } => write!(
                 f,
                 "the clocks of {} were compared at one instant only, as those of a run that was \

@@ -15,6 +15,7 @@ use crate::clock_summary::clock_summary;
 use crate::communicators::Communicators;
 use crate::damage::damage;
 use crate::disturbances::disturbances;
+use crate::exchanges::Exchanges;
 use crate::hang::{self, Hang};
 use crate::imbalance::{Verdict, Vertex};
 use crate::inert;
@@ -44,14 +45,15 @@ pub(crate) struct Sources<'a> {
 /// Puts the results together.
 pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let damage = damage(sources);
-    let pauses = recorder_pauses(sources);
+    let exchanges = Exchanges::of(sources.run, sources.clocks);
+    let pauses = recorder_pauses(sources, &exchanges);
     let operations = operations(sources);
     let n_findings = damage.len();
     let trace = trace_summary(sources, damage);
     let known = (n_findings, trace.window.as_ref());
     let at_end = Hang::of(sources);
     let hang = at_end.summary();
-    let remarks = remarks(sources, known, &pauses, hang.as_ref());
+    let remarks = remarks(sources, known, &pauses, hang.as_ref(), &exchanges);
     Analysis {
         schema: crate::json::SCHEMA,
         trace,
@@ -224,12 +226,15 @@ fn totals(tally: &Tally<'_>) -> BTreeMap<&'static str, Total> {
 }
 
 /// For each process the time for which the recorder held it up, and the longest of it, ns.
-fn recorder_pauses(sources: &Sources<'_>) -> Vec<(i64, i64)> {
+fn recorder_pauses(sources: &Sources<'_>, exchanges: &Exchanges) -> Vec<(i64, i64)> {
     let processes = sources.run.processes.iter().zip(&sources.clocks.processes);
     processes
-        .map(|(process, clock)| {
-            let chunks = process.trace.chunks.iter();
-            let pauses = chunks.map(|chunk| clock.span_ns(chunk.pause_ticks));
+        .enumerate()
+        .map(|(index, (process, clock))| {
+            let chunks = process.trace.chunks.iter().map(|chunk| chunk.pause_ticks);
+            let of_exchanges = exchanges.pause_ticks.get(&index).into_iter().flatten();
+            let pauses = chunks.chain(of_exchanges.copied());
+            let pauses = pauses.map(|ticks| clock.span_ns(ticks));
             pauses.fold((0, 0), |(total, longest): (i64, i64), pause| {
                 (total.saturating_add(pause), longest.max(pause))
             })
@@ -404,6 +409,7 @@ fn remarks(
     (n_findings, window): (usize, Option<&WindowSummary>),
     pauses: &[(i64, i64)],
     hang: Option<&HangSummary>,
+    exchanges: &Exchanges,
 ) -> Vec<Remark> {
     let Sources {
         run,
@@ -438,7 +444,22 @@ fn remarks(
         );
     }
     let (n_hosts, n_groups) = (clocks.hosts.len(), clocks.n_groups());
-    add(n_groups > 1, Remark::ClocksNotAligned { n_hosts, n_groups });
+    add(
+        n_groups > 1,
+        Remark::ClocksNotAligned {
+            n_hosts,
+            n_groups,
+            reason: exchanges.not_taken.clone(),
+        },
+    );
+    if let Some(&rank) = exchanges.apart.iter().min() {
+        let n_ranks = exchanges.apart.len();
+        add(true, Remark::ClocksApart { n_ranks, rank });
+    }
+    if let Some(reason) = exchanges.ended.first().cloned() {
+        let n_ranks = exchanges.ended.len();
+        add(true, Remark::ExchangesEnded { n_ranks, reason });
+    }
     let drifting = clocks.hosts.iter().filter(|host| {
         let own = host.alignment.as_ref();
         own.is_some_and(|own| own.drift_ppm.is_none())

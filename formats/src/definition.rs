@@ -146,4 +146,24 @@ pub enum Definition {
     PersistentCollective(PersistentCollective),
     /// The topology of a communicator that was defined just before.
     Topology(Topology),
+    /// Whether the hosts of this world measured their clocks against one another.
+    ClockExchanges {
+        /// They did, or set out to.
+        on: bool,
+        /// Why not, or what ended it, in words; empty where nothing is to be said.
+        reason: String,
+    },
+    /// A ping inside the host has shown that the clock of this process is not the one that boot id
+    /// and time namespace say: it is a host clock of its own.
+    ClockApart {
+        /// World rank of the process at the clock of the host.
+        rank: u32,
+    },
+    /// The recorder held the application up, to exchange stamps with other hosts.
+    Pause {
+        /// From, ticks.
+        begin: u64,
+        /// To, ticks, >= `begin`.
+        end: u64,
+    },
 }

@@ -209,7 +209,8 @@ pub struct HostIdentity {
     pub name: String,
     /// The kernel's random id of this boot; empty if it could not be read.
     pub boot_id: String,
-    /// Inode of the time namespace; 0 if there are none.
+    /// A number of the time namespace, equal where clocks are shifted alike: its inode, or a hash of
+    /// its offsets; 0 if there are none.
     pub time_namespace: u64,
 }
 

@@ -37,6 +37,9 @@ pub(crate) struct Constants {
     /// `MPI_INFO_NULL` and `MPI_ERRORS_RETURN`.
     pub(crate) info_null: Handle,
     pub(crate) errors_return: Handle,
+    /// `MPI_BYTE` and `MPI_STATUS_IGNORE`.
+    pub(crate) byte: Handle,
+    pub(crate) status_ignore: usize,
 }
 
 /// The values of Open MPI's `mpi.h`, versions 4 and 5, where handles are addresses of data of the
@@ -56,6 +59,8 @@ fn open_mpi(comm_world: Handle) -> Constants {
         topologies: [1, 2, 3],
         info_null: find_datum(c"ompi_mpi_info_null"),
         errors_return: find_datum(c"ompi_mpi_errors_return"),
+        byte: find_datum(c"ompi_mpi_byte"),
+        status_ignore: 0,
     }
 }
 
@@ -74,6 +79,8 @@ const MPICH: Constants = Constants {
     topologies: [2, 1, 3],
     info_null: 0x1c00_0000,
     errors_return: 0x5400_0001,
+    byte: 0x4c00_010d,
+    status_ignore: 1,
 };
 
 /// The values of MPI 5.0, appendix A.
@@ -91,6 +98,8 @@ const MPI_5: Constants = Constants {
     topologies: [211, 212, 213],
     info_null: 0x130,
     errors_return: 0x143,
+    byte: 0x247,
+    status_ignore: 0,
 };
 
 /// Nothing is known: no argument of this ABI is ever decoded.
@@ -108,6 +117,8 @@ const UNKNOWN: Constants = Constants {
     topologies: [i32::MIN; 3],
     info_null: 0,
     errors_return: 0,
+    byte: 0,
+    status_ignore: 0,
 };
 
 impl Constants {

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use collbench_formats::FILE_MAGIC;
 
 use crate::compact::UNFINISHED_SUFFIX;
+use crate::exchange::{DECISION_PREFIX, ROSTER_PREFIX};
 
 /// The file in a trace directory that says which world records there.
 const WORLD_FILE: &str = "world";
@@ -368,7 +369,7 @@ fn files_of_trace(path: &Path) -> Option<Vec<PathBuf>> {
                 bytes if *bytes == FILE_MAGIC => n_rank_files += 1,
                 _ => return None,
             },
-            _ if name.starts_with(REFUSED_PREFIX) => {}
+            _ if name.starts_with(REFUSED_PREFIX) || is_agreement(&name) => {}
             // Left by a collbench-compact that was killed.
             _ if name.ends_with(UNFINISHED_SUFFIX) => {}
             _ => return None,
@@ -402,6 +403,15 @@ fn is_run(path: &Path) -> bool {
     read.is_ok()
         && serde_json::from_slice::<serde_json::Value>(&text)
             .is_ok_and(|run| run["schema"] == RUN_SCHEMA)
+}
+
+/// A file in which the processes of a world agreed on whether to exchange stamps; it stays where
+/// they were killed.
+fn is_agreement(name: &str) -> bool {
+    [ROSTER_PREFIX, DECISION_PREFIX].iter().any(|prefix| {
+        let world = name.strip_prefix(prefix).unwrap_or_default();
+        world.len() == 16 && world.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
 /// A world's number in hexadecimal; cut off, if its writer was killed.
@@ -502,6 +512,8 @@ mod tests {
                 ("a.trace", "COLLBNCH"),
                 ("world", "0123456789abcdef\n"),
                 ("refused.0123456789abcdef", ""),
+                ("roster.0123456789abcdef", "\0"),
+                ("exchange.0123456789abcdef", "\u{1}"),
                 ("truth.json", "{}"),
                 ("report/index.html", ""),
                 ("report/analysis.json", ""),
@@ -534,6 +546,7 @@ mod tests {
             &[("run.json", "not JSON"), ("a.trace", "COLLBNCH")],
             &[("run.json/", "")],
             &[("run.json", RUN), ("thesis.tex", "")],
+            &[("run.json", RUN), ("roster.of-students", "")],
             &[("run.json", RUN), ("world", "all the people\n")],
             &[("run.json", RUN), ("world", "0123456789abcdef0123\n")],
             &[("run.json", RUN), ("folder.trace/", "")],

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use collbench_formats::{ClockSource, Layer};
 
+use crate::exchange::ExchangeSettings;
+
 const OUTPUT: &str = "COLLBENCH_OUTPUT";
 const FORM: &str = "COLLBENCH_FORM";
 const CLOCK: &str = "COLLBENCH_CLOCK";
 const MAX_SIZE: &str = "COLLBENCH_MAX_SIZE";
 const LAYERS: &str = "COLLBENCH_LAYERS";
 const KEEP: &str = "COLLBENCH_KEEP";
+const EXCHANGE: &str = "COLLBENCH_EXCHANGE";
 
 /// Who makes the trace directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct Settings {
     pub keep_bytes: Option<u64>,
     /// What is recorded besides calls on communicators.
     pub layers: Layers,
+    /// How hosts exchange stamps.
+    pub exchange: ExchangeSettings,
 }
 
 /// Layers that are recorded if asked for.
@@ -144,6 +149,13 @@ impl Settings {
                 None => return Err(wrong(LAYERS, names, "io, rma and messages, with commas")),
             },
         };
+        let exchange = match get(EXCHANGE) {
+            None => ExchangeSettings::default(),
+            Some(word) => match ExchangeSettings::of_word(&word) {
+                Ok(exchange) => exchange,
+                Err(_) => return Err(wrong(EXCHANGE, word, "rounds, linear or off")),
+            },
+        };
         Ok(Some(Self {
             output: output.into(),
             form,
@@ -151,6 +163,7 @@ impl Settings {
             max_bytes: bytes_in(MAX_SIZE)?,
             keep_bytes: bytes_in(KEEP)?,
             layers,
+            exchange,
         }))
     }
 }
@@ -178,7 +191,7 @@ pub(crate) fn name_of_clock(clock: ClockSource) -> &'static str {
 
 /// The variables that say `settings`, and those that must not be set (`None`).
 #[must_use]
-pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 6] {
+pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 7] {
     let form = match settings.form {
         Form::Outer => "outer",
         Form::Inner => "inner",
@@ -204,6 +217,7 @@ pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::O
             KEEP,
             settings.keep_bytes.map(|bytes| bytes.to_string().into()),
         ),
+        (EXCHANGE, Some(settings.exchange.word().into())),
     ]
 }
 
@@ -224,6 +238,7 @@ mod tests {
                 messages: true,
             },
             keep_bytes: Some(1 << 21),
+            exchange: ExchangeSettings::of_word("linear:2.5").unwrap(),
         };
         let variables = environment_of(&settings);
         let get = |name| {

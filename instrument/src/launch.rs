@@ -22,6 +22,7 @@ use crate::clock::Clock;
 use crate::compact::compact_recorded;
 use crate::directory;
 use crate::environment::{Form, Layers, Settings, clock_of_name, environment_of};
+use crate::exchange::ExchangeSettings;
 use crate::launcher::LauncherRank;
 use process::Ended;
 use program::find_program;
@@ -78,6 +79,10 @@ struct Options {
     /// Make the trace small when the run has ended, without loss, as collbench-compact does
     #[arg(long)]
     compact: bool,
+    /// How hosts measure their clocks against one another: rounds, linear or off; with :SECONDS how
+    /// often between start and end (0: never)
+    #[arg(long, value_name = "HOW", default_value = "rounds", value_parser = ExchangeSettings::of_word)]
+    exchange: ExchangeSettings,
     /// Print completions for a shell, and exit
     #[arg(long, value_name = "SHELL", exclusive = true)]
     completions: Option<clap_complete::Shell>,
@@ -164,6 +169,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
             messages: options.layers.contains(&Layer::Messages),
         },
         keep_bytes: options.keep,
+        exchange: options.exchange,
     };
     let job = Job {
         settings,

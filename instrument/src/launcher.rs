@@ -33,6 +33,14 @@ pub(crate) fn launched_processes() -> Option<u32> {
         .find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
+/// Whether the launcher says that all processes of a world of this size are on this host.
+pub(crate) fn all_on_this_host(world_size: u32) -> bool {
+    ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok()?.parse::<u32>().ok())
+        .is_some_and(|n_local| n_local >= world_size)
+}
+
 /// What tells this job from others where Hydra (the launcher of MPICH) started it, which says
 /// nothing of the kind in the environment: the port at which its proxy reports, the same on all
 /// hosts, and the number of the process group, which spawned processes have of their own. `None`

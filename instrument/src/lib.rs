@@ -3,8 +3,9 @@
 //! In the order in which a datum meets it: the table of MPI entry points ([`mpi_routines`]), the
 //! clock ([`Clock`]), the MPI library found in the process ([`MpiLibrary`], [`Abi`]), what a
 //! call carries ([`payload`]), the communicators and their identities, the rank file, and the
-//! recorder that ties them together ([`Recorder`]). [`launch`] is the command that puts the
-//! preloaded library before a program, [`compact`] the one that makes finished traces small.
+//! recorder that ties them together ([`Recorder`]). [`exchange`] measures the clocks of hosts against
+//! one another. [`launch`] is the command that puts the preloaded library before a program,
+//! [`compact`] the one that makes finished traces small.
 //!
 //! The preloaded library is a package of its own: it holds the `MPI_*` symbols and nothing
 //! else. Were they here, a program that links this crate would be interposed at link time.
@@ -28,6 +29,7 @@ mod communicator;
 pub mod compact;
 mod directory;
 mod environment;
+pub mod exchange;
 pub mod launch;
 mod launcher;
 mod library;

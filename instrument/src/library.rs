@@ -185,6 +185,38 @@ impl RealFunction {
     }
 }
 
+/// Calls a function of the MPI library, all of whose arguments are words; gives its return code,
+/// or an error where there is no such function.
+macro_rules! call_mpi {
+    ($name:literal; $($argument:expr),*) => {{
+        static FUNCTION: $crate::library::RealFunction =
+            $crate::library::RealFunction::new($name);
+        let address = FUNCTION.address();
+        if address.is_null() {
+            -1
+        } else {
+            // SAFETY: the MPI function of this name takes so many arguments, each of which fits
+            // a word; that they are valid is the caller's promise.
+            unsafe {
+                let function = std::mem::transmute::<
+                    *mut std::ffi::c_void,
+                    unsafe extern "C" fn(
+                        $($crate::library::call_mpi!(@word $argument)),*
+                    ) -> std::ffi::c_int,
+                >(address);
+                function($($argument),*)
+            }
+        }
+    }};
+    (@word $argument:expr) => { usize };
+}
+pub(crate) use call_mpi;
+
+/// The address of a place that the MPI library is to fill.
+pub(crate) fn place<T>(to: &mut T) -> usize {
+    std::ptr::from_mut(to) as usize
+}
+
 type AskNumber = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 type AskGroup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
 type AskHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
@@ -221,6 +253,10 @@ pub struct MpiLibrary {
     /// The object that provides `PMPI_Init`.
     pub path: String,
     handle_mask: Handle,
+    /// `MPI_BYTE`, `MPI_STATUS_IGNORE` and `MPI_ERRORS_RETURN`.
+    pub(crate) byte: Handle,
+    pub(crate) status_ignore: usize,
+    pub(crate) errors_return: Handle,
     /// Thread level provided, 0 to 3.
     pub thread_level: u32,
     questions: Questions,
@@ -427,6 +463,9 @@ impl MpiLibrary {
             version: library_version(),
             path: object_of(find_function(c"PMPI_Init")).unwrap_or_default(),
             handle_mask: constants.handle_mask(),
+            byte: constants.byte,
+            status_ignore: constants.status_ignore,
+            errors_return: constants.errors_return,
             // Each session has its own; any may be the highest.
             thread_level: 3,
             questions,
@@ -660,6 +699,9 @@ pub(crate) mod tests {
             version: String::new(),
             path: String::new(),
             handle_mask: Handle::MAX,
+            byte: 1,
+            status_ignore: 0,
+            errors_return: 0,
             thread_level: 0,
             questions: Questions {
                 type_size,

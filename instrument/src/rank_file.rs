@@ -581,16 +581,21 @@ const _: () = {
     assert!(std::mem::offset_of!(ChunkHeader, closed) % 8 == 0);
 };
 
-/// Reserves room on the disk, and makes the file that long.
-fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
-    // Beyond RLIMIT_FSIZE the kernel would not only fail but send SIGXFSZ, which kills.
+/// Whether a file may be so long: beyond RLIMIT_FSIZE the kernel would not only fail but send
+/// SIGXFSZ, which kills.
+pub(crate) fn within_file_limit(length: u64) -> bool {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
     // SAFETY: `limit` is valid for writing.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    if known && limit.rlim_cur != libc::RLIM_INFINITY && offset + length > limit.rlim_cur {
+    !known || limit.rlim_cur == libc::RLIM_INFINITY || length <= limit.rlim_cur
+}
+
+/// Reserves room on the disk, and makes the file that long.
+fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
+    if !within_file_limit(offset + length) {
         let error = io::Error::from_raw_os_error(libc::EFBIG);
         return Err(GrowError::NoSpace {
             what: "the limit on file sizes (ulimit -f)",

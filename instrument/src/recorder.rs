@@ -47,6 +47,7 @@ use crate::communicator::{
     CommunicatorEntry, Communicators, ConstructorCall, HowMade, hash_of_text,
 };
 use crate::environment::Layers;
+use crate::exchange::Exchanges;
 use crate::library::{Handle, MpiLibrary};
 use crate::memory::ReservedMemory;
 use crate::narrow::KeptArrays;
@@ -87,6 +88,8 @@ pub struct Recorder {
     /// Those of `threads` whose thread has ended: the next new thread goes on with one of them, so
     /// that a program with many short threads needs no chunk for each.
     idle: Mutex<Vec<&'static Thread>>,
+    /// Measuring the clocks of hosts, once the start has been.
+    exchanges: OnceLock<Exchanges>,
     /// The key by which the C library tells that a thread ends.
     at_thread_exit: Option<libc::pthread_key_t>,
 }
@@ -416,6 +419,7 @@ impl Recorder {
             point_to_point: OnceLock::new(),
             threads: Mutex::new(Vec::new()),
             idle: Mutex::new(Vec::new()),
+            exchanges: OnceLock::new(),
             at_thread_exit: thread_exit_key(),
         }
     }
@@ -439,6 +443,12 @@ impl Recorder {
         }
         // SAFETY: the caller's promise.
         unsafe { self.point_to_point.get_or_init(|| point_to_point).install() };
+    }
+
+    /// Keeps this process's part in the exchanges of stamps between hosts.
+    pub(crate) fn take_part(&self, exchanges: Exchanges) {
+        // Recording begins once, and so does this.
+        let _ = self.exchanges.set(exchanges);
     }
 
     /// The recorder of this process; `None` before `MPI_Init`, after `MPI_Finalize`, in a forked
@@ -1098,6 +1108,16 @@ pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
         Some(recorder) if LOCAL.with(|local| local.depth.get()) == 0 => recorder,
         _ => return real(),
     };
+    let exchanges = recorder.exchanges.get();
+    let real = move || {
+        if let (Operation::Finalize, Some(exchanges)) = (operation, exchanges) {
+            recorder.guarded(|| {
+                exchanges.end(recorder);
+                Ok(())
+            });
+        }
+        real()
+    };
     if N_BEGUN.fetch_sub(1, Ordering::AcqRel) > 1 {
         return guarded_call(real);
     }
@@ -1109,6 +1129,9 @@ pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
     let code = last_call(recorder, operation, real);
     Recorder::deactivate();
     recorder.finish();
+    if let Some(exchanges) = exchanges {
+        exchanges.clean_up();
+    }
     code
 }
 

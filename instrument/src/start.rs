@@ -22,7 +22,8 @@ use crate::clock::{Clock, measure_clock};
 use crate::communicator::mix;
 use crate::directory::{self, DirectoryError};
 use crate::environment::{Form, Layers, MESSAGES, Settings};
-use crate::launcher::{LauncherRank, hydra_job, launched_processes};
+use crate::exchange::{self, Exchanges, TickLength};
+use crate::launcher::{LauncherRank, all_on_this_host, hydra_job, launched_processes};
 use crate::library::{Handle, MpiLibrary, ProcessModel};
 use crate::point_to_point::PointToPoint;
 use crate::rank_file::{Limit, RankFile};
@@ -155,6 +156,8 @@ fn start(
         true => PointToPoint::find().map_err(|opaque| opaque.to_string()),
         false => Err("not asked for (--layers calls,messages)".to_owned()),
     };
+    let host = host_identity();
+    let left_init = clock.anchor();
     let identity = Identity {
         recorder: env!("CARGO_PKG_VERSION").to_owned(),
         world,
@@ -162,7 +165,7 @@ fn start(
         world_size,
         pid: std::process::id(),
         spawned,
-        host: host_identity(),
+        host: host.clone(),
         clock: measure_clock(clock),
         mpi: MpiIdentity {
             abi: library.abi,
@@ -172,7 +175,7 @@ fn start(
         },
         layers: layer_states(settings.layers, messages.as_ref().err()),
         command: command_line(),
-        anchors: vec![anchor.into(), clock.anchor().into()],
+        anchors: vec![anchor.into(), left_init.into()],
     };
     let folder = &settings.output;
     let name = format!("rank-{rank:06}.{world:016x}.{}.trace", identity.pid);
@@ -206,6 +209,33 @@ fn start(
     for communicator in predefined.into_iter().chain(of_parent) {
         recorder.define(&Definition::Communicator(communicator));
     }
+    match model {
+        ProcessModel::World => {
+            let span = |get: fn(&Anchor) -> u64| get(&left_init).saturating_sub(get(&anchor));
+            let exchanges = Exchanges::begin(
+                recorder,
+                &exchange::Start {
+                    directory: &settings.output,
+                    settings: settings.exchange,
+                    world,
+                    rank,
+                    world_size,
+                    host: &host,
+                    tick: TickLength::of(
+                        span(|anchor| anchor.ticks.get()),
+                        span(|anchor| anchor.raw_ns.get()),
+                    ),
+                    is_said_to_be_alone: all_on_this_host(world_size),
+                },
+            );
+            recorder.take_part(exchanges);
+        }
+        ProcessModel::Sessions => recorder.define(&Definition::ClockExchanges {
+            on: false,
+            reason: "the program begins MPI by sessions, and has no MPI_COMM_WORLD".to_owned(),
+        }),
+    }
+    // Behind the exchanges, whose messages are nobody's.
     if let Ok(messages) = messages {
         // SAFETY: MPI has just been begun, by this thread; the parent is a communicator.
         unsafe { recorder.see_messages(messages, parent) };
@@ -329,20 +359,10 @@ fn agree_on_directory(
 }
 
 fn host_identity() -> HostIdentity {
-    let time_namespace = fs::read_link("/proc/self/ns/time")
-        .ok()
-        .and_then(|link| {
-            let name = link.to_string_lossy().into_owned();
-            name.trim_start_matches("time:[")
-                .trim_end_matches(']')
-                .parse()
-                .ok()
-        })
-        .unwrap_or(0);
     HostIdentity {
         name: host_name(),
         boot_id: boot_id(),
-        time_namespace,
+        time_namespace: exchange::time_namespace(),
     }
 }
 

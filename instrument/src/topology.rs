@@ -1,10 +1,10 @@
 //! The neighbours of this process in the topology of a communicator, by local queries only.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use collbench_formats::{NO_RANK, Operation, Topology};
 
-use crate::library::{Handle, RealFunction};
+use crate::library::{Handle, call_mpi, place};
 
 /// Those that a process sends to and receives from in neighborhood collectives, as ranks of the
 /// communicator, in their order; [`NO_RANK`] for `MPI_PROC_NULL`.
@@ -12,33 +12,6 @@ use crate::library::{Handle, RealFunction};
 pub(crate) struct Neighbours {
     incoming: Vec<u32>,
     outgoing: Vec<u32>,
-}
-
-/// Calls a function of the MPI library, all of whose arguments are words; gives its return code,
-/// or an error where there is no such function.
-macro_rules! ask {
-    ($name:literal; $($argument:expr),*) => {{
-        static FUNCTION: RealFunction = RealFunction::new($name);
-        let address = FUNCTION.address();
-        if address.is_null() {
-            -1
-        } else {
-            // SAFETY: the MPI function of this name takes so many arguments, each of which fits
-            // a word; that they are valid is the caller's promise.
-            unsafe {
-                let function = std::mem::transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn($(ask!(@word $argument)),*) -> c_int,
-                >(address);
-                function($($argument),*)
-            }
-        }
-    }};
-    (@word $argument:expr) => { usize };
-}
-
-fn place<T>(to: &mut T) -> usize {
-    std::ptr::from_mut(to) as usize
 }
 
 fn ranks(given: &[c_int]) -> Vec<u32> {
@@ -76,7 +49,7 @@ impl Neighbours {
         [cart, graph, dist_graph]: [c_int; 3],
     ) -> Option<Self> {
         let mut kind: c_int = 0;
-        if ask!(c"PMPI_Topo_test"; comm, place(&mut kind)) != 0 {
+        if call_mpi!(c"PMPI_Topo_test"; comm, place(&mut kind)) != 0 {
             return None;
         }
         match kind {
@@ -105,14 +78,13 @@ impl Neighbours {
 /// Both ways the same: for each dimension the one before and the one behind.
 fn of_grid(comm: Handle) -> Option<Neighbours> {
     let mut n_dimensions: c_int = 0;
-    if ask!(c"PMPI_Cartdim_get"; comm, place(&mut n_dimensions)) != 0 {
+    if call_mpi!(c"PMPI_Cartdim_get"; comm, place(&mut n_dimensions)) != 0 {
         return None;
     }
     let mut all: Vec<c_int> = Vec::new();
     for dimension in 0..n_dimensions as usize {
         let (mut before, mut behind): (c_int, c_int) = (-1, -1);
-        let code =
-            ask!(c"PMPI_Cart_shift"; comm, dimension, 1, place(&mut before), place(&mut behind));
+        let code = call_mpi!(c"PMPI_Cart_shift"; comm, dimension, 1, place(&mut before), place(&mut behind));
         if code != 0 {
             return None;
         }
@@ -128,12 +100,12 @@ fn of_grid(comm: Handle) -> Option<Neighbours> {
 fn of_graph(comm: Handle, rank: u32) -> Option<Neighbours> {
     let mut n: c_int = 0;
     let rank = rank as usize;
-    if ask!(c"PMPI_Graph_neighbors_count"; comm, rank, place(&mut n)) != 0 {
+    if call_mpi!(c"PMPI_Graph_neighbors_count"; comm, rank, place(&mut n)) != 0 {
         return None;
     }
     let mut all: Vec<c_int> = vec![-1; n.max(0) as usize];
     let address = all.as_mut_ptr() as usize;
-    if ask!(c"PMPI_Graph_neighbors"; comm, rank, all.len(), address) != 0 {
+    if call_mpi!(c"PMPI_Graph_neighbors"; comm, rank, all.len(), address) != 0 {
         return None;
     }
     let all = ranks(&all);
@@ -145,7 +117,7 @@ fn of_graph(comm: Handle, rank: u32) -> Option<Neighbours> {
 
 fn of_distributed_graph(comm: Handle) -> Option<Neighbours> {
     let (mut n_in, mut n_out, mut is_weighted): (c_int, c_int, c_int) = (0, 0, 0);
-    let code = ask!(c"PMPI_Dist_graph_neighbors_count";
+    let code = call_mpi!(c"PMPI_Dist_graph_neighbors_count";
         comm, place(&mut n_in), place(&mut n_out), place(&mut is_weighted));
     if code != 0 {
         return None;
@@ -153,7 +125,7 @@ fn of_distributed_graph(comm: Handle) -> Option<Neighbours> {
     let mut arrays = [n_in, n_in, n_out, n_out].map(|n| vec![-1 as c_int; n.max(0) as usize]);
     let [sources, source_weights, destinations, weights] =
         arrays.each_mut().map(|array| array.as_mut_ptr() as usize);
-    let code = ask!(c"PMPI_Dist_graph_neighbors";
+    let code = call_mpi!(c"PMPI_Dist_graph_neighbors";
         comm, n_in as usize, sources, source_weights, n_out as usize, destinations, weights);
     (code == 0).then(|| Neighbours {
         incoming: ranks(&arrays[0]),

@@ -17,6 +17,7 @@ use super::process::become_program;
 use super::program::{check_executable, find_program};
 use super::{cannot_run, hand_down};
 use crate::environment::{Form, Layers, Settings, clock_of_name, name_of_clock};
+use crate::exchange::ExchangeSettings;
 
 /// The variable that sets Open MPI's fork agent.
 pub(super) const FORK_AGENT: &str = "OMPI_MCA_orte_fork_agent";
@@ -30,6 +31,7 @@ struct Relayed {
     max_bytes: Option<u64>,
     layers: String,
     keep_bytes: Option<u64>,
+    exchange: String,
 }
 
 /// The value of the fork agent's variable; `None` where it cannot be said (it is split at
@@ -46,6 +48,7 @@ pub(super) fn relay_agent(settings: &Settings, preload: &Path) -> anyhow::Result
         max_bytes: settings.max_bytes,
         layers: settings.layers.names(),
         keep_bytes: settings.keep_bytes,
+        exchange: settings.exchange.word(),
     };
     let mut agent = own.into_os_string();
     agent.push(" --relay ");
@@ -66,6 +69,7 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         max_bytes: relayed.max_bytes,
         layers: Layers::of_names(&relayed.layers).unwrap_or_default(),
         keep_bytes: relayed.keep_bytes,
+        exchange: ExchangeSettings::of_word(&relayed.exchange).unwrap_or_default(),
     };
     let preload = PathBuf::from(OsString::from_vec(relayed.preload));
     let Some((program, arguments)) = command.split_first() else {

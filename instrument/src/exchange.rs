@@ -1,0 +1,277 @@
+//! Measuring the clocks of the hosts of a job against one another.
+//!
+//! One process of each host, the one with the lowest rank, is its leader. The leaders exchange
+//! stamps ([`ping`]) by a common [`schedule`]: in `MPI_Init` after the library's own is done, and in
+//! `MPI_Finalize` before the library's own begins. All samples are written into the trace at once,
+//! by those whose clock is the local one, so that a crashed run still has those of its start.
+//! Nothing is computed from them here.
+//!
+//! **Nobody is left waiting.** No message goes to a process that does not expect it: that all are
+//! recorded is agreed upon through the trace directory ([`roster`]), and where one is missing, or all
+//! have one clock, nothing happens at all. From there on all processes do the same things in the
+//! same order, each of them at a point that every process of the job passes exactly once.
+
+mod host;
+mod ping;
+mod roster;
+mod schedule;
+mod settings;
+mod wire;
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use collbench_formats::{Abi, Definition, HostIdentity};
+
+pub use ping::{StopRule, TickLength, WORDS, Watch, Wire, answer, ask};
+pub use schedule::{Pair, Scheme, closing_rounds, rounds};
+pub use settings::ExchangeSettings;
+
+pub(crate) use host::time_namespace;
+pub(crate) use roster::{DECISION_PREFIX, ROSTER_PREFIX};
+
+use crate::recorder::Recorder;
+use host::{host_key, is_apart};
+use roster::{Decision, HostKey, Roster};
+use wire::{CallFailed, CommunicatorWire};
+
+/// How long the first process waits for the others to be recorded too: on other hosts, and where
+/// the launcher says that there are none.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE_ON_ONE_HOST: Duration = Duration::from_secs(1);
+
+/// Exchanges along edges that only close triangles.
+const CLOSING: StopRule = StopRule::burst(20);
+/// Exchanges of a leader with another process of its host.
+const ON_HOST: StopRule = StopRule {
+    unimproved: 20,
+    most: 20,
+    longest_ns: 50_000_000,
+};
+
+/// What is known of a process that begins to record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) settings: ExchangeSettings,
+    pub(crate) world: u64,
+    pub(crate) rank: u32,
+    pub(crate) world_size: u32,
+    pub(crate) host: &'a HostIdentity,
+    pub(crate) tick: TickLength,
+    /// Whether the launcher has started all processes on this host.
+    pub(crate) is_said_to_be_alone: bool,
+}
+
+/// The part of this process in the exchanges of its world.
+#[derive(Debug)]
+pub(crate) struct Exchanges {
+    /// To be removed at the end; of rank 0 only.
+    roster: Option<Roster>,
+    leader: Option<Mutex<Leader>>,
+}
+
+/// Why there are no exchanges, or no further ones.
+#[derive(Debug, thiserror::Error)]
+enum NoExchanges {
+    #[error(
+        "only {recorded} of {world_size} processes are recorded, and no message goes to others"
+    )]
+    NotAllRecorded { recorded: u32, world_size: u32 },
+    #[error("the trace directory: {0}")]
+    Directory(#[from] std::io::Error),
+    #[error(transparent)]
+    Call(#[from] CallFailed),
+    #[error("--exchange off")]
+    Unwanted,
+    #[error("the ABI of the MPI library is not known")]
+    UnknownAbi,
+}
+
+impl Exchanges {
+    /// Agrees with all processes of the world on what to do, and takes the exchanges of the start:
+    /// inside `MPI_Init`, when the library's own is done. What comes of it is in the trace.
+    pub(crate) fn begin(recorder: &Recorder, start: &Start<'_>) -> Self {
+        let mut exchanges = Self {
+            roster: None,
+            leader: None,
+        };
+        if start.world_size < 2 {
+            return exchanges;
+        }
+        match exchanges.try_begin(recorder, start) {
+            Ok(()) => {}
+            Err(why) => recorder.define(&Definition::ClockExchanges {
+                on: false,
+                reason: why.to_string(),
+            }),
+        }
+        exchanges
+    }
+
+    fn try_begin(&mut self, recorder: &Recorder, start: &Start<'_>) -> Result<(), NoExchanges> {
+        let Start {
+            rank, world_size, ..
+        } = *start;
+        let scheme = start.settings.scheme.ok_or(NoExchanges::Unwanted)?;
+        let library = &recorder.library;
+        if library.abi == Abi::Unknown {
+            return Err(NoExchanges::UnknownAbi);
+        }
+        let key = host_key(start.host, recorder.clock.source());
+        let patience = match start.is_said_to_be_alone {
+            true => PATIENCE_ON_ONE_HOST,
+            false => PATIENCE,
+        };
+        let roster = Roster::of(start.directory, start.world, world_size)?;
+        let decision = roster.agree(rank, key, patience);
+        self.roster = (rank == 0).then_some(roster);
+        match decision? {
+            Decision::OneHost => return Ok(()),
+            Decision::Missing { recorded } => {
+                return Err(NoExchanges::NotAllRecorded {
+                    recorded,
+                    world_size,
+                });
+            }
+            Decision::Exchange => {}
+        }
+        let mut world = CommunicatorWire::of_world(library, recorder.clock);
+        let keys = world.gather_all(key, world_size)?;
+        let leader = check_host(&mut world, &keys, rank, start.tick)?;
+        if leader == rank && keys[..rank as usize].contains(&key) {
+            let rank = lowest_of_host(&keys, rank);
+            recorder.define(&Definition::ClockApart { rank });
+        }
+        let mut entry = HostKey::default();
+        entry[..4].copy_from_slice(&leader.to_le_bytes());
+        let entries = world.gather_all(entry, world_size)?;
+        let leaders: Vec<u32> = (0..world_size)
+            .zip(entries)
+            .filter(|(rank, entry)| entry[..4] == rank.to_le_bytes())
+            .map(|(rank, _)| rank)
+            .collect();
+        recorder.define(&Definition::ClockExchanges {
+            on: true,
+            reason: String::new(),
+        });
+        let led = self.lead(recorder, start, scheme, leaders);
+        // All leave together: else those that lead no host would wait for the others in the first
+        // call of the application, and that would be the application's wait.
+        world.barrier()?;
+        Ok(led?)
+    }
+
+    /// The part of a leader in the start.
+    fn lead(
+        &mut self,
+        recorder: &Recorder,
+        start: &Start<'_>,
+        scheme: Scheme,
+        leaders: Vec<u32>,
+    ) -> Result<(), CallFailed> {
+        let Ok(own) = leaders.binary_search(&start.rank) else {
+            return Ok(());
+        };
+        let mut leader = Leader {
+            wire: CommunicatorWire::among(&recorder.library, recorder.clock, &leaders)?,
+            own,
+            leaders,
+            scheme,
+            tick: start.tick,
+        };
+        leader.measure(recorder)?;
+        self.leader = Some(Mutex::new(leader));
+        Ok(())
+    }
+
+    /// Takes the exchanges of the end, before MPI ends.
+    pub(crate) fn end(&self, recorder: &Recorder) {
+        let Some(leader) = &self.leader else { return };
+        let mut leader = leader.lock().unwrap_or_else(PoisonError::into_inner);
+        match leader.measure(recorder) {
+            Ok(()) => leader.wire.free(),
+            Err(error) => recorder.define(&Definition::ClockExchanges {
+                on: true,
+                reason: format!("no exchanges at the end: {error}"),
+            }),
+        }
+    }
+
+    /// Removes from the trace directory what nobody needs any more.
+    pub(crate) fn clean_up(&self) {
+        if let Some(roster) = &self.roster {
+            roster.remove();
+        }
+    }
+}
+
+fn lowest_of_host(keys: &[HostKey], rank: u32) -> u32 {
+    let of_host = keys.iter().position(|key| *key == keys[rank as usize]);
+    of_host.map_or(rank, |lowest| lowest as u32)
+}
+
+/// Whose clock process `rank` has: that of the lowest rank on its host, or its own where a ping
+/// shows another. All processes of the host take part.
+fn check_host(
+    world: &mut CommunicatorWire,
+    keys: &[HostKey],
+    rank: u32,
+    tick: TickLength,
+) -> Result<u32, CallFailed> {
+    let lowest = lowest_of_host(keys, rank);
+    if rank != lowest {
+        answer(world, lowest as usize, tick)?;
+        let [is_apart, ..] = world.receive(lowest as usize)?;
+        return Ok(if is_apart != 0 { rank } else { lowest });
+    }
+    let others = (0..).zip(keys).skip(rank as usize + 1);
+    for (other, _) in others.filter(|(_, key)| **key == keys[rank as usize]) {
+        let (samples, _) = ask(world, other, ON_HOST, tick)?;
+        world.send(other, [u64::from(is_apart(&samples, tick)), 0, 0, 0])?;
+    }
+    Ok(rank)
+}
+
+/// The process that exchanges stamps for its host.
+#[derive(Debug)]
+struct Leader {
+    wire: CommunicatorWire,
+    /// Own number among the leaders.
+    own: usize,
+    /// World ranks.
+    leaders: Vec<u32>,
+    scheme: Scheme,
+    tick: TickLength,
+}
+
+impl Leader {
+    /// All that is measured at the start and at the end.
+    fn measure(&mut self, recorder: &Recorder) -> Result<(), CallFailed> {
+        let n_hosts = self.leaders.len();
+        self.go_through(&rounds(n_hosts, self.scheme), StopRule::THOROUGH, recorder)?;
+        self.go_through(&closing_rounds(n_hosts, self.scheme), CLOSING, recorder)
+    }
+
+    /// Takes part in each round, and writes down what it has measured of its own clock.
+    fn go_through(
+        &mut self,
+        rounds: &[Vec<Pair>],
+        rule: StopRule,
+        recorder: &Recorder,
+    ) -> Result<(), CallFailed> {
+        for pair in rounds.iter().flatten() {
+            if pair.reference == self.own {
+                ask(&mut self.wire, pair.local, rule, self.tick)?;
+            } else if pair.local == self.own {
+                let samples = answer(&mut self.wire, pair.reference, self.tick)?;
+                recorder.define(&Definition::OffsetMeasurement {
+                    reference_rank: self.leaders[pair.reference],
+                    samples,
+                });
+            }
+        }
+        Ok(())
+    }
+}

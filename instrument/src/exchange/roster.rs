@@ -1,0 +1,326 @@
+//! Whether all processes of the world are recorded, and on how many hosts: agreed upon through the
+//! trace directory, before any message.
+//!
+//! A message to a process that is not recorded would be received by the application, or by nobody.
+//! So each process enters itself in a file, the roster; the first one waits until all are there,
+//! decides, and all do as it decided. Where it does not decide in time, another may: the decision is
+//! a file that only one process can make, so all find the same, however late they look.
+//!
+//! The roster is read anew from its name each time: a network file system promises no more than
+//! that whoever opens a file sees what was written before. For the same reason the decision is
+//! written into the roster too, and the others do not wait for its own file to appear.
+//!
+//! Once a process is in the roster, others may send to it: from there on it must learn what was
+//! decided, whatever happens to files. So it keeps the roster open, and reads that where the name
+//! is gone.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::rank_file::within_file_limit;
+
+/// Names of the two files begin so, and end in the number of the world.
+pub(crate) const ROSTER_PREFIX: &str = "roster.";
+pub(crate) const DECISION_PREFIX: &str = "exchange.";
+
+/// Bytes of the decision at the beginning of the roster, and of each process's entry behind it.
+const ENTRY_BYTES: usize = 16;
+
+/// What tells the hosts of a world apart; not all zeros.
+pub(crate) type HostKey = [u8; ENTRY_BYTES];
+
+/// What the processes of a world do about their clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Nothing: there is one clock.
+    OneHost,
+    /// All exchange stamps.
+    Exchange,
+    /// Nothing: of `world_size` processes so many are recorded, as far as was seen in time.
+    Missing {
+        /// Processes in the roster.
+        recorded: u32,
+    },
+}
+
+impl Decision {
+    fn encoded(self) -> [u8; ENTRY_BYTES] {
+        let mut bytes = [0; ENTRY_BYTES];
+        bytes[0] = match self {
+            Self::OneHost => 1,
+            Self::Exchange => 2,
+            Self::Missing { recorded } => {
+                bytes[4..8].copy_from_slice(&recorded.to_le_bytes());
+                3
+            }
+        };
+        bytes
+    }
+
+    /// `None` as long as there is none.
+    fn decoded(bytes: &[u8]) -> Option<Self> {
+        let bytes: [u8; ENTRY_BYTES] = bytes.try_into().ok()?;
+        match bytes[0] {
+            1 => Some(Self::OneHost),
+            2 => Some(Self::Exchange),
+            3 => Some(Self::Missing {
+                recorded: u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// One process's view of the roster of its world.
+#[derive(Debug)]
+pub(crate) struct Roster {
+    roster: PathBuf,
+    decision: PathBuf,
+    world_size: u32,
+    file: File,
+}
+
+impl Roster {
+    /// That of `world` in this trace directory, where nobody is in it yet an empty one.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub(crate) fn of(directory: &Path, world: u64, world_size: u32) -> io::Result<Self> {
+        let roster = directory.join(format!("{ROSTER_PREFIX}{world:016x}"));
+        Ok(Self {
+            file: open(&roster)?,
+            roster,
+            decision: directory.join(format!("{DECISION_PREFIX}{world:016x}")),
+            world_size,
+        })
+    }
+
+    /// Enters process `rank` on the host `key`, and gives what all have decided. The first process
+    /// waits for the others up to `patience`, the others twice as long for it.
+    ///
+    /// # Errors
+    /// The file system's: this process is not in the roster, and nobody will send to it.
+    pub(crate) fn agree(
+        &self,
+        rank: u32,
+        key: HostKey,
+        patience: Duration,
+    ) -> io::Result<Decision> {
+        let begin = Instant::now();
+        let mut pause = Duration::from_micros(100);
+        let longest = if rank == 0 { patience } else { 2 * patience };
+        self.write(1 + u64::from(rank), key)?;
+        loop {
+            // What cannot be read now may be readable later.
+            let mark = self.read(1).unwrap_or_default();
+            if let Some(decision) = Decision::decoded(&mark) {
+                return Ok(decision);
+            }
+            let is_late = begin.elapsed() > longest;
+            if rank == 0 {
+                let found = self.look()?;
+                if is_late || !matches!(found, Decision::Missing { .. }) {
+                    return self.decide(found);
+                }
+            } else if is_late {
+                // All may be there, but the first process has had its time, and may have given up.
+                let recorded = match self.look()? {
+                    Decision::Missing { recorded } => recorded,
+                    _ => self.world_size - 1,
+                };
+                return self.decide(Decision::Missing { recorded });
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 3 / 2).min(Duration::from_millis(10));
+        }
+    }
+
+    fn write(&self, entry: u64, bytes: [u8; ENTRY_BYTES]) -> io::Result<()> {
+        let at = entry * ENTRY_BYTES as u64;
+        if !within_file_limit(at + ENTRY_BYTES as u64) {
+            return Err(io::Error::from_raw_os_error(libc::EFBIG));
+        }
+        self.file.write_all_at(&bytes, at)
+    }
+
+    /// The first `n` entries; zeros for what is not there yet.
+    fn read(&self, n: usize) -> io::Result<Vec<u8>> {
+        let again = open(&self.roster);
+        let file = again.as_ref().unwrap_or(&self.file);
+        let mut bytes = vec![0; n * ENTRY_BYTES];
+        let mut done = 0;
+        while done < bytes.len() {
+            match file.read_at(&mut bytes[done..], done as u64)? {
+                0 => break,
+                n => done += n,
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// What is to be decided by what the roster says now.
+    fn look(&self) -> io::Result<Decision> {
+        let bytes = self.read(1 + self.world_size as usize)?;
+        let entries: Vec<&[u8]> = bytes[ENTRY_BYTES..].chunks_exact(ENTRY_BYTES).collect();
+        let is_there = |entry: &&&[u8]| entry.iter().any(|&byte| byte != 0);
+        let recorded = entries.iter().filter(is_there).count();
+        Ok(if recorded < entries.len() {
+            Decision::Missing {
+                recorded: recorded as u32,
+            }
+        } else if entries.windows(2).all(|pair| pair[0] == pair[1]) {
+            Decision::OneHost
+        } else {
+            Decision::Exchange
+        })
+    }
+
+    /// Decides, if nobody has; gives what is decided.
+    fn decide(&self, decision: Decision) -> io::Result<Decision> {
+        let made = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o666)
+            .custom_flags(libc::O_CLOEXEC)
+            .open(&self.decision);
+        match made {
+            Ok(mut file) => {
+                file.write_all(&decision.encoded())?;
+                // Others who do not find it in the roster find it in its own file, later.
+                let _ = self.write(0, decision.encoded());
+                Ok(decision)
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.decided(),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What was decided; its bytes may still be on their way.
+    fn decided(&self) -> io::Result<Decision> {
+        const PATIENCE: Duration = Duration::from_secs(5);
+        let begin = Instant::now();
+        loop {
+            let mut bytes = Vec::new();
+            let file = OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+                .open(&self.decision)?;
+            file.take(ENTRY_BYTES as u64).read_to_end(&mut bytes)?;
+            match Decision::decoded(&bytes) {
+                Some(decision) => return Ok(decision),
+                None if begin.elapsed() > PATIENCE => return Err(io::ErrorKind::TimedOut.into()),
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// Removes both files, when all have read them.
+    pub(crate) fn remove(&self) {
+        // What cannot be removed stays, and is known as a part of the trace.
+        let _ = std::fs::remove_file(&self.decision);
+        let _ = std::fs::remove_file(&self.roster);
+    }
+}
+
+fn open(roster: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o666)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(roster)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(300);
+
+    /// What the processes of these ranks agree upon, of a world with hosts of these keys.
+    fn agreed(keys: &[u8], ranks: &[u32], patience: &[Duration]) -> Vec<Decision> {
+        let directory = tempfile::tempdir().unwrap();
+        let world_size = keys.len() as u32;
+        std::thread::scope(|scope| {
+            let each: Vec<_> = ranks
+                .iter()
+                .map(|&rank| {
+                    let (keys, path) = (&keys, directory.path());
+                    scope.spawn(move || {
+                        let roster = Roster::of(path, 7, world_size).unwrap();
+                        let key = [keys[rank as usize]; ENTRY_BYTES];
+                        roster.agree(rank, key, patience[rank as usize]).unwrap()
+                    })
+                })
+                .collect();
+            each.into_iter().map(|rank| rank.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn all_agree_when_all_are_there() {
+        let ranks: Vec<u32> = (0..20).collect();
+        let mut keys = [3; 20];
+        let patience = [Duration::from_secs(20); 20];
+        let one = agreed(&keys, &ranks, &patience);
+        assert!(one.iter().all(|&each| each == Decision::OneHost), "{one:?}");
+        keys[17] = 4;
+        let two = agreed(&keys, &ranks, &patience);
+        assert!(
+            two.iter().all(|&each| each == Decision::Exchange),
+            "{two:?}"
+        );
+    }
+
+    #[test]
+    fn all_agree_when_some_are_missing_be_it_the_first() {
+        let patience = [PATIENCE; 4];
+        let some = agreed(&[1, 1, 2, 2], &[0, 1, 3], &patience);
+        assert_eq!(some, [Decision::Missing { recorded: 3 }; 3]);
+        let rest = agreed(&[1, 1, 2, 2], &[1, 2, 3], &patience);
+        assert!(
+            rest.iter()
+                .all(|&each| each == rest[0] && matches!(each, Decision::Missing { .. })),
+            "{rest:?}"
+        );
+    }
+
+    #[test]
+    fn whoever_has_lost_patience_first_decides_for_all() {
+        // The last has none; the first would have waited for somebody who never comes.
+        let mut patience = [Duration::from_secs(20); 4];
+        patience[3] = Duration::ZERO;
+        let all = agreed(&[1, 1, 2, 2], &[0, 1, 3], &patience[..]);
+        assert_eq!(all[1], all[2]);
+        assert!(matches!(all[1], Decision::Missing { .. }), "{all:?}");
+    }
+
+    #[test]
+    fn decisions_come_back_from_their_bytes() {
+        for decision in [
+            Decision::OneHost,
+            Decision::Exchange,
+            Decision::Missing { recorded: 1_000 },
+        ] {
+            assert_eq!(Decision::decoded(&decision.encoded()), Some(decision));
+        }
+        assert_eq!(Decision::decoded(&[0; ENTRY_BYTES]), None, "none yet");
+        assert_eq!(Decision::decoded(&[2]), None, "cut off");
+    }
+
+    #[test]
+    fn the_files_go_when_they_are_done_with() {
+        let directory = tempfile::tempdir().unwrap();
+        let roster = Roster::of(directory.path(), 1, 1).unwrap();
+        let key = [1; ENTRY_BYTES];
+        roster.agree(0, key, PATIENCE).unwrap();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+        roster.remove();
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

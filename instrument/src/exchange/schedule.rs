@@ -1,0 +1,189 @@
+//! Who exchanges stamps with whom, and when: the same list on every host, from their number alone.
+//!
+//! Each host goes through the rounds in order, and meets at most one other in each. So whoever
+//! waits, waits for a host in the same round or an earlier one, and the hosts in the earliest round
+//! wait for nobody: no schedule of this form can deadlock.
+
+/// How the clocks of a group are measured against that of its first host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// In ceil(log2 H) rounds of pairs that exchange at the same time.
+    Rounds,
+    /// The first host with each other, one after the other: H - 1 rounds.
+    Linear,
+}
+
+/// Two hosts that exchange stamps, by their numbers in the group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// The one that asks, and whose clock is the reference; the lower number.
+    pub reference: usize,
+    /// The one that answers.
+    pub local: usize,
+}
+
+/// Hosts up to which each is measured against the first one directly too.
+const FEW_HOSTS: usize = 16;
+
+/// The rounds in which `n_hosts` hosts are all connected with host 0.
+///
+/// For [`Scheme::Rounds`], with t the largest power of two up to H: in round r (from 1) host i with
+/// i mod 2^r = 0 is the reference of i + 2^(r-1), both below t; in a last round host i >= t has
+/// i - t as its reference.
+///
+/// # Source
+/// Hoefler et al. 2007, section 3.2 and figure 7. Our reference is their client.
+#[must_use]
+pub fn rounds(n_hosts: usize, scheme: Scheme) -> Vec<Vec<Pair>> {
+    let pair = |reference, local| Pair { reference, local };
+    match scheme {
+        Scheme::Linear => (1..n_hosts).map(|local| vec![pair(0, local)]).collect(),
+        Scheme::Rounds => {
+            let first_group = match n_hosts {
+                0 => 0,
+                n => 1 << n.ilog2(),
+            };
+            let mut rounds = Vec::new();
+            let mut distance = 1;
+            while distance < first_group {
+                let references = (0..first_group).step_by(2 * distance);
+                rounds.push(references.map(|i| pair(i, i + distance)).collect());
+                distance *= 2;
+            }
+            if first_group < n_hosts {
+                let second_group = first_group..n_hosts;
+                rounds.push(second_group.map(|i| pair(i - first_group, i)).collect());
+            }
+            rounds
+        }
+    }
+}
+
+/// Further rounds, for short exchanges: pairs that [`rounds`] leaves out, so that the way from a
+/// host to another closes to a triangle and contradictions show.
+///
+/// Neighbours first; then, of few hosts, each that is not a neighbour of host 0 in [`rounds`] with
+/// host 0 itself, else some at distance two.
+#[must_use]
+pub fn closing_rounds(n_hosts: usize, scheme: Scheme) -> Vec<Vec<Pair>> {
+    let known: Vec<Pair> = rounds(n_hosts, scheme).concat();
+    let is_new = |pair: &Pair| !known.contains(pair);
+    let at_distance = |distance: usize, first: usize, step: usize| -> Vec<Pair> {
+        (first..n_hosts.saturating_sub(distance))
+            .step_by(step)
+            .map(|i| Pair {
+                reference: i,
+                local: i + distance,
+            })
+            .filter(is_new)
+            .collect()
+    };
+    let mut closing = vec![at_distance(1, 1, 2)];
+    if n_hosts <= FEW_HOSTS {
+        closing.extend((1..n_hosts).map(|local| {
+            let with_first = Pair {
+                reference: 0,
+                local,
+            };
+            Some(with_first).filter(is_new).into_iter().collect()
+        }));
+    } else {
+        closing.push(at_distance(2, 1, 4));
+    }
+    closing.retain(|round| !round.is_empty());
+    closing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_rounds_as_the_logarithm_says() {
+        for n_hosts in 1..=300 {
+            let rounds = rounds(n_hosts, Scheme::Rounds);
+            let expected = n_hosts.next_power_of_two().ilog2() as usize;
+            assert_eq!(rounds.len(), expected, "{n_hosts} hosts");
+        }
+        assert_eq!(rounds(9, Scheme::Linear).len(), 8);
+        assert!(rounds(0, Scheme::Rounds).is_empty());
+    }
+
+    #[test]
+    fn every_host_meets_one_other_at_most_in_a_round_and_all_are_connected_with_the_first() {
+        for scheme in [Scheme::Rounds, Scheme::Linear] {
+            for n_hosts in 1..=300 {
+                let to_first = rounds(n_hosts, scheme);
+                assert_eq!(
+                    to_first.concat().len(),
+                    n_hosts - 1,
+                    "{n_hosts} hosts: no pair too many"
+                );
+                let mut group: Vec<usize> = (0..n_hosts).collect();
+                for pair in to_first.iter().flatten() {
+                    let (joins, joined) = (group[pair.reference], group[pair.local]);
+                    assert_ne!(joins, joined, "{pair:?}");
+                    group
+                        .iter_mut()
+                        .filter(|g| **g == joined)
+                        .for_each(|g| *g = joins);
+                }
+                assert!(group.iter().all(|&group| group == 0));
+
+                for round in to_first.iter().chain(&closing_rounds(n_hosts, scheme)) {
+                    let mut busy = vec![false; n_hosts];
+                    for pair in round {
+                        assert!(pair.reference < pair.local && pair.local < n_hosts);
+                        for host in [pair.reference, pair.local] {
+                            assert!(!std::mem::replace(&mut busy[host], true), "{round:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_example_of_the_paper_with_seven_processes() {
+        let of = |pairs: &[(usize, usize)]| -> Vec<Pair> {
+            let pair = |&(reference, local)| Pair { reference, local };
+            pairs.iter().map(pair).collect()
+        };
+        assert_eq!(
+            rounds(7, Scheme::Rounds),
+            [
+                of(&[(0, 1), (2, 3)]),
+                of(&[(0, 2)]),
+                of(&[(0, 4), (1, 5), (2, 6)]),
+            ]
+        );
+    }
+
+    #[test]
+    fn every_host_of_three_or_more_lies_on_a_closed_way() {
+        for scheme in [Scheme::Rounds, Scheme::Linear] {
+            for n_hosts in 3..=100 {
+                let mut edges = rounds(n_hosts, scheme).concat();
+                edges.extend(closing_rounds(n_hosts, scheme).concat());
+                // What is left after taking away hosts with one edge, again and again, is closed;
+                // a host that falls away hangs on by one measurement alone.
+                let mut hanging = Vec::new();
+                loop {
+                    let degree = |host: usize| {
+                        let has = |pair: &&Pair| pair.reference == host || pair.local == host;
+                        edges.iter().filter(has).count()
+                    };
+                    let Some(host) = (0..n_hosts).find(|&host| degree(host) == 1) else {
+                        break;
+                    };
+                    hanging.push(host);
+                    edges.retain(|pair| pair.reference != host && pair.local != host);
+                }
+                assert!(
+                    hanging.len() <= 1,
+                    "{n_hosts} hosts, {scheme:?}: {hanging:?}"
+                );
+            }
+        }
+    }
+}
