@@ -15,6 +15,7 @@
 
 mod axes;
 mod clock_courses;
+mod curves;
 mod durations;
 mod frame;
 mod heat_map;
@@ -32,6 +33,7 @@ mod timemap;
 mod waits_over_time;
 
 pub use clock_courses::{ClockCourses, OffsetPoint};
+pub use curves::{CurveAxis, Curves, Quantity, Stroke};
 pub use durations::{Bar, DurationMarks, Durations};
 pub use imbalance::{Blame, Imbalance, LateRank};
 pub use order_map::{Order, OrderMap, Positions};

@@ -1,7 +1,7 @@
 //! Any picture, for files of its own and for the report.
 
 use crate::{
-    ClockCourses, Comparison, Durations, Imbalance, OrderMap, Serialization, SideBySide, Timemap,
+    ClockCourses, Comparison, Curves, Durations, Imbalance, OrderMap, Serialization, SideBySide, Timemap,
     WaitsOverTime,
 };
 
@@ -27,6 +27,8 @@ pub enum Picture {
     ClockCourses(ClockCourses),
     /// Timemaps of several traces on the same scales.
     SideBySide(SideBySide),
+    /// One measured quantity against another.
+    Curves(Curves),
 }
 
 impl Picture {
@@ -49,6 +51,7 @@ impl Picture {
             Picture::Comparison(comparison) => comparison.draw(id),
             Picture::ClockCourses(clocks) => clocks.draw(id),
             Picture::SideBySide(timemaps) => timemaps.draw(id),
+            Picture::Curves(curves) => curves.draw(id),
         }
     }
 }
@@ -104,5 +107,11 @@ impl From<Comparison> for Picture {
 impl From<SideBySide> for Picture {
     fn from(timemaps: SideBySide) -> Self {
         Picture::SideBySide(timemaps)
+    }
+}
+
+impl From<Curves> for Picture {
+    fn from(curves: Curves) -> Self {
+        Picture::Curves(curves)
     }
 }
