@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use collbench_formats::{Definition, RankTrace};
 use collbench_tests::{
     Analysis, Finished, Form, Workspace, analyze, command, have, program, run, run_in, skipped,
 };
@@ -288,4 +289,79 @@ fn remark<'a>(analysis: &'a Analysis, code: &str) -> &'a str {
     remark
         .and_then(|remark| remark["text"].as_str())
         .unwrap_or_else(|| panic!("no {code} in {}", analysis.finished))
+}
+
+/// What the files of a trace say of exchanges, by rank: how many each measurement of its clock has,
+/// and how often it was held up.
+fn exchanges(trace: &Path) -> BTreeMap<u32, (Vec<usize>, usize)> {
+    let mut by_rank = BTreeMap::new();
+    for entry in fs::read_dir(trace).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_none_or(|extension| extension != "trace")
+        {
+            continue;
+        }
+        let bytes = fs::read(&path).unwrap();
+        let trace = RankTrace::parse(&bytes).unwrap();
+        let (mut measurements, mut n_pauses) = (Vec::new(), 0);
+        for definition in trace.definitions.iter() {
+            match definition {
+                Definition::OffsetMeasurement { samples, .. } => measurements.push(samples.len()),
+                Definition::Pause { begin, end } => {
+                    assert!(begin <= end);
+                    n_pauses += 1;
+                }
+                _ => {}
+            }
+        }
+        by_rank.insert(trace.identity.rank, (measurements, n_pauses));
+    }
+    by_rank
+}
+
+#[test]
+fn long_runs_are_measured_in_between_and_short_ones_are_not() {
+    /// Exchanges of a pair in between.
+    const IN_BETWEEN: usize = 10;
+    let Some(cluster) = Cluster::up("between", &LINKS) else {
+        return;
+    };
+    let in_between = |(measurements, _): &(Vec<usize>, usize)| {
+        measurements.iter().filter(|&&n| n == IN_BETWEEN).count()
+    };
+    for exchange in ["rounds:1", "linear:1"] {
+        let workspace = Workspace::new();
+        let options = ["--exchange", exchange];
+        let finished = cluster.record_program(&workspace, &options, "steady.c", &["6000"]);
+        let finished = finished.expect(0);
+        let trace = workspace.join("trace");
+        let found = exchanges(&trace);
+        // Two ranks on each host, of which the first leads it; rank 0 is the reference of all.
+        for (rank, found) in &found {
+            let leads = rank % 2 == 0;
+            if leads && *rank > 0 {
+                assert!(
+                    in_between(found) >= 3,
+                    "rank {rank}: {found:?} in {finished}"
+                );
+            } else {
+                assert_eq!(in_between(found), 0, "rank {rank}");
+            }
+            assert_eq!(found.1 > 0, leads, "rank {rank}: {found:?}");
+        }
+        let pauses: Vec<usize> = [0, 2, 4, 6].map(|rank| found[&rank].1).to_vec();
+        assert!(
+            pauses.iter().all(|&n| n == pauses[0]),
+            "all leaders meet at the same calls: {pauses:?}"
+        );
+        check_clocks(&analyze(&trace, &[]).expect(0), &cluster.clocks());
+    }
+    let workspace = Workspace::new();
+    let finished = cluster.record_program(&workspace, &[], "steady.c", &["1000"]);
+    assert_eq!(finished.status, 0, "{finished}");
+    for (rank, found) in exchanges(&workspace.join("trace")) {
+        assert_eq!(in_between(&found), 0, "rank {rank}: {found:?}");
+    }
 }

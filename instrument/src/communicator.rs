@@ -20,6 +20,7 @@ use collbench_formats::{
     Communicator, CommunicatorKind, NO_COMMUNICATOR, NO_RANK, Operation, SequenceEntry,
 };
 
+use crate::exchange::MeetAt;
 use crate::library::{Handle, MpiLibrary};
 use crate::topology::Neighbours;
 
@@ -119,6 +120,8 @@ pub struct CommunicatorEntry {
     opened: [AtomicU32; 2],
     /// Of a file: 1 + the position of the access that was begun and is not ended; 0 for none.
     access: AtomicU64,
+    /// Where the leaders of the hosts meet.
+    pub(crate) meet_at: MeetAt,
 }
 
 impl CommunicatorEntry {

@@ -4,7 +4,7 @@
 //! stamps ([`ping`]) by a common [`schedule`]: in `MPI_Init` after the library's own is done, and in
 //! `MPI_Finalize` before the library's own begins. All samples are written into the trace at once,
 //! by those whose clock is the local one, so that a crashed run still has those of its start.
-//! Nothing is computed from them here.
+//! Nothing is computed from them here. In a long run the leaders also meet in between ([`meeting`]).
 //!
 //! **Nobody is left waiting.** No message goes to a process that does not expect it: that all are
 //! recorded is agreed upon through the trace directory ([`roster`]), and where one is missing, or all
@@ -12,6 +12,7 @@
 //! same order, each of them at a point that every process of the job passes exactly once.
 
 mod host;
+mod meeting;
 mod ping;
 mod roster;
 mod schedule;
@@ -22,17 +23,21 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use collbench_formats::{Abi, Definition, HostIdentity};
+use collbench_formats::{Abi, Definition, HostIdentity, Operation};
 
 pub use ping::{StopRule, TickLength, WORDS, Watch, Wire, answer, ask};
 pub use schedule::{Pair, Scheme, closing_rounds, rounds};
 pub use settings::ExchangeSettings;
 
+pub use host::host_key;
+
 pub(crate) use host::time_namespace;
+pub(crate) use meeting::{MeetAt, synchronizes};
 pub(crate) use roster::{DECISION_PREFIX, ROSTER_PREFIX};
 
 use crate::recorder::Recorder;
-use host::{host_key, is_apart};
+use host::is_apart;
+use meeting::{Announcement, FIRST, Pace, carries_something, every_ns};
 use roster::{Decision, HostKey, Roster};
 use wire::{CallFailed, CommunicatorWire};
 
@@ -43,6 +48,8 @@ const PATIENCE_ON_ONE_HOST: Duration = Duration::from_secs(1);
 
 /// Exchanges along edges that only close triangles.
 const CLOSING: StopRule = StopRule::burst(20);
+/// Exchanges of a pair in between.
+const IN_BETWEEN: StopRule = StopRule::burst(10);
 /// Exchanges of a leader with another process of its host.
 const ON_HOST: StopRule = StopRule {
     unimproved: 20,
@@ -70,6 +77,15 @@ pub(crate) struct Exchanges {
     /// To be removed at the end; of rank 0 only.
     roster: Option<Roster>,
     leader: Option<Mutex<Leader>>,
+}
+
+/// What all processes of the world do, the same in each.
+struct Plan {
+    scheme: Scheme,
+    /// Whether the leaders meet in between.
+    has_meetings: bool,
+    /// World ranks, ascending.
+    leaders: Vec<u32>,
 }
 
 /// Why there are no exchanges, or no further ones.
@@ -144,19 +160,30 @@ impl Exchanges {
             let rank = lowest_of_host(&keys, rank);
             recorder.define(&Definition::ClockApart { rank });
         }
+        // The first process's settings hold for all: each may have been given its own.
+        let has_meetings = start.settings.every != Some(Duration::ZERO);
         let mut entry = HostKey::default();
         entry[..4].copy_from_slice(&leader.to_le_bytes());
+        entry[4] = u8::from(scheme == Scheme::Linear);
+        entry[5] = u8::from(has_meetings);
         let entries = world.gather_all(entry, world_size)?;
-        let leaders: Vec<u32> = (0..world_size)
-            .zip(entries)
-            .filter(|(rank, entry)| entry[..4] == rank.to_le_bytes())
-            .map(|(rank, _)| rank)
-            .collect();
+        let plan = Plan {
+            scheme: match entries[0][4] {
+                0 => Scheme::Rounds,
+                _ => Scheme::Linear,
+            },
+            has_meetings: entries[0][5] != 0,
+            leaders: (0..world_size)
+                .zip(entries)
+                .filter(|(rank, entry)| entry[..4] == rank.to_le_bytes())
+                .map(|(rank, _)| rank)
+                .collect(),
+        };
         recorder.define(&Definition::ClockExchanges {
             on: true,
             reason: String::new(),
         });
-        let led = self.lead(recorder, start, scheme, leaders);
+        let led = self.lead(recorder, start, plan);
         // All leave together: else those that lead no host would wait for the others in the first
         // call of the application, and that would be the application's wait.
         world.barrier()?;
@@ -168,22 +195,62 @@ impl Exchanges {
         &mut self,
         recorder: &Recorder,
         start: &Start<'_>,
-        scheme: Scheme,
-        leaders: Vec<u32>,
+        plan: Plan,
     ) -> Result<(), CallFailed> {
-        let Ok(own) = leaders.binary_search(&start.rank) else {
+        let Ok(own) = plan.leaders.binary_search(&start.rank) else {
             return Ok(());
         };
         let mut leader = Leader {
-            wire: CommunicatorWire::among(&recorder.library, recorder.clock, &leaders)?,
+            wire: CommunicatorWire::among(&recorder.library, recorder.clock, &plan.leaders)?,
             own,
-            leaders,
-            scheme,
+            leaders: plan.leaders,
+            scheme: plan.scheme,
             tick: start.tick,
+            best_rtt_ns: None,
+            pace: None,
         };
         leader.measure(recorder)?;
+        if plan.has_meetings {
+            if own == 0 {
+                let every_ns = match start.settings.every {
+                    None => every_ns(leader.best_rtt_ns),
+                    Some(every) => u64::try_from(every.as_nanos()).unwrap_or(u64::MAX),
+                };
+                leader.pace = Some(Pace::new(every_ns, leader.now_ns()));
+            }
+            recorder.meet_from(FIRST);
+        }
         self.leader = Some(Mutex::new(leader));
         Ok(())
+    }
+
+    /// Meets the other leaders behind a call on `MPI_COMM_WORLD`, if it is one behind which all of
+    /// them meet.
+    pub(crate) fn meet(
+        &self,
+        recorder: &Recorder,
+        operation: Operation,
+        payload_bytes: Option<u64>,
+        position: u64,
+    ) {
+        let Some(leader) = &self.leader else { return };
+        if !carries_something(operation, payload_bytes) {
+            return;
+        }
+        let mut leader = leader.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin = recorder.clock.now();
+        match leader.meet(recorder, position) {
+            Ok(next) => recorder.meet_from(next),
+            Err(error) => {
+                recorder.meet_from(u64::MAX);
+                recorder.define(&Definition::ClockExchanges {
+                    on: true,
+                    reason: error.to_string(),
+                });
+            }
+        }
+        let end = recorder.clock.now();
+        recorder.define(&Definition::Pause { begin, end });
     }
 
     /// Takes the exchanges of the end, before MPI ends.
@@ -244,9 +311,36 @@ struct Leader {
     leaders: Vec<u32>,
     scheme: Scheme,
     tick: TickLength,
+    /// The smallest round trip that this one has seen.
+    best_rtt_ns: Option<u64>,
+    /// Of the first leader, where there are meetings.
+    pace: Option<Pace>,
 }
 
 impl Leader {
+    fn now_ns(&mut self) -> u64 {
+        self.tick.ns(self.wire.now())
+    }
+
+    /// Meets the others at this position; gives that from which on they meet next.
+    fn meet(&mut self, recorder: &Recorder, position: u64) -> Result<u64, CallFailed> {
+        let now_ns = self.now_ns();
+        let mut words = match &mut self.pace {
+            None => [0; WORDS],
+            Some(pace) => {
+                let Announcement { measure, next } = pace.announce(position, now_ns);
+                [u64::from(measure), next, 0, 0]
+            }
+        };
+        self.wire.broadcast(&mut words)?;
+        let [measure, next, ..] = words;
+        if measure != 0 {
+            let rounds = rounds(self.leaders.len(), self.scheme);
+            self.go_through(&rounds, IN_BETWEEN, recorder)?;
+        }
+        Ok(next)
+    }
+
     /// All that is measured at the start and at the end.
     fn measure(&mut self, recorder: &Recorder) -> Result<(), CallFailed> {
         let n_hosts = self.leaders.len();
@@ -263,7 +357,8 @@ impl Leader {
     ) -> Result<(), CallFailed> {
         for pair in rounds.iter().flatten() {
             if pair.reference == self.own {
-                ask(&mut self.wire, pair.local, rule, self.tick)?;
+                let (_, best_ns) = ask(&mut self.wire, pair.local, rule, self.tick)?;
+                self.best_rtt_ns = self.best_rtt_ns.into_iter().chain(best_ns).min();
             } else if pair.local == self.own {
                 let samples = answer(&mut self.wire, pair.reference, self.tick)?;
                 recorder.define(&Definition::OffsetMeasurement {

@@ -58,4 +58,4 @@ pub use recorder::{
     testany_call, wait_call, waitall_call, waitany_call,
 };
 pub use routines::{ROUTINES, Routine, RoutineClass};
-pub use start::{InitAnchor, start_recording};
+pub use start::{InitAnchor, host_identity, start_recording};

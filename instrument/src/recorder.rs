@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use collbench_formats::{
     CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Communicator, Definition, Operation,
     ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, StopReason,
-    UNKNOWN_COMMUNICATOR, pack_call_word, phase_words,
+    UNKNOWN_COMMUNICATOR, pack_call_word, payload_of_word, phase_words,
 };
 
 mod completion;
@@ -47,7 +47,7 @@ use crate::communicator::{
     CommunicatorEntry, Communicators, ConstructorCall, HowMade, hash_of_text,
 };
 use crate::environment::Layers;
-use crate::exchange::Exchanges;
+use crate::exchange::{Exchanges, synchronizes};
 use crate::library::{Handle, MpiLibrary};
 use crate::memory::ReservedMemory;
 use crate::narrow::KeptArrays;
@@ -451,6 +451,25 @@ impl Recorder {
         let _ = self.exchanges.set(exchanges);
     }
 
+    /// Says from which position on `MPI_COMM_WORLD` on the leaders of the hosts meet.
+    pub(crate) fn meet_from(&self, position: u64) {
+        if let Some(world) = self.communicators.find(self.library.comm_world) {
+            world.meet_at.set(position);
+        }
+    }
+
+    /// Lets the leaders of the hosts meet behind a call on `MPI_COMM_WORLD` that has left.
+    #[cold]
+    fn meet(&self, operation: Operation, payload_bytes: Option<u64>, position: Option<u64>) {
+        let (Some(exchanges), Some(position)) = (self.exchanges.get(), position) else {
+            return;
+        };
+        self.guarded(|| {
+            exchanges.meet(self, operation, payload_bytes, position);
+            Ok(())
+        });
+    }
+
     /// The recorder of this process; `None` before `MPI_Init`, after `MPI_Finalize`, in a forked
     /// child, and where nothing is to be recorded.
     #[inline]
@@ -816,6 +835,8 @@ struct Prepared {
     /// Its position on the communicator; `None` for calls of the MPI library itself, and on a
     /// communicator that is not known.
     position: Option<u64>,
+    /// Whether the leaders of the hosts are to meet behind it, if it synchronizes.
+    is_meeting: bool,
 }
 
 impl Local {
@@ -834,10 +855,12 @@ impl Local {
         let slot = Slot(self.take_slot(recorder));
         let mut flags = self.internal_flag();
         let mut own_position = None;
+        let mut is_meeting = false;
         let (communicator, bytes) = match entry {
             Some(entry) => {
                 let position = entry.take_position(flags != 0);
                 own_position = (flags == 0).then_some(position);
+                is_meeting = flags == 0 && entry.meet_at.is_at(position);
                 (entry.index, payload(recorder.view(entry, root, large)))
             }
             None => (UNKNOWN_COMMUNICATOR, None),
@@ -851,6 +874,7 @@ impl Local {
             communicator,
             root: root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32)),
             position: own_position,
+            is_meeting,
         }
     }
 }
@@ -873,7 +897,8 @@ fn record(
         word,
         communicator,
         root,
-        ..
+        position,
+        is_meeting,
     } = local.prepare(
         recorder,
         operation,
@@ -882,9 +907,13 @@ fn record(
         large,
         payload,
     );
-    local
+    let code = local
         .call(recorder, slot, word, communicator, root, real)
-        .commit()
+        .commit();
+    if synchronizes(operation) && is_meeting {
+        recorder.meet(operation, payload_of_word(word), position);
+    }
+    code
 }
 
 /// Makes a collective call without a root, and records it.

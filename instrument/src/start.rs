@@ -358,7 +358,9 @@ fn agree_on_directory(
     }
 }
 
-fn host_identity() -> HostIdentity {
+/// The host of this process, as its clocks are told apart.
+#[must_use]
+pub fn host_identity() -> HostIdentity {
     HostIdentity {
         name: host_name(),
         boot_id: boot_id(),

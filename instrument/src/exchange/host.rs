@@ -12,8 +12,10 @@ use crate::communicator::mix;
 /// itself leaves open.
 const TOLERANCE_NS: i64 = 1_000;
 
-/// What is equal for all processes that say to have the same clock, and for no others.
-pub(crate) fn host_key(host: &HostIdentity, source: ClockSource) -> HostKey {
+/// What is equal for all processes that say to have the same clock, and for no others; never all
+/// zeros.
+#[must_use]
+pub fn host_key(host: &HostIdentity, source: ClockSource) -> HostKey {
     let name = match host.boot_id.as_str() {
         "" => &host.name,
         boot_id => boot_id,
