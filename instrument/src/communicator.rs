@@ -143,6 +143,11 @@ impl CommunicatorEntry {
         }
     }
 
+    /// The position of the application's last call that has begun on it; 0 before the first.
+    pub(crate) fn last_position(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed).saturating_sub(1)
+    }
+
     /// Takes the number of a persistent collective that is made on it; in order, as above.
     pub(crate) fn take_persistent_position(&self) -> u64 {
         self.persistents.fetch_add(1, Ordering::Relaxed)

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use collbench_formats::{Abi, Definition, HostIdentity, Operation};
+use collbench_formats::{Abi, Definition, HostIdentity};
 
 pub use ping::{StopRule, TickLength, WORDS, Watch, Wire, answer, ask};
 pub use schedule::{Pair, Scheme, closing_rounds, rounds};
@@ -32,12 +32,12 @@ pub use settings::ExchangeSettings;
 pub use host::host_key;
 
 pub(crate) use host::time_namespace;
-pub(crate) use meeting::{MeetAt, synchronizes};
+pub(crate) use meeting::{MeetAt, carries_something, synchronizes};
 pub(crate) use roster::{DECISION_PREFIX, ROSTER_PREFIX};
 
 use crate::recorder::Recorder;
 use host::is_apart;
-use meeting::{Announcement, FIRST, Pace, carries_something, every_ns};
+use meeting::{Announcement, FIRST, Pace, every_ns};
 use roster::{Decision, HostKey, Roster};
 use wire::{CallFailed, CommunicatorWire};
 
@@ -224,19 +224,9 @@ impl Exchanges {
         Ok(())
     }
 
-    /// Meets the other leaders behind a call on `MPI_COMM_WORLD`, if it is one behind which all of
-    /// them meet.
-    pub(crate) fn meet(
-        &self,
-        recorder: &Recorder,
-        operation: Operation,
-        payload_bytes: Option<u64>,
-        position: u64,
-    ) {
+    /// Meets the other leaders behind the call at this position on `MPI_COMM_WORLD`.
+    pub(crate) fn meet(&self, recorder: &Recorder, position: u64) {
         let Some(leader) = &self.leader else { return };
-        if !carries_something(operation, payload_bytes) {
-            return;
-        }
         let mut leader = leader.lock().unwrap_or_else(PoisonError::into_inner);
         let begin = recorder.clock.now();
         match leader.meet(recorder, position) {

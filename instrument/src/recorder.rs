@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use collbench_formats::{
     CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Communicator, Definition, Operation,
     ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, StopReason,
-    UNKNOWN_COMMUNICATOR, pack_call_word, payload_of_word, phase_words,
+    UNKNOWN_COMMUNICATOR, pack_call_word, phase_words,
 };
 
 mod completion;
@@ -47,7 +47,7 @@ use crate::communicator::{
     CommunicatorEntry, Communicators, ConstructorCall, HowMade, hash_of_text,
 };
 use crate::environment::Layers;
-use crate::exchange::{Exchanges, synchronizes};
+use crate::exchange::{Exchanges, carries_something, synchronizes};
 use crate::library::{Handle, MpiLibrary};
 use crate::memory::ReservedMemory;
 use crate::narrow::KeptArrays;
@@ -460,12 +460,13 @@ impl Recorder {
 
     /// Lets the leaders of the hosts meet behind a call on `MPI_COMM_WORLD` that has left.
     #[cold]
-    fn meet(&self, operation: Operation, payload_bytes: Option<u64>, position: Option<u64>) {
-        let (Some(exchanges), Some(position)) = (self.exchanges.get(), position) else {
+    fn meet(&self) {
+        let world = self.communicators.find(self.library.comm_world);
+        let (Some(exchanges), Some(world)) = (self.exchanges.get(), world) else {
             return;
         };
         self.guarded(|| {
-            exchanges.meet(self, operation, payload_bytes, position);
+            exchanges.meet(self, world.last_position());
             Ok(())
         });
     }
@@ -835,7 +836,7 @@ struct Prepared {
     /// Its position on the communicator; `None` for calls of the MPI library itself, and on a
     /// communicator that is not known.
     position: Option<u64>,
-    /// Whether the leaders of the hosts are to meet behind it, if it synchronizes.
+    /// Whether the leaders of the hosts meet behind it.
     is_meeting: bool,
 }
 
@@ -860,8 +861,11 @@ impl Local {
             Some(entry) => {
                 let position = entry.take_position(flags != 0);
                 own_position = (flags == 0).then_some(position);
-                is_meeting = flags == 0 && entry.meet_at.is_at(position);
-                (entry.index, payload(recorder.view(entry, root, large)))
+                let bytes = payload(recorder.view(entry, root, large));
+                if synchronizes(operation) && entry.meet_at.is_at(position) {
+                    is_meeting = flags == 0 && carries_something(operation, bytes);
+                }
+                (entry.index, bytes)
             }
             None => (UNKNOWN_COMMUNICATOR, None),
         };
@@ -897,8 +901,8 @@ fn record(
         word,
         communicator,
         root,
-        position,
         is_meeting,
+        ..
     } = local.prepare(
         recorder,
         operation,
@@ -911,7 +915,7 @@ fn record(
         .call(recorder, slot, word, communicator, root, real)
         .commit();
     if synchronizes(operation) && is_meeting {
-        recorder.meet(operation, payload_of_word(word), position);
+        recorder.meet();
     }
     code
 }
