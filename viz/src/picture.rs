@@ -1,8 +1,8 @@
 //! Any picture, for files of its own and for the report.
 
 use crate::{
-    ClockCourses, Comparison, Curves, Durations, Imbalance, OrderMap, Serialization, SideBySide, Timemap,
-    WaitsOverTime,
+    ClockCourses, Comparison, Curves, Durations, Imbalance, OrderMap, Serialization, SideBySide,
+    Timemap, WaitsOverTime,
 };
 
 /// A picture as data, not yet drawn.
