@@ -591,7 +591,7 @@ mod tests {
             [part(100, 400, 0), part(100, 4_000, 0)],
             [part(100, 400, 0), part(100, 40_000, 2)],
         ];
-        let figures = all_calls_figures(&turns, &[1_000, 3_000], &rates, Some(10.0), 3.0);
+        let figures = all_calls_figures(&turns, &[1_000, 3_000], &rates, |_| Some(10.0), 3.0);
         assert_eq!(figures.everything.plain_ns, 2.0);
         assert_eq!(figures.everything.recorded_ns, 110.0);
         assert_eq!(figures.everything.ratio, Some(10.8));
