@@ -69,7 +69,7 @@ impl Clocks {
         }
         let mut preliminary = Preliminary::of(n_hosts, bursts, &edges);
         clocks.set_lines(run, &mut preliminary);
-        clocks.say_what_is_missing(&preliminary);
+        clocks.say_what_is_missing(run, &preliminary);
         if method == AlignmentMethod::Smooth {
             return (clocks, Some(preliminary));
         }
@@ -220,8 +220,13 @@ impl Clocks {
     }
 
     /// Remarks on hosts whose offset was not measured where it should have been.
-    fn say_what_is_missing(&mut self, preliminary: &Preliminary) {
+    fn say_what_is_missing(&mut self, run: &Run<'_>, preliminary: &Preliminary) {
         let end_ns = preliminary.end_ns;
+        // A run that was cut off has no measurement at its end, however short it was.
+        let least_ns = match run.is_incomplete() {
+            true => 0,
+            false => MISSING_NS,
+        };
         let is_early = |offset: &HostOffset| {
             let last = offset
                 .bursts
@@ -229,7 +234,7 @@ impl Clocks {
                 .and_then(|bursts| bursts.knots.last());
             last.is_some_and(|last| {
                 let missing_ns = end_ns.saturating_sub(offset.time_ns(last.at_ns));
-                missing_ns > MISSING_NS && missing_ns > end_ns / 10
+                missing_ns > least_ns && missing_ns > end_ns / 10
             })
         };
         let n_hosts = self
