@@ -189,7 +189,7 @@ int main(int argc, char **argv)
                           &comm);
     MPI_Neighbor_alltoall(a, 5, MPI_INT, b + 1000, 5, MPI_INT, comm);
     MPI_Comm_free(&comm);
-    MPI_Intercomm_merge(other, 0, &comm);
+    MPI_Intercomm_merge(other, r % 2, &comm);
 
     /* Persistent ones. */
     PERSISTENT(Allreduce)(a, b + 5000, 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
