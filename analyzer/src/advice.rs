@@ -297,6 +297,7 @@ mod tests {
                 hosts: Vec::new(),
                 calls: 0,
                 messages: None,
+                message_ends: None,
                 bytes: 0,
                 duration_ns: 0,
                 complete: true,

@@ -6,6 +6,7 @@ use collbench_formats::{
 
 use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
+use crate::inside::Messages;
 use crate::matching::{Call, Instance, Lane};
 use crate::nonblocking::OverlapCourse;
 
@@ -42,6 +43,8 @@ pub struct Agreed<'m> {
     pub is_open_fence: bool,
     /// First and last of `enters` and `leaves`.
     pub extent: Extent,
+    /// The messages that the library sent for it; `None` where messages were not recorded.
+    pub messages: Option<Messages<'m>>,
 }
 
 /// When the first and the last process of an instance entered, and left, ns.

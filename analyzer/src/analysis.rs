@@ -78,6 +78,9 @@ pub struct TraceSummary {
     pub calls: u64,
     /// Messages that the MPI library sent within collectives, where all processes recorded them.
     pub messages: Option<u64>,
+    /// What became of them; `None` like those. (An addition.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_ends: Option<MessageEnds>,
     /// Payload of the calls, bytes.
     pub bytes: u64,
     /// From leaving `MPI_Init` (the first) to the last stamp, ns.
@@ -90,6 +93,23 @@ pub struct TraceSummary {
     pub damage: Vec<DamageSummary>,
     /// What rings have kept; `None` where everything was.
     pub window: Option<WindowSummary>,
+}
+
+/// What became of the two ends of each message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct MessageEnds {
+    /// Messages of complete instances, of which both ends are known.
+    pub paired: u64,
+    /// Among them those received from any process: known as a set.
+    pub from_any: u64,
+    /// Sends inside complete instances that no receive is known of.
+    pub unpaired_sends: u64,
+    /// Receives inside complete instances that no send is known of.
+    pub unpaired_receives: u64,
+    /// Sends in no complete instance.
+    pub sends_elsewhere: u64,
+    /// Receives in no complete instance.
+    pub receives_elsewhere: u64,
 }
 
 /// What rings have kept of the calls (`collbench-record --keep`).
@@ -378,8 +398,13 @@ pub struct OperationSummary {
     pub sections: Option<Vec<OperationSectionSummary>>,
     /// The few instances that stick out, the longest first. (An addition.)
     pub outliers: Vec<OutlierSummary>,
-    /// Messages between processes; not recorded in this version.
-    pub edges: Option<Vec<()>>,
+    /// Messages between processes, by sender and receiver, all graphs together; `None` where no
+    /// message was seen.
+    pub edges: Option<Vec<EdgeSummary>>,
+    /// The graphs that instances executed, the most frequent first; `None` where messages were not
+    /// recorded. (An addition.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub graphs: Option<GraphsSummary>,
     /// The stages of the way.
     pub stages: Vec<Stage>,
     /// The way of each process that took part, for pictures.
@@ -600,4 +625,39 @@ impl Analysis {
     pub fn collectives_ns(&self) -> i64 {
         sum_ns(self.ranks.iter().map(|rank| rank.call_time_ns))
     }
+}
+
+/// What went from one process to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EdgeSummary {
+    /// World rank of the sender.
+    pub from: u32,
+    /// World rank of the receiver.
+    pub to: u32,
+    /// Messages, all instances together.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// The graphs that the instances of an operation executed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GraphsSummary {
+    /// The graphs, the most frequent first.
+    pub list: Vec<GraphSummary>,
+    /// Instances of further graphs.
+    pub others: u64,
+    /// Instances in which no message was seen, though there was something to be sent.
+    pub opaque: u64,
+    /// Ends of messages inside instances whose other end is not known.
+    pub unpaired: u64,
+}
+
+/// A graph that instances executed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GraphSummary {
+    /// Instances that did.
+    pub instances: u64,
+    /// Its edges, by sender and receiver.
+    pub edges: Vec<EdgeSummary>,
 }

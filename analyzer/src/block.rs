@@ -10,8 +10,10 @@ use collbench_formats::{
 };
 
 use crate::agreed::{Agreed, Disagreement, Extent, Payloads, agree, is_open_fence};
+use crate::calls::Place;
 use crate::clock::{Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
+use crate::inside::{Gatherer, Messages};
 use crate::matching::{Call, Instance, Lane, Matched};
 use crate::nonblocking::OverlapCourse;
 use crate::queue::Queue;
@@ -90,6 +92,9 @@ pub(crate) struct Decoder {
     n_begun: Vec<u64>,
     called_on: Vec<Option<usize>>,
     courses: Vec<OverlapCourse>,
+    /// Where the records stand, by cell; kept only where messages were recorded.
+    places: Vec<Option<Place>>,
+    gatherer: Gatherer,
 }
 
 /// Calls that a block should have: they fit into the second cache.
@@ -124,6 +129,7 @@ impl Decoder {
             return;
         }
         self.decode_columns(block, sources);
+        let has_messages = self.keep_places(block, sources);
         let n = communicator.members.len();
         let mut irregular_from = None;
         for at in 0..self.rows.len() {
@@ -151,6 +157,11 @@ impl Decoder {
                 let (_, flags) = split_call_word(row.word);
                 let enters = &self.enters[at * stride(n)..][..n];
                 let leaves = &self.leaves[at * stride(n)..][..n];
+                let messages = has_messages.then(|| {
+                    let places = &self.places[at * n..][..n];
+                    let of = (block.communicator, communicators);
+                    gather(&mut self.gatherer, of, sources, places)
+                });
                 sink(Matched::Agreed(Agreed {
                     communicator,
                     communicator_index: block.communicator,
@@ -171,6 +182,7 @@ impl Decoder {
                         0
                     },
                     is_open_fence: is_open_fence(operation, row.root),
+                    messages,
                 }));
             } else if row.n_calls > 0 {
                 irregular_from.get_or_insert(block.from + at as u64);
@@ -269,6 +281,31 @@ impl Decoder {
         }
     }
 
+    /// Notes where the records of a block stand, by row and slot, if the messages behind them were
+    /// recorded by anyone; gives whether they were.
+    fn keep_places(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) -> bool {
+        let has_messages = sources.iter().flatten().any(|s| s.process.has_messages);
+        if has_messages {
+            let n = sources.len();
+            self.places.clear();
+            self.places
+                .resize((block.to - block.from) as usize * n, None);
+            for (slot, source) in sources.iter().enumerate() {
+                let queue = source.and_then(|source| source.queue).into_iter();
+                for run in queue.flat_map(|queue| queue.within(block.from, block.to)) {
+                    for i in 0..run.n {
+                        let row = (run.position - block.from) as usize + i as usize;
+                        self.places[row * n + slot] = Some(Place {
+                            record: run.place.record + i,
+                            ..run.place
+                        });
+                    }
+                }
+            }
+        }
+        has_messages
+    }
+
     #[cold]
     fn count_calls(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
         for source in sources.iter().flatten() {
@@ -296,6 +333,8 @@ impl Decoder {
         let mut called_on = std::mem::take(&mut self.called_on);
         let mut n_begun = std::mem::take(&mut self.n_begun);
         count_begun(&mut n_begun, sources);
+        let has_messages = self.keep_places(block, sources);
+        let places = std::mem::take(&mut self.places);
         calls.clear();
         calls.resize(n_rows * n, None);
         called_on.clear();
@@ -338,10 +377,16 @@ impl Decoder {
                     n_begun: &n_begun,
                     called_on: called_on[at],
                 };
-                self.hand_on(&instance, sink);
+                let inside = has_messages.then(|| Inside {
+                    places: &places[at * n..][..n],
+                    sources,
+                    communicators,
+                });
+                self.hand_on(&instance, inside.as_ref(), sink);
             }
         }
         (self.calls, self.called_on, self.n_begun) = (calls, called_on, n_begun);
+        self.places = places;
     }
 
     /// Hands on nonblocking calls that are complete, or whose processes have ended.
@@ -375,12 +420,17 @@ impl Decoder {
                 n_begun: &n_begun,
                 called_on: None,
             };
-            self.hand_on(&instance, sink);
+            self.hand_on(&instance, None, sink);
         }
         (self.calls, self.n_begun) = (calls, n_begun);
     }
 
-    fn hand_on(&mut self, instance: &Instance<'_>, sink: &mut dyn FnMut(Matched<'_>)) {
+    fn hand_on(
+        &mut self,
+        instance: &Instance<'_>,
+        inside: Option<&Inside<'_, '_>>,
+        sink: &mut dyn FnMut(Matched<'_>),
+    ) {
         let agreement: Result<_, Disagreement> = agree(instance);
         let (operation, root) = match agreement {
             Ok(agreement) if instance.is_complete() => agreement,
@@ -399,6 +449,10 @@ impl Decoder {
         self.courses.clear();
         self.courses.extend(calls().filter_map(|call| call.course));
         let is_begun = self.courses.len() == instance.calls.len();
+        let messages = inside.map(|inside| {
+            let of = (instance.communicator_index, inside.communicators);
+            gather(&mut self.gatherer, of, inside.sources, inside.places)
+        });
         sink(Matched::Agreed(Agreed {
             communicator: instance.communicator,
             communicator_index: instance.communicator_index,
@@ -415,8 +469,35 @@ impl Decoder {
             phase: instance.phase(),
             n_failed: calls().filter(|call| call.has_failed).count() as u64,
             is_open_fence: calls().any(|call| is_open_fence(operation, call.root)),
+            messages,
         }));
     }
+}
+
+/// Where the records behind the calls of an instance stand.
+struct Inside<'i, 'p> {
+    /// By slot.
+    places: &'i [Option<Place>],
+    sources: &'i [Option<Source<'i, 'p>>],
+    communicators: &'i Communicators,
+}
+
+/// The messages behind the calls of an instance on a communicator (by its index).
+fn gather<'g>(
+    gatherer: &'g mut Gatherer,
+    (index, communicators): (usize, &Communicators),
+    sources: &[Option<Source<'_, '_>>],
+    places: &[Option<Place>],
+) -> Messages<'g> {
+    gatherer.begin(index, &communicators.list[index]);
+    for (slot, (source, place)) in sources.iter().zip(places).enumerate() {
+        if let (Some(source), Some(place)) = (source, place)
+            && source.process.has_messages
+        {
+            gatherer.add_call(slot, source.process, *place, communicators);
+        }
+    }
+    gatherer.pair()
 }
 
 /// The slots without a call whose calls were overwritten by newer ones.

@@ -40,6 +40,7 @@ mod window;
 
 // Instances to figures.
 mod agreed;
+mod inside;
 mod measure;
 mod resolution;
 
@@ -108,13 +109,14 @@ pub use align::AlignmentMethod;
 pub use align::errors::OffsetErrors;
 pub use analysis::{
     Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, CommunicatorSummary, Culprit,
-    CycleSummary, DamageSummary, Dearest, DisturbanceSummary, HangSummary, HostLateness,
-    HostSummary, ImbalanceSummary, InFlightSummary, InStep, LastCallSummary,
-    LatenessSectionSummary, Layer, MarkedPhase, MismatchSummary, MismatchedCallSummary,
-    NeverCompletedSummary, OperationSectionSummary, OperationSummary, OutlierSummary, PairErrors,
-    PhaseSummary, RankClass, RankEndSummary, RankLateness, RankState, RankSummary, RankTimeline,
-    RankWindow, RemarkSummary, SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total,
-    TraceSummary, UnfinishedSummary, Violations, WindowSummary,
+    CycleSummary, DamageSummary, Dearest, DisturbanceSummary, EdgeSummary, GraphSummary,
+    GraphsSummary, HangSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary,
+    InStep, LastCallSummary, LatenessSectionSummary, Layer, MarkedPhase, MessageEnds,
+    MismatchSummary, MismatchedCallSummary, NeverCompletedSummary, OperationSectionSummary,
+    OperationSummary, OutlierSummary, PairErrors, PhaseSummary, RankClass, RankEndSummary,
+    RankLateness, RankState, RankSummary, RankTimeline, RankWindow, RemarkSummary,
+    SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary,
+    Violations, WindowSummary,
 };
 pub use batches::Batches;
 pub use buckets::Bucket;
@@ -131,6 +133,9 @@ pub use conduct::{Conduct, Moments};
 pub use distribution::{Distribution, Summary};
 pub use follow::{Follower, Look};
 pub use imbalance::{Verdict, Vertex};
+pub use inside::{
+    EdgeTally, GraphTally, InsideTally, InstanceMessage, MessageCounts, Messages, Shape,
+};
 pub use json::to_json;
 pub use last_seen::{LastCall, LastSeen};
 pub use late_arrivals::{LateArrival, LateArrivals, Sampled};

@@ -220,8 +220,10 @@ pub struct InFlight {
 pub struct Irregularities {
     /// Records of a kind or an operation that this version does not know.
     pub n_unknown_records: u64,
-    /// Messages that the MPI library sent within collectives; their part in instances is not told.
+    /// Messages that the MPI library sent within collectives.
     pub n_messages: u64,
+    /// Messages that it received, or was ready to.
+    pub n_receives: u64,
     /// Chunks whose sequence table says fewer calls than were found before them.
     pub n_sequence_conflicts: u64,
     /// Calls that never returned, but were not the last of their thread.
@@ -335,6 +337,7 @@ pub fn match_calls<S: Sums>(
         let found = process.into_found(is_incomplete.then_some(communicators));
         irregularities.n_unknown_records += found.n_unknown_records;
         irregularities.n_messages += found.n_sent;
+        irregularities.n_receives += found.n_received;
         irregularities.n_sequence_conflicts += found.damage.n_sequence_conflicts;
         irregularities.n_abandoned += found.n_abandoned;
         irregularities.n_stray_completions += found.n_stray_completions;

@@ -7,6 +7,7 @@ use collbench_formats::Operation;
 use crate::analysis::{OperationSummary, SerializationPoint, Spread, Stage, ThreadWay};
 use crate::comparison::Evidence;
 use crate::distribution::{Distribution, Summary};
+use crate::inside::summary as graphs;
 use crate::over_time::{operation_sections, outliers};
 use crate::summarize::Sources;
 use crate::sums::{OperationKey, OperationTally, OverlapTally, wait_state_names};
@@ -96,7 +97,8 @@ fn operation_summary(
         serialization: serialization(tally),
         sections: operation_sections(sources, tally),
         outliers: outliers(sources, key, tally),
-        edges: None,
+        edges: graphs::edges(sources, key, tally),
+        graphs: graphs::graphs(sources, key, tally),
         stages: match &tally.split {
             Some(split) => {
                 let [wait_inside, wait_across, departure_inside, departure_across] = [

@@ -59,6 +59,8 @@ pub(crate) struct Process<'a> {
     /// Whether all records were taken.
     pub(crate) has_ended: bool,
     is_end_known: bool,
+    /// Whether the messages inside its calls were recorded.
+    pub(crate) has_messages: bool,
     /// By thread: where the last record stands that is not an internal call, once that was asked.
     last_own: BTreeMap<u32, Option<Place>>,
     /// What was met that does not fit.
@@ -130,6 +132,8 @@ pub(crate) struct Found {
     pub(crate) n_unknown_records: u64,
     /// Messages that the MPI library sent.
     pub(crate) n_sent: u64,
+    /// Receives that it posted.
+    pub(crate) n_received: u64,
     pub(crate) n_abandoned: u64,
     /// Completions that fit no initiation that is under way.
     pub(crate) n_stray_completions: u64,
@@ -228,6 +232,7 @@ impl<'a> Process<'a> {
             n_queued: 0,
             has_ended: false,
             is_end_known: false,
+            has_messages: has_layer(file, "messages"),
             last_own: BTreeMap::new(),
             found: Found::default(),
         };
@@ -460,6 +465,16 @@ impl<'a> Process<'a> {
         Some(communicators.bindings[self.index][binding].communicator as usize)
     }
 
+    /// Index in [`Communicators::list`] of what its records call `index`.
+    pub(crate) fn communicator_of_index(
+        &self,
+        index: u32,
+        communicators: &Communicators,
+    ) -> Option<usize> {
+        let binding = communicators.binding(self.index, index)?;
+        Some(communicators.bindings[self.index][binding].communicator as usize)
+    }
+
     /// Takes up to `n` records; gives how many there were. `aside` gets what is in no instance.
     pub(crate) fn scan(
         &mut self,
@@ -522,10 +537,10 @@ impl<'a> Process<'a> {
             let mut sequence: Option<(u64, Lane)> = None;
             match class {
                 Class::Unknown => self.found.n_unknown_records += 1,
-                Class::Message => {
-                    let end = first.message().map(|message| message.direction);
-                    self.found.n_sent += u64::from(end == Some(Direction::Send));
-                }
+                Class::Message => match first.message().map(|message| message.direction) {
+                    Some(Direction::Send) => self.found.n_sent += 1,
+                    _ => self.found.n_received += 1,
+                },
                 Class::Phase => self.begin_phase(first, batch.is_possible),
                 Class::Completion => {
                     let is_last = rest.is_empty() && batch.ends_thread;
@@ -1065,6 +1080,12 @@ fn binding(communicators: &Communicators, process: usize, record: &Record) -> Op
         UNKNOWN_COMMUNICATOR => None,
         index => communicators.binding(process, index),
     }
+}
+
+/// Whether a recorder says that this layer was on.
+fn has_layer(file: &RankFile<'_>, name: &str) -> bool {
+    let mut layers = file.trace.identity.layers.iter();
+    layers.any(|layer| layer.name == name && layer.on)
 }
 
 /// The chunks of a thread, and the number of the first of them in the file.

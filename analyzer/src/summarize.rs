@@ -6,8 +6,8 @@ use collbench_formats::{Abi, CommunicatorKind, MpiIdentity};
 
 use crate::analysis::{
     Analysis, CommunicatorSummary, Culprit, DamageSummary, Dearest, HangSummary, HostLateness,
-    ImbalanceSummary, Layer, RankLateness, RankSummary, RankWindow, RemarkSummary, Total,
-    TraceSummary, WindowSummary,
+    ImbalanceSummary, Layer, MessageEnds, RankLateness, RankSummary, RankWindow, RemarkSummary,
+    Total, TraceSummary, WindowSummary,
 };
 use crate::behaviour::{rank_classes, timeline};
 use crate::clock::{Clocks, Timestamp};
@@ -128,12 +128,28 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
         hosts,
         calls: tally.n_calls,
         messages: has_messages.then_some(sources.irregularities.n_messages),
+        message_ends: has_messages.then(|| message_ends(sources)),
         bytes: tally.n_bytes,
         duration_ns: end_anchors.max().unwrap_or(0).max(tally.end_ns),
         complete: damage.is_empty(),
         layers,
         damage,
         window: window_summary(sources),
+    }
+}
+
+fn message_ends(sources: &Sources<'_>) -> MessageEnds {
+    let inside = &sources.tally.counts.messages;
+    let all = &sources.irregularities;
+    let sends = inside.n_paired + inside.n_unpaired_sends;
+    let receives = inside.n_paired + inside.n_unpaired_receives;
+    MessageEnds {
+        paired: inside.n_paired,
+        from_any: inside.n_from_any,
+        unpaired_sends: inside.n_unpaired_sends,
+        unpaired_receives: inside.n_unpaired_receives,
+        sends_elsewhere: all.n_messages.saturating_sub(sends),
+        receives_elsewhere: all.n_receives.saturating_sub(receives),
     }
 }
 

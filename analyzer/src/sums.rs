@@ -6,6 +6,7 @@ use crate::batches::Batches;
 use crate::communicators::Scope;
 use crate::conduct::Conduct;
 use crate::distribution::Distribution;
+use crate::inside::InsideTally;
 use crate::late_arrivals::LateArrivals;
 use crate::matching::Call;
 use crate::nonblocking::OverlapCourse;
@@ -289,6 +290,8 @@ pub struct OperationTally {
     pub split: Option<Box<Split>>,
     /// Where calls are nonblocking, and were completed.
     pub overlap: Option<Box<OverlapTally>>,
+    /// Where messages were recorded.
+    pub inside: Option<Box<InsideTally>>,
 }
 
 impl OperationTally {
@@ -319,6 +322,7 @@ impl OperationTally {
             batches: Batches::default(),
             split: None,
             overlap: None,
+            inside: None,
         }
     }
 
@@ -408,6 +412,9 @@ impl OperationTally {
         }
         if let Some(overlap) = other.overlap {
             self.overlap.get_or_insert_default().merge(&overlap);
+        }
+        if let Some(inside) = other.inside {
+            self.inside.get_or_insert_default().merge(*inside);
         }
     }
 

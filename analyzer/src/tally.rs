@@ -16,6 +16,7 @@ use crate::causality::{ByHost, CausalityCounts};
 use crate::clock::{Clocks, HostOffset};
 use crate::communicators::{Communicator, Communicators, Scope};
 use crate::distribution::Distribution;
+use crate::inside::{MessageCounts, Shapes};
 use crate::late_arrivals::LateArrival;
 use crate::matching::{Call, Lane, Matched, Sums};
 use crate::measure::Figures;
@@ -70,6 +71,7 @@ pub struct Tally<'a> {
     /// Room that is used for each instance.
     figures: Option<Box<Figures>>,
     scratch: Scratch,
+    shapes: Shapes,
     /// By host the offset of its clock.
     offsets: &'a [HostOffset],
     by_host: ByHost,
@@ -126,6 +128,8 @@ pub struct Counts {
     pub negative_core: u64,
     /// Stamps that contradict what must have come before what.
     pub causality: CausalityCounts,
+    /// Messages inside instances.
+    pub messages: MessageCounts,
 }
 
 impl<'a> Tally<'a> {
@@ -157,6 +161,7 @@ impl<'a> Tally<'a> {
             strip: Strip::default(),
             figures: None,
             scratch: Scratch::default(),
+            shapes: Shapes::default(),
             offsets: clocks.offsets(),
             by_host: ByHost::default(),
             found: Found::default(),
@@ -190,6 +195,9 @@ impl<'a> Tally<'a> {
     fn take_agreed(&mut self, instance: &Agreed<'_>) {
         let n = instance.n_calls();
         self.end_ns = self.end_ns.max(instance.extent.last_leave);
+        if let Some(messages) = &instance.messages {
+            self.counts.messages.add(messages);
+        }
         if instance.lane == Lane::Internal {
             self.counts.internal_calls += n as u64;
             return;
@@ -240,6 +248,11 @@ impl<'a> Tally<'a> {
             phase.add(section.calls, section.call_ns, wait_ns);
         }
         self.add_instance(instance, index, &place, &figures, section);
+        if let Some(messages) = &instance.messages {
+            let shape = self.shapes.of(instance, messages);
+            let inside = self.tallies[index].inside.get_or_insert_default();
+            inside.add(instance, messages, &shape, &place.positions);
+        }
         if n > 1 && figures.has_waits() {
             self.add_lateness(instance, key, &place, &figures);
         }
@@ -672,6 +685,7 @@ impl Counts {
         self.calls_of_cut += other.calls_of_cut;
         self.causality.merge(other.causality);
         self.negative_core += other.negative_core;
+        self.messages.merge(other.messages);
     }
 }
 

@@ -1,0 +1,219 @@
+//! The records behind the calls of an instance to the ends of its messages.
+
+use collbench_formats::{Direction, Message, Record, RecordKind};
+
+use crate::calls::Place;
+use crate::communicators::{Communicator, Communicators};
+use crate::inside::message::Messages;
+use crate::inside::pairing::{End, NOT_A_SLOT, Pairing};
+use crate::routing::Process;
+use crate::unpacked::RecordReader;
+
+/// Records that are looked at together.
+const SLICE: usize = 64;
+
+/// Gathers the messages of instances; holds room that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Gatherer {
+    /// Slots by world rank, in the communicator of the last instance.
+    slots: Vec<u32>,
+    /// Index of that in [`Communicators::list`].
+    communicator: Option<usize>,
+    pairing: Pairing,
+    steps: Steps,
+}
+
+impl Gatherer {
+    /// Begins an instance on a communicator.
+    pub(crate) fn begin(&mut self, index: usize, communicator: &Communicator) {
+        self.pairing.clear();
+        if self.communicator == Some(index) {
+            return;
+        }
+        self.communicator = Some(index);
+        self.slots.fill(NOT_A_SLOT);
+        for (member, slot) in communicator.members.iter().zip(0..) {
+            let rank = member.world_rank as usize;
+            // A damaged rank must not cost memory.
+            if rank >= self.slots.len() && rank < MAX_RANKS {
+                self.slots.resize(rank + 1, NOT_A_SLOT);
+            }
+            if let Some(of_rank) = self.slots.get_mut(rank) {
+                *of_rank = slot;
+            }
+        }
+    }
+
+    /// Adds the messages behind the call of a slot.
+    pub(crate) fn add_call(
+        &mut self,
+        slot: usize,
+        process: &Process<'_>,
+        place: Place,
+        communicators: &Communicators,
+    ) {
+        self.steps.begin();
+        let Self {
+            slots,
+            communicator,
+            pairing,
+            steps,
+        } = self;
+        // Messages of one instance mostly travel on one communicator.
+        let mut known: Option<(u32, u32)> = None;
+        let mut number_of = |index: u32| match known {
+            Some((last, number)) if last == index => number,
+            _ => {
+                let found = process.communicator_of_index(index, communicators);
+                let number = found.map_or(u32::MAX, |found| found as u32);
+                known = Some((index, number));
+                number
+            }
+        };
+        let own = communicator.map_or(u32::MAX, |index| index as u32);
+        let clock = process.clock();
+        let mut nth = 0;
+        each_message(process.reader(), place, |record, message| {
+            let (enter, leave) = (record.enter.get(), record.leave.get());
+            let has_end = leave != 0;
+            let [begin, end] = clock.both(enter, if has_end { leave } else { enter });
+            let end = has_end.then_some(end);
+            let number = number_of(message.communicator);
+            let step = steps.step_of(message.direction, begin.ns(), end.map(|end| end.ns()));
+            let partner = message.known_partner();
+            pairing.add(&End {
+                slot: slot as u32,
+                partner: partner.map(|rank| {
+                    let slot = slots.get(rank as usize);
+                    slot.copied().unwrap_or(NOT_A_SLOT)
+                }),
+                direction: message.direction,
+                bytes: message.bytes,
+                tag: message.tag,
+                communicator: number,
+                is_on_another: number != own,
+                begin,
+                end,
+                nth,
+                step,
+            });
+            nth += 1;
+        });
+    }
+
+    /// Puts sends and receives together.
+    pub(crate) fn pair(&mut self) -> Messages<'_> {
+        self.pairing.pair()
+    }
+}
+
+/// World ranks that are looked up by their number.
+const MAX_RANKS: usize = 1 << 24;
+
+/// Hands on the messages of the call at a place: those behind it that began before it returned,
+/// but for those of calls that the library made below it.
+fn each_message(
+    reader: &RecordReader<'_>,
+    mut place: Place,
+    mut look: impl FnMut(&Record, &Message),
+) {
+    let chunks = reader.chunks();
+    let call = reader.record(place);
+    let thread = chunks[place.chunk as usize].thread;
+    // Up to when a call below it lasts.
+    let mut below_until = 0;
+    loop {
+        place.record += 1;
+        while place.record as usize >= chunks[place.chunk as usize].records.len() {
+            place.chunk += 1;
+            place.record = 0;
+            let next = chunks.get(place.chunk as usize);
+            if next.is_none_or(|next| next.thread != thread) {
+                return;
+            }
+        }
+        let records = reader.slice(place, SLICE);
+        for record in records.iter() {
+            let begin = record.enter.get();
+            if begin >= call.leave.get() || begin < call.enter.get() {
+                return;
+            }
+            if let Some(message) = record.message() {
+                let is_true = record.leave.get() == 0 || begin <= record.leave.get();
+                if begin >= below_until && is_true {
+                    look(record, &message);
+                }
+                continue;
+            }
+            match record.kind() {
+                Some(RecordKind::Call) if record.is_internal() => {
+                    below_until = record.leave.get().max(below_until);
+                }
+                Some(RecordKind::Call | RecordKind::Completion) => return,
+                _ => {}
+            }
+        }
+        place.record += records.len() as u32 - 1;
+    }
+}
+
+/// Tells the steps of a process apart.
+#[derive(Debug, Default)]
+struct Steps {
+    step: u32,
+    /// When the receives came that no step has ended with yet, ns.
+    came: Vec<i64>,
+    /// The first of them.
+    first: Option<i64>,
+}
+
+impl Steps {
+    fn begin(&mut self) {
+        self.step = 0;
+        self.came.clear();
+        self.first = None;
+    }
+
+    /// The step of the next end.
+    fn step_of(&mut self, direction: Direction, begin: i64, end: Option<i64>) -> u32 {
+        if self.first.is_some_and(|first| first <= begin) {
+            self.step += 1;
+            self.came.retain(|&came| came > begin);
+            self.first = self.came.iter().copied().min();
+        }
+        if let (Direction::Receive, Some(end)) = (direction, end) {
+            self.came.push(end);
+            self.first = Some(self.first.map_or(end, |first| first.min(end)));
+        }
+        self.step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_ends_where_what_has_come_is_known_before_the_next_end_begins() {
+        let (send, receive) = (Direction::Send, Direction::Receive);
+        let mut steps = Steps::default();
+        for _ in 0..2 {
+            steps.begin();
+            let ends = [
+                // Two receives posted together, and a send while they are waited for.
+                (receive, 0, Some(10), 0),
+                (receive, 1, Some(30), 0),
+                (send, 2, Some(3), 0),
+                // Behind the first.
+                (send, 10, Some(11), 1),
+                (send, 12, Some(13), 1),
+                // Behind the second; what nobody saw come ends nothing.
+                (receive, 35, None, 2),
+                (send, 40, Some(41), 2),
+            ];
+            for (direction, begin, end, step) in ends {
+                assert_eq!(steps.step_of(direction, begin, end), step, "at {begin}");
+            }
+        }
+    }
+}

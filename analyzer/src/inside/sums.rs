@@ -1,0 +1,145 @@
+//! What is kept of the messages of one operation.
+//!
+//! Instances with the same edges are one graph. How many graphs there are is bounded by nothing:
+//! receives from any process, or a program of its own, may make any number. So a few are kept,
+//! the others counted: of those that were met the first in the order of their edges, so that it
+//! does not matter who has seen what.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::Semantics;
+
+use crate::agreed::Agreed;
+use crate::inside::message::Messages;
+use crate::inside::shape::Shape;
+
+/// Graphs of an operation that are kept.
+const MAX_GRAPHS: usize = 16;
+
+/// What is kept of the messages of one operation.
+#[derive(Debug, Default)]
+pub struct InsideTally {
+    /// Instances in which no message was seen, though there was something to be sent.
+    pub n_opaque: u64,
+    /// By their edges, from position to position in the communicator's entry, ascending.
+    pub graphs: BTreeMap<Box<[(u32, u32)]>, GraphTally>,
+    /// Instances of other graphs.
+    pub n_others: u64,
+    /// Ends of messages whose other end is not known.
+    pub n_unpaired: u64,
+}
+
+/// What is kept of the instances of one graph.
+#[derive(Debug, Default)]
+pub struct GraphTally {
+    /// Their number.
+    pub instances: u64,
+    /// By edge.
+    pub edges: Vec<EdgeTally>,
+}
+
+/// What went over an edge.
+#[derive(Debug, Clone, Default)]
+pub struct EdgeTally {
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl InsideTally {
+    /// Adds an instance; `positions` are those of its slots in the communicator's entry.
+    pub(crate) fn add(
+        &mut self,
+        instance: &Agreed<'_>,
+        messages: &Messages<'_>,
+        shape: &Shape,
+        positions: &[usize],
+    ) {
+        if messages.is_empty() {
+            self.n_opaque += u64::from(must_send(instance));
+            return;
+        }
+        self.n_unpaired += messages.n_unpaired_sends + messages.n_unpaired_receives;
+        let is_in_order = (positions.iter().enumerate()).all(|(slot, &position)| slot == position);
+        if is_in_order && let Some(graph) = self.graphs.get_mut(&shape.edges) {
+            graph.add(messages, shape, None);
+            return;
+        }
+        let at = |slot: u32| positions.get(slot as usize).map_or(slot, |&at| at as u32);
+        let edges = shape.edges.iter().map(|&(from, to)| (at(from), at(to)));
+        let mut edges: Box<[(u32, u32)]> = edges.collect();
+        edges.sort_unstable();
+        let order: Vec<u32> = (shape.edges.iter())
+            .map(|&(from, to)| {
+                let edge = (at(from), at(to));
+                edges.partition_point(|other| *other < edge) as u32
+            })
+            .collect();
+        self.graphs
+            .entry(edges)
+            .or_default()
+            .add(messages, shape, Some(&order));
+        self.drop_last();
+    }
+
+    fn drop_last(&mut self) {
+        while self.graphs.len() > MAX_GRAPHS {
+            if let Some((_, graph)) = self.graphs.pop_last() {
+                self.n_others += graph.instances;
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.n_opaque += other.n_opaque;
+        self.n_others += other.n_others;
+        self.n_unpaired += other.n_unpaired;
+        for (edges, graph) in other.graphs {
+            self.graphs.entry(edges).or_default().merge(&graph);
+        }
+        self.drop_last();
+    }
+}
+
+/// Whether an instance cannot do without that something goes from process to process.
+fn must_send(instance: &Agreed<'_>) -> bool {
+    let has_data = match instance.semantics() {
+        Semantics::Barrier => true,
+        Semantics::AllToAll | Semantics::OneToMany | Semantics::ManyToOne | Semantics::Prefix => {
+            !instance.payloads.are_zero()
+        }
+        _ => false,
+    };
+    has_data && instance.n_calls() > 1
+}
+
+impl GraphTally {
+    /// Adds an instance. `order`: for each edge of the shape its number among those that are
+    /// kept, if that is another one.
+    fn add(&mut self, messages: &Messages<'_>, shape: &Shape, order: Option<&[u32]>) {
+        self.instances += 1;
+        self.edges.resize(shape.edges.len(), EdgeTally::default());
+        for (message, &edge) in messages.paired.iter().zip(&shape.edge_of) {
+            let edge = order.map_or(edge, |order| order[edge as usize]);
+            let sums = &mut self.edges[edge as usize];
+            sums.messages += 1;
+            sums.bytes = sums.bytes.saturating_add(message.bytes);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.instances += other.instances;
+        self.edges.resize(other.edges.len(), EdgeTally::default());
+        for (own, other) in self.edges.iter_mut().zip(&other.edges) {
+            own.merge(other);
+        }
+    }
+}
+
+impl EdgeTally {
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.messages += other.messages;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
