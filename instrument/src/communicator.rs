@@ -94,7 +94,11 @@ impl Opened {
 
 /// One communicator as the recorder needs it at every call. Entries are never freed: records
 /// and other threads may still refer to them.
+///
+/// Aligned so that no two share a cache line, nor a pair of lines that is fetched together: threads
+/// that call on two communicators at once would wait for each other's counts.
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub struct CommunicatorEntry {
     /// The number that records carry.
     pub index: u32,

@@ -97,8 +97,10 @@ pub struct Recorder {
 /// In the order in which they were made.
 type LivingPersistents = Vec<&'static Persistent>;
 
-/// What the recorder keeps of a thread; never freed.
+/// What the recorder keeps of a thread; never freed. Aligned as a communicator's entry is, and for
+/// the same reason.
 #[derive(Debug)]
+#[repr(align(128))]
 struct Thread {
     number: u32,
     /// Address of the next free slot, and of the end of the chunk: equal when it is full, the end 0
