@@ -14,6 +14,7 @@ mod call;
 mod figures;
 mod pair;
 mod table;
+mod threads;
 mod trace;
 mod worker;
 
@@ -62,6 +63,13 @@ pub struct Options {
     /// What is called
     #[arg(long, value_enum, default_value_t = MeasuredOperation::Barrier)]
     operation: MeasuredOperation,
+    /// Threads that call at once, each on a communicator of its own; with 2 only batches of
+    /// MPI_Barrier are timed, by one thread and by both, in turns
+    #[arg(
+        long, value_name = "N", default_value_t = 1, conflicts_with_all = ["operation", "calls"],
+        value_parser = clap::value_parser!(u64).range(1..=2),
+    )]
+    threads: u64,
     /// Clock for time stamps; default: as collbench-record chooses
     #[arg(long, value_enum, value_name = "CLOCK")]
     clock: Option<ClockName>,
@@ -116,9 +124,16 @@ impl ClockName {
 /// Says which of the two programs failed and why, or what about the trace is not as it must be.
 pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if options.worker {
-        return worker::serve(options.operation, options.clock.map(ClockName::source));
+        let clock = worker::clock_of(options.clock.map(ClockName::source))?;
+        return match options.threads {
+            1 => worker::serve(options.operation, clock),
+            _ => threads::serve(clock),
+        };
     }
     check_surroundings()?;
+    if options.threads > 1 {
+        return threads::run(options, output);
+    }
     let figures = Figures::of(measure(options)?)?;
     match options.format {
         Format::Text => table::write(&figures, output)?,

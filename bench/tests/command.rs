@@ -37,6 +37,8 @@ fn wrong_usage_ends_with_status_2() {
         &["overhead", "--batches", "0"],
         &["overhead", "--calls", "many"],
         &["overhead", "--operation", "gather"],
+        &["overhead", "--threads", "3"],
+        &["overhead", "--threads", "2", "--operation", "ibarrier"],
         &["--man", "overhead"],
     ] {
         bench().args(arguments).assert().code(2);

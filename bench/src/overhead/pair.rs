@@ -63,8 +63,11 @@ impl Pair {
         }
         recorded.arg("--").arg(&own);
         for command in [&mut plain, &mut recorded] {
-            command.args(["overhead", "--worker", "--operation"]);
-            command.arg(options.operation.word());
+            command.args(["overhead", "--worker"]);
+            match options.threads {
+                1 => command.args(["--operation", options.operation.word()]),
+                n => command.args(["--threads", &n.to_string()]),
+            };
             if let Some(clock) = options.clock {
                 command.args(["--clock", clock.word()]);
             }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::figures::{Figures, Intervals, Means};
+use crate::machine::Machine;
 use crate::spread::Spread;
 
 /// Writes one screen.
@@ -25,13 +26,31 @@ pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()
 }
 
 fn write_surroundings(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
-    let machine = &figures.machine;
-    let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
     writeln!(
         output,
         "Cost of recording {} on {}",
         figures.operation, figures.communicator
     )?;
+    write_machine(&figures.machine, &figures.mpi_library, output)?;
+    for (name, value) in &figures.environment {
+        writeln!(output, "           {name}={value}")?;
+    }
+    writeln!(
+        output,
+        "  clock    {}, in steps of {:.1} ns; rate known to {:.2} ppm",
+        figures.clock.source, figures.clock.granularity_ns, figures.clock.rate_error_ppm
+    )?;
+    writeln!(output, "  command  {}", figures.command.join(" "))?;
+    writeln!(output)
+}
+
+/// Where it was measured.
+pub(super) fn write_machine(
+    machine: &Machine,
+    mpi_library: &str,
+    output: &mut impl Write,
+) -> io::Result<()> {
+    let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
     writeln!(
         output,
         "  machine  {}: {}{}, {} cores, {}, load {}",
@@ -46,17 +65,7 @@ fn write_surroundings(figures: &Figures, output: &mut impl Write) -> io::Result<
         known(&machine.kernel),
         machine.load.map_or("?".to_owned(), |load| load.to_string()),
     )?;
-    writeln!(output, "  MPI      {}", figures.mpi_library)?;
-    for (name, value) in &figures.environment {
-        writeln!(output, "           {name}={value}")?;
-    }
-    writeln!(
-        output,
-        "  clock    {}, in steps of {:.1} ns; rate known to {:.2} ppm",
-        figures.clock.source, figures.clock.granularity_ns, figures.clock.rate_error_ppm
-    )?;
-    writeln!(output, "  command  {}", figures.command.join(" "))?;
-    writeln!(output)
+    writeln!(output, "  MPI      {mpi_library}")
 }
 
 fn write_batches(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
@@ -166,7 +175,7 @@ fn write_trace(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn empty_table(head: &[&str]) -> Table {
+pub(super) fn empty_table(head: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(head);
     for column in table.column_iter_mut().skip(1) {
@@ -175,7 +184,7 @@ fn empty_table(head: &[&str]) -> Table {
     table
 }
 
-fn spread_row(name: &str, spread: &Spread) -> Vec<String> {
+pub(super) fn spread_row(name: &str, spread: &Spread) -> Vec<String> {
     vec![
         name.to_owned(),
         format!("{:.1}", spread.median),
@@ -206,7 +215,7 @@ fn ratio_of(ratio: f64) -> String {
     }
 }
 
-fn verdict(ratio: Option<f64>, bar: f64, met: Option<bool>) -> String {
+pub(super) fn verdict(ratio: Option<f64>, bar: f64, met: Option<bool>) -> String {
     let ratio = ratio.map_or("unknown".to_owned(), ratio_of);
     let met = match met {
         Some(true) => "met",

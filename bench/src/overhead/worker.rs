@@ -25,6 +25,8 @@ pub(super) enum Request {
     Batches { n: u64, size: u64 },
     /// Times `n` calls at one go.
     Many { n: u64 },
+    /// Times `n` rounds of one batch by one thread and one by each of two threads at once.
+    Rounds { n: u64, size: u64 },
     /// Times each of `n` calls.
     Each { n: u64 },
     /// Times writing `bytes` zeros to a file, behind those written before.
@@ -88,17 +90,41 @@ pub(super) struct SingleCalls {
     pub(super) switches: Switches,
 }
 
-/// Serves requests until told to finish, or until nobody asks any more.
-pub(super) fn serve(
-    operation: MeasuredOperation,
-    source: Option<ClockSource>,
-) -> anyhow::Result<()> {
-    let clock = match source {
-        None => Clock::of_this_machine(),
-        Some(source) => {
-            Clock::of(source).context("the time stamp counter of this machine is not invariant")?
+impl Hello {
+    /// MPI must be initialized.
+    pub(super) fn of(clock: Clock) -> anyhow::Result<Self> {
+        Ok(Self {
+            mpi_library: mpi::environment::library_version()
+                .context("the MPI library's version is not UTF-8")?,
+            granularity_ticks: measure_clock(clock).granularity_ticks,
+            anchor: clock.anchor().into(),
+        })
+    }
+}
+
+impl Goodbye {
+    /// Of a worker that times no single calls.
+    pub(super) fn of(clock: Clock, calls: u64) -> Self {
+        Self {
+            anchor: clock.anchor().into(),
+            calls,
+            single: SingleCalls::default(),
         }
-    };
+    }
+}
+
+/// The clock that the recorder would take, or that of the given source.
+pub(super) fn clock_of(source: Option<ClockSource>) -> anyhow::Result<Clock> {
+    match source {
+        None => Ok(Clock::of_this_machine()),
+        Some(source) => {
+            Clock::of(source).context("the time stamp counter of this machine is not invariant")
+        }
+    }
+}
+
+/// Serves requests until told to finish, or until nobody asks any more.
+pub(super) fn serve(operation: MeasuredOperation, clock: Clock) -> anyhow::Result<()> {
     let universe = mpi::initialize().context("MPI is initialized already")?;
     let served = match operation {
         MeasuredOperation::Barrier => Worker::new(clock, barrier)?.serve(),
@@ -138,17 +164,13 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
     }
 
     fn serve(mut self) -> anyhow::Result<()> {
-        answer(&Hello {
-            mpi_library: mpi::environment::library_version()
-                .context("the MPI library's version is not UTF-8")?,
-            granularity_ticks: measure_clock(self.clock).granularity_ticks,
-            anchor: self.clock.anchor().into(),
-        })?;
+        answer(&Hello::of(self.clock)?)?;
         for line in io::stdin().lock().lines() {
             match serde_json::from_str(&line?).context("a request")? {
                 Request::Batches { n, size } => answer(&self.batches(n, size)?)?,
                 Request::Many { n } => answer(&self.many(n)?)?,
                 Request::Each { n } => answer(&self.each(n)?)?,
+                Request::Rounds { .. } => bail!("one thread makes no rounds"),
                 Request::Write { bytes } => answer(&self.write(bytes)?)?,
                 Request::Finish => return answer(&self.goodbye()),
             }
@@ -277,7 +299,8 @@ fn success(failed: c_int) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn answer(what: &impl Serialize) -> anyhow::Result<()> {
+/// Says something to whoever asks, as one line.
+pub(super) fn answer(what: &impl Serialize) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     let mut stdout = io::stdout().lock();
@@ -287,7 +310,7 @@ fn answer(what: &impl Serialize) -> anyhow::Result<()> {
 }
 
 impl Switches {
-    fn so_far() -> io::Result<Self> {
+    pub(super) fn so_far() -> io::Result<Self> {
         // SAFETY: all zeros is a valid rusage, a plain struct of numbers.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         // SAFETY: the struct is valid for writing.
@@ -300,7 +323,7 @@ impl Switches {
         })
     }
 
-    fn since(self, before: Self) -> Self {
+    pub(super) fn since(self, before: Self) -> Self {
         Self {
             preempted: self.preempted - before.preempted,
             blocked: self.blocked - before.blocked,

@@ -1,0 +1,402 @@
+//! What recording costs where two threads call at once, each on a communicator of its own,
+//! against one thread that calls alone.
+//!
+//! Both in one process and in turns, batch by batch, and that without and with recording: what is
+//! compared is what recording adds. What the MPI library and the machine do to two threads is in
+//! both.
+
+use std::ffi::c_int;
+use std::io::{self, BufRead, Write};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, bail};
+use collbench_formats::Operation;
+use collbench_instrument::Clock;
+use mpi::Threading;
+use mpi::ffi;
+use serde::{Deserialize, Serialize};
+
+use super::pair::Pair;
+use super::table::{empty_table, spread_row, verdict, write_machine};
+use super::trace::Recorded;
+use super::worker::{Goodbye, Hello, Request, Switches, answer, ns_per_tick};
+use super::{BATCHES_PER_TURN, Format, Options, TURNS_MADE_UP};
+use crate::machine::Machine;
+use crate::spread::Spread;
+
+/// What a call may cost more where two threads call at once.
+const BAR: f64 = 1.2;
+/// Fewer rounds than these give no verdict.
+const LEAST_ROUNDS: usize = 100;
+
+/// A batch of one thread alone, and then one of each of two at once.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Round {
+    alone_ticks: u64,
+    /// Of the two threads the mean.
+    together_ticks: u64,
+    /// How long both were calling.
+    overlap_ticks: u64,
+    /// How often any of them was preempted.
+    preempted: u64,
+}
+
+impl Round {
+    /// Whether nobody was preempted, and both threads were calling for most of their batches.
+    fn is_valid(&self) -> bool {
+        self.preempted == 0 && self.overlap_ticks * 2 > self.together_ticks
+    }
+}
+
+/// When a batch began and ended, ticks.
+#[derive(Debug, Clone, Copy)]
+struct Batch {
+    begin: u64,
+    end: u64,
+}
+
+impl Batch {
+    fn ticks(self) -> u64 {
+        self.end - self.begin
+    }
+}
+
+/// A communicator that another thread may use.
+#[derive(Clone, Copy)]
+struct Communicator(ffi::MPI_Comm);
+
+// SAFETY: MPI was initialized for several threads; a handle is a number or an address that any of
+// them may hand to it.
+unsafe impl Send for Communicator {}
+
+impl Communicator {
+    /// A copy of `MPI_COMM_SELF`.
+    fn new() -> anyhow::Result<Self> {
+        let mut made = MaybeUninit::uninit();
+        // SAFETY: MPI is initialized; the handle is there when the call has succeeded.
+        unsafe {
+            if ffi::MPI_Comm_dup(ffi::RSMPI_COMM_SELF, made.as_mut_ptr()) != 0 {
+                bail!("MPI_Comm_dup failed");
+            }
+            Ok(Self(made.assume_init()))
+        }
+    }
+
+    /// Times `n` barriers on it.
+    #[inline(never)]
+    fn barriers(self, clock: Clock, n: u64) -> (Batch, c_int) {
+        let mut failed = 0;
+        let begin = clock.now();
+        for _ in 0..n {
+            // SAFETY: a communicator, which nobody frees.
+            failed |= unsafe { ffi::MPI_Barrier(self.0) };
+        }
+        let end = clock.now();
+        (Batch { begin, end }, failed)
+    }
+}
+
+/// What the second thread is told, and tells.
+#[derive(Default)]
+struct Desk {
+    /// Number of the batch that is wanted, from 1; [`OVER`]: no more.
+    wanted: AtomicU64,
+    size: AtomicU64,
+    /// Numbers of the batch for which the second thread is ready, and that both begin.
+    ready: AtomicU64,
+    begun: AtomicU64,
+    /// Number of the last batch that was done, and what it was.
+    done: AtomicU64,
+    begin: AtomicU64,
+    end: AtomicU64,
+    preempted: AtomicU64,
+    failed: AtomicU64,
+}
+
+const OVER: u64 = u64::MAX;
+
+impl Desk {
+    /// The second thread.
+    fn serve(&self, communicator: Communicator, clock: Clock) {
+        for batch in 1.. {
+            loop {
+                match self.wanted.load(Ordering::Acquire) {
+                    OVER => return,
+                    wanted if wanted == batch => break,
+                    _ => std::thread::yield_now(),
+                }
+            }
+            let before = Switches::so_far().unwrap_or_default();
+            self.ready.store(batch, Ordering::Release);
+            spin_until(&self.begun, batch);
+            let (made, failed) = communicator.barriers(clock, self.size.load(Ordering::Relaxed));
+            let after = Switches::so_far().unwrap_or_default();
+            self.begin.store(made.begin, Ordering::Relaxed);
+            self.end.store(made.end, Ordering::Relaxed);
+            self.failed.fetch_or(failed as u64, Ordering::Relaxed);
+            let preempted = after.since(before).preempted;
+            self.preempted.store(preempted, Ordering::Relaxed);
+            self.done.store(batch, Ordering::Release);
+        }
+    }
+}
+
+/// Waits for the other thread, and does not give up the processor: it is about to come.
+fn spin_until(number: &AtomicU64, batch: u64) {
+    while number.load(Ordering::Acquire) != batch {
+        std::hint::spin_loop();
+    }
+}
+
+/// One of the two programs: makes rounds on request until told to finish.
+pub(super) fn serve(clock: Clock) -> anyhow::Result<()> {
+    let (universe, level) = mpi::initialize_with_threading(Threading::Multiple)
+        .context("MPI is initialized already")?;
+    if level != Threading::Multiple {
+        bail!("this MPI library has no MPI_THREAD_MULTIPLE");
+    }
+    let [first, second] = [Communicator::new()?, Communicator::new()?];
+    answer(&Hello::of(clock)?)?;
+    let desk = &Desk::default();
+    let served = std::thread::scope(|scope| {
+        scope.spawn(move || desk.serve(second, clock));
+        let served = make_rounds(clock, first, desk);
+        desk.wanted.store(OVER, Ordering::Release);
+        served
+    });
+    drop(universe);
+    served
+}
+
+fn make_rounds(clock: Clock, communicator: Communicator, desk: &Desk) -> anyhow::Result<()> {
+    let (mut batch, mut calls) = (0, 0);
+    for line in io::stdin().lock().lines() {
+        match serde_json::from_str(&line?).context("a request")? {
+            Request::Rounds { n, size } => {
+                let mut rounds = Vec::with_capacity(n as usize);
+                for _ in 0..n {
+                    batch += 1;
+                    calls += 3 * size;
+                    rounds.push(round(clock, communicator, desk, (batch, size))?);
+                }
+                answer(&rounds)?;
+            }
+            Request::Finish => return answer(&Goodbye::of(clock, calls)),
+            other => bail!("{other:?} is nothing that several threads are asked for"),
+        }
+    }
+    Ok(())
+}
+
+fn round(
+    clock: Clock,
+    communicator: Communicator,
+    desk: &Desk,
+    (batch, size): (u64, u64),
+) -> anyhow::Result<Round> {
+    let before = Switches::so_far()?;
+    let (alone, failed_alone) = communicator.barriers(clock, size);
+    desk.size.store(size, Ordering::Relaxed);
+    desk.wanted.store(batch, Ordering::Release);
+    spin_until(&desk.ready, batch);
+    desk.begun.store(batch, Ordering::Release);
+    let (own, failed) = communicator.barriers(clock, size);
+    let preempted = Switches::so_far()?.since(before).preempted;
+    while desk.done.load(Ordering::Acquire) != batch {
+        std::thread::yield_now();
+    }
+    if failed_alone | failed != 0 || desk.failed.load(Ordering::Relaxed) != 0 {
+        bail!("a call of the MPI library failed");
+    }
+    let other = Batch {
+        begin: desk.begin.load(Ordering::Relaxed),
+        end: desk.end.load(Ordering::Relaxed),
+    };
+    let both = own
+        .end
+        .min(other.end)
+        .checked_sub(own.begin.max(other.begin));
+    Ok(Round {
+        alone_ticks: alone.ticks(),
+        together_ticks: (own.ticks() + other.ticks()) / 2,
+        overlap_ticks: both.unwrap_or(0),
+        preempted: preempted + desk.preempted.load(Ordering::Relaxed),
+    })
+}
+
+/// The result, `collbench.bench.overhead_threads/1`. Times per call in ns; unknown is `null`.
+#[derive(Debug, Serialize)]
+struct Figures {
+    schema: &'static str,
+    command: Vec<String>,
+    machine: Machine,
+    mpi_library: String,
+    operation: &'static str,
+    calls_per_batch: u64,
+    /// One thread alone, and two at once.
+    alone: Times,
+    together: Times,
+    /// Median added with two threads over median added with one.
+    ratio: Option<f64>,
+    bar: f64,
+    /// Whether the ratio is below the bar; `None` for too few rounds.
+    met: Option<bool>,
+    rounds: usize,
+    /// Rounds that do not count: a thread was preempted, or they were not calling at once.
+    disturbed: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Times {
+    plain_ns: Option<Spread>,
+    recorded_ns: Option<Spread>,
+    /// Recorded less plain, round by round.
+    added_ns: Option<Spread>,
+}
+
+impl Times {
+    /// `ns` are those of the plain and the recorded process, by round.
+    fn of(ns: &[[f64; 2]]) -> Self {
+        Self {
+            plain_ns: Spread::of(ns.iter().map(|[plain, _]| *plain)),
+            recorded_ns: Spread::of(ns.iter().map(|[_, recorded]| *recorded)),
+            added_ns: Spread::of(ns.iter().map(|[plain, recorded]| recorded - plain)),
+        }
+    }
+}
+
+/// Lets both programs make rounds in turns, and writes what came of it.
+pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
+    let machine = Machine::here();
+    let directory = tempfile::Builder::new()
+        .prefix("collbench-overhead-")
+        .tempdir()?;
+    let trace = directory.path().join("trace");
+    let (mut pair, hello) = Pair::start(options, directory.path(), &trace)?;
+    let request = Request::Rounds {
+        n: BATCHES_PER_TURN.min(options.batches),
+        size: options.batch,
+    };
+    // Whatever has to be made ready first.
+    pair.ask_in_turn::<Vec<Round>>(0, &request)?;
+    let mut rounds: Vec<[Round; 2]> = Vec::new();
+    let is_undisturbed = |pair: &&[Round; 2]| pair.iter().all(Round::is_valid);
+    for turn in 0..options.batches.div_ceil(BATCHES_PER_TURN) * TURNS_MADE_UP {
+        let [plain, recorded] = pair.ask_in_turn::<Vec<Round>>(turn, &request)?;
+        rounds.extend(plain.into_iter().zip(recorded).map(<[Round; 2]>::from));
+        if rounds.iter().filter(is_undisturbed).count() as u64 >= options.batches {
+            break;
+        }
+    }
+    let goodbye = pair.finish()?;
+    let recorded = Recorded::read(&trace, Operation::Barrier)?;
+    if recorded.calls != goodbye[1].calls {
+        bail!(
+            "{} calls were made and {} recorded; the figures would mean nothing",
+            goodbye[1].calls,
+            recorded.calls
+        );
+    }
+    let mut rates = [0.0; 2];
+    for (i, rate) in rates.iter_mut().enumerate() {
+        let found = ns_per_tick(hello[i].anchor, goodbye[i].anchor);
+        *rate = found
+            .context("the clock did not move during the measurement")?
+            .0;
+    }
+    let valid: Vec<&[Round; 2]> = rounds.iter().filter(is_undisturbed).collect();
+    let per_call = |ticks: fn(&Round) -> u64| -> Vec<[f64; 2]> {
+        let ns =
+            |pair: &&[Round; 2], i: usize| ticks(&pair[i]) as f64 * rates[i] / options.batch as f64;
+        valid
+            .iter()
+            .map(|pair| [ns(pair, 0), ns(pair, 1)])
+            .collect()
+    };
+    let alone = Times::of(&per_call(|round| round.alone_ticks));
+    let together = Times::of(&per_call(|round| round.together_ticks));
+    let ratio = match (&alone.added_ns, &together.added_ns) {
+        (Some(alone), Some(together)) if alone.median > 0.0 => Some(together.median / alone.median),
+        _ => None,
+    };
+    let figures = Figures {
+        schema: "collbench.bench.overhead_threads/1",
+        command: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        machine,
+        mpi_library: hello[0]
+            .mpi_library
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+        operation: Operation::Barrier.name(),
+        calls_per_batch: options.batch,
+        alone,
+        together,
+        ratio,
+        bar: BAR,
+        met: ratio
+            .filter(|_| valid.len() >= LEAST_ROUNDS)
+            .map(|ratio| ratio <= BAR),
+        rounds: valid.len(),
+        disturbed: rounds.len() - valid.len(),
+    };
+    match options.format {
+        Format::Text => write_text(&figures, output)?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *output, &figures)?;
+            writeln!(output)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_text(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        output,
+        "Cost of recording {} where two threads call at once, each on a communicator of its own",
+        figures.operation
+    )?;
+    write_machine(&figures.machine, &figures.mpi_library, output)?;
+    writeln!(output, "  command  {}\n", figures.command.join(" "))?;
+    writeln!(
+        output,
+        "Per call, {} rounds of batches of {} calls",
+        figures.rounds, figures.calls_per_batch
+    )?;
+    let mut table = empty_table(&["", "median ns", "quartiles ns", "rounds"]);
+    for (threads, times) in [
+        ("one thread", &figures.alone),
+        ("two threads", &figures.together),
+    ] {
+        for (what, spread) in [
+            ("plain", &times.plain_ns),
+            ("recorded", &times.recorded_ns),
+            ("added by recording", &times.added_ns),
+        ] {
+            let name = format!("{threads}, {what}");
+            table.add_row(match spread {
+                Some(spread) => spread_row(&name, spread),
+                None => vec![name, "unknown".to_owned()],
+            });
+        }
+    }
+    writeln!(output, "{}", table.trim_fmt())?;
+    writeln!(
+        output,
+        "  added with two threads / with one: {}",
+        verdict(figures.ratio, figures.bar, figures.met)
+    )?;
+    if figures.disturbed > 0 {
+        writeln!(
+            output,
+            "invalid: {} of {} rounds: a thread was preempted, or began when the other was done",
+            figures.disturbed,
+            figures.rounds + figures.disturbed
+        )?;
+    }
+    Ok(())
+}
