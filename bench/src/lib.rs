@@ -1,11 +1,13 @@
 //! Measurement programs for MPI collectives: the command collbench-bench.
 //!
-//! [`overhead`] asks what recording costs on this machine. Every result says on which machine,
-//! with which MPI library and clock and by which command line it was measured, and which of its
-//! measurements were invalid.
+//! [`overhead`] asks what recording costs on this machine, [`clock`] how well the clocks of hosts can
+//! be compared, and at which price. Every result says on which machine, with which MPI library and
+//! clock and by which command line it was measured, and which of its measurements were invalid.
 
+pub mod clock;
 mod machine;
 pub mod overhead;
+mod random;
 mod spread;
 
 use std::io::{self, Write};
@@ -38,6 +40,7 @@ struct Options {
 #[derive(Debug, Subcommand)]
 enum Measurement {
     Overhead(overhead::Options),
+    Clock(clock::Options),
 }
 
 /// Runs the command with the arguments of this process; gives its exit status.
@@ -64,10 +67,11 @@ fn run(options: Options) -> anyhow::Result<()> {
     } else {
         match options.measurement {
             Some(Measurement::Overhead(options)) => overhead::run(&options, &mut output)?,
+            Some(Measurement::Clock(options)) => clock::run(&options, &mut output)?,
             None => command
                 .error(
                     clap::error::ErrorKind::MissingSubcommand,
-                    "what is to be measured? (overhead)",
+                    "what is to be measured? (overhead, clock)",
                 )
                 .exit(),
         }

@@ -31,6 +31,9 @@ use pair::Pair;
 use trace::Recorded;
 use worker::{Batch, Part, Request};
 
+pub(crate) use figures::settings;
+pub(crate) use table::{empty_table, write_machine};
+
 /// Batches that one worker times before it is the other one's turn.
 const BATCHES_PER_TURN: u64 = 10;
 /// On a busy machine, batches are timed up to this many times over until enough are undisturbed.
@@ -82,16 +85,16 @@ pub struct Options {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     /// Tables
     Text,
-    /// One document, collbench.bench.overhead/1, with the raw data
+    /// One document with the raw data
     Json,
 }
 
 /// A clock by its name on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ClockName {
+pub(crate) enum ClockName {
     /// The time stamp counter
     Tsc,
     /// CLOCK_MONOTONIC_RAW
@@ -109,7 +112,7 @@ impl ClockName {
         }
     }
 
-    fn source(self) -> ClockSource {
+    pub(crate) fn source(self) -> ClockSource {
         match self {
             Self::Tsc => ClockSource::Tsc,
             Self::Raw => ClockSource::MonotonicRaw,

@@ -13,6 +13,7 @@ fn help_version_completions_and_man_are_there() {
     for arguments in [
         &["--help"][..],
         &["overhead", "--help"],
+        &["clock", "--help"],
         &["--version"],
         &["--completions", "bash"],
         &["--man"],
@@ -39,6 +40,11 @@ fn wrong_usage_ends_with_status_2() {
         &["overhead", "--operation", "gather"],
         &["overhead", "--threads", "3"],
         &["overhead", "--threads", "2", "--operation", "ibarrier"],
+        &["clock", "--exchanges", "9"],
+        &["clock", "--interval", "0"],
+        &["clock", "--clock", "sundial"],
+        &["clock", "--simulate", "1"],
+        &["clock", "--simulate", "8", "--duration", "3"],
         &["--man", "overhead"],
     ] {
         bench().args(arguments).assert().code(2);
@@ -68,4 +74,51 @@ fn a_trace_that_would_not_fit_is_refused_before_anything_runs() {
         .assert()
         .code(1)
         .stderr(contains("TMPDIR"));
+}
+
+#[test]
+fn clocks_of_one_process_cannot_be_compared() {
+    bench()
+        .args(["clock", "--duration", "0.1"])
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr(contains("mpirun -n 2"));
+}
+
+#[test]
+fn rounds_of_many_hosts_are_simulated_without_a_launcher() {
+    let folder = tempfile::tempdir().unwrap();
+    let simulate = |format: &str| {
+        let output = folder.path().join("pictures");
+        let mut bench = bench();
+        bench.args(["clock", "--simulate", "64", "--format", format, "--output"]);
+        bench.arg(output).assert().success()
+    };
+    simulate("text").stdout(contains("64       6"));
+    let json = simulate("json").get_output().stdout.clone();
+    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(document["schema"], "collbench.bench.clock.simulation/1");
+    let groups = document["groups"].as_array().unwrap();
+    let of_64 = groups.iter().filter(|group| group["hosts"] == 64);
+    for group in of_64 {
+        assert_eq!(group["rounds"], 6);
+        assert!(group["ratio"].as_f64().unwrap() >= 6.0, "{group}");
+    }
+    let picture = folder.path().join("pictures/synchronization-simulated.svg");
+    assert!(
+        std::fs::read_to_string(picture)
+            .unwrap()
+            .contains("64 hosts")
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named_before_anything_is_measured() {
+    bench()
+        .args(["clock", "--simulate", "2", "--output", "/proc/nowhere"])
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr(contains("/proc/nowhere"));
 }

@@ -552,7 +552,7 @@ fn first_line(text: &str) -> String {
     line.trim_end_matches(end).to_owned()
 }
 
-fn settings() -> BTreeMap<String, String> {
+pub(crate) fn settings() -> BTreeMap<String, String> {
     std::env::vars_os()
         .map(|(name, value)| {
             (

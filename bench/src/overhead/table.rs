@@ -45,7 +45,7 @@ fn write_surroundings(figures: &Figures, output: &mut impl Write) -> io::Result<
 }
 
 /// Where it was measured.
-pub(super) fn write_machine(
+pub(crate) fn write_machine(
     machine: &Machine,
     mpi_library: &str,
     output: &mut impl Write,
@@ -175,7 +175,7 @@ fn write_trace(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn empty_table(head: &[&str]) -> Table {
+pub(crate) fn empty_table(head: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(head);
     for column in table.column_iter_mut().skip(1) {

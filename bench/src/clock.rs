@@ -1,0 +1,117 @@
+//! What clocks of a job can be made to agree on: round trips, drift, and what measuring them costs.
+//!
+//! Every figure is taken with the schedule, the exchange and the stop rule of the recorder, over the
+//! MPI library at hand.
+
+mod drift;
+mod figures;
+mod measure;
+mod pictures;
+mod quality;
+mod roll;
+mod simulation;
+mod table;
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use collbench_formats::ClockSource;
+use collbench_instrument::Clock;
+
+use crate::overhead::{ClockName, Format};
+use figures::Figures;
+use simulation::Simulation;
+
+/// Measures clocks of several hosts against one another
+///
+/// Under a launcher: one process of each host takes part, or on one host all processes (they have one
+/// clock: all that is found between them is error). Round trips with each; drift, by bursts over
+/// some time, each of which is also told by its two neighbours; the stop rule on the round trips
+/// found; groups synchronized one after the other and in rounds. With --simulate, without a
+/// launcher: the same schedule for more hosts than there are, on made-up networks.
+///
+/// Method: Hoefler et al. 2007, sections 2 and 3, figures 4, 5, 6 and 8; exchanges with four
+/// stamps, so that the time between receiving and answering counts for nothing.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Exchanges with each host for the distribution of round trips
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=10_000_000))]
+    exchanges: u32,
+    /// How long to watch the clocks drift
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    duration: f64,
+    /// From one burst of 10 exchanges to the next
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = seconds)]
+    interval: f64,
+    /// Clock to measure; default: as collbench-record chooses
+    #[arg(long, value_enum, value_name = "CLOCK")]
+    clock: Option<ClockName>,
+    /// Simulate groups of 2, 4, 8 ... up to so many hosts, and measure nothing
+    #[arg(
+        long,
+        value_name = "HOSTS",
+        value_parser = clap::value_parser!(u32).range(2..=1024),
+        conflicts_with_all = ["exchanges", "duration", "interval", "clock"]
+    )]
+    simulate: Option<u32>,
+    /// What stdout carries
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Where pictures go; default: none are made
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+impl Options {
+    fn source(&self) -> ClockSource {
+        match self.clock {
+            None => Clock::of_this_machine().source(),
+            Some(name) => name.source(),
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.001..=1e6).contains(&seconds) => Ok(seconds),
+        _ => Err("expected seconds, from 0.001 to 1000000".to_owned()),
+    }
+}
+
+/// Measures, or simulates, and writes the result, in process 0.
+///
+/// # Errors
+/// Says what is missing, or which file could not be written.
+pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
+    if let Some(n_hosts) = options.simulate {
+        if let Some(folder) = &options.output {
+            pictures::make(folder)?;
+        }
+        let simulation = Simulation::up_to(n_hosts as usize);
+        if let Some(folder) = &options.output {
+            pictures::write(&pictures::of_simulation(&simulation), folder)?;
+        }
+        return match options.format {
+            Format::Text => Ok(table::write_simulation(&simulation, output)?),
+            Format::Json => write_json(&simulation, output),
+        };
+    }
+    let Some(measured) = measure::measure(options)? else {
+        return Ok(());
+    };
+    let figures = Figures::of(&measured, options);
+    if let Some(folder) = &options.output {
+        pictures::write(&pictures::of_figures(&figures), folder)?;
+    }
+    match options.format {
+        Format::Text => Ok(table::write(&figures, output)?),
+        Format::Json => write_json(&figures, output),
+    }
+}
+
+fn write_json(document: &impl serde::Serialize, output: &mut impl Write) -> anyhow::Result<()> {
+    serde_json::to_writer_pretty(&mut *output, document)?;
+    writeln!(output)?;
+    Ok(())
+}

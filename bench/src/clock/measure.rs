@@ -1,0 +1,261 @@
+//! The measurements themselves, in all processes of the job at once.
+
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use collbench_formats::{ClockSource, OffsetSample};
+use collbench_instrument::Clock;
+use collbench_instrument::exchange::{
+    Pair, Scheme, StopRule, TickLength, WORDS, Wire, answer, ask, rounds,
+};
+use mpi::topology::{Color, SimpleCommunicator};
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
+
+use super::roll::Roll;
+use super::{Options, pictures};
+
+/// Exchanges in a burst.
+const BURST: StopRule = StopRule::burst(10);
+/// How often each group synchronizes in each scheme.
+const REPETITIONS: usize = 5;
+
+/// What process 0 has in the end.
+#[derive(Debug)]
+pub(super) struct Measured {
+    /// World rank and host of each process that took part; the first is the reference.
+    pub(super) participants: Vec<(i32, String)>,
+    /// Whether all of them read one clock.
+    pub(super) has_one_clock: bool,
+    pub(super) n_ranks: i32,
+    pub(super) clock: ClockSource,
+    /// The length of a tick of each participant, over the whole run.
+    pub(super) ticks: Vec<TickLength>,
+    /// By participant but the first.
+    pub(super) exchanges: Vec<Vec<OffsetSample>>,
+    pub(super) synchronizations: Vec<Synchronized>,
+    /// By participant but the first, one after the other.
+    pub(super) bursts: Vec<Vec<Vec<OffsetSample>>>,
+}
+
+/// How long a group took, each time, in ticks of the reference.
+#[derive(Debug)]
+pub(super) struct Synchronized {
+    pub(super) hosts: usize,
+    pub(super) scheme: Scheme,
+    pub(super) ticks: Vec<u64>,
+}
+
+/// Processes of MPI as a wire.
+struct Group {
+    clock: Clock,
+    comm: SimpleCommunicator,
+}
+
+impl Wire for Group {
+    type Error = Infallible;
+
+    fn now(&mut self) -> u64 {
+        self.clock.now()
+    }
+
+    fn send(&mut self, to: usize, words: [u64; WORDS]) -> Result<(), Infallible> {
+        self.comm.process_at_rank(to as i32).send(&words[..]);
+        Ok(())
+    }
+
+    fn receive(&mut self, from: usize) -> Result<[u64; WORDS], Infallible> {
+        let mut words = [0; WORDS];
+        let from = self.comm.process_at_rank(from as i32);
+        from.receive_into(&mut words[..]);
+        Ok(words)
+    }
+}
+
+/// Measures; gives something in process 0 only.
+///
+/// # Errors
+/// Says what this process lacks.
+pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
+    let source = options.source();
+    let clock = Clock::of(source)
+        .context("--clock tsc: the time stamp counter of this machine is not invariant");
+    let begin = clock.as_ref().ok().map(|clock| clock.anchor());
+    let universe = mpi::initialize().context("MPI is initialized already")?;
+    let world = universe.world();
+    anyhow::ensure!(
+        world.size() > 1,
+        "clocks are measured between processes: start it with a launcher, as in mpirun -n 2"
+    );
+    // What cannot be written is said before anything is measured.
+    let ready = match (&options.output, world.rank()) {
+        (Some(folder), 0) => clock.and_then(|clock| pictures::make(folder).map(|()| clock)),
+        _ => clock,
+    };
+    let (Some((roll, clock)), Some(begin)) = (Roll::call(&world, source, ready)?, begin) else {
+        return Ok(None);
+    };
+    let Roll {
+        participants,
+        has_one_clock,
+    } = roll;
+    let own = participants
+        .iter()
+        .position(|(rank, _)| *rank == world.rank());
+    let color = match own {
+        Some(_) => Color::with_value(0),
+        None => Color::undefined(),
+    };
+    let measured = match world.split_by_color(color) {
+        None => None,
+        Some(comm) => {
+            let mut group = Group { clock, comm };
+            let own = own.unwrap_or(0);
+            let tick = |clock: Clock| match source {
+                ClockSource::Tsc => tick_between(begin.into(), clock.anchor().into()),
+                // They count in ns, each in its own.
+                ClockSource::MonotonicRaw | ClockSource::Monotonic => TickLength::NANOSECOND,
+            };
+            let so_far = tick(clock);
+            let exchanges = group.with_first(own, so_far, long_burst(options.exchanges));
+            let synchronizations = group.synchronize(own, so_far);
+            let bursts = group.over_time(own, so_far, options);
+            let mut lengths = vec![0u64; participants.len()];
+            let length = tick(clock).ns(TICKS_OF_LENGTH);
+            group.comm.all_gather_into(&length, &mut lengths[..]);
+            if has_one_clock {
+                // Each has measured the same length, no two of them to the same result.
+                let of_first = lengths[0];
+                lengths.fill(of_first);
+            }
+            let ticks = lengths
+                .iter()
+                .map(|&ns| TickLength::of(TICKS_OF_LENGTH, ns));
+            (own == 0).then(|| Measured {
+                participants,
+                has_one_clock,
+                n_ranks: world.size(),
+                clock: source,
+                ticks: ticks.collect(),
+                exchanges,
+                synchronizations,
+                bursts,
+            })
+        }
+    };
+    world.barrier();
+    Ok(measured)
+}
+
+/// In which lengths of a tick go from process to process.
+const TICKS_OF_LENGTH: u64 = 1 << 50;
+
+fn tick_between(begin: [u64; 5], end: [u64; 5]) -> TickLength {
+    TickLength::of(
+        end[0].saturating_sub(begin[0]),
+        end[1].saturating_sub(begin[1]),
+    )
+}
+
+fn long_burst(exchanges: u32) -> StopRule {
+    StopRule {
+        longest_ns: 60_000_000_000,
+        ..StopRule::burst(exchanges)
+    }
+}
+
+impl Group {
+    fn len(&self) -> usize {
+        self.comm.size() as usize
+    }
+
+    /// The first one asks each other in turn; gives what it has got.
+    fn with_first(
+        &mut self,
+        own: usize,
+        tick: TickLength,
+        rule: StopRule,
+    ) -> Vec<Vec<OffsetSample>> {
+        if own > 0 {
+            let Ok(_) = answer(self, 0, tick);
+            return Vec::new();
+        }
+        let asked = (1..self.len()).map(|peer| {
+            let Ok((samples, _)) = ask(self, peer, rule, tick);
+            samples
+        });
+        asked.collect()
+    }
+
+    /// Groups of two and four and so on up to all, in both schemes.
+    fn synchronize(&mut self, own: usize, tick: TickLength) -> Vec<Synchronized> {
+        let n = self.len();
+        let mut sizes: Vec<usize> = (1..=n.ilog2()).map(|exponent| 1 << exponent).collect();
+        sizes.extend((!n.is_power_of_two()).then_some(n));
+        let mut all = Vec::new();
+        for hosts in sizes {
+            let schemes = [Scheme::Linear, Scheme::Rounds];
+            let schedules = schemes.map(|scheme| rounds(hosts, scheme).concat());
+            let mut ticks = [Vec::new(), Vec::new()];
+            // In turns: what the machine is doing besides meets both.
+            for _ in 0..REPETITIONS {
+                for (schedule, ticks) in schedules.iter().zip(&mut ticks) {
+                    ticks.push(self.go_through(schedule, own, tick));
+                }
+            }
+            let of_size = schemes.into_iter().zip(ticks);
+            all.extend(of_size.map(|(scheme, ticks)| Synchronized {
+                hosts,
+                scheme,
+                ticks,
+            }));
+        }
+        all
+    }
+
+    /// How long it takes until all pairs are done, in ticks.
+    fn go_through(&mut self, pairs: &[Pair], own: usize, tick: TickLength) -> u64 {
+        self.comm.barrier();
+        let begin = self.now();
+        for &Pair { reference, local } in pairs {
+            if own == reference {
+                let Ok(_) = ask(self, local, StopRule::THOROUGH, tick);
+            } else if own == local {
+                let Ok(_) = answer(self, reference, tick);
+            }
+        }
+        self.comm.barrier();
+        self.now() - begin
+    }
+
+    /// A burst with each every so often, as long as was asked for.
+    fn over_time(
+        &mut self,
+        own: usize,
+        tick: TickLength,
+        options: &Options,
+    ) -> Vec<Vec<Vec<OffsetSample>>> {
+        let mut bursts = vec![Vec::new(); self.len() - 1];
+        let begin = Instant::now();
+        let (interval, duration) = (
+            Duration::from_secs_f64(options.interval),
+            Duration::from_secs_f64(options.duration),
+        );
+        let mut due = Duration::ZERO;
+        loop {
+            if own == 0 {
+                std::thread::sleep(due.saturating_sub(begin.elapsed()));
+            }
+            let mut goes_on = u8::from(due <= duration);
+            self.comm.process_at_rank(0).broadcast_into(&mut goes_on);
+            if goes_on == 0 {
+                return bursts;
+            }
+            for (of_peer, samples) in bursts.iter_mut().zip(self.with_first(own, tick, BURST)) {
+                of_peer.push(samples);
+            }
+            // A burst that is late is not followed by those that it has kept from coming.
+            due = begin.elapsed().max(due + interval);
+        }
+    }
+}

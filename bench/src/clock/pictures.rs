@@ -1,0 +1,308 @@
+//! The figures as pictures.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use collbench_viz::{CurveAxis, Curves, Picture, Quantity, Stroke};
+
+use super::drift;
+use super::figures::{Figures, PairFigures};
+use super::quality::Quality;
+use super::simulation::Simulation;
+use super::table;
+use crate::spread::Spread;
+
+/// Pairs drawn in one picture: more lines nobody can tell apart.
+const DRAWN: usize = 6;
+
+/// A picture with the name of its file.
+pub(super) type Named = (&'static str, Curves);
+
+/// Makes the folder where it is missing, and finds out whether anything can be written there.
+///
+/// # Errors
+/// Names the folder.
+pub(super) fn make(folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder)
+        .and_then(|()| tempfile::tempfile_in(folder).map(drop))
+        .with_context(|| format!("--output {}: cannot write there", folder.display()))
+}
+
+/// Writes them into a folder.
+///
+/// # Errors
+/// Names the file.
+pub(super) fn write(pictures: &[Named], folder: &Path) -> anyhow::Result<()> {
+    for (name, curves) in pictures {
+        let path = folder.join(format!("{name}.svg"));
+        fs::write(&path, Picture::from(curves.clone()).to_svg())
+            .with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Those of a measurement.
+pub(super) fn of_figures(figures: &Figures) -> Vec<Named> {
+    vec![
+        ("round-trips", round_trips(figures)),
+        ("drift", drift(figures)),
+        ("held-out", held_out(figures)),
+        ("stop-rule-quality", quality(figures)),
+        ("stop-rule-cost", cost(figures)),
+        ("synchronization", synchronization(figures)),
+    ]
+}
+
+/// Those of a simulation.
+pub(super) fn of_simulation(simulation: &Simulation) -> Vec<Named> {
+    vec![("synchronization-simulated", simulated(simulation))]
+}
+
+fn name(pair: &PairFigures) -> String {
+    format!("rank {} on {}", pair.local.rank, pair.local.host)
+}
+
+fn subtitle(figures: &Figures) -> String {
+    let library = figures.mpi_library.as_deref().unwrap_or_default();
+    format!(
+        "against rank {} on {}, clock {}, {}",
+        figures.reference.rank,
+        figures.reference.host,
+        figures.clock,
+        library.split(',').next().unwrap_or_default(),
+    )
+}
+
+/// The pairs to draw, in the order of a figure: all of a few, else the least, the greatest, and some
+/// in between at equal distances in that order. And the words that say so.
+fn chosen(figures: &Figures, by: impl Fn(&PairFigures) -> f64) -> (Vec<&PairFigures>, String) {
+    let mut pairs: Vec<&PairFigures> = figures.pairs.iter().collect();
+    if pairs.len() <= DRAWN {
+        return (pairs, String::new());
+    }
+    pairs.sort_by(|a, b| by(a).total_cmp(&by(b)));
+    let last = pairs.len() - 1;
+    let some = (0..DRAWN).map(|i| pairs[i * last / (DRAWN - 1)]).collect();
+    let words = format!(
+        "; {DRAWN} of {} drawn, from the least to the greatest",
+        pairs.len()
+    );
+    (some, words)
+}
+
+/// The range of a figure over the pairs, in words.
+fn range(figures: impl Iterator<Item = f64>, shown: impl Fn(f64) -> String) -> Option<String> {
+    let spread = Spread::of(figures)?;
+    Some(match spread.n {
+        1 => shown(spread.min),
+        _ => format!("{} to {}", shown(spread.min), shown(spread.max)),
+    })
+}
+
+fn round_trips(figures: &Figures) -> Curves {
+    let median = |pair: &PairFigures| pair.round_trip_ns.map(|spread| spread.median);
+    let medians = figures.pairs.iter().filter_map(median);
+    let finding = match range(medians, table::duration) {
+        Some(range) => format!("Round trips: median {range}"),
+        None => "Round trips: none was measured".to_owned(),
+    };
+    let (pairs, words) = chosen(figures, |pair| median(pair).unwrap_or(0.0));
+    let mut curves = Curves::new(
+        finding,
+        subtitle(figures) + &words,
+        CurveAxis::new("round trip", Quantity::Time).logarithmic(),
+        CurveAxis::new("number in each eighth of a doubling", Quantity::Number),
+    );
+    for pair in pairs {
+        let corners = pair.histogram.iter().enumerate().flat_map(|(i, step)| {
+            let n = step.n as f64;
+            let gap = pair
+                .histogram
+                .get(i + 1)
+                .is_none_or(|next| next.from_ns > step.to_ns * 1.01);
+            let first = i == 0 || pair.histogram[i - 1].to_ns < step.from_ns * 0.99;
+            let before = first.then_some((step.from_ns, 0.0));
+            let behind = gap.then_some((step.to_ns, 0.0));
+            let top = [(step.from_ns, n), (step.to_ns, n)];
+            before.into_iter().chain(top).chain(behind)
+        });
+        let least = pair.round_trip_ns.map(|spread| table::duration(spread.min));
+        let least = least.unwrap_or_else(|| "unknown".to_owned());
+        let words = format!("{}: least {least}", name(pair));
+        curves.push(words, Stroke::Line, corners);
+    }
+    curves
+}
+
+fn drift(figures: &Figures) -> Curves {
+    let ppm = |pair: &PairFigures| pair.drift.map(|drift| drift.ppm);
+    let finding = match range(figures.pairs.iter().filter_map(ppm), |ppm| {
+        format!("{ppm:.3}")
+    }) {
+        Some(range) => format!("Drift of the clocks: {range} ppm"),
+        None => "Drift of the clocks: not known".to_owned(),
+    };
+    let (pairs, words) = chosen(figures, |pair| ppm(pair).unwrap_or(0.0));
+    let mut curves = Curves::new(
+        finding,
+        subtitle(figures) + &words,
+        CurveAxis::new("time since the first burst", Quantity::Time),
+        CurveAxis::new(
+            "offset against the reference, less the first",
+            Quantity::Time,
+        ),
+    );
+    for pair in pairs {
+        let counted = pair.bursts.iter().filter(|burst| !burst.is_disturbed);
+        let points = counted.map(|burst| (burst.at_ns as f64, burst.offset_ns as f64));
+        let mut words = format!("{}: {} ppm", name(pair), table::drift(pair));
+        if pair.n_disturbed > 0 {
+            words += &format!(", {} disturbed bursts left out", pair.n_disturbed);
+        }
+        curves.push(words, Stroke::Line, points);
+    }
+    curves
+}
+
+fn held_out(figures: &Figures) -> Curves {
+    let median = |pair: &PairFigures| pair.held_out_ns.map(|spread| spread.median);
+    let finding = match range(figures.pairs.iter().filter_map(median), table::duration) {
+        Some(range) => format!("A burst is told by its two neighbours to {range} in the median"),
+        None => "How well a burst is told by its neighbours: not known".to_owned(),
+    };
+    let (pairs, words) = chosen(figures, |pair| median(pair).unwrap_or(0.0));
+    let mut curves = Curves::new(
+        finding,
+        subtitle(figures) + &words,
+        CurveAxis::new("off the line through the two neighbours", Quantity::Time),
+        CurveAxis::new("bursts that are off by no more, percent", Quantity::Number),
+    );
+    for pair in pairs {
+        let mut errors = drift::held_out(&pair.bursts);
+        errors.sort_by(f64::total_cmp);
+        let n = errors.len();
+        let part = |i: usize| 100.0 * i as f64 / n as f64;
+        let steps = errors.iter().enumerate();
+        let points = steps.flat_map(|(i, &error)| [(error, part(i)), (error, part(i + 1))]);
+        let words = format!("{}: {n} bursts", name(pair));
+        curves.push(words, Stroke::Line, points);
+    }
+    curves
+}
+
+/// The stop rule as the recorder has it.
+fn with_hundred(figures: &Figures) -> Option<&Quality> {
+    figures.stop_rule.iter().find(|q| q.unimproved == 100)
+}
+
+fn patience_axis() -> CurveAxis {
+    let words = "N: stop when so many in a row were not smaller";
+    CurveAxis::new(words, Quantity::Number).logarithmic()
+}
+
+fn quality(figures: &Figures) -> Curves {
+    let finding = match with_hundred(figures) {
+        Some(q) => format!(
+            "With N = 100 the best round trip is {:.2} % above the smallest of all",
+            q.above_least_percent
+        ),
+        None => "Quality of the stop rule: nothing to go by".to_owned(),
+    };
+    let words = "smallest round trip found, percent above the smallest of all";
+    let mut curves = Curves::new(
+        finding,
+        subtitle(figures),
+        patience_axis(),
+        CurveAxis::new(words, Quantity::Number).logarithmic(),
+    );
+    let points = figures.stop_rule.iter();
+    let points = points.map(|q| (f64::from(q.unimproved), q.above_least_percent));
+    curves.push("mean over all pairs", Stroke::Line, points);
+    curves
+}
+
+fn cost(figures: &Figures) -> Curves {
+    let finding = match with_hundred(figures) {
+        Some(q) => format!(
+            "With N = 100 the stop rule takes {:.0} exchanges",
+            q.exchanges
+        ),
+        None => "Cost of the stop rule: nothing to go by".to_owned(),
+    };
+    let mut curves = Curves::new(
+        finding,
+        subtitle(figures),
+        patience_axis(),
+        CurveAxis::new("exchanges made", Quantity::Number).logarithmic(),
+    );
+    let points = figures
+        .stop_rule
+        .iter()
+        .map(|q| (f64::from(q.unimproved), q.exchanges));
+    curves.push("mean over all pairs", Stroke::Line, points);
+    curves
+}
+
+fn synchronization(figures: &Figures) -> Curves {
+    let all: Vec<(f64, Spread, Spread)> = figures
+        .synchronization
+        .iter()
+        .filter_map(|s| Some((s.hosts as f64, s.linear_ns?, s.rounds_ns?)))
+        .collect();
+    let finding = match all.last() {
+        Some((clocks, linear, rounds)) => format!(
+            "{clocks} clocks: {} one after the other, {} in rounds",
+            table::duration(linear.median),
+            table::duration(rounds.median)
+        ),
+        None => "Measuring all clocks: nothing was measured".to_owned(),
+    };
+    let mut curves = Curves::new(
+        finding,
+        subtitle(figures),
+        CurveAxis::new("clocks", Quantity::Number).logarithmic(),
+        CurveAxis::new("median time until all are measured", Quantity::Time),
+    );
+    // One clock is that of the reference: nothing to measure.
+    let one = [(1.0, 0.0)];
+    let linear = all.iter().map(|(clocks, time, _)| (*clocks, time.median));
+    curves.push(
+        "one after the other",
+        Stroke::Line,
+        one.into_iter().chain(linear),
+    );
+    let rounds = all.iter().map(|(clocks, _, time)| (*clocks, time.median));
+    curves.push("in rounds", Stroke::Line, one.into_iter().chain(rounds));
+    curves
+}
+
+fn simulated(simulation: &Simulation) -> Curves {
+    let groups = &simulation.groups;
+    let n_hosts = groups.iter().map(|group| group.hosts).max().unwrap_or(0);
+    let largest = groups.iter().filter(|group| group.hosts == n_hosts);
+    let ratios: Vec<String> = largest
+        .map(|group| format!("{:.1} times ({})", group.ratio, group.network))
+        .collect();
+    let mut curves = Curves::new(
+        format!(
+            "{n_hosts} hosts, simulated: rounds are faster by {}",
+            ratios.join(", ")
+        ),
+        "the recorder's schedule and stop rule (N = 100), on made-up networks",
+        CurveAxis::new("hosts", Quantity::Number).logarithmic(),
+        CurveAxis::new("mean time until all are measured", Quantity::Time).logarithmic(),
+    );
+    for of_network in groups.chunk_by(|a, b| a.network == b.network) {
+        let network = of_network[0].network;
+        let linear = of_network.iter().map(|g| (g.hosts as f64, g.linear_ns));
+        curves.push(
+            format!("{network}, one after the other"),
+            Stroke::Line,
+            linear,
+        );
+        let rounds = of_network.iter().map(|g| (g.hosts as f64, g.rounds_ns));
+        curves.push(format!("{network}, in rounds"), Stroke::Line, rounds);
+    }
+    curves
+}

@@ -1,0 +1,110 @@
+//! Who takes part: the first process of each host, or all where there is one clock.
+
+use anyhow::Context;
+use collbench_formats::ClockSource;
+use collbench_instrument::exchange::host_key;
+use collbench_instrument::host_identity;
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator, CommunicatorCollectives};
+
+/// Characters of a host's name that are kept.
+const NAME: usize = 64;
+/// Bytes that tell hosts apart, at the beginning of an entry; then one that tells whether the process
+/// can go on; then the name.
+const KEY: usize = 16;
+const ENTRY: usize = KEY + 1 + NAME;
+
+/// All processes of the job, as each of them knows them.
+#[derive(Debug)]
+pub(super) struct Roll {
+    /// World rank and host of each process that takes part; the first is the reference.
+    pub(super) participants: Vec<(i32, String)>,
+    /// Whether all of them read one clock.
+    pub(super) has_one_clock: bool,
+}
+
+impl Roll {
+    /// All processes call at once; `ready` is what this one needs for going on.
+    ///
+    /// Gives `None` where another process is not ready: that one says why.
+    ///
+    /// # Errors
+    /// Why this process is not ready.
+    pub(super) fn call<T>(
+        world: &SimpleCommunicator,
+        source: ClockSource,
+        ready: anyhow::Result<T>,
+    ) -> anyhow::Result<Option<(Self, T)>> {
+        let host = host_identity();
+        let mut entry = [0u8; ENTRY];
+        entry[..KEY].copy_from_slice(&host_key(&host, source));
+        entry[KEY] = u8::from(ready.is_ok());
+        let name = &host.name.as_bytes()[..host.name.len().min(NAME)];
+        entry[KEY + 1..][..name.len()].copy_from_slice(name);
+        let mut entries = vec![0u8; ENTRY * world.size() as usize];
+        world.all_gather_into(&entry[..], &mut entries[..]);
+        let ready = ready.with_context(|| format!("rank {} on {}", world.rank(), host.name))?;
+        if entries.chunks_exact(ENTRY).any(|entry| entry[KEY] == 0) {
+            return Ok(None);
+        }
+        Ok(Some((Self::of(&entries), ready)))
+    }
+
+    fn of(entries: &[u8]) -> Self {
+        let entries: Vec<&[u8]> = entries.chunks_exact(ENTRY).collect();
+        let has_one_clock = entries
+            .iter()
+            .all(|entry| entry[..KEY] == entries[0][..KEY]);
+        let is_first = |rank: usize| {
+            let of_host = entries
+                .iter()
+                .position(|e| e[..KEY] == entries[rank][..KEY]);
+            of_host == Some(rank)
+        };
+        let participants = (0..entries.len())
+            .filter(|&rank| has_one_clock || is_first(rank))
+            .map(|rank| {
+                let name = String::from_utf8_lossy(&entries[rank][KEY + 1..]);
+                (rank as i32, name.trim_end_matches('\0').to_owned())
+            })
+            .collect();
+        Self {
+            participants,
+            has_one_clock,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roll(hosts: &[(u8, &str)]) -> Roll {
+        let mut entries = Vec::new();
+        for (key, name) in hosts {
+            let mut entry = [0u8; ENTRY];
+            entry[..KEY].fill(*key);
+            entry[KEY] = 1;
+            entry[KEY + 1..][..name.len()].copy_from_slice(name.as_bytes());
+            entries.extend(entry);
+        }
+        Roll::of(&entries)
+    }
+
+    #[test]
+    fn of_several_hosts_the_first_process_of_each_takes_part() {
+        let roll = roll(&[(1, "a"), (2, "b"), (1, "a"), (3, "b"), (3, "b")]);
+        let expected = [(0, "a"), (1, "b"), (3, "b")];
+        let found = roll.participants.iter();
+        let found: Vec<_> = found.map(|(rank, name)| (*rank, name.as_str())).collect();
+        assert_eq!(found, expected);
+        assert!(!roll.has_one_clock);
+    }
+
+    #[test]
+    fn of_one_host_all_processes_take_part() {
+        let roll = roll(&[(1, "a"), (1, "a"), (1, "a")]);
+        assert_eq!(roll.participants.len(), 3);
+        assert!(roll.has_one_clock);
+    }
+}

@@ -1,0 +1,218 @@
+//! The figures as text for a person.
+
+use std::io::{self, Write};
+
+use super::figures::{Figures, PairFigures};
+use super::simulation::Simulation;
+use crate::overhead::{empty_table, write_machine};
+use crate::spread::Spread;
+
+/// Writes one screen.
+pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        output,
+        "Clocks of {} processes against that of rank {} on {}",
+        figures.pairs.len(),
+        figures.reference.rank,
+        figures.reference.host
+    )?;
+    let library = figures.mpi_library.as_deref().unwrap_or("unknown");
+    write_machine(&figures.machine, library, output)?;
+    for (name, value) in &figures.environment {
+        writeln!(output, "           {name}={value}")?;
+    }
+    let of_one = match figures.has_one_clock {
+        true => "; all processes read one: what is found between them is error",
+        false => "",
+    };
+    writeln!(output, "  clock    {}{of_one}", figures.clock)?;
+    writeln!(output, "  command  {}", figures.command.join(" "))?;
+    writeln!(output)?;
+    write_round_trips(figures, output)?;
+    write_drift(figures, output)?;
+    write_stop_rule(figures, output)?;
+    write_synchronization(figures, output)?;
+    for invalid in &figures.invalid {
+        writeln!(output, "invalid: {invalid}")?;
+    }
+    Ok(())
+}
+
+/// Writes what was simulated.
+pub(super) fn write_simulation(simulation: &Simulation, output: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        output,
+        "Measuring all clocks of a group, N = 100, simulated: mean time until all are done"
+    )?;
+    writeln!(output, "  command  {}\n", simulation.command.join(" "))?;
+    let mut table = empty_table(&[
+        "network",
+        "hosts",
+        "rounds",
+        "linear",
+        "in rounds",
+        "ratio",
+        "groups",
+    ]);
+    for group in &simulation.groups {
+        table.add_row(vec![
+            group.network.to_owned(),
+            group.hosts.to_string(),
+            group.rounds.to_string(),
+            duration(group.linear_ns),
+            duration(group.rounds_ns),
+            format!("{:.1}", group.ratio),
+            group.repetitions.to_string(),
+        ]);
+    }
+    writeln!(output, "{}", table.trim_fmt())
+}
+
+fn write_round_trips(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        output,
+        "Round trips; no offset is further off than half the least one"
+    )?;
+    let mut table = empty_table(&[
+        "rank",
+        "host",
+        "exchanges",
+        "least",
+        "median",
+        "upper quartile",
+        "greatest",
+        "half the least",
+    ]);
+    for pair in &figures.pairs {
+        let rtt = pair.round_trip_ns.as_ref();
+        let mut row = who(pair);
+        row.extend([
+            rtt.map_or("0".to_owned(), |spread| spread.n.to_string()),
+            time(rtt, |spread| spread.min),
+            time(rtt, |spread| spread.median),
+            time(rtt, |spread| spread.upper_quartile),
+            time(rtt, |spread| spread.max),
+            time(rtt, |spread| spread.min / 2.0),
+        ]);
+        table.add_row(row);
+    }
+    writeln!(output, "{}\n", table.trim_fmt())
+}
+
+fn write_drift(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        output,
+        "Drift (two standard errors), and a burst against the line through its neighbours"
+    )?;
+    let mut head = vec![
+        "rank",
+        "host",
+        "bursts",
+        "drift ppm",
+        "off, median",
+        "off, greatest",
+    ];
+    if figures.has_one_clock {
+        head.extend(["error, median", "error, greatest"]);
+    }
+    let mut table = empty_table(&head);
+    for pair in &figures.pairs {
+        let mut row = who(pair);
+        row.extend([
+            (pair.bursts.len() - pair.n_disturbed).to_string(),
+            drift(pair),
+            time(pair.held_out_ns.as_ref(), |spread| spread.median),
+            time(pair.held_out_ns.as_ref(), |spread| spread.max),
+        ]);
+        if figures.has_one_clock {
+            row.push(time(pair.error_ns.as_ref(), |spread| spread.median));
+            row.push(time(pair.error_ns.as_ref(), |spread| spread.max));
+        }
+        table.add_row(row);
+    }
+    writeln!(output, "{}\n", table.trim_fmt())
+}
+
+fn who(pair: &PairFigures) -> Vec<String> {
+    vec![pair.local.rank.to_string(), pair.local.host.clone()]
+}
+
+/// In ppm, with its error.
+pub(super) fn drift(pair: &PairFigures) -> String {
+    pair.drift.map_or("unknown".to_owned(), |drift| {
+        format!("{:.3} +- {:.3}", drift.ppm, drift.error_ppm)
+    })
+}
+
+fn write_stop_rule(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        output,
+        "Stop rule: until the smallest round trip has not improved for N exchanges"
+    )?;
+    let mut table = empty_table(&["N", "exchanges", "above the smallest", "runs"]);
+    for quality in &figures.stop_rule {
+        table.add_row(vec![
+            quality.unimproved.to_string(),
+            format!("{:.0}", quality.exchanges),
+            format!("{:.2} %", quality.above_least_percent),
+            quality.runs.to_string(),
+        ]);
+    }
+    writeln!(output, "{}\n", table.trim_fmt())
+}
+
+fn write_synchronization(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        output,
+        "Measuring all clocks of a group, N = 100: median time until all are done"
+    )?;
+    let mut table = empty_table(&["clocks", "linear", "in rounds", "ratio", "times"]);
+    for measured in &figures.synchronization {
+        let (linear, rounds) = (measured.linear_ns.as_ref(), measured.rounds_ns.as_ref());
+        let ratio = linear.zip(rounds).map(|(l, r)| l.median / r.median);
+        table.add_row(vec![
+            measured.hosts.to_string(),
+            time(linear, |spread| spread.median),
+            time(rounds, |spread| spread.median),
+            ratio.map_or("unknown".to_owned(), |ratio| format!("{ratio:.1}")),
+            linear.map_or("0".to_owned(), |spread| spread.n.to_string()),
+        ]);
+    }
+    writeln!(output, "{}\n", table.trim_fmt())
+}
+
+fn time(spread: Option<&Spread>, figure: fn(&Spread) -> f64) -> String {
+    spread.map_or("unknown".to_owned(), |spread| duration(figure(spread)))
+}
+
+/// ns to three digits in the unit that suits.
+pub(super) fn duration(ns: f64) -> String {
+    let (value, unit) = match ns.abs() {
+        0.0..1e3 => return format!("{ns:.0} ns"),
+        1e3..1e6 => (ns / 1e3, "us"),
+        1e6..1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let decimals = match value.abs() {
+        0.0..10.0 => 2,
+        10.0..100.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits() {
+        let shown = [812.4, 2_345.0, 45_670.0, 1.5e6, 999e6, 2.5e9].map(duration);
+        assert_eq!(
+            shown,
+            [
+                "812 ns", "2.35 us", "45.7 us", "1.50 ms", "999 ms", "2.50 s"
+            ]
+        );
+    }
+}
