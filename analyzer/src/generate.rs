@@ -15,6 +15,8 @@
 mod clock;
 mod exchange;
 mod group;
+mod inside;
+mod messages;
 mod nonblocking;
 pub(crate) mod random;
 mod rank_file;
@@ -33,6 +35,9 @@ use std::path::{Path, PathBuf};
 use collbench_formats::{Abi, HostIdentity, Identity, LayerState, MpiIdentity};
 use serde_json::json;
 
+pub use inside::{
+    TrueContributor, TrueCriticalPath, TrueEdge, TrueJoiningPoint, TrueRound, TrueTree,
+};
 pub use scenario::ScenarioError;
 pub use truth::{
     Summary, TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth,
@@ -303,7 +308,10 @@ fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
         },
         layers: vec![
             layer("calls", true, ""),
-            layer("messages", false, "a generated trace has none"),
+            match scenario.has_messages {
+                true => layer("messages", true, ""),
+                false => layer("messages", false, "a generated trace has none"),
+            },
             layer("algorithms", false, "a generated trace has none"),
         ],
         command: command(scenario),

@@ -14,6 +14,8 @@ use serde_json::Value;
 const EVERYTHING: &str = include_str!("scenarios/everything.toml");
 /// The same kinds on three hosts.
 const HOSTS: &str = include_str!("scenarios/hosts.toml");
+/// Trees, message by message, on three hosts.
+const INSIDE: &str = include_str!("scenarios/inside.toml");
 /// What begins before it is waited for.
 const NONBLOCKING: &str = include_str!("scenarios/nonblocking.toml");
 
@@ -638,6 +640,21 @@ fn hosts_are_compared_each_within_itself() {
         let name = &communicators[number(&verdict["communicator"]) as usize]["name"];
         assert_eq!(name, "node", "{verdict}");
     }
+}
+
+#[test]
+fn messages_leave_what_is_seen_from_outside_as_it_is() {
+    let case = Case::new(INSIDE);
+    compare(
+        &case,
+        Tolerance {
+            truth: "within_hosts",
+            ..EXACT
+        },
+    );
+    let messages = &case.analysis["trace"]["messages"];
+    assert_eq!(messages, &case.truth["messages"]);
+    assert!(number(messages) > 3_000);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{CommunicatorKind, Operation, Semantics};
 
+use super::inside::Shape;
 use super::scenario::{Action, Call, Grid, Root, Scenario, ScenarioError, Step};
 
 /// The members of one communicator, as world ranks.
@@ -221,6 +222,16 @@ fn check_call(
             let found = format!("{} on an intercommunicator", operation.name());
             return Err((found, "a communicator with one group".into()));
         }
+        if call.inside.is_some() && part.is_inter() {
+            let found = "a tree on an intercommunicator".to_owned();
+            return Err((found, "a communicator with one group".into()));
+        }
+        if let Some(Shape::Parents(parents)) = call.inside.as_ref().map(|inside| &inside.shape)
+            && parents.len() != part.ranks.len()
+        {
+            let found = format!("a tree of {} on \"{}\"", parents.len(), call.on);
+            return Err((found, format!("one of {}", part.ranks.len())));
+        }
         if call.root_group == 1 && !part.is_inter() {
             let found = "root_group = 1 on a communicator with one group".to_owned();
             return Err((found, "an intercommunicator, or no root_group".into()));
@@ -288,6 +299,12 @@ mod tests {
              [[program]]\noperation = \"MPI_Bcast\"\non = \"s\"\nroot = 2\n",
         );
         assert_eq!((wrong.line, wrong.expected.as_str()), (9, "at most 0"));
+    }
+
+    #[test]
+    fn a_tree_has_the_size_of_its_communicator() {
+        let wrong = error("[[program]]\noperation = \"MPI_Bcast\"\ntree = [-1, 0, 1]\n");
+        assert_eq!((wrong.line, &*wrong.expected), (5, "one of 4"));
     }
 
     #[test]

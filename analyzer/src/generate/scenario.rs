@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::clock::HostClock;
 use super::exchange::Exchanges;
+use super::inside::{Inside, Network};
 
 mod check;
 
@@ -44,6 +45,9 @@ pub(crate) struct Scenario {
     pub(crate) threads: BTreeMap<String, u32>,
     /// Whether any rank has several.
     pub(crate) has_threads: bool,
+    pub(crate) network: Network,
+    /// Whether any collective is seen inside.
+    pub(crate) has_messages: bool,
     pub(crate) program: Vec<Step>,
     /// By world rank.
     pub(crate) faults: Vec<Fault>,
@@ -99,6 +103,8 @@ pub(crate) struct Call {
     pub(crate) grid: Grid,
     pub(crate) work: Vec<Delay>,
     pub(crate) latency: Latency,
+    /// Its messages take the place of the latency.
+    pub(crate) inside: Option<Inside>,
 }
 
 /// What is done when the work is done.

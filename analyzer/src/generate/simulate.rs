@@ -18,6 +18,7 @@ use collbench_formats::{
 
 use super::exchange;
 use super::group::{self, Members, Parts};
+use super::inside::Course;
 use super::nonblocking::Outstanding;
 use super::random::{Random, hash};
 use super::rank_file::{Body, Ending, NewRecord, RankFile, Stop};
@@ -87,8 +88,8 @@ const END_OF_TIME_NS: u64 = 1 << 58;
 /// One walk through a scenario.
 #[derive(Debug)]
 pub(crate) struct Simulation<'a> {
-    scenario: &'a Scenario,
-    seed: u64,
+    pub(super) scenario: &'a Scenario,
+    pub(super) seed: u64,
     /// By world rank; `None` where nothing is written.
     files: Vec<Option<RankFile>>,
     /// By world rank: which records do not come into the trace, or are lost of it.
@@ -114,6 +115,8 @@ pub(super) struct Scratch {
     heard: Vec<Option<u64>>,
     releases: Vec<Option<Release>>,
     pub(super) payloads: Vec<u64>,
+    /// Of a collective that is seen inside.
+    pub(super) course: Course,
 }
 
 /// One execution of a step of the program.
@@ -122,7 +125,7 @@ pub(super) struct Turn<'a> {
     pub(super) call: &'a Call,
     pub(super) operation: Operation,
     /// How often the step was executed before.
-    instance: u64,
+    pub(super) instance: u64,
     pub(super) thread: u32,
 }
 
@@ -499,6 +502,7 @@ impl<'a> Simulation<'a> {
             mut heard,
             releases: mut released,
             mut payloads,
+            mut course,
         } = std::mem::take(&mut self.scratch);
         let root = turn.root(members);
         payloads.clear();
@@ -523,6 +527,21 @@ impl<'a> Simulation<'a> {
                 is_recorded: false,
             });
             heard.push(enter.filter(|_| is_heard));
+        }
+        if let Some(inside) = &call.inside {
+            course = self.happen(turn, members, inside, &heard);
+            for (seen, leave) in seen.iter_mut().zip(&course.leaves) {
+                self.is_over |= leave.is_some_and(|leave| leave >= END_OF_TIME_NS);
+                seen.leave = *leave;
+            }
+            self.scratch = Scratch {
+                seen,
+                heard,
+                releases: released,
+                payloads,
+                course,
+            };
+            return;
         }
         releases(operation.semantics(), members, root, &heard, &mut released);
         if operation.semantics() == Semantics::Neighborhood {
@@ -549,6 +568,7 @@ impl<'a> Simulation<'a> {
             heard,
             releases: released,
             payloads,
+            course,
         };
     }
 
@@ -582,6 +602,7 @@ impl<'a> Simulation<'a> {
         let root = turn.root(members);
         let mut seen = std::mem::take(&mut self.scratch.seen);
         let flags = if call.internal { CODE_INTERNAL } else { 0 };
+        let mut are_all_messages_there = true;
         for i in 0..seen.len() {
             let Some(enter) = seen[i].enter else { continue };
             let leave = seen[i].leave;
@@ -631,6 +652,9 @@ impl<'a> Simulation<'a> {
                     );
                 }
             }
+            if call.inside.is_some() {
+                are_all_messages_there &= self.write_messages(turn, group, i)?;
+            }
             let state = &mut self.ranks[rank as usize];
             state.calls += u64::from(!call.internal);
             match leave {
@@ -647,7 +671,7 @@ impl<'a> Simulation<'a> {
                 }
                 _ => members,
             };
-            self.truth.instance(&Instance {
+            let instance = Instance {
                 operation,
                 communicator: group.in_truth,
                 members: callers,
@@ -655,7 +679,15 @@ impl<'a> Simulation<'a> {
                 payloads: &self.scratch.payloads,
                 seen: &seen,
                 courses: None,
-            });
+            };
+            self.truth.instance(&instance);
+            if let Some(inside) = &call.inside
+                && are_all_messages_there
+            {
+                let top = root.unwrap_or(0);
+                self.truth
+                    .inside(&instance, inside, top, &self.scratch.course);
+            }
             group.calls += u64::from(semantics.is_matched());
         }
         self.scratch.seen = seen;
@@ -831,7 +863,7 @@ impl<'a> Simulation<'a> {
             || Random::of(&[self.seed, delay.id, instance, u64::MAX]).unit() < delay.share
     }
 
-    fn delay_ns(&self, delay: &Delay, instance: u64, rank: u32) -> u64 {
+    pub(super) fn delay_ns(&self, delay: &Delay, instance: u64, rank: u32) -> u64 {
         if !self.applies(delay, instance, rank) {
             return 0;
         }

@@ -9,6 +9,7 @@ use collbench_formats::{CommunicatorKind, Operation, Semantics};
 use serde::Serialize;
 
 use super::group::Members;
+use super::inside::{Course, Inside, TreeBook, TrueInstance, TrueTree};
 use super::scenario::TruthDetail;
 
 /// n, sum, ends and median of integers, in ns.
@@ -29,7 +30,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    fn add(&mut self, value: i64, detail: TruthDetail) {
+    pub(super) fn add(&mut self, value: i64, detail: TruthDetail) {
         (self.min, self.max) = match self.n {
             0 => (value, value),
             _ => (self.min.min(value), self.max.max(value)),
@@ -41,7 +42,7 @@ impl Summary {
         }
     }
 
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.values.sort_unstable();
         if let Some(last) = self.values.len().checked_sub(1) {
             self.median = Some([self.values[last / 2], self.values[last.div_ceil(2)]]);
@@ -160,6 +161,8 @@ pub struct TrueRank {
     pub calls: u64,
     /// Calls of the MPI library itself.
     pub internal_calls: u64,
+    /// Ends of messages.
+    pub message_ends: u64,
     /// Calls by operation.
     pub calls_by_operation: BTreeMap<String, u64>,
     /// Calls by operation and kind of communicator.
@@ -196,6 +199,10 @@ pub struct Truth {
     pub communicators: Vec<TrueCommunicator>,
     /// Sorted by operation, communicator, root, class.
     pub operations: Vec<TrueOperation>,
+    /// Messages that were sent, of which the sending end is in the trace.
+    pub messages: u64,
+    /// Of those operations that are seen inside; sorted like them, then by shape.
+    pub trees: Vec<TrueTree>,
     /// By world rank.
     pub ranks: Vec<TrueRank>,
 }
@@ -250,6 +257,8 @@ pub(crate) struct TruthBook {
     communicators: Vec<TrueCommunicator>,
     operations: HashMap<(Operation, usize, Option<u32>, u32), TrueOperation>,
     ranks: Vec<TrueRank>,
+    messages: u64,
+    trees: TreeBook,
     classes: HashMap<(Operation, CommunicatorClass), (String, String)>,
     counts: Vec<HashMap<(Operation, CommunicatorClass), u64>>,
     /// When all leave MPI_Init.
@@ -319,6 +328,8 @@ impl TruthBook {
             }],
             operations: HashMap::new(),
             ranks: ranks.collect(),
+            messages: 0,
+            trees: TreeBook::new(detail),
             classes: HashMap::new(),
             counts: vec![HashMap::new(); host_of.len()],
             start,
@@ -365,6 +376,15 @@ impl TruthBook {
 
     pub(crate) fn internal(&mut self, rank: u32) {
         self.ranks[rank as usize].internal_calls += 1;
+    }
+
+    /// One end of a message, in the file of `rank`, until `until`.
+    pub(crate) fn message_end(&mut self, rank: u32, until: u64, is_send: bool) {
+        self.last_instant = self.last_instant.max(until);
+        let of_rank = &mut self.ranks[rank as usize];
+        of_rank.records += 1;
+        of_rank.message_ends += 1;
+        self.messages += u64::from(is_send);
     }
 
     pub(crate) fn in_flight(&mut self, rank: u32, call: TrueInFlight) {
@@ -500,6 +520,36 @@ impl TruthBook {
         }
     }
 
+    /// What was seen inside of an instance, if all of its calls and messages are in the trace;
+    /// `top` is the position of the node that has no parent.
+    pub(crate) fn inside(
+        &mut self,
+        instance: &Instance<'_>,
+        inside: &Inside,
+        top: usize,
+        course: &Course,
+    ) {
+        let enters: Option<Vec<u64>> = instance.seen.iter().map(|seen| seen.enter).collect();
+        let leaves: Option<Vec<u64>> = instance.seen.iter().map(|seen| seen.leave).collect();
+        let largest = instance.payloads.iter().copied().max().unwrap_or(0);
+        if let (Some(enters), Some(leaves)) = (enters, leaves)
+            && instance.seen.iter().all(|seen| seen.is_recorded)
+        {
+            self.trees.instance(&TrueInstance {
+                operation: instance.operation,
+                communicator: instance.communicator,
+                ranks: &instance.members.ranks,
+                root: instance.root.map(|root| instance.members.ranks[root]),
+                bytes_class: largest.checked_ilog2().map_or(0, |exponent| 1 << exponent),
+                inside,
+                top,
+                enters: &enters,
+                leaves: &leaves,
+                messages: &course.messages,
+            });
+        }
+    }
+
     pub(crate) fn finish(mut self, scenario: String, seed: u64) -> Truth {
         for (rank, counts) in self.counts.iter().enumerate() {
             for (&(operation, class), &n) in counts {
@@ -545,6 +595,8 @@ impl TruthBook {
             calls: self.ranks.iter().map(|rank| rank.calls).sum(),
             communicators: self.communicators,
             operations,
+            messages: self.messages,
+            trees: self.trees.finish(),
             ranks: self.ranks,
         }
     }

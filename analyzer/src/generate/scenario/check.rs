@@ -10,10 +10,15 @@ use toml::Spanned;
 use super::super::clock::HostClock;
 use super::super::clock::Wander;
 use super::super::exchange::Exchanges;
+use super::super::inside::Network;
+use inside::{WrittenNetwork, WrittenTree};
+
 use super::{
     Action, Amount, Begin, Bytes, Call, CompleteStep, Deed, Delay, Fault, Grid, Host, Latency,
     Root, Scenario, ScenarioError, Split, Step, TruthDetail,
 };
+
+mod inside;
 
 /// The version of scenario files that this crate reads.
 const SCHEMA: u64 = 1;
@@ -46,6 +51,7 @@ struct Written {
     #[serde(default)]
     threads: BTreeMap<String, Spanned<u32>>,
     latency: Option<Spanned<WrittenLatency>>,
+    network: Option<Spanned<WrittenNetwork>>,
     program: Vec<Spanned<WrittenStep>>,
     #[serde(default)]
     faults: Vec<Spanned<WrittenFault>>,
@@ -140,6 +146,7 @@ struct WrittenStep {
     #[serde(default)]
     work: Vec<Spanned<WrittenDelay>>,
     latency: Option<Spanned<WrittenLatency>>,
+    tree: Option<Spanned<WrittenTree>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -321,8 +328,13 @@ impl Check<'_> {
         if let Some(latency) = written.latency {
             self.latency = self.read_latency(latency)?;
         }
+        let network = match written.network {
+            None => Network::default(),
+            Some(network) => self.read_network(network)?,
+        };
         let threads = self.read_threads(written.threads)?;
         let program = self.read_steps(written.program)?;
+        let has_messages = has_messages(&program);
         let has_threads = !threads.is_empty() || completes_elsewhere(&program);
         let faults = self.read_faults(written.faults, has_threads)?;
         Ok(Scenario {
@@ -340,6 +352,8 @@ impl Check<'_> {
             host_of: self.host_of,
             threads,
             has_threads,
+            network,
+            has_messages,
             program,
             faults,
         })
@@ -528,6 +542,7 @@ impl Check<'_> {
                 && step.split.is_none()
                 && step.work.is_empty()
                 && step.latency.is_none()
+                && step.tree.is_none()
                 && !step.internal;
             if !is_plain {
                 let expected = "only repeat beside steps: what is called stands in the steps";
@@ -617,6 +632,14 @@ impl Check<'_> {
             .into_iter()
             .map(|delay| self.read_delay(delay))
             .collect::<Result<_, _>>()?;
+        let inside = match step.tree {
+            None => None,
+            Some(tree) if step.latency.is_some() => {
+                let expected = "one of them: with a tree, [network] says what messages take";
+                return self.wrong(tree.span(), "tree and latency", expected);
+            }
+            Some(tree) => Some(self.read_tree(tree, operation, &bytes, &deed)?),
+        };
         let latency = match step.latency {
             None => self.latency.clone(),
             Some(latency) => self.read_latency(latency)?,
@@ -635,6 +658,7 @@ impl Check<'_> {
             grid: step.grid.map(Spanned::into_inner).unwrap_or_default(),
             work,
             latency,
+            inside,
         })
     }
 
@@ -1005,6 +1029,14 @@ fn completes_elsewhere(steps: &[Step]) -> bool {
     steps.iter().any(|step| match &step.action {
         Action::Block(steps) => completes_elsewhere(steps),
         Action::Call(call) => matches!(&call.deed, Deed::Complete(step) if step.thread > 0),
+    })
+}
+
+/// Whether any collective is seen inside.
+fn has_messages(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match &step.action {
+        Action::Block(steps) => has_messages(steps),
+        Action::Call(call) => call.inside.is_some(),
     })
 }
 

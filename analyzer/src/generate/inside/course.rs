@@ -1,0 +1,457 @@
+//! One instance, message by message.
+//!
+//! Each rank does its actions one after the other, as far as it can go without a message that is
+//! not there; what another does lets it go on. Nothing here depends on the order in which the ranks
+//! are looked at.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use collbench_formats::Semantics;
+
+use super::super::scenario::Delay;
+use super::network::Network;
+use super::shape::{Action, Directions, Shape, Way};
+
+/// What is seen inside of a step's collective.
+#[derive(Debug, Clone)]
+pub(crate) struct Inside {
+    pub(crate) shape: Shape,
+    /// Parts of what goes over an edge, > 0.
+    pub(crate) segments: u32,
+    /// Whether a node begins to receive from all its children at once.
+    pub(crate) posts_all: bool,
+    /// From the enter to the first action.
+    pub(crate) entry_ns: u64,
+    /// From the last action to the leave.
+    pub(crate) exit_ns: u64,
+    /// Before the first receive in each direction.
+    pub(crate) busy: Vec<Delay>,
+    /// For each message that data are combined with.
+    pub(crate) compute: Vec<Delay>,
+}
+
+impl Inside {
+    /// What each of `n` members does, by position, where `top` is the position of the node without
+    /// a parent, and `bytes` go over each edge.
+    pub(crate) fn plans(
+        &self,
+        semantics: Semantics,
+        n: usize,
+        top: usize,
+        bytes: u64,
+    ) -> Vec<Vec<Action>> {
+        // The scenario was checked: the operation goes through a tree.
+        let directions = Directions::of(semantics).unwrap_or(Directions {
+            down: true,
+            up: true,
+        });
+        let size = n as u32;
+        let mut plans =
+            (self.shape).actions(size, directions, bytes, self.segments, self.posts_all);
+        let top = top as u32;
+        let position = |relative: &mut u32| *relative = (*relative + top) % size;
+        for action in plans.iter_mut().flatten() {
+            match action {
+                Action::Post { from, .. } => position(from),
+                Action::Send { to, .. } => position(to),
+                Action::Busy | Action::Wait | Action::Compute { .. } => {}
+            }
+        }
+        plans.rotate_right(top as usize % n.max(1));
+        plans
+    }
+}
+
+/// A message, as both ends did it; ends are positions in the communicator.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrueMessage {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) bytes: u64,
+    pub(crate) way: Way,
+    /// When the sender began to send; `None` if it never did.
+    pub(crate) sent: Option<u64>,
+    /// When it was done with that.
+    pub(crate) returned: Option<u64>,
+    /// When the receiver began to receive.
+    pub(crate) posted: Option<u64>,
+    /// When it had the message.
+    pub(crate) completed: Option<u64>,
+    /// Whether it went on in between.
+    pub(crate) is_nonblocking: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Send,
+    Receive,
+}
+
+/// Where a rank met a message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MessageEnd {
+    pub(crate) side: Side,
+    /// Index among the messages of the instance.
+    pub(crate) message: usize,
+}
+
+/// What happened in one instance.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    pub(crate) messages: Vec<TrueMessage>,
+    /// By position: its ends of messages, in the order in which it began them.
+    pub(crate) ends: Vec<Vec<MessageEnd>>,
+    /// By position; `None` for those that never got so far.
+    pub(crate) leaves: Vec<Option<u64>>,
+}
+
+/// Who takes part, in what, under which circumstances.
+pub(crate) struct Setting<'a> {
+    /// By position: what it does, with positions as partners.
+    pub(crate) plans: &'a [Vec<Action>],
+    /// By position: when it entered; `None` if it takes no part.
+    pub(crate) enters: &'a [Option<u64>],
+    /// World ranks.
+    pub(crate) members: &'a [u32],
+    pub(crate) inside: &'a Inside,
+    pub(crate) network: &'a Network,
+    pub(crate) host_of: &'a [usize],
+    pub(crate) seed: u64,
+    pub(crate) instance: u64,
+    /// How much longer a world rank takes by a delay.
+    pub(crate) delay_ns: &'a dyn Fn(&Delay, u32) -> u64,
+    /// Up to the next instant that a clock shows.
+    pub(crate) snap: &'a dyn Fn(u64) -> u64,
+}
+
+#[derive(Debug, Default)]
+struct RankState {
+    /// Index of its next action.
+    at: usize,
+    /// `None` before the enter.
+    now: Option<u64>,
+    /// What it has begun to receive since it waited last.
+    open: Vec<usize>,
+}
+
+/// Messages from one to another, which meet their receives in order.
+#[derive(Debug, Default)]
+struct Channel {
+    messages: Vec<usize>,
+    n_sent: usize,
+    n_posted: usize,
+    /// When the last one that arrived did.
+    last_arrival: u64,
+}
+
+struct Running<'a> {
+    setting: &'a Setting<'a>,
+    ranks: Vec<RankState>,
+    channels: BTreeMap<(usize, usize), Channel>,
+    /// By message: when it is at the receiver's host.
+    arrivals: Vec<Option<u64>>,
+    course: Course,
+    /// Who can go on.
+    ready: VecDeque<usize>,
+}
+
+impl Course {
+    /// Lets the instance happen.
+    pub(crate) fn of(setting: &Setting<'_>) -> Self {
+        let n = setting.plans.len();
+        let mut running = Running {
+            setting,
+            ranks: (0..n).map(|_| RankState::default()).collect(),
+            channels: BTreeMap::new(),
+            arrivals: Vec::new(),
+            course: Self {
+                messages: Vec::new(),
+                ends: vec![Vec::new(); n],
+                leaves: vec![None; n],
+            },
+            ready: (0..n).collect(),
+        };
+        while let Some(i) = running.ready.pop_front() {
+            running.advance(i);
+        }
+        running.course
+    }
+}
+
+impl Running<'_> {
+    fn advance(&mut self, i: usize) {
+        let Setting {
+            plans,
+            enters,
+            members,
+            inside,
+            delay_ns,
+            snap,
+            ..
+        } = *self.setting;
+        let Some(enter) = enters[i] else { return };
+        if self.course.leaves[i].is_some() {
+            return;
+        }
+        let mut now = match self.ranks[i].now {
+            Some(now) => now,
+            None => snap(enter.saturating_add(inside.entry_ns)),
+        };
+        let delayed = |delays: &[Delay]| {
+            let each = delays.iter().map(|delay| delay_ns(delay, members[i]));
+            each.fold(0, u64::saturating_add)
+        };
+        while let Some(&action) = plans[i].get(self.ranks[i].at) {
+            match action {
+                Action::Busy => now = snap(now.saturating_add(delayed(&inside.busy))),
+                Action::Compute { times } => {
+                    let each = delayed(&inside.compute);
+                    now = snap(now.saturating_add(each.saturating_mul(u64::from(times))));
+                }
+                Action::Post { from, bytes, way } => {
+                    let next = plans[i].get(self.ranks[i].at + 1);
+                    let is_nonblocking = next != Some(&Action::Wait);
+                    self.post(i, from as usize, bytes, way, now, is_nonblocking);
+                }
+                Action::Wait => match self.receive(i, now) {
+                    Some(done) => now = done,
+                    None => break,
+                },
+                Action::Send { to, bytes, way } => {
+                    match self.send(i, to as usize, bytes, way, now) {
+                        Some(done) => now = done,
+                        None => break,
+                    }
+                }
+            }
+            self.ranks[i].at += 1;
+        }
+        self.ranks[i].now = Some(now);
+        if self.ranks[i].at == plans[i].len() {
+            self.course.leaves[i] = Some(snap(now.saturating_add(inside.exit_ns)));
+        }
+    }
+
+    /// Begins to receive; wakes a sender that waits for it.
+    fn post(
+        &mut self,
+        i: usize,
+        from: usize,
+        bytes: u64,
+        way: Way,
+        now: u64,
+        is_nonblocking: bool,
+    ) {
+        let channel = self.channels.entry((from, i)).or_default();
+        let message = match channel.messages.get(channel.n_posted) {
+            Some(&message) => message,
+            None => {
+                let message = self.course.messages.len();
+                channel.messages.push(message);
+                self.arrivals.push(None);
+                self.course.messages.push(TrueMessage {
+                    from,
+                    to: i,
+                    bytes,
+                    way,
+                    sent: None,
+                    returned: None,
+                    posted: None,
+                    completed: None,
+                    is_nonblocking,
+                });
+                message
+            }
+        };
+        channel.n_posted += 1;
+        let seen = &mut self.course.messages[message];
+        seen.posted = Some(now);
+        seen.is_nonblocking = is_nonblocking;
+        self.ranks[i].open.push(message);
+        self.course.ends[i].push(MessageEnd {
+            side: Side::Receive,
+            message,
+        });
+        self.ready.push_back(from);
+    }
+
+    /// When everything is there that was begun; `None` as long as something was not sent.
+    fn receive(&mut self, i: usize, now: u64) -> Option<u64> {
+        let arrived = |&message: &usize| self.arrivals[message].is_some();
+        if !self.ranks[i].open.iter().all(arrived) {
+            return None;
+        }
+        let mut done = now;
+        for message in std::mem::take(&mut self.ranks[i].open) {
+            let arrival = self.arrivals[message].unwrap_or(0);
+            let seen = &mut self.course.messages[message];
+            let ready = arrival.max(seen.posted.unwrap_or(0));
+            let receive_ns = self.setting.network.receive_ns;
+            let completed = (self.setting.snap)(ready.saturating_add(receive_ns));
+            seen.completed = Some(completed);
+            done = done.max(completed);
+        }
+        Some(done)
+    }
+
+    /// When the sending call returns; `None` as long as it waits for the receiver.
+    fn send(&mut self, i: usize, to: usize, bytes: u64, way: Way, now: u64) -> Option<u64> {
+        let Setting {
+            members,
+            network,
+            host_of,
+            seed,
+            instance,
+            snap,
+            ..
+        } = *self.setting;
+        let channel = self.channels.entry((i, to)).or_default();
+        let number = channel.n_sent as u64;
+        let message = match channel.messages.get(channel.n_sent) {
+            Some(&message) => message,
+            None => {
+                let message = self.course.messages.len();
+                channel.messages.push(message);
+                self.arrivals.push(None);
+                self.course.messages.push(TrueMessage {
+                    from: i,
+                    to,
+                    bytes,
+                    way,
+                    sent: None,
+                    returned: None,
+                    posted: None,
+                    completed: None,
+                    is_nonblocking: false,
+                });
+                message
+            }
+        };
+        let seen = &mut self.course.messages[message];
+        if seen.sent.is_none() {
+            seen.sent = Some(now);
+            self.course.ends[i].push(MessageEnd {
+                side: Side::Send,
+                message,
+            });
+        }
+        let waits = bytes >= network.rendezvous_bytes;
+        let leaves = match (waits, seen.posted) {
+            (false, _) => now,
+            (true, Some(posted)) => now.max(posted),
+            (true, None) => return None,
+        };
+        let pair = (members[i], members[to]);
+        let on_its_way = network.way_ns(pair, host_of, (seed, instance, number));
+        // None overtakes another.
+        let arrival = leaves.saturating_add(on_its_way).max(channel.last_arrival);
+        channel.last_arrival = arrival;
+        channel.n_sent += 1;
+        self.arrivals[message] = Some(arrival);
+        let returned = now.saturating_add(network.send_ns);
+        let returned = snap(if waits {
+            returned.max(arrival)
+        } else {
+            returned
+        });
+        seen.returned = Some(returned);
+        self.ready.push_back(to);
+        Some(returned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape::Directions;
+    use super::*;
+
+    fn inside(shape: &str) -> Inside {
+        Inside {
+            shape: Shape::of_name(shape).unwrap(),
+            segments: 1,
+            posts_all: false,
+            entry_ns: 10,
+            exit_ns: 5,
+            busy: Vec::new(),
+            compute: Vec::new(),
+        }
+    }
+
+    fn network() -> Network {
+        Network {
+            in_host_ns: 1_000,
+            send_ns: 100,
+            receive_ns: 50,
+            ..Network::default()
+        }
+    }
+
+    fn happens(inside: &Inside, network: &Network, down: bool, enters: &[Option<u64>]) -> Course {
+        let n = enters.len() as u32;
+        let directions = Directions { down, up: !down };
+        let plans = inside.shape.actions(n, directions, 8, 1, false);
+        let members: Vec<u32> = (0..n).collect();
+        Course::of(&Setting {
+            plans: &plans,
+            enters,
+            members: &members,
+            inside,
+            network,
+            host_of: &vec![0; n as usize],
+            seed: 1,
+            instance: 0,
+            delay_ns: &|_, _| 0,
+            snap: &|t| t,
+        })
+    }
+
+    #[test]
+    fn a_broadcast_over_a_chain_takes_what_its_hops_take() {
+        let course = happens(
+            &inside("chain"),
+            &network(),
+            false,
+            &[Some(100), Some(0), Some(5_000)],
+        );
+        let [first, second] = course.messages[..] else {
+            panic!("{:?}", course.messages)
+        };
+        // Rank 1 waits for it from 10 on; it leaves rank 0 at 110.
+        assert_eq!((first.posted, first.sent), (Some(10), Some(110)));
+        assert_eq!((first.returned, first.completed), (Some(210), Some(1_160)));
+        // Rank 2 comes when it is there already.
+        assert_eq!((second.sent, second.posted), (Some(1_160), Some(5_010)));
+        assert_eq!(second.completed, Some(5_060));
+        assert_eq!(course.leaves, [Some(215), Some(1_265), Some(5_065)]);
+    }
+
+    #[test]
+    fn a_message_that_needs_its_receiver_leaves_when_that_is_ready() {
+        let network = Network {
+            rendezvous_bytes: 8,
+            ..network()
+        };
+        let course = happens(&inside("chain"), &network, false, &[Some(0), Some(4_000)]);
+        let [message] = course.messages[..] else {
+            panic!("{:?}", course.messages)
+        };
+        assert_eq!((message.sent, message.posted), (Some(10), Some(4_010)));
+        assert_eq!(
+            (message.returned, message.completed),
+            (Some(5_010), Some(5_060))
+        );
+    }
+
+    #[test]
+    fn who_does_not_come_holds_up_those_behind_it() {
+        let course = happens(
+            &inside("chain"),
+            &network(),
+            true,
+            &[Some(0), None, Some(0)],
+        );
+        assert_eq!(course.leaves, [None, None, Some(115)]);
+        let waiting = course.messages.iter().find(|m| m.to == 0).unwrap();
+        assert_eq!((waiting.posted, waiting.completed), (Some(10), None));
+    }
+}

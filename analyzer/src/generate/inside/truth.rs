@@ -1,0 +1,429 @@
+//! What is true inside: each quantity of each node and edge, worked out from the chosen times.
+//!
+//! Of a message in several segments the last one counts at the nodes: what a node waits for is there
+//! when all of it is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use collbench_formats::Operation;
+use serde::Serialize;
+
+use super::super::scenario::TruthDetail;
+use super::super::truth::Summary;
+use super::course::{Inside, TrueMessage};
+use super::shape::Way;
+
+/// What is true of one edge.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TrueEdge {
+    /// World rank of the sender.
+    pub from: u32,
+    /// World rank of the receiver.
+    pub to: u32,
+    /// Towards the root, from it; none in an exchange.
+    pub direction: Option<&'static str>,
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Completion of the receive - max(begin of the send, begin of the receive), per message.
+    pub transfer_ns: Summary,
+    /// Max(0, begin of the receive - begin of the send), per message.
+    pub late_receiver_ns: Summary,
+    /// Completion of the receive - begin of the send, per instance: of the last message.
+    pub one_way_ns: Summary,
+    /// Of both directions of the edge together, told at the one down: (t4 - t1) - (t3 - t2).
+    pub two_way_ns: Summary,
+}
+
+/// One of those who meet at a node: its own process, or a child.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TrueContributor {
+    /// World rank.
+    pub rank: u32,
+    /// Last arrival - own arrival.
+    pub arrival_wait_ns: Summary,
+    /// Own departure - first departure.
+    pub departure_wait_ns: Summary,
+}
+
+/// What is true of one node.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TrueJoiningPoint {
+    /// World rank.
+    pub rank: u32,
+    /// Its own process first, then its children by rank.
+    pub contributors: Vec<TrueContributor>,
+    /// Sending on - last arrival; not at the root.
+    pub down_ns: Summary,
+    /// First departure - receiving; not at the root.
+    pub up_ns: Summary,
+    /// At the root: first departure - last arrival.
+    pub core_ns: Summary,
+}
+
+/// What is true of one receive of a rank in an exchange.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TrueRound {
+    /// World rank.
+    pub rank: u32,
+    /// Which of its receives, from 0.
+    pub round: u32,
+    /// From the one before (or the enter) to beginning to receive.
+    pub local_ns: Summary,
+    /// From there to the partner's sending.
+    pub late_sender_ns: Summary,
+    /// From then on to having it.
+    pub transfer_ns: Summary,
+}
+
+/// How the instances came to their end: the way back from the last leave.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct TrueCriticalPath {
+    /// By world rank at which it began: how often.
+    pub begins: BTreeMap<u32, u64>,
+    /// By `from-to`: how often it went over this hop, and the sum of what that took.
+    pub hops: BTreeMap<String, (u64, u64)>,
+}
+
+/// What is true of (operation, communicator, root, class of bytes, shape).
+#[derive(Debug, Clone, Serialize)]
+pub struct TrueTree {
+    /// Name of the standard.
+    pub operation: &'static str,
+    /// Index in `communicators`.
+    pub communicator: usize,
+    /// World rank of the root.
+    pub root: Option<u32>,
+    /// As in `operations`.
+    pub bytes_class: u64,
+    /// As the scenario calls it.
+    pub shape: String,
+    /// Complete instances; all that follows is of these.
+    pub instances: u64,
+    /// By sender, receiver and direction.
+    pub edges: Vec<TrueEdge>,
+    /// By world rank; empty for an exchange.
+    pub joining_points: Vec<TrueJoiningPoint>,
+    /// By world rank and number; empty for a tree.
+    pub rounds: Vec<TrueRound>,
+    /// What the last to leave waited for.
+    pub critical_path: TrueCriticalPath,
+}
+
+/// One instance, by position in the communicator.
+pub(crate) struct TrueInstance<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) communicator: usize,
+    /// World ranks.
+    pub(crate) ranks: &'a [u32],
+    /// World rank.
+    pub(crate) root: Option<u32>,
+    pub(crate) bytes_class: u64,
+    pub(crate) inside: &'a Inside,
+    /// Position of the node at the top of the tree.
+    pub(crate) top: usize,
+    pub(crate) enters: &'a [u64],
+    pub(crate) leaves: &'a [u64],
+    pub(crate) messages: &'a [TrueMessage],
+}
+
+type Key = (Operation, usize, Option<u32>, u64, String);
+
+#[derive(Debug, Default)]
+struct Sums {
+    instances: u64,
+    edges: BTreeMap<(u32, u32, Option<Way>), TrueEdge>,
+    points: BTreeMap<u32, Point>,
+    rounds: BTreeMap<(u32, u32), TrueRound>,
+    critical_path: TrueCriticalPath,
+}
+
+#[derive(Debug, Default)]
+struct Point {
+    own: TrueContributor,
+    children: BTreeMap<u32, TrueContributor>,
+    down_ns: Summary,
+    up_ns: Summary,
+    core_ns: Summary,
+}
+
+/// The truth inside, while it is being gathered.
+#[derive(Debug)]
+pub(crate) struct TreeBook {
+    detail: TruthDetail,
+    trees: HashMap<Key, Sums>,
+}
+
+/// A message whose four times are known.
+#[derive(Debug, Clone, Copy)]
+struct Passed {
+    from: usize,
+    to: usize,
+    bytes: u64,
+    way: Way,
+    sent: u64,
+    posted: u64,
+    completed: u64,
+}
+
+impl TreeBook {
+    pub(crate) fn new(detail: TruthDetail) -> Self {
+        Self {
+            detail,
+            trees: HashMap::new(),
+        }
+    }
+
+    /// A complete instance.
+    pub(crate) fn instance(&mut self, instance: &TrueInstance<'_>) {
+        let key = (
+            instance.operation,
+            instance.communicator,
+            instance.root,
+            instance.bytes_class,
+            instance.inside.shape.name(),
+        );
+        let detail = self.detail;
+        let sums = self.trees.entry(key).or_default();
+        sums.instances += 1;
+        let passed: Vec<Passed> = instance.messages.iter().filter_map(Passed::of).collect();
+        sums.add_edges(instance, &passed, detail);
+        match instance.inside.shape.is_exchange() {
+            true => sums.add_rounds(instance, &passed, detail),
+            false => sums.add_points(instance, &passed, detail),
+        }
+        sums.add_critical_path(instance, &passed);
+    }
+
+    pub(crate) fn finish(self) -> Vec<TrueTree> {
+        let mut trees: Vec<_> = self.trees.into_iter().collect();
+        trees.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let finished = trees.into_iter().map(|(key, mut sums)| {
+            let (operation, communicator, root, bytes_class, shape) = key;
+            for edge in sums.edges.values_mut() {
+                edge.transfer_ns.finish();
+                edge.late_receiver_ns.finish();
+                edge.one_way_ns.finish();
+                edge.two_way_ns.finish();
+            }
+            for round in sums.rounds.values_mut() {
+                round.local_ns.finish();
+                round.late_sender_ns.finish();
+                round.transfer_ns.finish();
+            }
+            TrueTree {
+                operation: operation.name(),
+                communicator,
+                root,
+                bytes_class,
+                shape,
+                instances: sums.instances,
+                edges: sums.edges.into_values().collect(),
+                joining_points: sums.points.into_iter().map(Point::finish).collect(),
+                rounds: sums.rounds.into_values().collect(),
+                critical_path: sums.critical_path,
+            }
+        });
+        finished.collect()
+    }
+}
+
+impl Passed {
+    fn of(message: &TrueMessage) -> Option<Self> {
+        Some(Self {
+            from: message.from,
+            to: message.to,
+            bytes: message.bytes,
+            way: message.way,
+            sent: message.sent?,
+            posted: message.posted?,
+            completed: message.completed?,
+        })
+    }
+
+    fn transfer(&self) -> u64 {
+        self.completed - self.sent.max(self.posted)
+    }
+}
+
+fn difference(later: u64, earlier: u64) -> i64 {
+    later.cast_signed() - earlier.cast_signed()
+}
+
+impl Point {
+    /// The child of this world rank, or the node's own process.
+    fn contributor(&mut self, of: Option<u32>) -> &mut TrueContributor {
+        let Some(rank) = of else { return &mut self.own };
+        let child = self.children.entry(rank).or_default();
+        child.rank = rank;
+        child
+    }
+
+    fn finish((rank, mut point): (u32, Self)) -> TrueJoiningPoint {
+        let mut contributors = vec![point.own];
+        contributors.extend(point.children.into_values());
+        for contributor in &mut contributors {
+            contributor.arrival_wait_ns.finish();
+            contributor.departure_wait_ns.finish();
+        }
+        point.down_ns.finish();
+        point.up_ns.finish();
+        point.core_ns.finish();
+        TrueJoiningPoint {
+            rank,
+            contributors,
+            down_ns: point.down_ns,
+            up_ns: point.up_ns,
+            core_ns: point.core_ns,
+        }
+    }
+}
+
+impl Sums {
+    fn add_edges(&mut self, instance: &TrueInstance<'_>, passed: &[Passed], detail: TruthDetail) {
+        let last = |from: usize, to: usize, way: Way| {
+            let on_it = passed.iter().rev();
+            on_it
+                .clone()
+                .find(|m| (m.from, m.to, m.way) == (from, to, way))
+        };
+        for message in passed {
+            let (from, to) = (instance.ranks[message.from], instance.ranks[message.to]);
+            let (way, direction) = match message.way {
+                Way::Down => (Some(Way::Down), Some("down")),
+                Way::Up => (Some(Way::Up), Some("up")),
+                Way::Round(_) => (None, None),
+            };
+            let edge = self.edges.entry((from, to, way)).or_insert(TrueEdge {
+                from,
+                to,
+                direction,
+                ..TrueEdge::default()
+            });
+            edge.messages += 1;
+            edge.bytes += message.bytes;
+            edge.transfer_ns
+                .add(message.transfer().cast_signed(), detail);
+            let late = message.posted.saturating_sub(message.sent);
+            edge.late_receiver_ns.add(late.cast_signed(), detail);
+            let is_last = last(message.from, message.to, message.way)
+                .is_some_and(|last| last.completed == message.completed);
+            if !is_last {
+                continue;
+            }
+            edge.one_way_ns
+                .add(difference(message.completed, message.sent), detail);
+            let back = last(message.to, message.from, Way::Up);
+            if let (Way::Down, Some(back)) = (message.way, back) {
+                let outside = difference(back.completed, message.sent);
+                let inside = difference(back.sent, message.completed);
+                edge.two_way_ns.add(outside - inside, detail);
+            }
+        }
+    }
+
+    fn add_points(&mut self, instance: &TrueInstance<'_>, passed: &[Passed], detail: TruthDetail) {
+        for (i, &rank) in instance.ranks.iter().enumerate() {
+            let point = self.points.entry(rank).or_default();
+            point.own.rank = rank;
+            let last = |is_meant: &dyn Fn(&&Passed) -> bool| passed.iter().rev().find(is_meant);
+            // Of each child, when all of it was there; when the last of it went out.
+            let mut arrivals: Vec<(Option<u32>, u64)> = vec![(None, instance.enters[i])];
+            let mut departures: Vec<(Option<u32>, u64)> = vec![(None, instance.leaves[i])];
+            for (child, &child_rank) in instance.ranks.iter().enumerate() {
+                let down = last(&|m| (m.from, m.to, m.way) == (child, i, Way::Down));
+                arrivals.extend(down.map(|m| (Some(child_rank), m.completed)));
+                let up = last(&|m| (m.from, m.to, m.way) == (i, child, Way::Up));
+                departures.extend(up.map(|m| (Some(child_rank), m.sent)));
+            }
+            let goes = |way: Way| passed.iter().any(|m| m.way == way);
+            let last_arrival = arrivals.iter().map(|&(_, at)| at).max().unwrap_or(0);
+            let first_departure = departures.iter().map(|&(_, at)| at).min().unwrap_or(0);
+            if goes(Way::Down) {
+                for (of, at) in arrivals {
+                    let wait = difference(last_arrival, at);
+                    point.contributor(of).arrival_wait_ns.add(wait, detail);
+                }
+            }
+            if goes(Way::Up) {
+                for (of, at) in departures {
+                    let wait = difference(at, first_departure);
+                    point.contributor(of).departure_wait_ns.add(wait, detail);
+                }
+            }
+            if i == instance.top {
+                let core = match goes(Way::Up) {
+                    true => difference(first_departure, last_arrival),
+                    false => difference(instance.leaves[i], last_arrival),
+                };
+                point.core_ns.add(core, detail);
+                continue;
+            }
+            if let Some(on) = last(&|m| m.from == i && m.way == Way::Down) {
+                point.down_ns.add(difference(on.sent, last_arrival), detail);
+            }
+            if let Some(back) = last(&|m| m.to == i && m.way == Way::Up) {
+                point
+                    .up_ns
+                    .add(difference(first_departure, back.completed), detail);
+            }
+        }
+    }
+
+    fn add_rounds(&mut self, instance: &TrueInstance<'_>, passed: &[Passed], detail: TruthDetail) {
+        for (i, &rank) in instance.ranks.iter().enumerate() {
+            let mut received: Vec<&Passed> = passed.iter().filter(|m| m.to == i).collect();
+            received.sort_by_key(|m| m.posted);
+            let mut before = instance.enters[i];
+            for (round, message) in (0..).zip(received) {
+                let entry = self.rounds.entry((rank, round)).or_insert(TrueRound {
+                    rank,
+                    round,
+                    ..TrueRound::default()
+                });
+                entry
+                    .local_ns
+                    .add(difference(message.posted, before), detail);
+                let late = message.sent.saturating_sub(message.posted);
+                entry.late_sender_ns.add(late.cast_signed(), detail);
+                entry
+                    .transfer_ns
+                    .add(message.transfer().cast_signed(), detail);
+                before = message.completed;
+            }
+        }
+    }
+
+    /// Back from the last leave: to the receive that ended last, and from there to who was waited
+    /// for.
+    fn add_critical_path(&mut self, instance: &TrueInstance<'_>, passed: &[Passed]) {
+        let leaves = || instance.leaves.iter().copied();
+        let latest = leaves().max().unwrap_or(0);
+        let Some(mut at) = leaves().position(|leave| leave == latest) else {
+            return;
+        };
+        let mut until = latest;
+        loop {
+            let received = passed
+                .iter()
+                .filter(|m| m.to == at && m.completed <= until && m.sent.max(m.posted) < until);
+            let Some(message) = received.max_by_key(|m| (m.completed, m.sent, m.from)) else {
+                break;
+            };
+            let (from, to) = (instance.ranks[message.from], instance.ranks[message.to]);
+            let hops = &mut self.critical_path.hops;
+            let hop = hops.entry(format!("{from}-{to}")).or_default();
+            hop.0 += 1;
+            hop.1 += message.transfer();
+            if message.sent >= message.posted {
+                at = message.from;
+                until = message.sent;
+            } else {
+                until = message.posted;
+            }
+        }
+        let rank = instance.ranks[at];
+        *self.critical_path.begins.entry(rank).or_default() += 1;
+    }
+}
