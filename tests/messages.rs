@@ -262,6 +262,63 @@ fn a_broadcast_takes_the_tree_that_was_asked_for() {
     }
 }
 
+/// The algorithms that an analysis has for an operation, with their calls.
+fn algorithms(analysis: &Analysis, operation: &str) -> Vec<(String, u64)> {
+    let all = analysis.array("/algorithms").iter();
+    all.filter(|algorithm| algorithm["operation"] == operation)
+        .map(|algorithm| {
+            let name = algorithm["name"].as_str().unwrap().to_owned();
+            (name, algorithm["calls"].as_u64().unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn the_library_names_the_algorithm_that_was_asked_for_with_messages_and_without() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    for (number, name) in [
+        ("1", "bcast_intra_basic_linear"),
+        ("2", "bcast_intra_chain"),
+        ("5", "bcast_intra_bintree"),
+        ("6", "bcast_intra_binomial"),
+    ] {
+        let options = [
+            "--mca",
+            "coll_tuned_use_dynamic_rules",
+            "1",
+            "--mca",
+            "coll_tuned_bcast_algorithm",
+            number,
+        ];
+        for layers in ["calls,algorithms", "calls,messages,algorithms"] {
+            let (analysis, ends) = record(5, &["3", "4096", "1"], &options, layers);
+            assert_eq!(ends.iter().any(|ends| !ends.is_empty()), layers.len() > 16);
+            // Three on each of two communicators, in five processes.
+            assert_eq!(algorithms(&analysis, "MPI_Bcast"), [(name.to_owned(), 30)]);
+            let of_allgather = algorithms(&analysis, "MPI_Allgather");
+            // With a number of processes for which one is not made it takes another.
+            assert!(!of_allgather.is_empty());
+            assert!(of_allgather.iter().all(|&(_, calls)| calls == 15));
+            let all = analysis.array("/algorithms");
+            let bcast = all
+                .iter()
+                .find(|algorithm| algorithm["name"] == name)
+                .unwrap();
+            for (field, value) in [
+                ("bytes_min", 4096),
+                ("bytes_max", 4096),
+                ("processes_max", 5),
+            ] {
+                assert_eq!(bcast[field], value, "{field}");
+            }
+        }
+    }
+    let (analysis, _) = record(2, &["3", "8", "0"], &[], "calls");
+    assert!(analysis.json["algorithms"].is_null());
+}
+
 #[test]
 fn messages_are_seen_only_if_asked_for() {
     if !have(&["mpirun", "mpicc"]) {

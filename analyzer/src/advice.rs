@@ -288,6 +288,7 @@ mod tests {
     /// The analysis of a run without anything.
     fn nothing() -> Analysis {
         Analysis {
+            algorithms: None,
             schema: "",
             trace: TraceSummary {
                 directory: String::new(),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use collbench_formats::Semantics;
 use serde::Serialize;
 
+use crate::algorithms::AlgorithmSummary;
 use crate::buckets::Bucket;
 use crate::comparison::Evidence;
 use crate::distribution::Summary;
@@ -46,6 +47,10 @@ pub struct Analysis {
     pub timeline: Timeline,
     /// Processes that behave alike. (An addition.)
     pub classes: Vec<RankClass>,
+    /// Which of its algorithms the MPI library ran for which operation, of the whole trace; left out
+    /// where nobody noted them. (An addition.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub algorithms: Option<Vec<AlgorithmSummary>>,
     /// The phases that the program marked with `MPI_Pcontrol`, by level. (An addition.)
     pub phases: Vec<MarkedPhase>,
     /// Instances that someone was in when the trace ended. (An addition to the contract.)

@@ -415,7 +415,8 @@ impl Communicators {
                     | Definition::Topology(_)
                     | Definition::ClockExchanges { .. }
                     | Definition::ClockApart { .. }
-                    | Definition::Pause { .. } => {}
+                    | Definition::Pause { .. }
+                    | Definition::Algorithm { .. } => {}
                 }
             }
             let predefined = [

@@ -25,6 +25,7 @@ mod common_time;
 mod communicators;
 
 // Calls to instances.
+mod algorithms;
 mod block;
 mod calls;
 mod last_seen;
@@ -105,6 +106,7 @@ mod follow;
 pub mod generate;
 
 pub use agreed::{Agreed, Disagreement, Extent, Payloads};
+pub use algorithms::{AlgorithmCounts, AlgorithmSummary};
 pub use align::AlignmentMethod;
 pub use align::errors::OffsetErrors;
 pub use analysis::{

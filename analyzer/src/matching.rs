@@ -26,6 +26,7 @@ use collbench_formats::{CompletingCall, Operation};
 use rayon::prelude::*;
 
 use crate::agreed::{Agreed, Disagreement};
+use crate::algorithms::AlgorithmCounts;
 use crate::block::{Block, Decoder, Settled, Source, block_length};
 use crate::clock::{Clocks, Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
@@ -257,6 +258,8 @@ pub struct ProcessDamage {
     pub n_sequence_conflicts: u64,
     /// What it did last; `None` where nothing is missing in the run.
     pub last: Option<LastSeen>,
+    /// Which algorithms of the MPI library it has noted.
+    pub algorithms: AlgorithmCounts,
 }
 
 /// What is summed up of all that is matched. None of it may depend on the order of instances, nor

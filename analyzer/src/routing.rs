@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{
-    CODE_INTERNAL, Chunk, Direction, Initiation, Operation, Record, RecordKind, Semantics,
+    CODE_INTERNAL, Chunk, Direction, Initiation, Note, Operation, Record, RecordKind, Semantics,
     SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
 };
 
+use crate::algorithms::{self, AlgorithmCounts, LastCalls};
 use crate::calls::{Batch, CallStream, ChunkStart, Place, guess_enter};
 use crate::clock::{Clocks, Global, RankClock, Timestamp};
 use crate::communicators::Communicators;
@@ -63,6 +64,7 @@ pub(crate) struct Process<'a> {
     pub(crate) has_messages: bool,
     /// By thread: where the last record stands that is not an internal call, once that was asked.
     last_own: BTreeMap<u32, Option<Place>>,
+    last_calls: LastCalls,
     /// What was met that does not fit.
     pub(crate) found: Found,
 }
@@ -161,6 +163,8 @@ enum Class {
     Phase,
     /// One end of a message of the MPI library.
     Message,
+    /// More about a call.
+    Note,
     /// Not known to this version.
     Unknown,
 }
@@ -192,9 +196,14 @@ fn class_of(record: &Record) -> Class {
             Some(RecordKind::Completion) => Class::Completion,
             Some(RecordKind::Phase) => Class::Phase,
             Some(RecordKind::Message) => Class::Message,
+            Some(RecordKind::Note) => Class::Note,
             _ => Class::Unknown,
         },
     }
+}
+
+fn is_call(record: &Record) -> bool {
+    record.kind() == Some(RecordKind::Call)
 }
 
 impl<'a> Process<'a> {
@@ -234,8 +243,10 @@ impl<'a> Process<'a> {
             is_end_known: false,
             has_messages: has_layer(file, "messages"),
             last_own: BTreeMap::new(),
+            last_calls: LastCalls::new(),
             found: Found::default(),
         };
+        this.found.damage.algorithms = AlgorithmCounts::of(file);
         this.begin_window(communicators);
         this
     }
@@ -542,6 +553,10 @@ impl<'a> Process<'a> {
                     _ => self.found.n_received += 1,
                 },
                 Class::Phase => self.begin_phase(first, batch.is_possible),
+                Class::Note => {
+                    let before = batch.records.len() - records.len();
+                    self.take_note(first, &batch.records[..before], place, communicators);
+                }
                 Class::Completion => {
                     let is_last = rest.is_empty() && batch.ends_thread;
                     self.complete(first, place, is_last, communicators);
@@ -596,13 +611,56 @@ impl<'a> Process<'a> {
             }
             let is_call = !matches!(
                 class,
-                Class::Unknown | Class::Completion | Class::Phase | Class::Message
+                Class::Unknown | Class::Completion | Class::Phase | Class::Message | Class::Note
             );
             if first.leave.get() == 0 && is_call {
                 self.note_under_way(first, place, batch.is_possible, sequence, communicators);
             }
             records = rest;
             place.record += n as u32;
+        }
+        if self.found.damage.algorithms.is_noted() {
+            self.keep_last_call(batch);
+        }
+    }
+
+    /// What is noted of the call under way; `before` stand before it in its thread, side by side.
+    fn take_note(
+        &mut self,
+        record: &Record,
+        before: &[Record],
+        place: Place,
+        communicators: &Communicators,
+    ) {
+        let note = match record.note() {
+            Some(Note::Algorithm(begun)) => begun,
+            Some(Note::Running(_)) => return,
+            None => {
+                self.found.n_unknown_records += 1;
+                return;
+            }
+        };
+        let thread = self.file.trace.chunks[place.chunk as usize].thread;
+        let call = before.iter().rev().find(|record| is_call(record));
+        let Some(call) = call.or_else(|| self.last_calls.get(&thread)).copied() else {
+            return;
+        };
+        let begun_at = record.enter.get();
+        let is_inside = call.leave.get() == 0 || begun_at <= call.leave.get();
+        if let (true, false, Some(operation)) = (is_inside, call.is_internal(), call.operation()) {
+            let binding = binding(communicators, self.index, &call);
+            let n_processes = algorithms::n_processes(binding, self.index, communicators);
+            let algorithms = &mut self.found.damage.algorithms;
+            algorithms.count(note, &call, operation, n_processes);
+        }
+    }
+
+    /// Keeps the last call of a thread for notes that stand in another batch.
+    fn keep_last_call(&mut self, batch: &Batch<'_>) {
+        let last = batch.records.iter().rev().find(|record| is_call(record));
+        if let Some(&last) = last {
+            let thread = self.file.trace.chunks[batch.place.chunk as usize].thread;
+            self.last_calls.insert(thread, last);
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{Abi, CommunicatorKind, MpiIdentity};
 
+use crate::algorithms::algorithms;
 use crate::analysis::{
     Analysis, CommunicatorSummary, Culprit, DamageSummary, Dearest, HangSummary, HostLateness,
     ImbalanceSummary, Layer, MessageEnds, RankLateness, RankSummary, RankWindow, RemarkSummary,
@@ -65,6 +66,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         disturbances: disturbances(sources),
         timeline: timeline(sources),
         classes: rank_classes(sources),
+        algorithms: algorithms(sources.run, &sources.irregularities),
         phases: marked_phases(sources),
         unfinished: at_end.unfinished(),
         hang,

@@ -216,6 +216,9 @@ pub(crate) fn what_ran(text: &mut String, analysis: &Analysis) {
     if let Some(phases) = words::phases(analysis) {
         fact(text, "phase", &phases);
     }
+    for (i, algorithms) in words::algorithms(analysis).iter().enumerate() {
+        fact(text, if i == 0 { "names" } else { "" }, algorithms);
+    }
 }
 
 fn clock(analysis: &Analysis) -> String {

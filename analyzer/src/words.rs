@@ -3,6 +3,7 @@
 use collbench_formats::Semantics;
 
 use crate::advice;
+use crate::algorithms::AlgorithmSummary;
 use crate::analysis::{
     Analysis, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase, OperationSummary, Spread,
 };
@@ -210,6 +211,43 @@ pub(crate) fn phases(analysis: &Analysis) -> Option<String> {
     }
     (!words.is_empty()).then(|| words.join("; "))
 }
+
+/// Operations whose algorithms are told on the screen, and algorithms of each; the JSON has all.
+const MAX_ALGORITHMS: usize = 3;
+
+/// What the library calls the algorithms that it ran, a line for each of the operations with the most
+/// calls.
+pub(crate) fn algorithms(analysis: &Analysis) -> Vec<String> {
+    let all = analysis.algorithms.as_deref().unwrap_or_default();
+    let mut operations: Vec<&[AlgorithmSummary]> =
+        all.chunk_by(|a, b| a.operation == b.operation).collect();
+    let calls = |of: &[AlgorithmSummary]| of.iter().map(|algorithm| algorithm.calls).sum::<u64>();
+    operations.sort_by_key(|of| (std::cmp::Reverse(calls(of)), of[0].operation));
+    let told = operations.iter().take(MAX_ALGORITHMS).map(|of| {
+        let mut words: Vec<String> = of.iter().take(MAX_ALGORITHMS).map(algorithm).collect();
+        if of.len() > MAX_ALGORITHMS {
+            words.push(format!("{} more", of.len() - MAX_ALGORITHMS));
+        }
+        format!("{} is {}", of[0].operation, words.join(", "))
+    });
+    told.collect()
+}
+
+fn algorithm(algorithm: &AlgorithmSummary) -> String {
+    let of_bytes = match (algorithm.bytes_min, algorithm.bytes_max) {
+        (Some(least), Some(most)) if least == most => format!(" of {least} bytes"),
+        (Some(least), Some(most)) => format!(" of {least} to {most} bytes"),
+        _ => String::new(),
+    };
+    let calls = counted(algorithm.calls, "call");
+    format!(
+        "{} ({calls}{of_bytes})",
+        inert::line(&algorithm.name, MAX_NAME)
+    )
+}
+
+/// Characters of an algorithm's name on the screen.
+const MAX_NAME: usize = 60;
 
 /// Phases told on the screen; the JSON has all.
 const MAX_PHASES: usize = 2;

@@ -166,4 +166,11 @@ pub enum Definition {
         /// To, ticks, >= `begin`.
         end: u64,
     },
+    /// An algorithm of the MPI library that records refer to from here on.
+    Algorithm {
+        /// The number that this process's records use.
+        index: u32,
+        /// Its name in the library.
+        name: String,
+    },
 }

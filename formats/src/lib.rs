@@ -22,6 +22,7 @@ pub mod encode;
 mod header;
 mod message;
 mod meta;
+mod note;
 mod operation;
 mod read;
 mod record;
@@ -45,6 +46,7 @@ pub use header::{
 };
 pub use message::{Direction, Message};
 pub use meta::{MAX_META_BYTES, MetaError, decode_meta, encode_meta};
+pub use note::{AlgorithmBegun, Note, Running};
 pub use operation::{Layer, Operation, Semantics};
 pub use read::{Chunk, Damage, Definitions, FormatError, RankTrace};
 pub use record::{

@@ -50,6 +50,8 @@ pub enum RecordKind {
     Completion = 4,
     /// A call of `MPI_Pcontrol`: [`Record::phase_level`].
     Phase = 5,
+    /// More about a call: [`Note`](crate::Note).
+    Note = 6,
 }
 
 /// One record of a trace, as it stands in the file: 32 bytes, little-endian.
@@ -177,6 +179,7 @@ impl Record {
             3 => Some(RecordKind::CollectorPass),
             4 => Some(RecordKind::Completion),
             5 => Some(RecordKind::Phase),
+            6 => Some(RecordKind::Note),
             _ => None,
         }
     }

@@ -51,10 +51,14 @@ pub struct Layers {
     pub rma: bool,
     /// The messages that the MPI library exchanges within collectives.
     pub messages: bool,
+    /// The names that the MPI library gives the algorithms of collectives.
+    pub algorithms: bool,
 }
 
 /// The name of the layer of messages.
 pub(crate) const MESSAGES: &str = "messages";
+/// The name of the layer of algorithms.
+pub(crate) const ALGORITHMS: &str = "algorithms";
 
 impl Layers {
     /// From their names with commas between; `None` if one is not known.
@@ -66,6 +70,7 @@ impl Layers {
                 _ if name == Layer::Io.name() => layers.io = true,
                 _ if name == Layer::Rma.name() => layers.rma = true,
                 MESSAGES => layers.messages = true,
+                ALGORITHMS => layers.algorithms = true,
                 _ => return None,
             }
         }
@@ -79,6 +84,7 @@ impl Layers {
             (self.io, Layer::Io.name()),
             (self.rma, Layer::Rma.name()),
             (self.messages, MESSAGES),
+            (self.algorithms, ALGORITHMS),
         ];
         let on = all.iter().filter(|(is_on, _)| *is_on);
         on.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
@@ -146,7 +152,10 @@ impl Settings {
             None => Layers::default(),
             Some(names) => match Layers::of_names(&names) {
                 Some(layers) => layers,
-                None => return Err(wrong(LAYERS, names, "io, rma and messages, with commas")),
+                None => {
+                    let expected = "io, rma, messages and algorithms, with commas";
+                    return Err(wrong(LAYERS, names, expected));
+                }
             },
         };
         let exchange = match get(EXCHANGE) {
@@ -236,6 +245,7 @@ mod tests {
                 io: true,
                 rma: true,
                 messages: true,
+                algorithms: true,
             },
             keep_bytes: Some(1 << 21),
             exchange: ExchangeSettings::of_word("linear:2.5").unwrap(),

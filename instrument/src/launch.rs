@@ -57,7 +57,8 @@ struct Options {
     /// Replace an existing trace (only a directory that is a trace)
     #[arg(long)]
     force: bool,
-    /// Layers to record, with commas: calls (always), io (MPI-IO), rma (windows)
+    /// Layers to record, with commas: calls (always), io (MPI-IO), rma (windows), messages and
+    /// algorithms (of the MPI library, within collectives)
     #[arg(
         long,
         value_name = "LIST",
@@ -111,6 +112,7 @@ enum Layer {
     Rma,
     /// What the MPI library sends within collectives (Open MPI)
     Messages,
+    /// Which of its algorithms the MPI library chooses for a collective (Open MPI)
     Algorithms,
 }
 
@@ -167,6 +169,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
             io: options.layers.contains(&Layer::Io),
             rma: options.layers.contains(&Layer::Rma),
             messages: options.layers.contains(&Layer::Messages),
+            algorithms: options.layers.contains(&Layer::Algorithms),
         },
         keep_bytes: options.keep,
         exchange: options.exchange,
@@ -198,13 +201,10 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Says which of the layers asked for this version has not; `Err` is a usage error.
+/// Whether the layers asked for can be recorded together; `Err` is a usage error.
 fn check_layers(layers: &[Layer]) -> Result<(), &'static str> {
     if !layers.contains(&Layer::Calls) {
         return Err("--layers: calls cannot be left out, all else hangs on them");
-    }
-    if layers.contains(&Layer::Algorithms) {
-        tell("--layers algorithms: not recorded by this version; calls, io, rma and messages are");
     }
     Ok(())
 }

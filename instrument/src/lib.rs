@@ -22,6 +22,8 @@
 //! completes it takes the entry before, and removes it after.
 
 #[macro_use]
+mod algorithms;
+#[macro_use]
 mod routines;
 mod abi;
 mod clock;
@@ -50,12 +52,12 @@ pub use library::{MpiLibrary, RealFunction};
 pub use memory::ReservedMemory;
 pub use narrow::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed};
 pub use recorder::{
-    Recorder, RequestCall, abort_call, access_begin_call, access_end_call, begin_call,
-    closing_call, constructor_call, end_call, fence_call, free_call, get_status_call,
-    group_constructor_call, guarded_call, name_communicator, nonblocking_access_call,
-    nonblocking_call, opened_call, opening_call, persistent_call, phase_call, recorded_call,
-    request_free_call, rooted_call, some_call, start_call, startall_call, test_call, testall_call,
-    testany_call, wait_call, waitall_call, waitany_call,
+    Algorithm, Recorder, RequestCall, abort_call, access_begin_call, access_end_call,
+    algorithm_call, begin_call, closing_call, constructor_call, end_call, fence_call, free_call,
+    get_status_call, group_constructor_call, guarded_call, name_communicator,
+    nonblocking_access_call, nonblocking_call, opened_call, opening_call, persistent_call,
+    phase_call, recorded_call, request_free_call, rooted_call, some_call, start_call,
+    startall_call, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
 };
 pub use routines::{ROUTINES, Routine, RoutineClass};
 pub use start::{InitAnchor, host_identity, start_recording};

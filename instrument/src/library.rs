@@ -36,6 +36,11 @@ fn find_function(name: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(object, name.as_ptr()) }
 }
 
+/// Whether the MPI library has a function of this name.
+pub(crate) fn has_function(name: &CStr) -> bool {
+    !find_function(name).is_null()
+}
+
 /// Finds a datum of the MPI library by name.
 ///
 /// In the global scope from its beginning: an executable that was not built as position

@@ -16,6 +16,7 @@ use collbench_formats::{
     UNKNOWN_COMMUNICATOR, pack_call_word, phase_words,
 };
 
+mod algorithms;
 mod completion;
 mod initiation;
 mod messages;
@@ -24,6 +25,8 @@ mod persistent;
 mod requests;
 mod sequences;
 
+use algorithms::Algorithms;
+pub use algorithms::{Algorithm, algorithm_call};
 pub use completion::{
     get_status_call, request_free_call, some_call, test_call, testall_call, testany_call,
     wait_call, waitall_call, waitany_call,
@@ -81,6 +84,7 @@ pub struct Recorder {
     /// Those that were not given back.
     living: Mutex<LivingPersistents>,
     phase: Phase,
+    algorithms: Algorithms,
     partners: Partners,
     /// Where the messages of the library are seen, if they are.
     point_to_point: OnceLock<PointToPoint>,
@@ -417,6 +421,7 @@ impl Recorder {
             n_persistents: AtomicU32::new(0),
             living: Mutex::default(),
             phase: Phase::default(),
+            algorithms: Algorithms::default(),
             partners: Partners::default(),
             point_to_point: OnceLock::new(),
             threads: Mutex::new(Vec::new()),

@@ -21,10 +21,10 @@ use collbench_formats::{
 use crate::clock::{Clock, measure_clock};
 use crate::communicator::mix;
 use crate::directory::{self, DirectoryError};
-use crate::environment::{Form, Layers, MESSAGES, Settings};
+use crate::environment::{ALGORITHMS, Form, Layers, MESSAGES, Settings};
 use crate::exchange::{self, Exchanges, TickLength};
 use crate::launcher::{LauncherRank, all_on_this_host, hydra_job, launched_processes};
-use crate::library::{Handle, MpiLibrary, ProcessModel};
+use crate::library::{Handle, MpiLibrary, ProcessModel, has_function};
 use crate::point_to_point::PointToPoint;
 use crate::rank_file::{Limit, RankFile};
 use crate::recorder::{Recorder, record_init, say};
@@ -156,6 +156,7 @@ fn start(
         true => PointToPoint::find().map_err(|opaque| opaque.to_string()),
         false => Err("not asked for (--layers calls,messages)".to_owned()),
     };
+    let algorithms = why_no_algorithms(settings.layers);
     let host = host_identity();
     let left_init = clock.anchor();
     let identity = Identity {
@@ -173,7 +174,7 @@ fn start(
             library_path: library.path.clone(),
             thread_level: library.thread_level,
         },
-        layers: layer_states(settings.layers, messages.as_ref().err()),
+        layers: layer_states(settings.layers, messages.as_ref().err(), algorithms),
         command: command_line(),
         anchors: vec![anchor.into(), left_init.into()],
     };
@@ -239,6 +240,9 @@ fn start(
     if let Ok(messages) = messages {
         // SAFETY: MPI has just been begun, by this thread; the parent is a communicator.
         unsafe { recorder.see_messages(messages, parent) };
+    }
+    if algorithms.is_none() {
+        recorder.see_algorithms();
     }
     record_init(recorder, operation, anchor.ticks.get());
     Ok(())
@@ -399,8 +403,19 @@ fn command_line() -> Vec<String> {
         .collect()
 }
 
-/// The layers as the trace tells of them; `opaque` is why messages are not seen.
-fn layer_states(layers: Layers, opaque: Option<&String>) -> Vec<LayerState> {
+/// Why the names of algorithms are not noted; `None` if they are.
+fn why_no_algorithms(layers: Layers) -> Option<&'static str> {
+    if !layers.algorithms {
+        return Some("not asked for (--layers calls,algorithms)");
+    }
+    // One of the oldest: Open MPI has it since version 3.
+    let is_named = has_function(c"ompi_coll_base_bcast_intra_binomial");
+    (!is_named).then_some("this MPI library does not name its algorithms (Open MPI does)")
+}
+
+/// The layers as the trace tells of them; `opaque` is why messages are not seen, `unnamed` why
+/// algorithms are not.
+fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) -> Vec<LayerState> {
     [
         ("calls", true, ""),
         (
@@ -408,11 +423,7 @@ fn layer_states(layers: Layers, opaque: Option<&String>) -> Vec<LayerState> {
             opaque.is_none(),
             opaque.map_or("", String::as_str),
         ),
-        (
-            "algorithms",
-            false,
-            "not recorded by this version of collbench",
-        ),
+        (ALGORITHMS, unnamed.is_none(), unnamed.unwrap_or_default()),
         ("io", layers.io, "not asked for (--layers calls,io)"),
         ("rma", layers.rma, "not asked for (--layers calls,rma)"),
     ]

@@ -12,13 +12,14 @@ use std::ffi::c_int;
 
 use collbench_formats::{CompletingCall, Operation};
 use collbench_instrument::{
-    ArgumentRole, Begun, HowMade, InitAnchor, Opened, Peers, RealFunction, RequestCall,
-    ReservedMemory, abort_call, access_begin_call, access_end_call, begin_call, call_narrowed,
-    closing_call, constructor_call, end_call, fence_call, free_call, get_status_call,
-    group_constructor_call, guarded_call, mpi_routines, name_communicator, nonblocking_access_call,
-    nonblocking_call, opened_call, opening_call, payload, persistent_call, phase_call,
-    recorded_call, request_free_call, rooted_call, some_call, start_call, start_recording,
-    startall_call, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
+    Algorithm, ArgumentRole, Begun, HowMade, InitAnchor, Opened, Peers, RealFunction, RequestCall,
+    ReservedMemory, abort_call, access_begin_call, access_end_call, algorithm_call, begin_call,
+    call_narrowed, closing_call, constructor_call, end_call, fence_call, free_call,
+    get_status_call, group_constructor_call, guarded_call, library_algorithms, mpi_routines,
+    name_communicator, nonblocking_access_call, nonblocking_call, opened_call, opening_call,
+    payload, persistent_call, phase_call, recorded_call, request_free_call, rooted_call, some_call,
+    start_call, start_recording, startall_call, test_call, testall_call, testany_call, wait_call,
+    waitall_call, waitany_call,
 };
 
 #[global_allocator]
@@ -491,3 +492,33 @@ macro_rules! wrap {
 }
 
 mpi_routines!(wrap);
+
+/// Exports a function for each algorithm of Open MPI, in front of the library's own.
+///
+/// They take up to twelve arguments, of which most in the registers and the rest on the stack; what
+/// one has fewer is passed on as whatever stands there, and not looked at.
+macro_rules! export_algorithms {
+    ($($name:ident;)*) => {
+        $(const _: () = {
+            #[unsafe(export_name = stringify!($name))]
+            #[allow(clippy::too_many_arguments, reason = "those of the library's function")]
+            extern "C-unwind" fn algorithm(
+                a: usize, b: usize, c: usize, d: usize, e: usize, f: usize,
+                g: usize, h: usize, i: usize, j: usize, k: usize, l: usize,
+            ) -> c_int {
+                static ALGORITHM: Algorithm = Algorithm::new(stringify!($name));
+                static REAL: RealFunction = RealFunction::new(symbol!(stringify!($name)));
+                let address = REAL.address();
+                if address.is_null() {
+                    return NO_SUCH_FUNCTION;
+                }
+                algorithm_call(
+                    &ALGORITHM,
+                    move || call!(address; a, b, c, d, e, f, g, h, i, j, k, l),
+                )
+            }
+        };)*
+    };
+}
+
+library_algorithms!(export_algorithms);

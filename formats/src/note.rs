@@ -1,0 +1,168 @@
+//! What more is known of a call: records of kind 6.
+
+use crate::record::RecordKind;
+use crate::{CODE_INTERNAL, MAX_PAYLOAD_BYTES, Record, UNKNOWN_COMMUNICATOR};
+
+/// Numbers in bits 0 to 9 of the code.
+const ALGORITHM: u16 = 1;
+const RUNNING: u16 = 2;
+
+/// Kind and flag of a note, in the upper 16 bits of the second word.
+const fn code(what: u16) -> u64 {
+    (((RecordKind::Note as u16) << 13 | CODE_INTERNAL | what) as u64) << 48
+}
+
+/// More about a call than its own record tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Note {
+    /// The MPI library has begun one of its algorithms; it stands behind the record of the call in
+    /// which it did.
+    Algorithm(AlgorithmBegun),
+    /// What the thread has done with its time.
+    Running(Running),
+}
+
+/// The begin of an algorithm of the MPI library, at the `enter` of the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlgorithmBegun {
+    /// Index of its [`Definition`](crate::Definition).
+    pub index: u32,
+}
+
+/// How a thread spent the time up to the `enter` of the record: running, or not.
+///
+/// # Source
+/// `getrusage(2)` with `RUSAGE_THREAD`: the differences to the sample before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Running {
+    /// Since the sample before, ticks. Saturates at 2^48 - 1.
+    pub elapsed_ticks: u64,
+    /// For how long of that the thread was on a core, us. Saturates.
+    pub on_core_us: u32,
+    /// How often it left the core by itself: it waited for something, slept, or was stopped.
+    /// Saturates.
+    pub n_blocked: u16,
+    /// How often another one got the core. Saturates.
+    pub n_preempted: u16,
+}
+
+impl AlgorithmBegun {
+    /// Bytes 8 to 23 of its record, as two little-endian words.
+    #[must_use]
+    #[inline]
+    pub const fn words(self) -> [u64; 2] {
+        let third = UNKNOWN_COMMUNICATOR as u64 | (self.index as u64) << 32;
+        [code(ALGORITHM), third]
+    }
+}
+
+impl Running {
+    /// Bytes 8 to 23 of its record, as two little-endian words.
+    #[must_use]
+    #[inline]
+    pub const fn words(self) -> [u64; 2] {
+        let elapsed = if self.elapsed_ticks > MAX_PAYLOAD_BYTES {
+            MAX_PAYLOAD_BYTES
+        } else {
+            self.elapsed_ticks
+        };
+        let switches = self.n_blocked as u64 | (self.n_preempted as u64) << 16;
+        [
+            elapsed | code(RUNNING),
+            self.on_core_us as u64 | switches << 32,
+        ]
+    }
+}
+
+impl Record {
+    /// The note that the record is; `None` for another kind, and for what this version does not know.
+    #[must_use]
+    #[inline]
+    pub fn note(&self) -> Option<Note> {
+        if self.kind() != Some(RecordKind::Note) {
+            return None;
+        }
+        match self.code.get() & 0x3ff {
+            ALGORITHM => Some(Note::Algorithm(AlgorithmBegun {
+                index: self.root.get() as u32,
+            })),
+            RUNNING => {
+                let switches = self.root.get() as u32;
+                Some(Note::Running(Running {
+                    elapsed_ticks: self.low_word(),
+                    on_core_us: self.communicator.get(),
+                    n_blocked: switches as u16,
+                    n_preempted: (switches >> 16) as u16,
+                }))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use zerocopy::{FromBytes, IntoBytes};
+
+    use super::*;
+
+    fn record([second, third]: [u64; 2], enter: u64) -> Record {
+        let words = [enter, second, third, 0];
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        *FromBytes::ref_from_bytes(&bytes[..]).unwrap()
+    }
+
+    #[test]
+    fn bytes_of_notes_are_those_of_the_format_page() {
+        assert_eq!(
+            record(AlgorithmBegun { index: 5 }.words(), 0x1122).as_bytes(),
+            [
+                0x22, 0x11, 0, 0, 0, 0, 0, 0, // begin
+                0, 0, 0, 0, 0, 0, // nothing
+                1, 0xc4, // kind 6, internal, an algorithm
+                0xff, 0xff, 0xff, 0xff, // nothing
+                5, 0, 0, 0, // index
+                0, 0, 0, 0, 0, 0, 0, 0, // nothing
+            ]
+        );
+        let running = Running {
+            elapsed_ticks: 0x0102_0304,
+            on_core_us: 7,
+            n_blocked: 2,
+            n_preempted: 3,
+        };
+        assert_eq!(
+            record(running.words(), 0x1122).as_bytes(),
+            [
+                0x22, 0x11, 0, 0, 0, 0, 0, 0, // sampled
+                4, 3, 2, 1, 0, 0, // elapsed
+                2, 0xc4, // kind 6, internal, running
+                7, 0, 0, 0, // on a core
+                2, 0, 3, 0, // left it, lost it
+                0, 0, 0, 0, 0, 0, 0, 0, // nothing
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_goes_into_a_note_comes_out(
+            index: u32, enter in 1u64.., elapsed_ticks: u64, on_core_us: u32, n_blocked: u16,
+            n_preempted: u16,
+        ) {
+            let algorithm = AlgorithmBegun { index };
+            let running = Running { elapsed_ticks, on_core_us, n_blocked, n_preempted };
+            let expected = Running { elapsed_ticks: elapsed_ticks.min(MAX_PAYLOAD_BYTES), ..running };
+            let begun = record(algorithm.words(), enter);
+            prop_assert_eq!(begun.note(), Some(Note::Algorithm(algorithm)));
+            let sample = record(running.words(), enter);
+            prop_assert_eq!(sample.note(), Some(Note::Running(expected)));
+            for record in [begun, sample] {
+                prop_assert_eq!(record.enter.get(), enter);
+                prop_assert_eq!((record.is_internal(), record.operation()), (true, None));
+                prop_assert_eq!(record.message(), None);
+            }
+        }
+    }
+}

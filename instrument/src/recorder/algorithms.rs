@@ -1,0 +1,101 @@
+//! The names of the algorithms that the MPI library chooses: from a call of one to a note.
+
+use std::ffi::c_int;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use collbench_formats::{AlgorithmBegun, Definition};
+
+use super::{Local, Recorder, Slot};
+
+/// An algorithm of the MPI library.
+#[derive(Debug)]
+pub struct Algorithm {
+    name: &'static str,
+    /// Index of its definition, or [`NOT_DEFINED`].
+    index: AtomicU32,
+}
+
+const NOT_DEFINED: u32 = u32::MAX;
+
+impl Algorithm {
+    /// That which the library exports under this name.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            index: AtomicU32::new(NOT_DEFINED),
+        }
+    }
+
+    /// The name without what all of them have in common: `bcast_intra_binomial`.
+    fn short_name(&self) -> &'static str {
+        self.name
+            .strip_prefix("ompi_coll_base_")
+            .unwrap_or(self.name)
+    }
+}
+
+/// What the recorder keeps of the layer of algorithms.
+#[derive(Debug, Default)]
+pub(super) struct Algorithms {
+    is_on: AtomicBool,
+    n_defined: Mutex<u32>,
+}
+
+impl Algorithms {
+    fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+}
+
+impl Recorder {
+    /// Begins to note the names of algorithms.
+    pub(crate) fn see_algorithms(&self) {
+        self.algorithms.is_on.store(true, Ordering::Relaxed);
+    }
+
+    /// Index of the definition of an algorithm, which is written at its first use.
+    #[cold]
+    fn define_algorithm(&self, algorithm: &Algorithm) -> u32 {
+        let defined = self.guarded(|| {
+            let n_defined = self.algorithms.n_defined.lock();
+            let mut n_defined = n_defined.unwrap_or_else(std::sync::PoisonError::into_inner);
+            // Another thread may have been first.
+            let known = algorithm.index.load(Ordering::Acquire);
+            if known != NOT_DEFINED {
+                return Ok(known);
+            }
+            let index = *n_defined;
+            self.write(&Definition::Algorithm {
+                index,
+                name: algorithm.short_name().to_owned(),
+            })?;
+            *n_defined += 1;
+            algorithm.index.store(index, Ordering::Release);
+            Ok(index)
+        });
+        defined.unwrap_or(NOT_DEFINED)
+    }
+}
+
+/// Runs an algorithm of the MPI library, and notes its name if it is wanted and a call is under way.
+#[inline]
+pub fn algorithm_call(algorithm: &Algorithm, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(recorder) = Recorder::active().filter(|recorder| recorder.algorithms.is_on()) else {
+        return real();
+    };
+    let local = Local::of_this_thread();
+    if local.depth.get() > 0 {
+        let mut index = algorithm.index.load(Ordering::Acquire);
+        if index == NOT_DEFINED {
+            index = recorder.define_algorithm(algorithm);
+        }
+        if index != NOT_DEFINED {
+            let slot = Slot(local.take_slot(recorder));
+            slot.write(AlgorithmBegun { index }.words());
+            slot.stamp(recorder.clock.now());
+        }
+    }
+    real()
+}
