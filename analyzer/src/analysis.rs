@@ -340,7 +340,7 @@ pub struct OperationSummary {
     pub bytes_min: Option<u64>,
     /// Largest payload seen, bytes.
     pub bytes_max: Option<u64>,
-    /// What the library chose; not known in this version.
+    /// How it was done, as the messages tell; `None` where they were not seen.
     pub algorithm: Option<String>,
     /// Calls begun.
     pub calls: u64,
@@ -409,7 +409,10 @@ pub struct OperationSummary {
     /// The graphs that instances executed, the most frequent first; `None` where messages were not
     /// recorded. (An addition.)
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub graphs: Option<GraphsSummary>,
+    pub trees: Option<Vec<TreeSummary>>,
+    /// What is in none of them; `None` likewise. (An addition.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_trees: Option<OutsideTrees>,
     /// The stages of the way.
     pub stages: Vec<Stage>,
     /// The way of each process that took part, for pictures.
@@ -643,26 +646,43 @@ pub struct EdgeSummary {
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// `down`: towards a root, `up`: from it; `None`: neither can be said.
+    pub direction: Option<&'static str>,
 }
 
-/// The graphs that the instances of an operation executed.
+/// A graph that instances of an operation executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct GraphsSummary {
-    /// The graphs, the most frequent first.
-    pub list: Vec<GraphSummary>,
-    /// Instances of further graphs.
-    pub others: u64,
+pub struct TreeSummary {
+    /// How the collective is done so.
+    pub algorithm: Option<String>,
+    /// Other names of the same graph, which among so few processes cannot be told apart.
+    pub also: Vec<String>,
+    /// Whether data went along a spanning tree (towards its root, from it, or both), and nowhere
+    /// else.
+    pub is_tree: bool,
+    /// World rank of its root.
+    pub root: Option<u32>,
+    /// Edges on the longest way to the root.
+    pub height: Option<u32>,
+    /// Most children of one process.
+    pub fan_out: Option<u32>,
+    /// Instances that executed it.
+    pub instances: u64,
+    /// Smallest payload of a process in these, bytes.
+    pub bytes_min: Option<u64>,
+    /// Largest payload of a process in these, bytes.
+    pub bytes_max: Option<u64>,
+    /// Its edges, by sender and receiver.
+    pub edges: Vec<EdgeSummary>,
+}
+
+/// Instances of an operation whose messages are in none of its trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct OutsideTrees {
+    /// Instances of further graphs than are kept.
+    pub other_graphs: u64,
     /// Instances in which no message was seen, though there was something to be sent.
     pub opaque: u64,
     /// Ends of messages inside instances whose other end is not known.
     pub unpaired: u64,
-}
-
-/// A graph that instances executed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct GraphSummary {
-    /// Instances that did.
-    pub instances: u64,
-    /// Its edges, by sender and receiver.
-    pub edges: Vec<EdgeSummary>,
 }

@@ -48,6 +48,7 @@ impl Tally<'_> {
                 operation: call.operation,
                 root: None,
                 class: ByteClass::of(call.payload),
+                algorithm: None,
             };
             let index = self.index_of(key);
             self.tallies[index].add_call(call);
@@ -156,6 +157,7 @@ impl Tally<'_> {
                     of_others.map(|(_, root)| *root)
                 }),
                 class: class_of(instance.calls.iter().flatten().filter(alike)),
+                algorithm: None,
             };
             let index = self.index_of(key);
             if !seen.contains(&index) {

@@ -111,14 +111,13 @@ pub use align::AlignmentMethod;
 pub use align::errors::OffsetErrors;
 pub use analysis::{
     Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, CommunicatorSummary, Culprit,
-    CycleSummary, DamageSummary, Dearest, DisturbanceSummary, EdgeSummary, GraphSummary,
-    GraphsSummary, HangSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary,
-    InStep, LastCallSummary, LatenessSectionSummary, Layer, MarkedPhase, MessageEnds,
-    MismatchSummary, MismatchedCallSummary, NeverCompletedSummary, OperationSectionSummary,
-    OperationSummary, OutlierSummary, PairErrors, PhaseSummary, RankClass, RankEndSummary,
-    RankLateness, RankState, RankSummary, RankTimeline, RankWindow, RemarkSummary,
-    SerializationPoint, Spread, Stage, ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary,
-    Violations, WindowSummary,
+    CycleSummary, DamageSummary, Dearest, DisturbanceSummary, EdgeSummary, HangSummary,
+    HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep, LastCallSummary,
+    LatenessSectionSummary, Layer, MarkedPhase, MessageEnds, MismatchSummary,
+    MismatchedCallSummary, NeverCompletedSummary, OperationSectionSummary, OperationSummary,
+    OutlierSummary, PairErrors, PhaseSummary, RankClass, RankEndSummary, RankLateness, RankState,
+    RankSummary, RankTimeline, RankWindow, RemarkSummary, SerializationPoint, Spread, Stage,
+    ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary, Violations, WindowSummary,
 };
 pub use batches::Batches;
 pub use buckets::Bucket;
@@ -136,7 +135,8 @@ pub use distribution::{Distribution, Summary};
 pub use follow::{Follower, Look};
 pub use imbalance::{Verdict, Vertex};
 pub use inside::{
-    EdgeTally, GraphTally, InsideTally, InstanceMessage, MessageCounts, Messages, Shape,
+    Algorithm, EdgeTally, GraphTally, InsideTally, InstanceMessage, MessageCounts, Messages,
+    Recognized, Rooted, Shape, Tree, TreeDirection, TreeFacts,
 };
 pub use json::to_json;
 pub use last_seen::{LastCall, LastSeen};

@@ -7,7 +7,7 @@ use collbench_formats::Operation;
 use crate::analysis::{OperationSummary, SerializationPoint, Spread, Stage, ThreadWay};
 use crate::comparison::Evidence;
 use crate::distribution::{Distribution, Summary};
-use crate::inside::summary as graphs;
+use crate::inside::summary as inside;
 use crate::over_time::{operation_sections, outliers};
 use crate::summarize::Sources;
 use crate::sums::{OperationKey, OperationTally, OverlapTally, wait_state_names};
@@ -66,7 +66,7 @@ fn operation_summary(
         root: key.root,
         bytes_min: tally.bytes.map(|(least, _)| least),
         bytes_max: tally.bytes.map(|(_, most)| most),
-        algorithm: None,
+        algorithm: key.algorithm.map(|algorithm| algorithm.to_string()),
         calls: tally.calls,
         instances: tally.instances,
         // Calls that do not tell their instance are of one at least.
@@ -97,8 +97,9 @@ fn operation_summary(
         serialization: serialization(tally),
         sections: operation_sections(sources, tally),
         outliers: outliers(sources, key, tally),
-        edges: graphs::edges(sources, key, tally),
-        graphs: graphs::graphs(sources, key, tally),
+        edges: inside::edges(sources, key, tally),
+        trees: inside::trees(sources, key, tally),
+        outside_trees: tally.inside.as_deref().map(inside::outside_trees),
         stages: match &tally.split {
             Some(split) => {
                 let [wait_inside, wait_across, departure_inside, departure_across] = [

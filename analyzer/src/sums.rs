@@ -6,7 +6,7 @@ use crate::batches::Batches;
 use crate::communicators::Scope;
 use crate::conduct::Conduct;
 use crate::distribution::Distribution;
-use crate::inside::InsideTally;
+use crate::inside::{Algorithm, InsideTally};
 use crate::late_arrivals::LateArrivals;
 use crate::matching::Call;
 use crate::nonblocking::OverlapCourse;
@@ -62,6 +62,8 @@ pub struct OperationKey {
     pub root: Option<u32>,
     /// Class of payloads.
     pub class: ByteClass,
+    /// How it was done, of instances whose messages were seen.
+    pub algorithm: Option<Algorithm>,
 }
 
 /// Sums of one process in one operation; its line of the timemap.

@@ -224,6 +224,7 @@ impl<'a> Tally<'a> {
             operation: instance.operation,
             root: root.map(|slot| instance.communicator.members[slot].world_rank),
             class: ByteClass::of(payloads.range.map(|(_, greatest)| greatest)),
+            algorithm: None,
         };
         let first_enter = instance.extent.first_enter;
         let is_wanted = self
@@ -233,6 +234,11 @@ impl<'a> Tally<'a> {
         if !is_wanted {
             return;
         }
+        let shape = (instance.messages.as_ref()).map(|messages| self.shapes.of(instance, messages));
+        let key = OperationKey {
+            algorithm: shape.as_ref().and_then(|shape| shape.algorithm()),
+            ..key
+        };
         let index = self.index_of(key);
         let mut figures = self.figures.take().unwrap_or_default();
         figures.measure(instance, &self.resolution);
@@ -248,8 +254,7 @@ impl<'a> Tally<'a> {
             phase.add(section.calls, section.call_ns, wait_ns);
         }
         self.add_instance(instance, index, &place, &figures, section);
-        if let Some(messages) = &instance.messages {
-            let shape = self.shapes.of(instance, messages);
+        if let (Some(messages), Some(shape)) = (&instance.messages, shape) {
             let inside = self.tallies[index].inside.get_or_insert_default();
             inside.add(instance, messages, &shape, &place.positions);
         }

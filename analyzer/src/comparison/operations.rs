@@ -33,16 +33,17 @@ pub(crate) fn compare(
         .collect();
     for (index, (other, answer)) in (1..).zip(analyses[1..].iter().zip(answers)) {
         let granularity_ns = granularity_ns(baseline).max(granularity_ns(other));
-        let mut of_key: BTreeMap<Key, usize> = BTreeMap::new();
+        let mut of_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
         for (at, operation) in other.operations.iter().enumerate() {
             match answer.key(other, operation) {
-                Some(key) => drop(of_key.insert(key, at)),
+                Some(key) => of_key.entry(key).or_default().push(at),
                 None => only_in.push(only(other, operation, index, 0)),
             }
         }
         let mut pairs = Vec::new();
         for (at, operation) in baseline.operations.iter().enumerate() {
-            let index_there = of_key.remove(&Key::new(baseline, operation));
+            let alike = of_key.get_mut(&Key::new(baseline, operation));
+            let index_there = alike.and_then(|alike| take(alike, operation, baseline, other));
             let found = index_there.map(|at| &other.operations[at]);
             operations[at].indexes.push(index_there);
             operations[at].traces.push(found.map(figures));
@@ -51,7 +52,7 @@ pub(crate) fn compare(
                 None => only_in.push(only(baseline, operation, 0, index)),
             }
         }
-        let left = of_key.into_values();
+        let left = of_key.into_values().flatten();
         only_in.extend(left.map(|at| only(other, &other.operations[at], index, 0)));
         for (at, differences) in differences(index, granularity_ns, &pairs) {
             operations[at].differences.push(differences);
@@ -71,6 +72,27 @@ pub(crate) fn compare(
         (only.trace.max(only.not_in), std::cmp::Reverse(time))
     });
     (operations, only_in)
+}
+
+/// Takes that of some operations of the other trace which is the same as one of the baseline: the
+/// one that is done by the same algorithm, else the first whose algorithm is not in the baseline.
+/// So what is done differently in the two is compared.
+fn take(
+    alike: &mut Vec<usize>,
+    operation: &OperationSummary,
+    baseline: &Analysis,
+    other: &Analysis,
+) -> Option<usize> {
+    let algorithm = |at: &usize| &other.operations[*at].algorithm;
+    let same = |at: &usize| *algorithm(at) == operation.algorithm;
+    let key = Key::new(baseline, operation);
+    let is_new = |at: &usize| {
+        let mut all = baseline.operations.iter();
+        !all.any(|own| own.algorithm == *algorithm(at) && Key::new(baseline, own) == key)
+    };
+    let found = alike.iter().position(same);
+    let found = found.or_else(|| alike.iter().position(is_new))?;
+    Some(alike.remove(found))
 }
 
 fn only(analysis: &Analysis, operation: &OperationSummary, trace: usize, not_in: usize) -> OnlyIn {

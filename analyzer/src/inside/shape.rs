@@ -8,8 +8,11 @@ use std::sync::Arc;
 
 use collbench_formats::Operation;
 
+use super::algorithm::Algorithm;
+use super::exchanges::Sent;
+use super::message::{InstanceMessage, Messages};
+use super::recognize::{Direction, Recognized, recognize};
 use crate::agreed::Agreed;
-use crate::inside::message::{InstanceMessage, Messages};
 
 /// What a shape is the shape of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,54 +22,52 @@ struct Of {
     root: Option<usize>,
 }
 
-/// A message as far as its shape goes: from, to, and the steps at either end.
-type Sent = [u32; 4];
-
 /// The shape of an instance. Edges and messages are numbered from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shape {
     of: Of,
     /// By message, as in [`Messages::paired`].
-    sequence: Box<[Sent]>,
+    sent: Box<[Sent]>,
     /// The directed edges, from slot to slot, ascending.
     pub edges: Box<[(u32, u32)]>,
     /// For each message its edge.
     pub edge_of: Box<[u32]>,
-}
-
-fn sent(message: &InstanceMessage) -> Sent {
-    [
-        message.from,
-        message.to,
-        message.step_of_sender,
-        message.step_of_receiver,
-    ]
+    /// What was recognized in it; `None` without messages, and for what no algorithm is asked of.
+    pub recognized: Option<Recognized>,
+    /// For each edge whether it leads towards a root, or from it; `None` where it does neither.
+    pub directions: Box<[Option<Direction>]>,
 }
 
 impl Shape {
-    fn new(of: Of, messages: &Messages<'_>) -> Self {
-        let sequence: Box<[Sent]> = messages.paired.iter().map(sent).collect();
-        let mut edges: Vec<(u32, u32)> = sequence.iter().map(|sent| (sent[0], sent[1])).collect();
+    fn new(of: Of, sent: Vec<Sent>) -> Self {
+        let mut edges: Vec<(u32, u32)> = sent.iter().map(|sent| (sent.from, sent.to)).collect();
         edges.sort_unstable();
         edges.dedup();
-        let edge_of = sequence.iter().map(|sent| {
-            let edge = (sent[0], sent[1]);
-            edges.partition_point(|other| *other < edge) as u32
-        });
+        let number = |edge: (u32, u32)| edges.partition_point(|other| *other < edge);
+        let edge_of = sent.iter().map(|sent| number((sent.from, sent.to)) as u32);
+        let root = of.root.map(|root| root as u32);
+        let recognized = match sent.is_empty() {
+            true => None,
+            false => recognize(of.operation, of.n_slots as u32, root, &sent),
+        };
+        let mut directions = vec![None; edges.len()];
+        for &(edge, direction) in recognized.iter().flat_map(|found| &found.directed) {
+            directions[number(edge)] = Some(direction);
+        }
         Self {
             of,
             edge_of: edge_of.collect(),
-            sequence,
+            sent: sent.into_boxed_slice(),
             edges: edges.into_boxed_slice(),
+            recognized,
+            directions: directions.into_boxed_slice(),
         }
     }
 
-    fn is_of(&self, of: Of, messages: &Messages<'_>) -> bool {
-        self.of == of
-            && self.sequence.len() == messages.paired.len()
-            && (self.sequence.iter())
-                .zip(messages.paired)
-                .all(|(own, message)| *own == sent(message))
+    /// How the collective was done; `None` where that is not known.
+    #[must_use]
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        Some(self.recognized.as_ref()?.names[0])
     }
 }
 
@@ -75,7 +76,13 @@ const MAX_SHAPES: usize = 256;
 
 /// The shapes that were met.
 #[derive(Debug, Default)]
-pub(crate) struct Shapes(BTreeMap<u64, Arc<Shape>>);
+pub(crate) struct Shapes {
+    known: BTreeMap<u64, Arc<Shape>>,
+    /// The messages at hand.
+    sent: Vec<Sent>,
+    /// Tag of each group of them, and whether it is on another communicator.
+    groups: Vec<(u16, bool)>,
+}
 
 impl Shapes {
     /// The shape of an instance with these messages.
@@ -85,20 +92,44 @@ impl Shapes {
             n_slots: instance.n_calls(),
             root: instance.root,
         };
-        let hash = hash(of, messages);
-        if let Some(shape) = self.0.get(&hash).filter(|shape| shape.is_of(of, messages)) {
+        self.take(messages.paired);
+        let hash = hash(of, &self.sent);
+        let known = self.known.get(&hash);
+        if let Some(shape) = known.filter(|shape| shape.of == of && *shape.sent == self.sent) {
             return Arc::clone(shape);
         }
-        if self.0.len() >= MAX_SHAPES {
-            self.0.clear();
+        if self.known.len() >= MAX_SHAPES {
+            self.known.clear();
         }
-        let shape = Arc::new(Shape::new(of, messages));
-        self.0.insert(hash, Arc::clone(&shape));
+        let shape = Arc::new(Shape::new(of, self.sent.clone()));
+        self.known.insert(hash, Arc::clone(&shape));
         shape
+    }
+
+    fn take(&mut self, messages: &[InstanceMessage]) {
+        self.sent.clear();
+        self.groups.clear();
+        for message in messages {
+            let group = (message.tag, message.is_on_another);
+            let number = match self.groups.iter().position(|known| *known == group) {
+                Some(number) => number,
+                None => {
+                    self.groups.push(group);
+                    self.groups.len() - 1
+                }
+            };
+            self.sent.push(Sent {
+                from: message.from,
+                to: message.to,
+                step_of_sender: message.step_of_sender,
+                step_of_receiver: message.step_of_receiver,
+                group: number as u32,
+            });
+        }
     }
 }
 
-fn hash(of: Of, messages: &Messages<'_>) -> u64 {
+fn hash(of: Of, sent: &[Sent]) -> u64 {
     let mix =
         |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let begin = [
@@ -106,12 +137,13 @@ fn hash(of: Of, messages: &Messages<'_>) -> u64 {
         of.n_slots as u64,
         of.root.map_or(u64::MAX, |root| root as u64),
     ];
-    let begin = begin.into_iter().fold(messages.paired.len() as u64, mix);
-    let hash = messages.paired.iter().fold(begin, |hash, message| {
-        let [from, to, at_sender, at_receiver] = sent(message).map(u64::from);
+    let begin = begin.into_iter().fold(sent.len() as u64, mix);
+    let hash = sent.iter().fold(begin, |hash, sent| {
+        let edge = u64::from(sent.from) << 32 | u64::from(sent.to);
+        let steps = u64::from(sent.step_of_sender) << 20 | u64::from(sent.step_of_receiver);
         mix(
             hash,
-            (from << 32 | to) ^ (at_sender << 20 | at_receiver).rotate_left(44),
+            edge ^ (steps | u64::from(sent.group) << 16).rotate_left(44),
         )
     });
     hash ^ hash >> 32

@@ -1,14 +1,15 @@
-//! Sums to results: the graphs of an operation.
+//! Sums to results: the trees and other graphs of an operation.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::analysis::{EdgeSummary, GraphSummary, GraphsSummary};
-use crate::inside::sums::EdgeTally;
+use super::recognize::Direction;
+use super::sums::{EdgeTally, GraphTally, InsideTally};
+use crate::analysis::{EdgeSummary, OutsideTrees, TreeSummary};
 use crate::summarize::Sources;
 use crate::sums::{OperationKey, OperationTally};
 
-/// What went from process to process, all graphs together.
+/// What went from process to process, all graphs together; `None` where no message was seen.
 pub(crate) fn edges(
     sources: &Sources<'_>,
     key: &OperationKey,
@@ -18,56 +19,84 @@ pub(crate) fn edges(
     let mut sums: BTreeMap<(u32, u32), EdgeTally> = BTreeMap::new();
     for (edges, graph) in &inside.graphs {
         for (edge, sum) in edges.iter().zip(&graph.edges) {
-            sums.entry(*edge).or_default().merge(sum);
+            sums.entry(*edge)
+                .or_insert_with(|| sum.of_nothing())
+                .merge(sum);
         }
     }
-    let edges = sums
-        .iter()
-        .map(|(edge, sum)| summary(sources, key, *edge, sum));
+    let ranks = Ranks::of(sources, key);
+    let edges = sums.iter().map(|(edge, sum)| ranks.edge(*edge, sum));
     (!sums.is_empty()).then(|| edges.collect())
 }
 
-/// The graphs that instances executed.
-pub(crate) fn graphs(
+/// The graphs that instances executed, the most frequent first.
+pub(crate) fn trees(
     sources: &Sources<'_>,
     key: &OperationKey,
     tally: &OperationTally,
-) -> Option<GraphsSummary> {
+) -> Option<Vec<TreeSummary>> {
     let inside = tally.inside.as_ref()?;
-    let mut list: Vec<GraphSummary> = (inside.graphs.iter())
-        .map(|(edges, graph)| GraphSummary {
-            instances: graph.instances,
-            edges: (edges.iter().zip(&graph.edges))
-                .map(|(edge, sum)| summary(sources, key, *edge, sum))
-                .collect(),
-        })
+    let ranks = Ranks::of(sources, key);
+    let graphs = inside.graphs.iter();
+    let mut trees: Vec<_> = graphs
+        .map(|(edges, graph)| ranks.tree(edges, graph))
         .collect();
-    list.sort_by_key(|graph| Reverse(graph.instances));
-    Some(GraphsSummary {
-        list,
-        others: inside.n_others,
-        opaque: inside.n_opaque,
-        unpaired: inside.n_unpaired,
-    })
+    // Stable: graphs as frequent as one another stay in the order of their edges.
+    trees.sort_by_key(|tree| Reverse(tree.instances));
+    Some(trees)
 }
 
-fn summary(
-    sources: &Sources<'_>,
-    key: &OperationKey,
-    (from, to): (u32, u32),
-    sum: &EdgeTally,
-) -> EdgeSummary {
-    let ranks = key
-        .entry
-        .map_or(&[][..], |entry| &sources.communicators.entries[entry].ranks);
-    let rank = |position: u32| {
-        let rank = ranks.get(position as usize).copied().flatten();
+/// What is in none of the graphs.
+pub(crate) fn outside_trees(inside: &InsideTally) -> OutsideTrees {
+    OutsideTrees {
+        other_graphs: inside.n_others,
+        opaque: inside.n_opaque,
+        unpaired: inside.n_unpaired,
+    }
+}
+
+/// World ranks by position in a communicator's entry.
+struct Ranks<'s>(&'s [Option<u32>]);
+
+impl<'s> Ranks<'s> {
+    fn of(sources: &Sources<'s>, key: &OperationKey) -> Self {
+        let entries = &sources.communicators.entries;
+        Self(key.entry.map_or(&[], |entry| &entries[entry].ranks))
+    }
+
+    fn at(&self, position: u32) -> u32 {
+        let rank = self.0.get(position as usize).copied().flatten();
         rank.unwrap_or(position)
-    };
-    EdgeSummary {
-        from: rank(from),
-        to: rank(to),
-        messages: sum.messages,
-        bytes: sum.bytes,
+    }
+
+    fn tree(&self, edges: &[(u32, u32)], graph: &GraphTally) -> TreeSummary {
+        let mut names = graph.names.iter().map(ToString::to_string);
+        TreeSummary {
+            algorithm: names.next(),
+            also: names.collect(),
+            is_tree: graph.tree.is_some(),
+            root: graph.tree.map(|tree| self.at(tree.root)),
+            height: graph.tree.map(|tree| tree.height),
+            fan_out: graph.tree.map(|tree| tree.fan_out),
+            instances: graph.instances,
+            bytes_min: graph.bytes.map(|(least, _)| least),
+            bytes_max: graph.bytes.map(|(_, most)| most),
+            edges: (edges.iter().zip(&graph.edges))
+                .map(|(edge, sum)| self.edge(*edge, sum))
+                .collect(),
+        }
+    }
+
+    fn edge(&self, (from, to): (u32, u32), sum: &EdgeTally) -> EdgeSummary {
+        EdgeSummary {
+            from: self.at(from),
+            to: self.at(to),
+            messages: sum.messages,
+            bytes: sum.bytes,
+            direction: sum.direction.map(|direction| match direction {
+                Direction::Down => "down",
+                Direction::Up => "up",
+            }),
+        }
     }
 }

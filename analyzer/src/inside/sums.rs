@@ -6,12 +6,15 @@
 //! does not matter who has seen what.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use collbench_formats::Semantics;
 
+use super::algorithm::Algorithm;
+use super::message::Messages;
+use super::recognize::{Direction, TreeFacts};
+use super::shape::Shape;
 use crate::agreed::Agreed;
-use crate::inside::message::Messages;
-use crate::inside::shape::Shape;
 
 /// Graphs of an operation that are kept.
 const MAX_GRAPHS: usize = 16;
@@ -30,10 +33,17 @@ pub struct InsideTally {
 }
 
 /// What is kept of the instances of one graph.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct GraphTally {
     /// Their number.
     pub instances: u64,
+    /// How the collective is done so, all names that fit, the most usual first; the same in all
+    /// instances of an operation but for the further names.
+    pub names: Vec<Algorithm>,
+    /// The spanning tree that it is, if it is one; its root a position.
+    pub tree: Option<TreeFacts>,
+    /// Smallest and largest payload of any process, bytes.
+    pub bytes: Option<(u64, u64)>,
     /// By edge.
     pub edges: Vec<EdgeTally>,
 }
@@ -41,6 +51,8 @@ pub struct GraphTally {
 /// What went over an edge.
 #[derive(Debug, Clone, Default)]
 pub struct EdgeTally {
+    /// Whether it leads towards a root, or from it.
+    pub direction: Option<Direction>,
     /// Messages.
     pub messages: u64,
     /// Their bytes.
@@ -63,7 +75,7 @@ impl InsideTally {
         self.n_unpaired += messages.n_unpaired_sends + messages.n_unpaired_receives;
         let is_in_order = (positions.iter().enumerate()).all(|(slot, &position)| slot == position);
         if is_in_order && let Some(graph) = self.graphs.get_mut(&shape.edges) {
-            graph.add(messages, shape, None);
+            graph.add(instance, messages, shape, None);
             return;
         }
         let at = |slot: u32| positions.get(slot as usize).map_or(slot, |&at| at as u32);
@@ -78,8 +90,8 @@ impl InsideTally {
             .collect();
         self.graphs
             .entry(edges)
-            .or_default()
-            .add(messages, shape, Some(&order));
+            .or_insert_with(|| GraphTally::new(shape, &order, at))
+            .add(instance, messages, shape, Some(&order));
         self.drop_last();
     }
 
@@ -96,7 +108,10 @@ impl InsideTally {
         self.n_others += other.n_others;
         self.n_unpaired += other.n_unpaired;
         for (edges, graph) in other.graphs {
-            self.graphs.entry(edges).or_default().merge(&graph);
+            match self.graphs.entry(edges) {
+                Entry::Occupied(mut own) => own.get_mut().merge(&graph),
+                Entry::Vacant(own) => drop(own.insert(graph)),
+            }
         }
         self.drop_last();
     }
@@ -115,11 +130,38 @@ fn must_send(instance: &Agreed<'_>) -> bool {
 }
 
 impl GraphTally {
-    /// Adds an instance. `order`: for each edge of the shape its number among those that are
-    /// kept, if that is another one.
-    fn add(&mut self, messages: &Messages<'_>, shape: &Shape, order: Option<&[u32]>) {
+    /// Of no instance yet. `order`: for each edge of the shape its number among those that are
+    /// kept; `at`: the position of a slot.
+    fn new(shape: &Shape, order: &[u32], at: impl Fn(u32) -> u32) -> Self {
+        let mut edges = vec![EdgeTally::default(); shape.edges.len()];
+        for (&direction, &edge) in shape.directions.iter().zip(order) {
+            edges[edge as usize].direction = direction;
+        }
+        let recognized = shape.recognized.as_ref();
+        let tree = recognized.and_then(|found| found.tree);
+        Self {
+            instances: 0,
+            names: recognized.map_or(Vec::new(), |found| found.names.clone()),
+            tree: tree.map(|tree| TreeFacts {
+                root: at(tree.root),
+                ..tree
+            }),
+            bytes: None,
+            edges,
+        }
+    }
+
+    /// Adds an instance. `order`: as above, if it is not the same.
+    fn add(
+        &mut self,
+        instance: &Agreed<'_>,
+        messages: &Messages<'_>,
+        shape: &Shape,
+        order: Option<&[u32]>,
+    ) {
         self.instances += 1;
-        self.edges.resize(shape.edges.len(), EdgeTally::default());
+        self.see_bytes(instance.payloads.sums(instance.n_calls()).range);
+        self.see_names(shape.recognized.iter().flat_map(|found| &found.names));
         for (message, &edge) in messages.paired.iter().zip(&shape.edge_of) {
             let edge = order.map_or(edge, |order| order[edge as usize]);
             let sums = &mut self.edges[edge as usize];
@@ -128,9 +170,26 @@ impl GraphTally {
         }
     }
 
+    fn see_bytes(&mut self, range: Option<(u64, u64)>) {
+        if let Some((least, most)) = range {
+            let (own_least, own_most) = self.bytes.unwrap_or((least, most));
+            self.bytes = Some((own_least.min(least), own_most.max(most)));
+        }
+    }
+
+    /// Keeps the names that fit all instances, and the one by which they are told apart.
+    fn see_names<'n>(&mut self, names: impl Iterator<Item = &'n Algorithm> + Clone) {
+        if !self.names.iter().eq(names.clone()) {
+            let first = self.names.first().copied();
+            let fits = |name: &Algorithm| Some(*name) == first || names.clone().any(|n| n == name);
+            self.names.retain(fits);
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
         self.instances += other.instances;
-        self.edges.resize(other.edges.len(), EdgeTally::default());
+        self.see_bytes(other.bytes);
+        self.see_names(other.names.iter());
         for (own, other) in self.edges.iter_mut().zip(&other.edges) {
             own.merge(other);
         }
@@ -138,7 +197,18 @@ impl GraphTally {
 }
 
 impl EdgeTally {
+    /// The same edge, over which nothing went.
+    pub(crate) fn of_nothing(&self) -> Self {
+        Self {
+            direction: self.direction,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn merge(&mut self, other: &Self) {
+        if self.direction != other.direction {
+            self.direction = None;
+        }
         self.messages += other.messages;
         self.bytes = self.bytes.saturating_add(other.bytes);
     }

@@ -1,0 +1,144 @@
+//! The names of the algorithms by which collectives are done.
+
+use std::fmt;
+
+/// A spanning tree that is known by name. Ranks are relative to the root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tree {
+    /// All are children of the root.
+    Linear,
+    /// Each has the next one as its child.
+    Pipeline,
+    /// The child of rank v at distance 2^t, in either order of the distances.
+    Binomial,
+    /// Two children each.
+    Binary,
+    /// Likewise with the digits of another base.
+    Knomial(u32),
+    /// So many chains that begin at the root.
+    Chain(u32),
+    /// So many children each.
+    Kary(u32),
+    /// Two children each, in the order of the ranks, with the last rank as its root.
+    InOrderBinary,
+}
+
+impl fmt::Display for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Linear => f.write_str("linear"),
+            Self::Pipeline => f.write_str("pipeline"),
+            Self::Binomial => f.write_str("binomial"),
+            Self::Binary => f.write_str("binary"),
+            Self::Knomial(k) => write!(f, "k-nomial({k})"),
+            Self::Chain(k) => write!(f, "chain({k})"),
+            Self::Kary(k) => write!(f, "k-ary({k})"),
+            Self::InOrderBinary => f.write_str("in-order binary"),
+        }
+    }
+}
+
+/// How data goes to a root, or from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rooted {
+    /// Along a tree.
+    Tree(Tree),
+    /// Each half along one half of a binary tree, then exchanged between the halves.
+    SplitBinary,
+    /// Scattered along a binomial tree, then gathered everywhere by recursive doubling.
+    ScatterRecursiveDoubling,
+    /// Scattered along a binomial tree, then gathered everywhere around a ring.
+    ScatterRing,
+    /// Reduced by recursive halving, then gathered.
+    Rabenseifner,
+    /// To the root directly, each process when the root says so.
+    LinearSynchronized,
+    /// Along a tree of no name.
+    UnnamedTree,
+}
+
+impl fmt::Display for Rooted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tree(tree) => tree.fmt(f),
+            Self::SplitBinary => f.write_str("split binary"),
+            Self::ScatterRecursiveDoubling => {
+                f.write_str("scatter + allgather (recursive doubling)")
+            }
+            Self::ScatterRing => f.write_str("scatter + allgather (ring)"),
+            Self::Rabenseifner => f.write_str("Rabenseifner"),
+            Self::LinearSynchronized => f.write_str("linear with synchronization"),
+            Self::UnnamedTree => f.write_str("unrecognized tree"),
+        }
+    }
+}
+
+/// How a collective was done, as its messages tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// To a root, or from it.
+    Rooted(Rooted),
+    /// To a root, then from it.
+    ToAndFrom(Rooted, Rooted),
+    /// Everybody with everybody, all at once.
+    Linear,
+    /// Everybody with everybody, a few at a time.
+    LinearSynchronized,
+    /// Everybody with everybody, with one process in each step.
+    Pairwise,
+    /// Two processes exchange what they have.
+    TwoProcesses,
+    /// With the process at distance 1, 2, 4 ... (by the bits of the rank), all data each time.
+    RecursiveDoubling,
+    /// Likewise, half as much data each time.
+    RecursiveHalving,
+    /// Likewise, in the reverse order of the distances.
+    Butterfly,
+    /// Recursive halving, then recursive doubling.
+    Rabenseifner,
+    /// To the process 1, 2, 4 ... further, around the end.
+    Bruck,
+    /// Likewise, without data.
+    Dissemination,
+    /// To the next one, as often as it takes.
+    Ring,
+    /// Likewise in segments.
+    SegmentedRing,
+    /// To the next one, twice around.
+    DoubleRing,
+    /// With the left and the right neighbour in turn.
+    NeighborExchange,
+    /// From each rank to the next.
+    Chain,
+    /// With the neighbours of the topology directly.
+    Neighbours,
+    /// None of these, and no tree.
+    Unrecognized,
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rooted(rooted) => rooted.fmt(f),
+            Self::ToAndFrom(to, from) if to == from => write!(f, "{to}, to the root and back"),
+            Self::ToAndFrom(to, from) => write!(f, "{to} to the root, {from} back"),
+            Self::Linear => f.write_str("linear"),
+            Self::LinearSynchronized => f.write_str("linear with synchronization"),
+            Self::Pairwise => f.write_str("pairwise"),
+            Self::TwoProcesses => f.write_str("two-process exchange"),
+            Self::RecursiveDoubling => f.write_str("recursive doubling"),
+            Self::RecursiveHalving => f.write_str("recursive halving"),
+            Self::Butterfly => f.write_str("butterfly"),
+            Self::Rabenseifner => f.write_str("Rabenseifner"),
+            Self::Bruck => f.write_str("Bruck"),
+            Self::Dissemination => f.write_str("Bruck (dissemination)"),
+            Self::Ring => f.write_str("ring"),
+            Self::SegmentedRing => f.write_str("segmented ring"),
+            Self::DoubleRing => f.write_str("double ring"),
+            Self::NeighborExchange => f.write_str("neighbor exchange"),
+            Self::Chain => f.write_str("chain from rank to rank"),
+            Self::Neighbours => f.write_str("direct exchange with the neighbours"),
+            Self::Unrecognized => f.write_str("graph that is no tree"),
+        }
+    }
+}

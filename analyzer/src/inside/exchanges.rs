@@ -1,0 +1,213 @@
+//! Exchanges by their definitions, as sets of directed edges, and what of an instance tells them
+//! apart: how often an edge was used, and in which steps.
+//!
+//! # Source
+//! Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in
+//! MPICH"; Bruck et al. 1997; Chen et al. 2005 (neighbor exchange); for the ranks beyond a power of
+//! two also the remarks in Open MPI's `coll_base_allreduce.c` and `coll_base_barrier.c`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// From slot, to slot.
+pub(super) type Edge = (u32, u32);
+pub(super) type Edges = BTreeSet<Edge>;
+
+/// A message as far as its shape goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) step_of_sender: u32,
+    pub(super) step_of_receiver: u32,
+    /// A number of its tag and communicator within the instance.
+    pub(super) group: u32,
+}
+
+/// What went from whom to whom.
+#[derive(Debug)]
+pub(super) struct Traffic<'s> {
+    /// Slots.
+    pub(super) n: u32,
+    /// The messages, by sender and their order there.
+    pub(super) sent: &'s [Sent],
+    /// How many messages went over each edge.
+    counts: BTreeMap<Edge, u32>,
+}
+
+impl<'s> Traffic<'s> {
+    pub(super) fn new(n: u32, sent: &'s [Sent]) -> Self {
+        let mut counts = BTreeMap::new();
+        for message in sent {
+            *counts.entry((message.from, message.to)).or_default() += 1;
+        }
+        Self { n, sent, counts }
+    }
+
+    pub(super) fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
+        self.counts.keys().copied()
+    }
+
+    pub(super) fn is_exactly(&self, edges: &Edges) -> bool {
+        self.counts.keys().eq(edges.iter())
+    }
+
+    pub(super) fn has_all(&self, edges: &Edges) -> bool {
+        edges.iter().all(|edge| self.counts.contains_key(edge))
+    }
+
+    /// Whether everybody sent to everybody.
+    pub(super) fn is_complete(&self) -> bool {
+        let n = self.n as usize;
+        self.counts.len() == n * (n - 1) && self.counts.keys().all(|(from, to)| from != to)
+    }
+
+    /// Whether no edge was used more than once.
+    pub(super) fn is_once(&self) -> bool {
+        self.counts.values().all(|count| *count == 1)
+    }
+
+    /// How many messages went over each of some edges, if that is one number.
+    pub(super) fn count_of(&self, edges: &Edges) -> Option<u32> {
+        let mut counts = edges.iter().map(|edge| self.counts.get(edge).copied());
+        let first = counts.next()??;
+        counts.all(|count| count == Some(first)).then_some(first)
+    }
+
+    /// Whether over each of some edges that go both ways neither end had to have received before
+    /// it sent: both posted the receive in the step in which they sent.
+    pub(super) fn is_mutual(&self, edges: &Edges) -> bool {
+        let mut first: BTreeMap<Edge, [u32; 2]> = BTreeMap::new();
+        for message in self.sent {
+            let steps = [message.step_of_sender, message.step_of_receiver];
+            first.entry((message.from, message.to)).or_insert(steps);
+        }
+        edges.iter().all(|&(from, to)| {
+            let there = first.get(&(from, to));
+            let back = first.get(&(to, from));
+            there
+                .zip(back)
+                .is_some_and(|(there, back)| there[0] == back[1])
+        })
+    }
+
+    /// Whether everybody posted and sent everything before anything was waited for.
+    pub(super) fn is_at_once(&self) -> bool {
+        let all = self.sent.iter();
+        let mut steps = all.flat_map(|sent| [sent.step_of_sender, sent.step_of_receiver]);
+        steps.all(|step| step == 0)
+    }
+
+    /// Whether everybody sent one message in each step, and received one.
+    pub(super) fn is_one_by_one(&self) -> bool {
+        let mut sends = BTreeSet::new();
+        let mut receives = BTreeSet::new();
+        self.sent.iter().all(|sent| {
+            sends.insert((sent.from, sent.step_of_sender))
+                && receives.insert((sent.to, sent.step_of_receiver))
+        })
+    }
+}
+
+/// To the rank `distance` further, around the end.
+fn shifted(n: u32, distance: u32) -> impl Iterator<Item = Edge> {
+    (0..n).map(move |rank| (rank, (rank + distance) % n))
+}
+
+/// Around, in the order of the ranks or against it.
+pub(super) fn ring(n: u32, is_forward: bool) -> Edges {
+    shifted(n, if is_forward { 1 } else { n - 1 }).collect()
+}
+
+/// Distances 1, 2, 4 ... below `n`.
+fn powers_of_two(n: u32) -> impl Iterator<Item = u32> {
+    (0..u32::BITS)
+        .map(|bit| 1 << bit)
+        .take_while(move |power| *power < n)
+}
+
+/// To the ranks 1, 2, 4 ... further, or back.
+pub(super) fn by_powers(n: u32, is_forward: bool) -> Edges {
+    powers_of_two(n)
+        .flat_map(|power| shifted(n, if is_forward { power } else { n - power }))
+        .collect()
+}
+
+/// Between two ranks, both ways.
+pub(super) fn two_ways() -> Edges {
+    Edges::from([(0, 1), (1, 0)])
+}
+
+/// With the left neighbour and the right one, around the end; of an even number of ranks.
+pub(super) fn neighbor_exchange(n: u32) -> Option<Edges> {
+    let both = || shifted(n, 1).chain(shifted(n, n - 1)).collect();
+    n.is_multiple_of(2).then(both)
+}
+
+/// Each rank with those that differ from it in one bit, as far as there are such.
+pub(super) fn hypercube(n: u32) -> Edges {
+    let partners = |rank: u32| powers_of_two(n).map(move |bit| (rank, rank ^ bit));
+    let edges = (0..n).flat_map(partners);
+    edges.filter(|(_, partner)| *partner < n).collect()
+}
+
+/// Of a power of two of ranks: each with those that differ in one bit, and then to the rank with the
+/// bits in reverse, where the part lies that is its own.
+pub(super) fn butterfly(n: u32) -> Option<Edges> {
+    let n_bits = n.trailing_zeros();
+    if !n.is_power_of_two() || n < 8 {
+        return None;
+    }
+    let reversed = |rank: u32| rank.reverse_bits() >> (u32::BITS - n_bits);
+    let moved = (0..n).map(|rank| (rank, reversed(rank)));
+    let moved = moved.filter(|(from, to)| from != to);
+    Some(hypercube(n).into_iter().chain(moved).collect())
+}
+
+/// Which ranks stand aside where there are more than a power of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aside {
+    /// The even ones among the first, each for its right neighbour.
+    Even,
+    /// The odd ones among the first, each for its left neighbour.
+    Odd,
+    /// The last, each for one of the first.
+    Last,
+}
+
+/// An exchange among a power of two of the ranks.
+#[derive(Debug)]
+pub(super) struct Folded {
+    /// Between those that stand aside and those that stand in for them, both ways.
+    pub(super) pairs: Edges,
+    /// Among the others, those that differ in one bit of their numbers.
+    pub(super) core: Edges,
+}
+
+impl Folded {
+    pub(super) fn new(n: u32, aside: Aside) -> Self {
+        let n_core = 1 << n.ilog2();
+        let rest = n - n_core;
+        let member = |number: u32| match aside {
+            Aside::Last => number,
+            _ if number >= rest => number + rest,
+            Aside::Even => 2 * number + 1,
+            Aside::Odd => 2 * number,
+        };
+        let pair = |number: u32| match aside {
+            Aside::Last => (number, number + n_core),
+            Aside::Even | Aside::Odd => (2 * number, 2 * number + 1),
+        };
+        let pairs = (0..rest).map(pair);
+        Self {
+            pairs: pairs.flat_map(|(a, b)| [(a, b), (b, a)]).collect(),
+            core: hypercube(n_core)
+                .into_iter()
+                .map(|(a, b)| (member(a), member(b)))
+                .collect(),
+        }
+    }
+
+    pub(super) fn all(&self) -> Edges {
+        self.pairs.union(&self.core).copied().collect()
+    }
+}

@@ -1,0 +1,428 @@
+//! From who sent to whom to how a collective was done.
+//!
+//! A model is a set of edges, with how often each is used and in which steps where the edges alone
+//! do not tell. For few ranks several models are one graph; then all their names are given.
+
+use std::collections::BTreeSet;
+
+use collbench_formats::{Operation, Semantics};
+
+use super::algorithm::{Algorithm, Rooted, Tree};
+use super::exchanges::{
+    Aside, Edge, Edges, Folded, Sent, Traffic, butterfly, by_powers, hypercube, neighbor_exchange,
+    ring, two_ways,
+};
+use super::trees::{SpanningTree, binomial_in_order, in_order_binary, split_binary};
+
+/// Which way along a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// Towards the root.
+    Down,
+    /// From the root.
+    Up,
+}
+
+/// What was recognized in the messages of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recognized {
+    /// All that fit, the most usual first. At least one.
+    pub names: Vec<Algorithm>,
+    /// Where data went along a spanning tree, towards its root or from it: that tree.
+    pub tree: Option<TreeFacts>,
+    /// The edges along which it went towards a root, or from it; of others it cannot be said.
+    pub(super) directed: Vec<(Edge, Direction)>,
+}
+
+/// What is to be said of a spanning tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeFacts {
+    /// Slot of the root.
+    pub root: u32,
+    /// Edges on the longest way to the root.
+    pub height: u32,
+    /// Most children of one process.
+    pub fan_out: u32,
+}
+
+impl Recognized {
+    fn exchange(name: Algorithm) -> Self {
+        Self::exchanges(vec![name])
+    }
+
+    fn exchanges(names: Vec<Algorithm>) -> Self {
+        Self {
+            names,
+            tree: None,
+            directed: Vec::new(),
+        }
+    }
+
+    /// Whether data went along a tree, and nowhere else.
+    #[must_use]
+    pub fn is_tree(&self) -> bool {
+        self.tree.is_some()
+    }
+}
+
+/// Recognizes how `operation` was done by `n` processes, from its messages by sender and their
+/// order there; at least one. `root`: slot of the root if there is one.
+///
+/// `None` for what no algorithm is asked of, as constructors.
+pub(super) fn recognize(
+    operation: Operation,
+    n: u32,
+    root: Option<u32>,
+    sent: &[Sent],
+) -> Option<Recognized> {
+    let traffic = Traffic::new(n, sent);
+    let operation = operation.blocking();
+    let found = match operation.semantics() {
+        Semantics::OneToMany => from_root(&traffic, root),
+        Semantics::ManyToOne => to_root(&traffic, root),
+        Semantics::Barrier => barrier(&traffic),
+        Semantics::AllToAll => exchange_of_all(operation, &traffic).or_else(|| in_parts(&traffic)),
+        Semantics::Prefix => prefix(&traffic),
+        Semantics::Neighborhood => {
+            (traffic.is_at_once()).then(|| Recognized::exchange(Algorithm::Neighbours))
+        }
+        _ => return None,
+    };
+    let found = found.or_else(|| there_and_back(&traffic, operation));
+    Some(found.unwrap_or_else(|| Recognized::exchange(Algorithm::Unrecognized)))
+}
+
+fn exchange_of_all(operation: Operation, traffic: &Traffic<'_>) -> Option<Recognized> {
+    match operation {
+        Operation::Allreduce => allreduce(traffic),
+        Operation::ReduceScatter | Operation::ReduceScatterBlock => reduce_scatter(traffic),
+        Operation::Allgather | Operation::Allgatherv => allgather(traffic),
+        _ => alltoall(operation, traffic),
+    }
+}
+
+/// Edges relative to a root.
+fn rotated(edges: impl IntoIterator<Item = Edge>, n: u32, root: u32) -> Edges {
+    let at = |rank: u32| (rank + root) % n;
+    let edges = edges.into_iter();
+    edges.map(|(from, to)| (at(from), at(to))).collect()
+}
+
+fn turned(edges: &Edges) -> Edges {
+    edges.iter().map(|&(from, to)| (to, from)).collect()
+}
+
+/// Along a tree, in a direction.
+fn along(tree: &SpanningTree, direction: Direction) -> Recognized {
+    let names = tree.names();
+    let mut names: Vec<Rooted> = names.into_iter().map(Rooted::Tree).collect();
+    if names.is_empty() {
+        names.push(Rooted::UnnamedTree);
+    }
+    let edges = (0..)
+        .zip(&tree.parents)
+        .filter(|(slot, parent)| slot != *parent);
+    Recognized {
+        names: names.into_iter().map(Algorithm::Rooted).collect(),
+        tree: Some(facts(tree)),
+        directed: edges
+            .map(|(slot, &parent)| match direction {
+                Direction::Down => ((slot, parent), direction),
+                Direction::Up => ((parent, slot), direction),
+            })
+            .collect(),
+    }
+}
+
+fn facts(tree: &SpanningTree) -> TreeFacts {
+    TreeFacts {
+        root: tree.root,
+        height: tree.height(),
+        fan_out: tree.fan_out(),
+    }
+}
+
+/// The tree along which everything goes from its root.
+fn tree_up(traffic: &Traffic<'_>) -> Option<SpanningTree> {
+    SpanningTree::of(traffic.n, traffic.edges().map(|(from, to)| (to, from)))
+}
+
+/// The tree along which everything goes towards its root.
+fn tree_down(traffic: &Traffic<'_>) -> Option<SpanningTree> {
+    SpanningTree::of(traffic.n, traffic.edges())
+}
+
+fn rooted(name: Rooted, directed: impl IntoIterator<Item = (Edge, Direction)>) -> Recognized {
+    Recognized {
+        names: vec![Algorithm::Rooted(name)],
+        tree: None,
+        directed: directed.into_iter().collect(),
+    }
+}
+
+fn from_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Recognized> {
+    let (n, root) = (traffic.n, root?);
+    if let Some(tree) = tree_up(traffic).filter(|tree| tree.root == root) {
+        return Some(along(&tree, Direction::Up));
+    }
+    let split = split_binary(n);
+    if traffic.is_exactly(&rotated(split.iter().copied(), n, root)) {
+        let tree = rotated(split[..n as usize - 1].iter().copied(), n, root);
+        let directed = tree.into_iter().map(|edge| (edge, Direction::Up));
+        return Some(rooted(Rooted::SplitBinary, directed));
+    }
+    let scatter = rotated(binomial_in_order(n), n, root);
+    let mut names = Vec::new();
+    if traffic.is_exactly(&rotated(hypercube(n), n, root)) {
+        names.push(Algorithm::Rooted(Rooted::ScatterRecursiveDoubling));
+    }
+    // Processes for which no data are left get none.
+    let around = ring(n, true);
+    let mut others = traffic.edges().filter(|edge| !around.contains(edge));
+    if traffic.has_all(&around) && others.all(|edge| scatter.contains(&edge)) {
+        names.push(Algorithm::Rooted(Rooted::ScatterRing));
+    }
+    (!names.is_empty()).then(|| Recognized::exchanges(names))
+}
+
+fn to_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Recognized> {
+    let (n, root) = (traffic.n, root?);
+    if let Some(tree) = tree_down(traffic).filter(|tree| tree.root == root) {
+        return Some(along(&tree, Direction::Down));
+    }
+    // From the last rank, where it ends, to the root.
+    let parents = in_order_binary(n);
+    let tree: Edges = (0..n - 1)
+        .map(|rank| (rank, parents[rank as usize]))
+        .collect();
+    let mut in_order = tree.clone();
+    in_order.insert((n - 1, root));
+    if root != n - 1 && traffic.is_exactly(&in_order) {
+        let directed = in_order.into_iter().map(|edge| (edge, Direction::Down));
+        return Some(rooted(Rooted::Tree(Tree::InOrderBinary), directed));
+    }
+    let star: Edges = rotated((1..n).map(|rank| (rank, 0)), n, root);
+    let both: Edges = star.union(&turned(&star)).copied().collect();
+    if traffic.is_exactly(&both) {
+        let directed = star.into_iter().map(|edge| (edge, Direction::Down));
+        return Some(rooted(Rooted::LinearSynchronized, directed));
+    }
+    for aside in [Aside::Even, Aside::Odd] {
+        let folded = Folded::new(n, aside);
+        let model = folded.all();
+        // A root that stands aside gets the result from elsewhere, too.
+        let mut others = traffic.edges().filter(|edge| !model.contains(edge));
+        if traffic.has_all(&folded.core) && others.all(|(from, to)| from == root || to == root) {
+            return Some(rooted(Rooted::Rabenseifner, []));
+        }
+    }
+    None
+}
+
+fn barrier(traffic: &Traffic<'_>) -> Option<Recognized> {
+    let n = traffic.n;
+    let mut names = Vec::new();
+    let powers = by_powers(n, true);
+    if let (2, Some(found)) = (n, of_two(traffic)) {
+        return Some(found);
+    }
+    names.extend(folded_exchange(traffic, 1).then_some(Algorithm::RecursiveDoubling));
+    if traffic.is_exactly(&powers)
+        && traffic.count_of(&powers) == Some(1)
+        && (n > 2 || traffic.is_mutual(&powers))
+    {
+        names.push(Algorithm::Dissemination);
+    }
+    let around = ring(n, true);
+    if traffic.is_exactly(&around) && traffic.count_of(&around) == Some(2) {
+        names.push(Algorithm::DoubleRing);
+    }
+    (!names.is_empty()).then(|| Recognized::exchanges(names))
+}
+
+/// An exchange of one message each way between two processes.
+fn of_two(traffic: &Traffic<'_>) -> Option<Recognized> {
+    let both = two_ways();
+    let is_exchange = traffic.is_exactly(&both) && traffic.is_once() && traffic.is_mutual(&both);
+    is_exchange.then(|| Recognized::exchange(Algorithm::TwoProcesses))
+}
+
+/// Whether a power of two of the processes exchange with those that differ in one bit, so many
+/// messages each way, the others having one that stands in for them.
+fn folded_exchange(traffic: &Traffic<'_>, count: u32) -> bool {
+    [Aside::Even, Aside::Odd, Aside::Last]
+        .into_iter()
+        .any(|aside| {
+            let folded = Folded::new(traffic.n, aside);
+            traffic.is_exactly(&folded.all())
+                && traffic.count_of(&folded.core) == Some(count)
+                && traffic.is_mutual(&folded.core)
+        })
+}
+
+/// How many messages went around, each to the next one, if all went so.
+fn around(traffic: &Traffic<'_>) -> Option<u32> {
+    let rings = [true, false].map(|is_forward| ring(traffic.n, is_forward));
+    let ring = rings.iter().find(|ring| traffic.is_exactly(ring))?;
+    traffic.count_of(ring)
+}
+
+fn allreduce(traffic: &Traffic<'_>) -> Option<Recognized> {
+    let n = traffic.n;
+    let mut names = Vec::new();
+    names.extend(folded_exchange(traffic, 1).then_some(Algorithm::RecursiveDoubling));
+    names.extend(folded_exchange(traffic, 2).then_some(Algorithm::Rabenseifner));
+    // Once around to reduce, in each segment, and once to hand the result on.
+    match around(traffic).filter(|_| n > 2 || traffic.is_mutual(&two_ways())) {
+        Some(count) if count == 2 * (n - 1) => names.push(Algorithm::Ring),
+        Some(count) if count > 2 * (n - 1) && count.is_multiple_of(n - 1) => {
+            names.push(Algorithm::SegmentedRing);
+        }
+        _ => {}
+    }
+    (!names.is_empty()).then(|| Recognized::exchanges(names))
+}
+
+fn reduce_scatter(traffic: &Traffic<'_>) -> Option<Recognized> {
+    let mut names = Vec::new();
+    names.extend(folded_exchange(traffic, 1).then_some(Algorithm::RecursiveHalving));
+    if around(traffic) == Some(traffic.n - 1) && traffic.n > 2 {
+        names.push(Algorithm::Ring);
+    }
+    names.extend(
+        butterfly(traffic.n)
+            .filter(|edges| traffic.is_exactly(edges))
+            .map(|_| Algorithm::Butterfly),
+    );
+    if traffic.is_complete() && traffic.is_one_by_one() && traffic.n > 2 {
+        names.push(Algorithm::Pairwise);
+    }
+    (!names.is_empty()).then(|| Recognized::exchanges(names))
+}
+
+fn allgather(traffic: &Traffic<'_>) -> Option<Recognized> {
+    let n = traffic.n;
+    let is_once = traffic.is_once();
+    if n == 2 {
+        return of_two(traffic);
+    }
+    let mut names = Vec::new();
+    if is_once && traffic.is_complete() && traffic.is_at_once() {
+        names.push(Algorithm::Linear);
+    }
+    names.extend(
+        (n.is_power_of_two() && folded_exchange(traffic, 1))
+            .then_some(Algorithm::RecursiveDoubling),
+    );
+    if around(traffic) == Some(n - 1) {
+        names.push(Algorithm::Ring);
+    }
+    if neighbor_exchange(n).is_some_and(|edges| traffic.is_exactly(&edges)) {
+        names.push(Algorithm::NeighborExchange);
+    }
+    if is_once && names.is_empty() && is_by_powers(traffic) {
+        names.push(Algorithm::Bruck);
+    }
+    (!names.is_empty()).then(|| Recognized::exchanges(names))
+}
+
+fn is_by_powers(traffic: &Traffic<'_>) -> bool {
+    [true, false]
+        .map(|is_forward| by_powers(traffic.n, is_forward))
+        .iter()
+        .any(|edges| traffic.is_exactly(edges))
+}
+
+fn alltoall(operation: Operation, traffic: &Traffic<'_>) -> Option<Recognized> {
+    // Without something to send there may be no message.
+    let is_irregular = matches!(operation, Operation::Alltoallv | Operation::Alltoallw);
+    let is_complete = traffic.is_complete() || is_irregular;
+    let is_once = traffic.is_once();
+    if traffic.n == 2 {
+        return of_two(traffic);
+    }
+    let mut names = Vec::new();
+    let is_bruck = is_by_powers(traffic);
+    if is_once && is_complete && traffic.is_at_once() {
+        names.push(Algorithm::Linear);
+    } else if is_once && is_complete && traffic.is_one_by_one() {
+        names.push(Algorithm::Pairwise);
+    } else if traffic.is_complete() {
+        names.push(Algorithm::LinearSynchronized);
+    }
+    if is_once && is_bruck && !traffic.is_at_once() {
+        names.push(Algorithm::Bruck);
+    }
+    (!names.is_empty()).then(|| Recognized::exchanges(names))
+}
+
+fn prefix(traffic: &Traffic<'_>) -> Option<Recognized> {
+    let n = traffic.n;
+    let chain: Edges = (1..n).map(|rank| (rank - 1, rank)).collect();
+    if traffic.is_exactly(&chain) {
+        return Some(Recognized::exchange(Algorithm::Chain));
+    }
+    (traffic.is_exactly(&hypercube(n))).then(|| Recognized::exchange(Algorithm::RecursiveDoubling))
+}
+
+/// First towards a root, then from it, each with a tag of its own.
+fn in_parts(traffic: &Traffic<'_>) -> Option<Recognized> {
+    let of_group = |group| -> Vec<Sent> {
+        let sent = traffic.sent.iter().filter(|sent| sent.group == group);
+        sent.copied().collect()
+    };
+    if traffic.sent.iter().any(|sent| sent.group > 1) {
+        return None;
+    }
+    let [one, other] = [of_group(0), of_group(1)];
+    [(&one, &other), (&other, &one)]
+        .into_iter()
+        .find_map(|(to, from)| {
+            let (to, from) = (Traffic::new(traffic.n, to), Traffic::new(traffic.n, from));
+            let root = match (tree_down(&to), tree_up(&from)) {
+                (Some(tree), _) | (None, Some(tree)) => tree.root,
+                (None, None) => 0,
+            };
+            let (to, from) = (to_root(&to, Some(root))?, from_root(&from, Some(root))?);
+            Some(both(&to, &from))
+        })
+}
+
+/// One after the other.
+fn both(to: &Recognized, from: &Recognized) -> Recognized {
+    let part = |found: &Recognized| match found.names[0] {
+        Algorithm::Rooted(part) => part,
+        _ => Rooted::UnnamedTree,
+    };
+    let edges_back: BTreeSet<Edge> = from.directed.iter().map(|(edge, _)| *edge).collect();
+    let is_apart = |(edge, _): &&(Edge, Direction)| !edges_back.contains(edge);
+    let down = to.directed.iter().filter(is_apart);
+    Recognized {
+        names: vec![Algorithm::ToAndFrom(part(to), part(from))],
+        tree: to.tree.filter(|_| from.tree.is_some()),
+        directed: down.chain(&from.directed).copied().collect(),
+    }
+}
+
+/// Along a tree towards its root and back, the same or another one, with one tag. Of operations
+/// that have no root of their own it is rank 0.
+fn there_and_back(traffic: &Traffic<'_>, operation: Operation) -> Option<Recognized> {
+    if operation.semantics().is_rooted() {
+        return None;
+    }
+    let edges: Edges = traffic.edges().collect();
+    // The first message of each process but the root goes towards the root.
+    let mut seen = BTreeSet::from([0]);
+    let down: Vec<Sent> = (traffic.sent.iter())
+        .filter(|sent| seen.insert(sent.from))
+        .copied()
+        .collect();
+    let to = Traffic::new(traffic.n, &down);
+    let down = tree_down(&to)?;
+    let up = edges
+        .into_iter()
+        .filter(|edge| to.count_of(&Edges::from([*edge])).is_none());
+    let up = SpanningTree::of(traffic.n, up.map(|(from, to)| (to, from)))?;
+    (down.root == 0 && up.root == 0)
+        .then(|| both(&along(&down, Direction::Down), &along(&up, Direction::Up)))
+}

@@ -1,0 +1,229 @@
+//! Spanning trees by their definitions, and the names of trees that were seen.
+//!
+//! Parents are relative to the root, which is 0 and its own parent.
+//!
+//! # Source
+//! The trees of `coll_base_topo.h` of Open MPI and of MPICH's `treealgo`, as their documentation
+//! defines them; binomial and k-nomial trees in both orders of the digits.
+
+use super::algorithm::Tree;
+
+/// Parameters of trees that are tried: no library takes more.
+const MAX_FAN_OUT: u32 = 64;
+
+/// The parent of each rank.
+type Parents = Vec<u32>;
+
+/// All trees of `n` ranks that have a name, with it; those first by which a tree is called where
+/// several names fit, as they do for few ranks.
+fn models(n: u32) -> impl Iterator<Item = (Tree, Parents)> {
+    let all = |parent: fn(u32) -> u32| (0..n).map(parent).collect::<Parents>();
+    let plain = [
+        (Tree::Linear, all(|_| 0)),
+        (Tree::Pipeline, all(|rank| rank.saturating_sub(1))),
+        (Tree::Binomial, all(|rank| without_first_digit(rank, 2))),
+        (Tree::Binomial, all(|rank| without_last_digit(rank, 2))),
+        (Tree::Binary, k_ary_by_levels(n, 2)),
+        (Tree::Binary, k_ary_in_rows(n, 2)),
+    ];
+    let of_base = move |k: u32| {
+        [
+            (
+                Tree::Knomial(k),
+                (0..n).map(|rank| without_last_digit(rank, k)).collect(),
+            ),
+            (
+                Tree::Knomial(k),
+                (0..n).map(|rank| without_first_digit(rank, k)).collect(),
+            ),
+        ]
+    };
+    let k_ary = move |k: u32| {
+        [
+            (Tree::Kary(k), k_ary_by_levels(n, k)),
+            (Tree::Kary(k), k_ary_in_rows(n, k)),
+        ]
+    };
+    let most = n.saturating_sub(1).min(MAX_FAN_OUT);
+    (plain.into_iter())
+        .chain((3..most).flat_map(of_base))
+        .chain((2..most).map(move |k| (Tree::Chain(k), chains(n, k))))
+        .chain((3..most).flat_map(k_ary))
+}
+
+/// The parent of a rank in a k-nomial tree: the highest digit of base k becomes 0.
+fn without_first_digit(rank: u32, k: u32) -> u32 {
+    let mut power = 1;
+    while rank / k >= power {
+        power *= k;
+    }
+    rank % power
+}
+
+/// Likewise, the lowest digit that is not 0.
+fn without_last_digit(rank: u32, k: u32) -> u32 {
+    let mut power = 1;
+    while rank != 0 && (rank / power).is_multiple_of(k) {
+        power *= k;
+    }
+    rank - rank / power % k * power
+}
+
+/// Each level has k times as many ranks as the one before; the children of a rank are as far from
+/// it, and from one another, as there are ranks in its level.
+fn k_ary_by_levels(n: u32, k: u32) -> Parents {
+    let mut parents = vec![0; n as usize];
+    let (mut first, mut in_level) = (0u64, 1u64);
+    while first < u64::from(n) {
+        for rank in first..(first + in_level).min(u64::from(n)) {
+            for nth in 1..=u64::from(k) {
+                if let Some(parent) = parents.get_mut((rank + nth * in_level) as usize) {
+                    *parent = rank as u32;
+                }
+            }
+        }
+        first += in_level;
+        in_level *= u64::from(k);
+    }
+    parents
+}
+
+/// The children of rank v are k v + 1 ... k v + k.
+fn k_ary_in_rows(n: u32, k: u32) -> Parents {
+    (0..n).map(|rank| rank.saturating_sub(1) / k).collect()
+}
+
+/// The ranks behind the root cut into k chains; where that leaves a rest, the first ones are longer
+/// by one.
+fn chains(n: u32, k: u32) -> Parents {
+    let (length, n_longer) = ((n - 1) / k, (n - 1) % k);
+    let lengths = (0..k).map(|chain| length + u32::from(chain < n_longer));
+    let of_chain = lengths.scan(1, |next, length| {
+        let first = *next;
+        *next += length;
+        Some((first..*next).map(move |rank| if rank == first { 0 } else { rank - 1 }))
+    });
+    std::iter::once(0).chain(of_chain.flatten()).collect()
+}
+
+/// The parent of each rank in an in-order binary tree, not relative: the root, its own parent, is
+/// the last of `n` ranks. Of the ranks below a root the lower half of all is one subtree, and the
+/// others the other one; each has its last rank as its root.
+pub(super) fn in_order_binary(n: u32) -> Parents {
+    let mut parents = vec![0; n as usize];
+    let mut open = vec![(0, n, n - 1)];
+    while let Some((first, size, parent)) = open.pop() {
+        if size == 0 {
+            continue;
+        }
+        let root = first + size - 1;
+        parents[root as usize] = parent;
+        let lower = size / 2;
+        open.push((first, lower, root));
+        open.push((first + lower, size - lower - 1, root));
+    }
+    parents
+}
+
+/// The edges of a binary tree by levels from parent to child, and of the exchange between its two
+/// halves: ranks 1 and 2, 3 and 4 ...; with an even number of ranks the last one has the root to
+/// ask.
+pub(super) fn split_binary(n: u32) -> Vec<(u32, u32)> {
+    let tree = k_ary_by_levels(n, 2);
+    let down = (1..n).map(|rank| (tree[rank as usize], rank));
+    let pairs = (1..n).step_by(2).flat_map(|left| match left + 1 < n {
+        true => vec![(left, left + 1), (left + 1, left)],
+        false => vec![(0, left)],
+    });
+    down.chain(pairs).collect()
+}
+
+/// The edges of a binomial tree, from parent to child, in which each parent has its lowest bit
+/// cleared.
+pub(super) fn binomial_in_order(n: u32) -> impl Iterator<Item = (u32, u32)> {
+    (1..n).map(|rank| (without_last_digit(rank, 2), rank))
+}
+
+/// A spanning tree that was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SpanningTree {
+    pub(super) root: u32,
+    /// The parent of each slot; that of the root is itself.
+    pub(super) parents: Parents,
+}
+
+impl SpanningTree {
+    /// The tree with these edges from child to parent; `None` if they are none of all `n`.
+    pub(super) fn of(n: u32, edges: impl Iterator<Item = (u32, u32)>) -> Option<Self> {
+        let mut parents = vec![u32::MAX; n as usize];
+        for (child, parent) in edges {
+            let own = parents.get_mut(child as usize)?;
+            if *own != u32::MAX || parent >= n {
+                return None;
+            }
+            *own = parent;
+        }
+        let mut roots = (0..n).filter(|&slot| parents[slot as usize] == u32::MAX);
+        let root = roots.next().filter(|_| roots.next().is_none())?;
+        parents[root as usize] = root;
+        let this = Self { root, parents };
+        // Whoever does not come to the root goes around in a circle.
+        this.depths().map(|_| this)
+    }
+
+    /// How far each slot is from the root; `None` if there is a circle.
+    fn depths(&self) -> Option<Vec<u32>> {
+        let n = self.parents.len();
+        let mut depths = vec![u32::MAX; n];
+        depths[self.root as usize] = 0;
+        let mut way = Vec::new();
+        for slot in 0..n {
+            let mut at = slot;
+            while depths[at] == u32::MAX {
+                if way.len() > n {
+                    return None;
+                }
+                way.push(at);
+                at = self.parents[at] as usize;
+            }
+            let mut depth = depths[at];
+            while let Some(below) = way.pop() {
+                depth += 1;
+                depths[below] = depth;
+            }
+        }
+        Some(depths)
+    }
+
+    /// Edges on the longest way to the root.
+    pub(super) fn height(&self) -> u32 {
+        let depths = self.depths().unwrap_or_default();
+        depths.into_iter().max().unwrap_or(0)
+    }
+
+    /// Most children of one slot.
+    pub(super) fn fan_out(&self) -> u32 {
+        let mut n_children = vec![0; self.parents.len()];
+        for (slot, &parent) in self.parents.iter().enumerate() {
+            n_children[parent as usize] += u32::from(slot as u32 != parent);
+        }
+        n_children.into_iter().max().unwrap_or(0)
+    }
+
+    /// All names that fit, the most usual first.
+    pub(super) fn names(&self) -> Vec<Tree> {
+        let n = self.parents.len() as u32;
+        let relative = |slot: u32| (slot + n - self.root) % n;
+        let mut own = vec![0; n as usize];
+        for (slot, &parent) in self.parents.iter().enumerate() {
+            own[relative(slot as u32) as usize] = relative(parent);
+        }
+        let fits = models(n).filter(|(_, model)| *model == own);
+        let mut names: Vec<Tree> = fits.map(|(name, _)| name).collect();
+        if self.root == n - 1 && self.parents == in_order_binary(n) {
+            names.push(Tree::InOrderBinary);
+        }
+        names.dedup();
+        names
+    }
+}
