@@ -426,3 +426,6 @@ fn there_and_back(traffic: &Traffic<'_>, operation: Operation) -> Option<Recogni
     (down.root == 0 && up.root == 0)
         .then(|| both(&along(&down, Direction::Down), &along(&up, Direction::Up)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,451 @@
+//! Schedules of published algorithms, process by process and round by round, against the models,
+//! which are sets of edges.
+
+use super::*;
+
+/// A schedule while it is written down.
+struct Schedule {
+    n: u32,
+    sent: Vec<Sent>,
+    /// The step that each rank is in.
+    steps: Vec<u32>,
+    group: u32,
+}
+
+impl Schedule {
+    fn new(n: u32) -> Self {
+        Self {
+            n,
+            sent: Vec::new(),
+            steps: vec![0; n as usize],
+            group: 0,
+        }
+    }
+
+    /// Messages that are sent and posted before any of them is waited for.
+    fn together(&mut self, messages: impl IntoIterator<Item = (u32, u32)>) {
+        let mut receivers = BTreeSet::new();
+        for (from, to) in messages {
+            receivers.insert(to);
+            self.sent.push(Sent {
+                from,
+                to,
+                step_of_sender: self.steps[from as usize],
+                step_of_receiver: self.steps[to as usize],
+                group: self.group,
+            });
+        }
+        for to in receivers {
+            self.steps[to as usize] += 1;
+        }
+    }
+
+    fn send(&mut self, from: u32, to: u32) {
+        self.together([(from, to)]);
+    }
+
+    /// What follows has another tag.
+    fn next_group(mut self) -> Self {
+        self.group += 1;
+        self
+    }
+
+    /// All ranks further by `root`, around the end.
+    fn rotated(mut self, root: u32) -> Self {
+        for sent in &mut self.sent {
+            sent.from = (sent.from + root) % self.n;
+            sent.to = (sent.to + root) % self.n;
+        }
+        self
+    }
+
+    /// Every message in the other direction, the last one first.
+    fn reversed(&self) -> Self {
+        let mut back = Self::new(self.n);
+        for sent in self.sent.iter().rev() {
+            back.send(sent.to, sent.from);
+        }
+        back
+    }
+
+    fn recognize(&self, operation: Operation, root: Option<u32>) -> Recognized {
+        let mut sent = self.sent.clone();
+        sent.sort_by_key(|sent| sent.from);
+        recognize(operation, self.n, root, &sent).unwrap()
+    }
+}
+
+/// Each rank that has the data sends them on, at distance 1, 2, 4 ...: of base k, to k - 1 others.
+fn nomial_from_near(n: u32, k: u32) -> Schedule {
+    let mut schedule = Schedule::new(n);
+    let mut n_informed = 1;
+    while n_informed < n {
+        for from in 0..n_informed {
+            for nth in 1..k {
+                let to = from + nth * n_informed;
+                if to < n {
+                    schedule.send(from, to);
+                }
+            }
+        }
+        n_informed *= k;
+    }
+    schedule
+}
+
+/// A range of ranks, of which the first has the data, is cut into k, and the first of each part gets
+/// them.
+fn nomial_from_far(n: u32, k: u32) -> Schedule {
+    fn spread(schedule: &mut Schedule, first: u32, size: u32, k: u32) {
+        if size <= 1 {
+            return;
+        }
+        let part = size / k;
+        for nth in 1..k {
+            if first + nth * part < schedule.n {
+                schedule.send(first, first + nth * part);
+            }
+        }
+        for nth in 0..k {
+            spread(schedule, first + nth * part, part, k);
+        }
+    }
+    let mut schedule = Schedule::new(n);
+    let size = (0..).map(|power| k.pow(power)).find(|size| *size >= n);
+    spread(&mut schedule, 0, size.unwrap(), k);
+    schedule
+}
+
+/// The ranks dealt out to k chains, one by one, to know how long each is.
+fn chain(n: u32, k: u32) -> Schedule {
+    let mut lengths = vec![0; k as usize];
+    for rank in 0..n - 1 {
+        lengths[(rank % k) as usize] += 1;
+    }
+    let mut schedule = Schedule::new(n);
+    let mut next = 1;
+    for length in lengths {
+        let mut from = 0;
+        for _ in 0..length {
+            schedule.send(from, next);
+            from = next;
+            next += 1;
+        }
+    }
+    schedule
+}
+
+fn star(n: u32) -> Schedule {
+    let mut schedule = Schedule::new(n);
+    (1..n).for_each(|to| schedule.send(0, to));
+    schedule
+}
+
+/// The first of two ranks has the data of both, and so on, the others waiting until they are handed
+/// the result.
+fn folded(n: u32, rounds: u32) -> Schedule {
+    let mut schedule = Schedule::new(n);
+    let mut active: Vec<u32> = (0..n).collect();
+    let n_active = 1usize << n.ilog2();
+    let mut stood_aside = Vec::new();
+    while active.len() > n_active {
+        let at = stood_aside.len();
+        let (even, odd) = (active[at], active[at + 1]);
+        schedule.send(even, odd);
+        stood_aside.push((even, odd));
+        active.remove(at);
+    }
+    for _ in 0..rounds {
+        let mut distance = 1;
+        while distance < n_active {
+            let pairs = (0..n_active).map(|at| (active[at], active[at ^ distance]));
+            schedule.together(pairs);
+            distance *= 2;
+        }
+    }
+    for (even, odd) in stood_aside {
+        schedule.send(odd, even);
+    }
+    schedule
+}
+
+/// So many rounds, in each of which every rank sends to the one that is so much further.
+fn around(n: u32, distances: impl IntoIterator<Item = u32>) -> Schedule {
+    let mut schedule = Schedule::new(n);
+    for distance in distances {
+        schedule.together((0..n).map(|rank| (rank, (rank + distance) % n)));
+    }
+    schedule
+}
+
+fn doubling(n: u32) -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(1), |distance| Some(distance * 2)).take_while(move |d| *d < n)
+}
+
+const SIZES: [u32; 18] = [
+    2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 17, 24, 31, 64, 100, 257,
+];
+
+/// Asserts that a name is among those that fit, and for ranks enough that it is the first.
+fn is(found: &Recognized, name: Algorithm, n: u32) {
+    let names = &found.names;
+    assert!(names.contains(&name), "{n} ranks: {names:?}, not {name:?}");
+    assert!(n < 9 || names[0] == name, "{n} ranks: {names:?}");
+}
+
+#[test]
+fn trees_are_known_for_any_number_of_ranks_and_any_root() {
+    for n in SIZES {
+        let trees = [
+            (Tree::Linear, star(n)),
+            (Tree::Pipeline, chain(n, 1)),
+            (Tree::Binomial, nomial_from_near(n, 2)),
+            (Tree::Binomial, nomial_from_far(n, 2)),
+        ];
+        let of_base = [3, 4, 8].into_iter().filter(|k| k + 1 < n);
+        let of_base = of_base.flat_map(|k| {
+            [
+                (Tree::Knomial(k), nomial_from_near(n, k)),
+                (Tree::Knomial(k), nomial_from_far(n, k)),
+                (Tree::Chain(k), chain(n, k)),
+            ]
+        });
+        for (tree, schedule) in trees.into_iter().chain(of_base) {
+            let back = schedule.reversed();
+            let name = Algorithm::Rooted(Rooted::Tree(tree));
+            for root in [0, n / 2, n - 1] {
+                let up = schedule.recognize(Operation::Bcast, Some(0));
+                is(&up, name, n);
+                assert!(up.directed.iter().all(|(_, way)| *way == Direction::Up));
+                let facts = up.tree.unwrap();
+                assert_eq!((facts.root, up.directed.len()), (0, n as usize - 1));
+                let moved = Schedule {
+                    sent: back.sent.clone(),
+                    steps: vec![],
+                    ..back
+                };
+                let down = moved.rotated(root).recognize(Operation::Reduce, Some(root));
+                is(&down, name, n);
+                assert_eq!(down.tree.unwrap().root, root);
+                assert!(down.directed.iter().all(|(_, way)| *way == Direction::Down));
+            }
+        }
+    }
+}
+
+#[test]
+fn binary_trees_are_those_of_the_published_tables() {
+    let edges = |edges: &[(u32, u32)], n| {
+        let mut schedule = Schedule::new(n);
+        edges.iter().for_each(|&(from, to)| schedule.send(from, to));
+        schedule
+    };
+    let first = |schedule: Schedule, operation, root| {
+        schedule.recognize(operation, Some(root)).names[0].to_string()
+    };
+    // As measured on Open MPI, and in rows of 1, 2, 4 ...
+    let by_levels = [(0, 1), (0, 2), (1, 3), (1, 5), (2, 4), (2, 6), (3, 7)];
+    let in_rows = [(0, 1), (0, 2), (1, 3), (1, 4), (2, 5), (2, 6), (3, 7)];
+    assert_eq!(first(edges(&by_levels, 8), Operation::Bcast, 0), "binary");
+    assert_eq!(first(edges(&in_rows, 8), Operation::Bcast, 0), "binary");
+    let ternary = [
+        (0, 1),
+        (0, 2),
+        (0, 3),
+        (1, 4),
+        (1, 5),
+        (1, 6),
+        (2, 7),
+        (2, 8),
+    ];
+    assert_eq!(first(edges(&ternary, 9), Operation::Bcast, 0), "k-ary(3)");
+    let split = [(1, 2), (2, 1), (3, 4), (4, 3), (5, 6), (6, 5), (0, 7)];
+    let split = [&by_levels[..], &split].concat();
+    assert_eq!(first(edges(&split, 8), Operation::Bcast, 0), "split binary");
+    // The pictures beside the definition in coll_base_topo.c, children to parents.
+    let in_order: [(u32, &[(u32, u32)]); 4] = [
+        (4, &[(2, 3), (1, 3), (0, 1)]),
+        (
+            9,
+            &[
+                (7, 8),
+                (3, 8),
+                (6, 7),
+                (5, 7),
+                (4, 5),
+                (2, 3),
+                (1, 3),
+                (0, 1),
+            ],
+        ),
+        (4, &[(2, 3), (1, 3), (0, 1), (3, 1)]),
+        (
+            9,
+            &[
+                (7, 8),
+                (3, 8),
+                (6, 7),
+                (5, 7),
+                (4, 5),
+                (2, 3),
+                (1, 3),
+                (0, 1),
+                (8, 4),
+            ],
+        ),
+    ];
+    for ((n, tree), root) in in_order.into_iter().zip([3, 8, 1, 4]) {
+        let found = edges(tree, n).recognize(Operation::Reduce, Some(root));
+        let in_order = Algorithm::Rooted(Rooted::Tree(Tree::InOrderBinary));
+        assert!(found.names.contains(&in_order), "{found:?}");
+    }
+}
+
+#[test]
+fn a_tree_of_no_name_is_told_with_its_height_and_fan_out() {
+    let mut schedule = Schedule::new(7);
+    for (from, to) in [(2, 0), (2, 6), (0, 1), (0, 3), (0, 5), (3, 4)] {
+        schedule.send(from, to);
+    }
+    let found = schedule.recognize(Operation::Bcast, Some(2));
+    assert_eq!(found.names[0].to_string(), "unrecognized tree");
+    let facts = TreeFacts {
+        root: 2,
+        height: 3,
+        fan_out: 3,
+    };
+    assert_eq!(found.tree, Some(facts));
+    // A second way to one rank, a circle, and a rank that nothing comes to.
+    for (from, to) in [(5, 4), (4, 2), (4, 4)] {
+        let mut other = Schedule {
+            sent: schedule.sent.clone(),
+            steps: vec![9; 7],
+            ..schedule
+        };
+        other.send(from, to);
+        let found = other.recognize(Operation::Bcast, Some(2));
+        assert_eq!(
+            (found.names[0], found.is_tree()),
+            (Algorithm::Unrecognized, false)
+        );
+    }
+    let mut other = Schedule::new(7);
+    other.sent = schedule.sent[1..].to_vec();
+    assert!(!other.recognize(Operation::Bcast, Some(2)).is_tree());
+}
+
+#[test]
+fn exchanges_are_known_for_any_number_of_ranks() {
+    use Operation::{Allgather, Allreduce, Alltoall, Barrier, ReduceScatter};
+    for n in SIZES {
+        let check = |schedule: Schedule, operation, name| {
+            is(&schedule.recognize(operation, None), name, n);
+        };
+        check(folded(n, 1), Allreduce, Algorithm::RecursiveDoubling);
+        check(folded(n, 2), Allreduce, Algorithm::Rabenseifner);
+        check(folded(n, 1), ReduceScatter, Algorithm::RecursiveHalving);
+        let ring = |rounds: u32| around(n, (0..rounds).map(|_| 1));
+        check(ring(2 * (n - 1)), Allreduce, Algorithm::Ring);
+        check(ring(4 * (n - 1)), Allreduce, Algorithm::SegmentedRing);
+        check(ring(2), Barrier, Algorithm::DoubleRing);
+        if n == 2 {
+            for operation in [Allgather, Alltoall, Barrier] {
+                check(ring(1), operation, Algorithm::TwoProcesses);
+            }
+            continue;
+        }
+        check(folded(n, 1), Barrier, Algorithm::RecursiveDoubling);
+        check(around(n, doubling(n)), Barrier, Algorithm::Dissemination);
+        check(ring(n - 1), Allgather, Algorithm::Ring);
+        check(ring(n - 1), ReduceScatter, Algorithm::Ring);
+        let back = doubling(n).map(|distance| n - distance);
+        check(around(n, back), Allgather, Algorithm::Bruck);
+        check(around(n, doubling(n)), Alltoall, Algorithm::Bruck);
+        if n.is_power_of_two() {
+            check(folded(n, 1), Allgather, Algorithm::RecursiveDoubling);
+        }
+        if n.is_multiple_of(2) {
+            // With one neighbour and the other in turn.
+            let mut schedule = Schedule::new(n);
+            for round in 0..n / 2 {
+                schedule.together((0..n).map(|rank| match (rank + round) % 2 {
+                    0 => (rank, (rank + 1) % n),
+                    _ => (rank, (rank + n - 1) % n),
+                }));
+            }
+            check(schedule, Allgather, Algorithm::NeighborExchange);
+        }
+        if n < 100 {
+            check(around(n, 1..n), Alltoall, Algorithm::Pairwise);
+            let mut at_once = Schedule::new(n);
+            at_once.together((1..n).flat_map(|d| (0..n).map(move |rank| (rank, (rank + d) % n))));
+            check(at_once, Alltoall, Algorithm::Linear);
+        }
+    }
+}
+
+#[test]
+fn data_may_go_to_a_root_and_back() {
+    for n in SIZES {
+        let name = |to, from| Algorithm::ToAndFrom(Rooted::Tree(to), Rooted::Tree(from));
+        // One after the other: nobody is told before everybody has said something.
+        let chained = |to: &Schedule, from: &Schedule, is_apart: bool| {
+            let mut all = Schedule::new(n);
+            to.sent.iter().for_each(|sent| all.send(sent.from, sent.to));
+            all = if is_apart { all.next_group() } else { all };
+            from.sent
+                .iter()
+                .for_each(|sent| all.send(sent.from, sent.to));
+            all
+        };
+        let (near, far) = (nomial_from_near(n, 2), nomial_from_far(n, 2));
+        for is_apart in [true, false] {
+            let both = chained(&far.reversed(), &near, is_apart);
+            let found = both.recognize(Operation::Allreduce, None);
+            assert!(found.is_tree());
+            assert_eq!(found.tree.unwrap().root, 0);
+            if n > 4 {
+                assert_eq!(
+                    found.names,
+                    [name(Tree::Binomial, Tree::Binomial)],
+                    "{n} ranks"
+                );
+            }
+            let there = chained(&star(n).reversed(), &star(n), is_apart);
+            let found = there.recognize(Operation::Barrier, None);
+            assert_eq!(found.names, [name(Tree::Linear, Tree::Linear)], "{n} ranks");
+            let downwards = found
+                .directed
+                .iter()
+                .filter(|(_, way)| *way == Direction::Down);
+            assert_eq!(downwards.count(), n as usize - 1);
+        }
+    }
+}
+
+#[test]
+fn a_broadcast_may_scatter_and_gather() {
+    for n in SIZES.into_iter().filter(|n| *n > 2) {
+        let mut schedule = nomial_from_far(n, 2);
+        let scatter = schedule.sent.len();
+        (0..n - 1).for_each(|_| schedule.together((0..n).map(|rank| (rank, (rank + 1) % n))));
+        let found = schedule.rotated(1).recognize(Operation::Bcast, Some(1));
+        let name = Algorithm::Rooted(Rooted::ScatterRing);
+        assert!(found.names.contains(&name), "{n} ranks: {found:?}");
+        // The last had no data to be scattered to them.
+        let mut schedule = nomial_from_far(n, 2);
+        schedule.sent.truncate(scatter - 1);
+        (0..n - 1).for_each(|_| schedule.together((0..n).map(|rank| (rank, (rank + 1) % n))));
+        let found = schedule.recognize(Operation::Bcast, Some(0));
+        assert!(found.names.contains(&name), "{n} ranks: {found:?}");
+        if n.is_power_of_two() {
+            let mut schedule = nomial_from_far(n, 2);
+            for sent in folded(n, 1).sent.chunks(n as usize) {
+                schedule.together(sent.iter().map(|sent| (sent.from, sent.to)));
+            }
+            let found = schedule.recognize(Operation::Bcast, Some(0));
+            let name = Algorithm::Rooted(Rooted::ScatterRecursiveDoubling);
+            is(&found, name, n);
+        }
+    }
+}
