@@ -1,83 +1,10 @@
 //! The messages inside collectives of a real Open MPI: each send meets its receive, trees are those
 //! that were asked for, and the program's own messages are nobody's business.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::Path;
+use std::collections::BTreeSet;
 
-use collbench_formats::{
-    Definition, Direction, Message, Operation, RankTrace, Record, RecordKind, UNKNOWN_COMMUNICATOR,
-};
-use collbench_tests::{Analysis, Form, Job, Workspace, analyze, have, program};
-
-/// One end of a message, as a process saw it.
-#[derive(Debug, Clone, Copy)]
-struct End {
-    /// World rank of the process.
-    rank: u32,
-    /// What all members call the communicator; `None` for one that the library made for itself.
-    communicator: Option<u64>,
-    /// The call of the application that was under way.
-    within: Option<Operation>,
-    message: Message,
-    begin: u64,
-    end: u64,
-}
-
-/// All ends of all messages of a trace, by process in the order in which they began.
-fn ends(trace: &Path) -> Vec<Vec<End>> {
-    let mut of_ranks = BTreeMap::new();
-    for entry in std::fs::read_dir(trace).unwrap() {
-        let path = entry.unwrap().path();
-        if path
-            .extension()
-            .is_none_or(|extension| extension != "trace")
-        {
-            continue;
-        }
-        let bytes = std::fs::read(path).unwrap();
-        let parsed = RankTrace::parse(&bytes).unwrap();
-        let rank = parsed.identity.rank;
-        let ids: BTreeMap<u32, u64> = parsed
-            .definitions
-            .iter()
-            .filter_map(|definition| match definition {
-                Definition::Communicator(communicator) => {
-                    Some((communicator.index, communicator.id))
-                }
-                _ => None,
-            })
-            .collect();
-        let mut within: Option<&Record> = None;
-        let mut ends = Vec::new();
-        let records: Vec<Record> = (parsed.chunks.iter())
-            .flat_map(|chunk| (0..chunk.records.len()).filter_map(|at| chunk.records.get(at)))
-            .collect();
-        for record in &records {
-            if record.kind() == Some(RecordKind::Call) && !record.is_internal() {
-                within = Some(record);
-            }
-            let Some(message) = record.message() else {
-                continue;
-            };
-            let begin = record.enter.get();
-            ends.push(End {
-                rank,
-                communicator: match message.communicator {
-                    UNKNOWN_COMMUNICATOR => None,
-                    index => Some(ids[&index]),
-                },
-                within: within
-                    .filter(|call| begin < call.leave.get())
-                    .and_then(Record::operation),
-                message,
-                begin,
-                end: record.leave.get(),
-            });
-        }
-        of_ranks.insert(rank, ends);
-    }
-    of_ranks.into_values().collect()
-}
+use collbench_formats::{Direction, Operation};
+use collbench_tests::{Analysis, End, Form, Job, Workspace, analyze, ends, have, paired, program};
 
 /// What `messages.c` records with these options of the launcher.
 fn record(
@@ -99,50 +26,6 @@ fn record(
     let finished = finished.expect(0);
     assert_eq!(finished.stdout, plain.stdout, "the results are the same");
     (analyze(&trace, &[]).expect(0), ends(&trace))
-}
-
-/// Pairs sends and receives that name their partner, in their order between two processes; checks
-/// that what is left are receives from any and as many sends. Gives the pairs.
-fn paired(ends: &[Vec<End>]) -> Vec<(End, End)> {
-    type Way = (u32, u32, Option<u64>, u16);
-    let mut sent: BTreeMap<Way, VecDeque<End>> = BTreeMap::new();
-    for end in ends.iter().flatten() {
-        if end.message.direction == Direction::Send {
-            let to = end
-                .message
-                .known_partner()
-                .expect("a send names its partner");
-            let way = (end.rank, to, end.communicator, end.message.tag);
-            sent.entry(way).or_default().push_back(*end);
-        }
-    }
-    let mut pairs = Vec::new();
-    let mut from_any: BTreeMap<(u32, Option<u64>, u16), usize> = BTreeMap::new();
-    for end in ends.iter().flatten() {
-        if end.message.direction == Direction::Send {
-            continue;
-        }
-        match end.message.known_partner() {
-            None => {
-                let key = (end.rank, end.communicator, end.message.tag);
-                *from_any.entry(key).or_default() += 1;
-            }
-            Some(from) => {
-                let way = (from, end.rank, end.communicator, end.message.tag);
-                let send = sent.get_mut(&way).and_then(VecDeque::pop_front);
-                pairs.push((send.unwrap_or_else(|| panic!("nobody sends {end:?}")), *end));
-            }
-        }
-    }
-    for ((_, to, communicator, tag), left) in sent.into_iter().filter(|(_, left)| !left.is_empty())
-    {
-        let any = from_any.entry((to, communicator, tag)).or_default();
-        *any = any
-            .checked_sub(left.len())
-            .unwrap_or_else(|| panic!("nobody receives {left:?}"));
-    }
-    assert!(from_any.values().all(|&n| n == 0), "{from_any:?}");
-    pairs
 }
 
 #[test]

@@ -2,13 +2,15 @@
 //! of MPI 5 and on one that nobody knows give the same counts, and run on the library that they
 //! run on without recording. `make test-programs` installs the libraries (`scripts/mpis.sh`).
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use collbench_formats::{Direction, Operation};
 use collbench_tests::{
-    Analysis, Form, Job, Workspace, analyze, calls_by_class, command, have, have_folder, mpirun,
-    run, run_in, source_dir, target_dir,
+    Analysis, End, Form, Job, Workspace, analyze, calls_by_class, command, ends, have, have_folder,
+    mpirun, paired, run, run_in, source_dir, target_dir,
 };
 use serde_json::{Value, json};
 
@@ -365,6 +367,77 @@ fn collectives_on_files_and_windows_are_the_same_on_all_libraries() {
             fence["wait_ns"]["n"],
             2 * (38 - 12),
             "{}: {fence:#}",
+            mpi.name
+        );
+    }
+}
+
+/// Edges of `MPI_Bcast` on `MPI_COMM_WORLD`, from the ends of messages.
+fn edges_of_bcast(ends: &[Vec<End>]) -> BTreeSet<(u32, u32)> {
+    let world = ends.iter().flatten().find_map(|end| end.communicator);
+    ends.iter()
+        .flatten()
+        .filter(|end| end.within == Some(Operation::Bcast) && end.communicator == world)
+        .filter(|end| end.message.direction == Direction::Send)
+        .filter_map(|end| Some((end.rank, end.message.known_partner()?)))
+        .collect()
+}
+
+#[test]
+fn messages_are_seen_on_open_mpi_and_on_mpich_over_ucx_and_where_not_it_is_said() {
+    if !have_mpis() {
+        return;
+    }
+    for (mpi, is_seen) in [
+        (OPEN_MPI_4, true),
+        (OPEN_MPI_5, true),
+        (MPICH_4, true),
+        (MPICH_5, false),
+        (MPI_5_ABI, false),
+    ] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("messages.c", &[], workspace.path());
+        let job = Job {
+            options: &["--layers", "calls,messages,algorithms"],
+            ..Job::new(4, program, &["3", "64", "0"])
+        };
+        let analysis = mpi.run(job, &workspace);
+        let ends = ends(&workspace.join("trace"));
+        let layer = &analysis.json["trace"]["layers"]["messages"];
+        assert_eq!(layer["on"], is_seen, "{}: {layer}", mpi.name);
+        if !is_seen {
+            // Within a host these send through shared memory.
+            assert!(layer["reason"].as_str().unwrap().contains("none was seen"));
+            assert!(analysis.json["trace"]["messages"].is_null());
+            assert!(ends.iter().all(Vec::is_empty));
+            continue;
+        }
+        let pairs = paired(&ends);
+        assert!(pairs.len() > 3 * 40, "{}: {}", mpi.name, pairs.len());
+        let mut n_with_end = 0;
+        for (send, receive) in &pairs {
+            assert!(
+                send.message.bytes <= receive.message.bytes,
+                "{send:?} {receive:?}"
+            );
+            if receive.end != 0 {
+                n_with_end += 1;
+                assert!(receive.end >= send.begin, "{send:?} {receive:?}");
+            }
+        }
+        // Open MPI looks into the receives of nonblocking collectives by itself.
+        assert!(
+            n_with_end * 10 > pairs.len() * 7,
+            "{n_with_end} of {}",
+            pairs.len()
+        );
+        // With all three a binomial tree, halving the distances or doubling them.
+        let binomial = [(0, 2), (0, 1), (2, 3)];
+        let mirrored = [(0, 1), (0, 2), (1, 3)];
+        let edges = edges_of_bcast(&ends);
+        assert!(
+            edges == binomial.into() || edges == mirrored.into(),
+            "{}: {edges:?}",
             mpi.name
         );
     }

@@ -29,6 +29,7 @@ use crate::remarks::Remark;
 use crate::run::Run;
 use crate::sums::{Lateness, sum_ns};
 use crate::tally::Tally;
+use crate::words;
 
 /// Characters of the command that are kept.
 const MAX_COMMAND: usize = 4096;
@@ -120,7 +121,8 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
                 clock.global(Timestamp::from_ticks(anchor.ticks.get())).ns()
             })
         });
-    let layers = layers(run);
+    let mut layers = layers(run);
+    tell_opaque(sources, &mut layers);
     let has_messages = layers.get("messages").is_some_and(|layer| layer.on);
     TraceSummary {
         directory: run.directory.to_string_lossy().into_owned(),
@@ -184,6 +186,27 @@ fn window_summary(sources: &Sources<'_>) -> Option<WindowSummary> {
         calls_of_cut: sources.tally.counts.calls_of_cut,
         ranks,
     })
+}
+
+/// Messages that a recorder looked for, and that a library exchanges where none can see them, were not
+/// recorded.
+fn tell_opaque(sources: &Sources<'_>, layers: &mut BTreeMap<String, Layer>) {
+    let tallies = sources.tally.operations().map(|(_, tally)| &tally.inside);
+    let n_opaque: u64 = tallies.flatten().map(|inside| inside.n_opaque).sum();
+    if let Some(layer) = layers.get_mut("messages")
+        && layer.on
+        && n_opaque > 0
+        && sources.irregularities.n_messages == 0
+    {
+        *layer = Layer {
+            on: false,
+            reason: Some(format!(
+                "asked for, but none was seen in {}: the MPI library exchanges data there in a way \
+                 that cannot be seen (shared memory, say)",
+                words::counted(n_opaque, "collective"),
+            )),
+        };
+    }
 }
 
 fn layers(run: &Run<'_>) -> BTreeMap<String, Layer> {

@@ -37,9 +37,11 @@ pub struct Message {
     /// Index of the communicator that it travels on; [`UNKNOWN_COMMUNICATOR`] for one that the
     /// library has made for itself.
     pub communicator: u32,
-    /// The lower half of the library's tag, by which it tells its operations apart.
+    /// The lower half of the library's tag, by which it tells its operations apart; with MPICH the
+    /// upper two bits say in which part of the communicator.
     pub tag: u16,
-    /// Bytes sent; for a receive the most that it takes. Saturates at 2^40 - 1.
+    /// Bytes sent; for a receive the most that it takes. Saturates at 2^40 - 1; 0 where they are not
+    /// known ([`CODE_PAYLOAD_UNKNOWN`](crate::CODE_PAYLOAD_UNKNOWN) is set in the record then).
     pub bytes: u64,
 }
 

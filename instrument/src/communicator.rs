@@ -244,6 +244,14 @@ impl Communicators {
         self.lock().by_handle.get(&handle).copied()
     }
 
+    /// The communicator that records call by a number, and its handle, while it lives.
+    pub(crate) fn of_index(&self, index: u32) -> Option<(Handle, &'static CommunicatorEntry)> {
+        let inner = self.lock();
+        let mut all = inner.by_handle.iter();
+        let found = all.find(|(_, entry)| entry.index == index);
+        found.map(|(&handle, &entry)| (handle, entry))
+    }
+
     /// Forgets a handle that the application has given back; gives the epoch that this ends.
     pub(crate) fn forget(&self, handle: Handle) -> u64 {
         let mut inner = self.lock();

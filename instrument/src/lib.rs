@@ -43,6 +43,7 @@ mod rank_file;
 mod recorder;
 mod start;
 mod topology;
+mod ucx;
 
 pub use clock::{Clock, measure_clock};
 pub use collbench_formats::Abi;
@@ -59,5 +60,7 @@ pub use recorder::{
     phase_call, recorded_call, request_free_call, rooted_call, some_call, start_call,
     startall_call, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
 };
+pub use recorder::{tagged_receive, tagged_send};
 pub use routines::{ROUTINES, Routine, RoutineClass};
 pub use start::{InitAnchor, host_identity, start_recording};
+pub use ucx::{endpoint_call, own_address_call};

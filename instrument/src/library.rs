@@ -19,7 +19,7 @@ const _: () = assert!(
 /// A handle of the MPI library (communicator, datatype, group), as a machine word.
 pub(crate) type Handle = usize;
 
-/// Finds a function of the MPI library by name.
+/// Finds a function of the MPI library, or of what it depends on, by name.
 ///
 /// The next one behind this library in the global scope; where the MPI library was loaded with
 /// `RTLD_LOCAL` (mpi4py always does), the one in the object that defines `PMPI_Init`.
@@ -63,6 +63,24 @@ fn mpi_object() -> Option<*mut c_void> {
     if !known.is_null() {
         return Some(known);
     }
+    let (object, _) = object_with(c"PMPI_Init")?;
+    OBJECT.store(object, Ordering::Release);
+    Some(object)
+}
+
+/// A function of any loaded object other than this one: of a library that a plugin of the MPI
+/// library depends on, and that nobody else sees.
+fn find_anywhere(name: &CStr) -> *mut c_void {
+    let found = find_function(name);
+    if !found.is_null() {
+        return found;
+    }
+    object_with(name).map_or(std::ptr::null_mut(), |(_, function)| function)
+}
+
+/// A loaded object, other than this one, that has a function of this name or depends on one that
+/// has, and the function.
+fn object_with(name: &CStr) -> Option<(*mut c_void, *mut c_void)> {
     let mut paths: Vec<CString> = Vec::new();
     // SAFETY: the callback gets a valid info struct and, as data, the `paths` passed here; it
     // does not unwind (pushing may only fail by aborting).
@@ -79,10 +97,9 @@ fn mpi_object() -> Option<*mut c_void> {
         }
         // SAFETY: `object` is a valid handle. dlsym also searches what the object depends on,
         // so the symbol found must lie in an object other than this library.
-        let found = unsafe { libc::dlsym(object, c"PMPI_Init".as_ptr()) };
+        let found = unsafe { libc::dlsym(object, name.as_ptr()) };
         if !found.is_null() && object_of(found) != own {
-            OBJECT.store(object, Ordering::Release);
-            return Some(object);
+            return Some((object, found));
         }
         // SAFETY: `object` was opened above; the library stays loaded by whoever loaded it.
         unsafe { libc::dlclose(object) };
@@ -150,6 +167,8 @@ unsafe fn text_at(text: *const c_char) -> Option<String> {
 #[derive(Debug)]
 pub struct RealFunction {
     name: &'static CStr,
+    /// Whether any object that is loaded may have it.
+    is_anywhere: bool,
     /// Null: not looked up with success yet; [`MISSING`]: the library has no such function.
     address: AtomicPtr<c_void>,
 }
@@ -164,7 +183,18 @@ impl RealFunction {
     pub const fn new(name: &'static CStr) -> Self {
         Self {
             name,
+            is_anywhere: false,
             address: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// The function of this name of a library below MPI, which perhaps only a plugin of the MPI
+    /// library has loaded.
+    #[must_use]
+    pub const fn below_mpi(name: &'static CStr) -> Self {
+        Self {
+            is_anywhere: true,
+            ..Self::new(name)
         }
     }
 
@@ -181,7 +211,10 @@ impl RealFunction {
         if self.address.load(Ordering::Relaxed) == MISSING {
             return std::ptr::null_mut();
         }
-        let found = find_function(self.name);
+        let found = match self.is_anywhere {
+            true => find_anywhere(self.name),
+            false => find_function(self.name),
+        };
         // Nothing is missing in a library that is not loaded yet.
         let is_missing = found.is_null() && !find_function(c"PMPI_Init").is_null();
         let known = if is_missing { MISSING } else { found };

@@ -13,12 +13,13 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use collbench_formats::Direction;
+use collbench_formats::{Abi, Direction};
 
 use crate::library::{Handle, find_datum, symbol_of};
 use crate::recorder::{
     Post, RawMessage, communicator_appears, communicator_goes, message, wait_for_any, wait_for_many,
 };
+use crate::ucx::Endpoints;
 
 /// Something of the library: every argument fits a machine word.
 type Word = usize;
@@ -108,11 +109,44 @@ impl std::fmt::Debug for Place {
     }
 }
 
+/// Where the messages of the library are seen.
+#[derive(Debug)]
+pub(crate) enum MessageSource {
+    /// In the tables of functions of Open MPI.
+    Tables(PointToPoint),
+    /// In the tagged operations of UCX, as MPICH uses them.
+    Tagged(Endpoints),
+}
+
+impl MessageSource {
+    /// Finds it in this process of rank `rank` among `world_size`, when MPI is initialized.
+    ///
+    /// # Errors
+    /// [`Opaque`] says why messages cannot be seen; nothing has been changed then.
+    pub(crate) fn find(abi: Abi, rank: u32, world_size: u32) -> Result<Self, Opaque> {
+        match (PointToPoint::find(), abi) {
+            (Err(Opaque::NotOpenMpi), Abi::Mpich | Abi::Mpi5) => {
+                Endpoints::find(rank, world_size).map(Self::Tagged)
+            }
+            (found, _) => found.map(Self::Tables),
+        }
+    }
+}
+
 /// Why messages cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Opaque {
     #[error("the messages inside this MPI library cannot be seen by this version of collbench")]
     NotOpenMpi,
+    #[error(
+        "this MPI library does not send by UCX; what it sends by shared memory or OFI cannot be seen"
+    )]
+    NoTransport,
+    #[error(
+        "this MPI library has made its endpoints of UCX in a way that collbench does not know; its \
+         messages cannot be seen"
+    )]
+    UnknownEndpoints,
     #[error(
         "the functions in {0} of this Open MPI are not those that collbench knows; its messages \
          cannot be seen"

@@ -7,7 +7,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use collbench_formats::{
@@ -24,6 +24,7 @@ mod opened;
 mod persistent;
 mod requests;
 mod sequences;
+mod tagged;
 
 use algorithms::Algorithms;
 pub use algorithms::{Algorithm, algorithm_call};
@@ -44,6 +45,8 @@ use persistent::Persistent;
 pub use persistent::{persistent_call, start_call, startall_call};
 use requests::Requests;
 use sequences::Phase;
+use tagged::Contexts;
+pub use tagged::{tagged_receive, tagged_send};
 
 use crate::clock::Clock;
 use crate::communicator::{
@@ -55,8 +58,9 @@ use crate::library::{Handle, MpiLibrary};
 use crate::memory::ReservedMemory;
 use crate::narrow::KeptArrays;
 use crate::payload::CallView;
-use crate::point_to_point::PointToPoint;
+use crate::point_to_point::MessageSource;
 use crate::rank_file::{GrowError, OpenChunk, Opening, RankFile};
+use crate::ucx::Endpoints;
 
 const _: () = assert!(
     cfg!(target_pointer_width = "64"),
@@ -86,8 +90,13 @@ pub struct Recorder {
     phase: Phase,
     algorithms: Algorithms,
     partners: Partners,
+    /// What the contexts of messages are of, where they name no communicator.
+    contexts: Contexts,
     /// Where the messages of the library are seen, if they are.
-    point_to_point: OnceLock<PointToPoint>,
+    messages: OnceLock<MessageSource>,
+    /// Whether they are still looked at.
+    sees_messages: AtomicBool,
+    is_alone_on_host: bool,
     threads: Mutex<Vec<&'static Thread>>,
     /// Those of `threads` whose thread has ended: the next new thread goes on with one of them, so
     /// that a program with many short threads needs no chunk for each.
@@ -314,6 +323,15 @@ impl Local {
 }
 
 impl Thread {
+    /// Address of the first record of the current chunk.
+    fn content(&self) -> Option<usize> {
+        let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        chunks
+            .current
+            .as_ref()
+            .map(|chunk| chunk.content() as usize)
+    }
+
     fn open_next_chunk(&self, recorder: &Recorder, at_rest: bool) -> Result<(), GrowError> {
         let (sequences, begin_ticks) = recorder.sequences(self);
         let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -400,13 +418,15 @@ impl Thread {
 }
 
 impl Recorder {
-    /// `is_serialized`: MPI was not initialized for `MPI_THREAD_MULTIPLE`.
+    /// `is_serialized`: MPI was not initialized for `MPI_THREAD_MULTIPLE`; `is_alone_on_host`: all
+    /// processes of this world are on this host, as the launcher says.
     pub(crate) fn new(
         clock: Clock,
         library: MpiLibrary,
         file: RankFile,
         rank: u32,
         is_serialized: bool,
+        is_alone_on_host: bool,
         layers: Layers,
     ) -> Self {
         Self {
@@ -423,7 +443,10 @@ impl Recorder {
             phase: Phase::default(),
             algorithms: Algorithms::default(),
             partners: Partners::default(),
-            point_to_point: OnceLock::new(),
+            contexts: Contexts::default(),
+            messages: OnceLock::new(),
+            sees_messages: AtomicBool::new(false),
+            is_alone_on_host,
             threads: Mutex::new(Vec::new()),
             idle: Mutex::new(Vec::new()),
             exchanges: OnceLock::new(),
@@ -442,14 +465,46 @@ impl Recorder {
     ///
     /// # Safety
     /// No other thread is inside the library; `parent` is a valid communicator.
-    pub(crate) unsafe fn see_messages(&self, point_to_point: PointToPoint, parent: Option<Handle>) {
+    pub(crate) unsafe fn see_messages(&self, source: MessageSource, parent: Option<Handle>) {
         let made_before = parent.into_iter().chain([self.library.comm_self]);
         for comm in made_before {
             // SAFETY: the caller's promise.
             unsafe { self.partners.add(&self.library, comm) };
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.point_to_point.get_or_init(|| point_to_point).install() };
+        if let MessageSource::Tables(tables) = self.messages.get_or_init(|| source) {
+            // SAFETY: the caller's promise.
+            unsafe { tables.install() };
+        }
+        self.sees_messages.store(true, Ordering::Release);
+    }
+
+    /// Stops looking at messages.
+    ///
+    /// # Safety
+    /// MPI has not ended.
+    unsafe fn see_no_more_messages(&self) {
+        self.sees_messages.store(false, Ordering::Release);
+        if let Some(MessageSource::Tables(tables)) = self.messages.get() {
+            // SAFETY: the caller's promise.
+            unsafe { tables.remove() };
+        }
+    }
+
+    /// The endpoints by which the library sends, where that is how messages are seen.
+    #[inline]
+    fn endpoints(&self) -> Option<&Endpoints> {
+        match self.messages.get() {
+            Some(MessageSource::Tagged(endpoints)) => self
+                .sees_messages
+                .load(Ordering::Acquire)
+                .then_some(endpoints),
+            _ => None,
+        }
+    }
+
+    /// Whether all processes of this world are on this host.
+    fn is_alone_on_host(&self) -> bool {
+        self.is_alone_on_host
     }
 
     /// Keeps this process's part in the exchanges of stamps between hosts.
@@ -1012,6 +1067,14 @@ pub fn constructor_call(
                 let (entry, definition) =
                     unsafe { recorder.communicators.add_made(&recorder.library, call) };
                 local.remember(recorder, made, entry);
+                if recorder.endpoints().is_some() {
+                    // SAFETY: as above; of a copy the parent is asked, since it may not be there yet.
+                    unsafe {
+                        recorder
+                            .partners
+                            .add_made(&recorder.library, made, comm, how)
+                    };
+                }
                 let index = definition.index;
                 recorder.write_communicator(definition)?;
                 if let Some(neighbours) = &entry.neighbours {
@@ -1091,6 +1154,10 @@ impl Local {
         if entry.is_some() {
             recorder.guarded(|| {
                 self.forget(recorder, handle);
+                if recorder.endpoints().is_some() {
+                    recorder.partners.forget(handle);
+                    recorder.contexts.forget(handle);
+                }
                 Ok(())
             });
         }
@@ -1162,10 +1229,8 @@ pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
         return guarded_call(real);
     }
     recorder.library.release();
-    if let Some(point_to_point) = recorder.point_to_point.get() {
-        // SAFETY: MPI has not ended.
-        unsafe { point_to_point.remove() };
-    }
+    // SAFETY: MPI has not ended.
+    unsafe { recorder.see_no_more_messages() };
     let code = last_call(recorder, operation, real);
     Recorder::deactivate();
     recorder.finish();

@@ -25,9 +25,10 @@ use crate::environment::{ALGORITHMS, Form, Layers, MESSAGES, Settings};
 use crate::exchange::{self, Exchanges, TickLength};
 use crate::launcher::{LauncherRank, all_on_this_host, hydra_job, launched_processes};
 use crate::library::{Handle, MpiLibrary, ProcessModel, has_function};
-use crate::point_to_point::PointToPoint;
+use crate::point_to_point::MessageSource;
 use crate::rank_file::{Limit, RankFile};
 use crate::recorder::{Recorder, record_init, say};
+use crate::ucx::watch_endpoints;
 
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
@@ -69,6 +70,9 @@ impl InitAnchor {
                     }
                 },
             };
+            if settings.layers.messages {
+                watch_endpoints();
+            }
             Some(Self {
                 settings,
                 clock,
@@ -153,7 +157,9 @@ fn start(
     agree_on_directory(&settings, rank, world, spawned).inspect_err(|_| library.release())?;
 
     let messages = match settings.layers.messages {
-        true => PointToPoint::find().map_err(|opaque| opaque.to_string()),
+        true => {
+            MessageSource::find(library.abi, rank, world_size).map_err(|opaque| opaque.to_string())
+        }
         false => Err("not asked for (--layers calls,messages)".to_owned()),
     };
     let algorithms = why_no_algorithms(settings.layers);
@@ -193,7 +199,15 @@ fn start(
         }
     })?;
     let is_serialized = library.thread_level < THREAD_MULTIPLE;
-    let recorder = Recorder::new(clock, library, file, rank, is_serialized, settings.layers);
+    let recorder = Recorder::new(
+        clock,
+        library,
+        file,
+        rank,
+        is_serialized,
+        all_on_this_host(world_size),
+        settings.layers,
+    );
     let recorder = recorder.activate();
     // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };

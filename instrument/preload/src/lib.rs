@@ -14,12 +14,12 @@ use collbench_formats::{CompletingCall, Operation};
 use collbench_instrument::{
     Algorithm, ArgumentRole, Begun, HowMade, InitAnchor, Opened, Peers, RealFunction, RequestCall,
     ReservedMemory, abort_call, access_begin_call, access_end_call, algorithm_call, begin_call,
-    call_narrowed, closing_call, constructor_call, end_call, fence_call, free_call,
+    call_narrowed, closing_call, constructor_call, end_call, endpoint_call, fence_call, free_call,
     get_status_call, group_constructor_call, guarded_call, library_algorithms, mpi_routines,
     name_communicator, nonblocking_access_call, nonblocking_call, opened_call, opening_call,
-    payload, persistent_call, phase_call, recorded_call, request_free_call, rooted_call, some_call,
-    start_call, start_recording, startall_call, test_call, testall_call, testany_call, wait_call,
-    waitall_call, waitany_call,
+    own_address_call, payload, persistent_call, phase_call, recorded_call, request_free_call,
+    rooted_call, some_call, start_call, start_recording, startall_call, tagged_receive,
+    tagged_send, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
 };
 
 #[global_allocator]
@@ -522,3 +522,88 @@ macro_rules! export_algorithms {
 }
 
 library_algorithms!(export_algorithms);
+
+/// Calls a function of UCX at an address, with the arguments as they came.
+macro_rules! call_ucx {
+    ($address:ident -> $result:ty; $($argument:ident),*) => {{
+        // SAFETY: UCX's function of this name takes these arguments, each of which fits a machine
+        // word; words are passed on as the caller passed them, and a copy of a structure in the
+        // place of that one.
+        #[allow(unused_unsafe, reason = "also used where the block around it is unsafe")]
+        unsafe {
+            let function = std::mem::transmute::<
+                *mut std::ffi::c_void,
+                unsafe extern "C-unwind" fn($(word!($argument)),*) -> $result,
+            >($address);
+            function($($argument),*)
+        }
+    }};
+}
+
+/// `UCS_ERR_UNSUPPORTED`: what is returned where there is no UCX, which then nobody calls.
+const UNSUPPORTED: c_int = -22;
+
+/// Exports a function of UCX; `$real` stands for a closure that calls its own.
+macro_rules! export_ucx {
+    ($name:ident ($($argument:ident),*) -> $result:ty; |$address:ident| $body:expr) => {
+        const _: () = {
+            #[unsafe(export_name = stringify!($name))]
+            extern "C-unwind" fn ucx($($argument: usize),*) -> $result {
+                static REAL: RealFunction = RealFunction::below_mpi(symbol!(stringify!($name)));
+                let $address = REAL.address();
+                if $address.is_null() {
+                    return UNSUPPORTED as $result;
+                }
+                $body
+            }
+        };
+    };
+}
+
+export_ucx!(ucp_ep_create(worker, parameters, place) -> c_int; |address| {
+    // SAFETY: these are the function's arguments, as they came.
+    unsafe {
+        endpoint_call(
+            worker, parameters, place,
+            || call_ucx!(address -> c_int; worker, parameters, place),
+        )
+    }
+});
+export_ucx!(ucp_worker_get_address(worker, place, length) -> c_int; |address| {
+    // SAFETY: as above.
+    unsafe {
+        own_address_call(
+            place, length,
+            || call_ucx!(address -> c_int; worker, place, length),
+        )
+    }
+});
+export_ucx!(ucp_tag_send_nbx(endpoint, buffer, count, tag, parameters) -> usize; |address| {
+    // SAFETY: as above.
+    unsafe {
+        tagged_send(
+            endpoint, count, tag as u64, parameters,
+            || call_ucx!(address -> usize; endpoint, buffer, count, tag, parameters),
+        )
+    }
+});
+export_ucx!(ucp_tag_send_sync_nbx(endpoint, buffer, count, tag, parameters) -> usize; |address| {
+    // SAFETY: as above.
+    unsafe {
+        tagged_send(
+            endpoint, count, tag as u64, parameters,
+            || call_ucx!(address -> usize; endpoint, buffer, count, tag, parameters),
+        )
+    }
+});
+export_ucx!(ucp_tag_recv_nbx(worker, buffer, count, tag, mask, parameters) -> usize; |address| {
+    // SAFETY: as above.
+    unsafe {
+        tagged_receive(
+            worker, count, tag as u64, mask as u64, parameters,
+            |parameters| call_ucx!(
+                address -> usize; worker, buffer, count, tag, mask, parameters
+            ),
+        )
+    }
+});

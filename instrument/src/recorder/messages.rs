@@ -14,8 +14,9 @@ use std::sync::{Mutex, PoisonError};
 
 use collbench_formats::{Direction, Message, NO_RANK, UNKNOWN_COMMUNICATOR};
 
+use super::tagged::LOCAL_GROUP;
 use super::{Local, Recorder, Slot};
-use crate::communicator::HandleHasher;
+use crate::communicator::{HandleHasher, HowMade};
 use crate::library::{Handle, MpiLibrary};
 
 /// The library's tags for collectives are this or less; above are those of applications (from 0),
@@ -83,6 +84,8 @@ struct Posted {
     by_request: HashMap<Handle, Slot, BuildHasherDefault<HandleHasher>>,
     /// Those that are waited for now: of calls within calls, one behind the other.
     awaited: Vec<Slot>,
+    /// The request that was completed last, but had not been posted yet as far as is known here.
+    completed: Handle,
 }
 
 // SAFETY: a slot is an address in a chunk of the thread that has posted the receive.
@@ -117,9 +120,43 @@ impl Route {
         n: 0,
     };
 
+    /// Where nothing is known of the processes; `key` stands for the communicator.
+    pub(super) fn of_nothing(key: usize, epoch: u64) -> Self {
+        let nothing: &[u32] = &[];
+        Self {
+            comm: key,
+            epoch,
+            world_ranks: nothing.as_ptr(),
+            ..Self::NONE
+        }
+    }
+
+    /// Where ranks are world ranks.
+    pub(super) fn of_world(key: usize, epoch: u64) -> Self {
+        Self {
+            comm: key,
+            epoch,
+            ..Self::NONE
+        }
+    }
+
+    pub(super) fn with_index(self, index: u32) -> Self {
+        Self { index, ..self }
+    }
+
+    #[inline]
+    pub(super) fn is_of(&self, key: usize, epoch: u64) -> bool {
+        self.comm == key && self.epoch == epoch
+    }
+
+    #[inline]
+    pub(super) fn index(&self) -> u32 {
+        self.index
+    }
+
     /// World rank of `rank` in the communicator; [`NO_RANK`] for what is no rank.
     #[inline]
-    fn world_rank(&self, rank: i32) -> u32 {
+    pub(super) fn world_rank(&self, rank: i32) -> u32 {
         match u32::try_from(rank) {
             Ok(rank) if self.world_ranks.is_null() => rank,
             // SAFETY: a table of `n` ranks, which is there as long as the epoch stays.
@@ -145,6 +182,60 @@ impl Partners {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.insert(comm, ranks.into_boxed_slice());
         self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    /// Notes the processes of a communicator that a constructor has made of `parent`, and of an
+    /// intercommunicator also those of the local group.
+    ///
+    /// # Safety
+    /// `parent` is a valid communicator, and `made` too, unless it is a copy.
+    pub(super) unsafe fn add_made(
+        &self,
+        library: &MpiLibrary,
+        made: Handle,
+        parent: Handle,
+        how: HowMade,
+    ) {
+        let asked = match how {
+            HowMade::Copy => library.handle(parent),
+            _ => made,
+        };
+        // SAFETY: the caller's promise; the group that is asked for has so many members.
+        let [all, local] = unsafe {
+            let local = library.world_ranks(asked, false, library.size(asked));
+            match library.remote_size(asked) {
+                0 => [local, Vec::new()],
+                n => [library.world_ranks(asked, true, n), local],
+            }
+        };
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.insert(made, all.into_boxed_slice());
+        if !local.is_empty() {
+            tables.insert(made | LOCAL_GROUP, local.into_boxed_slice());
+        }
+        self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    /// Forgets a communicator that is given back.
+    pub(super) fn forget(&self, comm: Handle) {
+        self.remove(comm);
+        self.remove(comm | LOCAL_GROUP);
+    }
+
+    #[inline]
+    pub(super) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The way to the processes in the table of a communicator.
+    pub(super) fn route(&self, comm: Handle, key: usize, epoch: u64) -> Route {
+        let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let ranks: &[u32] = tables.get(&comm).map_or(&[], |ranks| ranks);
+        Route {
+            world_ranks: ranks.as_ptr(),
+            n: ranks.len() as u32,
+            ..Route::of_nothing(key, epoch)
+        }
     }
 
     fn remove(&self, comm: Handle) {
@@ -232,10 +323,8 @@ pub(crate) fn message(raw: RawMessage, post: Post, real: impl FnOnce() -> c_int)
 impl Local {
     /// Notes a receive that was posted, until the library waits for it.
     #[inline]
-    fn await_receive(&self, request: Handle, slot: Slot) {
-        // In a thread of the library's own no call is under way that would keep the chunk.
-        let is_kept = !slot.is_null() && self.depth.get() > 0;
-        let Some(thread) = self.thread.get().filter(|_| is_kept) else {
+    pub(super) fn await_receive(&self, request: Handle, slot: Slot) {
+        let Some(thread) = self.thread.get().filter(|_| self.may_await(slot)) else {
             return;
         };
         // SAFETY: this thread's own, and nothing that is called here comes back to it.
@@ -245,6 +334,41 @@ impl Local {
             posted.call = self.calls.get();
         }
         posted.by_request.insert(request, slot);
+    }
+
+    /// Whether the end of what is in a slot can be stored later. In a thread of the library's own no
+    /// call is under way that would keep the chunk.
+    #[inline]
+    pub(super) fn may_await(&self, slot: Slot) -> bool {
+        !slot.is_null() && self.depth.get() > 0
+    }
+
+    /// Before a receive is posted: whichever is completed from now on may be that one.
+    pub(super) fn forget_completed(&self) {
+        self.with_posted(|posted| posted.completed = 0);
+    }
+
+    /// Whether a receive was completed while it was posted.
+    pub(super) fn was_completed(&self, request: Handle) -> bool {
+        self.with_posted(|posted| posted.completed == request) == Some(true)
+    }
+
+    /// A receive has come, at a time in ticks.
+    pub(super) fn receive_is_complete(&self, request: Handle, now: u64) {
+        let call = self.calls.get();
+        self.with_posted(|posted| {
+            posted.completed = request;
+            let slot = posted.by_request.remove(&request);
+            if let Some(slot) = slot.filter(|_| posted.call == call) {
+                slot.leave(0, now);
+            }
+        });
+    }
+
+    fn with_posted<T>(&self, with: impl FnOnce(&mut Posted) -> T) -> Option<T> {
+        let thread = self.thread.get()?;
+        // SAFETY: this thread's own, and what is called here does not come back to it.
+        Some(with(unsafe { &mut *thread.receives.0.get() }))
     }
 
     /// Takes the receives among `n` requests that are about to be waited for; gives where they
