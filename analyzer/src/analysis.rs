@@ -20,6 +20,7 @@ pub use crate::hang::{
     CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
     NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,
 };
+use crate::inside::{TransferSummary, TreeFigures};
 use crate::sums::{ByteClass, sum_ns};
 
 /// Everything that the analysis of one trace found.
@@ -648,10 +649,13 @@ pub struct EdgeSummary {
     pub bytes: u64,
     /// `down`: towards a root, `up`: from it; `None`: neither can be said.
     pub direction: Option<&'static str>,
+    /// What they took; `None` of nonblocking operations.
+    #[serde(flatten)]
+    pub measured: Option<TransferSummary>,
 }
 
 /// A graph that instances of an operation executed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TreeSummary {
     /// How the collective is done so.
     pub algorithm: Option<String>,
@@ -674,6 +678,9 @@ pub struct TreeSummary {
     pub bytes_max: Option<u64>,
     /// Its edges, by sender and receiver.
     pub edges: Vec<EdgeSummary>,
+    /// What was measured at its nodes; `None` of nonblocking operations.
+    #[serde(flatten)]
+    pub figures: Option<TreeFigures>,
 }
 
 /// Instances of an operation whose messages are in none of its trees.

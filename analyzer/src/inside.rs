@@ -3,8 +3,10 @@
 //! The records of the messages of a call stand behind its own. When all calls of an instance are
 //! there, those of all members are [gathered](gather), and each send is put together with its
 //! receive. Who sent to whom is the [shape] of the instance, in which the algorithm is
-//! [recognized](recognize). Nothing of that is kept from one instance to the next but shapes; what is
-//! kept of an operation are sums over the [graphs](sums) that its instances executed.
+//! [recognized](recognize), and the [role](roles) of each message. Nothing of that is kept from one
+//! instance to the next but shapes; what is kept of an operation are sums over the [graphs](sums)
+//! that its instances executed, with [figures] of each edge and node, which make [ways] of the data
+//! and [results].
 
 mod gather;
 mod message;
@@ -14,17 +16,37 @@ mod pairing;
 mod algorithm;
 mod exchanges;
 mod recognize;
+mod roles;
 mod shape;
 mod trees;
+
+// What meets where, and how long it takes.
+mod critical;
+mod figures;
+mod gauge;
 
 // What is kept.
 pub(crate) mod summary;
 mod sums;
 
+// Sums to results.
+mod measured;
+mod results;
+mod ways;
+
 pub use algorithm::{Algorithm, Rooted, Tree};
+pub use critical::{Begin, CriticalTally, Hop};
+pub(crate) use figures::Room;
+pub use figures::{EdgeFigures, GraphFigures, LastMessage, Meeting, NodeFigures, RoundFigures};
 pub(crate) use gather::Gatherer;
+pub use gauge::{Gauge, Grain};
 pub use message::{InstanceMessage, MessageCounts, Messages};
 pub use recognize::{Direction as TreeDirection, Recognized, TreeFacts};
+pub use results::{
+    BeginSummary, Contributor, CriticalPathSummary, HopSummary, Hotspot, JoiningPoint, OneWayClass,
+    RoundSummary, StageKind, TransferSummary, TreeFigures, WayClass, WayStage,
+};
+pub use roles::{Node, Roles, Round, TreeRoles, Way};
 pub use shape::Shape;
 pub(crate) use shape::Shapes;
 pub use sums::{EdgeTally, GraphTally, InsideTally};

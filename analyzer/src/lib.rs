@@ -135,8 +135,12 @@ pub use distribution::{Distribution, Summary};
 pub use follow::{Follower, Look};
 pub use imbalance::{Verdict, Vertex};
 pub use inside::{
-    Algorithm, EdgeTally, GraphTally, InsideTally, InstanceMessage, MessageCounts, Messages,
-    Recognized, Rooted, Shape, Tree, TreeDirection, TreeFacts,
+    Algorithm, Begin, BeginSummary, Contributor, CriticalPathSummary, CriticalTally, EdgeFigures,
+    EdgeTally, Gauge, Grain, GraphFigures, GraphTally, Hop, HopSummary, Hotspot, InsideTally,
+    InstanceMessage, JoiningPoint, LastMessage, Meeting, MessageCounts, Messages, Node,
+    NodeFigures, OneWayClass, Recognized, Roles, Rooted, Round, RoundFigures, RoundSummary, Shape,
+    StageKind, TransferSummary, Tree, TreeDirection, TreeFacts, TreeFigures, TreeRoles, Way,
+    WayClass, WayStage,
 };
 pub use json::to_json;
 pub use last_seen::{LastCall, LastSeen};

@@ -16,7 +16,7 @@ use crate::causality::{ByHost, CausalityCounts};
 use crate::clock::{Clocks, HostOffset};
 use crate::communicators::{Communicator, Communicators, Scope};
 use crate::distribution::Distribution;
-use crate::inside::{MessageCounts, Shapes};
+use crate::inside::{MessageCounts, Room, Shapes};
 use crate::late_arrivals::LateArrival;
 use crate::matching::{Call, Lane, Matched, Sums};
 use crate::measure::Figures;
@@ -72,6 +72,7 @@ pub struct Tally<'a> {
     figures: Option<Box<Figures>>,
     scratch: Scratch,
     shapes: Shapes,
+    inside_room: Room,
     /// By host the offset of its clock.
     offsets: &'a [HostOffset],
     by_host: ByHost,
@@ -162,6 +163,7 @@ impl<'a> Tally<'a> {
             figures: None,
             scratch: Scratch::default(),
             shapes: Shapes::default(),
+            inside_room: Room::default(),
             offsets: clocks.offsets(),
             by_host: ByHost::default(),
             found: Found::default(),
@@ -256,7 +258,8 @@ impl<'a> Tally<'a> {
         self.add_instance(instance, index, &place, &figures, section);
         if let (Some(messages), Some(shape)) = (&instance.messages, shape) {
             let inside = self.tallies[index].inside.get_or_insert_default();
-            inside.add(instance, messages, &shape, &place.positions);
+            let room = (&self.resolution, &mut self.inside_room);
+            inside.add(instance, messages, &shape, &place.positions, room);
         }
         if n > 1 && figures.has_waits() {
             self.add_lateness(instance, key, &place, &figures);

@@ -12,6 +12,7 @@ use super::algorithm::Algorithm;
 use super::exchanges::Sent;
 use super::message::{InstanceMessage, Messages};
 use super::recognize::{Direction, Recognized, recognize};
+use super::roles::Roles;
 use crate::agreed::Agreed;
 
 /// What a shape is the shape of.
@@ -36,6 +37,12 @@ pub struct Shape {
     pub recognized: Option<Recognized>,
     /// For each edge whether it leads towards a root, or from it; `None` where it does neither.
     pub directions: Box<[Option<Direction>]>,
+    /// For each message whether it is the last one over its edge.
+    pub is_last: Box<[bool]>,
+    /// By slot the messages that it receives.
+    pub receives: Box<[Box<[u32]>]>,
+    /// What the messages are for.
+    pub roles: Roles,
 }
 
 impl Shape {
@@ -54,9 +61,13 @@ impl Shape {
         for &(edge, direction) in recognized.iter().flat_map(|found| &found.directed) {
             directions[number(edge)] = Some(direction);
         }
+        let edge_of: Box<[u32]> = edge_of.collect();
         Self {
             of,
-            edge_of: edge_of.collect(),
+            is_last: last_over_edges(&edge_of, edges.len()),
+            receives: receives(of.n_slots, &sent),
+            roles: Roles::of(of.operation, of.n_slots, of.root, &sent),
+            edge_of,
             sent: sent.into_boxed_slice(),
             edges: edges.into_boxed_slice(),
             recognized,
@@ -69,6 +80,26 @@ impl Shape {
     pub fn algorithm(&self) -> Option<Algorithm> {
         Some(self.recognized.as_ref()?.names[0])
     }
+}
+
+/// For each message whether it is the last one over its edge: a sender's messages stand in their
+/// order.
+fn last_over_edges(edge_of: &[u32], n_edges: usize) -> Box<[bool]> {
+    let mut is_later = vec![false; n_edges];
+    let backwards = edge_of.iter().rev();
+    let mut is_last: Box<[bool]> = backwards
+        .map(|&edge| !std::mem::replace(&mut is_later[edge as usize], true))
+        .collect();
+    is_last.reverse();
+    is_last
+}
+
+fn receives(n_slots: usize, messages: &[Sent]) -> Box<[Box<[u32]>]> {
+    let mut receives = vec![Vec::new(); n_slots];
+    for (number, sent) in (0..).zip(messages) {
+        receives[sent.to as usize].push(number);
+    }
+    receives.into_iter().map(Vec::into_boxed_slice).collect()
 }
 
 /// Shapes that are kept; where there are more they are found anew.

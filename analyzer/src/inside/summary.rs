@@ -2,7 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
+use super::figures::EdgeFigures;
+use super::measured::{self, Places, host_of, tree_figures};
 use super::recognize::Direction;
 use super::sums::{EdgeTally, GraphTally, InsideTally};
 use crate::analysis::{EdgeSummary, OutsideTrees, TreeSummary};
@@ -17,15 +20,25 @@ pub(crate) fn edges(
 ) -> Option<Vec<EdgeSummary>> {
     let inside = tally.inside.as_ref()?;
     let mut sums: BTreeMap<(u32, u32), EdgeTally> = BTreeMap::new();
+    let mut measured: BTreeMap<(u32, u32), EdgeFigures> = BTreeMap::new();
     for (edges, graph) in &inside.graphs {
         for (edge, sum) in edges.iter().zip(&graph.edges) {
             sums.entry(*edge)
                 .or_insert_with(|| sum.of_nothing())
                 .merge(sum);
         }
+        for (edge, figures) in edges.iter().zip(&graph.figures.edges) {
+            match measured.entry(*edge) {
+                Entry::Occupied(mut own) => own.get_mut().merge(figures),
+                Entry::Vacant(own) => drop(own.insert(figures.clone())),
+            }
+        }
     }
     let ranks = Ranks::of(sources, key);
-    let edges = sums.iter().map(|(edge, sum)| ranks.edge(*edge, sum));
+    let edges = sums.iter().map(|(edge, sum)| {
+        let figures = measured.get(edge);
+        ranks.edge(*edge, sum, figures)
+    });
     (!sums.is_empty()).then(|| edges.collect())
 }
 
@@ -56,16 +69,22 @@ pub(crate) fn outside_trees(inside: &InsideTally) -> OutsideTrees {
 }
 
 /// World ranks by position in a communicator's entry.
-struct Ranks<'s>(&'s [Option<u32>]);
+struct Ranks<'s> {
+    sources: &'s Sources<'s>,
+    ranks: &'s [Option<u32>],
+}
 
 impl<'s> Ranks<'s> {
-    fn of(sources: &Sources<'s>, key: &OperationKey) -> Self {
+    fn of(sources: &'s Sources<'s>, key: &OperationKey) -> Self {
         let entries = &sources.communicators.entries;
-        Self(key.entry.map_or(&[], |entry| &entries[entry].ranks))
+        Self {
+            sources,
+            ranks: key.entry.map_or(&[], |entry| &entries[entry].ranks),
+        }
     }
 
     fn at(&self, position: u32) -> u32 {
-        let rank = self.0.get(position as usize).copied().flatten();
+        let rank = self.ranks.get(position as usize).copied().flatten();
         rank.unwrap_or(position)
     }
 
@@ -81,22 +100,42 @@ impl<'s> Ranks<'s> {
             instances: graph.instances,
             bytes_min: graph.bytes.map(|(least, _)| least),
             bytes_max: graph.bytes.map(|(_, most)| most),
-            edges: (edges.iter().zip(&graph.edges))
-                .map(|(edge, sum)| self.edge(*edge, sum))
+            edges: (edges.iter().zip(&graph.edges).enumerate())
+                .map(|(number, (edge, sum))| {
+                    let figures = graph.figures.edges.get(number);
+                    self.edge(*edge, sum, figures)
+                })
                 .collect(),
+            figures: tree_figures(
+                &graph.figures,
+                edges,
+                &Places {
+                    rank: &|position| self.at(position),
+                    host: &|position| host_of(self.sources, self.at(position)),
+                },
+            ),
         }
     }
 
-    fn edge(&self, (from, to): (u32, u32), sum: &EdgeTally) -> EdgeSummary {
+    fn edge(
+        &self,
+        (from, to): (u32, u32),
+        sum: &EdgeTally,
+        figures: Option<&EdgeFigures>,
+    ) -> EdgeSummary {
+        let (from, to) = (self.at(from), self.at(to));
+        let hosts = (host_of(self.sources, from), host_of(self.sources, to));
+        let clocks = self.sources.clocks;
         EdgeSummary {
-            from: self.at(from),
-            to: self.at(to),
+            from,
+            to,
             messages: sum.messages,
             bytes: sum.bytes,
             direction: sum.direction.map(|direction| match direction {
                 Direction::Down => "down",
                 Direction::Up => "up",
             }),
+            measured: figures.map(|figures| measured::transfer(figures, hosts, clocks)),
         }
     }
 }

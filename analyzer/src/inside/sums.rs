@@ -11,10 +11,12 @@ use std::collections::btree_map::Entry;
 use collbench_formats::Semantics;
 
 use super::algorithm::Algorithm;
+use super::figures::{GraphFigures, Room};
 use super::message::Messages;
 use super::recognize::{Direction, TreeFacts};
 use super::shape::Shape;
 use crate::agreed::Agreed;
+use crate::resolution::Resolution;
 
 /// Graphs of an operation that are kept.
 const MAX_GRAPHS: usize = 16;
@@ -46,6 +48,9 @@ pub struct GraphTally {
     pub bytes: Option<(u64, u64)>,
     /// By edge.
     pub edges: Vec<EdgeTally>,
+    /// What is measured at its edges and nodes, in instances whose slots are the positions; not of
+    /// nonblocking operations, which go on in other calls.
+    pub figures: Box<GraphFigures>,
 }
 
 /// What went over an edge.
@@ -67,6 +72,7 @@ impl InsideTally {
         messages: &Messages<'_>,
         shape: &Shape,
         positions: &[usize],
+        (resolution, room): (&Resolution, &mut Room),
     ) {
         if messages.is_empty() {
             self.n_opaque += u64::from(must_send(instance));
@@ -76,6 +82,7 @@ impl InsideTally {
         let is_in_order = (positions.iter().enumerate()).all(|(slot, &position)| slot == position);
         if is_in_order && let Some(graph) = self.graphs.get_mut(&shape.edges) {
             graph.add(instance, messages, shape, None);
+            graph.measure(instance, messages, shape, resolution, room);
             return;
         }
         let at = |slot: u32| positions.get(slot as usize).map_or(slot, |&at| at as u32);
@@ -88,10 +95,12 @@ impl InsideTally {
                 edges.partition_point(|other| *other < edge) as u32
             })
             .collect();
-        self.graphs
-            .entry(edges)
-            .or_insert_with(|| GraphTally::new(shape, &order, at))
-            .add(instance, messages, shape, Some(&order));
+        let graph = self.graphs.entry(edges);
+        let graph = graph.or_insert_with(|| GraphTally::new(shape, &order, at));
+        graph.add(instance, messages, shape, Some(&order));
+        if is_in_order {
+            graph.measure(instance, messages, shape, resolution, room);
+        }
         self.drop_last();
     }
 
@@ -148,6 +157,7 @@ impl GraphTally {
             }),
             bytes: None,
             edges,
+            figures: Box::default(),
         }
     }
 
@@ -167,6 +177,20 @@ impl GraphTally {
             let sums = &mut self.edges[edge as usize];
             sums.messages += 1;
             sums.bytes = sums.bytes.saturating_add(message.bytes);
+        }
+    }
+
+    fn measure(
+        &mut self,
+        instance: &Agreed<'_>,
+        messages: &Messages<'_>,
+        shape: &Shape,
+        resolution: &Resolution,
+        room: &mut Room,
+    ) {
+        if instance.courses.is_none() {
+            self.figures
+                .add(instance, messages, shape, resolution, room);
         }
     }
 
@@ -190,6 +214,7 @@ impl GraphTally {
         self.instances += other.instances;
         self.see_bytes(other.bytes);
         self.see_names(other.names.iter());
+        self.figures.merge(&other.figures);
         for (own, other) in self.edges.iter_mut().zip(&other.edges) {
             own.merge(other);
         }

@@ -3,7 +3,7 @@
 //! Of a message in several segments the last one counts at the nodes: what a node waits for is there
 //! when all of it is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use collbench_formats::Operation;
 use serde::Serialize;
@@ -82,7 +82,7 @@ pub struct TrueRound {
 pub struct TrueCriticalPath {
     /// By world rank at which it began: how often.
     pub begins: BTreeMap<u32, u64>,
-    /// By `from-to`: how often it went over this hop, and the sum of what that took.
+    /// By `from-to`: in how many instances it went over this hop, and the sum of what that took.
     pub hops: BTreeMap<String, (u64, u64)>,
 }
 
@@ -404,6 +404,7 @@ impl Sums {
             return;
         };
         let mut until = latest;
+        let mut gone = BTreeSet::new();
         loop {
             let received = passed
                 .iter()
@@ -414,7 +415,7 @@ impl Sums {
             let (from, to) = (instance.ranks[message.from], instance.ranks[message.to]);
             let hops = &mut self.critical_path.hops;
             let hop = hops.entry(format!("{from}-{to}")).or_default();
-            hop.0 += 1;
+            hop.0 += u64::from(gone.insert((from, to)));
             hop.1 += message.transfer();
             if message.sent >= message.posted {
                 at = message.from;

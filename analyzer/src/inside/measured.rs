@@ -1,0 +1,219 @@
+//! Figures to results: slots to world ranks, sums to what is said.
+
+use std::cmp::Reverse;
+
+use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
+use super::results::{
+    BeginSummary, Contributor, CriticalPathSummary, HopSummary, JoiningPoint, OneWayClass,
+    RoundSummary, TransferSummary, TreeFigures, WayStage,
+};
+use super::ways::{Ways, hotspot};
+use crate::analysis::SerializationPoint;
+use crate::clock::Clocks;
+use crate::summarize::Sources;
+
+/// Rounds that are told one by one.
+const MAX_ROUNDS: usize = 2048;
+
+/// The processes of an operation: which rank, and on which host.
+pub(crate) struct Places<'s> {
+    /// World rank by position.
+    pub(crate) rank: &'s dyn Fn(u32) -> u32,
+    /// Host of a position; `None` without a file.
+    pub(crate) host: &'s dyn Fn(u32) -> Option<usize>,
+}
+
+/// Host of a world rank.
+pub(crate) fn host_of(sources: &Sources<'_>, rank: u32) -> Option<usize> {
+    let process = sources.run.process_of_rank(rank)?;
+    Some(sources.clocks.processes[process].host)
+}
+
+/// What an edge took.
+pub(crate) fn transfer(
+    edge: &EdgeFigures,
+    hosts: (Option<usize>, Option<usize>),
+    clocks: &Clocks,
+) -> TransferSummary {
+    let (class, uncertainty_ns) = match hosts {
+        (Some(a), Some(b)) if a == b => (OneWayClass::OneClock, None),
+        (Some(a), Some(b)) => {
+            let uncertainty_ns = clocks.uncertainty_ns(a, b);
+            let median = edge.transfer.quantile(50);
+            (one_way_class(median, uncertainty_ns), uncertainty_ns)
+        }
+        _ => (OneWayClass::NotResolvable, None),
+    };
+    TransferSummary {
+        transfer_ns: edge.transfer.summary(uncertainty_ns),
+        transfer_p10_ns: edge.transfer.quantile(10),
+        late_receiver_ns: edge.late_receiver.summary(uncertainty_ns),
+        two_way_ns: edge.two_way.summary(None),
+        one_way_class: class,
+    }
+}
+
+/// # Source
+/// `metrics.md`, "Clocks": resolved above 1.5 times the uncertainty, likely above a third of that.
+fn one_way_class(difference_ns: Option<i64>, uncertainty_ns: Option<i64>) -> OneWayClass {
+    let (Some(difference), Some(uncertainty)) = (difference_ns, uncertainty_ns) else {
+        return OneWayClass::NotResolvable;
+    };
+    let difference = difference.unsigned_abs();
+    let uncertainty = uncertainty.unsigned_abs();
+    if difference.saturating_mul(2) > uncertainty.saturating_mul(3) {
+        OneWayClass::Resolved
+    } else if difference.saturating_mul(2) > uncertainty {
+        OneWayClass::Likely
+    } else {
+        OneWayClass::NotResolvable
+    }
+}
+
+/// What was measured in a graph with these edges; `None` of no instance.
+pub(crate) fn tree_figures(
+    figures: &GraphFigures,
+    edges: &[(u32, u32)],
+    places: &Places<'_>,
+) -> Option<TreeFigures> {
+    if figures.n == 0 {
+        return None;
+    }
+    let rank = places.rank;
+    let crosses_hosts = |from: u32, to: u32| (places.host)(from) != (places.host)(to);
+    let through = Ways::new(figures, edges);
+    let ways = through.all();
+    let in_ranks = |stage: &mut WayStage| {
+        stage.node = rank(stage.node);
+        stage.from = stage.from.map(rank);
+    };
+    let mut classes = through.classes(&ways, &crosses_hosts);
+    for class in &mut classes {
+        class.representative = rank(class.representative);
+        class.ranks.iter_mut().for_each(|slot| *slot = rank(*slot));
+        class.stages.iter_mut().for_each(in_ranks);
+    }
+    let mut hotspot = hotspot(&ways);
+    if let Some(hotspot) = &mut hotspot {
+        in_ranks(&mut hotspot.stage);
+        hotspot
+            .ranks
+            .iter_mut()
+            .for_each(|slot| *slot = rank(*slot));
+    }
+    let is_tree = figures.has != [false, false];
+    let nodes = || (0..).zip(&figures.nodes);
+    let n_rounds: usize = figures.nodes.iter().map(|node| node.rounds.len()).sum();
+    Some(TreeFigures {
+        n: figures.n,
+        joining_points: match is_tree {
+            true => nodes()
+                .map(|(slot, node)| joining_point(slot, node, rank))
+                .collect(),
+            false => Vec::new(),
+        },
+        rounds: match n_rounds > MAX_ROUNDS {
+            true => Vec::new(),
+            false => nodes()
+                .flat_map(|(slot, node)| rounds(slot, node, rank))
+                .collect(),
+        },
+        ways: classes,
+        hotspot,
+        critical_path: critical_path(figures, edges, rank),
+    })
+}
+
+fn joining_point(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> JoiningPoint {
+    let contributors = |meetings: &[Meeting]| {
+        let one = |meeting: &Meeting| Contributor {
+            rank: rank(meeting.slot),
+            wait_ns: meeting.wait.summary(None),
+            order: meeting.order.clone(),
+        };
+        meetings.iter().map(one).collect()
+    };
+    let points = node.serialization.iter().enumerate();
+    let points = points.map(|(position, &(n, sum))| SerializationPoint {
+        position,
+        n,
+        mean_ns: (sum / i128::from(n.max(1))) as i64,
+    });
+    JoiningPoint {
+        rank: rank(slot),
+        arrivals: contributors(&node.arrivals),
+        departures: contributors(&node.departures),
+        down_ns: node.down.summary(None),
+        up_ns: node.up.summary(None),
+        core_ns: node.core.summary(None),
+        serialization: points.collect(),
+    }
+}
+
+fn rounds(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> Vec<RoundSummary> {
+    let rounds = node.rounds.iter().enumerate();
+    rounds
+        .map(|(number, round)| RoundSummary {
+            rank: rank(slot),
+            round: number,
+            from: round.partner.map(rank),
+            local_ns: round.local.summary(None),
+            late_sender_ns: round.late_sender.summary(None),
+            transfer_ns: round.transfer.summary(None),
+        })
+        .collect()
+}
+
+fn critical_path(
+    figures: &GraphFigures,
+    edges: &[(u32, u32)],
+    rank: &dyn Fn(u32) -> u32,
+) -> Option<CriticalPathSummary> {
+    let critical = &figures.critical;
+    if critical.n == 0 {
+        return None;
+    }
+    let saturated = |ns: i128| ns.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+    let begins = (0..).zip(&critical.begins).filter(|(_, begin)| begin.n > 0);
+    let mut begins: Vec<BeginSummary> = begins
+        .map(|(slot, begin)| BeginSummary {
+            rank: rank(slot),
+            instances: begin.n,
+            late_ns: saturated(begin.late_ns),
+        })
+        .collect();
+    begins.sort_by_key(|begin| (Reverse(begin.instances), begin.rank));
+    let hops = edges.iter().zip(&critical.hops);
+    let mut hops: Vec<HopSummary> = hops
+        .filter(|(_, hop)| hop.n > 0)
+        .map(|(&(from, to), hop)| HopSummary {
+            from: rank(from),
+            to: rank(to),
+            instances: hop.n,
+            total_ns: saturated(hop.total_ns),
+            longest: hop.n_longest,
+        })
+        .collect();
+    hops.sort_by_key(|hop| (Reverse(hop.total_ns), hop.from, hop.to));
+    Some(CriticalPathSummary {
+        instances: critical.n,
+        duration_ns: saturated(critical.duration_ns),
+        begins,
+        hops,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_worth_what_the_page_says() {
+        let class = |difference, uncertainty| one_way_class(Some(difference), Some(uncertainty));
+        assert_eq!(class(151, 100), OneWayClass::Resolved);
+        assert_eq!(class(-150, 100), OneWayClass::Likely);
+        assert_eq!(class(51, 100), OneWayClass::Likely);
+        assert_eq!(class(50, 100), OneWayClass::NotResolvable);
+        assert_eq!(one_way_class(Some(50), None), OneWayClass::NotResolvable);
+    }
+}

@@ -1,0 +1,213 @@
+//! What the analysis says of the inside of a tree: plain types. Ranks are world ranks, times ns.
+
+use serde::Serialize;
+
+use crate::analysis::SerializationPoint;
+use crate::distribution::Summary;
+
+/// Whether a difference between the clocks of two hosts means something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OneWayClass {
+    /// Both ends read one clock.
+    OneClock,
+    /// Above 1.5 times the uncertainty.
+    Resolved,
+    /// Above a third of that.
+    Likely,
+    /// Below, or without a common time.
+    NotResolvable,
+}
+
+/// What the messages over an edge took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TransferSummary {
+    /// Completion of the receive - max(begin of the send, begin of the receive), per message.
+    pub transfer_ns: Option<Summary>,
+    /// A tenth of the messages took less.
+    pub transfer_p10_ns: Option<i64>,
+    /// Max(0, begin of the receive - begin of the send), per message.
+    pub late_receiver_ns: Option<Summary>,
+    /// There and back without the stay at the other end, per instance; of an edge towards the root
+    /// with one back. Needs no common time.
+    pub two_way_ns: Option<Summary>,
+    /// What the median of the transfer is worth.
+    pub one_way_class: OneWayClass,
+}
+
+/// What was measured inside the instances of one graph.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TreeFigures {
+    /// Instances.
+    pub n: u64,
+    /// The nodes of a tree, by rank; empty for an exchange.
+    pub joining_points: Vec<JoiningPoint>,
+    /// The rounds of an exchange, by rank; empty for a tree, and above 2,048 of them.
+    pub rounds: Vec<RoundSummary>,
+    /// The ways of the processes' data, alike ones together, the slowest first.
+    pub ways: Vec<WayClass>,
+    /// Where most of the slowest ways goes.
+    pub hotspot: Option<Hotspot>,
+    /// What the last to leave waited for; `None` where the hosts have no common time.
+    pub critical_path: Option<CriticalPathSummary>,
+}
+
+/// A node of a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct JoiningPoint {
+    /// Its process.
+    pub rank: u32,
+    /// Who meets there on the way down: its own process first, then children.
+    pub arrivals: Vec<Contributor>,
+    /// Who parts there on the way up, likewise.
+    pub departures: Vec<Contributor>,
+    /// Sending on to the parent - last arrival.
+    pub down_ns: Option<Summary>,
+    /// First departure - receiving from the parent.
+    pub up_ns: Option<Summary>,
+    /// At the root: first departure - last arrival.
+    pub core_ns: Option<Summary>,
+    /// The mean of departure - receiving from the parent, by position in the order of departure.
+    pub serialization: Vec<SerializationPoint>,
+}
+
+/// One of those who meet at a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Contributor {
+    /// Its rank.
+    pub rank: u32,
+    /// Last arrival - own; own departure - first.
+    pub wait_ns: Option<Summary>,
+    /// How often it was at each position, where that is resolved.
+    pub order: Vec<u64>,
+}
+
+/// A round of one process in an exchange.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RoundSummary {
+    /// The process.
+    pub rank: u32,
+    /// Which of its rounds, from 0.
+    pub round: usize,
+    /// Who sent what came last, if that was always the same.
+    pub from: Option<u32>,
+    /// From the round before (or the enter) to beginning to receive.
+    pub local_ns: Option<Summary>,
+    /// From there to the partner's sending.
+    pub late_sender_ns: Option<Summary>,
+    /// From then on to having it.
+    pub transfer_ns: Option<Summary>,
+}
+
+/// What a stage of a way is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StageKind {
+    /// From the enter to sending, of a process that waits for nobody before.
+    Entry,
+    /// At a node, for the last to arrive.
+    ArrivalWait,
+    /// At a node, from the last arrival to sending on.
+    NodeDown,
+    /// On an edge, the owner at the other end not being ready.
+    LateReceiver,
+    /// On an edge.
+    Transfer,
+    /// On an edge there and back, where the two cannot be told apart.
+    TwoWay,
+    /// At the root, from the last arrival to the first departure.
+    Core,
+    /// At a node, from the first departure to one's own.
+    DepartureWait,
+    /// At a node, from receiving to the first departure.
+    NodeUp,
+    /// From having it to the leave, of a process that hands nothing on.
+    Exit,
+    /// In a round of an exchange, before beginning to receive.
+    Local,
+    /// In a round of an exchange, for the partner.
+    LateSender,
+}
+
+/// A stage of a way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WayStage {
+    /// What it is.
+    pub kind: StageKind,
+    /// At which process; of an edge the receiver's.
+    pub node: u32,
+    /// Of an edge the sender.
+    pub from: Option<u32>,
+    /// In an exchange, from 0.
+    pub round: Option<usize>,
+    /// The mean.
+    pub mean_ns: i64,
+    /// Instances.
+    pub n: u64,
+}
+
+/// Ways that are alike: the same stages, about the same times.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WayClass {
+    /// Whose they are.
+    pub ranks: Vec<u32>,
+    /// The one nearest to their mean.
+    pub representative: u32,
+    /// How long the way of the representative takes; `None` without a common time.
+    pub way_ns: Option<Summary>,
+    /// Its stages, in order.
+    pub stages: Vec<WayStage>,
+    /// What of the mean way is in no stage.
+    pub unattributed_ns: Option<i64>,
+}
+
+/// The stage with the largest share of the slowest ways, waiting for late processes left out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Hotspot {
+    /// The stage.
+    #[serde(flatten)]
+    pub stage: WayStage,
+    /// Its mean share of those ways, without arrival waits.
+    pub share: f64,
+    /// Whose ways those are.
+    pub ranks: Vec<u32>,
+}
+
+/// Where the ways back from the last leaves begin, and over which hops they go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CriticalPathSummary {
+    /// Instances.
+    pub instances: u64,
+    /// Sum of their durations.
+    pub duration_ns: i64,
+    /// By process at whose enter they begin, the most frequent first.
+    pub begins: Vec<BeginSummary>,
+    /// By hop, the dearest first.
+    pub hops: Vec<HopSummary>,
+}
+
+/// A process at which critical paths begin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BeginSummary {
+    /// The process.
+    pub rank: u32,
+    /// Instances.
+    pub instances: u64,
+    /// How much later than the first it had entered those, in all.
+    pub late_ns: i64,
+}
+
+/// A hop of critical paths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HopSummary {
+    /// Sender.
+    pub from: u32,
+    /// Receiver.
+    pub to: u32,
+    /// Instances.
+    pub instances: u64,
+    /// What it took them, in all.
+    pub total_ns: i64,
+    /// Instances in which it was the longest hop.
+    pub longest: u64,
+}

@@ -1,0 +1,317 @@
+//! What the messages of a shape are for: towards the root, from it, or among equals; and what meets
+//! at each node.
+//!
+//! Worked out once for each shape. A message comes *from the root* if its sender has got something
+//! that came from there before it sent; all others go *towards* it. Whether these two sets are trees
+//! decides: if not, the shape is an exchange, in rounds. Where an operation names no root, the
+//! node is looked for that receives all it ever does before it sends anything.
+
+use collbench_formats::{Operation, Semantics};
+
+use super::exchanges::Sent;
+
+/// Direction of a message in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// Towards the root.
+    Down,
+    /// From the root.
+    Up,
+}
+
+/// What the messages of a shape are for. Messages are numbered as in
+/// [`Messages::paired`](crate::inside::Messages::paired), nodes are slots.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Roles {
+    /// Through a tree, down, up, or both.
+    Tree(TreeRoles),
+    /// Among equals: by node its receives, in the order in which they were posted.
+    Exchange(Box<[Box<[Round]>]>),
+}
+
+/// The receives of one round of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Round {
+    /// Messages.
+    pub receives: Box<[u32]>,
+}
+
+/// Who meets whom in a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeRoles {
+    /// The node without a parent.
+    pub top: u32,
+    /// By message.
+    pub ways: Box<[Way]>,
+    /// By node.
+    pub nodes: Box<[Node]>,
+    /// Whether anything goes towards the root, and from it.
+    pub has: [bool; 2],
+}
+
+/// A node of a tree. Of several messages over an edge the last one counts: what came is there when
+/// all of it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Node {
+    /// From each child, by slot: the last message.
+    pub from_children: Box<[u32]>,
+    /// To the parent: the last message.
+    pub to_parent: Option<u32>,
+    /// From the parent: the last message.
+    pub from_parent: Option<u32>,
+    /// To each child, by slot: the last message.
+    pub to_children: Box<[u32]>,
+}
+
+impl Roles {
+    /// Those of a shape among `n` slots.
+    pub(super) fn of(
+        operation: Operation,
+        n: usize,
+        root: Option<usize>,
+        sequence: &[Sent],
+    ) -> Self {
+        let tree = match operation.semantics() {
+            Semantics::OneToMany => {
+                let top = root.unwrap_or(0) as u32;
+                let ways = vec![Way::Up; sequence.len()];
+                TreeRoles::new(n, top, ways, sequence)
+            }
+            Semantics::ManyToOne => {
+                let top = root.unwrap_or(0) as u32;
+                let ways = vec![Way::Down; sequence.len()];
+                TreeRoles::new(n, top, ways, sequence)
+            }
+            _ => tops(n, sequence)
+                .into_iter()
+                .find_map(|top| TreeRoles::new(n, top, ways(n, top, sequence), sequence)),
+        };
+        match tree {
+            Some(tree) => Self::Tree(tree),
+            None => Self::Exchange(rounds(n, sequence)),
+        }
+    }
+}
+
+/// The nodes that may be the root of a tree down and up: all they receive is there before they
+/// send anything.
+fn tops(n: usize, sequence: &[Sent]) -> Vec<u32> {
+    let mut first_send = vec![u32::MAX; n];
+    let mut last_receive = vec![None; n];
+    for message in sequence {
+        let first = &mut first_send[message.from as usize];
+        *first = (*first).min(message.step_of_sender);
+        let posted_in = message.step_of_receiver;
+        let last: &mut Option<u32> = &mut last_receive[message.to as usize];
+        *last = Some(last.map_or(posted_in, |last| last.max(posted_in)));
+    }
+    let is_top = |&node: &usize| {
+        let last = last_receive[node];
+        first_send[node] < u32::MAX && last.is_some_and(|last| last < first_send[node])
+    };
+    (0..n).filter(is_top).map(|node| node as u32).collect()
+}
+
+/// The direction of each message, where everything leads to `top` and comes back from it.
+fn ways(n: usize, top: u32, sequence: &[Sent]) -> Vec<Way> {
+    // By node: the first step behind which it has something from the top.
+    let mut has_from = vec![u32::MAX; n];
+    let mut ways = vec![Way::Down; sequence.len()];
+    has_from[top as usize] = 0;
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (message, way) in sequence.iter().zip(&mut ways) {
+            if *way == Way::Up || message.step_of_sender < has_from[message.from as usize] {
+                continue;
+            }
+            *way = Way::Up;
+            changed = true;
+            let has = &mut has_from[message.to as usize];
+            *has = (*has).min(message.step_of_receiver + 1);
+        }
+    }
+    ways
+}
+
+impl TreeRoles {
+    /// `None` if the messages make no trees with this top: one parent for everybody else, to whom
+    /// all that goes down goes, and one from whom all that comes up comes; each tree that there is
+    /// has all nodes.
+    fn new(n: usize, top: u32, ways: Vec<Way>, sequence: &[Sent]) -> Option<Self> {
+        let mut nodes = vec![Node::default(); n];
+        let mut children: [Vec<Vec<(u32, u32)>>; 2] = [vec![Vec::new(); n], vec![Vec::new(); n]];
+        for (number, (message, &way)) in (0u32..).zip(sequence.iter().zip(&ways)) {
+            let (from, to) = (message.from, message.to);
+            let (parent, child) = match way {
+                Way::Down => (to, from),
+                Way::Up => (from, to),
+            };
+            if child == top {
+                return None;
+            }
+            let node = &mut nodes[child as usize];
+            let slot = match way {
+                Way::Down => &mut node.to_parent,
+                Way::Up => &mut node.from_parent,
+            };
+            let of_parent = |number: u32| {
+                let message = &sequence[number as usize];
+                match way {
+                    Way::Down => message.to,
+                    Way::Up => message.from,
+                }
+            };
+            if slot.is_some_and(|before| of_parent(before) != parent) {
+                return None;
+            }
+            // A sender's messages stand in their order.
+            *slot = Some(number);
+            let list = &mut children[way as usize][parent as usize];
+            match list.iter_mut().find(|(known, _)| *known == child) {
+                Some((_, last)) => *last = number,
+                None => list.push((child, number)),
+            }
+        }
+        let has = [Way::Down, Way::Up].map(|way| ways.contains(&way));
+        for way in [Way::Down, Way::Up] {
+            if has[way as usize] && !spans(n, top, &children[way as usize]) {
+                return None;
+            }
+        }
+        let [from_children, to_children] = children;
+        let numbers = |mut list: Vec<(u32, u32)>| {
+            list.sort_unstable();
+            list.into_iter().map(|(_, number)| number).collect()
+        };
+        for (node, list) in nodes.iter_mut().zip(from_children) {
+            node.from_children = numbers(list);
+        }
+        for (node, list) in nodes.iter_mut().zip(to_children) {
+            node.to_children = numbers(list);
+        }
+        (has != [false, false]).then(|| Self {
+            top,
+            ways: ways.into(),
+            nodes: nodes.into(),
+            has,
+        })
+    }
+}
+
+/// Whether all nodes are below the top.
+fn spans(n: usize, top: u32, children: &[Vec<(u32, u32)>]) -> bool {
+    let mut reached = vec![false; n];
+    let mut open = vec![top];
+    let mut n_reached = 0;
+    while let Some(node) = open.pop() {
+        if std::mem::replace(&mut reached[node as usize], true) {
+            return false;
+        }
+        n_reached += 1;
+        open.extend(children[node as usize].iter().map(|&(child, _)| child));
+    }
+    n_reached == n
+}
+
+fn rounds(n: usize, sequence: &[Sent]) -> Box<[Box<[Round]>]> {
+    let mut receives: Vec<Vec<(u32, u32)>> = vec![Vec::new(); n];
+    for (number, message) in (0u32..).zip(sequence) {
+        receives[message.to as usize].push((message.step_of_receiver, number));
+    }
+    let of_node = |mut list: Vec<(u32, u32)>| -> Box<[Round]> {
+        list.sort_unstable();
+        let rounds = list.chunk_by(|a, b| a.0 == b.0).map(|round| Round {
+            receives: round.iter().map(|&(_, number)| number).collect(),
+        });
+        rounds.collect()
+    };
+    receives.into_iter().map(of_node).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From, to, and the steps of both.
+    fn sent(sequence: &[[u32; 4]]) -> Vec<Sent> {
+        let one = |&[from, to, step_of_sender, step_of_receiver]: &[u32; 4]| Sent {
+            from,
+            to,
+            step_of_sender,
+            step_of_receiver,
+            group: 0,
+        };
+        sequence.iter().map(one).collect()
+    }
+
+    fn tree(
+        operation: Operation,
+        n: usize,
+        root: Option<usize>,
+        sequence: &[[u32; 4]],
+    ) -> TreeRoles {
+        match Roles::of(operation, n, root, &sent(sequence)) {
+            Roles::Tree(tree) => tree,
+            Roles::Exchange(rounds) => panic!("{rounds:?}"),
+        }
+    }
+
+    #[test]
+    fn a_chain_down_to_the_middle_and_up_again_has_its_top_there() {
+        // 0 and 2 send to 1, which answers.
+        let sequence = [[0, 1, 0, 0], [1, 0, 2, 0], [1, 2, 2, 0], [2, 1, 0, 1]];
+        let found = tree(Operation::Allreduce, 3, None, &sequence);
+        assert_eq!(found.top, 1);
+        assert_eq!(*found.ways, [Way::Down, Way::Up, Way::Up, Way::Down]);
+        assert_eq!(*found.nodes[1].from_children, [0, 3]);
+        assert_eq!(*found.nodes[1].to_children, [1, 2]);
+        assert_eq!(
+            (found.nodes[2].to_parent, found.nodes[2].from_parent),
+            (Some(3), Some(2))
+        );
+        assert_eq!(found.has, [true, true]);
+    }
+
+    #[test]
+    fn of_segments_the_last_counts() {
+        let sequence = [[0, 1, 0, 0], [0, 1, 0, 1], [1, 2, 1, 0], [1, 2, 2, 1]];
+        let found = tree(Operation::Bcast, 3, Some(0), &sequence);
+        assert_eq!(*found.nodes[0].to_children, [1]);
+        assert_eq!(found.nodes[1].from_parent, Some(1));
+        assert_eq!(*found.nodes[1].to_children, [3]);
+        assert_eq!(found.has, [false, true]);
+    }
+
+    #[test]
+    fn what_is_no_tree_has_rounds() {
+        // Recursive doubling of four.
+        let step = |a: u32, b: u32, step| [[a, b, step, step], [b, a, step, step]];
+        let mut sequence: Vec<[u32; 4]> =
+            [step(0, 1, 0), step(2, 3, 0), step(0, 2, 1), step(1, 3, 1)]
+                .into_iter()
+                .flatten()
+                .collect();
+        sequence.sort_unstable();
+        let Roles::Exchange(rounds) = Roles::of(Operation::Allreduce, 4, None, &sent(&sequence))
+        else {
+            panic!("no exchange");
+        };
+        for (node, rounds) in rounds.iter().enumerate() {
+            let partners: Vec<u32> = rounds
+                .iter()
+                .map(|round| sequence[round.receives[0] as usize][0])
+                .collect();
+            assert_eq!(partners, [node as u32 ^ 1, node as u32 ^ 2]);
+        }
+        // A broadcast in which somebody gets it twice, or nobody from the root.
+        for sequence in [
+            vec![[0, 1, 0, 0], [0, 2, 0, 0], [1, 2, 1, 0]],
+            vec![[1, 0, 0, 0], [1, 2, 0, 0]],
+            vec![[0, 1, 0, 0]],
+        ] {
+            let found = Roles::of(Operation::Bcast, 3, Some(0), &sent(&sequence));
+            assert!(matches!(found, Roles::Exchange(_)), "{sequence:?}");
+        }
+    }
+}

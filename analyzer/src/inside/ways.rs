@@ -1,0 +1,319 @@
+//! Figures of nodes and edges to the ways of the data through them.
+//!
+//! A way leads from a process's enter down to the root and up again to its leave; where nothing goes
+//! down it begins at the root's enter, where nothing goes up it ends at the root's leave. Its stages
+//! follow one another without a gap, so their means add up to the mean of the whole.
+
+use std::collections::BTreeMap;
+
+use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
+use super::gauge::Gauge;
+use super::results::{Hotspot, StageKind, WayClass, WayStage};
+
+/// The way of one process; slots, not ranks.
+#[derive(Debug, Clone)]
+pub(super) struct OneWay {
+    pub(super) slot: u32,
+    pub(super) stages: Vec<WayStage>,
+}
+
+/// The graph of some figures, and what is asked of it.
+pub(super) struct Ways<'a> {
+    figures: &'a GraphFigures,
+    /// Number of each edge.
+    edge_numbers: BTreeMap<(u32, u32), usize>,
+    /// By slot: parent towards the root, and from it.
+    parents: [Vec<Option<u32>>; 2],
+}
+
+/// Ways of the same stages whose times differ by no more than this part are one class.
+const ALIKE: f64 = 0.2;
+/// Ways that take at least this part of the slowest are slow.
+const SLOW: f64 = 0.9;
+
+impl<'a> Ways<'a> {
+    /// `edges`: those of the graph, ascending.
+    pub(super) fn new(figures: &'a GraphFigures, edges: &[(u32, u32)]) -> Self {
+        let n = figures.nodes.len();
+        let mut parents = [vec![None; n], vec![None; n]];
+        for (slot, node) in (0u32..).zip(&figures.nodes) {
+            for (meetings, parents) in [&node.arrivals, &node.departures]
+                .into_iter()
+                .zip(&mut parents)
+            {
+                for child in meetings.iter().filter(|meeting| meeting.slot != slot) {
+                    parents[child.slot as usize] = Some(slot);
+                }
+            }
+        }
+        Self {
+            figures,
+            edge_numbers: edges.iter().copied().zip(0..).collect(),
+            parents,
+        }
+    }
+
+    pub(super) fn edge(&self, from: u32, to: u32) -> Option<&'a EdgeFigures> {
+        let number = self.edge_numbers.get(&(from, to))?;
+        self.figures.edges.get(*number)
+    }
+
+    fn node(&self, slot: u32) -> &'a NodeFigures {
+        &self.figures.nodes[slot as usize]
+    }
+
+    /// The ways of all processes.
+    pub(super) fn all(&self) -> Vec<OneWay> {
+        let slots = 0..self.figures.nodes.len() as u32;
+        slots
+            .map(|slot| OneWay {
+                slot,
+                stages: match self.figures.has {
+                    [false, false] => self.through_rounds(slot),
+                    has => self.through_tree(slot, has),
+                },
+            })
+            .collect()
+    }
+
+    fn through_tree(&self, slot: u32, [goes_down, goes_up]: [bool; 2]) -> Vec<WayStage> {
+        let top = self.figures.top;
+        let mut stages = Vec::new();
+        if goes_down {
+            let mut at = slot;
+            let mut came_from = slot;
+            while let Some(parent) = self.parents[0][at as usize] {
+                let node = self.node(at);
+                let is_leaf = node.arrivals.len() < 2;
+                if !is_leaf {
+                    wait(
+                        &mut stages,
+                        StageKind::ArrivalWait,
+                        at,
+                        came_from,
+                        &node.arrivals,
+                    );
+                }
+                let kind = match is_leaf {
+                    true => StageKind::Entry,
+                    false => StageKind::NodeDown,
+                };
+                stages.extend(stage(kind, at, &node.down));
+                self.hop(&mut stages, at, parent, goes_up);
+                (came_from, at) = (at, parent);
+            }
+            wait(
+                &mut stages,
+                StageKind::ArrivalWait,
+                top,
+                came_from,
+                &self.node(top).arrivals,
+            );
+        }
+        stages.extend(stage(StageKind::Core, top, &self.node(top).core));
+        if goes_up {
+            // From the top to the process.
+            let mut line = vec![slot];
+            while let Some(parent) = self.parents[1][line[line.len() - 1] as usize] {
+                line.push(parent);
+            }
+            line.reverse();
+            for (nth, &at) in line.iter().enumerate() {
+                let node = self.node(at);
+                let goes_to = line.get(nth + 1).copied();
+                let is_leaf = node.departures.len() < 2;
+                if nth > 0 {
+                    let kind = match is_leaf {
+                        true => StageKind::Exit,
+                        false => StageKind::NodeUp,
+                    };
+                    stages.extend(stage(kind, at, &node.up));
+                }
+                if !is_leaf {
+                    let goes_to = goes_to.unwrap_or(at);
+                    wait(
+                        &mut stages,
+                        StageKind::DepartureWait,
+                        at,
+                        goes_to,
+                        &node.departures,
+                    );
+                }
+                if let Some(to) = goes_to {
+                    self.hop(&mut stages, at, to, false);
+                }
+            }
+        }
+        stages
+    }
+
+    /// An edge, in its parts where both ends have a common time; else, where there is a way back
+    /// too, both directions together, once.
+    fn hop(&self, stages: &mut Vec<WayStage>, from: u32, to: u32, comes_back: bool) {
+        let Some(edge) = self.edge(from, to) else {
+            return;
+        };
+        let of_edge = |kind, mean_ns, n| WayStage {
+            kind,
+            node: to,
+            from: Some(from),
+            round: None,
+            mean_ns,
+            n,
+        };
+        let last = &edge.last;
+        if last.n > 0 {
+            for (kind, total) in [
+                (StageKind::LateReceiver, last.late_receiver_ns),
+                (StageKind::Transfer, last.transfer_ns),
+            ] {
+                stages.push(of_edge(kind, mean(total, last.n), last.n));
+            }
+        } else if let (true, Some(mean_ns)) = (comes_back, edge.two_way.mean()) {
+            stages.push(of_edge(StageKind::TwoWay, mean_ns, edge.two_way.n()));
+        }
+    }
+
+    fn through_rounds(&self, slot: u32) -> Vec<WayStage> {
+        let node = self.node(slot);
+        let mut stages = Vec::new();
+        for (number, round) in node.rounds.iter().enumerate() {
+            let mut add = |kind, gauge: &Gauge, from| {
+                let found = stage(kind, slot, gauge);
+                stages.extend(found.map(|stage| WayStage {
+                    from,
+                    round: Some(number),
+                    ..stage
+                }));
+            };
+            add(StageKind::Local, &round.local, None);
+            add(StageKind::LateSender, &round.late_sender, round.partner);
+            add(StageKind::Transfer, &round.transfer, round.partner);
+        }
+        stages.extend(stage(StageKind::Exit, slot, &node.exit));
+        stages
+    }
+
+    /// The ways in classes, the slowest first; `kind_of_edge` tells edges apart that are not alike.
+    pub(super) fn classes(
+        &self,
+        ways: &[OneWay],
+        kind_of_edge: &dyn Fn(u32, u32) -> bool,
+    ) -> Vec<WayClass> {
+        type Signature = Vec<(StageKind, bool)>;
+        let mut alike: BTreeMap<Signature, Vec<(i64, &OneWay)>> = BTreeMap::new();
+        for way in ways {
+            let signature = way.stages.iter().map(|stage| {
+                let kind = stage
+                    .from
+                    .is_some_and(|from| kind_of_edge(from, stage.node));
+                (stage.kind, kind)
+            });
+            let own = way.own_ns();
+            alike
+                .entry(signature.collect())
+                .or_default()
+                .push((own, way));
+        }
+        let mut classes: Vec<(i64, WayClass)> = Vec::new();
+        for mut group in alike.into_values() {
+            group.sort_by_key(|&(own, way)| (own, way.slot));
+            let mut rest = &group[..];
+            while let Some(&(least, _)) = rest.first() {
+                let limit = least.max(0) as f64 * (1.0 + ALIKE);
+                let n = rest.partition_point(|&(own, _)| own as f64 <= limit).max(1);
+                let (class, behind) = rest.split_at(n);
+                rest = behind;
+                classes.push(self.class(class));
+            }
+        }
+        classes.sort_by_key(|(own, class)| (std::cmp::Reverse(*own), class.ranks[0]));
+        classes.into_iter().map(|(_, class)| class).collect()
+    }
+
+    fn class(&self, ways: &[(i64, &OneWay)]) -> (i64, WayClass) {
+        let sum: i128 = ways.iter().map(|&(own, _)| i128::from(own)).sum();
+        let middle = mean(sum, ways.len() as u64);
+        let nearest = ways
+            .iter()
+            .min_by_key(|(own, way)| (own.abs_diff(middle), way.slot))
+            .map_or(ways[0].1, |&(_, way)| way);
+        let mut ranks: Vec<u32> = ways.iter().map(|(_, way)| way.slot).collect();
+        ranks.sort_unstable();
+        let whole = &self.node(nearest.slot).way;
+        let attributed: i64 = nearest.stages.iter().map(|stage| stage.mean_ns).sum();
+        let class = WayClass {
+            ranks,
+            representative: nearest.slot,
+            way_ns: whole.summary(None),
+            unattributed_ns: whole.mean().map(|whole| whole - attributed),
+            stages: nearest.stages.clone(),
+        };
+        (middle, class)
+    }
+}
+
+impl OneWay {
+    /// What it takes by itself: without waiting for those who come late.
+    fn own_ns(&self) -> i64 {
+        let own = self.stages.iter().filter(|stage| is_own(stage));
+        own.map(|stage| stage.mean_ns).fold(0, i64::saturating_add)
+    }
+}
+
+fn is_own(stage: &WayStage) -> bool {
+    !matches!(stage.kind, StageKind::ArrivalWait | StageKind::LateSender)
+}
+
+/// The stage with the largest mean share of the slowest ways.
+pub(super) fn hotspot(ways: &[OneWay]) -> Option<Hotspot> {
+    let slowest = ways.iter().map(OneWay::own_ns).max().filter(|&ns| ns > 0)?;
+    let slow = ways
+        .iter()
+        .filter(|way| way.own_ns() as f64 >= slowest as f64 * SLOW);
+    type Place = (StageKind, u32, Option<u32>, Option<usize>);
+    let mut shares: BTreeMap<Place, (f64, &WayStage)> = BTreeMap::new();
+    for way in slow.clone() {
+        let own = way.own_ns() as f64;
+        for stage in way.stages.iter().filter(|stage| is_own(stage)) {
+            let place = (stage.kind, stage.node, stage.from, stage.round);
+            let entry = shares.entry(place).or_insert((0.0, stage));
+            entry.0 += stage.mean_ns as f64 / own;
+        }
+    }
+    let n = slow.clone().count() as f64;
+    let mut largest: Option<(f64, &WayStage)> = None;
+    for &(share, stage) in shares.values() {
+        if largest.is_none_or(|(most, _)| share > most) {
+            largest = Some((share, stage));
+        }
+    }
+    largest.map(|(share, stage)| Hotspot {
+        stage: stage.clone(),
+        share: share / n,
+        ranks: slow.map(|way| way.slot).collect(),
+    })
+}
+
+fn stage(kind: StageKind, node: u32, gauge: &Gauge) -> Option<WayStage> {
+    Some(WayStage {
+        kind,
+        node,
+        from: None,
+        round: None,
+        mean_ns: gauge.mean()?,
+        n: gauge.n(),
+    })
+}
+
+/// The wait at a node of what came from, or goes to, a slot.
+fn wait(stages: &mut Vec<WayStage>, kind: StageKind, node: u32, of: u32, meetings: &[Meeting]) {
+    let meeting = meetings.iter().find(|meeting| meeting.slot == of);
+    stages.extend(meeting.and_then(|meeting| stage(kind, node, &meeting.wait)));
+}
+
+fn mean(total: i128, n: u64) -> i64 {
+    let n = i128::from(n.max(1));
+    let half = if total < 0 { -n / 2 } else { n / 2 };
+    ((total + half) / n) as i64
+}

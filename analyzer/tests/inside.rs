@@ -1,0 +1,436 @@
+//! Known truth inside: every wait, latency and transfer of every node and edge of generated trees
+//! comes back, stage by stage.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Ten trees and exchanges on three hosts.
+const INSIDE: &str = include_str!("scenarios/inside.toml");
+
+struct Case {
+    truth: Value,
+    analysis: Value,
+}
+
+fn case(scenario: &str) -> Case {
+    case_with(scenario, &[])
+}
+
+fn case_with(scenario: &str, options: &[&str]) -> Case {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("scenario.toml");
+    let trace = directory.path().join("trace");
+    fs::write(&file, scenario).unwrap();
+    let run = |command: &mut Command| {
+        let output = command.output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{words}");
+        output.stdout
+    };
+    run(Command::new(env!("CARGO_BIN_EXE_collbench-generate"))
+        .arg(&file)
+        .arg(&trace));
+    let analysis = run(Command::new(env!("CARGO_BIN_EXE_collbench-analyze"))
+        .args(["--format", "json", "--no-pictures"])
+        .args(options)
+        .arg(&trace));
+    let truth = fs::read(trace.join("truth.json")).unwrap();
+    Case {
+        truth: serde_json::from_slice(&truth).unwrap(),
+        analysis: serde_json::from_slice(&analysis).unwrap(),
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn number(value: &Value) -> i64 {
+    value
+        .as_i64()
+        .unwrap_or_else(|| panic!("an integer, not {value}"))
+}
+
+/// World ranks of the communicator, as text.
+fn ranks(document: &Value, communicator: &Value) -> String {
+    document["communicators"][number(communicator) as usize]["ranks"].to_string()
+}
+
+/// For each tree of the truth what the analysis has of it.
+fn trees(case: &Case) -> Vec<(String, &Value, &Value)> {
+    let mut found: BTreeMap<(String, String, String, i64), Vec<&Value>> = BTreeMap::new();
+    for operation in list(&case.analysis["operations"]) {
+        let Some(most) = operation["bytes_max"].as_i64() else {
+            continue;
+        };
+        let class = most.checked_ilog2().map_or(0, |exponent| 1 << exponent);
+        let key = (
+            operation["operation"].to_string(),
+            ranks(&case.analysis, &operation["communicator"]),
+            operation["root"].to_string(),
+            class,
+        );
+        let graphs = match &operation["trees"] {
+            Value::Null => continue,
+            trees => trees,
+        };
+        found.entry(key).or_default().extend(list(graphs));
+    }
+    let of_truth = list(&case.truth["trees"]).iter().map(|expected| {
+        let key = (
+            expected["operation"].to_string(),
+            ranks(&case.truth, &expected["communicator"]),
+            expected["root"].to_string(),
+            number(&expected["bytes_class"]),
+        );
+        let graphs = &found[&key];
+        assert_eq!(graphs.len(), 1, "{key:?}");
+        (format!("{key:?}"), expected, graphs[0])
+    });
+    of_truth.collect()
+}
+
+/// What may be between what is found and what is true: of a sample, ns; and of the middle of many
+/// samples, ppm.
+#[derive(Debug, Clone, Copy)]
+struct Tolerance {
+    ns: i64,
+    quantile_ppm: i64,
+}
+
+const EXACT: Tolerance = Tolerance {
+    ns: 0,
+    quantile_ppm: 0,
+};
+
+impl Tolerance {
+    fn check(self, what: &str, found: &Value, expected: &Value) {
+        let n = number(&expected["n"]);
+        if n == 0 {
+            assert!(found.is_null(), "{what}: {found}, of which there is none");
+            return;
+        }
+        assert_eq!(found["n"], expected["n"], "{what}");
+        for (field, times) in [("total", n), ("min", 1), ("max", 1)] {
+            let (found, expected) = (number(&found[field]), number(&expected[field]));
+            assert!(
+                (found - expected).abs() <= self.ns * times,
+                "{what}: {field} {found} found, {expected} expected"
+            );
+        }
+        let [low, high] = [0, 1].map(|at| number(&expected["median"][at]));
+        let median = number(&found["median"]);
+        let off = self.ns + 1 + high.abs() * self.quantile_ppm / 1_000_000;
+        assert!(
+            (low - off..=high + off).contains(&median),
+            "{what}: median {median} found, {low} to {high} expected"
+        );
+    }
+}
+
+/// Compares all that is known of the trees; gives how many distributions were compared.
+/// `has_common_time`: what lies between hosts is known too.
+fn compare(case: &Case, tolerance: Tolerance, has_common_time: bool) -> usize {
+    let mut n = 0;
+    let hosts: BTreeMap<i64, &Value> = list(&case.truth["ranks"])
+        .iter()
+        .map(|rank| (number(&rank["rank"]), &rank["host"]))
+        .collect();
+    for (what, expected, found) in trees(case) {
+        assert_eq!(found["instances"], expected["instances"], "{what}");
+        let mut check = |what: &str, found: &Value, expected: &Value| {
+            tolerance.check(what, found, expected);
+            n += 1;
+        };
+        let mut edges: BTreeMap<(i64, i64), &Value> = BTreeMap::new();
+        for edge in list(&found["edges"]) {
+            edges.insert((number(&edge["from"]), number(&edge["to"])), edge);
+        }
+        let true_edges = list(&expected["edges"]);
+        assert_eq!(edges.len(), true_edges.len(), "{what}");
+        for edge in true_edges {
+            let ends = (number(&edge["from"]), number(&edge["to"]));
+            let what = format!("{what}, {ends:?}");
+            let found = edges[&ends];
+            assert_eq!(found["messages"], edge["messages"], "{what}");
+            assert_eq!(found["bytes"], edge["bytes"], "{what}");
+            // A chain of segments has many messages and no way back.
+            check(
+                &format!("{what}: two way"),
+                &found["two_way_ns"],
+                &edge["two_way_ns"],
+            );
+            let is_within = hosts[&ends.0] == hosts[&ends.1];
+            if !is_within && !has_common_time {
+                assert!(found["transfer_ns"].is_null(), "{what}");
+                assert_eq!(found["one_way_class"], "not_resolvable", "{what}");
+                continue;
+            }
+            let class = found["one_way_class"].as_str().unwrap();
+            assert_eq!(class == "one_clock", is_within, "{what}: {class}");
+            for field in ["transfer_ns", "late_receiver_ns"] {
+                check(&format!("{what}: {field}"), &found[field], &edge[field]);
+            }
+        }
+        let points = list(&found["joining_points"]);
+        let true_points = list(&expected["joining_points"]);
+        assert_eq!(points.len(), true_points.len(), "{what}");
+        for (found, expected) in points.iter().zip(true_points) {
+            assert_eq!(found["rank"], expected["rank"], "{what}");
+            let what = format!("{what}, rank {}", found["rank"]);
+            for field in ["down_ns", "up_ns", "core_ns"] {
+                check(&format!("{what}: {field}"), &found[field], &expected[field]);
+            }
+            for (side, field) in [
+                ("arrivals", "arrival_wait_ns"),
+                ("departures", "departure_wait_ns"),
+            ] {
+                let mut waits: BTreeMap<i64, &Value> = BTreeMap::new();
+                for contributor in list(&found[side]) {
+                    waits.insert(number(&contributor["rank"]), contributor);
+                }
+                for contributor in list(&expected["contributors"]) {
+                    if number(&contributor[field]["n"]) == 0 {
+                        continue;
+                    }
+                    let rank = number(&contributor["rank"]);
+                    let found = waits
+                        .remove(&rank)
+                        .unwrap_or_else(|| panic!("{what}: {rank} is not among the {side}"));
+                    check(
+                        &format!("{what}: {field} of {rank}"),
+                        &found["wait_ns"],
+                        &contributor[field],
+                    );
+                }
+                assert!(waits.is_empty(), "{what}: {waits:?}");
+            }
+        }
+        if has_common_time {
+            let rounds = list(&found["rounds"]);
+            let true_rounds = list(&expected["rounds"]);
+            assert_eq!(rounds.len(), true_rounds.len(), "{what}");
+            for (found, expected) in rounds.iter().zip(true_rounds) {
+                let what = format!("{what}, round {} of {}", found["round"], found["rank"]);
+                for field in ["rank", "round"] {
+                    assert_eq!(found[field], expected[field], "{what}");
+                }
+                for field in ["local_ns", "late_sender_ns", "transfer_ns"] {
+                    check(&format!("{what}: {field}"), &found[field], &expected[field]);
+                }
+            }
+        }
+    }
+    n
+}
+
+/// One host, whose clock counts the ns of the truth.
+fn one_host() -> String {
+    let text = INSIDE.replace("ranks = 3\n", "ranks = 7\n");
+    let begin = text.find("[[hosts]]\nname = \"b\"").unwrap();
+    let end = text.find("# exchanges").unwrap();
+    let text = format!("{}{}", &text[..begin], &text[end..]);
+    text.replace(
+        "{ hosts = [\"a\", \"c\"], ns = 150000 },",
+        "{ ranks = [0, 5], ns = 150000 },",
+    )
+}
+
+/// Three hosts with clocks of their own, measured often.
+fn three_hosts() -> String {
+    INSIDE
+        .replace("# clock b", "drift_ppm = 12.0\noffset_ns = -2000000")
+        .replace("# clock c", "drift_ppm = -30.0\noffset_ns = 55000000")
+        .replace(
+            "# exchanges",
+            "[exchanges]\none_way_ns = 1000\nevery_ns = 5000000",
+        )
+}
+
+#[test]
+fn on_one_clock_every_stage_of_every_tree_comes_back_exactly() {
+    let case = case(&one_host());
+    let n = compare(&case, EXACT, true);
+    assert!(n > 600, "{n}");
+    compare_critical_paths(&case, 0);
+}
+
+#[test]
+fn on_three_hosts_every_stage_comes_back_within_the_error_of_the_clocks() {
+    let case = case(&three_hosts());
+    let error = list(&case.analysis["clock"]["hosts"])
+        .iter()
+        .filter_map(|host| host["uncertainty_ns"].as_i64());
+    // Two hosts that are not the reference, three standard deviations.
+    let error = 2 * error.max().unwrap() * 3 / 2 + 4;
+    assert!(error < 600, "{error}");
+    let tolerance = Tolerance {
+        ns: error,
+        quantile_ppm: 0,
+    };
+    let n = compare(&case, tolerance, true);
+    assert!(n > 600, "{n}");
+    compare_critical_paths(&case, error);
+}
+
+#[test]
+fn without_a_common_time_what_lies_between_hosts_is_not_made_up() {
+    let case = case(INSIDE);
+    let tolerance = Tolerance { ns: 4, ..EXACT };
+    assert!(compare(&case, tolerance, false) > 300);
+    for (what, _, found) in trees(&case) {
+        assert!(found["critical_path"].is_null(), "{what}");
+    }
+}
+
+fn compare_critical_paths(case: &Case, error: i64) {
+    for (what, expected, found) in trees(case) {
+        let path = &found["critical_path"];
+        assert_eq!(path["instances"], expected["instances"], "{what}");
+        let expected = &expected["critical_path"];
+        let begins: BTreeMap<String, i64> = list(&path["begins"])
+            .iter()
+            .map(|begin| (begin["rank"].to_string(), number(&begin["instances"])))
+            .collect();
+        let hops: BTreeMap<String, &Value> = list(&path["hops"])
+            .iter()
+            .map(|hop| (format!("{}-{}", hop["from"], hop["to"]), hop))
+            .collect();
+        let true_hops = expected["hops"].as_object().unwrap();
+        if error == 0 {
+            let true_begins = expected["begins"].as_object().unwrap();
+            assert_eq!(begins.len(), true_begins.len(), "{what}");
+            for (rank, n) in true_begins {
+                assert_eq!(begins[rank], number(n), "{what}: begins at {rank}");
+            }
+            assert_eq!(hops.len(), true_hops.len(), "{what}");
+        }
+        for (hop, times) in true_hops {
+            let (n, total) = (number(&times[0]), number(&times[1]));
+            if error == 0 {
+                assert_eq!(number(&hops[hop]["instances"]), n, "{what}: {hop}");
+                assert_eq!(number(&hops[hop]["total_ns"]), total, "{what}: {hop}");
+            } else if n > 20 {
+                // Where two are late at about the same time, the clocks decide.
+                let found = number(&hops[hop]["instances"]);
+                assert!((found - n).abs() < 5, "{what}: {hop} {found} of {n}");
+            }
+        }
+    }
+}
+
+/// The stages of a way are all there is of it: they follow one another without a gap.
+#[test]
+fn the_stages_of_each_way_add_up_to_it() {
+    for scenario in [one_host(), three_hosts()] {
+        let case = case(&scenario);
+        let mut n = 0;
+        for (what, expected, found) in trees(&case) {
+            let mut of_ranks = Vec::new();
+            for class in list(&found["ways"]) {
+                of_ranks.extend(list(&class["ranks"]).iter().map(number));
+                let stages = list(&class["stages"]);
+                let sum: i64 = stages.iter().map(|stage| number(&stage["mean_ns"])).sum();
+                let whole = number(&class["way_ns"]["mean"]);
+                let rest = number(&class["unattributed_ns"]);
+                assert_eq!(sum + rest, whole, "{what}");
+                // Each mean is rounded by itself.
+                assert!(
+                    rest.abs() <= stages.len() as i64,
+                    "{what}: {rest} of {whole}"
+                );
+                n += stages.len();
+            }
+            of_ranks.sort_unstable();
+            let points = list(&expected["edges"]);
+            let mut all: Vec<i64> = points
+                .iter()
+                .flat_map(|edge| [number(&edge["from"]), number(&edge["to"])])
+                .collect();
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(of_ranks, all, "{what}: each process has one way");
+        }
+        assert!(n > 150, "{n}");
+    }
+}
+
+/// A tree whose one edge is slow, one owner late, one node slow in computing.
+fn slow(operation: &str, tree: &str, network: &str) -> String {
+    format!(
+        "schema = 1\nseed = 3\n[[hosts]]\nname = \"a\"\nranks = 16\nclock = \"raw\"\n\
+         [network]\njitter = {{ exponential_ns = 200 }}\n{network}\n\
+         [[program]]\nrepeat = 100\nsteps = [\n\
+         {{ operation = \"MPI_Barrier\" }},\n\
+         {{ operation = \"{operation}\", bytes = 8, work = [{{ exponential_ns = 2000 }}], \
+         tree = {tree} }},\n]\n"
+    )
+}
+
+#[test]
+fn the_stage_that_costs_most_is_named() {
+    let link = "links = [{ ranks = [8, 12], ns = 100000 }]";
+    let busy = "{ shape = \"binomial\", busy = [{ constant_ns = 90000, ranks = [12] }] }";
+    let computes = "{ shape = \"binomial\", compute = [{ constant_ns = 70000, ranks = [4] }] }";
+    let cases = [
+        ("MPI_Bcast", "\"binomial\"", link, "transfer", 12, Some(8)),
+        ("MPI_Allreduce", "\"binomial\"", link, "transfer", 0, None),
+        ("MPI_Bcast", busy, "", "late_receiver", 12, Some(8)),
+        ("MPI_Reduce", computes, "", "node_down", 4, None),
+        (
+            "MPI_Allreduce",
+            "\"recursive-doubling\"",
+            "links = [{ ranks = [9, 13], ns = 100000 }]",
+            "transfer",
+            0,
+            None,
+        ),
+    ];
+    for (operation, tree, network, kind, node, from) in cases {
+        let case = case(&slow(operation, tree, network));
+        let what = format!("{operation} {tree}");
+        let (_, _, found) = trees(&case)[0];
+        let hotspot = &found["hotspot"];
+        assert_eq!(hotspot["kind"], kind, "{what}: {hotspot}");
+        let ends = [
+            number(&hotspot["node"]),
+            hotspot["from"].as_i64().unwrap_or(-1),
+        ];
+        match operation {
+            "MPI_Allreduce" => {
+                let mut ends = ends;
+                ends.sort_unstable();
+                assert!([[8, 12], [9, 13]].contains(&ends), "{what}: {hotspot}");
+            }
+            _ => assert_eq!(ends, [node, from.unwrap_or(-1)], "{what}: {hotspot}"),
+        }
+        assert!(
+            hotspot["share"].as_f64().unwrap() > 0.3,
+            "{what}: {hotspot}"
+        );
+    }
+}
+
+#[test]
+fn neither_threads_nor_the_length_of_chunks_show_inside() {
+    let scenario = three_hosts().replace("repeat = 40", "repeat = 300");
+    let one = case_with(&scenario, &["--threads", "1"]);
+    let three = case_with(&scenario, &["--threads", "3"]);
+    let operations = |case: &Case| case.analysis["operations"].to_string();
+    assert!(operations(&one) == operations(&three), "threads show");
+    let chunks = scenario.replace("chunk_calls = 100", "chunk_calls = 7");
+    assert_eq!(
+        case(&chunks).analysis["operations"],
+        one.analysis["operations"]
+    );
+    // More than a gauge lists: what is exact stays so, quantiles keep within a thousandth.
+    let error = 600;
+    let tolerance = Tolerance {
+        ns: error,
+        quantile_ppm: 1_000,
+    };
+    compare(&one, tolerance, true);
+}
