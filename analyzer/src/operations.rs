@@ -60,6 +60,30 @@ fn operation_summary(
     let is_by_position = tally.arrivals.is_by_position();
     let by_position = |rows: Vec<Vec<u32>>| (has_order && is_by_position).then_some(rows);
     let by_decile = |rows: Vec<Vec<u32>>| (has_order && !is_by_position).then_some(rows);
+    let mut stages = match &tally.split {
+        Some(split) => {
+            let [wait_inside, wait_across, departure_inside, departure_across] = [
+                &split.wait_inside,
+                &split.wait_across,
+                &split.departure_inside,
+                &split.departure_across,
+            ]
+            .map(compared);
+            let inside = (wait_inside, departure_inside);
+            stages(
+                key.operation,
+                inside,
+                (wait_across, departure_across),
+                &core,
+            )
+        }
+        None => {
+            let inside = (wait.clone(), departure_wait.clone());
+            stages(key.operation, inside, (None, None), &core)
+        }
+    };
+    let trees = inside::trees(sources, key, tally);
+    stages.extend(inside::stages(trees.as_deref()));
     OperationSummary {
         operation: key.operation.name(),
         communicator: key.entry,
@@ -98,30 +122,9 @@ fn operation_summary(
         sections: operation_sections(sources, tally),
         outliers: outliers(sources, key, tally),
         edges: inside::edges(sources, key, tally),
-        trees: inside::trees(sources, key, tally),
+        trees,
         outside_trees: tally.inside.as_deref().map(inside::outside_trees),
-        stages: match &tally.split {
-            Some(split) => {
-                let [wait_inside, wait_across, departure_inside, departure_across] = [
-                    &split.wait_inside,
-                    &split.wait_across,
-                    &split.departure_inside,
-                    &split.departure_across,
-                ]
-                .map(compared);
-                let inside = (wait_inside, departure_inside);
-                stages(
-                    key.operation,
-                    inside,
-                    (wait_across, departure_across),
-                    &core,
-                )
-            }
-            None => {
-                let inside = (wait.clone(), departure_wait.clone());
-                stages(key.operation, inside, (None, None), &core)
-            }
-        },
+        stages,
         threads: threads(sources, key, tally),
         semantics: key.operation.semantics(),
         class: key.class,

@@ -138,6 +138,8 @@ pub struct WayStage {
     pub node: u32,
     /// Of an edge the sender.
     pub from: Option<u32>,
+    /// `down`: towards the root, `up`: from it.
+    pub direction: Option<&'static str>,
     /// In an exchange, from 0.
     pub round: Option<usize>,
     /// The mean.
@@ -161,13 +163,15 @@ pub struct WayClass {
     pub unattributed_ns: Option<i64>,
 }
 
-/// The stage with the largest share of the slowest ways, waiting for late processes left out.
+/// The stage with the largest share of the slowest ways. What is spent on a way waiting for what
+/// comes on another one is left out: for those who arrive later at a node, for a parent that is not
+/// ready yet to receive on the way down, for late senders in an exchange. It is a cost of the others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hotspot {
     /// The stage.
     #[serde(flatten)]
     pub stage: WayStage,
-    /// Its mean share of those ways, without arrival waits.
+    /// Its mean share of those ways, without these waits.
     pub share: f64,
     /// Whose ways those are.
     pub ranks: Vec<u32>,

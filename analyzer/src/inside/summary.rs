@@ -8,7 +8,8 @@ use super::figures::EdgeFigures;
 use super::measured::{self, Places, host_of, tree_figures};
 use super::recognize::Direction;
 use super::sums::{EdgeTally, GraphTally, InsideTally};
-use crate::analysis::{EdgeSummary, OutsideTrees, TreeSummary};
+use crate::analysis::{EdgeSummary, OutsideTrees, Stage, TreeSummary};
+use crate::distribution::Summary;
 use crate::summarize::Sources;
 use crate::sums::{OperationKey, OperationTally};
 
@@ -57,6 +58,48 @@ pub(crate) fn trees(
     // Stable: graphs as frequent as one another stay in the order of their edges.
     trees.sort_by_key(|tree| Reverse(tree.instances));
     Some(trees)
+}
+
+/// The stages inside the most frequent of the trees: its nodes, and its edges.
+pub(crate) fn stages(trees: Option<&[TreeSummary]>) -> Vec<Stage> {
+    let Some(tree) = trees.and_then(<[TreeSummary]>::first) else {
+        return Vec::new();
+    };
+    let points = tree.figures.iter().flat_map(|found| &found.joining_points);
+    let mut stages: Vec<Stage> = points
+        .map(|point| Stage {
+            name: "node",
+            node: Some(format!("rank {}", point.rank)),
+            down_ns: point.down_ns.clone(),
+            up_ns: point.up_ns.clone().or_else(|| point.core_ns.clone()),
+        })
+        .collect();
+    if stages.is_empty() {
+        return stages;
+    }
+    // By child and parent: down and up.
+    let mut edges: BTreeMap<(u32, u32), [Option<Summary>; 2]> = BTreeMap::new();
+    for edge in &tree.edges {
+        let (ends, way) = match edge.direction {
+            Some("down") => ((edge.from, edge.to), 0),
+            Some("up") => ((edge.to, edge.from), 1),
+            _ => continue,
+        };
+        let transfer = edge.measured.as_ref();
+        let transfer = transfer.and_then(|measured| measured.transfer_ns.clone());
+        edges.entry(ends).or_default()[way] = transfer;
+    }
+    stages.extend(
+        edges
+            .into_iter()
+            .map(|((child, parent), [down_ns, up_ns])| Stage {
+                name: "edge",
+                node: Some(format!("rank {child} to rank {parent}")),
+                down_ns,
+                up_ns,
+            }),
+    );
+    stages
 }
 
 /// What is in none of the graphs.

@@ -99,7 +99,7 @@ impl<'a> Ways<'a> {
                     false => StageKind::NodeDown,
                 };
                 stages.extend(stage(kind, at, &node.down));
-                self.hop(&mut stages, at, parent, goes_up);
+                self.hop(&mut stages, at, parent, Some(goes_up));
                 (came_from, at) = (at, parent);
             }
             wait(
@@ -110,7 +110,11 @@ impl<'a> Ways<'a> {
                 &self.node(top).arrivals,
             );
         }
+        stages
+            .iter_mut()
+            .for_each(|stage| stage.direction = Some("down"));
         stages.extend(stage(StageKind::Core, top, &self.node(top).core));
+        let n_before = stages.len();
         if goes_up {
             // From the top to the process.
             let mut line = vec![slot];
@@ -140,16 +144,19 @@ impl<'a> Ways<'a> {
                     );
                 }
                 if let Some(to) = goes_to {
-                    self.hop(&mut stages, at, to, false);
+                    self.hop(&mut stages, at, to, None);
                 }
             }
+        }
+        for stage in &mut stages[n_before..] {
+            stage.direction = Some("up");
         }
         stages
     }
 
     /// An edge, in its parts where both ends have a common time; else, where there is a way back
-    /// too, both directions together, once.
-    fn hop(&self, stages: &mut Vec<WayStage>, from: u32, to: u32, comes_back: bool) {
+    /// too, both directions together, once. `comes_back`: on the way down, whether anything does.
+    fn hop(&self, stages: &mut Vec<WayStage>, from: u32, to: u32, comes_back: Option<bool>) {
         let Some(edge) = self.edge(from, to) else {
             return;
         };
@@ -157,6 +164,7 @@ impl<'a> Ways<'a> {
             kind,
             node: to,
             from: Some(from),
+            direction: None,
             round: None,
             mean_ns,
             n,
@@ -169,7 +177,7 @@ impl<'a> Ways<'a> {
             ] {
                 stages.push(of_edge(kind, mean(total, last.n), last.n));
             }
-        } else if let (true, Some(mean_ns)) = (comes_back, edge.two_way.mean()) {
+        } else if let (Some(true), Some(mean_ns)) = (comes_back, edge.two_way.mean()) {
             stages.push(of_edge(StageKind::TwoWay, mean_ns, edge.two_way.n()));
         }
     }
@@ -254,7 +262,7 @@ impl<'a> Ways<'a> {
 }
 
 impl OneWay {
-    /// What it takes by itself: without waiting for those who come late.
+    /// What it takes by itself: without waiting for what comes on other ways.
     fn own_ns(&self) -> i64 {
         let own = self.stages.iter().filter(|stage| is_own(stage));
         own.map(|stage| stage.mean_ns).fold(0, i64::saturating_add)
@@ -262,7 +270,11 @@ impl OneWay {
 }
 
 fn is_own(stage: &WayStage) -> bool {
-    !matches!(stage.kind, StageKind::ArrivalWait | StageKind::LateSender)
+    match stage.kind {
+        StageKind::ArrivalWait | StageKind::LateSender => false,
+        StageKind::LateReceiver => stage.direction != Some("down"),
+        _ => true,
+    }
 }
 
 /// The stage with the largest mean share of the slowest ways.
@@ -300,6 +312,7 @@ fn stage(kind: StageKind, node: u32, gauge: &Gauge) -> Option<WayStage> {
         kind,
         node,
         from: None,
+        direction: None,
         round: None,
         mean_ns: gauge.mean()?,
         n: gauge.n(),
