@@ -16,7 +16,7 @@
 //! Asymmetry cannot be seen from two hosts, so that part is an assumption. Three that were
 //! measured in a ring must [close](closure).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) mod constraint;
 pub(crate) mod correction;
@@ -26,6 +26,9 @@ pub(crate) mod joint;
 
 mod banded;
 pub(crate) mod closure;
+mod knots;
+mod reading;
+mod rows;
 mod smoother;
 #[cfg(test)]
 mod trial;
@@ -68,8 +71,25 @@ pub(crate) fn edges(bursts: &[Burst]) -> Edges {
     for knots in edges.values_mut() {
         knots.sort_by_key(|knot| (knot.at_ns, knot.offset_ns));
         knots.dedup_by_key(|knot| knot.at_ns);
+        leave_out_the_widest(knots);
     }
     edges
+}
+
+/// A burst that is so many times as wide as the best of its pair tells less than those before and
+/// after it.
+const WIDE: i64 = 8;
+
+/// Leaves out bursts in between that had no quiet moment.
+fn leave_out_the_widest(knots: &mut Vec<Knot>) {
+    let least_ns = knots.iter().map(|knot| knot.bound_ns).min().unwrap_or(0);
+    let last = knots.len().saturating_sub(1);
+    let mut index = 0;
+    knots.retain(|knot| {
+        let is_end = index == 0 || index == last;
+        index += 1;
+        is_end || knot.bound_ns / WIDE <= least_ns
+    });
 }
 
 /// The clocks of all hosts, in groups that share a time.
@@ -103,31 +123,32 @@ impl Alignment {
         alignment
     }
 
-    /// Goes from the reference of a group to all hosts that exchanges connect with it, over as few
-    /// hops as possible; where there are hops that were measured more than once, over these.
+    /// Goes from the reference of a group to all hosts that exchanges connect with it, over the
+    /// hops with the least sum of bounds and uncertainties; if there is a way of hops that were all measured more
+    /// than once, over such a way.
     fn reach_from(&mut self, first: usize, group: usize, edges: &Edges, method: AlignmentMethod) {
-        self.group_of[first] = group;
-        let mut members = vec![first];
-        let mut reached = VecDeque::from([first]);
-        for least in [2, 1] {
-            if least == 1 {
-                reached.extend(&members);
+        // Whether a hop was measured once only, sum of bounds, host, the one before it.
+        let mut next = BTreeSet::from([(false, 0i64, first, first)]);
+        while let Some((is_single, bound_ns, host, parent)) = next.pop_first() {
+            if self.group_of[host] != usize::MAX {
+                continue;
             }
-            while let Some(parent) = reached.pop_front() {
-                // Both directions of an edge are there.
-                for (&(_, local), knots) in edges.range((parent, 0)..=(parent, usize::MAX)) {
-                    if self.group_of[local] != usize::MAX || knots.len() < least {
-                        continue;
-                    }
-                    let hop = Correction::through(&edges[&(local, parent)], method);
-                    self.corrections[local] = Some(match &self.corrections[parent] {
-                        None => hop,
-                        Some(beyond) => hop.then(beyond),
-                    });
-                    self.group_of[local] = group;
-                    self.parents[local] = Some(parent);
-                    members.push(local);
-                    reached.push_back(local);
+            self.group_of[host] = group;
+            if host != first {
+                let hop = Correction::through(&edges[&(host, parent)], method);
+                self.corrections[host] = Some(match &self.corrections[parent] {
+                    None => hop,
+                    Some(beyond) => hop.then(beyond),
+                });
+                self.parents[host] = Some(parent);
+            }
+            // Both directions of an edge are there.
+            for (&(_, other), knots) in edges.range((host, 0)..=(host, usize::MAX)) {
+                if self.group_of[other] == usize::MAX {
+                    let width = |knot: &Knot| knot.bound_ns.saturating_add(2 * knot.sd_ns as i64);
+                    let widest = knots.iter().map(width).max().unwrap_or(0);
+                    let is_single = is_single || knots.len() < 2;
+                    next.insert((is_single, bound_ns.saturating_add(widest), other, host));
                 }
             }
         }
@@ -214,6 +235,33 @@ mod tests {
         let at = alignment.corrections[2].as_ref().unwrap().at(1_000_300);
         assert!(at.offset_ns.abs_diff(800) <= 1, "{}", at.offset_ns);
         assert!((152..=156).contains(&at.bound_ns), "{}", at.bound_ns);
+    }
+
+    #[test]
+    fn the_way_with_the_least_sum_of_bounds_is_taken() {
+        // 2 was measured against 0 under load, and quietly over 1.
+        let bursts = [
+            burst((1, 0), 1_000_000, 500, 100),
+            burst((2, 1), 1_000_000, 300, 100),
+            burst((2, 0), 1_000_000, 900, 5_000),
+        ];
+        let alignment = aligned(3, &bursts);
+        assert_eq!(alignment.parents, [None, Some(0), Some(1)]);
+        let at = alignment.corrections[2].as_ref().unwrap().at(1_000_000);
+        assert!(at.offset_ns.abs_diff(800) <= 1, "{}", at.offset_ns);
+    }
+
+    #[test]
+    fn a_burst_in_between_without_a_quiet_moment_is_left_out() {
+        let bursts = [
+            burst((1, 0), 0, 500, 100),
+            burst((1, 0), 1_000_000, 20_500, 40_000),
+            burst((1, 0), 2_000_000, 500, 100),
+        ];
+        let alignment = aligned(2, &bursts);
+        let at = alignment.corrections[1].as_ref().unwrap().at(1_000_000);
+        assert!(at.offset_ns.abs_diff(500) <= 1, "{}", at.offset_ns);
+        assert!(at.bound_ns < 150, "{}", at.bound_ns);
     }
 
     #[test]

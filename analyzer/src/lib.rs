@@ -108,6 +108,7 @@ pub mod generate;
 pub use agreed::{Agreed, Disagreement, Extent, Payloads};
 pub use algorithms::{AlgorithmCounts, AlgorithmSummary};
 pub use align::AlignmentMethod;
+pub use align::closure::Blame;
 pub use align::errors::OffsetErrors;
 pub use analysis::{
     Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, CommunicatorSummary, Culprit,

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::align::closure::Blame;
 use crate::inert;
 
 /// One remark.
@@ -86,12 +87,16 @@ pub enum Remark {
     TriangleOpen {
         /// The hosts.
         hosts: [String; 3],
+        /// Triangles with the same suspects that do not close either, and this one.
+        n_triangles: usize,
         /// What they come to, ns.
         gap_ns: i64,
         /// What they may come to, ns.
         error_ns: i64,
-        /// The two of them with the longest round trip.
-        suspects: [String; 2],
+        /// The pairs of them whose path may be longer one way, the likeliest first.
+        suspects: Vec<[String; 2]>,
+        /// Why it is the likeliest.
+        blame: Blame,
     },
     /// Anchors of a host give no tick rate.
     ClockNotScaled {
@@ -368,23 +373,52 @@ impl fmt::Display for Remark {
             ),
             Self::TriangleOpen {
                 hosts: [a, b, c],
+                n_triangles,
                 gap_ns,
                 error_ns,
-                suspects: [one, other],
-            } => write!(
-                f,
-                "the offsets measured between the hosts {}, {} and {} do not close: {:.1} us are left, \
-                 the error explains {:.1} us. A path is longer one way than back, most likely that \
-                 between {} and {}, whose round trip is the longest; the bounds hold, the \
-                 uncertainty may be too small",
-                inert::line(a, 40),
-                inert::line(b, 40),
-                inert::line(c, 40),
-                *gap_ns as f64 / 1e3,
-                *error_ns as f64 / 1e3,
-                inert::line(one, 40),
-                inert::line(other, 40)
-            ),
+                suspects,
+                blame,
+            } => {
+                write!(
+                    f,
+                    "the offsets measured between the hosts {}, {} and {} do not close: {:.1} us are \
+                     left, the error explains {:.1} us",
+                    inert::line(a, 40),
+                    inert::line(b, 40),
+                    inert::line(c, 40),
+                    *gap_ns as f64 / 1e3,
+                    *error_ns as f64 / 1e3,
+                )?;
+                if *n_triangles > 1 {
+                    write!(f, " (and so in {} more triangles)", n_triangles - 1)?;
+                }
+                let path = |[one, other]: &[String; 2]| {
+                    format!("{}-{}", inert::line(one, 40), inert::line(other, 40))
+                };
+                let mut paths = suspects.iter().map(path);
+                let first = paths.next().unwrap_or_default();
+                let others: Vec<String> = paths.collect();
+                match blame {
+                    Blame::OthersClose => write!(
+                        f,
+                        ". The path {first} takes longer one way than back: the others are also in \
+                         triangles that close, or too short for it"
+                    ),
+                    Blame::RoundTrip => write!(
+                        f,
+                        ". A path takes longer one way than back, most likely {first}, whose round \
+                         trip is longer by as much as that makes it; else {}",
+                        others.join(" or ")
+                    ),
+                    Blame::Undecided => write!(
+                        f,
+                        ". A path takes longer one way than back: {first} or {}; exchanges along \
+                         more paths would tell which",
+                        others.join(" or ")
+                    ),
+                }?;
+                write!(f, ". The uncertainty has grown by that; the bounds hold")
+            }
             Self::ClockNotScaled { host } => write!(
                 f,
                 "host {}: its clock readings give no tick rate; ticks are shown as ns",

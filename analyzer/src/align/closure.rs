@@ -1,94 +1,224 @@
-//! Whether offsets that were measured around a triangle of hosts come to nothing.
+//! Whether offsets that were measured around a triangle of hosts come to nothing, and which path
+//! is to blame where they do not.
 //!
 //! Each offset is off by half of what its path takes longer one way than the other. In a triangle
 //! the three add up: what three clocks show around it must be 0, and what is left beyond the
-//! errors that were assumed is asymmetry, or an exchange that was disturbed.
+//! errors that were assumed is asymmetry, or exchanges that were disturbed.
+//!
+//! One triangle does not tell which of its three paths it is. A path that is also a side of a
+//! triangle that closes is not. What is left may be told by the round trips: a path that is longer
+//! one way, and else like the others, has a round trip that is longer by twice the gap. That is a
+//! hint and no proof, and said to be one.
 
-use super::{Correction, Edges};
+use std::collections::BTreeMap;
+
+use super::reading::Reading;
 
 /// Three hosts between which offsets contradict one another.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OpenTriangle {
     pub(crate) hosts: [usize; 3],
     /// Sum of the offsets around it, ns.
-    pub(crate) gap_ns: i64,
+    pub(crate) gap_ns: f64,
     /// Standard deviation of that, ns.
     pub(crate) sd_ns: f64,
-    /// The two with the longest round trip: an asymmetric path is one that is longer one way.
-    pub(crate) suspects: (usize, usize),
+    /// The paths that may be longer one way, the likelier first; at least one.
+    pub(crate) suspects: Vec<(usize, usize)>,
+    /// Why the first of them is the likeliest.
+    pub(crate) blame: Blame,
+}
+
+/// How the path to blame was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// The others are sides of triangles that close.
+    OthersClose,
+    /// Its round trip is longer by about as much as a way that is that much longer makes it.
+    RoundTrip,
+    /// It was not.
+    Undecided,
 }
 
 /// Triangles that are looked at; of thousands of hosts not all.
 const MAX_TRIANGLES: usize = 10_000;
 /// What lies within so many standard deviations is closed.
 const WIDE: f64 = 3.0;
+/// A round trip that is longer by so many times the gap points at its path; exactly would be 2.
+const POINTS: std::ops::RangeInclusive<f64> = 1.3..=3.2;
+/// Where only the round trip points at a path, so large a part of the gap may be that of others.
+const HEDGE: f64 = 1.0 / 3.0;
 
-/// The triangles whose sides were all measured and that do not close, by their hosts.
-pub(crate) fn open_triangles(edges: &Edges) -> Vec<OpenTriangle> {
-    let pairs = edges.keys().copied().filter(|(a, b)| a < b);
-    let triangles = pairs.flat_map(|(a, b)| {
-        let beyond = edges.range((b, b + 1)..=(b, usize::MAX));
+type Pair = (usize, usize);
+
+/// A triangle whose sides were all measured: a < b < c.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Triangle {
+    pub(super) hosts: [usize; 3],
+    pub(super) gap_ns: f64,
+    pub(super) sd_ns: f64,
+}
+
+impl Triangle {
+    fn sides(&self) -> [Pair; 3] {
+        let [a, b, c] = self.hosts;
+        [(a, b), (b, c), (a, c)]
+    }
+
+    fn is_open(&self) -> bool {
+        self.gap_ns.abs() > WIDE * self.sd_ns
+    }
+}
+
+/// All triangles whose sides were measured. `asymmetry_ns`: by pair by how much its ways differ,
+/// half of it, one standard deviation. `rate`: by how much the rates of their times may differ.
+pub(super) fn triangles(
+    readings: &[Reading],
+    asymmetry_ns: &BTreeMap<Pair, f64>,
+    rate: f64,
+) -> Vec<Triangle> {
+    let mut sides: BTreeMap<Pair, Vec<&Reading>> = BTreeMap::new();
+    for reading in readings {
+        let side = sides.entry((reading.from, reading.to)).or_default();
+        side.push(reading);
+    }
+    for side in sides.values_mut() {
+        side.sort_by(|a, b| a.at.total_cmp(&b.at));
+    }
+    let all = sides.keys().flat_map(|&(a, b)| {
+        let beyond = sides.range((b, b + 1)..=(b, usize::MAX));
         let third = beyond.map(|(&(_, c), _)| c);
+        let sides = &sides;
         third
-            .filter(move |&c| edges.contains_key(&(a, c)))
+            .filter(move |&c| sides.contains_key(&(a, c)))
             .map(move |c| [a, b, c])
     });
-    triangles
-        .take(MAX_TRIANGLES)
-        .filter_map(|hosts| gap(edges, hosts))
-        .filter(|triangle| triangle.gap_ns.unsigned_abs() as f64 > WIDE * triangle.sd_ns)
+    all.take(MAX_TRIANGLES)
+        .filter_map(|hosts @ [a, b, c]| {
+            let pairs = [(a, b), (b, c), (a, c)];
+            let (gap_ns, noise_ns) = gap(pairs.map(|pair| &sides[&pair][..]), rate)?;
+            let asymmetry = pairs.map(|pair| asymmetry_ns.get(&pair).copied().unwrap_or(0.0));
+            let sd_ns = asymmetry.into_iter().fold(noise_ns, f64::hypot);
+            Some(Triangle {
+                hosts,
+                gap_ns,
+                sd_ns,
+            })
+        })
         .collect()
 }
 
-/// The gap of a triangle: the middle one of those at the bursts of its first side.
-fn gap(edges: &Edges, [a, b, c]: [usize; 3]) -> Option<OpenTriangle> {
-    let side = |local: usize, reference: usize| {
-        let knots = edges.get(&(local, reference))?.clone();
-        Some(Correction { knots })
+/// The gap around a triangle, the mean of those at the bursts of its first side, and its standard
+/// deviation by queueing and drift; the last side is taken the other way.
+fn gap([ab, bc, ac]: [&[&Reading]; 3], rate: f64) -> Option<(f64, f64)> {
+    // Of the other sides that burst which is the nearest in time.
+    let at = |side: &[&Reading], time: f64| {
+        let away = |reading: &Reading| (reading.at - time).abs();
+        let nearest = side.iter().min_by(|a, b| away(a).total_cmp(&away(b)))?;
+        let drifted_ns = rate * away(nearest);
+        let error_ns = nearest.noise_ns.hypot(nearest.moment_ns).hypot(drifted_ns);
+        Some((nearest.difference_ns, error_ns))
     };
-    let (ab, bc, ca) = (side(a, b)?, side(b, c)?, side(c, a)?);
-    let mut gaps: Vec<(i64, f64)> = ab
-        .knots
-        .iter()
-        .map(|first| {
-            let on_b = first.at_ns.saturating_sub(first.offset_ns);
-            let second = bc.at(on_b);
-            let third = ca.at(on_b.saturating_sub(second.offset_ns));
-            let sum = first.offset_ns.saturating_add(second.offset_ns);
-            let sd_ns = first.sd_ns.hypot(second.sd_ns).hypot(third.sd_ns);
-            (sum.saturating_add(third.offset_ns), sd_ns)
-        })
-        .collect();
-    gaps.sort_unstable_by_key(|(gap, _)| *gap);
-    let &(gap_ns, sd_ns) = gaps.get(gaps.len() / 2)?;
-    let rtt = |side: &Correction| side.knots.iter().map(|knot| knot.bound_ns).min();
-    let longest = [(rtt(&ab), (a, b)), (rtt(&bc), (b, c)), (rtt(&ca), (a, c))];
-    let (_, suspects) = longest.into_iter().max_by_key(|(rtt, _)| *rtt)?;
-    Some(OpenTriangle {
-        hosts: [a, b, c],
-        gap_ns,
-        sd_ns,
-        suspects,
+    let (mut weights, mut sum) = (0.0, 0.0);
+    for reading in ab {
+        let ((second, second_ns), (third, third_ns)) = (at(bc, reading.at)?, at(ac, reading.at)?);
+        let own_ns = reading.noise_ns.hypot(reading.moment_ns);
+        let noise_ns = own_ns.hypot(second_ns).hypot(third_ns);
+        let weight = 1.0 / (noise_ns * noise_ns);
+        weights += weight;
+        sum += weight * (reading.difference_ns + second - third);
+    }
+    (weights > 0.0).then(|| (sum / weights, (1.0 / weights).sqrt()))
+}
+
+/// The triangles that do not close, and who is to blame. `rtt_ns`: by pair the least round trip.
+pub(super) fn open_triangles(
+    triangles: &[Triangle],
+    rtt_ns: &BTreeMap<Pair, f64>,
+) -> Vec<OpenTriangle> {
+    let open = triangles.iter().filter(|triangle| triangle.is_open());
+    open.map(|open| {
+        let gap_ns = open.gap_ns.abs();
+        // A triangle that closes, and would not if this path were off by the gap.
+        let is_cleared = |pair: &Pair| {
+            triangles.iter().any(|other| {
+                let would_show = WIDE * other.sd_ns < gap_ns / 2.0;
+                !other.is_open() && would_show && other.sides().contains(pair)
+            })
+        };
+        let rtt = |pair: Pair| rtt_ns.get(&pair).copied().unwrap_or(0.0);
+        // One way takes no less than nothing.
+        let is_long_enough = |pair: &Pair| rtt(*pair) / 2.0 > gap_ns - WIDE * open.sd_ns;
+        let sides = open.sides();
+        let possible = sides.iter().copied().filter(is_long_enough);
+        let mut suspects: Vec<Pair> = possible.filter(|pair| !is_cleared(pair)).collect();
+        if suspects.is_empty() {
+            // More than one path is not as it should be.
+            suspects.extend(sides);
+        }
+        suspects.sort_by(|&a, &b| rtt(b).total_cmp(&rtt(a)).then(a.cmp(&b)));
+        let others = sides.into_iter().filter(|pair| *pair != suspects[0]);
+        let longest_other = others.map(rtt).fold(0.0, f64::max);
+        let blame = match suspects.len() {
+            1 => Blame::OthersClose,
+            _ if POINTS.contains(&((rtt(suspects[0]) - longest_other) / gap_ns)) => {
+                Blame::RoundTrip
+            }
+            _ => Blame::Undecided,
+        };
+        OpenTriangle {
+            hosts: open.hosts,
+            gap_ns: open.gap_ns,
+            sd_ns: open.sd_ns,
+            suspects,
+            blame,
+        }
     })
+    .collect()
+}
+
+/// By path how much more of asymmetry, half of it, open triangles leave room for, ns: one standard
+/// deviation.
+pub(super) fn room_ns(open: &[OpenTriangle]) -> BTreeMap<Pair, f64> {
+    let mut room: BTreeMap<Pair, f64> = BTreeMap::new();
+    for triangle in open {
+        for (index, &pair) in triangle.suspects.iter().enumerate() {
+            let part = match (triangle.blame, index) {
+                (Blame::RoundTrip, 1..) => HEDGE,
+                _ => 1.0,
+            };
+            let of_pair = room.entry(pair).or_insert(0.0);
+            *of_pair = of_pair.max(part * triangle.gap_ns.abs());
+        }
+    }
+    room
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Burst, edges};
+    use super::super::exchange::ASYMMETRY;
+    use super::super::reading::readings;
     use super::*;
 
     /// A burst of exchanges that take `there` and `back`, of clocks that show the same.
-    fn burst(local_host: usize, reference_host: usize, there: i64, back: i64) -> Burst {
+    fn burst(
+        local: usize,
+        reference: usize,
+        there: i64,
+        back: i64,
+    ) -> (usize, usize, Vec<[i64; 4]>) {
         let stamps = (0..20i64).map(|i| {
             let sent = 1_000_000 + 100_000 * i;
             let received = sent + there + i;
             [sent, received, received + 300, received + 300 + back + i]
         });
-        Burst {
-            local_host,
-            reference_host,
-            stamps: stamps.collect(),
-        }
+        (local, reference, stamps.collect())
+    }
+
+    fn open(bursts: &[(usize, usize, Vec<[i64; 4]>)]) -> Vec<OpenTriangle> {
+        let (readings, rtt_ns) = readings(bursts.iter().cloned());
+        let asymmetry = |(&pair, rtt)| (pair, ASYMMETRY * rtt / 2.0);
+        let asymmetry_ns = rtt_ns.iter().map(asymmetry).collect();
+        open_triangles(&triangles(&readings, &asymmetry_ns, 0.0), &rtt_ns)
     }
 
     #[test]
@@ -98,25 +228,65 @@ mod tests {
             burst(2, 0, 24_000, 23_800),
             burst(2, 1, 21_000, 21_000),
         ];
-        assert_eq!(open_triangles(&edges(&bursts)), []);
+        assert_eq!(open(&bursts), []);
     }
 
     #[test]
-    fn a_path_that_is_longer_one_way_opens_it_and_is_named() {
+    fn of_one_triangle_the_path_with_the_longer_round_trip_is_the_likeliest() {
         let bursts = [
             burst(1, 0, 20_000, 20_000),
             burst(2, 0, 20_000, 20_000),
             burst(2, 1, 60_000, 20_000),
             burst(3, 0, 20_000, 20_000),
         ];
-        let open = open_triangles(&edges(&bursts));
+        let open = open(&bursts);
         assert_eq!(open.len(), 1);
         assert_eq!(open[0].hosts, [0, 1, 2]);
-        assert_eq!(open[0].suspects, (1, 2));
-        assert!(
-            open[0].gap_ns.abs().abs_diff(20_000) < 50,
-            "{}",
-            open[0].gap_ns
-        );
+        assert_eq!(open[0].suspects[0], (1, 2));
+        assert_eq!(open[0].blame, Blame::RoundTrip);
+        assert!((open[0].gap_ns.abs() - 20_000.0).abs() < 50.0, "{open:?}");
+        let room = room_ns(&open);
+        assert!(room[&(1, 2)] > 2.9 * room[&(0, 1)], "{room:?}");
+    }
+
+    #[test]
+    fn of_one_triangle_with_equal_round_trips_nobody_is_to_blame() {
+        let bursts = [
+            burst(1, 0, 20_000, 20_000),
+            burst(2, 0, 10_000, 30_000),
+            burst(2, 1, 20_000, 20_000),
+        ];
+        let open = open(&bursts);
+        assert_eq!(open[0].blame, Blame::Undecided);
+        assert_eq!(open[0].suspects.len(), 3);
+        let room = room_ns(&open);
+        assert_eq!(room[&(0, 1)], room[&(1, 2)]);
+    }
+
+    #[test]
+    fn a_round_trip_that_is_longer_for_another_reason_does_not_point() {
+        let bursts = [
+            burst(1, 0, 20_000, 50_000),
+            burst(2, 0, 20_000, 20_000),
+            burst(2, 1, 60_000, 60_000),
+        ];
+        assert_eq!(open(&bursts)[0].blame, Blame::Undecided);
+    }
+
+    #[test]
+    fn a_path_that_is_in_all_triangles_that_do_not_close_is_to_blame() {
+        // All pairs of four hosts; 0 and 2 have equal round trips, and one way is longer.
+        let mut bursts = Vec::new();
+        for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+            let asymmetry = if (a, b) == (0, 2) { 15_000 } else { 0 };
+            bursts.push(burst(b, a, 20_000 + asymmetry, 20_000 - asymmetry));
+        }
+        let open = open(&bursts);
+        assert_eq!(open.len(), 2);
+        for triangle in &open {
+            assert_eq!(triangle.blame, Blame::OthersClose);
+            assert_eq!(triangle.suspects, [(0, 2)]);
+        }
+        assert_eq!(room_ns(&open).len(), 1);
     }
 }

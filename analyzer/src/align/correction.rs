@@ -9,8 +9,11 @@ use super::exchange::Knot;
 /// Intensity of the random walk of a clock's frequency, ns^2 per ns^3: 1e-16 s^2/s^3, that of a
 /// good server's crystal.
 const WANDER: f64 = 1e-16 * 1e-9;
-/// By how much the rates of two clocks may differ where nobody measured it: 100 ppm.
+/// By how much the rates of two clocks differ where nobody measured it, one standard deviation:
+/// 100 ppm.
 const UNKNOWN_DRIFT: f64 = 1e-4;
+/// And at most: no kernel changes the rate of a clock by more than 500 ppm, and crystals are better.
+const LARGEST_DRIFT: f64 = 5e-4;
 
 /// The clock of one host against that of the first host of its group: straight lines from knot to
 /// knot, that go on before the first and behind the last.
@@ -64,12 +67,13 @@ impl Correction {
             return between(a, b, at_ns);
         };
         let away = (at_ns as f64 - only.at_ns as f64).abs();
-        let drifted = UNKNOWN_DRIFT * away;
         Knot {
             at_ns,
             offset_ns: only.offset_ns,
-            sd_ns: only.sd_ns.hypot(drifted),
-            bound_ns: only.bound_ns.saturating_add(drifted.ceil() as i64),
+            sd_ns: only.sd_ns.hypot(UNKNOWN_DRIFT * away),
+            bound_ns: only
+                .bound_ns
+                .saturating_add((LARGEST_DRIFT * away).ceil() as i64),
         }
     }
 

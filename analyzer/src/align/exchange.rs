@@ -71,6 +71,11 @@ impl Knot {
             && t3.checked_sub(t4).is_some()
     }
 
+    /// Says that the ways may differ by more, half of it, ns.
+    pub(super) fn widen(&mut self, room_ns: f64) {
+        self.sd_ns = self.sd_ns.hypot(room_ns);
+    }
+
     /// The same for the other of the two hosts.
     pub(super) fn reversed(self) -> Self {
         Self {

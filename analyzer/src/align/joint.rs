@@ -3,11 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use super::constraint::{Harvest, Key, Origin};
+use super::closure::{OpenTriangle, open_triangles, room_ns, triangles};
+use super::constraint::Harvest;
 use super::correction::Correction;
 use super::errors::{MAX_WITH_COVARIANCES, OffsetErrors};
-use super::exchange::{Burst, Knot};
-use super::smoother::{Knots, Smoothed, Start};
+use super::exchange::{ASYMMETRY, Burst, Knot};
+use super::knots::{Knots, Start};
+use super::reading::{Readings, readings};
+use super::rows::Evidence;
+use super::smoother::Smoothed;
 use super::{Alignment, AlignmentMethod, Edges};
 
 /// Above so many hosts in a group they are not smoothed together, but hop by hop.
@@ -27,6 +31,8 @@ pub(crate) struct Preliminary {
     pub(crate) starts: Vec<i64>,
     /// Where the run ends, ns since the start.
     pub(crate) end_ns: i64,
+    /// By pair of hosts by how much more than usual their ways may differ, half of it, ns.
+    room_ns: BTreeMap<(usize, usize), f64>,
 }
 
 /// What the smoother found.
@@ -53,7 +59,36 @@ impl Preliminary {
                 .collect(),
             starts: vec![0; measured.n_groups()],
             end_ns: 0,
+            room_ns: BTreeMap::new(),
             measured,
+        }
+    }
+
+    /// The triangles of hosts whose offsets contradict one another. Their paths are trusted less
+    /// from now on.
+    pub(crate) fn open_triangles(&mut self) -> Vec<OpenTriangle> {
+        let (readings, rtt_ns) = self.readings();
+        let asymmetry_ns = self.asymmetry_ns(&rtt_ns);
+        let rate = match self.has_unknown_drift() {
+            true => UNKNOWN_RATE,
+            false => LINE_RATE,
+        };
+        let open = open_triangles(&triangles(&readings, &asymmetry_ns, rate), &rtt_ns);
+        self.room_ns = room_ns(&open);
+        open
+    }
+
+    /// The same bursts by other offsets between hosts, of which some are trusted less.
+    pub(crate) fn measured_anew(self, edges: &mut Edges) -> Self {
+        for (&(local, reference), knots) in edges.iter_mut() {
+            let pair = (local.min(reference), local.max(reference));
+            if let Some(room_ns) = self.room_ns.get(&pair) {
+                knots.iter_mut().for_each(|knot| knot.widen(*room_ns));
+            }
+        }
+        Self {
+            room_ns: self.room_ns,
+            ..Self::of(self.lines.len(), self.bursts, edges)
         }
     }
 
@@ -147,10 +182,10 @@ impl Preliminary {
     }
 
     /// Smooths the clocks of all hosts.
-    pub(crate) fn smooth(&self, mut harvest: Harvest) -> Joint {
+    pub(crate) fn smooth(&self, harvest: Harvest) -> Joint {
         let n_hosts = self.n_hosts();
         let has_collectives = harvest.series().next().is_some();
-        self.add_exchanges(&mut harvest);
+        let evidence = self.evidence(harvest);
         let knots = self.knots();
         let mut joint = Joint {
             corrections: self.measured.corrections.clone(),
@@ -170,36 +205,50 @@ impl Preliminary {
                 continue;
             }
             match hosts.len() <= MAX_TOGETHER {
-                true => self.smooth_together(&hosts, &harvest, knots, &mut joint),
-                false => self.smooth_by_hops(&hosts, &harvest, knots, &mut joint),
+                true => self.smooth_together(&hosts, &evidence, knots, &mut joint),
+                false => self.smooth_by_hops(&hosts, &evidence, knots, &mut joint),
             }
         }
         joint
     }
 
-    /// Both ways of all exchanges.
-    fn add_exchanges(&self, harvest: &mut Harvest) {
-        for burst in &self.bursts {
+    /// What the exchanges say, by the straight lines.
+    fn readings(&self) -> Readings {
+        let group = |host: usize| self.measured.group_of[host];
+        let wanted = self.bursts.iter().filter(|burst| {
             let (local, reference) = (burst.local_host, burst.reference_host);
-            let key = |from, to| Key {
-                origin: Origin::Exchange,
-                from,
-                to,
+            local != reference && group(local) == group(reference)
+        });
+        readings(wanted.map(|burst| {
+            let (local, reference) = (burst.local_host, burst.reference_host);
+            let on_time = |&[t1, t2, t3, t4]: &[i64; 4]| {
+                let [t1, t4] = [t1, t4].map(|at| self.time(reference, at));
+                let [t2, t3] = [t2, t3].map(|at| self.time(local, at));
+                [t1, t2, t3, t4]
             };
-            let is_one_group = self.measured.group_of[local] == self.measured.group_of[reference];
-            if local == reference || !is_one_group {
-                continue;
-            }
-            for stamps in burst
-                .stamps
-                .iter()
-                .filter(|stamps| Knot::is_possible(stamps))
-            {
-                let [t1, t4] = [stamps[0], stamps[3]].map(|at| self.time(reference, at));
-                let [t2, t3] = [stamps[1], stamps[2]].map(|at| self.time(local, at));
-                harvest.add(key(reference, local), t1, t2);
-                harvest.add(key(local, reference), t3, t4);
-            }
+            (local, reference, burst.stamps.iter().map(on_time).collect())
+        }))
+    }
+
+    /// By pair of hosts with these round trips by how much their ways are taken to differ.
+    fn asymmetry_ns(
+        &self,
+        rtt_ns: &BTreeMap<(usize, usize), f64>,
+    ) -> BTreeMap<(usize, usize), f64> {
+        let of_pair = |(pair, rtt_ns): (&(usize, usize), &f64)| {
+            let room_ns = self.room_ns.get(pair).copied().unwrap_or(0.0);
+            (*pair, (ASYMMETRY * rtt_ns / 2.0).hypot(room_ns))
+        };
+        rtt_ns.iter().map(of_pair).collect()
+    }
+
+    /// The constraints, and what the exchanges say.
+    fn evidence(&self, harvest: Harvest) -> Evidence {
+        let (readings, rtt_ns) = self.readings();
+        Evidence {
+            harvest,
+            readings,
+            asymmetry_ns: self.asymmetry_ns(&rtt_ns),
         }
     }
 
@@ -220,11 +269,17 @@ impl Preliminary {
         knots.map(point).collect()
     }
 
-    fn smooth_together(&self, hosts: &[usize], harvest: &Harvest, knots: Knots, joint: &mut Joint) {
+    fn smooth_together(
+        &self,
+        hosts: &[usize],
+        evidence: &Evidence,
+        knots: Knots,
+        joint: &mut Joint,
+    ) {
         let start = Start {
             points: hosts.iter().map(|&host| self.points(host)).collect(),
         };
-        let Some(smoothed) = Smoothed::of(hosts, &start, harvest, knots) else {
+        let Some(smoothed) = Smoothed::of(hosts, &start, evidence, knots) else {
             joint.not_converged.extend(&hosts[1..]);
             return;
         };
@@ -251,7 +306,13 @@ impl Preliminary {
 
     /// Each host against the one that it was measured against: what the collectives say of others
     /// is left out, and the work grows with the number of hosts only.
-    fn smooth_by_hops(&self, hosts: &[usize], harvest: &Harvest, knots: Knots, joint: &mut Joint) {
+    fn smooth_by_hops(
+        &self,
+        hosts: &[usize],
+        evidence: &Evidence,
+        knots: Knots,
+        joint: &mut Joint,
+    ) {
         let mut found: BTreeMap<usize, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
         let n_times = joint.errors.at_ns().len();
         found.insert(hosts[0], (vec![0.0; knots.n], vec![0.0; n_times]));
@@ -271,7 +332,7 @@ impl Preliminary {
                 let start = Start {
                     points: vec![Vec::new(), points.map(less_parent).collect()],
                 };
-                let hop = Smoothed::of(&[parent, host], &start, harvest, knots);
+                let hop = Smoothed::of(&[parent, host], &start, evidence, knots);
                 let Some(hop) = hop else {
                     joint.not_converged.push(host);
                     return false;
@@ -343,6 +404,10 @@ impl Preliminary {
     }
 }
 
+/// By how much the rates of clocks differ by straight lines, one standard deviation: where these go
+/// through two bursts or more, and else.
+const LINE_RATE: f64 = 2e-6;
+const UNKNOWN_RATE: f64 = 1e-4;
 /// A straight line whose slope is wrong by this much hides which constraints bind, ppm.
 const FAR_PPM: f64 = 1.0;
 /// Up to so many hosts the collectives constrain all pairs.

@@ -1,11 +1,12 @@
 //! The clocks of hosts on one time: lines of processes bent by what was found of their hosts.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use collbench_formats::Definition;
 
 use super::{Clocks, HostAlignment, TickScale, Timestamp, start_ticks};
-use crate::align::closure::open_triangles;
+use crate::align::closure::OpenTriangle;
 use crate::align::errors::OffsetErrors;
 use crate::align::joint::{Joint, Preliminary, simple_errors};
 use crate::align::{Alignment, AlignmentMethod, Burst, Correction, edges};
@@ -57,18 +58,15 @@ impl Clocks {
             return (clocks, None);
         }
         let bursts = clocks.bursts(run);
-        let edges = edges(&bursts);
-        for triangle in open_triangles(&edges) {
-            let name = |host: usize| clocks.hosts[host].name.clone();
-            clocks.remarks.push(Remark::TriangleOpen {
-                hosts: triangle.hosts.map(name),
-                gap_ns: triangle.gap_ns,
-                error_ns: (3.0 * triangle.sd_ns).ceil() as i64,
-                suspects: [name(triangle.suspects.0), name(triangle.suspects.1)],
-            });
-        }
+        let mut edges = edges(&bursts);
         let mut preliminary = Preliminary::of(n_hosts, bursts, &edges);
         clocks.set_lines(run, &mut preliminary);
+        let open = preliminary.open_triangles();
+        if !open.is_empty() {
+            preliminary = preliminary.measured_anew(&mut edges);
+            clocks.set_lines(run, &mut preliminary);
+            clocks.say_what_does_not_close(&open);
+        }
         clocks.say_what_is_missing(run, &preliminary);
         if method == AlignmentMethod::Smooth {
             return (clocks, Some(preliminary));
@@ -78,7 +76,7 @@ impl Clocks {
         let starts = clocks.lay(run, &mut simple.corrections, &mut simple.group_of);
         simple_errors(&simple, &starts, &mut errors);
         clocks.errors = errors;
-        clocks.describe(run, &simple.corrections, &preliminary);
+        clocks.describe(&simple.corrections, &preliminary);
         (clocks, None)
     }
 
@@ -96,7 +94,7 @@ impl Clocks {
             Some(clock.global(Timestamp::from_ticks(last)).ns())
         });
         preliminary.end_ns = ends.max().unwrap_or(0).max(0);
-        self.describe(run, &preliminary.lines.clone(), preliminary);
+        self.describe(&preliminary.lines.clone(), preliminary);
     }
 
     /// Takes over what the smoother found.
@@ -105,7 +103,7 @@ impl Clocks {
         let mut groups = preliminary.measured.group_of.clone();
         self.lay(run, &mut corrections, &mut groups);
         self.errors = joint.errors;
-        self.describe(run, &corrections, preliminary);
+        self.describe(&corrections, preliminary);
         if !joint.not_converged.is_empty() {
             let n_hosts = joint.not_converged.len();
             self.remarks.push(Remark::AlignmentNotConverged { n_hosts });
@@ -176,12 +174,7 @@ impl Clocks {
     }
 
     /// Says of each host how its clock is aligned.
-    fn describe(
-        &mut self,
-        run: &Run<'_>,
-        corrections: &[Option<Correction>],
-        preliminary: &Preliminary,
-    ) {
+    fn describe(&mut self, corrections: &[Option<Correction>], preliminary: &Preliminary) {
         let reference = |group: usize| self.hosts.iter().position(|host| host.group == group);
         let references: Vec<_> = (0..self.n_groups()).map(reference).collect();
         let mut starts = vec![0; self.hosts.len()];
@@ -191,8 +184,8 @@ impl Clocks {
         self.offsets = corrections
             .iter()
             .zip(&preliminary.measured.corrections)
-            .zip(starts)
-            .map(|((own, measured), start_ns)| HostOffset {
+            .zip(&starts)
+            .map(|((own, measured), &start_ns)| HostOffset {
                 correction: own.clone(),
                 bursts: measured.clone(),
                 start_ns,
@@ -200,16 +193,10 @@ impl Clocks {
             .collect();
         for (host, own) in corrections.iter().enumerate() {
             self.hosts[host].alignment = own.as_ref().map(|correction| {
-                let starts = (0..run.processes.len()).filter(|&p| self.processes[p].host == host);
-                let begin_ns = starts.filter_map(|process| {
-                    let ticks = start_ticks(run, process)?;
-                    Some(self.processes[process].scale.ns(ticks.value))
-                });
-                let begin_ns = begin_ns.min().unwrap_or(0);
                 let reference = references[self.hosts[host].group].unwrap_or(host);
                 let measured = preliminary.measured.corrections[host].as_ref();
                 HostAlignment {
-                    offset_ns: correction.at(begin_ns).offset_ns,
+                    offset_ns: correction.at(correction.local_ns(starts[host])).offset_ns,
                     drift_ppm: correction.drift_ppm(),
                     uncertainty_ns: self.errors.worst_uncertainty_ns(host, reference),
                     bound_ns: self.errors.worst_bound_ns(host, reference),
@@ -217,6 +204,35 @@ impl Clocks {
                 }
             });
         }
+    }
+
+    /// Remarks on triangles of hosts that do not close: one for each set of suspects, with the
+    /// triangle whose gap is the largest.
+    fn say_what_does_not_close(&mut self, open: &[OpenTriangle]) {
+        let name = |host: usize| self.hosts[host].name.clone();
+        let mut by_suspects: BTreeMap<&[(usize, usize)], (&OpenTriangle, usize)> = BTreeMap::new();
+        for triangle in open {
+            let (worst, n) = by_suspects
+                .entry(&triangle.suspects)
+                .or_insert((triangle, 0));
+            *n += 1;
+            if triangle.gap_ns.abs() > worst.gap_ns.abs() {
+                *worst = triangle;
+            }
+        }
+        let remark = |(triangle, n_triangles): (&OpenTriangle, usize)| {
+            let paths = triangle.suspects.iter();
+            Remark::TriangleOpen {
+                hosts: triangle.hosts.map(name),
+                n_triangles,
+                gap_ns: triangle.gap_ns.round() as i64,
+                error_ns: (3.0 * triangle.sd_ns).ceil() as i64,
+                suspects: paths.map(|&(a, b)| [name(a), name(b)]).collect(),
+                blame: triangle.blame,
+            }
+        };
+        let remarks: Vec<Remark> = by_suspects.into_values().map(remark).collect();
+        self.remarks.extend(remarks);
     }
 
     /// Remarks on hosts whose offset was not measured where it should have been.

@@ -11,9 +11,9 @@ use super::observed::{Errors, Given, Observed, programme};
 use super::world::{FULL, IB, Network, SMALL, Size, TCP, WAN, Wander, World};
 use Given::{EndsAndCollectives, EndsAndMessages, Periodic, PeriodicAndMessages};
 
-/// The first of the seeds that bars are held with; none below 2000 is among them, which the
+/// The first of the seeds that bars are held with; the estimator was made with others, all
 /// estimator was made with.
-const FIRST_SEED: u64 = 5_000;
+const FIRST_SEED: u64 = 9_000;
 
 /// What is tried.
 #[derive(Debug, Clone, Copy)]

@@ -1,0 +1,326 @@
+//! The equations of the smoother: what is taken of the evidence around each knot, and how much it
+//! weighs.
+
+use std::collections::BTreeMap;
+
+use super::constraint::{Harvest, Key, Origin};
+use super::knots::Knots;
+use super::reading::Reading;
+
+/// By how much the variance of constraints from collectives grows with each kind of them that a
+/// host has: all come from the same calls. Chosen so that the errors of trials are covered.
+const SHARED_CALLS: f64 = 2.0;
+/// Constraints from collectives that are used of each host, in each direction: other hosts.
+const KEYS_OF_HOST: usize = 16;
+/// Constraints that a stretch must have.
+const LEAST_IN_STRETCH: u32 = 3;
+/// As so many readings counts what is taken of moments beforehand.
+const MOMENTS_BEFOREHAND: f64 = 5.0;
+/// A reading that is off by more standard deviations than this weighs less.
+const FAR_OFF: f64 = 3.0;
+
+/// Everything that says something of the clocks of some hosts.
+#[derive(Debug, Clone)]
+pub(crate) struct Evidence {
+    /// The tightest constraints from collectives and messages.
+    pub(crate) harvest: Harvest,
+    /// What exchanges say.
+    pub(super) readings: Vec<Reading>,
+    /// By pair of hosts by how much the ways of exchanges differ, half of it: one standard
+    /// deviation of what is assumed, ns.
+    pub(super) asymmetry_ns: BTreeMap<(usize, usize), f64>,
+}
+
+/// One equation, at a knot: `theta_to - theta_from + p = slack`, with p of its key.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) knot: usize,
+    /// Index of the key.
+    pub(super) key: usize,
+    /// ns.
+    pub(super) slack: f64,
+    /// Standard deviation that is known beforehand, ns; 0: none is.
+    noise: f64,
+    /// Another one, by what the moment was like, whose size is only about known, ns.
+    moment: f64,
+    /// The one that it is given, ns.
+    pub(super) sigma: f64,
+}
+
+/// All equations, by their keys.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Rows {
+    /// Ascending; hosts are indexes of those that are smoothed.
+    pub(super) keys: Vec<Key>,
+    /// By key the p of its equations: the shortest time that it takes, or of exchanges half of
+    /// what one way takes longer, ns.
+    pub(super) least: Vec<f64>,
+    /// By key, then by knot.
+    pub(super) all: Vec<Row>,
+    /// By key by how much p is 0, one standard deviation, ns; `None`: nothing is known of it.
+    pub(super) asymmetry_ns: Vec<Option<f64>>,
+}
+
+/// A key, with its equations and what is known of its p.
+#[derive(Debug, Clone)]
+struct FoundKey {
+    key: Key,
+    rows: Vec<Row>,
+    least: f64,
+    asymmetry_ns: Option<f64>,
+    /// How far the tightest lie apart.
+    spread: f64,
+}
+
+impl Rows {
+    /// All readings, and the tightest constraint of each key around each knot, with what the
+    /// corrections `theta` change from there to the knot taken out.
+    pub(super) fn of(
+        evidence: &Evidence,
+        hosts: &[usize],
+        knots: Knots,
+        theta: &[Vec<f64>],
+    ) -> Self {
+        let mut found = tightest(evidence, hosts, knots, theta);
+        keep_the_steadiest(&mut found, hosts.len());
+        found.extend(exchanged(evidence, hosts, knots, theta));
+        Self::sorted(found)
+    }
+
+    /// The readings alone.
+    pub(super) fn of_exchanges(
+        evidence: &Evidence,
+        hosts: &[usize],
+        knots: Knots,
+        theta: &[Vec<f64>],
+    ) -> Self {
+        Self::sorted(exchanged(evidence, hosts, knots, theta))
+    }
+
+    fn sorted(mut found: Vec<FoundKey>) -> Self {
+        found.sort_by_key(|found| found.key);
+        let mut rows = Self::default();
+        for (index, found) in found.into_iter().enumerate() {
+            let of_key = found.rows.iter();
+            rows.all
+                .extend(of_key.map(|row| Row { key: index, ..*row }));
+            rows.keys.push(found.key);
+            rows.least.push(found.least);
+            rows.asymmetry_ns.push(found.asymmetry_ns);
+        }
+        rows
+    }
+    /// By how much an equation is not fulfilled, ns.
+    pub(super) fn residual(&self, row: &Row, theta: &[Vec<f64>]) -> f64 {
+        let key = self.keys[row.key];
+        let theta = theta[key.to][row.knot] - theta[key.from][row.knot];
+        row.slack - theta - self.least[row.key]
+    }
+
+    /// Gives all equations their weights. Constraints: by key the scale of the residuals below the
+    /// usual; above it, being late, they weigh less. Readings: what is known of them, less
+    /// where they are far off.
+    pub(super) fn weigh(&mut self, theta: &[Vec<f64>], n_hosts: usize) {
+        let n_collective = self.keys.iter().filter(|key| key.origin.is_collective());
+        let n_by_host = n_collective.count() as f64 / n_hosts as f64;
+        let shared = (SHARED_CALLS * n_by_host).max(1.0).sqrt();
+        let by_moments = self.moments(theta);
+        let mut from = 0;
+        while from < self.all.len() {
+            let key = self.all[from].key;
+            let of_key = self.all[from..].iter().take_while(|row| row.key == key);
+            let residuals: Vec<f64> = of_key.map(|row| self.residual(row, theta)).collect();
+            let own = from..from + residuals.len();
+            from = own.end;
+            let rows = self.all[own].iter_mut().zip(&residuals);
+            if self.keys[key].origin == Origin::Exchange {
+                for (row, residual) in rows {
+                    let noise = row.noise.hypot(by_moments * row.moment);
+                    let off = residual.abs() / noise;
+                    row.sigma = noise * (off / FAR_OFF).max(1.0).sqrt();
+                }
+                continue;
+            }
+            let mut scale = scale_of(&residuals);
+            if self.keys[key].origin.is_collective() {
+                // All come from the same calls, and are not independent.
+                scale *= shared;
+            }
+            for (row, &residual) in rows {
+                row.sigma = match residual <= scale {
+                    true => scale,
+                    false => scale + 2.0 * (residual - scale),
+                };
+            }
+        }
+    }
+}
+
+impl Rows {
+    /// By how many times as much as is taken beforehand the moments of bursts matter: by the
+    /// readings, and as far as they are too few to tell, once.
+    fn moments(&self, theta: &[Vec<f64>]) -> f64 {
+        let readings = self.all.iter().filter(|row| row.moment > 0.0);
+        let excess = readings.clone().map(|row| {
+            let unexplained = self.residual(row, theta).powi(2) - row.noise.powi(2);
+            (unexplained / row.moment.powi(2)).clamp(0.0, FAR_OFF * FAR_OFF)
+        });
+        // A straight line goes through two readings of a pair, whatever they are.
+        let n_pairs = self
+            .keys
+            .iter()
+            .filter(|key| key.origin == Origin::Exchange);
+        let n_free = readings.count().saturating_sub(2 * n_pairs.count()) as f64;
+        ((MOMENTS_BEFOREHAND + excess.sum::<f64>()) / (MOMENTS_BEFOREHAND + n_free)).sqrt()
+    }
+}
+
+impl Row {
+    fn new(knot: usize, slack: f64) -> Self {
+        Self {
+            knot,
+            key: 0,
+            slack,
+            noise: 0.0,
+            moment: 0.0,
+            sigma: 1.0,
+        }
+    }
+}
+
+/// The tightest constraint of each key around each knot.
+fn tightest(
+    evidence: &Evidence,
+    hosts: &[usize],
+    knots: Knots,
+    theta: &[Vec<f64>],
+) -> Vec<FoundKey> {
+    let index_of = |host: usize| hosts.iter().position(|&own| own == host);
+    let mut found = Vec::new();
+    let mut slacks: Vec<(f64, u32)> = Vec::new();
+    for (key, stretches) in evidence.harvest.series() {
+        let (Some(from), Some(to)) = (index_of(key.from), index_of(key.to)) else {
+            continue;
+        };
+        let key = Key { from, to, ..key };
+        slacks.clear();
+        slacks.resize(knots.n, (f64::INFINITY, 0));
+        for tightest in stretches {
+            let (from, to) = (tightest.from as f64, tightest.to as f64);
+            let knot = knots.nearest(from);
+            let to_knot = knots.change(&theta[key.to], to, knot);
+            let from_knot = knots.change(&theta[key.from], from, knot);
+            let (least, n) = &mut slacks[knot];
+            *least = least.min((to - from) + to_knot - from_knot);
+            *n += tightest.n;
+        }
+        let mut paths = Vec::new();
+        let mut rows = Vec::new();
+        for (knot, &(slack, n)) in slacks.iter().enumerate() {
+            if n >= LEAST_IN_STRETCH {
+                paths.push(slack - (theta[key.to][knot] - theta[key.from][knot]));
+                rows.push(Row::new(knot, slack));
+            }
+        }
+        if !rows.is_empty() {
+            let least = quantile(&mut paths, 0.2);
+            found.push(FoundKey {
+                key,
+                rows,
+                least,
+                asymmetry_ns: None,
+                spread: least - quantile(&mut paths, 0.02),
+            });
+        }
+    }
+    found
+}
+
+/// What bursts of exchanges say, by pair of hosts.
+fn exchanged(
+    evidence: &Evidence,
+    hosts: &[usize],
+    knots: Knots,
+    theta: &[Vec<f64>],
+) -> Vec<FoundKey> {
+    let index_of = |host: usize| hosts.iter().position(|&own| own == host);
+    let mut found: BTreeMap<Key, FoundKey> = BTreeMap::new();
+    for reading in &evidence.readings {
+        let (Some(from), Some(to)) = (index_of(reading.from), index_of(reading.to)) else {
+            continue;
+        };
+        let origin = Origin::Exchange;
+        let key = Key { origin, from, to };
+        let pair = (reading.from, reading.to);
+        let of_pair = found.entry(key).or_insert_with(|| FoundKey {
+            key,
+            rows: Vec::new(),
+            least: 0.0,
+            asymmetry_ns: evidence.asymmetry_ns.get(&pair).copied(),
+            spread: 0.0,
+        });
+        let knot = knots.nearest(reading.at);
+        let to_knot = knots.change(&theta[to], reading.at, knot);
+        let from_knot = knots.change(&theta[from], reading.at, knot);
+        let slack = reading.difference_ns + to_knot - from_knot;
+        of_pair.rows.push(Row {
+            noise: reading.noise_ns,
+            moment: reading.moment_ns,
+            ..Row::new(knot, slack)
+        });
+    }
+    let mut found: Vec<FoundKey> = found.into_values().collect();
+    for of_pair in &mut found {
+        let key = of_pair.key;
+        let off = |row: &Row| row.slack - (theta[key.to][row.knot] - theta[key.from][row.knot]);
+        of_pair.least = quantile(&mut of_pair.rows.iter().map(off).collect::<Vec<_>>(), 0.5);
+    }
+    found
+}
+
+/// How far residuals of the tightest constraints of one key scatter where they are tight, ns.
+fn scale_of(residuals: &[f64]) -> f64 {
+    let mut sorted = residuals.to_vec();
+    match sorted.len() {
+        8.. => ((quantile(&mut sorted, 0.2) - quantile(&mut sorted, 0.02)) / 1.2).max(20.0),
+        _ => {
+            let least = sorted.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = sorted.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            ((most - least) / 2.0).max(60.0)
+        }
+    }
+}
+
+/// Of keys from collectives, which all say the same of few hosts, keeps for each host and direction
+/// those that vary the least: where a rank comes late to all calls, only those against it say
+/// anything.
+fn keep_the_steadiest(found: &mut Vec<FoundKey>, n_hosts: usize) {
+    let mut order: Vec<usize> = (0..found.len()).collect();
+    order.sort_by(|&a, &b| {
+        let by_spread = found[a].spread.total_cmp(&found[b].spread);
+        by_spread.then(found[a].key.cmp(&found[b].key))
+    });
+    let (mut n_from, mut n_to) = (vec![0; n_hosts], vec![0; n_hosts]);
+    let mut is_kept = vec![false; found.len()];
+    for index in order {
+        let key = found[index].key;
+        is_kept[index] = !key.origin.is_collective()
+            || n_from[key.from] < KEYS_OF_HOST
+            || n_to[key.to] < KEYS_OF_HOST;
+        if key.origin.is_collective() && is_kept[index] {
+            n_from[key.from] += 1;
+            n_to[key.to] += 1;
+        }
+    }
+    let mut kept = is_kept.into_iter();
+    found.retain(|_| kept.next() == Some(true));
+}
+
+/// The value below which so large a part lies, between two of them in proportion; at least one.
+fn quantile(values: &mut [f64], part: f64) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let at = part * (values.len() - 1) as f64;
+    let left = at as usize;
+    let right = (left + 1).min(values.len() - 1);
+    values[left] + (values[right] - values[left]) * (at - left as f64)
+}
