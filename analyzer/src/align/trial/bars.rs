@@ -11,8 +11,7 @@ use super::observed::{Errors, Given, Observed, programme};
 use super::world::{FULL, IB, Network, SMALL, Size, TCP, WAN, Wander, World};
 use Given::{EndsAndCollectives, EndsAndMessages, Periodic, PeriodicAndMessages};
 
-/// The first of the seeds that bars are held with; the estimator was made with others, all
-/// estimator was made with.
+/// The first of the seeds that bars are held with; the estimator was made with others, all below.
 const FIRST_SEED: u64 = 9_000;
 
 /// What is tried.
