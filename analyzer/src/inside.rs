@@ -33,6 +33,7 @@ mod sums;
 mod measured;
 mod results;
 mod ways;
+pub(crate) mod words;
 
 pub use algorithm::{Algorithm, Rooted, Tree};
 pub use critical::{Begin, CriticalTally, Hop};
@@ -44,7 +45,7 @@ pub use message::{InstanceMessage, MessageCounts, Messages};
 pub use recognize::{Direction as TreeDirection, Recognized, TreeFacts};
 pub use results::{
     BeginSummary, Contributor, CriticalPathSummary, HopSummary, Hotspot, JoiningPoint, OneWayClass,
-    RoundSummary, StageKind, TransferSummary, TreeFigures, WayClass, WayStage,
+    RoundSummary, StageKind, TransferSummary, TreeFigures, WayClass, WayLine, WayStage,
 };
 pub use roles::{Node, Roles, Round, TreeRoles, Way};
 pub use shape::Shape;

@@ -141,7 +141,7 @@ pub use inside::{
     InstanceMessage, JoiningPoint, LastMessage, Meeting, MessageCounts, Messages, Node,
     NodeFigures, OneWayClass, Recognized, Roles, Rooted, Round, RoundFigures, RoundSummary, Shape,
     StageKind, TransferSummary, Tree, TreeDirection, TreeFacts, TreeFigures, TreeRoles, Way,
-    WayClass, WayStage,
+    WayClass, WayLine, WayStage,
 };
 pub use json::to_json;
 pub use last_seen::{LastCall, LastSeen};

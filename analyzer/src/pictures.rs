@@ -9,19 +9,24 @@ use crate::words;
 mod clocks;
 mod durations;
 mod imbalance;
+mod inside;
 mod orders;
 mod serialization;
 pub(crate) mod timemap;
 mod waits;
 
 /// What the names of files begin with, for pictures of one operation.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 10] = [
     "timemap",
     "arrival-order",
     "departure-order",
     "serialization",
     "imbalance",
     "durations",
+    "tree",
+    "timemap-inside",
+    "node-serialization",
+    "messages",
 ];
 /// What the name of the file ends with, for a timemap without the waits.
 const WITHOUT_WAITS: &str = "-without-waits";
@@ -128,7 +133,36 @@ fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary
         let heading = "Durations of the instances";
         shown("durations", heading, durations::CAPTION, durations.into())
     }));
+    pictures.extend(of_inside(analysis, number, operation));
     pictures
+}
+
+/// Pictures of what was seen inside it.
+fn of_inside(analysis: &Analysis, number: usize, operation: &OperationSummary) -> Vec<Shown> {
+    let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| {
+        let operation = (number, operation.operation);
+        Shown::of(operation, kind, heading, caption, picture)
+    };
+    let tree = inside::tree(analysis, operation).map(|tree| {
+        let heading = "The tree that ran";
+        shown("tree", heading, inside::TREE, tree.into())
+    });
+    let timemap = inside::timemap(analysis, operation).map(|timemap| {
+        let heading = "Timemap over the stages of that tree";
+        shown("timemap-inside", heading, inside::TIMEMAP, timemap.into())
+    });
+    let nodes = inside::nodes(analysis, operation).map(|nodes| {
+        let heading = "Serialization at its nodes";
+        shown("node-serialization", heading, inside::NODES, nodes.into())
+    });
+    let matrix = inside::matrix(analysis, operation).map(|matrix| {
+        let heading = "Messages from process to process";
+        shown("messages", heading, inside::MATRIX, matrix.into())
+    });
+    [tree, timemap, nodes, matrix]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Pictures of the whole run.

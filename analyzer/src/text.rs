@@ -12,6 +12,7 @@ use comfy_table::{CellAlignment, Table, TableStyle};
 use crate::advice;
 use crate::analysis::{Analysis, DamageSummary, RemarkSummary};
 use crate::inert;
+use crate::inside;
 use crate::sums::sum_ns;
 use crate::words;
 
@@ -21,9 +22,11 @@ const HEIGHT: usize = 40;
 /// Rows of operations shown, at most and at least; the JSON has all.
 pub(crate) const MAX_OPERATIONS: usize = 12;
 const MIN_OPERATIONS: usize = 6;
-/// Lines of what is wrong with the program, of who is late, of what else is worth knowing, and of remarks.
+/// Lines of what is wrong with the program, of who is late, of what was seen inside, of what else is
+/// worth knowing, and of remarks.
 const MAX_ERRORS: usize = 8;
 pub(crate) const MAX_VERDICT: usize = 9;
+const MAX_INSIDE: usize = 14;
 const MAX_ALSO: usize = 5;
 const MAX_REMARKS: usize = 3;
 /// Columns for the name of a communicator.
@@ -53,6 +56,13 @@ pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
         "Load imbalance",
         verdict.into_iter(),
         MAX_VERDICT,
+    );
+    let inside = inside::words::paragraphs(analysis);
+    items(
+        &mut before,
+        "Inside the collectives",
+        inside.into_iter(),
+        MAX_INSIDE,
     );
     items(&mut before, "Also", also(analysis).into_iter(), MAX_ALSO);
 

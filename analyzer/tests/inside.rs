@@ -434,3 +434,58 @@ fn neither_threads_nor_the_length_of_chunks_show_inside() {
     };
     compare(&one, tolerance, true);
 }
+
+/// What a person sees of the trace of a scenario: the screen, on one line, and the pictures.
+fn shown(scenario: &str) -> (String, BTreeMap<String, String>) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("scenario.toml");
+    let trace = directory.path().join("trace");
+    fs::write(&file, scenario).unwrap();
+    let mut generate = Command::new(env!("CARGO_BIN_EXE_collbench-generate"));
+    assert!(generate.arg(&file).arg(&trace).status().unwrap().success());
+    let mut analyze = Command::new(env!("CARGO_BIN_EXE_collbench-analyze"));
+    let screen = analyze.arg(&trace).output().unwrap();
+    let screen = String::from_utf8(screen.stdout).unwrap();
+    let words: Vec<&str> = screen.split_whitespace().collect();
+    let pictures = fs::read_dir(trace.join("report")).unwrap();
+    let pictures = pictures.map(|entry| {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        (name, fs::read_to_string(path).unwrap())
+    });
+    (words.join(" "), pictures.collect())
+}
+
+#[test]
+fn the_screen_says_what_ran_and_which_hop_costs_most() {
+    let link = "links = [{ ranks = [8, 12], ns = 100000 }]";
+    let (screen, pictures) = shown(&slow("MPI_Bcast", "\"binomial\"", link));
+    for words in [
+        "MPI_Bcast on MPI_COMM_WORLD, 8 bytes, root 0: binomial, 100 instances.",
+        "The hop that costs most is from rank 8 to rank 12: 100 us on average in 100 of 100",
+        "(transfer: median 100 us, a tenth below 100 us, n = 100)",
+    ] {
+        assert!(screen.contains(words), "{words} in {screen}");
+    }
+    let tree = &pictures["tree-2-MPI_Bcast.svg"];
+    assert!(tree.contains("rank 12 (a) below rank 8 (a)"), "{tree}");
+    for name in [
+        "timemap-inside-2-MPI_Bcast.svg",
+        "node-serialization-2-MPI_Bcast.svg",
+        "messages-2-MPI_Bcast.svg",
+    ] {
+        assert!(pictures[name].contains("<svg"), "{name}");
+    }
+    assert!(pictures["index.html"].contains("The tree that ran"));
+}
+
+#[test]
+fn the_screen_tells_late_processes_from_a_slow_tree() {
+    let late = slow("MPI_Allreduce", "\"binomial\"", "").replace(
+        "work = [{ exponential_ns = 2000 }]",
+        "work = [{ constant_ns = 3000000, ranks = [5] }]",
+    );
+    let (screen, _) = shown(&late);
+    let words = "99 % go by until the one comes that all wait for (rank 5 in 100 of 100)";
+    assert!(screen.contains(words), "{screen}");
+}

@@ -1,8 +1,8 @@
 //! Any picture, for files of its own and for the report.
 
 use crate::{
-    ClockCourses, Comparison, Curves, Durations, Imbalance, OrderMap, Serialization, SideBySide,
-    Timemap, WaitsOverTime,
+    ClockCourses, Comparison, Curves, Durations, Imbalance, MessageMatrix, OrderMap, Serialization,
+    SideBySide, Timemap, Tree, WaitsOverTime,
 };
 
 /// A picture as data, not yet drawn.
@@ -29,6 +29,10 @@ pub enum Picture {
     SideBySide(SideBySide),
     /// One measured quantity against another.
     Curves(Curves),
+    /// The tree that ran.
+    Tree(Tree),
+    /// Who sent to whom.
+    MessageMatrix(MessageMatrix),
 }
 
 impl Picture {
@@ -52,6 +56,8 @@ impl Picture {
             Picture::ClockCourses(clocks) => clocks.draw(id),
             Picture::SideBySide(timemaps) => timemaps.draw(id),
             Picture::Curves(curves) => curves.draw(id),
+            Picture::Tree(tree) => tree.draw(id),
+            Picture::MessageMatrix(matrix) => matrix.draw(id),
         }
     }
 }
@@ -113,5 +119,17 @@ impl From<SideBySide> for Picture {
 impl From<Curves> for Picture {
     fn from(curves: Curves) -> Self {
         Picture::Curves(curves)
+    }
+}
+
+impl From<Tree> for Picture {
+    fn from(tree: Tree) -> Self {
+        Picture::Tree(tree)
+    }
+}
+
+impl From<MessageMatrix> for Picture {
+    fn from(matrix: MessageMatrix) -> Self {
+        Picture::MessageMatrix(matrix)
     }
 }

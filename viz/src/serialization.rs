@@ -50,6 +50,8 @@ impl StraightLine {
 pub struct Serialization {
     heading: Heading,
     n_ranks: u32,
+    /// What leaves: `rank`, or what a node serves.
+    noun: &'static str,
     curves: Vec<Curve>,
 }
 
@@ -67,7 +69,17 @@ impl Serialization {
         Serialization {
             heading,
             n_ranks,
+            noun: "rank",
             curves: Vec::new(),
+        }
+    }
+
+    /// The curves are of nodes of a tree, each of which serves so many, not of all ranks.
+    #[must_use]
+    pub fn of_nodes(self) -> Serialization {
+        Serialization {
+            noun: "place",
+            ..self
         }
     }
 

@@ -132,6 +132,47 @@ pub(crate) const HEAT_DARK: &str = "\
 .bar{fill:#8c8c8c}
 ";
 
+/// Rules that trees and matrices of messages add to [`HEAT_LIGHT`], on light paper: edges in the
+/// same steps, the longest apart from all others, as the fields of a matrix.
+pub(crate) const TREE_LIGHT: &str = "\
+.way{fill:none;stroke-linejoin:round}
+.edge0 polyline{stroke:#9ecae1;stroke-width:1.2px}
+.edge1 polyline{stroke:#9ecae1;stroke-width:1.6px}
+.edge2 polyline{stroke:#6baed6;stroke-width:2px}
+.edge3 polyline{stroke:#4292c6;stroke-width:2.4px}
+.edge4 polyline{stroke:#2171b5;stroke-width:2.8px}
+.edge5 polyline{stroke:#084594;stroke-width:3.2px}
+.edge6 polyline{stroke:#d55e00;stroke-width:4px}
+.field0,.field1{fill:#9ecae1}
+.field2{fill:#6baed6}
+.field3{fill:#4292c6}
+.field4{fill:#2171b5}
+.field5{fill:#084594}
+.field6{fill:#d55e00}
+.edge-unknown polyline{stroke:#8c8c8c;stroke-width:1.2px;stroke-dasharray:2 2}
+.node{stroke:#4d4d4d;stroke-width:1px}
+.unknown{fill:#fff;stroke:#8c8c8c;stroke-width:1px}
+.border{stroke:#8c8c8c;stroke-width:1px;fill:none}
+";
+
+/// What of these differs on a dark screen.
+pub(crate) const TREE_DARK: &str = "\
+.edge0 polyline,.edge1 polyline{stroke:#205078}
+.edge2 polyline{stroke:#2a6aa0}
+.edge3 polyline{stroke:#4a8fcb}
+.edge4 polyline{stroke:#86b9e8}
+.edge5 polyline{stroke:#d4e8fb}
+.edge6 polyline{stroke:#f07d22}
+.field0,.field1{fill:#205078}
+.field2{fill:#2a6aa0}
+.field3{fill:#4a8fcb}
+.field4{fill:#86b9e8}
+.field5{fill:#d4e8fb}
+.field6{fill:#f07d22}
+.node{stroke:#b8b8b8}
+.unknown{fill:#161616}
+";
+
 /// Rules that graphs add to [`LIGHT`].
 pub(crate) const GRAPH_LIGHT: &str = "\
 .node{fill:#f4f4f4;stroke:#767676;stroke-width:1px}

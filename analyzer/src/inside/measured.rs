@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
 use super::results::{
     BeginSummary, Contributor, CriticalPathSummary, HopSummary, JoiningPoint, OneWayClass,
-    RoundSummary, TransferSummary, TreeFigures, WayStage,
+    RoundSummary, TransferSummary, TreeFigures, WayLine, WayStage,
 };
-use super::ways::{Ways, hotspot};
+use super::ways::{OneWay, Ways, hotspot};
 use crate::analysis::SerializationPoint;
 use crate::clock::Clocks;
 use crate::summarize::Sources;
@@ -119,9 +119,25 @@ pub(crate) fn tree_figures(
                 .collect(),
         },
         ways: classes,
+        lines: lines(ways, in_ranks, rank),
         hotspot,
         critical_path: critical_path(figures, edges, rank),
     })
+}
+
+fn lines(
+    ways: Vec<OneWay>,
+    in_ranks: impl Fn(&mut WayStage),
+    rank: &dyn Fn(u32) -> u32,
+) -> Vec<WayLine> {
+    let line = |mut way: OneWay| {
+        way.stages.iter_mut().for_each(&in_ranks);
+        WayLine {
+            rank: rank(way.slot),
+            stages: way.stages,
+        }
+    };
+    ways.into_iter().map(line).collect()
 }
 
 fn joining_point(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> JoiningPoint {

@@ -46,6 +46,9 @@ pub struct TreeFigures {
     pub rounds: Vec<RoundSummary>,
     /// The ways of the processes' data, alike ones together, the slowest first.
     pub ways: Vec<WayClass>,
+    /// The way of each process, for pictures.
+    #[serde(skip)]
+    pub lines: Vec<WayLine>,
     /// Where most of the slowest ways goes.
     pub hotspot: Option<Hotspot>,
     /// What the last to leave waited for; `None` where the hosts have no common time.
@@ -146,6 +149,15 @@ pub struct WayStage {
     pub mean_ns: i64,
     /// Instances.
     pub n: u64,
+}
+
+/// The way of one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WayLine {
+    /// Its rank.
+    pub rank: u32,
+    /// Its stages, in order.
+    pub stages: Vec<WayStage>,
 }
 
 /// Ways that are alike: the same stages, about the same times.

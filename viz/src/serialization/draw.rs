@@ -56,7 +56,7 @@ impl Serialization {
             "{}, {}, {}; mean times",
             self.heading.operation,
             counted(self.heading.n_instances, "instance"),
-            counted(u64::from(self.n_ranks), "rank"),
+            counted(u64::from(self.n_ranks), self.noun),
         )
     }
 

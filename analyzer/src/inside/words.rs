@@ -1,0 +1,254 @@
+//! What was found inside collectives, in a few sentences that somebody can act on: what ran, whether
+//! it is late processes or the tree, and which hop.
+
+use super::results::{CriticalPathSummary, Hotspot, OneWayClass, StageKind, TreeFigures};
+use crate::analysis::{Analysis, OperationSummary, TreeSummary};
+use crate::inert;
+use crate::words::{self, counted, duration, percent, share};
+
+/// Operations that are told of.
+const MAX_OPERATIONS: usize = 3;
+/// Characters of the name of a host.
+const MAX_HOST: usize = 24;
+
+/// A paragraph for each of the operations that took most time and were seen inside.
+pub(crate) fn paragraphs(analysis: &Analysis) -> Vec<String> {
+    let operations = analysis.operations.iter();
+    let seen = operations.filter_map(|operation| paragraph(analysis, operation));
+    seen.take(MAX_OPERATIONS).collect()
+}
+
+/// What the most frequent tree of an operation comes to; `None` where nothing was measured inside.
+pub(crate) fn paragraph(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
+    let trees = operation.trees.as_ref()?;
+    let tree = trees.first()?;
+    let figures = tree.figures.as_ref()?;
+    let mut text = what_ran(analysis, operation, trees, tree, figures);
+    match &figures.critical_path {
+        Some(path) => text.push_str(&where_it_goes(analysis, tree, path)),
+        None => text.push_str(
+            " The clocks of its hosts have no common time: known is what lies on one host, and the \
+             way there and back.",
+        ),
+    }
+    if let Some(hotspot) = &figures.hotspot {
+        text.push_str(&costs_most(analysis, tree, figures, hotspot));
+    }
+    Some(text)
+}
+
+/// The edge whose messages take longest in the mean.
+pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
+    let means = tree.edges.iter().filter_map(|edge| {
+        let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
+        Some((transfer, edge))
+    });
+    let slowest = means.max_by_key(|(transfer, edge)| {
+        let ends = std::cmp::Reverse((edge.from, edge.to));
+        (transfer.mean, ends)
+    });
+    match slowest {
+        Some((transfer, edge)) => format!(
+            "The slowest edge is {}: {} in the mean of {}",
+            self::edge(analysis, edge.from, edge.to),
+            duration(transfer.mean),
+            counted(transfer.n, "message")
+        ),
+        None => "How long messages take is not resolvable".to_owned(),
+    }
+}
+
+/// What costs most on the slowest ways, as a title.
+pub(crate) fn headline(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
+    let tree = operation.trees.as_ref()?.first()?;
+    let hotspot = tree.figures.as_ref()?.hotspot.as_ref()?;
+    Some(format!(
+        "{} of the slowest ways goes to {}",
+        share(hotspot.share),
+        stage(analysis, hotspot)
+    ))
+}
+
+/// Operation, tree and number of instances.
+fn what_ran(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+    trees: &[TreeSummary],
+    tree: &TreeSummary,
+    figures: &TreeFigures,
+) -> String {
+    let mut text = format!(
+        "{} on {}",
+        operation.operation,
+        words::communicator(analysis, operation.communicator, 40)
+    );
+    if operation.bytes_max.is_some_and(|bytes| bytes > 0) {
+        text.push_str(&format!(", {} bytes", words::bytes(operation)));
+    }
+    if let Some(root) = operation.root {
+        text.push_str(&format!(", root {root}"));
+    }
+    let algorithm = match (&tree.algorithm, figures.joining_points.is_empty()) {
+        (Some(algorithm), _) => inert::line(algorithm, 60),
+        (None, false) => "a tree".to_owned(),
+        (None, true) => "an exchange".to_owned(),
+    };
+    text.push_str(&format!(
+        ": {algorithm}, {}",
+        counted(figures.n, "instance")
+    ));
+    match trees.len() {
+        1 => {}
+        n => text.push_str(&format!(" (and {})", counted(n as u64 - 1, "other graph"))),
+    }
+    text.push('.');
+    text
+}
+
+/// Late processes against messages, and the hop that costs most.
+fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSummary) -> String {
+    let n = path.instances.max(1);
+    let late: i64 = path.begins.iter().map(|begin| begin.late_ns).sum();
+    let on_hops: i64 = path.hops.iter().map(|hop| hop.total_ns).sum();
+    let mut text = format!(
+        " Of the {} from the first enter to the last leave, {} go by until the one comes that all \
+         wait for",
+        duration(path.duration_ns / n.cast_signed()),
+        percent(late, path.duration_ns),
+    );
+    if let Some(begin) = path.begins.first() {
+        text.push_str(&format!(
+            " (rank {} in {} of {n})",
+            begin.rank, begin.instances
+        ));
+    }
+    text.push_str(&format!(
+        ", {} on messages.",
+        percent(on_hops, path.duration_ns)
+    ));
+    let Some(hop) = path.hops.first() else {
+        return text;
+    };
+    text.push_str(&format!(
+        " The hop that costs most is {}: {} on average in {} of {n}, {} of the time",
+        edge(analysis, hop.from, hop.to),
+        duration(hop.total_ns / hop.instances.max(1).cast_signed()),
+        hop.instances,
+        percent(hop.total_ns, path.duration_ns),
+    ));
+    let mut edges = tree.edges.iter();
+    let measured = edges
+        .find(|edge| (edge.from, edge.to) == (hop.from, hop.to))
+        .and_then(|edge| edge.measured.as_ref());
+    if let Some(measured) = measured
+        && let (Some(transfer), Some(p10)) = (&measured.transfer_ns, measured.transfer_p10_ns)
+    {
+        let class = match measured.one_way_class {
+            OneWayClass::OneClock | OneWayClass::Resolved => "",
+            OneWayClass::Likely => ", likely by the clocks",
+            OneWayClass::NotResolvable => ", not resolvable by the clocks",
+        };
+        let error = match transfer.uncertainty_ns {
+            Some(error) => format!(", give or take {}", duration(error)),
+            None => String::new(),
+        };
+        text.push_str(&format!(
+            " (transfer: median {}, a tenth below {}{error}, n = {}{class})",
+            duration(transfer.median),
+            duration(p10),
+            transfer.n
+        ));
+    }
+    text.push('.');
+    text
+}
+
+/// The stage with the largest share of the slowest ways, unless it is the hop that was just named.
+fn costs_most(
+    analysis: &Analysis,
+    tree: &TreeSummary,
+    figures: &TreeFigures,
+    hotspot: &Hotspot,
+) -> String {
+    let stage = &hotspot.stage;
+    let path = figures.critical_path.as_ref();
+    let is_named = path
+        .and_then(|path| path.hops.first())
+        .is_some_and(|hop| stage.from == Some(hop.from) && stage.node == hop.to);
+    if is_named && stage.kind == StageKind::Transfer {
+        return String::new();
+    }
+    let ranks = match hotspot.ranks.len() == process_count(tree) {
+        true => "all processes".to_owned(),
+        false => inert::ranks(&hotspot.ranks),
+    };
+    format!(
+        " On the slowest ways ({ranks}) {} goes to {}: {} on average (n = {}).",
+        share(hotspot.share),
+        self::stage(analysis, hotspot),
+        duration(stage.mean_ns),
+        stage.n
+    )
+}
+
+/// A stage in words.
+fn stage(analysis: &Analysis, hotspot: &Hotspot) -> String {
+    let stage = &hotspot.stage;
+    let node = process(analysis, stage.node);
+    match (stage.kind, stage.from) {
+        (StageKind::Transfer, Some(from)) => {
+            format!("the transfer {}", edge(analysis, from, stage.node))
+        }
+        (StageKind::TwoWay, Some(from)) => {
+            format!("the way {} and back", edge(analysis, from, stage.node))
+        }
+        (StageKind::LateReceiver, Some(from)) => format!(
+            "{node}, which is not ready for what {} has sent it",
+            process(analysis, from)
+        ),
+        (StageKind::Core, _) => {
+            format!("the root, {node}, between the last to come and the first to go")
+        }
+        (StageKind::NodeDown | StageKind::Local, _) => {
+            format!("what {node} does before it goes on")
+        }
+        (StageKind::NodeUp, _) => format!("handing on at {node}"),
+        (StageKind::DepartureWait, _) => {
+            format!("one after the other at {node}")
+        }
+        (StageKind::Entry, _) => format!("{node}, before it sends"),
+        (StageKind::Exit, _) => format!("{node}, before it returns"),
+        _ => node,
+    }
+}
+
+fn process_count(tree: &TreeSummary) -> usize {
+    let figures = tree.figures.iter();
+    let ways = figures.flat_map(|figures| &figures.ways);
+    ways.map(|way| way.ranks.len()).sum()
+}
+
+/// `rank 3 (node2)`; the host only where there are several.
+fn process(analysis: &Analysis, rank: u32) -> String {
+    match host(analysis, rank) {
+        Some(host) => format!("rank {rank} ({host})"),
+        None => format!("rank {rank}"),
+    }
+}
+
+fn edge(analysis: &Analysis, from: u32, to: u32) -> String {
+    format!(
+        "from {} to {}",
+        process(analysis, from),
+        process(analysis, to)
+    )
+}
+
+fn host(analysis: &Analysis, rank: u32) -> Option<String> {
+    if analysis.trace.hosts.len() < 2 {
+        return None;
+    }
+    let mut ranks = analysis.ranks.iter();
+    let found = ranks.find(|found| found.rank == rank)?;
+    Some(inert::line(&found.host, MAX_HOST))
+}

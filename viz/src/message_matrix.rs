@@ -1,0 +1,213 @@
+//! The matrix of messages: who sent to whom, and how long that took.
+
+use plotters_backend::BackendCoord;
+
+use crate::Text;
+use crate::frame::{Head, MARGIN, WIDTH};
+use crate::quantity::{count, counted, duration};
+use crate::style;
+use crate::svg::{Anchor, Sheet, UNIT, text_width};
+use crate::timemap::{Heading, StageTime};
+
+/// What went from one process to another.
+#[derive(Debug, Clone, Copy)]
+pub struct Traffic {
+    /// Index of the sender.
+    pub from: usize,
+    /// Index of the receiver.
+    pub to: usize,
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Mean transfer of a message, where it is known.
+    pub transfer: Option<StageTime>,
+}
+
+/// Senders x receivers: a field for each pair between which messages went, shaded by their mean
+/// transfer.
+#[derive(Debug, Clone)]
+pub struct MessageMatrix {
+    heading: Heading,
+    /// Name and host of each process.
+    processes: Vec<(Text, Text)>,
+    traffic: Vec<Traffic>,
+}
+
+// All in px.
+const LEFT: f64 = 150.0;
+const SIZE: f64 = 640.0;
+const CELL: (f64, f64) = (2.0, 34.0);
+const LABEL: f64 = 13.0;
+const ABOVE: f64 = 46.0;
+const LEGEND: f64 = 40.0;
+const N_STEPS: usize = 7;
+/// More fields than this are drawn without a tooltip each: the picture stays small.
+const MAX_TOOLTIPS: usize = 4_096;
+
+impl MessageMatrix {
+    /// A matrix of these processes. Traffic of others is left out; of several entries for a pair
+    /// the last is on top.
+    pub fn new(
+        heading: Heading,
+        processes: Vec<(Text, Text)>,
+        traffic: impl IntoIterator<Item = Traffic>,
+    ) -> MessageMatrix {
+        let n = processes.len();
+        let traffic = traffic.into_iter();
+        let traffic = traffic.filter(|found| found.from < n && found.to < n);
+        MessageMatrix {
+            heading,
+            traffic: traffic.collect(),
+            processes,
+        }
+    }
+
+    /// The picture; see [`Picture::draw`](crate::Picture::draw).
+    pub(crate) fn draw(&self, id: &str) -> String {
+        let messages: u64 = self.traffic.iter().map(|traffic| traffic.messages).sum();
+        let subtitle = format!(
+            "{}, {}, {}; a row for each sender, a column for each receiver",
+            self.heading.operation,
+            counted(self.heading.n_instances, "instance"),
+            counted(messages, "message"),
+        );
+        let head = Head::new(&self.heading.finding, &subtitle);
+        let n = self.processes.len().max(1);
+        let cell = (SIZE / n as f64).clamp(CELL.0, CELL.1);
+        let top = f64::from(head.bottom()) + ABOVE;
+        let side = cell * n as f64;
+        let sheet = Sheet::new(
+            WIDTH.max((LEFT + side) as u32 + MARGIN),
+            (top + side + LEGEND) as u32,
+        );
+        head.draw(&sheet);
+        let (from, to) = (at(LEFT, top), at(LEFT + side, top + side));
+        sheet.rectangle("bar-room", from, to);
+        let times = self.traffic.iter().filter_map(|traffic| traffic.transfer);
+        let longest = times.map(StageTime::mean_ns).max().unwrap_or(0);
+        let has_tooltips = self.traffic.len() <= MAX_TOOLTIPS;
+        for traffic in &self.traffic {
+            let (x, y) = (
+                LEFT + cell * traffic.to as f64,
+                top + cell * traffic.from as f64,
+            );
+            let class = match traffic.transfer {
+                Some(time) => format!("field{}", step(time.mean_ns(), longest)),
+                None => "unknown".to_owned(),
+            };
+            let draw = || sheet.rectangle(&class, at(x, y), at(x + cell, y + cell));
+            match has_tooltips {
+                true => sheet.group("cell", &[], &self.words(traffic), draw),
+                false => draw(),
+            }
+        }
+        self.draw_hosts(&sheet, top, cell);
+        sheet.rectangle("frame", from, to);
+        self.draw_names(&sheet, top, cell);
+        draw_legend(&sheet, top + side + 24.0, longest);
+        sheet.finish(
+            id,
+            self.heading.finding.as_str(),
+            &format!("Matrix of messages of {subtitle}."),
+            &[style::LIGHT, style::HEAT_LIGHT, style::TREE_LIGHT].concat(),
+            &[style::DARK, style::HEAT_DARK, style::TREE_DARK].concat(),
+        )
+    }
+
+    fn words(&self, traffic: &Traffic) -> String {
+        let name = |process: usize| {
+            let (name, host) = &self.processes[process];
+            format!("{name} ({host})")
+        };
+        let mean = match traffic.transfer {
+            Some(time) => format!(
+                "mean transfer {} (n = {})",
+                duration(time.mean_ns()),
+                count(time.n())
+            ),
+            None => "transfer not resolvable".to_owned(),
+        };
+        format!(
+            "{} to {}: {}, {}\n{mean}",
+            name(traffic.from),
+            name(traffic.to),
+            counted(traffic.messages, "message"),
+            counted(traffic.bytes, "byte"),
+        )
+    }
+
+    /// Lines between hosts.
+    fn draw_hosts(&self, sheet: &Sheet, top: f64, cell: f64) {
+        let side = cell * self.processes.len() as f64;
+        let mut before = 0;
+        let host = |process: &(Text, Text)| process.1.clone();
+        for run in self.processes.chunk_by(|a, b| host(a) == host(b)) {
+            let offset = cell * before as f64;
+            if before > 0 {
+                let ends = [
+                    [at(LEFT, top + offset), at(LEFT + side, top + offset)],
+                    [at(LEFT + offset, top), at(LEFT + offset, top + side)],
+                ];
+                ends.iter().for_each(|ends| sheet.polyline("border", ends));
+            }
+            before += run.len();
+        }
+    }
+
+    /// As many names as there is room for; hosts where the rows of one stand together.
+    fn draw_names(&self, sheet: &Sheet, top: f64, cell: f64) {
+        let every = (LABEL / cell).ceil().max(1.0) as usize;
+        for (number, (name, _)) in self.processes.iter().enumerate().step_by(every) {
+            let y = top + cell * (number as f64 + 0.5) + 4.0;
+            let name = name.cut(10);
+            sheet.text(at(LEFT - 8.0, y), Anchor::End, "minor", &name);
+        }
+        // Names of columns need more room than a field: numbers stand for them.
+        let widest = text_width("000", 11.0) + 6.0;
+        let every = (widest / cell).ceil().max(1.0) as usize;
+        for number in (0..self.processes.len()).step_by(every) {
+            let x = LEFT + cell * (number as f64 + 0.5);
+            let name = self.processes[number].0.as_str();
+            let short = name.rsplit(' ').next().unwrap_or(name);
+            sheet.text(at(x, top - 6.0), Anchor::Middle, "minor", short);
+        }
+        let (mut before, mut free) = (0, top);
+        for run in self.processes.chunk_by(|a, b| a.1 == b.1) {
+            let y = top + cell * before as f64 + LABEL;
+            if y >= free {
+                let host = run[0].1.cut(11);
+                sheet.text(at(f64::from(MARGIN), y), Anchor::Start, "minor", &host);
+                free = y + LABEL;
+            }
+            before += run.len();
+        }
+    }
+}
+
+fn draw_legend(sheet: &Sheet, y: f64, longest: i64) {
+    let mut x = f64::from(MARGIN);
+    let text = |x: &mut f64, words: &str| {
+        sheet.text(at(*x, y + 4.0), Anchor::Start, "minor", words);
+        *x += text_width(words, 11.0) + 12.0;
+    };
+    text(&mut x, "mean transfer");
+    for number in 0..N_STEPS {
+        let (from, to) = (at(x, y - 6.0), at(x + 24.0, y + 6.0));
+        sheet.rectangle(&format!("field{number}"), from, to);
+        x += 28.0;
+        let limit = longest as f64 * (number + 1) as f64 / N_STEPS as f64;
+        text(&mut x, &format!("to {}", duration(limit.round() as i64)));
+    }
+}
+
+/// In which step a time lies, in equal steps up to the longest.
+fn step(ns: i64, longest: i64) -> usize {
+    let part = ns.max(0) as f64 / longest.max(1) as f64;
+    ((part * N_STEPS as f64).ceil() as usize).clamp(1, N_STEPS) - 1
+}
+
+fn at(x: f64, y: f64) -> BackendCoord {
+    let tenths = |px: f64| (px * f64::from(UNIT)).round() as i32;
+    (tenths(x), tenths(y))
+}

@@ -1,0 +1,119 @@
+//! Trees and matrices of messages: what must stand in the pictures.
+
+use collbench_viz::{Heading, MessageMatrix, Picture, StageTime, Traffic, Tree, TreeNode};
+
+fn heading() -> Heading {
+    Heading {
+        finding: "The slowest edge is from rank 0 to rank 4".into(),
+        operation: "MPI_Bcast, MPI_COMM_WORLD, 8 bytes".into(),
+        n_instances: 500,
+    }
+}
+
+/// A binomial tree over hosts of two processes; the edge of rank 4 is slow.
+fn tree(n: u32) -> Tree {
+    let nodes = (0..n).map(|rank| TreeNode {
+        name: format!("rank {rank}").into(),
+        host: format!("node{}", rank / 2).into(),
+        parent: (rank > 0).then(|| (rank & (rank - 1)) as usize),
+        down: None,
+        up: StageTime::new(if rank == 4 { 1_000_000 } else { 5_000 }, 500).filter(|_| rank > 0),
+        wait: StageTime::new(i64::from(rank) * 100, 500),
+    });
+    Tree::new(heading(), nodes.collect())
+}
+
+#[test]
+fn a_tree_of_eight_is_as_it_was() {
+    insta::assert_binary_snapshot!("eight.svg", Picture::from(tree(8)).to_svg().into());
+}
+
+#[test]
+fn the_slowest_edge_stands_out_and_the_others_do_not() {
+    for n in [8, 128] {
+        let svg = Picture::from(tree(n)).to_svg();
+        // One for the edge, one for the legend.
+        assert_eq!(svg.matches("class=\"edge6\"").count(), 2, "{n}");
+        // And the legend's.
+        assert_eq!(
+            svg.matches("class=\"edge0\"").count(),
+            n as usize - 1,
+            "{n}"
+        );
+        assert!(svg.contains("transfer from the parent: 1.00 ms (n = 500)"));
+        for rank in 0..n {
+            assert!(
+                svg.contains(&format!(">rank {rank}</text>")),
+                "rank {rank} of {n}"
+            );
+        }
+        assert_eq!(svg.matches("data-node=").count(), n as usize);
+    }
+}
+
+#[test]
+fn every_row_of_a_large_tree_has_room_for_its_text() {
+    let svg = Picture::from(tree(128)).to_svg();
+    let ys = svg.split("data-node=").skip(1).map(|process| {
+        let (_, y) = process.split_once(" y=\"").unwrap();
+        y.split_once('"').unwrap().0.parse::<f64>().unwrap()
+    });
+    let mut ys: Vec<f64> = ys.collect();
+    ys.sort_by(f64::total_cmp);
+    assert!(ys.windows(2).all(|pair| pair[1] - pair[0] >= 12.9));
+}
+
+#[test]
+fn what_is_not_known_is_no_length() {
+    let mut node = TreeNode {
+        name: "rank 0".into(),
+        host: "<b>".into(),
+        parent: None,
+        down: None,
+        up: None,
+        wait: None,
+    };
+    let root = node.clone();
+    node.parent = Some(0);
+    let svg = Picture::from(Tree::new(heading(), vec![root, node])).to_svg();
+    assert!(svg.contains("edge-unknown") && svg.contains("node unknown"));
+    assert!(!svg.contains("0 ns</text>\n<rect class=\"bar\""), "{svg}");
+    assert!(svg.contains("&lt;b&gt;") && !svg.contains("<b>"));
+    let empty = Picture::from(Tree::new(heading(), Vec::new())).to_svg();
+    assert!(empty.contains("no tree"));
+}
+
+#[test]
+fn a_matrix_has_a_field_for_each_pair_and_lines_between_hosts() {
+    let processes = (0..6).map(|rank| {
+        (
+            format!("rank {rank}").into(),
+            format!("n{}", rank / 3).into(),
+        )
+    });
+    let traffic = |from, to, ns| Traffic {
+        from,
+        to,
+        messages: 10,
+        bytes: 80,
+        transfer: StageTime::new(ns, 10),
+    };
+    let unknown = Traffic {
+        transfer: None,
+        ..traffic(1, 2, 0)
+    };
+    let all = [
+        traffic(0, 3, 900),
+        traffic(3, 0, 100),
+        unknown,
+        traffic(0, 6, 5),
+    ];
+    let matrix = MessageMatrix::new(heading(), processes.collect(), all);
+    let svg = Picture::from(matrix).to_svg();
+    assert_eq!(svg.matches("class=\"cell\"").count(), 3);
+    assert_eq!(svg.matches("class=\"border\"").count(), 2);
+    assert!(svg.contains("rank 0 (n0) to rank 3 (n1): 10 messages, 80 bytes"));
+    assert!(svg.contains("transfer not resolvable"));
+    let nobody = MessageMatrix::new(heading(), Vec::new(), []);
+    assert!(Picture::from(nobody).to_svg().contains("</svg>"));
+}
