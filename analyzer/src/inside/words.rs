@@ -37,25 +37,31 @@ pub(crate) fn paragraph(analysis: &Analysis, operation: &OperationSummary) -> Op
     Some(text)
 }
 
-/// The edge whose messages take longest in the mean.
+/// The edge whose messages take longest in the mean, of those of which it is known.
 pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
-    let means = tree.edges.iter().filter_map(|edge| {
+    let known = tree.edges.iter().filter_map(|edge| {
         let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
         Some((transfer, edge))
     });
-    let slowest = means.max_by_key(|(transfer, edge)| {
+    let n_known = known.clone().count();
+    let slowest = known.max_by_key(|(transfer, edge)| {
         let ends = std::cmp::Reverse((edge.from, edge.to));
         (transfer.mean, ends)
     });
-    match slowest {
-        Some((transfer, edge)) => format!(
-            "The slowest edge is {}: {} in the mean of {}",
-            self::edge(analysis, edge.from, edge.to),
-            duration(transfer.mean),
-            counted(transfer.n, "message")
-        ),
-        None => "How long messages take is not resolvable".to_owned(),
-    }
+    let Some((transfer, edge)) = slowest else {
+        return "How long messages take is not resolvable".to_owned();
+    };
+    let n = tree.edges.len();
+    let which = match n_known == n {
+        true => "The slowest edge is".to_owned(),
+        false => format!("The slowest of the {n_known} edges (of {n}) that can be told is"),
+    };
+    format!(
+        "{which} {}: {} in the mean of {}",
+        self::edge(analysis, edge.from, edge.to),
+        duration(transfer.mean),
+        counted(transfer.n, "message")
+    )
 }
 
 /// What costs most on the slowest ways, as a title.
