@@ -104,13 +104,8 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
         run, clocks, tally, ..
     } = sources;
     let first = &run.processes[0].trace.identity;
-    let mut hosts: Vec<String> = Vec::new();
-    for process in &run.processes {
-        let name = &process.trace.identity.host.name;
-        if !hosts.contains(name) {
-            hosts.push(name.clone());
-        }
-    }
+    // By clock: two containers of one name and one machine can have two.
+    let hosts: Vec<String> = clocks.hosts.iter().map(|host| host.name.clone()).collect();
     let end_anchors = run
         .processes
         .iter()
@@ -284,6 +279,7 @@ fn recorder_pauses(sources: &Sources<'_>, exchanges: &Exchanges) -> Vec<(i64, i6
 }
 
 fn rank_summaries(sources: &Sources<'_>, pauses: &[(i64, i64)]) -> Vec<RankSummary> {
+    let clocks = &sources.clocks;
     let processes = sources.run.processes.iter().enumerate();
     processes
         .map(|(index, process)| {
@@ -296,7 +292,7 @@ fn rank_summaries(sources: &Sources<'_>, pauses: &[(i64, i64)]) -> Vec<RankSumma
             }
             RankSummary {
                 rank: process.rank(),
-                host: process.trace.identity.host.name.clone(),
+                host: clocks.hosts[clocks.processes[index].host].name.clone(),
                 calls: tally.calls,
                 calls_by_operation,
                 calls_by_class,
