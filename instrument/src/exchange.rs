@@ -37,7 +37,7 @@ pub(crate) use roster::{DECISION_PREFIX, ROSTER_PREFIX};
 
 use crate::recorder::Recorder;
 use host::is_apart;
-use meeting::{Announcement, FIRST, Pace, every_ns};
+use meeting::{Announcement, FIRST, Pace, every_ns, pass_on};
 use roster::{Decision, HostKey, Roster};
 use wire::{CallFailed, CommunicatorWire};
 
@@ -322,7 +322,7 @@ impl Leader {
                 [u64::from(measure), next, 0, 0]
             }
         };
-        self.wire.broadcast(&mut words)?;
+        pass_on(&mut self.wire, self.own, self.leaders.len(), &mut words)?;
         let [measure, next, ..] = words;
         if measure != 0 {
             let rounds = rounds(self.leaders.len(), self.scheme);

@@ -16,7 +16,7 @@
 //! have passed it. The first leader, whose clock counts here, estimates the position from the rate
 //! of calls so far. Rates change: so it lets the leaders meet a few times more often than it wants
 //! to measure, and at most of these meetings they only learn where the next one is, in one
-//! broadcast.
+//! message each.
 //!
 //! **Why this cannot hang.** A leader that waits in a meeting has left a call that nobody leaves
 //! before all have entered it. So all other leaders are in that call or behind it; to leave it they
@@ -28,6 +28,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use collbench_formats::Operation;
+
+use super::ping::{WORDS, Wire};
 
 /// From which position on in the calls on a communicator the leaders meet; from none, unless it is
 /// set.
@@ -98,6 +100,31 @@ pub(crate) fn carries_something(operation: Operation, payload_bytes: Option<u64>
     operation == Operation::Barrier || payload_bytes.is_some_and(|bytes| bytes > 0)
 }
 
+/// Brings words of host 0 to all hosts, from one to the next along a binomial tree.
+///
+/// No collective: what the library sends within one is what the recorder of messages looks for, and
+/// this is none of the program.
+///
+/// # Errors
+/// Those of the wire.
+pub(crate) fn pass_on<W: Wire>(
+    wire: &mut W,
+    own: usize,
+    n_hosts: usize,
+    words: &mut [u64; WORDS],
+) -> Result<(), W::Error> {
+    let mut distance = n_hosts.next_power_of_two() / 2;
+    while distance > 0 {
+        if own % (2 * distance) == distance {
+            *words = wire.receive(own - distance)?;
+        } else if own.is_multiple_of(2 * distance) && own + distance < n_hosts {
+            wire.send(own + distance, *words)?;
+        }
+        distance /= 2;
+    }
+    Ok(())
+}
+
 /// What the first leader says at a meeting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Announcement {
@@ -152,6 +179,8 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
@@ -239,6 +268,54 @@ mod tests {
         assert!(!carries_something(Operation::Allreduce, None));
         for operation in [Operation::Bcast, Operation::Allgatherv, Operation::Scan] {
             assert!(!synchronizes(operation), "{operation:?}");
+        }
+    }
+
+    /// Hosts that are threads.
+    struct Threads {
+        own: usize,
+        to: Vec<Sender<(usize, [u64; WORDS])>>,
+        from: Receiver<(usize, [u64; WORDS])>,
+    }
+
+    impl Wire for Threads {
+        type Error = ();
+
+        fn now(&mut self) -> u64 {
+            0
+        }
+
+        fn send(&mut self, to: usize, words: [u64; WORDS]) -> Result<(), ()> {
+            self.to[to].send((self.own, words)).map_err(drop)
+        }
+
+        fn receive(&mut self, from: usize) -> Result<[u64; WORDS], ()> {
+            let (sender, words) = self.from.recv().map_err(drop)?;
+            if sender == from { Ok(words) } else { Err(()) }
+        }
+    }
+
+    #[test]
+    fn what_the_first_host_says_comes_to_all_once() {
+        for n_hosts in 1..=17 {
+            let (to, from): (Vec<_>, Vec<_>) = (0..n_hosts).map(|_| channel()).unzip();
+            let hear = |(own, from)| {
+                let to = to.clone();
+                move || {
+                    let mut words = [if own == 0 { 7 } else { 0 }; WORDS];
+                    let mut wire = Threads { own, to, from };
+                    pass_on(&mut wire, own, n_hosts, &mut words).unwrap();
+                    let is_more = wire.from.try_recv().is_ok();
+                    (words, is_more)
+                }
+            };
+            std::thread::scope(|scope| {
+                let threads = from.into_iter().enumerate().map(hear);
+                let threads: Vec<_> = threads.map(|thread| scope.spawn(thread)).collect();
+                for thread in threads {
+                    assert_eq!(thread.join().unwrap(), ([7; WORDS], false));
+                }
+            });
         }
     }
 

@@ -99,14 +99,6 @@ impl CommunicatorWire {
         Ok(all)
     }
 
-    /// Words of rank 0 for all: all take part.
-    pub(crate) fn broadcast(&self, words: &mut [u64; WORDS]) -> Result<(), CallFailed> {
-        let length = size_of_val(words);
-        let address = words.as_mut_ptr() as usize;
-        let code = call_mpi!(c"PMPI_Bcast"; address, length, self.byte, 0, self.comm);
-        succeeded("MPI_Bcast", code)
-    }
-
     /// Waits for all.
     pub(crate) fn barrier(&self) -> Result<(), CallFailed> {
         succeeded("MPI_Barrier", call_mpi!(c"PMPI_Barrier"; self.comm))
