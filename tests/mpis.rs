@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use collbench_formats::{Direction, Operation};
 use collbench_tests::{
-    Analysis, End, Form, Job, Workspace, analyze, calls_by_class, command, ends, have, have_folder,
-    mpirun, paired, run, run_in, source_dir, target_dir,
+    Analysis, Cluster, End, Form, Job, Workspace, analyze, calls_by_class, command, ends, have,
+    have_folder, mpirun, paired, run, run_in, source_dir, target_dir,
 };
 use serde_json::{Value, json};
 
@@ -603,5 +603,53 @@ fn a_library_of_an_unknown_abi_gets_times_and_a_remark_and_is_asked_nothing() {
     for operation in analysis.array("/operations") {
         assert_eq!(operation["communicator"], Value::Null, "{operation:#}");
         assert_eq!(operation["root"], Value::Null, "{operation:#}");
+    }
+}
+
+#[test]
+fn clocks_of_hosts_are_measured_on_other_libraries() {
+    if !have_mpis() {
+        return;
+    }
+    let links = ["--hosts", "3", "--latency-us", "100", "--rate", "1gbit"];
+    let Some(cluster) = Cluster::up("mpis", &links) else {
+        return;
+    };
+    let truth = cluster.clocks().at(0.0);
+    // MPICH of Debian 12 does not always come out of MPI_Finalize over TCP, recorded or not.
+    for mpi in [OPEN_MPI_5, MPICH_5] {
+        let workspace = Workspace::new();
+        let program = mpi.compile("steady.c", &[], workspace.path());
+        let library = mpi.library_path();
+        let (launcher, variable, launch): (_, _, &[&str]) = match mpi.launcher {
+            Launcher::System => unreachable!("not among these"),
+            Launcher::OpenMpi(path) => (path, "MPIRUN", &["mpirun", "--map-by", "node"]),
+            Launcher::Hydra(path) => (path, "HYDRA", &["hydra", "-ppn", "1"]),
+        };
+        let launcher = folder().join(launcher);
+        let variables = [
+            cluster.variable(),
+            // What remote shells start finds the library only with the variable below.
+            ("CLUSTER_KEEP_ENV", "1"),
+            ("LD_LIBRARY_PATH", &library),
+            (variable, launcher.to_str().unwrap()),
+        ];
+        let recorder = command("collbench-record");
+        let inner = [recorder.to_str().unwrap(), "-o", "trace", "--"];
+        let program = [program.to_str().unwrap(), "500"];
+        let line = [&[cluster.script()], launch, &["-n", "3"], &inner, &program].concat();
+        let finished = run_in(workspace.path(), &variables, &line).expect(0);
+        assert!(finished.stdout.contains("allreduces"), "{finished}");
+        let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+        let said = analysis.json["trace"]["mpi_library"].as_str().unwrap();
+        assert!(said.starts_with(mpi.says), "{said}");
+        let hosts = analysis.array("/clock/hosts");
+        assert_eq!(hosts.len(), 3, "{}", mpi.name);
+        for host in hosts {
+            let true_offset = truth[host["host"].as_str().unwrap()] - truth["h1"];
+            let error = (host["offset_ns"].as_i64().unwrap() - true_offset).abs();
+            let bound = host["bound_ns"].as_i64().unwrap();
+            assert!(error <= bound, "{}: off by {error} ns: {host}", mpi.name);
+        }
     }
 }

@@ -69,6 +69,21 @@ impl Analysis {
             .unwrap_or_else(|| panic!("no array {place} in {}", self.finished))
     }
 
+    /// The text of a remark.
+    ///
+    /// # Panics
+    ///
+    /// If there is none of this code.
+    #[track_caller]
+    #[must_use]
+    pub fn remark(&self, code: &str) -> &str {
+        let mut remarks = self.array("/remarks").iter();
+        let remark = remarks.find(|remark| remark["code"] == code);
+        remark
+            .and_then(|remark| remark["text"].as_str())
+            .unwrap_or_else(|| panic!("no {code} in {}", self.finished))
+    }
+
     /// The entry of a rank in `ranks`.
     ///
     /// # Panics

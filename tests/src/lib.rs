@@ -7,12 +7,14 @@
 //! documented format of traces.
 
 mod analysis;
+mod cluster;
 mod ends;
 mod machine;
 mod monitoring;
 mod run;
 
 pub use analysis::{Analysis, analyze, calls_by_class, sum};
+pub use cluster::{Cluster, TrueClock, TrueClocks};
 pub use ends::{End, ends, paired};
 pub use machine::{
     Workspace, command, have, have_folder, program, release_dir, skipped, source_dir, target_dir,

@@ -131,7 +131,7 @@ pub fn program(name: &str) -> PathBuf {
         _ if name.ends_with(".F90") => ("mpifort", &[], stem),
         "quiet.c" => ("gcc", &[], stem),
         "quiet.c static" => ("gcc", &["-static"], "quiet_static".to_owned()),
-        "other_preload.c" | "refuses.c" => ("gcc", &["-shared", "-fPIC"], stem + ".so"),
+        "other_preload.c" | "refuses.c" | "ahead.c" => ("gcc", &["-shared", "-fPIC"], stem + ".so"),
         "counter.c" => ("mpicc", &["-shared", "-fPIC"], stem + ".so"),
         _ => ("mpicc", &["-pthread"], stem),
     };
