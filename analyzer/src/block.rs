@@ -158,9 +158,9 @@ impl Decoder {
                 let enters = &self.enters[at * stride(n)..][..n];
                 let leaves = &self.leaves[at * stride(n)..][..n];
                 let messages = has_messages.then(|| {
-                    let places = &self.places[at * n..][..n];
-                    let of = (block.communicator, communicators);
-                    gather(&mut self.gatherer, of, sources, places)
+                    let behind = Behind::Calls(&self.places[at * n..][..n]);
+                    let of = (block.communicator, position, communicators);
+                    gather(&mut self.gatherer, of, sources, &behind)
                 });
                 sink(Matched::Agreed(Agreed {
                     communicator,
@@ -377,12 +377,8 @@ impl Decoder {
                     n_begun: &n_begun,
                     called_on: called_on[at],
                 };
-                let inside = has_messages.then(|| Inside {
-                    places: &places[at * n..][..n],
-                    sources,
-                    communicators,
-                });
-                self.hand_on(&instance, inside.as_ref(), sink);
+                let behind = has_messages.then(|| Behind::Calls(&places[at * n..][..n]));
+                self.hand_on(&instance, (sources, behind), communicators, sink);
             }
         }
         (self.calls, self.called_on, self.n_begun) = (calls, called_on, n_begun);
@@ -400,6 +396,7 @@ impl Decoder {
         let mut calls = std::mem::take(&mut self.calls);
         let mut n_begun = std::mem::take(&mut self.n_begun);
         count_begun(&mut n_begun, sources);
+        let has_messages = sources.iter().flatten().any(|s| s.process.has_messages);
         for &position in &settled.positions {
             calls.clear();
             calls.extend(sources.iter().map(|source| {
@@ -420,7 +417,8 @@ impl Decoder {
                 n_begun: &n_begun,
                 called_on: None,
             };
-            self.hand_on(&instance, None, sink);
+            let kept = has_messages.then_some(Behind::Kept);
+            self.hand_on(&instance, (sources, kept), communicators, sink);
         }
         (self.calls, self.n_begun) = (calls, n_begun);
     }
@@ -428,7 +426,8 @@ impl Decoder {
     fn hand_on(
         &mut self,
         instance: &Instance<'_>,
-        inside: Option<&Inside<'_, '_>>,
+        (sources, behind): (&[Option<Source<'_, '_>>], Option<Behind<'_>>),
+        communicators: &Communicators,
         sink: &mut dyn FnMut(Matched<'_>),
     ) {
         let agreement: Result<_, Disagreement> = agree(instance);
@@ -449,9 +448,10 @@ impl Decoder {
         self.courses.clear();
         self.courses.extend(calls().filter_map(|call| call.course));
         let is_begun = self.courses.len() == instance.calls.len();
-        let messages = inside.map(|inside| {
-            let of = (instance.communicator_index, inside.communicators);
-            gather(&mut self.gatherer, of, inside.sources, inside.places)
+        let messages = behind.map(|behind| {
+            let (index, position) = (instance.communicator_index, instance.position);
+            let of = (index, position, communicators);
+            gather(&mut self.gatherer, of, sources, &behind)
         });
         sink(Matched::Agreed(Agreed {
             communicator: instance.communicator,
@@ -474,27 +474,37 @@ impl Decoder {
     }
 }
 
-/// Where the records behind the calls of an instance stand.
-struct Inside<'i, 'p> {
-    /// By slot.
-    places: &'i [Option<Place>],
-    sources: &'i [Option<Source<'i, 'p>>],
-    communicators: &'i Communicators,
+/// Where the messages of an instance are.
+enum Behind<'i> {
+    /// Behind the calls, whose places these are, by slot.
+    Calls(&'i [Option<Place>]),
+    /// Kept with what was begun.
+    Kept,
 }
 
-/// The messages behind the calls of an instance on a communicator (by its index).
+/// The messages of an instance at a position, on a communicator (by its index).
 fn gather<'g>(
     gatherer: &'g mut Gatherer,
-    (index, communicators): (usize, &Communicators),
+    (index, position, communicators): (usize, u64, &Communicators),
     sources: &[Option<Source<'_, '_>>],
-    places: &[Option<Place>],
+    behind: &Behind<'_>,
 ) -> Messages<'g> {
     gatherer.begin(index, &communicators.list[index]);
-    for (slot, (source, place)) in sources.iter().zip(places).enumerate() {
-        if let (Some(source), Some(place)) = (source, place)
-            && source.process.has_messages
-        {
-            gatherer.add_call(slot, source.process, *place, communicators);
+    for (slot, source) in sources.iter().enumerate() {
+        let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
+            continue;
+        };
+        match behind {
+            _ if !process.has_messages => {}
+            Behind::Calls(places) => {
+                if let Some(place) = places[slot] {
+                    gatherer.add_call(slot, process, (queue, position, place), communicators);
+                }
+            }
+            Behind::Kept => {
+                let kept = queue.outstanding.messages(position);
+                gatherer.add_kept(slot, process, kept, communicators);
+            }
         }
     }
     gatherer.pair()

@@ -1,13 +1,14 @@
 //! What happened inside the instances: the messages that the MPI library sent for them.
 //!
-//! The records of the messages of a call stand behind its own. When all calls of an instance are
-//! there, those of all members are [gathered](gather), and each send is put together with its
-//! receive. Who sent to whom is the [shape] of the instance, in which the algorithm is
+//! The records of the messages of a call stand behind its own; those of a collective that goes on
+//! in later calls are [kept](begun) until it is complete. When all calls of an instance are there,
+//! those of all members are [gathered](gather), and each send is put together with its receive. Who sent to whom is the [shape] of the instance, in which the algorithm is
 //! [recognized](recognize), and the [role](roles) of each message. Nothing of that is kept from one
 //! instance to the next but shapes; what is kept of an operation are sums over the [graphs](sums)
 //! that its instances executed, with [figures] of each edge and node, which make [ways] of the data
 //! and [results].
 
+mod begun;
 mod gather;
 mod message;
 mod pairing;
@@ -28,6 +29,7 @@ mod gauge;
 // What is kept.
 pub(crate) mod summary;
 mod sums;
+pub(crate) mod overview;
 
 // Sums to results.
 mod measured;
@@ -36,10 +38,11 @@ mod ways;
 pub(crate) mod words;
 
 pub use algorithm::{Algorithm, Rooted, Tree};
+pub(crate) use begun::{CallOf, OwnCollective, Owner, Owners};
 pub use critical::{Begin, CriticalTally, Hop};
 pub(crate) use figures::Room;
 pub use figures::{EdgeFigures, GraphFigures, LastMessage, Meeting, NodeFigures, RoundFigures};
-pub(crate) use gather::Gatherer;
+pub(crate) use gather::{Gatherer, each_message};
 pub use gauge::{Gauge, Grain};
 pub use message::{InstanceMessage, MessageCounts, Messages};
 pub use recognize::{Direction as TreeDirection, Recognized, TreeFacts};

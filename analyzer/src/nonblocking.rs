@@ -174,6 +174,8 @@ impl OverlapCourse {
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding {
     begun: BTreeMap<u64, Begun>,
+    /// The messages that the MPI library has exchanged for them.
+    messages: BTreeMap<u64, Vec<Record>>,
     /// Calls whose completion is of no interest: `MPI_Comm_idup`, and those at positions at which
     /// others made another call.
     passed_by: BTreeMap<u64, Operation>,
@@ -189,8 +191,21 @@ impl Outstanding {
         self.passed_by.insert(position, operation);
     }
 
+    /// Keeps one end of a message of what was begun at a position.
+    pub(crate) fn keep_message(&mut self, position: u64, record: &Record) {
+        if self.begun.contains_key(&position) {
+            self.messages.entry(position).or_default().push(*record);
+        }
+    }
+
+    /// The ends of messages of what was begun at a position, in their order.
+    pub(crate) fn messages(&self, position: u64) -> &[Record] {
+        self.messages.get(&position).map_or(&[], Vec::as_slice)
+    }
+
     /// From now on the completion of what was begun at a position is of no interest.
     pub(crate) fn pass_by(&mut self, position: u64) {
+        self.messages.remove(&position);
         let begun = self.begun.remove(&position);
         if let Some(begun) = begun.filter(|begun| !begun.is_complete())
             && let Some(operation) = begun.record.operation()
@@ -238,6 +253,7 @@ impl Outstanding {
     }
 
     pub(crate) fn remove(&mut self, position: u64) {
+        self.messages.remove(&position);
         self.begun.remove(&position);
     }
 

@@ -62,6 +62,9 @@ pub(crate) struct Queue {
     pub(crate) is_touched: bool,
     /// The nonblocking calls among them that are not handed on.
     pub(crate) outstanding: Outstanding,
+    /// Position, and place of a message that stands behind a blocking call there and is of another
+    /// collective; ascending.
+    pub(crate) foreign: VecDeque<(u64, Place)>,
 }
 
 impl Queue {
@@ -136,6 +139,9 @@ impl Queue {
             }
             done(&first.within(0, position));
             *first = first.within(position, u64::MAX);
+        }
+        while self.foreign.front().is_some_and(|(of, _)| *of < position) {
+            self.foreign.pop_front();
         }
         // A queue that was long once must not stay so.
         if self.runs.is_empty() && self.runs.capacity() > 4096 {

@@ -182,6 +182,22 @@ pub enum Remark {
         /// Number of calls.
         n_calls: u64,
     },
+    /// Complete instances in which no message was seen.
+    Opaque {
+        /// Number of instances.
+        n_instances: u64,
+        /// Their operations, by name.
+        operations: Vec<&'static str>,
+    },
+    /// Messages of which not both ends are known in one instance.
+    UnpairedMessages {
+        /// Sends inside complete instances without a receive.
+        n_sends: u64,
+        /// Receives inside complete instances without a send.
+        n_receives: u64,
+        /// Sends in no complete instance.
+        n_elsewhere: u64,
+    },
     /// Records of a kind that this version does not know.
     UnknownRecords {
         /// Number of records.
@@ -261,6 +277,8 @@ impl Remark {
             Self::FailedCalls { .. } => "failed_calls",
             Self::PayloadUnknown { .. } => "payload_unknown",
             Self::InternalCalls { .. } => "internal_calls",
+            Self::Opaque { .. } => "opaque_collectives",
+            Self::UnpairedMessages { .. } => "unpaired_messages",
             Self::UnknownRecords { .. } => "unknown_records",
             Self::AbandonedCalls { .. } => "abandoned_calls",
             Self::StrayCompletions { .. } => "stray_completions",
@@ -517,6 +535,32 @@ impl fmt::Display for Remark {
                 f,
                 "{} by the MPI library on its own behalf: recorded, not counted",
                 counted(*n_calls, "call")
+            ),
+            Self::Opaque {
+                n_instances,
+                operations,
+            } => write!(
+                f,
+                "{} of {} without a message in the trace, though messages were recorded: the data \
+                 went where the recorder does not see them (shared memory, hardware, requests that \
+                 the library sets up once and starts). Nothing is known of the trees of these",
+                counted(*n_instances, "instance"),
+                operations.join(", ")
+            ),
+            Self::UnpairedMessages {
+                n_sends,
+                n_receives,
+                n_elsewhere,
+            } => write!(
+                f,
+                "inside complete instances {} and {} of the library have no other end, and {} in no \
+                 complete instance: they are in no tree",
+                counted(*n_sends, "send"),
+                counted(*n_receives, "receive"),
+                match n_elsewhere {
+                    1 => "1 send is".to_owned(),
+                    n => format!("{n} sends are"),
+                }
             ),
             Self::UnknownRecords { n_records } => write!(
                 f,

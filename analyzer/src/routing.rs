@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{
-    CODE_INTERNAL, Chunk, Direction, Initiation, Note, Operation, Record, RecordKind, Semantics,
-    SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
+    CODE_INTERNAL, Chunk, Direction, Initiation, Message, Note, Operation, Record, RecordKind,
+    Semantics, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
 };
 
 use crate::algorithms::{self, AlgorithmCounts, LastCalls};
 use crate::calls::{Batch, CallStream, ChunkStart, Place, guess_enter};
 use crate::clock::{Clocks, Global, RankClock, Timestamp};
 use crate::communicators::Communicators;
+use crate::inside::{CallOf, OwnCollective, Owner, Owners, each_message};
 use crate::last_seen::{LastCall, LastSeen, has_returned, is_own, last_place};
 use crate::matching::{Call, InFlight, LANES, Lane, Matched, ProcessDamage};
 use crate::nonblocking::Begun;
@@ -62,6 +63,8 @@ pub(crate) struct Process<'a> {
     is_end_known: bool,
     /// Whether the messages inside its calls were recorded.
     pub(crate) has_messages: bool,
+    /// Whose they are.
+    owners: Owners,
     /// By thread: where the last record stands that is not an internal call, once that was asked.
     last_own: BTreeMap<u32, Option<Place>>,
     last_calls: LastCalls,
@@ -242,6 +245,7 @@ impl<'a> Process<'a> {
             has_ended: false,
             is_end_known: false,
             has_messages: has_layer(file, "messages"),
+            owners: Owners::default(),
             last_own: BTreeMap::new(),
             last_calls: LastCalls::new(),
             found: Found::default(),
@@ -540,18 +544,24 @@ impl<'a> Process<'a> {
                     };
                     records[1..].iter().take_while(is_alike).count() + 1
                 }
+                Class::Message => {
+                    let is_alike = |record: &&Record| class_of(record) == Class::Message;
+                    records[1..].iter().take_while(is_alike).count() + 1
+                }
                 _ => 1,
             };
             // One that has not returned can only be the first.
-            let n = if first.leave.get() == 0 { 1 } else { n };
+            let is_call = class != Class::Message;
+            let n = if first.leave.get() == 0 && is_call {
+                1
+            } else {
+                n
+            };
             let (run, rest) = records.split_at(n);
             let mut sequence: Option<(u64, Lane)> = None;
             match class {
                 Class::Unknown => self.found.n_unknown_records += 1,
-                Class::Message => match first.message().map(|message| message.direction) {
-                    Some(Direction::Send) => self.found.n_sent += 1,
-                    _ => self.found.n_received += 1,
-                },
+                Class::Message => self.take_messages(run, place),
                 Class::Phase => self.begin_phase(first, batch.is_possible),
                 Class::Note => {
                     let before = batch.records.len() - records.len();
@@ -565,6 +575,9 @@ impl<'a> Process<'a> {
                     let binding = binding(communicators, self.index, first);
                     self.note_undefined(binding, first, n);
                     sequence = self.route_start(first, place, batch.is_possible);
+                    if let Some((number, lane)) = sequence {
+                        self.note_start(first, place, lane, number);
+                    }
                     if sequence.is_none() {
                         let called_on = self.called_on(first, communicators);
                         self.set_aside(run, place, batch.is_possible, called_on, aside);
@@ -586,7 +599,9 @@ impl<'a> Process<'a> {
                             let position = queue.next;
                             sequence = Some((position, lane));
                             queue.push(place, n as u32, alike);
-                            match (begun.flatten(), first.operation()) {
+                            let begun = begun.flatten();
+                            let goes_on = begun.is_some();
+                            match (begun, first.operation()) {
                                 (Some(begun), _) => queue.outstanding.begin(position, begun),
                                 (None, Some(operation)) if is_begun => {
                                     queue.outstanding.begin_passed_by(position, operation);
@@ -594,16 +609,34 @@ impl<'a> Process<'a> {
                                 _ => {}
                             }
                             self.n_queued += n as u64;
+                            if self.has_messages {
+                                let collective = OwnCollective {
+                                    local: binding,
+                                    lane,
+                                    position: position + (n as u64 - 1),
+                                };
+                                let of = match (is_begun, goes_on) {
+                                    (false, _) => CallOf::Blocking(collective),
+                                    (true, true) => CallOf::Begin(collective),
+                                    (true, false) => CallOf::Nothing,
+                                };
+                                self.note_call(&run[n - 1], place, of);
+                            }
                         }
-                        None => self.set_aside(run, place, batch.is_possible, None, aside),
+                        None => {
+                            self.set_aside(run, place, batch.is_possible, None, aside);
+                            self.note_call(&run[n - 1], place, CallOf::Nothing);
+                        }
                     }
                 }
                 Class::Creation => {
                     let binding = binding(communicators, self.index, first);
                     self.note_undefined(binding, first, n);
                     self.route_creation(run, place, batch.is_possible, communicators, aside);
+                    self.note_call(first, place, CallOf::Nothing);
                 }
                 Class::Process => {
+                    self.note_call(first, place, CallOf::Nothing);
                     if let Some(call) = self.call(first, place, batch.is_possible) {
                         aside(Matched::Process { call });
                     }
@@ -662,6 +695,95 @@ impl<'a> Process<'a> {
             let thread = self.file.trace.chunks[batch.place.chunk as usize].thread;
             self.last_calls.insert(thread, last);
         }
+    }
+
+    /// Messages of the MPI library that stand side by side: those of the calls they stand behind
+    /// are found again there, others are kept with the collective that they are of.
+    fn take_messages(&mut self, run: &[Record], place: Place) {
+        let messages = run.iter().filter_map(Record::message);
+        let is_send = |message: &Message| message.direction == Direction::Send;
+        let n_sent = messages.filter(is_send).count();
+        self.found.n_sent += n_sent as u64;
+        self.found.n_received += (run.len() - n_sent) as u64;
+        if !self.has_messages || self.owners.is_idle() {
+            return;
+        }
+        let thread = self.thread_of(place);
+        for (record, at) in run.iter().zip(place.record..) {
+            let place = Place {
+                record: at,
+                ..place
+            };
+            let message = record.message();
+            let owner = message.map(|message| self.owners.owner(thread, place, record, &message));
+            let Some(Owner::Begun(collective, inside)) = owner else {
+                continue;
+            };
+            self.keep_message(collective, record);
+            let queue = inside.and_then(|call| self.queue_mut(call.local, call.lane));
+            if let (Some(call), Some(queue)) = (inside, queue) {
+                queue.foreign.push_back((call.position, place));
+            }
+        }
+    }
+
+    /// The messages inside a call that completes collectives, before these are complete: they stand
+    /// behind its records.
+    fn look_ahead(&mut self, record: &Record, place: Place) {
+        if !self.has_messages || self.owners.is_idle() || record.leave.get() == 0 {
+            return;
+        }
+        let thread = self.thread_of(place);
+        if self.owners.is_looked_at(thread, place) {
+            return;
+        }
+        let mut found = Vec::new();
+        let until = each_message(&self.reader, place, |_, record, message| {
+            found.push((*record, *message));
+        });
+        for (record, message) in found {
+            let owner = self.owners.owner_in_completion(&message);
+            if let Owner::Begun(collective, _) = owner {
+                self.keep_message(collective, &record);
+            }
+        }
+        self.owners.has_looked_at(thread, until);
+    }
+
+    fn keep_message(&mut self, of: OwnCollective, record: &Record) {
+        if let Some(queue) = self.queue_mut(of.local, of.lane) {
+            queue.outstanding.keep_message(of.position, record);
+        }
+    }
+
+    /// A call behind which its messages may stand.
+    #[inline]
+    fn note_call(&mut self, record: &Record, place: Place, of: CallOf) {
+        if self.has_messages {
+            let thread = self.thread_of(place);
+            let communicator = record.communicator.get();
+            self.owners.call(thread, record, communicator, of);
+        }
+    }
+
+    /// The start of a persistent collective.
+    fn note_start(&mut self, record: &Record, place: Place, lane: Lane, number: u64) {
+        let start = record.persistent_start();
+        let local = start.and_then(|start| local_of(self.persistents, start.definition));
+        if let (true, Some(local)) = (self.has_messages, local) {
+            let (thread, on) = (self.thread_of(place), self.persistents[local].on);
+            let collective = OwnCollective {
+                local,
+                lane,
+                position: number,
+            };
+            let of = CallOf::Begin(collective);
+            self.owners.call(thread, record, on, of);
+        }
+    }
+
+    fn thread_of(&self, place: Place) -> u32 {
+        self.chunks()[place.chunk as usize].thread
     }
 
     /// A constructor over a group: matched by the communicator that it made.
@@ -751,6 +873,7 @@ impl<'a> Process<'a> {
             self.found.n_unknown_records += 1;
             return;
         };
+        self.look_ahead(record, place);
         let tests = self.tests.remove(&thread);
         let tests = tests.filter(|tests| tests.of_index == record.communicator.get());
         let (known, lane, position) = match completion.of {
@@ -785,6 +908,13 @@ impl<'a> Process<'a> {
             return;
         };
         self.touch(binding, lane);
+        if record.leave.get() != 0 && !record.has_failed() {
+            self.owners.complete(OwnCollective {
+                local: binding,
+                lane,
+                position,
+            });
+        }
         if let (true, true, Some(operation)) = (record.leave.get() == 0, is_last, operation) {
             let in_flight = InFlight {
                 operation,

@@ -20,6 +20,7 @@ use crate::exchanges::Exchanges;
 use crate::hang::{self, Hang};
 use crate::imbalance::{Verdict, Vertex};
 use crate::inert;
+use crate::inside::summary as inside;
 use crate::marked_phases::marked_phases;
 use crate::matching::Irregularities;
 use crate::mismatch::MismatchKind;
@@ -592,6 +593,9 @@ fn remarks(
     ];
     for (n, remark) in with_calls {
         add(n > 0, remark);
+    }
+    for remark in inside::remarks(sources, &message_ends(sources)) {
+        add(true, remark);
     }
     let total_ns = sum_ns(pauses.iter().map(|(total, _)| *total));
     let longest_ns = pauses

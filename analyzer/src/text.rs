@@ -28,6 +28,8 @@ const MAX_ERRORS: usize = 8;
 pub(crate) const MAX_VERDICT: usize = 9;
 const MAX_INSIDE: usize = 14;
 const MAX_ALSO: usize = 5;
+/// Lines of how collectives are done.
+const MAX_ALGORITHMS: usize = 6;
 const MAX_REMARKS: usize = 3;
 /// Columns for the name of a communicator.
 const COMMUNICATOR: usize = 18;
@@ -56,6 +58,13 @@ pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
         "Load imbalance",
         verdict.into_iter(),
         MAX_VERDICT,
+    );
+    let algorithms = inside::overview::algorithms(analysis);
+    items(
+        &mut before,
+        "How collectives are done",
+        algorithms.into_iter(),
+        MAX_ALGORITHMS,
     );
     let inside = inside::words::paragraphs(analysis);
     items(

@@ -6,6 +6,7 @@ use crate::calls::Place;
 use crate::communicators::{Communicator, Communicators};
 use crate::inside::message::Messages;
 use crate::inside::pairing::{End, NOT_A_SLOT, Pairing};
+use crate::queue::Queue;
 use crate::routing::Process;
 use crate::unpacked::RecordReader;
 
@@ -44,82 +45,145 @@ impl Gatherer {
         }
     }
 
-    /// Adds the messages behind the call of a slot.
+    /// Adds the messages behind the blocking call of a slot, at a position of a queue.
     pub(crate) fn add_call(
         &mut self,
         slot: usize,
         process: &Process<'_>,
-        place: Place,
+        (queue, position, place): (&Queue, u64, Place),
         communicators: &Communicators,
     ) {
-        self.steps.begin();
-        let Self {
-            slots,
-            communicator,
-            pairing,
-            steps,
-        } = self;
-        // Messages of one instance mostly travel on one communicator.
-        let mut known: Option<(u32, u32)> = None;
-        let mut number_of = |index: u32| match known {
-            Some((last, number)) if last == index => number,
-            _ => {
-                let found = process.communicator_of_index(index, communicators);
-                let number = found.map_or(u32::MAX, |found| found as u32);
-                known = Some((index, number));
-                number
+        let mut ends = self.ends_of(slot, process, communicators);
+        let foreign = &queue.foreign;
+        each_message(process.reader(), place, |place, record, message| {
+            if foreign.is_empty() || foreign.binary_search(&(position, place)).is_err() {
+                ends.add(record, message);
             }
-        };
-        let own = communicator.map_or(u32::MAX, |index| index as u32);
-        let clock = process.clock();
-        let mut nth = 0;
-        each_message(process.reader(), place, |record, message| {
-            let (enter, leave) = (record.enter.get(), record.leave.get());
-            let has_end = leave != 0;
-            let [begin, end] = clock.both(enter, if has_end { leave } else { enter });
-            let end = has_end.then_some(end);
-            let number = number_of(message.communicator);
-            let step = steps.step_of(message.direction, begin.ns(), end.map(|end| end.ns()));
-            let partner = message.known_partner();
-            pairing.add(&End {
-                slot: slot as u32,
-                partner: partner.map(|rank| {
-                    let slot = slots.get(rank as usize);
-                    slot.copied().unwrap_or(NOT_A_SLOT)
-                }),
-                direction: message.direction,
-                bytes: message.bytes,
-                tag: message.tag,
-                communicator: number,
-                is_on_another: number != own,
-                begin,
-                end,
-                nth,
-                step,
-            });
-            nth += 1;
         });
+    }
+
+    /// Adds messages of a slot that were kept.
+    pub(crate) fn add_kept(
+        &mut self,
+        slot: usize,
+        process: &Process<'_>,
+        kept: &[Record],
+        communicators: &Communicators,
+    ) {
+        let mut ends = self.ends_of(slot, process, communicators);
+        for record in kept {
+            if let Some(message) = record.message().filter(|_| is_true(record)) {
+                ends.add(record, &message);
+            }
+        }
     }
 
     /// Puts sends and receives together.
     pub(crate) fn pair(&mut self) -> Messages<'_> {
         self.pairing.pair()
     }
+
+    fn ends_of<'g, 'p>(
+        &'g mut self,
+        slot: usize,
+        process: &'g Process<'p>,
+        communicators: &'g Communicators,
+    ) -> Ends<'g, 'p> {
+        self.steps.begin();
+        Ends {
+            slot: slot as u32,
+            process,
+            communicators,
+            slots: &self.slots,
+            own: self.communicator.map_or(u32::MAX, |index| index as u32),
+            known: None,
+            pairing: &mut self.pairing,
+            steps: &mut self.steps,
+            n: 0,
+        }
+    }
+}
+
+/// The ends of one slot while they are added.
+struct Ends<'g, 'p> {
+    slot: u32,
+    process: &'g Process<'p>,
+    communicators: &'g Communicators,
+    /// Slots by world rank.
+    slots: &'g [u32],
+    /// Index of the communicator of the instance.
+    own: u32,
+    /// The last communicator: what the records call it, and its index. Messages of one instance
+    /// mostly travel on one.
+    known: Option<(u32, u32)>,
+    pairing: &'g mut Pairing,
+    steps: &'g mut Steps,
+    n: u32,
+}
+
+impl Ends<'_, '_> {
+    fn add(&mut self, record: &Record, message: &Message) {
+        let (enter, leave) = (record.enter.get(), record.leave.get());
+        let has_end = leave != 0;
+        let stamps = (enter, if has_end { leave } else { enter });
+        let [begin, end] = self.process.clock().both(stamps.0, stamps.1);
+        let end = has_end.then_some(end);
+        let communicator = self.index_of(message.communicator);
+        let slot_of = |rank: u32| self.slots.get(rank as usize).copied();
+        let partner = message.known_partner();
+        let end_ns = end.map(|end| end.ns());
+        self.pairing.add(&End {
+            slot: self.slot,
+            partner: partner.map(|rank| slot_of(rank).unwrap_or(NOT_A_SLOT)),
+            direction: message.direction,
+            bytes: message.bytes,
+            tag: message.tag,
+            communicator,
+            is_on_another: communicator != self.own,
+            begin,
+            end,
+            nth: self.n,
+            step: self.steps.step_of(message.direction, begin.ns(), end_ns),
+        });
+        self.n += 1;
+    }
+
+    /// A number of a communicator that is the same in all processes.
+    fn index_of(&mut self, index: u32) -> u32 {
+        match self.known {
+            Some((last, number)) if last == index => number,
+            _ => {
+                let found = self
+                    .process
+                    .communicator_of_index(index, self.communicators);
+                let number = found.map_or(u32::MAX, |found| found as u32);
+                self.known = Some((index, number));
+                number
+            }
+        }
+    }
 }
 
 /// World ranks that are looked up by their number.
 const MAX_RANKS: usize = 1 << 24;
 
-/// Hands on the messages of the call at a place: those behind it that began before it returned,
-/// but for those of calls that the library made below it.
-fn each_message(
+/// Whether the stamps of a message can be true.
+fn is_true(record: &Record) -> bool {
+    record.leave.get() == 0 || record.enter.get() <= record.leave.get()
+}
+
+/// Hands on the messages of the call at a place (or of the call that completed collectives there),
+/// with their own places: those behind it that began before it returned, but for those of calls that
+/// the library made below it. Gives the place of the last record that was of the call.
+pub(crate) fn each_message(
     reader: &RecordReader<'_>,
     mut place: Place,
-    mut look: impl FnMut(&Record, &Message),
-) {
+    mut look: impl FnMut(Place, &Record, &Message),
+) -> Place {
     let chunks = reader.chunks();
     let call = reader.record(place);
     let thread = chunks[place.chunk as usize].thread;
+    let mut last = place;
     // Up to when a call below it lasts.
     let mut below_until = 0;
     loop {
@@ -129,29 +193,36 @@ fn each_message(
             place.record = 0;
             let next = chunks.get(place.chunk as usize);
             if next.is_none_or(|next| next.thread != thread) {
-                return;
+                return last;
             }
         }
         let records = reader.slice(place, SLICE);
-        for record in records.iter() {
+        for (record, at) in records.iter().zip(place.record..) {
             let begin = record.enter.get();
             if begin >= call.leave.get() || begin < call.enter.get() {
-                return;
+                return last;
             }
+            let here = Place {
+                record: at,
+                ..place
+            };
             if let Some(message) = record.message() {
-                let is_true = record.leave.get() == 0 || begin <= record.leave.get();
-                if begin >= below_until && is_true {
-                    look(record, &message);
+                if begin >= below_until && is_true(record) {
+                    look(here, record, &message);
                 }
+                last = here;
                 continue;
             }
             match record.kind() {
                 Some(RecordKind::Call) if record.is_internal() => {
                     below_until = record.leave.get().max(below_until);
                 }
-                Some(RecordKind::Call | RecordKind::Completion) => return,
+                // Those of a call that completed several stand side by side.
+                Some(RecordKind::Completion) if begin == call.enter.get() => {}
+                Some(RecordKind::Call | RecordKind::Completion) => return last,
                 _ => {}
             }
+            last = here;
         }
         place.record += records.len() as u32 - 1;
     }

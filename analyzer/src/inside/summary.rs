@@ -1,15 +1,16 @@
 //! Sums to results: the trees and other graphs of an operation.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::figures::EdgeFigures;
 use super::measured::{self, Places, host_of, tree_figures};
 use super::recognize::Direction;
 use super::sums::{EdgeTally, GraphTally, InsideTally};
-use crate::analysis::{EdgeSummary, OutsideTrees, Stage, TreeSummary};
+use crate::analysis::{EdgeSummary, MessageEnds, OutsideTrees, Stage, TreeSummary};
 use crate::distribution::Summary;
+use crate::remarks::Remark;
 use crate::summarize::Sources;
 use crate::sums::{OperationKey, OperationTally};
 
@@ -109,6 +110,34 @@ pub(crate) fn outside_trees(inside: &InsideTally) -> OutsideTrees {
         opaque: inside.n_opaque,
         unpaired: inside.n_unpaired,
     }
+}
+
+/// What a reader should know of the messages.
+pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> {
+    let mut n_opaque = 0;
+    let mut opaque = BTreeSet::new();
+    for (key, tally) in sources.tally.operations() {
+        let n = tally.inside.as_ref().map_or(0, |inside| inside.n_opaque);
+        n_opaque += n;
+        if n > 0 {
+            opaque.insert(key.operation.name());
+        }
+    }
+    let mut remarks = Vec::new();
+    if n_opaque > 0 {
+        remarks.push(Remark::Opaque {
+            n_instances: n_opaque,
+            operations: opaque.into_iter().collect(),
+        });
+    }
+    if ends.unpaired_sends + ends.unpaired_receives + ends.sends_elsewhere > 0 {
+        remarks.push(Remark::UnpairedMessages {
+            n_sends: ends.unpaired_sends,
+            n_receives: ends.unpaired_receives,
+            n_elsewhere: ends.sends_elsewhere,
+        });
+    }
+    remarks
 }
 
 /// World ranks by position in a communicator's entry.

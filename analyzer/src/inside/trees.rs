@@ -213,17 +213,37 @@ impl SpanningTree {
     /// All names that fit, the most usual first.
     pub(super) fn names(&self) -> Vec<Tree> {
         let n = self.parents.len() as u32;
-        let relative = |slot: u32| (slot + n - self.root) % n;
-        let mut own = vec![0; n as usize];
-        for (slot, &parent) in self.parents.iter().enumerate() {
-            own[relative(slot as u32) as usize] = relative(parent);
+        let root = self.root;
+        let own = self.numbered(|slot| (slot + n - root) % n);
+        let mut names = names_of(&own);
+        if names.is_empty() && root != 0 {
+            // Some libraries let the root and rank 0 change places.
+            let changed = |slot: u32| match slot {
+                0 => root,
+                _ if slot == root => 0,
+                _ => slot,
+            };
+            names = names_of(&self.numbered(changed));
         }
-        let fits = models(n).filter(|(_, model)| *model == own);
-        let mut names: Vec<Tree> = fits.map(|(name, _)| name).collect();
-        if self.root == n - 1 && self.parents == in_order_binary(n) {
+        if root == n - 1 && self.parents == in_order_binary(n) {
             names.push(Tree::InOrderBinary);
         }
-        names.dedup();
         names
     }
+
+    /// The parents by other numbers of the slots, of which the root has 0.
+    fn numbered(&self, number: impl Fn(u32) -> u32) -> Parents {
+        let mut numbered = vec![0; self.parents.len()];
+        for (slot, &parent) in self.parents.iter().enumerate() {
+            numbered[number(slot as u32) as usize] = number(parent);
+        }
+        numbered
+    }
+}
+
+fn names_of(parents: &Parents) -> Vec<Tree> {
+    let fits = models(parents.len() as u32).filter(|(_, model)| model == parents);
+    let mut names: Vec<Tree> = fits.map(|(name, _)| name).collect();
+    names.dedup();
+    names
 }

@@ -302,6 +302,17 @@ fn binary_trees_are_those_of_the_published_tables() {
 }
 
 #[test]
+fn the_root_may_have_changed_places_with_rank_0() {
+    // As Open MPI's nonblocking broadcast does.
+    let mut schedule = Schedule::new(6);
+    for (from, to) in [(2, 1), (2, 0), (2, 4), (1, 3), (1, 5)] {
+        schedule.send(from, to);
+    }
+    let found = schedule.recognize(Operation::Ibcast, Some(2));
+    assert_eq!(found.names[0].to_string(), "binomial");
+}
+
+#[test]
 fn a_tree_of_no_name_is_told_with_its_height_and_fan_out() {
     let mut schedule = Schedule::new(7);
     for (from, to) in [(2, 0), (2, 6), (0, 1), (0, 3), (0, 5), (3, 4)] {
