@@ -1,19 +1,17 @@
 /* One collective, some times, for looking at the algorithm that the library takes.
  *
- *     algorithms OPERATION TIMES COUNT ROOT
+ *     algorithms OPERATION TIMES ROOT COUNT...
  *
- * TIMES times OPERATION (bcast, reduce ...) on COUNT integers (of each process, where processes have
- * data of their own). Rank 0 prints a checksum. */
+ * For each COUNT, TIMES times OPERATION (bcast, reduce ...) on so many integers (of each process,
+ * where processes have data of their own). Rank 0 prints a checksum. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int main(int argc, char **argv)
+static long run(const char *operation, int times, int root, int n)
 {
-    MPI_Init(&argc, &argv);
-    const char *operation = argv[1];
-    int times = atoi(argv[2]), n = atoi(argv[3]), root = atoi(argv[4]), rank, size;
+    int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int *from = malloc(sizeof(int) * (n * size + 1)), *to = malloc(sizeof(int) * (n * size + 1));
@@ -69,6 +67,21 @@ int main(int argc, char **argv)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         checksum += to[0] + (n > 0 ? from[n - 1] : 0);
     }
+    free(from);
+    free(to);
+    free(counts);
+    free(places);
+    return checksum;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    long checksum = 0;
+    for (int i = 4; i < argc; i++)
+        checksum += run(argv[1], atoi(argv[2]), atoi(argv[3]), atoi(argv[i]));
     if (rank == 0)
         printf("%ld\n", checksum);
     MPI_Finalize();

@@ -1,0 +1,294 @@
+//! The trees inside the collectives of a real Open MPI: the edges that each algorithm was asked for,
+//! and its name; every message in its instance; what cannot be seen, said so.
+
+use std::collections::BTreeSet;
+
+use collbench_tests::{Analysis, Form, Job, Workspace, analyze, have, program};
+use serde_json::Value;
+
+/// Records a program with messages, and analyses that.
+fn record(ranks: usize, source: &str, arguments: &[&str], launcher_options: &[&str]) -> Analysis {
+    let workspace = Workspace::new();
+    let job = Job {
+        options: &["--layers", "calls,messages"],
+        launcher_options,
+        form: Form::Outer,
+        ..Job::new(ranks, program(source), arguments)
+    };
+    let (finished, trace) = job.record(workspace.path());
+    finished.expect(0);
+    analyze(&trace, &[]).expect(0)
+}
+
+/// The entries of an operation that are told how it was done.
+fn entries<'a>(analysis: &'a Analysis, operation: &str) -> Vec<&'a Value> {
+    let all = analysis.json["operations"].as_array().unwrap().iter();
+    let entries = all.filter(|entry| entry["operation"] == operation);
+    entries.collect()
+}
+
+/// `algorithms.c` with one operation on 8 processes, by an algorithm of `coll_tuned`: the one entry.
+fn forced(operation: &str, root: u32, count: &str, number: u32, options: &[&str]) -> Value {
+    let name = format!("coll_tuned_{operation}_algorithm");
+    let number = number.to_string();
+    let rules = ["--mca", "coll_tuned_use_dynamic_rules", "1"];
+    let options = [&rules, &["--mca", &name, &number][..], options].concat();
+    let root = root.to_string();
+    let arguments = [operation, "3", &root, count];
+    let analysis = record(8, "algorithms.c", &arguments, &options);
+    let title = format!("MPI_{}{}", operation[..1].to_uppercase(), &operation[1..]);
+    let found = entries(&analysis, &title);
+    assert_eq!(found.len(), 1, "{operation} {number}: {found:?}");
+    let ends = &analysis.json["trace"]["message_ends"];
+    assert_eq!(ends["paired"], analysis.json["trace"]["messages"]);
+    found[0].clone()
+}
+
+fn edges(entry: &Value) -> BTreeSet<(u64, u64)> {
+    let edges = entry["edges"].as_array().unwrap().iter();
+    let ends = edges.map(|edge| (edge["from"].as_u64().unwrap(), edge["to"].as_u64().unwrap()));
+    ends.collect()
+}
+
+#[test]
+fn the_nine_broadcasts_take_the_trees_that_were_asked_for_and_are_known_by_name() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    // Measured once by another tool, and as the algorithms are defined.
+    let binary = [(0, 1), (0, 2), (1, 3), (1, 5), (2, 4), (2, 6), (3, 7)];
+    let halves = [(1, 2), (2, 1), (3, 4), (4, 3), (5, 6), (6, 5), (0, 7)];
+    let split = [&binary[..], &halves].concat();
+    let cube = (0..8).flat_map(|rank| [1, 2, 4].map(|bit| (rank, rank ^ bit)));
+    let cube: Vec<(u64, u64)> = cube.collect();
+    let around = (0..8).map(|rank| (rank, (rank + 1) % 8));
+    let scatter = [(0, 4), (0, 2), (0, 1), (2, 3), (4, 6), (4, 5), (6, 7)];
+    let ring: Vec<(u64, u64)> = around.chain(scatter).collect();
+    let trees: [(u32, &str, &[(u64, u64)]); 9] = [
+        (
+            1,
+            "linear",
+            &[(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (0, 6), (0, 7)],
+        ),
+        (
+            2,
+            "chain(4)",
+            &[(0, 1), (1, 2), (0, 3), (3, 4), (0, 5), (5, 6), (0, 7)],
+        ),
+        (
+            3,
+            "pipeline",
+            &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7)],
+        ),
+        (4, "split binary", &split),
+        (5, "binary", &binary),
+        (
+            6,
+            "binomial",
+            &[(0, 1), (0, 2), (0, 4), (1, 3), (1, 5), (2, 6), (3, 7)],
+        ),
+        (
+            7,
+            "k-nomial(4)",
+            &[(0, 1), (0, 2), (0, 3), (0, 4), (4, 5), (4, 6), (4, 7)],
+        ),
+        (8, "scatter + allgather (recursive doubling)", &cube),
+        (9, "scatter + allgather (ring)", &ring),
+    ];
+    for root in [0, 3] {
+        for (number, name, tree) in trees {
+            let entry = forced("bcast", root, "1024", number, &[]);
+            let at = |rank: u64| (rank + u64::from(root)) % 8;
+            let expected = tree.iter().map(|&(from, to)| (at(from), at(to)));
+            assert_eq!(edges(&entry), expected.collect(), "{name}, root {root}");
+            assert_eq!(entry["algorithm"], name, "root {root}");
+            assert_eq!(entry["trees"].as_array().unwrap().len(), 1);
+            let found = &entry["trees"][0];
+            assert_eq!(found["instances"], 3);
+            let is_tree = tree.len() == 7;
+            assert_eq!(found["is_tree"], is_tree, "{name}");
+            if is_tree {
+                assert_eq!(found["root"], root);
+                let edges = found["edges"].as_array().unwrap();
+                assert!(
+                    edges.iter().all(|edge| edge["direction"] == "up"),
+                    "{found}"
+                );
+                let bytes = edges.iter().map(|edge| edge["bytes"].as_u64().unwrap());
+                assert!(bytes.clone().all(|bytes| bytes == 3 * 4096), "{found}");
+            }
+        }
+    }
+}
+
+#[test]
+fn other_collectives_are_known_by_name() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let named: [(&str, u32, &str); 24] = [
+        ("reduce", 1, "linear"),
+        ("reduce", 2, "chain(4)"),
+        ("reduce", 3, "pipeline"),
+        ("reduce", 4, "binary"),
+        ("reduce", 5, "binomial"),
+        ("reduce", 6, "in-order binary"),
+        ("reduce", 7, "Rabenseifner"),
+        ("allreduce", 3, "recursive doubling"),
+        ("allreduce", 4, "ring"),
+        ("allreduce", 6, "Rabenseifner"),
+        ("allgather", 2, "Bruck"),
+        ("allgather", 3, "recursive doubling"),
+        ("allgather", 4, "ring"),
+        ("allgather", 5, "neighbor exchange"),
+        ("alltoall", 2, "pairwise"),
+        ("alltoall", 3, "Bruck"),
+        ("barrier", 1, "linear, to the root and back"),
+        ("barrier", 2, "double ring"),
+        ("barrier", 3, "recursive doubling"),
+        ("barrier", 4, "Bruck (dissemination)"),
+        ("barrier", 6, "binomial, to the root and back"),
+        ("gather", 2, "binomial"),
+        ("scatter", 2, "binomial"),
+        ("gather", 3, "linear with synchronization"),
+    ];
+    for (operation, number, name) in named {
+        let entry = forced(operation, 3, "1024", number, &[]);
+        assert_eq!(entry["algorithm"], name, "{operation} {number}: {entry}");
+    }
+    let segments = [
+        "--mca",
+        "coll_tuned_allreduce_algorithm_segmentsize",
+        "4096",
+    ];
+    let entry = forced("allreduce", 0, "40000", 5, &segments);
+    assert_eq!(entry["algorithm"], "segmented ring");
+    // One tree there, and one back: what they are depends on the version.
+    let entry = forced("allreduce", 0, "1024", 2, &[]);
+    let name = entry["algorithm"].as_str().unwrap();
+    assert!(
+        name.contains("to the root") && !name.contains("unrecognized"),
+        "{name}"
+    );
+    let tree = &entry["trees"][0];
+    assert_eq!((&tree["is_tree"], &tree["root"]), (&true.into(), &0.into()));
+    let edges = tree["edges"].as_array().unwrap().iter();
+    let n_down = edges
+        .clone()
+        .filter(|edge| edge["direction"] == "down")
+        .count();
+    let n_up = edges.filter(|edge| edge["direction"] == "up").count();
+    assert_eq!((n_down, n_up), (7, 7));
+}
+
+#[test]
+fn every_message_of_every_collective_is_in_its_instance() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    for (ranks, bytes) in [(4, "8"), (7, "20000")] {
+        let analysis = record(ranks, "messages.c", &["50", bytes, "1"], &[]);
+        let ends = &analysis.json["trace"]["message_ends"];
+        assert_eq!(ends["paired"], analysis.json["trace"]["messages"]);
+        for left in [
+            "unpaired_sends",
+            "unpaired_receives",
+            "sends_elsewhere",
+            "receives_elsewhere",
+        ] {
+            assert_eq!(ends[left], 0, "{ranks} ranks: {ends}");
+        }
+        let operations = analysis.json["operations"].as_array().unwrap().iter();
+        let collectives = operations.filter(|operation| operation["instances"] == 50);
+        // Eight on two communicators, and a nonblocking one, each by one algorithm.
+        assert_eq!(collectives.clone().count(), 9);
+        for operation in collectives {
+            let name = operation["algorithm"].as_str().unwrap_or_default();
+            assert!(
+                !name.is_empty() && !name.contains("unrecognized"),
+                "{operation}"
+            );
+            assert!(!name.contains("no tree"), "{operation}");
+            assert_eq!(operation["trees"][0]["instances"], 50);
+        }
+    }
+}
+
+#[test]
+fn nonblocking_collectives_under_way_together_keep_their_messages_apart() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let analysis = record(5, "overlaps.c", &["40"], &[]);
+    let ends = &analysis.json["trace"]["message_ends"];
+    assert_eq!(ends["paired"], analysis.json["trace"]["messages"], "{ends}");
+    assert_eq!(
+        (&ends["unpaired_sends"], &ends["unpaired_receives"]),
+        (&0.into(), &0.into())
+    );
+    let named = [
+        ("MPI_Iallreduce", 2, "binomial, to the root and back"),
+        ("MPI_Ibcast", 5, "binomial"),
+        ("MPI_Allreduce", 1, "recursive doubling"),
+        ("MPI_Barrier", 1, "linear, to the root and back"),
+    ];
+    for (operation, n, name) in named {
+        let found = entries(&analysis, operation);
+        assert_eq!(found.len(), n, "{operation}: {found:?}");
+        let instances = found
+            .iter()
+            .map(|entry| entry["instances"].as_u64().unwrap());
+        assert!([40, 80].contains(&instances.sum()), "{operation}");
+        for entry in found {
+            assert_eq!(entry["algorithm"], name, "{operation}");
+            assert_eq!(entry["trees"].as_array().unwrap().len(), 1);
+        }
+    }
+}
+
+#[test]
+fn an_algorithm_that_changes_with_the_payload_is_shown_so() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let arguments = ["allreduce", "5", "0", "2", "20000"];
+    let analysis = record(6, "algorithms.c", &arguments, &[]);
+    let found = entries(&analysis, "MPI_Allreduce");
+    let algorithm = |bytes: u64| {
+        let of_bytes = found.iter().find(|entry| entry["bytes_max"] == bytes);
+        of_bytes.unwrap()["algorithm"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(algorithm(8), "recursive doubling");
+    assert_ne!(algorithm(80_000), "recursive doubling");
+}
+
+#[test]
+fn what_goes_through_shared_memory_is_called_opaque() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let arguments = ["bcast", "5", "0", "2", "300"];
+    let options = ["--mca", "coll_sm_priority", "100"];
+    let analysis = record(6, "algorithms.c", &arguments, &options);
+    let found = entries(&analysis, "MPI_Bcast");
+    // The first one sets up, with messages.
+    let opaque: Vec<_> = found
+        .iter()
+        .filter(|entry| entry["algorithm"].is_null())
+        .collect();
+    let instances = opaque
+        .iter()
+        .map(|entry| entry["instances"].as_u64().unwrap());
+    assert_eq!(instances.sum::<u64>(), 9, "{found:?}");
+    for entry in opaque {
+        assert_eq!(entry["outside_trees"]["opaque"], entry["instances"]);
+        assert_eq!(entry["trees"].as_array().unwrap().len(), 0);
+        assert!(entry["edges"].is_null());
+    }
+    let remarks = analysis.json["remarks"].as_array().unwrap();
+    let told = remarks
+        .iter()
+        .find(|remark| remark["code"] == "opaque_collectives");
+    let text = told.expect("a remark")["text"].as_str().unwrap();
+    assert!(text.starts_with("9 instances of MPI_Bcast"), "{text}");
+}
