@@ -118,6 +118,55 @@ fn lammps_in_cpp() {
     run.check_output(|line| !is_table(line));
 }
 
+/// What is seen inside the collectives of a run: by operation and largest payload the algorithm.
+/// Every message is in the instance that it is of, and every graph has a name.
+fn trees(analysis: &Analysis) -> BTreeMap<(String, u64), String> {
+    let trace = &analysis.json["trace"];
+    assert!(trace["messages"].as_u64().unwrap() > 0);
+    let ends = &trace["message_ends"];
+    assert_eq!(ends["paired"], trace["messages"], "{ends}");
+    for left in ["unpaired_sends", "unpaired_receives", "receives_elsewhere"] {
+        assert_eq!(ends[left], 0, "{ends}");
+    }
+    let mut found = BTreeMap::new();
+    for operation in analysis.array("/operations") {
+        assert_eq!(operation["outside_trees"]["opaque"], 0, "{operation:#}");
+        if let Some(name) = operation["algorithm"].as_str() {
+            assert!(
+                !name.contains("unrecognized") && !name.contains("no tree"),
+                "{name}"
+            );
+            let bytes = operation["bytes_max"].as_u64().unwrap();
+            let title = operation["operation"].as_str().unwrap().to_owned();
+            found.insert((title, bytes), name.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn trees_inside_lammps() {
+    if !have(&["mpirun", "lmp"]) {
+        return;
+    }
+    let input = input("in.lj");
+    let job = Job {
+        options: &["--layers", "calls,messages"],
+        ..Job::new(6, "lmp", &["-in", input.to_str().unwrap()])
+    };
+    let run = run_both(&job, |_| ());
+    let trees = trees(&run.analysis);
+    for bytes in [4, 8, 24, 40] {
+        let allreduce = &trees[&("MPI_Allreduce".to_owned(), bytes)];
+        assert_eq!(allreduce, "recursive doubling", "{bytes} bytes");
+    }
+    let of = |operation: &str| trees.keys().filter(|key| key.0 == operation).count();
+    assert_eq!(
+        ["MPI_Bcast", "MPI_Reduce", "MPI_Barrier", "MPI_Scan"].map(of),
+        [4, 1, 1, 1]
+    );
+}
+
 #[test]
 fn hpcc_where_one_process_works_and_the_others_wait() {
     if !have(&["mpirun", "hpcc"]) {
@@ -289,6 +338,28 @@ fn mandelbrot_in_python_with_mpi4py_from_a_wheel() {
         run.recorded.stdout.lines().count(),
         run.plain.stdout.lines().count()
     );
+}
+
+#[test]
+fn trees_inside_mandelbrot() {
+    let Some((python, demo)) = demonstration("mandelbrot/mandelbrot.py") else {
+        return;
+    };
+    let job = Job {
+        options: &["--layers", "calls,messages"],
+        ..Job::new(4, python, &[demo.to_str().unwrap()])
+    };
+    let trees = trees(&run_both(&job, |_| ()).analysis);
+    let names: Vec<(&str, &str)> = trees
+        .iter()
+        .map(|((operation, _), name)| (&**operation, &**name))
+        .collect();
+    let of = |operation: &str| names.iter().filter(|(of, _)| *of == operation).count();
+    assert_eq!(
+        ["MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Barrier"].map(of),
+        [2, 2, 3, 1]
+    );
+    assert!(names.contains(&("MPI_Gatherv", "linear")), "{names:?}");
 }
 
 #[test]

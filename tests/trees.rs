@@ -50,6 +50,9 @@ fn edges(entry: &Value) -> BTreeSet<(u64, u64)> {
     ends.collect()
 }
 
+/// Number of an algorithm, its name and edges, with root 0.
+type Forced<'a> = (u32, &'a str, &'a [(u64, u64)]);
+
 #[test]
 fn the_nine_broadcasts_take_the_trees_that_were_asked_for_and_are_known_by_name() {
     if !have(&["mpirun", "mpicc"]) {
@@ -64,7 +67,7 @@ fn the_nine_broadcasts_take_the_trees_that_were_asked_for_and_are_known_by_name(
     let around = (0..8).map(|rank| (rank, (rank + 1) % 8));
     let scatter = [(0, 4), (0, 2), (0, 1), (2, 3), (4, 6), (4, 5), (6, 7)];
     let ring: Vec<(u64, u64)> = around.chain(scatter).collect();
-    let trees: [(u32, &str, &[(u64, u64)]); 9] = [
+    let trees: [Forced<'_>; 9] = [
         (
             1,
             "linear",
