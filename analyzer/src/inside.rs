@@ -27,9 +27,9 @@ mod figures;
 mod gauge;
 
 // What is kept.
+pub(crate) mod overview;
 pub(crate) mod summary;
 mod sums;
-pub(crate) mod overview;
 
 // Sums to results.
 mod measured;
