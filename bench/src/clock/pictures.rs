@@ -74,21 +74,26 @@ fn subtitle(figures: &Figures) -> String {
     )
 }
 
-/// The pairs to draw, in the order of a figure: all of a few, else the least, the greatest, and some
-/// in between at equal distances in that order. And the words that say so.
+/// The pairs to draw, and the words that say which.
 fn chosen(figures: &Figures, by: impl Fn(&PairFigures) -> f64) -> (Vec<&PairFigures>, String) {
-    let mut pairs: Vec<&PairFigures> = figures.pairs.iter().collect();
-    if pairs.len() <= DRAWN {
-        return (pairs, String::new());
+    let pairs = spread_out(&figures.pairs, by);
+    let words = match figures.pairs.len() {
+        n if n > pairs.len() => format!("; {DRAWN} of {n} drawn, from the least to the greatest"),
+        _ => String::new(),
+    };
+    (pairs, words)
+}
+
+/// All of a few; of more, in the order of a figure, the least, the greatest, and some in between at
+/// equal distances in that order.
+fn spread_out<T>(all: &[T], by: impl Fn(&T) -> f64) -> Vec<&T> {
+    let mut sorted: Vec<&T> = all.iter().collect();
+    if sorted.len() <= DRAWN {
+        return sorted;
     }
-    pairs.sort_by(|a, b| by(a).total_cmp(&by(b)));
-    let last = pairs.len() - 1;
-    let some = (0..DRAWN).map(|i| pairs[i * last / (DRAWN - 1)]).collect();
-    let words = format!(
-        "; {DRAWN} of {} drawn, from the least to the greatest",
-        pairs.len()
-    );
-    (some, words)
+    sorted.sort_by(|a, b| by(a).total_cmp(&by(b)));
+    let last = sorted.len() - 1;
+    (0..DRAWN).map(|i| sorted[i * last / (DRAWN - 1)]).collect()
 }
 
 /// The range of a figure over the pairs, in words.
@@ -305,4 +310,26 @@ fn simulated(simulation: &Simulation) -> Curves {
         curves.push(format!("{network}, in rounds"), Stroke::Line, rounds);
     }
     curves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_the_least_the_greatest_and_some_in_between_are_drawn() {
+        let many: Vec<f64> = (0..63).map(|i| f64::from(i * 37 % 63)).collect();
+        let drawn = spread_out(&many, |x| *x);
+        assert_eq!(drawn, [&0.0, &12.0, &24.0, &37.0, &49.0, &62.0]);
+        let few = [3.0, 1.0, 2.0];
+        assert_eq!(spread_out(&few, |x| *x), [&3.0, &1.0, &2.0]);
+    }
+
+    #[test]
+    fn a_range_of_one_is_that_one() {
+        let shown = |x: f64| format!("{x:.0}");
+        assert_eq!(range([7.0].into_iter(), shown).unwrap(), "7");
+        assert_eq!(range([9.0, 7.0].into_iter(), shown).unwrap(), "7 to 9");
+        assert_eq!(range(std::iter::empty(), shown), None);
+    }
 }
