@@ -1,15 +1,20 @@
 /* Calls MPI_Barrier on MPI_COMM_SELF as often as its first argument says; with a second argument
- * MPI_Ibarrier and at once MPI_Wait. Two runs that differ in that number tell what one call costs:
+ * MPI_Ibarrier and at once MPI_Wait, or, if that is "messages", MPI_Allreduce of one number on
+ * MPI_COMM_WORLD. Two runs that differ in that number tell what one call costs:
  * what happens once, at the begin and the end, cancels. */
 #include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
 
 int main(int argc, char **argv)
 {
     long n = argc > 1 ? atol(argv[1]) : 0;
     MPI_Init(&argc, &argv);
     for (long i = 0; i < n; i++) {
-        if (argc > 2) {
+        if (argc > 2 && !strcmp(argv[2], "messages")) {
+            double own = 1, sum;
+            MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        } else if (argc > 2) {
             MPI_Request request;
             MPI_Ibarrier(MPI_COMM_SELF, &request);
             MPI_Wait(&request, MPI_STATUS_IGNORE);

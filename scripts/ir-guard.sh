@@ -1,6 +1,7 @@
 #!/bin/sh
-# Counts the instructions of a recorded MPI_Barrier, and of a recorded MPI_Ibarrier with its
-# MPI_Wait, under callgrind, and fails where those of the preloaded library are more than
+# Counts the instructions of a recorded MPI_Barrier, of a recorded MPI_Ibarrier with its MPI_Wait, and
+# of a recorded MPI_Allreduce of two ranks with messages and algorithms (one sent, one received, one
+# name), under callgrind, and fails where those of the preloaded library are more than
 # scripts/ir-guard.bound allows. Unlike times, the count does not
 # depend on the machine and on what else it is doing. Run by "make bench", after the build.
 #
@@ -15,8 +16,8 @@ scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev valgrind
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 # Two runs, of which the difference counts: what happens at the first call only cancels. Both fit
 # into the first chunk of the trace, so no room is made in between.
-few=200
-many=900
+few=100
+many=400
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,16 +26,23 @@ mpicc -O2 -o "$work/barriers" scripts/ir-guard.c
 
 # run KIND CALLS: counts into counts.KIND.CALLS
 run() {
-    kind=
-    if [ "$1" = nonblocking ]; then kind=nonblocking; fi
-    if ! timeout 300 "$target/release/collbench-record" --clock raw -o "$work/trace.$1.$2" -- \
-        $mpirun -n 1 valgrind --tool=callgrind --callgrind-out-file="$work/counts.$1.$2" \
+    ranks=1
+    layers=calls
+    case $1 in
+    blocking) kind= ;;
+    nonblocking) kind=nonblocking ;;
+    messages) kind=messages ranks=2 layers=calls,messages,algorithms ;;
+    esac
+    if ! timeout 300 "$target/release/collbench-record" --clock raw --layers $layers \
+        -o "$work/trace.$1.$2" -- $mpirun -n $ranks valgrind --tool=callgrind \
+        --callgrind-out-file="$work/counts.$1.$2.%q{OMPI_COMM_WORLD_RANK}" \
         --toggle-collect=MPI_Barrier --toggle-collect=MPI_Ibarrier --toggle-collect=MPI_Wait \
-        "$work/barriers" "$2" $kind >"$work/said" 2>&1; then
+        --toggle-collect=MPI_Allreduce "$work/barriers" "$2" $kind >"$work/said" 2>&1; then
         cat "$work/said" >&2
         echo "ir-guard.sh: callgrind failed" >&2
         exit 1
     fi
+    mv "$work/counts.$1.$2.0" "$work/counts.$1.$2"
 }
 
 # instructions KIND CALLS OBJECT: those in objects whose path has OBJECT in it. In callgrind's files a
@@ -62,7 +70,7 @@ guard() {
     run "$1" $many
     library=$(per_call "$1" libcollbench_preload.so)
     bound=$(sed -n "s/^bound $1 //p" scripts/ir-guard.bound)
-    echo "Instructions of a recorded $2 on MPI_COMM_SELF (callgrind, clock raw)"
+    echo "Instructions of a recorded $2 (callgrind, clock raw)"
     echo "  preloaded library $library (at most $bound), MPI library $(per_call "$1" libmpi)," \
         "C library and loader $(per_call "$1" libc.so) + $(per_call "$1" ld-linux)"
     if ! awk -v got="$library" -v bound="$bound" 'BEGIN { exit !(got > 0 && got <= bound) }'; then
@@ -71,5 +79,6 @@ guard() {
         exit 1
     fi
 }
-guard blocking MPI_Barrier
-guard nonblocking "MPI_Ibarrier with its MPI_Wait"
+guard blocking "MPI_Barrier on MPI_COMM_SELF"
+guard nonblocking "MPI_Ibarrier with its MPI_Wait on MPI_COMM_SELF"
+guard messages "MPI_Allreduce of two ranks with its messages and algorithm"

@@ -7,6 +7,7 @@ use crate::analysis::{
 use crate::change::ChangeKind;
 use crate::inert;
 use crate::sums::sum_ns;
+use crate::why_late;
 use crate::words::{communicator, counted, culprit, duration, percent, share};
 
 /// Most phases that are told one by one.
@@ -70,7 +71,7 @@ pub(crate) fn changing(analysis: &Analysis, verdict: &ImbalanceSummary) -> Optio
 }
 
 /// What to look at, by the dearest verdict.
-pub(crate) fn next_step(verdict: &ImbalanceSummary) -> Option<String> {
+pub(crate) fn next_step(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
     let operation = verdict.operation;
     let mean_excess = || {
         let times = verdict.share? * verdict.resolved as f64;
@@ -81,6 +82,16 @@ pub(crate) fn next_step(verdict: &ImbalanceSummary) -> Option<String> {
         ))
     };
     match (&verdict.culprit, &verdict.change) {
+        (Some(Culprit::Rank(rank)), _)
+            if why_late::before(analysis, verdict, *rank)
+                .is_some_and(|before| !why_late::is_mostly_running(before)) =>
+        {
+            Some(format!(
+                "next: look at what keeps rank {rank} from its core before this {operation}: files, \
+                 other processes there, its binding{}",
+                mean_excess().unwrap_or_default()
+            ))
+        }
         (Some(Culprit::Rank(rank)), _) => Some(format!(
             "next: look at what rank {rank} computes before this {operation}{}",
             mean_excess().unwrap_or_default()
@@ -289,6 +300,7 @@ mod tests {
     fn nothing() -> Analysis {
         Analysis {
             algorithms: None,
+            running: None,
             schema: "",
             trace: TraceSummary {
                 directory: String::new(),

@@ -70,26 +70,12 @@ struct Uses {
 /// The algorithms that a process has noted: by number of the operation, and index of the definition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AlgorithmCounts {
-    is_noted: bool,
     uses: BTreeMap<(u16, u32), Uses>,
     /// The last call, and what was counted of it.
     last: Option<(Record, Vec<u32>)>,
 }
 
 impl AlgorithmCounts {
-    /// Of a process, before its records are looked at.
-    pub(crate) fn of(file: &RankFile<'_>) -> Self {
-        Self {
-            is_noted: is_noted(file),
-            ..Self::default()
-        }
-    }
-
-    /// Whether the process was to note algorithms.
-    pub(crate) fn is_noted(&self) -> bool {
-        self.is_noted
-    }
-
     /// Counts an algorithm that was begun in a call; `n_processes` are those of its communicator.
     pub(crate) fn count(
         &mut self,
@@ -122,8 +108,7 @@ impl AlgorithmCounts {
 pub(crate) type LastCalls = BTreeMap<u32, Record>;
 
 fn is_noted(file: &RankFile<'_>) -> bool {
-    let mut layers = file.trace.identity.layers.iter();
-    layers.any(|layer| layer.name == "algorithms" && layer.on)
+    file.has_layer("algorithms")
 }
 
 /// Number of processes of the communicator that a call was made on.

@@ -21,6 +21,7 @@ pub use crate::hang::{
     NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,
 };
 use crate::inside::{TransferSummary, TreeFigures};
+use crate::running::RunningSummary;
 use crate::sums::{ByteClass, sum_ns};
 
 /// Everything that the analysis of one trace found.
@@ -52,6 +53,10 @@ pub struct Analysis {
     /// where nobody noted them. (An addition.)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub algorithms: Option<Vec<AlgorithmSummary>>,
+    /// Whether threads were running before and in long calls, of the whole trace; left out where
+    /// nobody asked. (An addition.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<Vec<RunningSummary>>,
     /// The phases that the program marked with `MPI_Pcontrol`, by level. (An addition.)
     pub phases: Vec<MarkedPhase>,
     /// Instances that someone was in when the trace ended. (An addition to the contract.)

@@ -35,6 +35,7 @@ mod persistent;
 mod phases;
 mod queue;
 mod routing;
+mod running;
 mod stamps;
 mod unpacked;
 mod window;
@@ -94,6 +95,7 @@ mod pictures;
 mod progress;
 mod report;
 mod text;
+mod why_late;
 mod words;
 
 // Several results to what differs.
@@ -161,6 +163,7 @@ pub use remarks::Remark;
 pub use report::{ReportError, write_report};
 pub use resolution::Resolution;
 pub use run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
+pub use running::{RunningCounts, RunningSummary};
 pub use sections::{
     LatenessSection, LatenessSections, OperationSection, OperationSections, TimesLast,
 };

@@ -38,6 +38,7 @@ use crate::progress::Progress;
 use crate::queue::Queue;
 use crate::routing::Process;
 use crate::run::Run;
+use crate::running::RunningCounts;
 use crate::stamps::{ImpossibleStamps, StampLimits};
 
 /// One call of one process, on the time of the analysis.
@@ -260,6 +261,8 @@ pub struct ProcessDamage {
     pub last: Option<LastSeen>,
     /// Which algorithms of the MPI library it has noted.
     pub algorithms: AlgorithmCounts,
+    /// Whether its threads were running.
+    pub running: RunningCounts,
 }
 
 /// What is summed up of all that is matched. None of it may depend on the order of instances, nor

@@ -10,7 +10,7 @@ use collbench_formats::{
     Semantics, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
 };
 
-use crate::algorithms::{self, AlgorithmCounts, LastCalls};
+use crate::algorithms::{self, LastCalls};
 use crate::calls::{Batch, CallStream, ChunkStart, Place, guess_enter};
 use crate::clock::{Clocks, Global, RankClock, Timestamp};
 use crate::communicators::Communicators;
@@ -67,6 +67,8 @@ pub(crate) struct Process<'a> {
     owners: Owners,
     /// By thread: where the last record stands that is not an internal call, once that was asked.
     last_own: BTreeMap<u32, Option<Place>>,
+    /// Whether there may be notes.
+    has_notes: bool,
     last_calls: LastCalls,
     /// What was met that does not fit.
     pub(crate) found: Found,
@@ -247,10 +249,10 @@ impl<'a> Process<'a> {
             has_messages: has_layer(file, "messages"),
             owners: Owners::default(),
             last_own: BTreeMap::new(),
+            has_notes: file.has_layer("algorithms") || file.has_layer("switches"),
             last_calls: LastCalls::new(),
             found: Found::default(),
         };
-        this.found.damage.algorithms = AlgorithmCounts::of(file);
         this.begin_window(communicators);
         this
     }
@@ -652,7 +654,7 @@ impl<'a> Process<'a> {
             records = rest;
             place.record += n as u32;
         }
-        if self.found.damage.algorithms.is_noted() {
+        if self.has_notes {
             self.keep_last_call(batch);
         }
     }
@@ -665,18 +667,21 @@ impl<'a> Process<'a> {
         place: Place,
         communicators: &Communicators,
     ) {
-        let note = match record.note() {
-            Some(Note::Algorithm(begun)) => begun,
-            Some(Note::Running(_)) => return,
-            None => {
-                self.found.n_unknown_records += 1;
-                return;
-            }
+        let Some(note) = record.note() else {
+            self.found.n_unknown_records += 1;
+            return;
         };
         let thread = self.file.trace.chunks[place.chunk as usize].thread;
         let call = before.iter().rev().find(|record| is_call(record));
         let Some(call) = call.or_else(|| self.last_calls.get(&thread)).copied() else {
             return;
+        };
+        let begun = match note {
+            Note::Running(running) => {
+                self.found.damage.running.count(running, record, &call);
+                return;
+            }
+            Note::Algorithm(begun) => begun,
         };
         let begun_at = record.enter.get();
         let is_inside = call.leave.get() == 0 || begun_at <= call.leave.get();
@@ -684,7 +689,7 @@ impl<'a> Process<'a> {
             let binding = binding(communicators, self.index, &call);
             let n_processes = algorithms::n_processes(binding, self.index, communicators);
             let algorithms = &mut self.found.damage.algorithms;
-            algorithms.count(note, &call, operation, n_processes);
+            algorithms.count(begun, &call, operation, n_processes);
         }
     }
 

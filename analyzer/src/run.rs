@@ -289,6 +289,13 @@ pub struct RankFile<'a> {
 }
 
 impl<'a> RankFile<'a> {
+    /// Whether a layer was recorded.
+    #[must_use]
+    pub fn has_layer(&self, name: &str) -> bool {
+        let mut layers = self.trace.identity.layers.iter();
+        layers.any(|layer| layer.name == name && layer.on)
+    }
+
     fn read(name: &'a str, bytes: &'a Bytes) -> Result<Self, FormatError> {
         let mut given_back = 0;
         let trace = RankTrace::parse_passing(bytes.as_slice(), &mut |passed| {

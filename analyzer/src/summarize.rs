@@ -28,6 +28,7 @@ use crate::operations::operations;
 use crate::over_time::{change, lateness_sections};
 use crate::remarks::Remark;
 use crate::run::Run;
+use crate::running::running;
 use crate::sums::{Lateness, sum_ns};
 use crate::tally::Tally;
 use crate::words;
@@ -69,6 +70,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         timeline: timeline(sources),
         classes: rank_classes(sources),
         algorithms: algorithms(sources.run, &sources.irregularities),
+        running: running(sources),
         phases: marked_phases(sources),
         unfinished: at_end.unfinished(),
         hang,

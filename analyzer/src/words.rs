@@ -10,6 +10,7 @@ use crate::analysis::{
 use crate::imbalance;
 use crate::inert;
 use crate::sums::sum_ns;
+use crate::why_late;
 
 /// Three significant digits and the fitting unit: `812 ns`, `8.81 us`, `1234 s`.
 pub(crate) fn duration(ns: i64) -> String {
@@ -385,6 +386,11 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
     if let Some(change) = &verdict.change {
         sentence += &format!("; {}", advice::change(change));
     }
+    if let Some(Culprit::Rank(rank)) = &verdict.culprit
+        && let Some(before) = why_late::before(analysis, verdict, *rank)
+    {
+        sentence += &format!("; {}", why_late::sentence(before));
+    }
     Some(sentence)
 }
 
@@ -401,7 +407,7 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         .filter_map(|verdict| Some((verdict, of(verdict)?)))
         .collect();
     if let Some((first, _)) = accusations.first() {
-        let next = advice::next_step(first);
+        let next = advice::next_step(analysis, first);
         let n_more = accusations.len().saturating_sub(MAX_ACCUSATIONS);
         accusations.truncate(MAX_ACCUSATIONS);
         let more = (n_more > 0).then(|| {
@@ -457,7 +463,7 @@ fn most_waited_for(analysis: &Analysis) -> Option<String> {
     let is_most = dearest.wait_caused_ns > verdict.all_waits_caused_ns / 2;
     let is_dear = dearest.wait_caused_ns > analysis.collectives_ns() / 100;
     (is_most && is_dear).then(|| {
-        format!(
+        let mut sentence = format!(
             "but {} of the waiting in {} on {} ({}) was for rank {}, last in {} of the instances",
             percent(dearest.wait_caused_ns, verdict.all_waits_caused_ns),
             verdict.operation,
@@ -465,7 +471,11 @@ fn most_waited_for(analysis: &Analysis) -> Option<String> {
             duration(verdict.all_waits_caused_ns),
             dearest.rank,
             percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
-        )
+        );
+        if let Some(before) = why_late::before(analysis, verdict, dearest.rank) {
+            sentence += &format!("; {}", why_late::sentence(before));
+        }
+        sentence
     })
 }
 

@@ -22,7 +22,7 @@ pub enum Note {
     Running(Running),
 }
 
-/// The begin of an algorithm of the MPI library, at the `enter` of the record.
+/// The begin of an algorithm of the MPI library; the `enter` of the record is that of the call, or later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlgorithmBegun {
     /// Index of its [`Definition`](crate::Definition).

@@ -53,12 +53,16 @@ pub struct Layers {
     pub messages: bool,
     /// The names that the MPI library gives the algorithms of collectives.
     pub algorithms: bool,
+    /// Whether threads are running, where much time has passed.
+    pub switches: bool,
 }
 
 /// The name of the layer of messages.
 pub(crate) const MESSAGES: &str = "messages";
 /// The name of the layer of algorithms.
 pub(crate) const ALGORITHMS: &str = "algorithms";
+/// The name of the layer of switches from thread to thread.
+pub(crate) const SWITCHES: &str = "switches";
 
 impl Layers {
     /// From their names with commas between; `None` if one is not known.
@@ -71,6 +75,7 @@ impl Layers {
                 _ if name == Layer::Rma.name() => layers.rma = true,
                 MESSAGES => layers.messages = true,
                 ALGORITHMS => layers.algorithms = true,
+                SWITCHES => layers.switches = true,
                 _ => return None,
             }
         }
@@ -85,6 +90,7 @@ impl Layers {
             (self.rma, Layer::Rma.name()),
             (self.messages, MESSAGES),
             (self.algorithms, ALGORITHMS),
+            (self.switches, SWITCHES),
         ];
         let on = all.iter().filter(|(is_on, _)| *is_on);
         on.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
@@ -153,7 +159,7 @@ impl Settings {
             Some(names) => match Layers::of_names(&names) {
                 Some(layers) => layers,
                 None => {
-                    let expected = "io, rma, messages and algorithms, with commas";
+                    let expected = "io, rma, messages, algorithms and switches, with commas";
                     return Err(wrong(LAYERS, names, expected));
                 }
             },
@@ -246,6 +252,7 @@ mod tests {
                 rma: true,
                 messages: true,
                 algorithms: true,
+                switches: true,
             },
             keep_bytes: Some(1 << 21),
             exchange: ExchangeSettings::of_word("linear:2.5").unwrap(),

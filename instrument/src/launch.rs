@@ -58,7 +58,7 @@ struct Options {
     #[arg(long)]
     force: bool,
     /// Layers to record, with commas: calls (always), io (MPI-IO), rma (windows), messages and
-    /// algorithms (of the MPI library, within collectives)
+    /// algorithms (of the MPI library, within collectives), switches (whether threads were running)
     #[arg(
         long,
         value_name = "LIST",
@@ -114,6 +114,8 @@ enum Layer {
     Messages,
     /// Which of its algorithms the MPI library chooses for a collective (Open MPI)
     Algorithms,
+    /// Whether threads were on a core, before and in calls that took long
+    Switches,
 }
 
 /// Runs the command with the arguments of this process; gives its exit status.
@@ -170,6 +172,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
             rma: options.layers.contains(&Layer::Rma),
             messages: options.layers.contains(&Layer::Messages),
             algorithms: options.layers.contains(&Layer::Algorithms),
+            switches: options.layers.contains(&Layer::Switches),
         },
         keep_bytes: options.keep,
         exchange: options.exchange,

@@ -23,6 +23,7 @@ mod messages;
 mod opened;
 mod persistent;
 mod requests;
+mod running;
 mod sequences;
 mod tagged;
 
@@ -44,6 +45,8 @@ pub use opened::{
 use persistent::Persistent;
 pub use persistent::{persistent_call, start_call, startall_call};
 use requests::Requests;
+pub(crate) use running::Lengths;
+use running::Pace;
 use sequences::Phase;
 use tagged::Contexts;
 pub use tagged::{tagged_receive, tagged_send};
@@ -67,6 +70,9 @@ const _: () = assert!(
     "handles and counts are 64-bit words"
 );
 
+/// `MPI_THREAD_MULTIPLE`, as [`MpiLibrary::thread_level`] has it.
+const THREAD_MULTIPLE: u32 = 3;
+
 /// The recorder of this process, while it records.
 static ACTIVE: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -88,6 +94,8 @@ pub struct Recorder {
     /// Those that were not given back.
     living: Mutex<LivingPersistents>,
     phase: Phase,
+    /// What long calls and gaps are, where threads are asked about.
+    lengths: Option<Lengths>,
     algorithms: Algorithms,
     partners: Partners,
     /// What the contexts of messages are of, where they name no communicator.
@@ -163,6 +171,7 @@ struct Local {
     /// How many have begun.
     calls: Cell<u64>,
     route: Cell<Route>,
+    pace: Pace,
     cache: UnsafeCell<[Cached; CACHED]>,
 }
 
@@ -174,6 +183,7 @@ thread_local! {
             epoch: Cell::new(0),
             calls: Cell::new(0),
             route: Cell::new(Route::NONE),
+            pace: Pace::new(),
             cache: UnsafeCell::new([Cached { handle: 0, entry: None }; CACHED]),
         }
     };
@@ -295,6 +305,7 @@ impl Local {
                 None => {
                     let thread = recorder.take_thread();
                     self.thread.set(Some(thread));
+                    self.begin_pace(recorder);
                     thread
                 }
             };
@@ -418,17 +429,18 @@ impl Thread {
 }
 
 impl Recorder {
-    /// `is_serialized`: MPI was not initialized for `MPI_THREAD_MULTIPLE`; `is_alone_on_host`: all
-    /// processes of this world are on this host, as the launcher says.
+    /// `is_alone_on_host`: all processes of this world are on this host, as the launcher says;
+    /// `lengths`: what long calls and gaps are, if threads are to be asked about.
     pub(crate) fn new(
         clock: Clock,
         library: MpiLibrary,
         file: RankFile,
         rank: u32,
-        is_serialized: bool,
         is_alone_on_host: bool,
         layers: Layers,
+        lengths: Option<Lengths>,
     ) -> Self {
+        let is_serialized = library.thread_level < THREAD_MULTIPLE;
         Self {
             clock,
             library,
@@ -441,6 +453,7 @@ impl Recorder {
             n_persistents: AtomicU32::new(0),
             living: Mutex::default(),
             phase: Phase::default(),
+            lengths,
             algorithms: Algorithms::default(),
             partners: Partners::default(),
             contexts: Contexts::default(),
@@ -762,17 +775,6 @@ impl Slot {
         unsafe { AtomicU64::from_ptr(self.0) }.store(ticks, Ordering::Release);
     }
 
-    /// Stores what is known of a call before it is made, the enter time last.
-    #[inline]
-    fn enter(self, word: u64, communicator: u32, root: i32, clock: Clock) {
-        if self.0.is_null() {
-            return;
-        }
-        let third = u64::from(communicator) | u64::from(root as u32) << 32;
-        self.write([word, third]);
-        self.stamp(clock.now());
-    }
-
     /// Stores the leave time: with it the record is there.
     #[inline]
     fn leave(self, code: c_int, ticks: u64) {
@@ -787,6 +789,28 @@ impl Slot {
             }
             AtomicU64::from_ptr(self.0.add(3)).store(ticks, Ordering::Release);
         }
+    }
+
+    /// When the call was entered, ticks.
+    fn enter_ticks(self) -> u64 {
+        if self.0.is_null() {
+            return 0;
+        }
+        // SAFETY: as above.
+        unsafe { AtomicU64::from_ptr(self.0) }.load(Ordering::Relaxed)
+    }
+
+    /// When the call in the slot before this one was entered, if it is still under way; `None` where
+    /// there is none.
+    fn entered_before(self) -> Option<u64> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: before the first slot of a chunk is its header, whose words are no call's: where
+        // the kind of a record would stand, they are counts.
+        let [enter, word, _, leave] = unsafe { self.0.sub(4).cast::<[u64; 4]>().read() };
+        let is_call = word >> 61 == RecordKind::Call as u64;
+        (is_call && leave == 0 && enter != 0).then_some(enter)
     }
 
     /// Whether the leave time is there.
@@ -865,9 +889,16 @@ impl Local {
         real: impl FnOnce() -> c_int,
     ) -> Returned {
         let inside = Inside::enter(self);
-        slot.enter(word, communicator, root, recorder.clock);
+        slot.write([word, u64::from(communicator) | u64::from(root as u32) << 32]);
+        let mut enter_ticks = recorder.clock.now();
+        if self.is_behind_long_gap(enter_ticks) {
+            self.note_gap(recorder);
+            enter_ticks = recorder.clock.now();
+        }
+        slot.stamp(enter_ticks);
         let code = real();
         let leave_ticks = recorder.clock.now();
+        self.pace_on(recorder, slot, leave_ticks);
         drop(inside);
         Returned {
             slot,
@@ -1286,7 +1317,7 @@ pub(crate) fn record_init(recorder: &'static Recorder, operation: Operation, ent
         if slot.is_null() {
             return;
         }
-        // SAFETY: as in `Slot::enter`.
+        // SAFETY: as in `Slot::write`.
         unsafe {
             slot.add(1).write(pack_call_word(operation, 0, 0));
             slot.add(2).write(u64::from(ROOT_NONE as u32) << 32);

@@ -21,20 +21,17 @@ use collbench_formats::{
 use crate::clock::{Clock, measure_clock};
 use crate::communicator::mix;
 use crate::directory::{self, DirectoryError};
-use crate::environment::{ALGORITHMS, Form, Layers, MESSAGES, Settings};
+use crate::environment::{ALGORITHMS, Form, Layers, MESSAGES, SWITCHES, Settings};
 use crate::exchange::{self, Exchanges, TickLength};
 use crate::launcher::{LauncherRank, all_on_this_host, hydra_job, launched_processes};
 use crate::library::{Handle, MpiLibrary, ProcessModel, has_function};
 use crate::point_to_point::MessageSource;
 use crate::rank_file::{Limit, RankFile};
-use crate::recorder::{Recorder, record_init, say};
+use crate::recorder::{Lengths, Recorder, record_init, say};
 use crate::ucx::watch_endpoints;
 
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
-
-/// `MPI_THREAD_MULTIPLE`, as [`MpiLibrary::thread_level`] has it.
-const THREAD_MULTIPLE: u32 = 3;
 
 /// The clocks at entering `MPI_Init`. With those at leaving it, even a process that is killed
 /// at once has a tick rate.
@@ -198,15 +195,17 @@ fn start(
             error: error.to_string(),
         }
     })?;
-    let is_serialized = library.thread_level < THREAD_MULTIPLE;
     let recorder = Recorder::new(
         clock,
         library,
         file,
         rank,
-        is_serialized,
         all_on_this_host(world_size),
         settings.layers,
+        settings
+            .layers
+            .switches
+            .then(|| Lengths::between(&anchor, &left_init)),
     );
     let recorder = recorder.activate();
     // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
@@ -438,6 +437,11 @@ fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) 
             opaque.map_or("", String::as_str),
         ),
         (ALGORITHMS, unnamed.is_none(), unnamed.unwrap_or_default()),
+        (
+            SWITCHES,
+            layers.switches,
+            "not asked for (--layers calls,switches)",
+        ),
         ("io", layers.io, "not asked for (--layers calls,io)"),
         ("rma", layers.rma, "not asked for (--layers calls,rma)"),
     ]

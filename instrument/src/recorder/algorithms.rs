@@ -94,7 +94,10 @@ pub fn algorithm_call(algorithm: &Algorithm, real: impl FnOnce() -> c_int) -> c_
         if index != NOT_DEFINED {
             let slot = Slot(local.take_slot(recorder));
             slot.write(AlgorithmBegun { index }.words());
-            slot.stamp(recorder.clock.now());
+            // A reading of the clock would cost more than all else of this, and most algorithms are
+            // the first thing in their call.
+            let entered = slot.entered_before();
+            slot.stamp(entered.unwrap_or_else(|| recorder.clock.now()));
         }
     }
     real()

@@ -81,7 +81,7 @@ unsafe impl Sync for Receives {}
 struct Posted {
     /// In which of the thread's calls.
     call: u64,
-    by_request: HashMap<Handle, Slot, BuildHasherDefault<HandleHasher>>,
+    by_request: ByRequest,
     /// Those that are waited for now: of calls within calls, one behind the other.
     awaited: Vec<Slot>,
     /// The request that was completed last, but had not been posted yet as far as is known here.
@@ -90,6 +90,79 @@ struct Posted {
 
 // SAFETY: a slot is an address in a chunk of the thread that has posted the receive.
 unsafe impl Send for Slot {}
+
+/// Receives that are searched one after the other: most calls have no more under way at a time.
+const FEW: usize = 8;
+
+/// Receives by their requests. A request that is posted again stands for the newer one.
+#[derive(Debug, Default)]
+struct ByRequest {
+    few: [Option<(Handle, Slot)>; FEW],
+    n_few: usize,
+    many: HashMap<Handle, Slot, BuildHasherDefault<HandleHasher>>,
+}
+
+impl ByRequest {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.n_few == 0 && self.many.is_empty()
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        self.n_few = 0;
+        if !self.many.is_empty() {
+            self.many.clear();
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, request: Handle, slot: Slot) {
+        match self.few.get_mut(self.n_few) {
+            Some(place) => {
+                *place = Some((request, slot));
+                self.n_few += 1;
+            }
+            None => {
+                self.many.insert(request, slot);
+            }
+        }
+    }
+
+    /// Where a request stands among the few.
+    #[inline]
+    fn place(&self, request: Handle) -> Option<usize> {
+        let few = &self.few[..self.n_few.min(FEW)];
+        few.iter()
+            .rposition(|place| place.is_some_and(|(other, _)| other == request))
+    }
+
+    #[inline]
+    fn get(&self, request: Handle) -> Option<Slot> {
+        // What did not fit among the few any more is newer.
+        if !self.many.is_empty()
+            && let Some(&slot) = self.many.get(&request)
+        {
+            return Some(slot);
+        }
+        self.few[self.place(request)?].map(|(_, slot)| slot)
+    }
+
+    #[inline]
+    fn remove(&mut self, request: Handle) -> Option<Slot> {
+        if !self.many.is_empty()
+            && let Some(slot) = self.many.remove(&request)
+        {
+            return Some(slot);
+        }
+        let at = self.place(request)?;
+        self.n_few -= 1;
+        // The order counts among those with the same request only, of which the newest is searched
+        // for; older ones have been waited for.
+        self.few.swap(at, self.n_few);
+        self.few[self.n_few].map(|(_, slot)| slot)
+    }
+}
 
 /// World ranks of the processes that messages on a communicator may come from and go to.
 #[derive(Debug, Default)]
@@ -358,7 +431,7 @@ impl Local {
         let call = self.calls.get();
         self.with_posted(|posted| {
             posted.completed = request;
-            let slot = posted.by_request.remove(&request);
+            let slot = posted.by_request.remove(request);
             if let Some(slot) = slot.filter(|_| posted.call == call) {
                 slot.leave(0, now);
             }
@@ -381,6 +454,7 @@ impl Local {
         recorder: &'static Recorder,
         requests: usize,
         n: usize,
+        until: Until,
     ) -> Option<(&'static Receives, usize)> {
         let receives = &self.thread.get()?.receives;
         // SAFETY: this thread's own, and nothing that is called here comes back to it.
@@ -392,11 +466,21 @@ impl Local {
         for i in 0..n {
             // SAFETY: the caller's promise.
             let request = unsafe { recorder.library.handle_at(requests, i) };
-            let slot = posted.by_request.get(&request).copied();
+            let slot = match until {
+                Until::All => posted.by_request.remove(request),
+                Until::One => posted.by_request.get(request),
+            };
             posted.awaited.push(slot.unwrap_or(Slot::NONE));
         }
         Some((receives, begin))
     }
+}
+
+/// How many of some requests are waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Until {
+    All,
+    One,
 }
 
 /// Waits for all of `n` requests; the receives among them have come then.
@@ -410,7 +494,7 @@ pub(crate) unsafe fn wait_for_many(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { wait_for(requests, n, real, |_| true) }
+    unsafe { wait_for(requests, n, Until::All, real, |_| true) }
 }
 
 /// Waits for one of `n` requests, whose number the library puts at `which`.
@@ -426,7 +510,7 @@ pub(crate) unsafe fn wait_for_any(
 ) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
-        wait_for(requests, n, real, |i| {
+        wait_for(requests, n, Until::One, real, |i| {
             usize::try_from((which as *const c_int).read()) == Ok(i)
         })
     }
@@ -438,6 +522,7 @@ pub(crate) unsafe fn wait_for_any(
 unsafe fn wait_for(
     requests: usize,
     n: usize,
+    until: Until,
     real: impl FnOnce() -> c_int,
     has_come: impl Fn(usize) -> bool,
 ) -> c_int {
@@ -446,7 +531,8 @@ unsafe fn wait_for(
     };
     let local = Local::of_this_thread();
     // SAFETY: the caller's promise.
-    let Some((receives, begin)) = (unsafe { local.take_receives(recorder, requests, n) }) else {
+    let Some((receives, begin)) = (unsafe { local.take_receives(recorder, requests, n, until) })
+    else {
         return real();
     };
     let code = real();
@@ -479,5 +565,38 @@ pub(crate) fn communicator_goes(comm: Handle) {
             recorder.partners.remove(comm);
             Ok(())
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receives_are_found_by_their_requests_be_they_few_or_many() {
+        let slot = |n: usize| Slot(std::ptr::without_provenance_mut(n));
+        let mut receives = ByRequest::default();
+        for n in 1..=3 * FEW {
+            receives.insert(n, slot(n));
+        }
+        assert_eq!(
+            receives.get(2 * FEW).map(|slot| slot.0),
+            Some(slot(2 * FEW).0)
+        );
+        for n in [FEW, 2 * FEW, 1, 3 * FEW] {
+            assert_eq!(receives.remove(n).map(|slot| slot.0), Some(slot(n).0));
+            assert!(
+                receives.get(n).is_none() && receives.remove(n).is_none(),
+                "{n}"
+            );
+        }
+        // The same request again: the newer one counts, wherever it stands.
+        receives.insert(2, slot(100));
+        assert_eq!(receives.get(2).map(|slot| slot.0), Some(slot(100).0));
+        receives.clear();
+        assert!(receives.is_empty() && receives.get(3).is_none());
+        receives.insert(7, slot(1));
+        receives.insert(7, slot(2));
+        assert_eq!(receives.remove(7).map(|slot| slot.0), Some(slot(2).0));
     }
 }

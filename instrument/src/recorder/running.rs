@@ -1,0 +1,237 @@
+//! What a thread does with its time where it takes long: on a core, or not.
+//!
+//! Asking the kernel costs some 300 ns, so it is asked only where much time has passed: before a call
+//! with a gap in front of it, and behind one that took long. What is noted is the difference to
+//! the time asked before, of which at most [`LONGEST_NS`] lie in calls and gaps that were short.
+
+use std::cell::Cell;
+
+use collbench_formats::{Anchor, Record, Running};
+
+use super::{Local, Recorder, Slot};
+
+/// Gaps and calls from this on are long.
+const LONG_NS: u64 = 100_000;
+/// After so long the kernel is asked behind any call.
+const LONGEST_NS: u64 = 1_000_000;
+
+/// When a gap is long, where nothing is to be sampled.
+const NEVER: u64 = u64::MAX;
+
+/// What a thread keeps between samples.
+pub(super) struct Pace {
+    /// From this on, ticks, the gap behind the last call is a long one.
+    long_from: Cell<u64>,
+    last: Cell<Sample>,
+}
+
+/// What the kernel says of the calling thread.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    ticks: u64,
+    on_core_us: u64,
+    n_blocked: u64,
+    n_preempted: u64,
+}
+
+/// [`LONG_NS`] and [`LONGEST_NS`] in ticks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lengths {
+    long_ticks: u64,
+    longest_ticks: u64,
+}
+
+impl Lengths {
+    /// Of a clock whose rate two readings tell.
+    pub(crate) fn between(first: &Anchor, last: &Anchor) -> Self {
+        let span = |of: fn(&Anchor) -> u64| of(last).saturating_sub(of(first));
+        let (ticks, ns) = (span(|at| at.ticks.get()), span(|at| at.raw_ns.get()));
+        Self::of(ticks as f64 * 1e3 / ns.max(1) as f64)
+    }
+
+    /// Of a clock with so many ticks per us.
+    fn of(ticks_per_us: f64) -> Self {
+        let ticks = |ns: u64| (ns as f64 * ticks_per_us / 1e3) as u64;
+        Self {
+            long_ticks: ticks(LONG_NS),
+            longest_ticks: ticks(LONGEST_NS),
+        }
+    }
+}
+
+impl Sample {
+    const NONE: Self = Self {
+        ticks: 0,
+        on_core_us: 0,
+        n_blocked: 0,
+        n_preempted: 0,
+    };
+
+    fn take(now: u64) -> Option<Self> {
+        // SAFETY: all zeros is a valid rusage, a plain struct of numbers.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: the struct is valid for writing.
+        if unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) } != 0 {
+            return None;
+        }
+        let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+        Some(Self {
+            ticks: now,
+            on_core_us: us(usage.ru_utime).wrapping_add(us(usage.ru_stime)),
+            n_blocked: usage.ru_nvcsw as u64,
+            n_preempted: usage.ru_nivcsw as u64,
+        })
+    }
+
+    fn since(self, before: Self) -> Running {
+        let less = |of: fn(&Self) -> u64| of(&self).saturating_sub(of(&before));
+        Running {
+            elapsed_ticks: less(|sample| sample.ticks),
+            on_core_us: less(|sample| sample.on_core_us)
+                .try_into()
+                .unwrap_or(u32::MAX),
+            n_blocked: less(|sample| sample.n_blocked)
+                .try_into()
+                .unwrap_or(u16::MAX),
+            n_preempted: less(|sample| sample.n_preempted)
+                .try_into()
+                .unwrap_or(u16::MAX),
+        }
+    }
+}
+
+impl Pace {
+    pub(super) const fn new() -> Self {
+        Self {
+            long_from: Cell::new(NEVER),
+            last: Cell::new(Sample::NONE),
+        }
+    }
+}
+
+impl Local {
+    /// Begins to sample this thread, if that is wanted.
+    pub(super) fn begin_pace(&self, recorder: &Recorder) {
+        let now = recorder.clock.now();
+        if let (Some(lengths), Some(sample)) = (recorder.lengths, Sample::take(now)) {
+            self.pace.last.set(sample);
+            self.pace
+                .long_from
+                .set(now.saturating_add(lengths.long_ticks));
+        }
+    }
+
+    /// Whether the gap in front of a call that is entered `now` is a long one.
+    #[inline]
+    pub(super) fn is_behind_long_gap(&self, now: u64) -> bool {
+        now >= self.pace.long_from.get()
+    }
+
+    /// Behind a call that has left.
+    #[inline]
+    pub(super) fn pace_on(&self, recorder: &'static Recorder, slot: Slot, leave: u64) {
+        if self.pace.long_from.get() != NEVER {
+            self.pace_behind(recorder, slot, leave);
+        }
+    }
+
+    #[inline(never)]
+    fn pace_behind(&self, recorder: &'static Recorder, slot: Slot, leave: u64) {
+        let Some(lengths) = recorder.lengths.filter(|_| self.depth.get() == 1) else {
+            return;
+        };
+        let is_long = leave.saturating_sub(slot.enter_ticks()) >= lengths.long_ticks
+            || leave.saturating_sub(self.pace.last.get().ticks) >= lengths.longest_ticks;
+        let mut now = leave;
+        if is_long {
+            self.note_running(recorder);
+            now = recorder.clock.now();
+        }
+        self.pace
+            .long_from
+            .set(now.saturating_add(lengths.long_ticks));
+    }
+
+    /// In front of a call behind a long gap.
+    #[cold]
+    pub(super) fn note_gap(&self, recorder: &'static Recorder) {
+        // Within another call it is that one's time.
+        if self.depth.get() == 1 {
+            self.note_running(recorder);
+        }
+    }
+
+    /// Asks the kernel and notes what it says, if the chunk has room: a chunk that is opened here
+    /// would be opened within a call of which nothing is stored yet.
+    fn note_running(&self, recorder: &'static Recorder) {
+        let Some(slot) = self.slot_in_this_chunk() else {
+            return;
+        };
+        let now = recorder.clock.now();
+        let Some(sample) = Sample::take(now) else {
+            return;
+        };
+        slot.write(sample.since(self.pace.last.replace(sample)).words());
+        slot.stamp(now);
+    }
+
+    fn slot_in_this_chunk(&self) -> Option<Slot> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let thread = self.thread.get()?;
+        let slot = thread.next.load(Relaxed);
+        if slot >= thread.end.load(Relaxed) {
+            return None;
+        }
+        thread.next.store(slot + size_of::<Record>(), Relaxed);
+        Some(Slot(slot as *mut u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(ticks: u64, on_core_us: u64, n_blocked: u64, n_preempted: u64) -> Sample {
+        Sample {
+            ticks,
+            on_core_us,
+            n_blocked,
+            n_preempted,
+        }
+    }
+
+    #[test]
+    fn what_is_noted_is_the_difference_and_stays_in_its_field() {
+        let before = sample(100, 7, 3, 4);
+        let expected = Running {
+            elapsed_ticks: 400,
+            on_core_us: 13,
+            n_blocked: 1,
+            n_preempted: 0,
+        };
+        assert_eq!(sample(500, 20, 4, 4).since(before), expected);
+        let much = sample(600, 1 << 40, 1 << 20, 1 << 20).since(before);
+        assert_eq!((much.on_core_us, much.n_blocked), (u32::MAX, u16::MAX));
+        assert_eq!(much.n_preempted, u16::MAX);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_off_its_core_and_one_that_computes_is_on_it() {
+        let begin = Sample::take(1).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let slept = Sample::take(2).unwrap();
+        while Sample::take(3).unwrap().on_core_us < slept.on_core_us + 3000 {}
+        let computed = Sample::take(3).unwrap();
+        assert!(slept.since(begin).n_blocked >= 1 && slept.since(begin).on_core_us < 5000);
+        assert!(computed.since(slept).on_core_us >= 3000);
+    }
+
+    #[test]
+    fn lengths_are_in_ticks_of_the_clock() {
+        let lengths = Lengths::of(2600.0);
+        assert_eq!(
+            (lengths.long_ticks, lengths.longest_ticks),
+            (260_000, 2_600_000)
+        );
+    }
+}
