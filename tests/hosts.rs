@@ -129,3 +129,92 @@ fn nobody_sends_to_ranks_that_are_not_recorded() {
     let said = analysis.remark("clocks_not_aligned");
     assert!(said.contains("only 4 of 8 processes"), "{said}");
 }
+
+/// Hosts 1 and 3 are 1 ms apart, the others 100 us.
+const SLOW_LINK: &str =
+    "cluster h hosts=4 latency_us=100 rate=1gbit\nlink h-1 h-3 latency_us=1000\n";
+
+/// Seen inside, a broadcast over a binomial tree and an allreduce by recursive doubling show which
+/// link is slow. How long things take on a busy machine is no matter of this test: a message never
+/// takes less than its link does, and the fastest ones not much more.
+#[test]
+fn the_slow_link_is_named_as_what_costs_most() {
+    let workspace = Workspace::new();
+    let topology = workspace.join("topology");
+    fs::write(&topology, SLOW_LINK).unwrap();
+    let options = [
+        "--topology",
+        topology.to_str().unwrap(),
+        "--compensate-us",
+        "20",
+    ];
+    let Some(cluster) = Cluster::up("slow-link", &options) else {
+        return;
+    };
+    let (recorder, slow_link) = (command("collbench-record"), program("slow_link.c"));
+    let line = [
+        recorder.to_str().unwrap(),
+        "--layers",
+        "calls,messages",
+        "-o",
+        "trace",
+        "--",
+        cluster.script(),
+        "mpirun",
+        "-n",
+        "8",
+        "--mca",
+        "coll_tuned_use_dynamic_rules",
+        "1",
+        "--mca",
+        "coll_tuned_bcast_algorithm",
+        "6",
+        "--mca",
+        "coll_tuned_allreduce_algorithm",
+        "3",
+        slow_link.to_str().unwrap(),
+        "120",
+        "8000",
+    ];
+    run_in(workspace.path(), &[cluster.variable()], &line).expect(0);
+    let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+    let host = |rank: &Value| {
+        let rank = analysis.rank(usize::try_from(rank.as_u64().unwrap()).unwrap());
+        rank["host"].as_str().unwrap().to_owned()
+    };
+    let is_slow = |stage: &Value| {
+        let mut ends = [host(&stage["from"]), host(&stage["node"])];
+        ends.sort_unstable();
+        ends == ["h-1", "h-3"]
+    };
+    for (operation, algorithm) in [
+        ("MPI_Bcast", "binomial"),
+        ("MPI_Allreduce", "recursive doubling"),
+    ] {
+        let operations = analysis.array("/operations").iter();
+        let mut operations = operations.filter(|found| found["operation"] == operation);
+        let found = operations.next().unwrap();
+        assert_eq!(found["algorithm"], algorithm, "{operation}");
+        let tree = &found["trees"][0];
+        assert_eq!(tree["instances"], 120, "{operation}");
+        let hotspot = &tree["hotspot"];
+        assert!(is_slow(hotspot), "{operation}: {hotspot}");
+    }
+    let operations = analysis.array("/operations").iter();
+    let mut broadcasts = operations.filter(|found| found["operation"] == "MPI_Bcast");
+    let edges = broadcasts.next().unwrap()["edges"].as_array().unwrap();
+    let mut n_slow = 0;
+    for edge in edges {
+        let link = json!({ "from": edge["from"], "node": edge["to"] });
+        if !is_slow(&link) {
+            continue;
+        }
+        n_slow += 1;
+        // A receiver that comes late finds a part of the way done.
+        let transfer = edge["transfer_ns"]["median"].as_i64().unwrap();
+        let late = edge["late_receiver_ns"]["median"].as_i64().unwrap();
+        let took = transfer + late;
+        assert!((950_000..3_000_000).contains(&took), "{took} ns: {edge}");
+    }
+    assert_eq!(n_slow, 2, "0 to 4, and 1 to 5");
+}

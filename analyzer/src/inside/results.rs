@@ -147,6 +147,8 @@ pub struct WayStage {
     pub round: Option<usize>,
     /// The mean.
     pub mean_ns: i64,
+    /// The median; of an edge over which an instance sends several messages the mean.
+    pub median_ns: i64,
     /// Instances.
     pub n: u64,
 }
@@ -178,12 +180,14 @@ pub struct WayClass {
 /// The stage with the largest share of the slowest ways. What is spent on a way waiting for what
 /// comes on another one is left out: for those who arrive later at a node, for a parent that is not
 /// ready yet to receive on the way down, for late senders in an exchange. It is a cost of the others.
+/// Medians decide: a few instances in which somebody was descheduled for long do not hide where all
+/// others spend their time; what those cost is in the critical path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hotspot {
     /// The stage.
     #[serde(flatten)]
     pub stage: WayStage,
-    /// Its mean share of those ways, without these waits.
+    /// Its share of those ways, without these waits, in the mean of the ways.
     pub share: f64,
     /// Whose ways those are.
     pub ranks: Vec<u32>,

@@ -160,25 +160,35 @@ impl<'a> Ways<'a> {
         let Some(edge) = self.edge(from, to) else {
             return;
         };
-        let of_edge = |kind, mean_ns, n| WayStage {
+        let of_edge = |kind, mean_ns, median_ns, n| WayStage {
             kind,
             node: to,
             from: Some(from),
             direction: None,
             round: None,
             mean_ns,
+            median_ns,
             n,
         };
         let last = &edge.last;
         if last.n > 0 {
-            for (kind, total) in [
-                (StageKind::LateReceiver, last.late_receiver_ns),
-                (StageKind::Transfer, last.transfer_ns),
+            for (kind, total, each) in [
+                (
+                    StageKind::LateReceiver,
+                    last.late_receiver_ns,
+                    &edge.late_receiver,
+                ),
+                (StageKind::Transfer, last.transfer_ns, &edge.transfer),
             ] {
-                stages.push(of_edge(kind, mean(total, last.n), last.n));
+                let mean_ns = mean(total, last.n);
+                // Of several messages the last is not like the others.
+                let median_ns = each.quantile(50).filter(|_| each.n() == last.n);
+                stages.push(of_edge(kind, mean_ns, median_ns.unwrap_or(mean_ns), last.n));
             }
         } else if let (Some(true), Some(mean_ns)) = (comes_back, edge.two_way.mean()) {
-            stages.push(of_edge(StageKind::TwoWay, mean_ns, edge.two_way.n()));
+            let median_ns = edge.two_way.quantile(50).unwrap_or(mean_ns);
+            let n = edge.two_way.n();
+            stages.push(of_edge(StageKind::TwoWay, mean_ns, median_ns, n));
         }
     }
 
@@ -269,6 +279,15 @@ impl OneWay {
     }
 }
 
+impl OneWay {
+    /// The same of the medians of its stages.
+    fn own_median_ns(&self) -> i64 {
+        let own = self.stages.iter().filter(|stage| is_own(stage));
+        own.map(|stage| stage.median_ns)
+            .fold(0, i64::saturating_add)
+    }
+}
+
 fn is_own(stage: &WayStage) -> bool {
     match stage.kind {
         StageKind::ArrivalWait | StageKind::LateSender => false,
@@ -277,20 +296,23 @@ fn is_own(stage: &WayStage) -> bool {
     }
 }
 
-/// The stage with the largest mean share of the slowest ways.
+/// The stage with the largest share of the slowest ways, in their mean.
 pub(super) fn hotspot(ways: &[OneWay]) -> Option<Hotspot> {
-    let slowest = ways.iter().map(OneWay::own_ns).max().filter(|&ns| ns > 0)?;
+    let slowest = ways.iter().map(OneWay::own_median_ns).max()?;
+    if slowest <= 0 {
+        return None;
+    }
     let slow = ways
         .iter()
-        .filter(|way| way.own_ns() as f64 >= slowest as f64 * SLOW);
+        .filter(|way| way.own_median_ns() as f64 >= slowest as f64 * SLOW);
     type Place = (StageKind, u32, Option<u32>, Option<usize>);
     let mut shares: BTreeMap<Place, (f64, &WayStage)> = BTreeMap::new();
     for way in slow.clone() {
-        let own = way.own_ns() as f64;
+        let own = way.own_median_ns() as f64;
         for stage in way.stages.iter().filter(|stage| is_own(stage)) {
             let place = (stage.kind, stage.node, stage.from, stage.round);
             let entry = shares.entry(place).or_insert((0.0, stage));
-            entry.0 += stage.mean_ns as f64 / own;
+            entry.0 += stage.median_ns as f64 / own;
         }
     }
     let n = slow.clone().count() as f64;
@@ -315,6 +337,7 @@ fn stage(kind: StageKind, node: u32, gauge: &Gauge) -> Option<WayStage> {
         direction: None,
         round: None,
         mean_ns: gauge.mean()?,
+        median_ns: gauge.quantile(50)?,
         n: gauge.n(),
     })
 }

@@ -189,10 +189,10 @@ fn costs_most(
         false => inert::ranks(&hotspot.ranks),
     };
     format!(
-        " On the slowest ways ({ranks}) {} goes to {}: {} on average (n = {}).",
+        " On the slowest ways ({ranks}) {} goes to {}: {} in the median (n = {}).",
         share(hotspot.share),
         self::stage(analysis, hotspot),
-        duration(stage.mean_ns),
+        duration(stage.median_ns),
         stage.n
     )
 }
