@@ -47,8 +47,9 @@ pub use gauge::{Gauge, Grain};
 pub use message::{InstanceMessage, MessageCounts, Messages};
 pub use recognize::{Direction as TreeDirection, Recognized, TreeFacts};
 pub use results::{
-    BeginSummary, Contributor, CriticalPathSummary, HopSummary, Hotspot, JoiningPoint, OneWayClass,
-    RoundSummary, StageKind, TransferSummary, TreeFigures, WayClass, WayLine, WayStage,
+    BeginSummary, Contributor, CriticalPathSummary, HopSummary, Hotspot, JoiningPoint, LastArrival,
+    OneWayClass, RoundSummary, StageKind, TransferSummary, TreeFigures, WayClass, WayLine,
+    WayStage,
 };
 pub use roles::{Node, Roles, Round, TreeRoles, Way};
 pub use shape::Shape;

@@ -140,9 +140,9 @@ pub use imbalance::{Verdict, Vertex};
 pub use inside::{
     Algorithm, Begin, BeginSummary, Contributor, CriticalPathSummary, CriticalTally, EdgeFigures,
     EdgeTally, Gauge, Grain, GraphFigures, GraphTally, Hop, HopSummary, Hotspot, InsideTally,
-    InstanceMessage, JoiningPoint, LastMessage, Meeting, MessageCounts, Messages, Node,
-    NodeFigures, OneWayClass, Recognized, Roles, Rooted, Round, RoundFigures, RoundSummary, Shape,
-    StageKind, TransferSummary, Tree, TreeDirection, TreeFacts, TreeFigures, TreeRoles, Way,
+    InstanceMessage, JoiningPoint, LastArrival, LastMessage, Meeting, MessageCounts, Messages,
+    Node, NodeFigures, OneWayClass, Recognized, Roles, Rooted, Round, RoundFigures, RoundSummary,
+    Shape, StageKind, TransferSummary, Tree, TreeDirection, TreeFacts, TreeFigures, TreeRoles, Way,
     WayClass, WayLine, WayStage,
 };
 pub use json::to_json;

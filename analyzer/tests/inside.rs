@@ -415,6 +415,28 @@ fn the_stage_that_costs_most_is_named() {
 }
 
 #[test]
+fn the_heaviest_path_of_the_imbalance_graph_leads_to_the_late_process() {
+    // In this tree 5 is below 4, and 4 below 0.
+    let tree = "{ shape = \"binomial\", posts_all = true }";
+    let late = slow("MPI_Reduce", tree, "").replace(
+        "work = [{ exponential_ns = 2000 }]",
+        "work = [{ constant_ns = 300000, ranks = [5], share = 0.9 }]",
+    );
+    let case = case(&late);
+    let (_, _, found) = trees(&case)[0];
+    let path = list(&found["last_path"]);
+    let steps: Vec<(i64, i64)> = path
+        .iter()
+        .map(|step| (number(&step["node"]), number(&step["last"])))
+        .collect();
+    assert_eq!(steps, [(0, 4), (4, 5)]);
+    for step in path {
+        let (times, resolved) = (number(&step["times"]), number(&step["resolved"]));
+        assert!((80..=100).contains(&times) && resolved >= times, "{step}");
+    }
+}
+
+#[test]
 fn neither_threads_nor_the_length_of_chunks_show_inside() {
     let scenario = three_hosts().replace("repeat = 40", "repeat = 300");
     let one = case_with(&scenario, &["--threads", "1"]);

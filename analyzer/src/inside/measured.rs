@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
 use super::results::{
-    BeginSummary, Contributor, CriticalPathSummary, HopSummary, JoiningPoint, OneWayClass,
-    RoundSummary, TransferSummary, TreeFigures, WayLine, WayStage,
+    BeginSummary, Contributor, CriticalPathSummary, HopSummary, JoiningPoint, LastArrival,
+    OneWayClass, RoundSummary, TransferSummary, TreeFigures, WayLine, WayStage,
 };
 use super::ways::{OneWay, Ways, hotspot};
 use crate::analysis::SerializationPoint;
@@ -112,6 +112,7 @@ pub(crate) fn tree_figures(
                 .collect(),
             false => Vec::new(),
         },
+        last_path: last_path(figures, rank),
         rounds: match n_rounds > MAX_ROUNDS {
             true => Vec::new(),
             false => nodes()
@@ -138,6 +139,39 @@ fn lines(
         }
     };
     ways.into_iter().map(line).collect()
+}
+
+/// From the root along the heaviest edges of the load-imbalance graph.
+///
+/// # Source
+/// Bongo et al. 2004, section 3: the weight of an edge is how often that child arrived last.
+fn last_path(figures: &GraphFigures, rank: &dyn Fn(u32) -> u32) -> Vec<LastArrival> {
+    let mut path = Vec::new();
+    let mut at = figures.top;
+    // A way from the root has no more nodes than there are.
+    while path.len() < figures.nodes.len() {
+        let arrivals = &figures.nodes[at as usize].arrivals;
+        let n = arrivals.len();
+        let lasts = arrivals.iter().map(|meeting| {
+            let times = meeting.order.get(n.wrapping_sub(1)).copied().unwrap_or(0);
+            (times, Reverse(meeting.slot))
+        });
+        let Some((times, Reverse(last))) = lasts.clone().max().filter(|&(times, _)| times > 0)
+        else {
+            break;
+        };
+        path.push(LastArrival {
+            node: rank(at),
+            last: rank(last),
+            times,
+            resolved: lasts.map(|(times, _)| times).sum(),
+        });
+        if last == at {
+            break;
+        }
+        at = last;
+    }
+    path
 }
 
 fn joining_point(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> JoiningPoint {

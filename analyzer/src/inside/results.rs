@@ -42,6 +42,9 @@ pub struct TreeFigures {
     pub n: u64,
     /// The nodes of a tree, by rank; empty for an exchange.
     pub joining_points: Vec<JoiningPoint>,
+    /// The load-imbalance graph of the way down, along its heaviest edges from the root: at each
+    /// node who came last most often, down to the process that did. Empty where nothing goes down.
+    pub last_path: Vec<LastArrival>,
     /// The rounds of an exchange, by rank; empty for a tree, and above 2,048 of them.
     pub rounds: Vec<RoundSummary>,
     /// The ways of the processes' data, alike ones together, the slowest first.
@@ -83,6 +86,19 @@ pub struct Contributor {
     pub wait_ns: Option<Summary>,
     /// How often it was at each position, where that is resolved.
     pub order: Vec<u64>,
+}
+
+/// Who came last most often at a node: a child, or the node's own process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LastArrival {
+    /// The node.
+    pub node: u32,
+    /// Who came last.
+    pub last: u32,
+    /// How often.
+    pub times: u64,
+    /// Of how many instances in which that is resolved.
+    pub resolved: u64,
 }
 
 /// A round of one process in an exchange.
