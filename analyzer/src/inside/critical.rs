@@ -106,7 +106,7 @@ impl CriticalPath {
             if received > until || sent.max(posted) >= until {
                 continue;
             }
-            let spent = received - sent.max(posted);
+            let spent = received.saturating_sub(sent.max(posted));
             self.hops.push((shape.edge_of[number as usize], spent));
             if sent >= posted {
                 slot = messages.paired[number as usize].from as usize;

@@ -252,6 +252,11 @@ impl Meeting {
     }
 }
 
+/// From one stamp to another; those of a damaged file may be of any size.
+fn span(later: i64, earlier: i64) -> i64 {
+    later.saturating_sub(earlier)
+}
+
 /// When a message had come, if that is known of this one.
 fn received(message: &InstanceMessage) -> Option<i64> {
     let received = message.received.filter(|_| !message.is_from_any);
@@ -348,12 +353,12 @@ impl GraphFigures {
                 continue;
             }
             let (sent, posted) = (message.sent.ns(), message.posted.ns());
-            let late = (posted - sent).max(0);
+            let late = span(posted, sent).max(0);
             figures.late_receiver.add(late);
             let Some(received) = received(message) else {
                 continue;
             };
-            let transfer = received - sent.max(posted);
+            let transfer = span(received, sent.max(posted));
             figures.transfer.add(transfer);
             if seen.shape.is_last[number] {
                 figures.last.n += 1;
@@ -410,36 +415,41 @@ impl GraphFigures {
             };
             if let Some(base) = base {
                 for (position, &(time, _)) in room.order.iter().enumerate() {
-                    add_at(&mut at.serialization, position, 1, i128::from(time - base));
+                    add_at(
+                        &mut at.serialization,
+                        position,
+                        1,
+                        i128::from(time) - i128::from(base),
+                    );
                 }
             }
         }
         if let (Some(to_parent), Some(last_arrival)) = (node.to_parent, last_arrival) {
             at.down
-                .add(seen.message(to_parent).sent.ns() - last_arrival);
+                .add(span(seen.message(to_parent).sent.ns(), last_arrival));
         }
         if let (Some(Some(received)), Some(departure)) = (from_parent, first_departure) {
-            at.up.add(departure - received);
+            at.up.add(span(departure, received));
         }
         if let (true, Some(arrival), Some(departure)) = (is_top, last_arrival, first_departure) {
-            at.core.add(departure - arrival);
+            at.core.add(span(departure, arrival));
         }
         let (top_enter, top_leave) = seen.instance.stamps(tree.top as usize);
         if (goes_down && goes_up) || seen.have_common_time(slot, tree.top) {
             at.way.add(match (goes_down, goes_up) {
-                (true, true) => leave - enter,
-                (true, false) => top_leave - enter,
-                (false, _) => leave - top_enter,
+                (true, true) => span(leave, enter),
+                (true, false) => span(top_leave, enter),
+                (false, _) => span(leave, top_enter),
             });
         }
         if let (Some(down), Some(up)) = (node.to_parent, node.from_parent) {
             let (down_at, up_at) = (seen.message(down), seen.message(up));
             let is_one_edge = down_at.to == up_at.from;
             if let (true, Some(t2), Some(t4)) = (is_one_edge, received(down_at), received(up_at)) {
-                let outside = t4 - down_at.sent.ns();
-                let inside = up_at.sent.ns() - t2;
+                let outside = span(t4, down_at.sent.ns());
+                let inside = span(up_at.sent.ns(), t2);
                 let edge = seen.shape.edge_of[down as usize];
-                self.edges[edge as usize].two_way.add(outside - inside);
+                self.edges[edge as usize].two_way.add(span(outside, inside));
             }
         }
     }
@@ -447,7 +457,7 @@ impl GraphFigures {
     fn add_rounds(&mut self, seen: &Seen<'_>, slot: u32, rounds: &[Round]) {
         let (enter, leave) = seen.instance.stamps(slot as usize);
         let at = &mut self.nodes[slot as usize];
-        at.way.add(leave - enter);
+        at.way.add(span(leave, enter));
         let n_rounds = rounds.len().min(MAX_ROUNDS);
         at.rounds.resize_with(at.rounds.len().max(n_rounds), || {
             RoundFigures::new(seen.grain)
@@ -464,16 +474,16 @@ impl GraphFigures {
             let begin = message.posted.ns().max(before);
             let figures = &mut at.rounds[number.min(MAX_ROUNDS - 1)];
             figures.see(Some(message.from), 1);
-            figures.local.add(begin - before);
-            let spent = (end - begin).max(0);
+            figures.local.add(span(begin, before));
+            let spent = span(end, begin).max(0);
             if seen.have_common_time(slot, message.from) {
-                let late = (message.sent.ns() - begin).clamp(0, spent);
+                let late = span(message.sent.ns(), begin).clamp(0, spent);
                 figures.late_sender.add(late);
                 figures.transfer.add(spent - late);
             }
-            before = begin + spent;
+            before = begin.saturating_add(spent);
         }
-        at.exit.add(leave - before);
+        at.exit.add(span(leave, before));
     }
 
     /// Adds another part.
@@ -546,10 +556,12 @@ fn meet(
     let host = seen.host(own);
     let apart = seen.resolution.between(host, host).unwrap_or(0);
     for (position, &(time, place)) in room.order.iter().enumerate() {
-        let is_after = position == 0 || time - room.order[position - 1].0 > apart;
-        let is_before = (room.order.get(position + 1)).is_none_or(|next| next.0 - time > apart);
+        let is_after = position == 0 || span(time, room.order[position - 1].0) > apart;
+        let is_before =
+            (room.order.get(position + 1)).is_none_or(|next| span(next.0, time) > apart);
         let position = (n > 1 && is_after && is_before).then_some(position);
-        meetings[place].add((decides - time).abs(), position, n);
+        let wait = span(decides.max(time), decides.min(time));
+        meetings[place].add(wait, position, n);
     }
     Some(decides)
 }

@@ -259,12 +259,13 @@ impl<'a> Ways<'a> {
         let mut ranks: Vec<u32> = ways.iter().map(|(_, way)| way.slot).collect();
         ranks.sort_unstable();
         let whole = &self.node(nearest.slot).way;
-        let attributed: i64 = nearest.stages.iter().map(|stage| stage.mean_ns).sum();
+        let stages = nearest.stages.iter().map(|stage| stage.mean_ns);
+        let attributed = stages.fold(0, i64::saturating_add);
         let class = WayClass {
             ranks,
             representative: nearest.slot,
             way_ns: whole.summary(None),
-            unattributed_ns: whole.mean().map(|whole| whole - attributed),
+            unattributed_ns: whole.mean().map(|whole| whole.saturating_sub(attributed)),
             stages: nearest.stages.clone(),
         };
         (middle, class)

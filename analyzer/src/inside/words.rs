@@ -4,6 +4,7 @@
 use super::results::{CriticalPathSummary, Hotspot, OneWayClass, StageKind, TreeFigures};
 use crate::analysis::{Analysis, OperationSummary, TreeSummary};
 use crate::inert;
+use crate::sums::sum_ns;
 use crate::words::{self, counted, duration, percent, share};
 
 /// Operations that are told of.
@@ -114,8 +115,8 @@ fn what_ran(
 /// Late processes against messages, and the hop that costs most.
 fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSummary) -> String {
     let n = path.instances.max(1);
-    let late: i64 = path.begins.iter().map(|begin| begin.late_ns).sum();
-    let on_hops: i64 = path.hops.iter().map(|hop| hop.total_ns).sum();
+    let late = sum_ns(path.begins.iter().map(|begin| begin.late_ns));
+    let on_hops = sum_ns(path.hops.iter().map(|hop| hop.total_ns));
     let mut text = format!(
         " Of the {} from the first enter to the last leave, {} go by until the one comes that all \
          wait for",

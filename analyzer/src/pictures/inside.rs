@@ -155,7 +155,10 @@ pub(super) fn nodes(
     let most = serving.first()?.serialization.len();
     let dearest = serving.iter().filter_map(|point| {
         let (first, last) = (point.serialization.first()?, point.serialization.last()?);
-        Some((last.mean_ns - first.mean_ns, std::cmp::Reverse(point.rank)))
+        Some((
+            last.mean_ns.saturating_sub(first.mean_ns),
+            std::cmp::Reverse(point.rank),
+        ))
     });
     let (rise, std::cmp::Reverse(rank)) = dearest.max()?;
     let finding = format!(
@@ -267,7 +270,7 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
                 _ => Some(down.len()),
             };
             if let Some(at) = at {
-                sums[at].0 += stage.mean_ns;
+                sums[at].0 = sums[at].0.saturating_add(stage.mean_ns);
                 sums[at].1 = sums[at].1.max(stage.n);
             }
         }
