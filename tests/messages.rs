@@ -202,6 +202,53 @@ fn the_library_names_the_algorithm_that_was_asked_for_with_messages_and_without(
     assert!(analysis.json["algorithms"].is_null());
 }
 
+/// All that can be recorded.
+const ALL_LAYERS: &str = "calls,io,rma,messages,algorithms,switches";
+
+#[test]
+fn programs_do_the_same_with_all_layers() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    // Threads in collectives at once; thousands of communicators that are made and given back;
+    // nonblocking, persistent and neighborhood collectives; processes that are spawned.
+    for (name, ranks, argument) in [
+        ("threads.c", 2, "500"),
+        ("communicators.c", 4, "2000"),
+        ("kinds.c", 4, ""),
+        ("storm.c", 4, ""),
+        ("spawn.c", 2, ""),
+    ] {
+        let workspace = Workspace::new();
+        let logs = workspace.join("logs");
+        std::fs::create_dir(&logs).unwrap();
+        let logs = logs.to_str().unwrap();
+        let arguments: &[&str] = match name {
+            "kinds.c" => &[logs],
+            "storm.c" => &[logs, "1000"],
+            _ => &[argument],
+        };
+        let options = ["--layers", ALL_LAYERS];
+        let job = Job {
+            options: &options,
+            ..Job::new(ranks, program(name), arguments)
+        };
+        let plain = job.plain(workspace.path()).expect(0);
+        let (recorded, trace) = job.record(workspace.path());
+        assert_eq!(recorded.expect(0).stdout, plain.stdout, "{name}");
+        let analysis = analyze(&trace, &[]).expect(0);
+        assert_eq!(analysis.json["trace"]["complete"], true, "{name}");
+        assert!(
+            analysis.json["trace"]["messages"].as_u64().unwrap() > 0,
+            "{name}"
+        );
+        if name == "threads.c" {
+            // Each thread has a communicator of its own.
+            assert!(paired(&ends(&trace)).len() > 1000);
+        }
+    }
+}
+
 #[test]
 fn messages_are_seen_only_if_asked_for() {
     if !have(&["mpirun", "mpicc"]) {

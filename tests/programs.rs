@@ -271,7 +271,11 @@ fn hdf5_in_python_with_collectives_of_the_library_below_it() {
     let calls = "Allreduce=1, Bcast=2, Comm_dup=2, Comm_free=2";
     // What HDF5 itself calls for one data set that is written collectively.
     let of_files = "File_close=1, File_open=1, File_set_view=2, File_write_at_all=1";
-    for layers in ["calls", "calls,io,rma"] {
+    for layers in [
+        "calls",
+        "calls,io,rma",
+        "calls,io,rma,messages,algorithms,switches",
+    ] {
         let job = Job {
             options: &["--layers", layers],
             ..Job::new(4, "/usr/bin/python3", &[input.to_str().unwrap()])
