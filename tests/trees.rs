@@ -194,6 +194,7 @@ fn every_message_of_every_collective_is_in_its_instance() {
         let ends = &analysis.json["trace"]["message_ends"];
         assert_eq!(ends["paired"], analysis.json["trace"]["messages"]);
         for left in [
+            "received_before_sent",
             "unpaired_sends",
             "unpaired_receives",
             "sends_elsewhere",

@@ -113,6 +113,9 @@ pub struct MessageEnds {
     pub paired: u64,
     /// Among them those received from any process: known as a set.
     pub from_any: u64,
+    /// Of the others, those that were received before they were sent, by the clocks of this
+    /// analysis.
+    pub received_before_sent: u64,
     /// Sends inside complete instances that no receive is known of.
     pub unpaired_sends: u64,
     /// Receives inside complete instances that no send is known of.

@@ -148,6 +148,7 @@ fn message_ends(sources: &Sources<'_>) -> MessageEnds {
     MessageEnds {
         paired: inside.n_paired,
         from_any: inside.n_from_any,
+        received_before_sent: inside.n_before_sent,
         unpaired_sends: inside.n_unpaired_sends,
         unpaired_receives: inside.n_unpaired_receives,
         sends_elsewhere: all.n_messages.saturating_sub(sends),

@@ -67,6 +67,8 @@ pub struct MessageCounts {
     pub n_paired: u64,
     /// Among them those whose receive was one from any process.
     pub n_from_any: u64,
+    /// Of those that are known one by one, those received before they were sent: a clock error.
+    pub n_before_sent: u64,
     /// Sends that no receive is known of.
     pub n_unpaired_sends: u64,
     /// Receives that no send is known of.
@@ -77,9 +79,13 @@ impl MessageCounts {
     /// Adds those of an instance.
     pub(crate) fn add(&mut self, messages: &Messages<'_>) {
         let from_any = messages.paired.iter().filter(|message| message.is_from_any);
+        let is_before = |message: &&InstanceMessage| {
+            !message.is_from_any && message.received.is_some_and(|at| at < message.sent)
+        };
         self.merge(Self {
             n_paired: messages.paired.len() as u64,
             n_from_any: from_any.count() as u64,
+            n_before_sent: messages.paired.iter().filter(is_before).count() as u64,
             n_unpaired_sends: messages.n_unpaired_sends,
             n_unpaired_receives: messages.n_unpaired_receives,
         });
@@ -88,6 +94,7 @@ impl MessageCounts {
     pub(crate) fn merge(&mut self, other: Self) {
         self.n_paired += other.n_paired;
         self.n_from_any += other.n_from_any;
+        self.n_before_sent += other.n_before_sent;
         self.n_unpaired_sends += other.n_unpaired_sends;
         self.n_unpaired_receives += other.n_unpaired_receives;
     }
