@@ -18,7 +18,7 @@ else
 fi
 
 printf '%-16s %10s %26s %22s %8s\n' trace calls 'million calls/s (range)' 'seconds (range)' VmHWM
-[ $# -gt 0 ] || set -- small 64-ranks-short 64-ranks 1024-ranks reduce-drift
+[ $# -gt 0 ] || set -- small 64-ranks-short 64-ranks 1024-ranks reduce-drift messages
 for name in "$@"; do
     trace=$traces/$name
     if ! [ -f "$trace/truth.json" ]; then
@@ -43,11 +43,14 @@ for _ in range(runs):
     if status != 0:
         sys.exit(f"bench-analyze.sh: {' '.join(arguments)} failed")
     peak = max(peak, usage.ru_maxrss)
-calls = json.loads(document)["trace"]["calls"]
+trace = json.loads(document)["trace"]
+calls = trace["calls"]
 seconds.sort()
 least, median, most = seconds[0], seconds[len(seconds) // 2], seconds[-1]
 rates = [f"{calls / s / 1e6:.1f}" for s in (median, most, least)]
 times = f"{median:.2f} ({least:.2f}-{most:.2f})"
 print(f"{name:16} {calls:10} {rates[0] + ' (' + rates[1] + '-' + rates[2] + ')':>26} {times:>22} {peak / 1024:4.0f} MiB")
+if trace["messages"]:
+    print(f"{'':16} {trace['messages']:10} messages, {trace['messages'] / median / 1e6:.1f} million per second")
 EOF
 done
