@@ -396,6 +396,10 @@ pub struct OperationSummary {
     pub last_unresolved: u64,
     /// Instances of which it is not known who left first.
     pub first_unresolved: u64,
+    /// Of `last_unresolved` those of which it is likely: beyond one standard deviation of the clocks.
+    pub last_likely: u64,
+    /// Of `first_unresolved` those of which it is likely.
+    pub first_likely: u64,
     /// Counts `[process][position]`; `None` above 256 processes, and across hosts.
     pub arrival_order: Option<Vec<Vec<u32>>>,
     /// Likewise.

@@ -64,6 +64,10 @@ pub struct Figures {
     pub last: Option<usize>,
     /// Last enter minus second last, where there is a `last`.
     pub excess: i64,
+    /// Where it is not resolved who came last: whether it is likely.
+    pub is_last_likely: bool,
+    /// Where it is not resolved who left first: whether it is likely.
+    pub is_first_departure_likely: bool,
     /// Slot that came first, where it is resolved.
     pub first: Option<usize>,
     /// Slot that left first, where it is resolved.
@@ -237,6 +241,8 @@ impl Figures {
         self.duration = 0;
         (self.last, self.first, self.first_departure) = (None, None, None);
         self.excess = 0;
+        self.is_last_likely = false;
+        self.is_first_departure_likely = false;
         self.arrivals.clear();
         self.departures.clear();
         self.waits_inside.clear();
@@ -474,6 +480,8 @@ impl Figures {
         if apart.is_resolved(order, n - 1) {
             self.last = Some(last.1);
             self.excess = last.0 - before.0;
+        } else {
+            self.is_last_likely = apart.is_likely(order, n - 1);
         }
         if apart.is_resolved(order, 0) {
             self.first = Some(order[0].1);
@@ -484,6 +492,8 @@ impl Figures {
         let order = self.order.slots();
         if apart.is_resolved(order, 0) {
             self.first_departure = Some(order[0].1);
+        } else {
+            self.is_first_departure_likely = apart.is_likely(order, 0);
         }
         apart.resolved_positions(order, &mut self.departures);
         if self.core.is_some() {
@@ -525,8 +535,27 @@ impl<'m> Apart<'m> {
         }
     }
 
+    /// Whether it is likely that nobody else was at this position; on one clock it is certain or
+    /// not known.
+    fn is_likely(self, order: &[(i64, usize)], position: usize) -> bool {
+        match self {
+            Self::Everywhere(_) => false,
+            Self::ByHosts { .. } => self.is_alone(order, position, Resolution::likely_between),
+        }
+    }
+
     /// Whether nobody else can have been at this position.
     fn is_resolved(self, order: &[(i64, usize)], position: usize) -> bool {
+        self.is_alone(order, position, Resolution::between)
+    }
+
+    /// Whether all others are further away than this.
+    fn is_alone(
+        self,
+        order: &[(i64, usize)],
+        position: usize,
+        between: fn(&Resolution, usize, usize) -> Option<i64>,
+    ) -> bool {
         let (time, slot) = order[position];
         let (before, behind) = (order[..position].iter().rev(), order[position + 1..].iter());
         match self {
@@ -544,7 +573,7 @@ impl<'m> Apart<'m> {
                 let is_near = |other: &&(i64, usize)| time.abs_diff(other.0) <= widest as u64;
                 let near = before.take_while(is_near).chain(behind.take_while(is_near));
                 near.map(|&(other, other_slot)| {
-                    let apart = resolution.between(host(slot), host(other_slot));
+                    let apart = between(resolution, host(slot), host(other_slot));
                     (time.abs_diff(other), apart)
                 })
                 .all(|(gap, apart)| apart.is_some_and(|apart| gap > apart as u64))

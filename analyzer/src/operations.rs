@@ -114,6 +114,8 @@ fn operation_summary(
             .collect(),
         last_unresolved: tally.last_unresolved,
         first_unresolved: tally.first_unresolved,
+        last_likely: tally.last_likely,
+        first_likely: tally.first_likely,
         arrival_order: by_position(tally.arrivals.rows()),
         departure_order: by_position(tally.departures.rows()),
         arrival_deciles: by_decile(tally.arrivals.rows()),

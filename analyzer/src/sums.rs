@@ -276,6 +276,10 @@ pub struct OperationTally {
     pub last_unresolved: u64,
     /// Complete instances of which it is not known who left first.
     pub first_unresolved: u64,
+    /// Of `last_unresolved` those of which it is likely.
+    pub last_likely: u64,
+    /// Of `first_unresolved` those of which it is likely.
+    pub first_likely: u64,
     /// Orders of arrival.
     pub arrivals: OrderCounts,
     /// Orders of departure.
@@ -316,6 +320,8 @@ impl OperationTally {
             lag_and_wait: Distribution::default(),
             last_unresolved: 0,
             first_unresolved: 0,
+            last_likely: 0,
+            first_likely: 0,
             arrivals: OrderCounts::new(n_positions),
             departures: OrderCounts::new(n_positions),
             serialization: Serialization::default(),
@@ -403,6 +409,8 @@ impl OperationTally {
         }
         self.last_unresolved += other.last_unresolved;
         self.first_unresolved += other.first_unresolved;
+        self.last_likely += other.last_likely;
+        self.first_likely += other.first_likely;
         self.arrivals.merge(&other.arrivals);
         self.departures.merge(&other.departures);
         self.serialization.merge(&other.serialization);

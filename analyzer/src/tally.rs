@@ -310,6 +310,8 @@ impl<'a> Tally<'a> {
             Some(slot) => tally.members[member(slot)].first_departure += 1,
             None => tally.first_unresolved += 1,
         }
+        tally.last_likely += u64::from(figures.is_last_likely);
+        tally.first_likely += u64::from(figures.is_first_departure_likely);
         let n = instance.n_calls();
         tally
             .arrivals

@@ -248,3 +248,69 @@ fn one_host_has_no_errors_and_breaks_no_causality() {
     let counts = [violations.checked, violations.before, violations.after];
     assert_eq!(counts, [Some(1000), Some(0), Some(0)]);
 }
+
+/// The only operation of a run in which a rank of host b comes `late_ns` after all others, and the
+/// uncertainty of that host.
+fn with_a_late_rank(late_ns: u64) -> (u64, u64, u64, i64) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("scenario.toml");
+    let late =
+        format!("work = [{{ constant_ns = 1000000 }}, {{ constant_ns = {late_ns}, ranks = [1] }}]");
+    let scenario = scenario("[exchanges]\none_way_ns = 100000", "")
+        .replace("work = [{ exponential_ns = 1000000 }]", &late);
+    std::fs::write(&file, scenario).unwrap();
+    generate(&file, &directory.path().join("trace"), None, false).unwrap();
+    let analysis = analysis(&directory, AlignmentMethod::Smooth);
+    let barrier = &analysis.operations[0];
+    let resolved: u64 = barrier.last_arrivals.iter().sum();
+    let uncertainty_ns = analysis.clock.hosts[1].uncertainty_ns.unwrap();
+    let n_likely = barrier.last_likely;
+    (barrier.instances, resolved, n_likely, uncertainty_ns)
+}
+
+#[test]
+fn who_comes_last_is_resolved_or_likely_or_not_resolvable_by_the_error_of_the_clocks() {
+    let (n, resolved, likely, uncertainty_ns) = with_a_late_rank(8_000);
+    assert!(
+        (6_000..14_000).contains(&uncertainty_ns),
+        "{uncertainty_ns} ns"
+    );
+    assert_eq!((n, resolved, likely), (1000, 0, 1000));
+    let (n, resolved, likely, _) = with_a_late_rank(60_000);
+    assert_eq!((n, resolved, likely), (1000, 1000, 0));
+    let (n, resolved, likely, _) = with_a_late_rank(1_000);
+    assert_eq!((n, resolved, likely), (1000, 0, 0));
+}
+
+#[test]
+fn a_missing_file_of_the_reference_leaves_hosts_apart_and_says_so() {
+    let file_of = |directory: &tempfile::TempDir, rank: &str| {
+        let files = std::fs::read_dir(directory.path().join("trace")).unwrap();
+        let mut files = files.map(|file| file.unwrap().path());
+        let is_own = |path: &std::path::PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            name.starts_with(rank) && name.ends_with(".trace")
+        };
+        files.find(is_own).unwrap()
+    };
+    // Exchanges are in the files of both, and stamps of one of them mean nothing without the other.
+    let directory = generated("[exchanges]\none_way_ns = 1000");
+    std::fs::remove_file(file_of(&directory, "rank-0.")).unwrap();
+    let found = analysis(&directory, AlignmentMethod::Smooth);
+    assert!(
+        has_remark(&found, "clocks_not_aligned"),
+        "{:?}",
+        found.remarks
+    );
+    assert_eq!(found.clock.violations.checked, None);
+    // Of any other host only that one is missing.
+    let directory = generated("[exchanges]\none_way_ns = 1000");
+    std::fs::remove_file(file_of(&directory, "rank-3.")).unwrap();
+    let found = analysis(&directory, AlignmentMethod::Smooth);
+    assert!(
+        !has_remark(&found, "clocks_not_aligned"),
+        "{:?}",
+        found.remarks
+    );
+    assert!(uncertainty_ns(&found) < 1_000);
+}

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::closure::{OpenTriangle, open_triangles, room_ns, triangles};
+use super::closure::{OpenTriangle, Triangle, open_triangles, room_ns, triangles};
 use super::constraint::Harvest;
 use super::correction::Correction;
 use super::errors::{MAX_WITH_COVARIANCES, OffsetErrors};
@@ -67,15 +67,21 @@ impl Preliminary {
     /// The triangles of hosts whose offsets contradict one another. Their paths are trusted less
     /// from now on.
     pub(crate) fn open_triangles(&mut self) -> Vec<OpenTriangle> {
+        let (triangles, rtt_ns) = self.triangles();
+        let open = open_triangles(&triangles, &rtt_ns);
+        self.room_ns = room_ns(&open);
+        open
+    }
+
+    /// The triangles of hosts whose sides were measured, and by pair the least round trip, ns.
+    pub(super) fn triangles(&self) -> (Vec<Triangle>, BTreeMap<(usize, usize), f64>) {
         let (readings, rtt_ns) = self.readings();
         let asymmetry_ns = self.asymmetry_ns(&rtt_ns);
         let rate = match self.has_unknown_drift() {
             true => UNKNOWN_RATE,
             false => LINE_RATE,
         };
-        let open = open_triangles(&triangles(&readings, &asymmetry_ns, rate), &rtt_ns);
-        self.room_ns = room_ns(&open);
-        open
+        (triangles(&readings, &asymmetry_ns, rate), rtt_ns)
     }
 
     /// The same bursts by other offsets between hosts, of which some are trusted less.

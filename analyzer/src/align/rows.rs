@@ -8,8 +8,11 @@ use super::knots::Knots;
 use super::reading::Reading;
 
 /// By how much the variance of constraints from collectives grows with each kind of them that a
-/// host has: all come from the same calls. Chosen so that the errors of trials are covered.
-const SHARED_CALLS: f64 = 2.0;
+/// host has, since all come from the same calls: when clocks are fitted to them, and when it is
+/// told how wrong these may be. The first makes the errors of trials small, and the second covers
+/// them.
+const SHARED_WHEN_FITTED: f64 = 1.0;
+const SHARED_IN_ERRORS: f64 = 5.0;
 /// Constraints from collectives that are used of each host, in each direction: other hosts.
 const KEYS_OF_HOST: usize = 16;
 /// Constraints that a stretch must have.
@@ -121,10 +124,8 @@ impl Rows {
     /// usual; above it, being late, they weigh less. Readings: what is known of them, less
     /// where they are far off.
     pub(super) fn weigh(&mut self, theta: &[Vec<f64>], n_hosts: usize) {
-        let n_collective = self.keys.iter().filter(|key| key.origin.is_collective());
-        let n_by_host = n_collective.count() as f64 / n_hosts as f64;
-        let shared = (SHARED_CALLS * n_by_host).max(1.0).sqrt();
         let by_moments = self.moments(theta);
+        let shared = self.shared(SHARED_WHEN_FITTED, n_hosts);
         let mut from = 0;
         while from < self.all.len() {
             let key = self.all[from].key;
@@ -143,7 +144,6 @@ impl Rows {
             }
             let mut scale = scale_of(&residuals);
             if self.keys[key].origin.is_collective() {
-                // All come from the same calls, and are not independent.
                 scale *= shared;
             }
             for (row, &residual) in rows {
@@ -157,6 +157,26 @@ impl Rows {
 }
 
 impl Rows {
+    /// By how many times standard deviations of constraints from collectives are greater than they
+    /// look: those of the same calls are not independent.
+    fn shared(&self, by_kind: f64, n_hosts: usize) -> f64 {
+        let n_collective = self.keys.iter().filter(|key| key.origin.is_collective());
+        let n_by_host = n_collective.count() as f64 / n_hosts as f64;
+        (by_kind * n_by_host).max(1.0).sqrt()
+    }
+
+    /// Weighs constraints from collectives as the errors of what was found need it.
+    pub(super) fn weigh_for_errors(&mut self, n_hosts: usize) {
+        let [fitted, in_errors] =
+            [SHARED_WHEN_FITTED, SHARED_IN_ERRORS].map(|by_kind| self.shared(by_kind, n_hosts));
+        let keys = &self.keys;
+        let collective = self
+            .all
+            .iter_mut()
+            .filter(|row| keys[row.key].origin.is_collective());
+        collective.for_each(|row| row.sigma *= in_errors / fitted);
+    }
+
     /// By how many times as much as is taken beforehand the moments of bursts matter: by the
     /// readings, and as far as they are too few to tell, once.
     fn moments(&self, theta: &[Vec<f64>]) -> f64 {

@@ -121,9 +121,10 @@ impl Smoothed {
                 break;
             }
         }
-        let factored = fit.system().factor()?;
-        fit.solve(&factored);
+        fit.solve(&fit.system().factor()?);
         let chi2_by_freedom = fit.chi2_by_freedom();
+        fit.rows.weigh_for_errors(fit.n_hosts);
+        let factored = fit.system().factor()?;
         Some(Self {
             knots,
             intensity: INTENSITIES[fit.intensity],

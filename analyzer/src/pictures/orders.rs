@@ -66,21 +66,29 @@ pub(super) fn order_map(
 
 /// Who comes last, or leaves first, as a sentence.
 fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> String {
-    let (counts, n_unresolved, comes_last) = match order {
+    let (counts, n_unresolved, n_likely, comes_last) = match order {
         Order::Arrival => (
             &operation.last_arrivals,
             operation.last_unresolved,
+            operation.last_likely,
             "comes last",
         ),
         Order::Departure => (
             &operation.first_departures,
             operation.first_unresolved,
+            operation.first_likely,
             "leaves first",
         ),
     };
     let n_resolved: u64 = counts.iter().sum();
     if n_resolved == 0 {
-        return format!("Who {comes_last} is not resolvable in any instance");
+        return match n_likely {
+            0 => format!("Who {comes_last} is not resolvable in any instance"),
+            _ => format!(
+                "Who {comes_last} is not resolved in any instance, and likely in {n_likely} of {}",
+                operation.instances
+            ),
+        };
     }
     let of = match n_unresolved {
         0 => words::counted(n_resolved, "instance"),

@@ -7,7 +7,7 @@
 //! prints the table of `ERRORS.md` and holds all bars; `SEEDS` is their number (20), `CASE` a part
 //! of the names of cases. What every change is tested with is a small part of that.
 
-use super::observed::{Errors, Given, Observed, programme};
+use super::observed::{Errors, Given, Observed, gap, programme};
 use super::world::{FULL, IB, Network, SMALL, Size, TCP, WAN, Wander, World};
 use Given::{EndsAndCollectives, EndsAndMessages, Periodic, PeriodicAndMessages};
 
@@ -259,6 +259,27 @@ fn a_few_hosts_are_aligned_within_what_is_stated() {
         let lines = mean(&results.two_point, |errors| errors.p95);
         let ours = mean(results.given(EndsAndCollectives), |errors| errors.p95);
         assert!(ours < lines, "{}: {ours} ns, lines {lines} ns", name(&case));
+    }
+}
+
+#[test]
+fn three_hosts_close_by_exchanges_of_their_own_within_three_deviations() {
+    for (network, wander) in [(TCP, Wander::W2), (IB, Wander::W3), (WAN, Wander::W2)] {
+        const SEEDS: u64 = 200;
+        let gaps = (0..SEEDS).map(|seed| {
+            let (gap_ns, sd_ns) = gap(World::new(SMALL, network, wander, 100, FIRST_SEED + seed));
+            gap_ns / sd_ns
+        });
+        let gaps: Vec<f64> = gaps.collect();
+        let n_open = gaps.iter().filter(|gap| gap.abs() > 3.0).count();
+        assert_eq!(
+            n_open, 0,
+            "{}: of {SEEDS} triangles do not close",
+            network.name
+        );
+        // The assumed asymmetry is about that of these networks, and not as wide as to say nothing.
+        let rms = (gaps.iter().map(|gap| gap * gap).sum::<f64>() / SEEDS as f64).sqrt();
+        assert!((0.1..1.0).contains(&rms), "{}: {rms}", network.name);
     }
 }
 

@@ -248,6 +248,29 @@ fn reference(corrections: &[Option<Correction>], host: usize, local: i64) -> i64
         .map_or(local, |own| own.reference_ns(local))
 }
 
+/// The gap around the first three hosts, and its standard deviation, ns: each of three pairs is
+/// measured by exchanges of its own, at both ends of the run.
+pub(super) fn gap(mut world: World) -> (f64, f64) {
+    let pairs = [(0, 1), (0, 2), (1, 2)];
+    let mut bursts = Vec::new();
+    let mut at = 0.0;
+    for begin in [0.0, 0.98 * world.end_ns] {
+        at = begin.max(at);
+        for (reference_host, local_host) in pairs {
+            let (done, stamps) = world.burst(reference_host, local_host, at, EXCHANGES_AT_ENDS);
+            at = done;
+            bursts.push(Burst {
+                local_host,
+                reference_host,
+                stamps,
+            });
+        }
+    }
+    let start_ns = world.clocks[0].at(0.0).round() as i64;
+    let (triangles, _) = preliminary(&world, start_ns, bursts).triangles();
+    (triangles[0].gap_ns, triangles[0].sd_ns)
+}
+
 /// Times at which errors are looked at.
 const GRID: usize = 401;
 
