@@ -129,7 +129,7 @@ fn other_collectives_are_known_by_name() {
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    let named: [(&str, u32, &str); 24] = [
+    let named: [(&str, u32, &str); 26] = [
         ("reduce", 1, "linear"),
         ("reduce", 2, "chain(4)"),
         ("reduce", 3, "pipeline"),
@@ -144,8 +144,10 @@ fn other_collectives_are_known_by_name() {
         ("allgather", 3, "recursive doubling"),
         ("allgather", 4, "ring"),
         ("allgather", 5, "neighbor exchange"),
+        ("alltoall", 1, "linear"),
         ("alltoall", 2, "pairwise"),
         ("alltoall", 3, "Bruck"),
+        ("alltoallv", 1, "linear"),
         ("barrier", 1, "linear, to the root and back"),
         ("barrier", 2, "double ring"),
         ("barrier", 3, "recursive doubling"),

@@ -17,7 +17,8 @@ use collbench_formats::{Abi, Direction};
 
 use crate::library::{Handle, find_datum, symbol_of};
 use crate::recorder::{
-    Post, RawMessage, communicator_appears, communicator_goes, message, wait_for_any, wait_for_many,
+    Post, RawMessage, communicator_appears, communicator_goes, message, start_messages,
+    startable_message, wait_for_any, wait_for_many,
 };
 use crate::ucx::Endpoints;
 
@@ -52,6 +53,9 @@ static IRECV: Replaced = Replaced::new("_irecv", || irecv as *mut c_void);
 static RECV: Replaced = Replaced::new("_recv", || recv as *mut c_void);
 static ISEND: Replaced = Replaced::new("_isend", || isend as *mut c_void);
 static SEND: Replaced = Replaced::new("_send", || send as *mut c_void);
+static IRECV_INIT: Replaced = Replaced::new("_irecv_init", || irecv_init as *mut c_void);
+static ISEND_INIT: Replaced = Replaced::new("_isend_init", || isend_init as *mut c_void);
+static START: Replaced = Replaced::new("_start", || start as *mut c_void);
 static WAIT: Replaced = Replaced::new("_wait", || wait as *mut c_void);
 static WAIT_ANY: Replaced = Replaced::new("_wait_any", || wait_any as *mut c_void);
 static WAIT_ALL: Replaced = Replaced::new("_wait_all", || wait_all as *mut c_void);
@@ -83,6 +87,15 @@ static POINT_TO_POINT: Table = Table {
             (11, &ISEND),
             (12, &SEND),
         ],
+    ],
+};
+
+/// The same table: requests that are made once and started later, of which some algorithms are made.
+static STARTED_LATER: Table = Table {
+    name: c"mca_pml",
+    layouts: &[
+        &[(6, &IRECV_INIT), (9, &ISEND_INIT), (14, &START)],
+        &[(7, &IRECV_INIT), (10, &ISEND_INIT), (15, &START)],
     ],
 };
 
@@ -166,6 +179,8 @@ impl PointToPoint {
             return Err(Opaque::NotOpenMpi);
         }
         let mut places = POINT_TO_POINT.places()?;
+        // Without these what few algorithms send is not seen, and they are called opaque.
+        places.extend(STARTED_LATER.places().into_iter().flatten());
         places.extend(REQUESTS.places()?);
         Ok(Self(places))
     }
@@ -314,6 +329,47 @@ extern "C-unwind" fn irecv(
         Post::Awaited { request },
         || theirs!(IRECV; buffer, count, datatype, partner, tag, comm, request),
     )
+}
+
+extern "C-unwind" fn irecv_init(
+    buffer: Word,
+    count: Word,
+    datatype: Handle,
+    partner: Word,
+    tag: Word,
+    comm: Handle,
+    request: Word,
+) -> c_int {
+    let ends = RawMessage::new(Direction::Receive, count, datatype, partner, tag, comm);
+    startable_message(
+        ends,
+        request,
+        || theirs!(IRECV_INIT; buffer, count, datatype, partner, tag, comm, request),
+    )
+}
+
+#[allow(clippy::too_many_arguments, reason = "those of the library's function")]
+extern "C-unwind" fn isend_init(
+    buffer: Word,
+    count: Word,
+    datatype: Handle,
+    partner: Word,
+    tag: Word,
+    mode: Word,
+    comm: Handle,
+    request: Word,
+) -> c_int {
+    let ends = RawMessage::new(Direction::Send, count, datatype, partner, tag, comm);
+    startable_message(
+        ends,
+        request,
+        || theirs!(ISEND_INIT; buffer, count, datatype, partner, tag, mode, comm, request),
+    )
+}
+
+extern "C-unwind" fn start(n: Word, requests: Word) -> c_int {
+    // SAFETY: the library passes so many requests.
+    unsafe { start_messages(n, requests, || theirs!(START; n, requests)) }
 }
 
 extern "C-unwind" fn add_comm(comm: Handle) -> c_int {

@@ -36,7 +36,8 @@ pub use completion::{
 pub use initiation::{RequestCall, nonblocking_call};
 use messages::{Partners, Receives, Route};
 pub(crate) use messages::{
-    Post, RawMessage, communicator_appears, communicator_goes, message, wait_for_any, wait_for_many,
+    Post, RawMessage, communicator_appears, communicator_goes, message, start_messages,
+    startable_message, wait_for_any, wait_for_many,
 };
 pub use opened::{
     access_begin_call, access_end_call, closing_call, fence_call, nonblocking_access_call,

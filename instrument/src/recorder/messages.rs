@@ -82,10 +82,26 @@ struct Posted {
     /// In which of the thread's calls.
     call: u64,
     by_request: ByRequest,
+    /// Requests that the library can start, made in the same call.
+    startable: HashMap<Handle, RawMessage, BuildHasherDefault<HandleHasher>>,
     /// Those that are waited for now: of calls within calls, one behind the other.
     awaited: Vec<Slot>,
     /// The request that was completed last, but had not been posted yet as far as is known here.
     completed: Handle,
+}
+
+impl Posted {
+    /// Forgets what belongs to another call than this one.
+    #[inline]
+    fn begin(&mut self, call: u64) {
+        if self.call != call {
+            self.by_request.clear();
+            if !self.startable.is_empty() {
+                self.startable.clear();
+            }
+            self.call = call;
+        }
+    }
 }
 
 // SAFETY: a slot is an address in a chunk of the thread that has posted the receive.
@@ -367,20 +383,7 @@ pub(crate) fn message(raw: RawMessage, post: Post, real: impl FnOnce() -> c_int)
         return real();
     }
     let local = Local::of_this_thread();
-    let slot = Slot(local.take_slot(recorder));
-    let route = local.route(recorder, raw.comm);
-    // SAFETY: the library passes a datatype.
-    let type_bytes = unsafe { recorder.library.type_bytes(raw.datatype) };
-    let message = Message {
-        direction: raw.direction,
-        is_nonblocking: !matches!(post, Post::Blocking),
-        partner: route.world_rank(raw.partner),
-        communicator: route.index,
-        tag: raw.tag as u16,
-        bytes: type_bytes.unwrap_or(0).saturating_mul(raw.count as u64),
-    };
-    slot.write(message.words());
-    slot.stamp(recorder.clock.now());
+    let slot = local.begin_message(recorder, &raw, !matches!(post, Post::Blocking));
     let code = real();
     match post {
         Post::Awaited { request } if code == 0 => {
@@ -393,7 +396,106 @@ pub(crate) fn message(raw: RawMessage, post: Post, real: impl FnOnce() -> c_int)
     code
 }
 
+/// Makes a request by which the library may start a message of its own; at `request` it puts it.
+pub(crate) fn startable_message(
+    raw: RawMessage,
+    request: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let code = real();
+    if raw.tag > FIRST_COLLECTIVE_TAG || code != 0 {
+        return code;
+    }
+    if let Some(recorder) = Recorder::active()
+        && raw.partner != recorder.library.proc_null
+    {
+        // SAFETY: the call has succeeded, so there is a request at this address.
+        let request = unsafe { recorder.library.handle_at(request, 0) };
+        Local::of_this_thread().note_startable(request, raw);
+    }
+    code
+}
+
+/// Starts `n` requests, and records those that are messages of the library's own.
+///
+/// # Safety
+/// At `requests` there are so many requests.
+pub(crate) unsafe fn start_messages(
+    n: usize,
+    requests: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let local = Local::of_this_thread();
+    let Some(recorder) = Recorder::active().filter(|_| local.may_start()) else {
+        return real();
+    };
+    let mut started = Vec::with_capacity(n);
+    for i in 0..n {
+        // SAFETY: the caller's promise.
+        let request = unsafe { recorder.library.handle_at(requests, i) };
+        if let Some(raw) = local.startable(request) {
+            let slot = local.begin_message(recorder, &raw, true);
+            started.push((request, raw.direction, slot));
+        }
+    }
+    let code = real();
+    let now = recorder.clock.now();
+    for (request, direction, slot) in started {
+        match direction {
+            Direction::Receive if code == 0 => local.await_receive(request, slot),
+            _ => slot.leave(code, now),
+        }
+    }
+    code
+}
+
 impl Local {
+    /// Writes and stamps the record of an end that begins now.
+    #[inline]
+    fn begin_message(
+        &self,
+        recorder: &'static Recorder,
+        raw: &RawMessage,
+        is_nonblocking: bool,
+    ) -> Slot {
+        let slot = Slot(self.take_slot(recorder));
+        let route = self.route(recorder, raw.comm);
+        // SAFETY: the library passes a datatype.
+        let type_bytes = unsafe { recorder.library.type_bytes(raw.datatype) };
+        let message = Message {
+            direction: raw.direction,
+            is_nonblocking,
+            partner: route.world_rank(raw.partner),
+            communicator: route.index,
+            tag: raw.tag as u16,
+            bytes: type_bytes.unwrap_or(0).saturating_mul(raw.count as u64),
+        };
+        slot.write(message.words());
+        slot.stamp(recorder.clock.now());
+        slot
+    }
+
+    /// Notes what a request will do once it is started, within the present call.
+    fn note_startable(&self, request: Handle, raw: RawMessage) {
+        if self.depth.get() > 0 {
+            let call = self.calls.get();
+            self.with_posted(|posted| {
+                posted.begin(call);
+                posted.startable.insert(request, raw);
+            });
+        }
+    }
+
+    /// Whether there is any that was noted within the present call.
+    fn may_start(&self) -> bool {
+        let call = self.calls.get();
+        self.with_posted(|posted| posted.call == call && !posted.startable.is_empty()) == Some(true)
+    }
+
+    fn startable(&self, request: Handle) -> Option<RawMessage> {
+        self.with_posted(|posted| posted.startable.get(&request).copied())?
+    }
+
     /// Notes a receive that was posted, until the library waits for it.
     #[inline]
     pub(super) fn await_receive(&self, request: Handle, slot: Slot) {
@@ -402,10 +504,7 @@ impl Local {
         };
         // SAFETY: this thread's own, and nothing that is called here comes back to it.
         let posted = unsafe { &mut *thread.receives.0.get() };
-        if posted.call != self.calls.get() {
-            posted.by_request.clear();
-            posted.call = self.calls.get();
-        }
+        posted.begin(self.calls.get());
         posted.by_request.insert(request, slot);
     }
 
