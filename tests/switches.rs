@@ -57,7 +57,13 @@ fn a_rank_that_sleeps_computes_is_stopped_or_shares_its_core_is_told_apart() {
         match why {
             "sleeps" | "stopped" => {
                 assert!(on_core_ns < elapsed_ns / 2, "{why}: {found}");
-                assert!(blocked >= times - 1, "{why}: {found}");
+                // If it has lost its core to whoever stops it, it may be let go before it is
+                // running again, and has not left the core by itself.
+                let left = match why {
+                    "stopped" => blocked + preempted,
+                    _ => blocked,
+                };
+                assert!(left >= times - 1 && blocked >= times / 2, "{why}: {found}");
             }
             "computes" => {
                 assert!(
