@@ -50,6 +50,18 @@ pub(crate) enum DirectoryError {
 
 /// Whether a fresh directory can be made at `path`; changes nothing.
 pub(crate) fn check_fresh(path: &Path, force: bool) -> Result<(), DirectoryError> {
+    let found = look(path, force);
+    // What another recorder has half removed, or half made, looks like anything.
+    if matches!(found, Err(DirectoryError::NotATrace(_)))
+        && let Err(in_use @ DirectoryError::InUse(_)) = lock(path)
+    {
+        return Err(in_use);
+    }
+    found
+}
+
+/// The same, of a directory that this process may have locked itself.
+fn look(path: &Path, force: bool) -> Result<(), DirectoryError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             check_writable(path.parent().unwrap_or(Path::new("/")))
@@ -128,7 +140,7 @@ pub(crate) fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryErr
         };
         if let Some(lock) = lock(path)? {
             // Another recorder may have come first.
-            check_fresh(path, force)?;
+            look(path, force)?;
             remove_trace(path)?;
             return Ok(Fresh { lock, is_new });
         }
