@@ -451,7 +451,7 @@ pub(crate) unsafe fn start_messages(
 
 impl Local {
     /// Writes and stamps the record of an end that begins now.
-    #[inline]
+    #[inline(always)]
     fn begin_message(
         &self,
         recorder: &'static Recorder,
