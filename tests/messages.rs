@@ -1,10 +1,11 @@
 //! The messages inside collectives of a real Open MPI: each send meets its receive, trees are those
 //! that were asked for, and the program's own messages are nobody's business.
 
-use std::collections::BTreeSet;
-
 use collbench_formats::{Direction, Operation};
-use collbench_tests::{Analysis, End, Form, Job, Workspace, analyze, ends, have, paired, program};
+use collbench_tests::{
+    Analysis, End, Form, Job, Workspace, analyze, edges_of_bcast, ends, have, n_received, paired,
+    program,
+};
 
 /// What `messages.c` records with these options of the launcher.
 fn record(
@@ -36,19 +37,7 @@ fn every_message_of_a_collective_meets_its_receive_and_none_before_it_is_sent() 
     for (ranks, bytes) in [(4, "8"), (7, "20000")] {
         let (analysis, ends) = record(ranks, &["20", bytes, "1"], &[], "calls,messages");
         let pairs = paired(&ends);
-        let mut n_with_end = 0;
-        for (send, receive) in &pairs {
-            assert!(
-                send.message.bytes <= receive.message.bytes,
-                "{send:?} {receive:?}"
-            );
-            // One host, one clock.
-            if receive.end != 0 {
-                n_with_end += 1;
-                assert!(receive.end >= send.begin, "{send:?} {receive:?}");
-            }
-            assert!(receive.end == 0 || receive.end >= receive.begin);
-        }
+        let n_with_end = n_received(&pairs);
         let sends = ends.iter().flatten();
         let sends = sends.filter(|end| end.message.direction == Direction::Send);
         let n_sends = sends.clone().count();
@@ -83,15 +72,6 @@ fn every_message_of_a_collective_meets_its_receive_and_none_before_it_is_sent() 
             pairs.len()
         );
     }
-}
-
-/// Who sends to whom in `MPI_Bcast` on the communicator of this number of members' messages.
-fn edges(ends: &[Vec<End>]) -> BTreeSet<(u32, u32)> {
-    let ends = ends.iter().flatten();
-    ends.filter(|end| end.within == Some(Operation::Bcast))
-        .filter(|end| end.message.direction == Direction::Send && end.message.communicator == 0)
-        .filter_map(|end| Some((end.rank, end.message.known_partner()?)))
-        .collect()
 }
 
 #[test]
@@ -137,7 +117,7 @@ fn a_broadcast_takes_the_tree_that_was_asked_for() {
             let rotated = |rank: u32| (rank + root) % 8;
             let expected = tree.iter().map(|&(from, to)| (rotated(from), rotated(to)));
             assert_eq!(
-                edges(&ends),
+                edges_of_bcast(&ends),
                 expected.collect(),
                 "algorithm {algorithm}, root {root}"
             );

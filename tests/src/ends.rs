@@ -1,6 +1,6 @@
 //! The messages in a trace, as its format says, and how they meet.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
 use collbench_formats::{
@@ -82,6 +82,37 @@ pub fn ends(trace: &Path) -> Vec<Vec<End>> {
         of_ranks.insert(rank, ends);
     }
     of_ranks.into_values().collect()
+}
+
+/// Who sends to whom in `MPI_Bcast` on `MPI_COMM_WORLD`, by world rank.
+#[must_use]
+pub fn edges_of_bcast(ends: &[Vec<End>]) -> BTreeSet<(u32, u32)> {
+    let ends = ends.iter().flatten();
+    ends.filter(|end| end.within == Some(Operation::Bcast))
+        .filter(|end| end.message.direction == Direction::Send && end.message.communicator == 0)
+        .filter_map(|end| Some((end.rank, end.message.known_partner()?)))
+        .collect()
+}
+
+/// Checks that receives take what was sent, and end behind the begin of the send on the one clock
+/// that they have. Gives how many of them have an end.
+///
+/// # Panics
+///
+/// If one does not.
+#[must_use]
+pub fn n_received(pairs: &[(End, End)]) -> usize {
+    for (send, receive) in pairs {
+        assert!(
+            send.message.bytes <= receive.message.bytes,
+            "{send:?} {receive:?}"
+        );
+        if receive.end != 0 {
+            assert!(receive.end >= send.begin, "{send:?} {receive:?}");
+            assert!(receive.end >= receive.begin, "{receive:?}");
+        }
+    }
+    pairs.iter().filter(|(_, receive)| receive.end != 0).count()
 }
 
 /// Pairs sends and receives that name their partner, in their order between two processes; checks

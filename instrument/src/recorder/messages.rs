@@ -341,9 +341,9 @@ impl Local {
         let epoch = recorder
             .communicators
             .generation()
-            .wrapping_add(recorder.partners.epoch.load(Ordering::Acquire));
+            .wrapping_add(recorder.partners.epoch());
         let route = self.route.get();
-        if route.comm == comm && route.epoch == epoch {
+        if route.is_of(comm, epoch) {
             return route;
         }
         self.find_route(recorder, comm, epoch)
@@ -351,20 +351,12 @@ impl Local {
 
     #[cold]
     fn find_route(&self, recorder: &'static Recorder, comm: Handle, epoch: u64) -> Route {
-        let entry = recorder.communicators.find(comm);
-        let mut route = Route {
-            comm,
-            epoch,
-            index: entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index),
-            ..Route::NONE
+        let route = match comm == recorder.library.comm_world {
+            true => Route::of_world(comm, epoch),
+            false => recorder.partners.route(comm, comm, epoch),
         };
-        if comm != recorder.library.comm_world {
-            let tables = recorder.partners.tables.lock();
-            let tables = tables.unwrap_or_else(PoisonError::into_inner);
-            let ranks: &[u32] = tables.get(&comm).map_or(&[], |ranks| ranks);
-            route.world_ranks = ranks.as_ptr();
-            route.n = ranks.len() as u32;
-        }
+        let entry = recorder.communicators.find(comm);
+        let route = route.with_index(entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index));
         self.route.set(route);
         route
     }
