@@ -6,7 +6,7 @@ use crate::analysis::{
 };
 use crate::change::ChangeKind;
 use crate::inert;
-use crate::sums::sum_ns;
+use crate::nanoseconds::sum_ns;
 use crate::why_late;
 use crate::words::{communicator, counted, culprit, duration, percent, share};
 

@@ -7,7 +7,7 @@ use collbench_formats::{
 use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
 use crate::inside::Messages;
-use crate::matching::{Call, Instance, Lane};
+use crate::instance::{Call, Instance, Lane};
 use crate::nonblocking::OverlapCourse;
 
 /// A complete instance whose calls agree on what they are. Lists are by slot of the communicator.

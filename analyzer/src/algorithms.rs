@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::communicators::Communicators;
 use crate::inert;
-use crate::matching::Irregularities;
 use crate::run::{RankFile, Run};
 
 /// Characters of a name that are kept.
@@ -123,15 +122,16 @@ pub(crate) fn n_processes(
 }
 
 /// All algorithms that were noted, by operation and name; `None` where no process was to note any.
-pub(crate) fn algorithms(
+/// `counts` are those of each process of the run.
+pub(crate) fn algorithms<'c>(
     run: &Run<'_>,
-    irregularities: &Irregularities,
+    counts: impl IntoIterator<Item = &'c AlgorithmCounts>,
 ) -> Option<Vec<AlgorithmSummary>> {
     if !run.processes.iter().any(is_noted) {
         return None;
     }
     let mut all: BTreeMap<(Operation, String), Uses> = BTreeMap::new();
-    for (process, damage) in run.processes.iter().zip(&irregularities.processes) {
+    for (process, counts) in run.processes.iter().zip(counts) {
         let names: HashMap<u32, String> = process
             .trace
             .definitions
@@ -141,7 +141,7 @@ pub(crate) fn algorithms(
                 _ => None,
             })
             .collect();
-        for (&(code, index), uses) in &damage.algorithms.uses {
+        for (&(code, index), uses) in &counts.uses {
             let Some(operation) = Operation::from_code(code) else {
                 continue;
             };

@@ -10,19 +10,21 @@ use serde::Serialize;
 
 use crate::algorithms::AlgorithmSummary;
 use crate::buckets::Bucket;
-use crate::comparison::Evidence;
 use crate::distribution::Summary;
+use crate::estimate::Evidence;
 pub use crate::findings::{
-    ChangeSummary, DisturbanceSummary, InStep, LatenessSectionSummary, OperationSectionSummary,
-    OutlierSummary, PhaseSummary, RankTimeline, Timeline,
+    ChangeSummary, Culprit, DisturbanceSummary, InStep, LatenessSectionSummary,
+    OperationSectionSummary, OutlierSummary, PhaseSummary, RankTimeline, Timeline,
 };
 pub use crate::hang::{
     CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
     NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,
 };
 use crate::inside::{TransferSummary, TreeFigures};
+use crate::nanoseconds::sum_ns;
 use crate::running::RunningSummary;
-use crate::sums::{ByteClass, sum_ns};
+pub use crate::serialization::SerializationPoint;
+use crate::sums::ByteClass;
 
 /// Everything that the analysis of one trace found.
 #[derive(Debug, Clone, Serialize)]
@@ -445,17 +447,6 @@ pub struct OperationSummary {
     pub spread: Spread,
 }
 
-/// One point of the serialization curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct SerializationPoint {
-    /// Position in the order of departure, 0 first; of a step of the order its first position.
-    pub position: usize,
-    /// Departures behind it.
-    pub n: u64,
-    /// Mean of leave minus last enter, ns; below zero it is a clock error.
-    pub mean_ns: i64,
-}
-
 /// Processes that come, wait and leave alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RankClass {
@@ -619,16 +610,6 @@ pub struct Dearest {
     pub last: u64,
     /// Waits that its coming ended, ns.
     pub wait_caused_ns: i64,
-}
-
-/// Someone in particular.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", content = "id", rename_all = "lowercase")]
-pub enum Culprit {
-    /// A world rank.
-    Rank(u32),
-    /// A host.
-    Host(String),
 }
 
 /// One remark.

@@ -6,7 +6,7 @@ use crate::classes::{Class, Features, classes};
 use crate::conduct::{Conduct, Moments};
 use crate::findings::{RankTimeline, Timeline};
 use crate::inert;
-use crate::summarize::Sources;
+use crate::sources::Sources;
 use crate::timeline::{Course, MAX_BINS, Stretch};
 
 /// The least difference between classes, in parts of what a process spends in the mean.

@@ -11,7 +11,7 @@ use collbench_formats::{CommunicatorKind, Operation};
 
 use crate::agreed::Agreed;
 use crate::align::constraint::Origin;
-use crate::matching::Lane;
+use crate::instance::Lane;
 
 /// Who cannot leave before whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,8 +12,8 @@
 use serde::Serialize;
 
 use crate::chance::{binomial_tail, same_share};
+use crate::nanoseconds::add_ns;
 use crate::sections::TimesLast;
-use crate::sums::add_ns;
 
 /// The greatest chance of a false statement.
 const MAX_P: f64 = 0.01;

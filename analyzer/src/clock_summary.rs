@@ -7,7 +7,7 @@ use crate::analysis::{
     ClockCourse, ClockErrors, ClockSummary, HostSummary, PairErrors, Violations,
 };
 use crate::clock::{Clocks, HostAlignment};
-use crate::summarize::Sources;
+use crate::sources::Sources;
 
 /// Up to so many hosts all pairs are told, of more those with the reference host.
 const MAX_ALL_PAIRS: usize = 16;

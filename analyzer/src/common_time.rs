@@ -10,7 +10,8 @@ use crate::align::joint::{Joint, Preliminary};
 use crate::causality::{ByHost, Causality};
 use crate::clock::Clocks;
 use crate::communicators::Communicators;
-use crate::matching::{Matched, Sums, match_calls};
+use crate::matched::{Matched, Sums};
+use crate::matching::match_calls;
 use crate::progress::Progress;
 use crate::run::Run;
 

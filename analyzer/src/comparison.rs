@@ -2,8 +2,8 @@
 //!
 //! The first trace is the baseline, every other one is compared with it. Operations are put side
 //! by side ([`Correspondence`]); means and medians have errors from batches of consecutive
-//! instances ([`Evidence`]), which hold what is correlated in a run; differences have intervals
-//! ([`Contrast`]); what is called a difference is decided for all of them together. What differs
+//! instances ([`Evidence`](crate::estimate::Evidence)), which hold what is correlated in a run; differences have intervals
+//! ([`Contrast`](difference::Contrast)); what is called a difference is decided for all of them together. What differs
 //! from run to run is in no interval that a single run can give: a remark says so.
 
 use serde::Serialize;
@@ -11,21 +11,18 @@ use serde::Serialize;
 use crate::analysis::{Analysis, ClockSummary, OperationSummary, RemarkSummary, TraceSummary};
 use crate::distribution::Summary;
 use crate::json;
-use crate::sums::sum_ns;
+use crate::nanoseconds::sum_ns;
 
 mod correspondence;
-mod difference;
-mod estimate;
+pub(crate) mod difference;
 mod operations;
 mod pictures;
 mod remarks;
 mod report;
-mod student;
 mod text;
 
 use correspondence::Correspondence;
 pub use difference::Verdict as ComparisonVerdict;
-pub(crate) use estimate::Evidence;
 pub use report::write_comparison;
 pub use text::comparison_to_text;
 

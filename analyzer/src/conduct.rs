@@ -1,7 +1,7 @@
 //! How a process usually comes and goes: means of its lags and waits, and how far they scatter.
 
 use crate::measure::Figures;
-use crate::sums::add_ns;
+use crate::nanoseconds::add_ns;
 
 /// Sums from which mean and deviation follow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use collbench_formats::{CompletingCall, Damage};
 use crate::analysis::{DamageSummary, InFlightSummary};
 use crate::communicators::Communicators;
 use crate::inert;
-use crate::matching::InFlight;
-use crate::summarize::Sources;
+use crate::irregularities::InFlight;
+use crate::sources::Sources;
 
 /// Ranks without a file that are told one by one; beyond, in one entry.
 const MAX_MISSING_LISTED: u64 = 4096;

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::Culprit;
 use crate::chance::binomial_tail;
+use crate::findings::Culprit;
 use crate::findings::{DisturbanceSummary, InStep};
 use crate::late_arrivals::{LateArrival, LateArrivals, MAX_LATEST};
+use crate::nanoseconds::sum_ns;
 use crate::periods::{Rhythm, Times, rhythm};
-use crate::summarize::Sources;
-use crate::sums::{Lateness, sum_ns};
+use crate::sources::Sources;
+use crate::sums::Lateness;
 use collbench_formats::Operation;
 
 /// Most late arrivals that are searched at once.

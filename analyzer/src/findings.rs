@@ -6,8 +6,17 @@
 
 use serde::Serialize;
 
-use crate::analysis::Culprit;
 use crate::change::ChangeKind;
+
+/// Someone in particular.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "id", rename_all = "lowercase")]
+pub enum Culprit {
+    /// A world rank.
+    Rank(u32),
+    /// A host.
+    Host(String),
+}
 
 /// What each process did when.
 ///

@@ -7,11 +7,12 @@
 use collbench_formats::{CompletingCall, Damage, Operation};
 use serde::Serialize;
 
+use crate::instance::Lane;
+use crate::irregularities::{InFlight, ProcessDamage};
 use crate::last_seen::{LastCall, LastSeen};
-use crate::matching::{InFlight, Lane, ProcessDamage};
 use crate::mismatch::Mismatch;
 use crate::run::RankFile;
-use crate::summarize::Sources;
+use crate::sources::Sources;
 use crate::unfinished::{Absent, Unfinished, Waiter};
 
 mod cycles;

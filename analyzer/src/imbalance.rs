@@ -18,7 +18,8 @@ use petgraph::Direction;
 use petgraph::graphmap::DiGraphMap;
 
 use crate::chance::binomial_tail;
-use crate::sums::{Lateness, LatenessOfMember, add_ns};
+use crate::nanoseconds::add_ns;
+use crate::sums::{Lateness, LatenessOfMember};
 
 /// The greatest chance of a false verdict.
 const MAX_P: f64 = 0.01;

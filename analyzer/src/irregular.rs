@@ -4,10 +4,12 @@ use collbench_formats::{CommunicatorKind, Operation};
 
 use crate::agreed::{Agreed, Disagreement};
 use crate::communicators::{Communicator, Scope};
-use crate::matching::{Call, Instance, Lane};
+use crate::instance::LanePlace;
+use crate::instance::{Call, Instance, Lane};
 use crate::mismatch::{Mismatch, MismatchKind, alike_calls, mismatch_of};
-use crate::sums::{ByteClass, OperationKey, add_ns};
-use crate::tally::{LanePlace, Tally, class_of};
+use crate::nanoseconds::add_ns;
+use crate::sums::{ByteClass, OperationKey};
+use crate::tally::{Tally, class_of};
 use crate::unfinished::{Unfinished, stated_root};
 
 impl Tally<'_> {

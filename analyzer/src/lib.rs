@@ -28,7 +28,10 @@ mod communicators;
 mod algorithms;
 mod block;
 mod calls;
+mod instance;
+mod irregularities;
 mod last_seen;
+mod matched;
 mod matching;
 mod nonblocking;
 mod persistent;
@@ -55,6 +58,7 @@ mod distribution;
 mod irregular;
 mod late_arrivals;
 mod mismatch;
+mod nanoseconds;
 mod never_completed;
 mod orders;
 mod outliers;
@@ -76,6 +80,7 @@ mod classes;
 mod clock_summary;
 mod damage;
 mod disturbances;
+mod estimate;
 mod exchanges;
 mod findings;
 mod hang;
@@ -85,6 +90,8 @@ mod operations;
 mod over_time;
 mod periods;
 mod remarks;
+mod sources;
+mod student;
 mod summarize;
 
 // Results to what people meet.
@@ -145,12 +152,13 @@ pub use inside::{
     Shape, StageKind, TransferSummary, Tree, TreeDirection, TreeFacts, TreeFigures, TreeRoles, Way,
     WayClass, WayLine, WayStage,
 };
+pub use instance::{Call, Instance, Lane};
+pub use irregularities::{InFlight, Irregularities, ProcessDamage};
 pub use json::to_json;
 pub use last_seen::{LastCall, LastSeen};
 pub use late_arrivals::{LateArrival, LateArrivals, Sampled};
-pub use matching::{
-    Call, InFlight, Instance, Irregularities, Lane, Matched, ProcessDamage, Sums, match_calls,
-};
+pub use matched::{Matched, Sums};
+pub use matching::match_calls;
 pub use measure::Figures;
 pub use mismatch::{Mismatch, MismatchKind, MismatchedCall, Mismatches};
 pub use never_completed::{AllNeverCompleted, NeverCompleted};
@@ -269,7 +277,7 @@ fn analyze_files_by(
         match_calls(&run, &clocks, &communicators, window, report, &nothing);
     tally.settle();
     selection.check_phase(&irregularities)?;
-    Ok(summarize::summarize(&summarize::Sources {
+    Ok(summarize::summarize(&sources::Sources {
         run: &run,
         clocks: &clocks,
         communicators: &communicators,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::analysis::MarkedPhase;
-use crate::summarize::Sources;
-use crate::sums::add_ns;
+use crate::nanoseconds::add_ns;
+use crate::sources::Sources;
 
 /// The phases, by level.
 pub(crate) fn marked_phases(sources: &Sources<'_>) -> Vec<MarkedPhase> {

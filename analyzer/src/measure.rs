@@ -95,7 +95,7 @@ struct Latest {
 }
 
 impl Figures {
-    /// In [`Figures::known_waits`] where there is one: no time.
+    /// In the known waits where there is one: no time.
     const UNKNOWN: i64 = i64::MIN;
 
     /// Figures with room to be used again for the next instance.

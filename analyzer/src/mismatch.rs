@@ -14,8 +14,8 @@ use collbench_formats::{CommunicatorKind, Operation};
 
 use crate::agreed::{Agreed, PayloadSums};
 use crate::communicators::Communicator;
-use crate::matching::{Call, Instance, Lane};
-use crate::tally::LanePlace;
+use crate::instance::LanePlace;
+use crate::instance::{Call, Instance, Lane};
 use crate::unfinished::stated_root;
 
 /// Mismatches that are kept one by one, of each kind.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
 
-use crate::matching::{Instance, Lane};
+use crate::instance::{Instance, Lane};
 use crate::run::Run;
 
 /// Instances that are kept one by one.

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use collbench_formats::Operation;
 
 use crate::analysis::{OperationSummary, SerializationPoint, Spread, Stage, ThreadWay};
-use crate::comparison::Evidence;
 use crate::distribution::{Distribution, Summary};
+use crate::estimate::Evidence;
 use crate::inside::summary as inside;
 use crate::over_time::{operation_sections, outliers};
-use crate::summarize::Sources;
+use crate::sources::Sources;
 use crate::sums::{OperationKey, OperationTally, OverlapTally, wait_state_names};
 
 /// The operations, by time, the longest first.

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::Culprit;
 use crate::bins::doublings_to_cover;
 use crate::change::{Parties, Party, Section, phases};
+use crate::findings::Culprit;
 use crate::findings::{
     ChangeSummary, LatenessSectionSummary, OperationSectionSummary, OutlierSummary, PhaseSummary,
 };
+use crate::nanoseconds::sum_ns;
 use crate::sections::{LatenessSections, MAX_SECTIONS, TimesLast};
-use crate::summarize::Sources;
-use crate::sums::{Lateness, OperationKey, OperationTally, sum_ns};
+use crate::sources::Sources;
+use crate::sums::{Lateness, OperationKey, OperationTally};
 
 /// Fewest instances of which sections are told, and of which some may stick out.
 const MIN_INSTANCES: u64 = 32;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use collbench_formats::{Operation, Record, Running};
 use serde::Serialize;
 
-use crate::summarize::Sources;
+use crate::clock::Clocks;
+use crate::communicators::Communicators;
+use crate::run::Run;
 
 /// What a thread did with its time in front of the calls of one operation, or in them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -93,29 +95,31 @@ impl RunningCounts {
 type Key = (u32, Option<usize>, &'static str, Place);
 
 /// All samples, by rank, communicator and operation; `None` where no process was to be asked about.
-pub(crate) fn running(sources: &Sources<'_>) -> Option<Vec<RunningSummary>> {
-    let processes = &sources.run.processes;
+/// `counts` are those of each process of the run.
+pub(crate) fn running<'c>(
+    run: &Run<'_>,
+    clocks: &Clocks,
+    communicators: &Communicators,
+    counts: impl IntoIterator<Item = &'c RunningCounts>,
+) -> Option<Vec<RunningSummary>> {
+    let processes = &run.processes;
     if !processes.iter().any(|file| file.has_layer("switches")) {
         return None;
     }
     let mut sums: BTreeMap<Key, (Sum, i64)> = BTreeMap::new();
-    let found = processes.iter().zip(&sources.irregularities.processes);
-    for (process, (file, damage)) in found.enumerate() {
-        for (&(code, index, place), &sum) in &damage.running.0 {
+    for (process, (file, counts)) in processes.iter().zip(counts).enumerate() {
+        for (&(code, index, place), &sum) in &counts.0 {
             let Some(operation) = Operation::from_code(code) else {
                 continue;
             };
-            let bound = sources
-                .communicators
-                .binding(process, index)
-                .map(|binding| {
-                    let binding = &sources.communicators.bindings[process][binding];
-                    sources.communicators.list[binding.communicator as usize].entry
-                });
+            let bound = communicators.binding(process, index).map(|binding| {
+                let binding = &communicators.bindings[process][binding];
+                communicators.list[binding.communicator as usize].entry
+            });
             let key = (file.rank(), bound, operation.name(), place);
             let (total, elapsed_ns) = sums.entry(key).or_default();
             total.merge(sum);
-            let clock = &sources.clocks.processes[process];
+            let clock = &clocks.processes[process];
             *elapsed_ns = elapsed_ns.saturating_add(clock.span_ns(sum.elapsed_ticks));
         }
     }

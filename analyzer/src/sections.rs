@@ -1,7 +1,7 @@
 //! The run in sections: who came last and what an operation took, early and late.
 
 use crate::bins::{Bins, Sum};
-use crate::sums::add_ns;
+use crate::nanoseconds::add_ns;
 
 /// Most sections; at least half as many unless the run is shorter than 16 us.
 pub(crate) const MAX_SECTIONS: u32 = 32;

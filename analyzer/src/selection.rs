@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use collbench_formats::Operation;
 
 use crate::communicators::Communicators;
-use crate::matching::Irregularities;
+use crate::irregularities::Irregularities;
 
 /// A restriction as asked for; the default is everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,11 +1,24 @@
 //! The serialization curve: how much later each next process leaves.
 
-use crate::sums::add_ns;
+use serde::Serialize;
+
+use crate::nanoseconds::add_ns;
 
 /// Positions are told one by one up to so many processes, beyond in steps of the order.
 pub(crate) const MAX_STEPS: usize = 256;
 /// Steps beyond [`MAX_STEPS`] processes.
 const STEPS: usize = 100;
+
+/// One point of the serialization curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SerializationPoint {
+    /// Position in the order of departure, 0 first; of a step of the order its first position.
+    pub position: usize,
+    /// Departures behind it.
+    pub n: u64,
+    /// Mean of leave minus last enter, ns; below zero it is a clock error.
+    pub mean_ns: i64,
+}
 
 /// Sums of leave minus last enter by position in the order of departure, of operations in which
 /// all wait for all: up latency plus departure wait, as far as it is seen from outside.

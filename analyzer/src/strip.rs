@@ -10,7 +10,8 @@ use collbench_formats::Operation;
 use crate::bins::{bin_ns, doublings_to_cover};
 use crate::communicators::{Communicator, Scope};
 use crate::conduct::Moments;
-use crate::sums::{ProcessTally, add_ns};
+use crate::nanoseconds::add_ns;
+use crate::sums::ProcessTally;
 use crate::timeline::{MAX_BINS, Stretch};
 
 /// Instances that last so long or longer, ns (18 minutes), are left to slower ways: below, no sum

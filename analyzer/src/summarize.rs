@@ -22,29 +22,20 @@ use crate::imbalance::{Verdict, Vertex};
 use crate::inert;
 use crate::inside::summary as inside;
 use crate::marked_phases::marked_phases;
-use crate::matching::Irregularities;
 use crate::mismatch::MismatchKind;
+use crate::nanoseconds::sum_ns;
 use crate::operations::operations;
 use crate::over_time::{change, lateness_sections};
 use crate::remarks::Remark;
 use crate::run::Run;
 use crate::running::running;
-use crate::sums::{Lateness, sum_ns};
+use crate::sources::Sources;
+use crate::sums::Lateness;
 use crate::tally::Tally;
 use crate::words;
 
 /// Characters of the command that are kept.
 const MAX_COMMAND: usize = 4096;
-
-/// Everything that went into the results.
-pub(crate) struct Sources<'a> {
-    pub(crate) run: &'a Run<'a>,
-    pub(crate) clocks: &'a Clocks,
-    pub(crate) communicators: &'a Communicators,
-    pub(crate) tally: &'a Tally<'a>,
-    pub(crate) irregularities: Irregularities,
-    pub(crate) is_restricted: bool,
-}
 
 /// Puts the results together.
 pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
@@ -55,6 +46,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let n_findings = damage.len();
     let trace = trace_summary(sources, damage);
     let known = (n_findings, trace.window.as_ref());
+    let of_processes = || sources.irregularities.processes.iter();
     let at_end = Hang::of(sources);
     let hang = at_end.summary();
     let remarks = remarks(sources, known, &pauses, hang.as_ref(), &exchanges);
@@ -69,8 +61,13 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         disturbances: disturbances(sources),
         timeline: timeline(sources),
         classes: rank_classes(sources),
-        algorithms: algorithms(sources.run, &sources.irregularities),
-        running: running(sources),
+        algorithms: algorithms(sources.run, of_processes().map(|found| &found.algorithms)),
+        running: running(
+            sources.run,
+            sources.clocks,
+            sources.communicators,
+            of_processes().map(|found| &found.running),
+        ),
         phases: marked_phases(sources),
         unfinished: at_end.unfinished(),
         hang,

@@ -7,8 +7,9 @@ use crate::communicators::Scope;
 use crate::conduct::Conduct;
 use crate::distribution::Distribution;
 use crate::inside::{Algorithm, InsideTally};
+use crate::instance::Call;
 use crate::late_arrivals::LateArrivals;
-use crate::matching::Call;
+use crate::nanoseconds::add_ns;
 use crate::nonblocking::OverlapCourse;
 use crate::orders::OrderCounts;
 use crate::outliers::Longest;
@@ -16,17 +17,6 @@ use crate::sections::{LatenessSections, OperationSections};
 use crate::serialization::Serialization;
 use crate::strip::Calls;
 use crate::timeline::Course;
-
-/// Adds times that a damaged file may have made of any size: the sum stops at the largest.
-pub(crate) fn sum_ns(times: impl IntoIterator<Item = i64>) -> i64 {
-    times.into_iter().fold(0, i64::saturating_add)
-}
-
-/// Adds a time to a sum, likewise.
-#[inline]
-pub(crate) fn add_ns(sum: &mut i64, time: i64) {
-    *sum = sum.saturating_add(time);
-}
 
 /// Class of payloads: the largest of any process in the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

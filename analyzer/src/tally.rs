@@ -17,10 +17,12 @@ use crate::clock::{Clocks, HostOffset};
 use crate::communicators::{Communicator, Communicators, Scope};
 use crate::distribution::Distribution;
 use crate::inside::{MessageCounts, Room, Shapes};
+use crate::instance::{Call, Lane};
 use crate::late_arrivals::LateArrival;
-use crate::matching::{Call, Lane, Matched, Sums};
+use crate::matched::{Matched, Sums};
 use crate::measure::Figures;
 use crate::mismatch::{Mismatches, has_sizes_apart};
+use crate::nanoseconds::{add_ns, sum_ns};
 use crate::never_completed::AllNeverCompleted;
 use crate::nonblocking::OverlapCourse;
 use crate::outliers::LongInstance;
@@ -29,13 +31,8 @@ use crate::run::Run;
 use crate::sections::OperationSection;
 use crate::selection::Resolved;
 use crate::strip::{Calls, Strip, TOO_LONG_NS};
-use crate::sums::{
-    ByteClass, Lateness, OperationKey, OperationTally, PhaseTally, ProcessTally, add_ns, sum_ns,
-};
+use crate::sums::{ByteClass, Lateness, OperationKey, OperationTally, PhaseTally, ProcessTally};
 use crate::unfinished::AllUnfinished;
-
-/// Where calls stand: communicator (in [`Communicators::list`]), lane and position.
-pub(crate) type LanePlace = (usize, Lane, u64);
 
 /// All sums of a run, or of the part of it that one worker has seen.
 pub struct Tally<'a> {

@@ -13,7 +13,7 @@ use crate::advice;
 use crate::analysis::{Analysis, DamageSummary, RemarkSummary};
 use crate::inert;
 use crate::inside;
-use crate::sums::sum_ns;
+use crate::nanoseconds::sum_ns;
 use crate::words;
 
 pub(crate) const WIDTH: usize = 100;

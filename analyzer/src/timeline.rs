@@ -5,9 +5,9 @@
 
 use crate::bins::{Bins, Sum};
 use crate::clock::Timestamp;
-use crate::matching::Call;
+use crate::instance::Call;
+use crate::nanoseconds::add_ns;
 use crate::nonblocking::OverlapCourse;
-use crate::sums::add_ns;
 
 /// Most stretches; at least half as many unless the run is shorter than 64 us.
 pub(crate) const MAX_BINS: u32 = 128;

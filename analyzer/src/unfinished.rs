@@ -6,7 +6,7 @@ use collbench_formats::{CommunicatorKind, CompletingCall, Operation, Semantics};
 
 use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
-use crate::matching::{Call, Instance, Lane};
+use crate::instance::{Call, Instance, Lane};
 
 /// Instances that are kept of one order of calls: a Waitall may be for thousands.
 const MAX_OF_LANE: usize = 64;

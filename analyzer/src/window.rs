@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{ProcessState, SequenceOf, Window};
 
-use crate::matching::Lane;
+use crate::instance::Lane;
 
 /// The begin of the window of one process.
 #[derive(Debug)]

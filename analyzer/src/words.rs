@@ -9,7 +9,7 @@ use crate::analysis::{
 };
 use crate::imbalance;
 use crate::inert;
-use crate::sums::sum_ns;
+use crate::nanoseconds::sum_ns;
 use crate::why_late;
 
 /// Three significant digits and the fitting unit: `812 ns`, `8.81 us`, `1234 s`.

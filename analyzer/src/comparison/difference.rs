@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::comparison::estimate::{ALPHA, Estimate};
-use crate::comparison::student;
+use crate::estimate::{ALPHA, Estimate};
+use crate::student;
 
 /// What is said of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use crate::analysis::{Analysis, OperationSummary};
 use crate::comparison::correspondence::{Correspondence, Key};
 use crate::comparison::difference::{Contrast, Verdict, holm};
-use crate::comparison::estimate::{Estimate, Estimates};
 use crate::comparison::{
     Change, ComparedOperation, Difference, OnlyIn, OperationDifferences, QuantityDifferences,
     figures, rounded,
 };
 use crate::distribution::Summary;
+use crate::estimate::{Estimate, Estimates};
 
 /// What all traces have, by the change of total time, and what only one of two has.
 pub(crate) fn compare(

@@ -2,8 +2,8 @@
 
 use crate::analysis::{Analysis, RemarkSummary};
 use crate::comparison::correspondence::Correspondence;
-use crate::comparison::estimate::MIN_INSTANCES;
 use crate::comparison::{ComparedOperation, ComparedTrace, ComparisonVerdict, DifferingSetting};
+use crate::estimate::MIN_INSTANCES;
 use crate::inert;
 
 /// What a trace is called: `A` is the baseline.

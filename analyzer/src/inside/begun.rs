@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 use collbench_formats::{Message, Record};
 
 use crate::calls::Place;
-use crate::matching::Lane;
+use crate::instance::Lane;
 
 /// A collective of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,9 +8,9 @@ use super::results::{
     OneWayClass, RoundSummary, TransferSummary, TreeFigures, WayLine, WayStage,
 };
 use super::ways::{OneWay, Ways, hotspot};
-use crate::analysis::SerializationPoint;
 use crate::clock::Clocks;
-use crate::summarize::Sources;
+use crate::serialization::SerializationPoint;
+use crate::sources::Sources;
 
 /// Rounds that are told one by one.
 const MAX_ROUNDS: usize = 2048;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::analysis::SerializationPoint;
 use crate::distribution::Summary;
+use crate::serialization::SerializationPoint;
 
 /// Whether a difference between the clocks of two hosts means something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

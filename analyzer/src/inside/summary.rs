@@ -11,7 +11,7 @@ use super::sums::{EdgeTally, GraphTally, InsideTally};
 use crate::analysis::{EdgeSummary, MessageEnds, OutsideTrees, Stage, TreeSummary};
 use crate::distribution::Summary;
 use crate::remarks::Remark;
-use crate::summarize::Sources;
+use crate::sources::Sources;
 use crate::sums::{OperationKey, OperationTally};
 
 /// What went from process to process, all graphs together; `None` where no message was seen.

@@ -4,7 +4,7 @@
 use super::results::{CriticalPathSummary, Hotspot, OneWayClass, StageKind, TreeFigures};
 use crate::analysis::{Analysis, OperationSummary, TreeSummary};
 use crate::inert;
-use crate::sums::sum_ns;
+use crate::nanoseconds::sum_ns;
 use crate::words::{self, counted, duration, percent, share};
 
 /// Operations that are told of.

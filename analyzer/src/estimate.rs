@@ -1,8 +1,8 @@
 //! Batches to estimates: a mean or a median, and how far it can be trusted.
 
 use crate::batches::{Batch, Batches, Sum};
-use crate::comparison::student;
 use crate::distribution::Distribution;
+use crate::student;
 
 /// Batches that a mean is judged by, at most: long ones are nearly independent of one another,
 /// and with these many, Student's t costs 4 % of width.
