@@ -95,7 +95,7 @@ struct Latest {
 }
 
 impl Figures {
-    /// In the known waits where there is one: no time.
+    /// Where a wait is asked for that is not known: no time.
     const UNKNOWN: i64 = i64::MIN;
 
     /// Figures with room to be used again for the next instance.
