@@ -58,6 +58,8 @@ bench:
 	$(CARGO) build --release
 	$(CARGO) build --release -p collbench-bench
 	$(TARGET)/release/collbench-bench overhead
+	@# Says so where there is one core only, and goes on.
+	-$(TARGET)/release/collbench-bench overhead --ranks 2
 	$(MAKE) guard
 	$(CARGO) bench -p collbench-formats -p collbench-instrument --bench read --bench clock
 	@scripts/bench-analyze.sh

@@ -13,6 +13,7 @@
 mod call;
 mod figures;
 mod pair;
+mod ranks;
 mod table;
 mod threads;
 mod trace;
@@ -73,6 +74,17 @@ pub struct Options {
         value_parser = clap::value_parser!(u64).range(1..=2),
     )]
     threads: u64,
+    /// Ranks of the job; with 2 batches of MPI_Allreduce of 8 bytes are timed, on two cores, of jobs
+    /// that are started with --launcher: as they are and with more and more layers recorded, in turns
+    #[arg(
+        long, value_name = "N", default_value_t = 1,
+        conflicts_with_all = ["operation", "calls", "threads"],
+        value_parser = clap::value_parser!(u64).range(1..=2),
+    )]
+    ranks: u64,
+    /// What starts a job of --ranks 2 and binds each rank to a core of its own
+    #[arg(long, value_name = "LINE", default_value = ranks::LAUNCHER)]
+    launcher: String,
     /// Clock for time stamps; default: as collbench-record chooses
     #[arg(long, value_enum, value_name = "CLOCK")]
     clock: Option<ClockName>,
@@ -82,6 +94,9 @@ pub struct Options {
     /// Be one of the two programs that measure, on request
     #[arg(long, hide = true)]
     worker: bool,
+    /// Where whoever asks the ranks of a job is to be met
+    #[arg(long, hide = true, value_name = "SOCKET")]
+    meeting: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -128,14 +143,18 @@ impl ClockName {
 pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if options.worker {
         let clock = worker::clock_of(options.clock.map(ClockName::source))?;
-        return match options.threads {
-            1 => worker::serve(options.operation, clock),
-            _ => threads::serve(clock),
+        return match (&options.meeting, options.threads) {
+            (Some(meeting), _) => ranks::serve(meeting, clock),
+            (None, 1) => worker::serve(options.operation, clock),
+            (None, _) => threads::serve(clock),
         };
     }
     check_surroundings()?;
     if options.threads > 1 {
         return threads::run(options, output);
+    }
+    if options.ranks > 1 {
+        return ranks::run(options, output);
     }
     let figures = Figures::of(measure(options)?)?;
     match options.format {
@@ -155,7 +174,10 @@ fn check_surroundings() -> anyhow::Result<()> {
         .find_map(number)
         .is_some_and(|n_ranks| n_ranks > 1)
     {
-        bail!("overhead measures one process; start it without a launcher, or with one rank");
+        bail!(
+            "overhead measures one process; start it without a launcher, or with one rank \
+             (--ranks 2 starts a launcher itself)"
+        );
     }
     if std::env::var_os("COLLBENCH_OUTPUT").is_some() {
         bail!("overhead starts collbench-record itself; do not record it");

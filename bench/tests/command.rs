@@ -39,6 +39,9 @@ fn wrong_usage_ends_with_status_2() {
         &["overhead", "--calls", "many"],
         &["overhead", "--operation", "gather"],
         &["overhead", "--threads", "3"],
+        &["overhead", "--ranks", "3"],
+        &["overhead", "--ranks", "2", "--threads", "2"],
+        &["overhead", "--ranks", "2", "--calls", "1000"],
         &["overhead", "--threads", "2", "--operation", "ibarrier"],
         &["clock", "--exchanges", "9"],
         &["clock", "--interval", "0"],
@@ -65,6 +68,40 @@ fn several_ranks_and_a_recorded_measurement_are_refused() {
         .assert()
         .code(1)
         .stderr(contains("do not record it"));
+}
+
+#[test]
+fn two_ranks_without_two_cores_are_refused() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mut lines = status.lines();
+    let allowed = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let first = allowed.unwrap().trim().split([',', '-']).next().unwrap();
+    Command::new("taskset")
+        .args(["-c", first, env!("CARGO_BIN_EXE_collbench-bench")])
+        .args(["overhead", "--ranks", "2"])
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr(contains("needs 2 cores"));
+}
+
+#[test]
+fn a_launcher_that_starts_no_ranks_is_named_with_what_it_said() {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        eprintln!("SKIPPED: needs two cores");
+        return;
+    }
+    for (launcher, said) in [
+        ("no-such-launcher -n 2", "no-such-launcher"),
+        ("ls --no-such-option", "no-such-option"),
+    ] {
+        bench()
+            .args(["overhead", "--ranks", "2", "--launcher", launcher])
+            .assert()
+            .code(1)
+            .stdout("")
+            .stderr(contains(said));
+    }
 }
 
 #[test]

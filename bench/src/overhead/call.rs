@@ -59,6 +59,21 @@ pub(super) fn barrier() -> c_int {
 /// `MPI_Allreduce` of one integer on `MPI_COMM_SELF`. Gives the return code.
 #[inline(always)]
 pub(super) fn allreduce() -> c_int {
+    // SAFETY: a predefined communicator.
+    unsafe { allreduce_on(ffi::RSMPI_COMM_SELF) }
+}
+
+/// The same on `MPI_COMM_WORLD`.
+#[inline(always)]
+pub(super) fn allreduce_of_all() -> c_int {
+    // SAFETY: a predefined communicator.
+    unsafe { allreduce_on(ffi::RSMPI_COMM_WORLD) }
+}
+
+/// # Safety
+/// `communicator` is one.
+#[inline(always)]
+unsafe fn allreduce_on(communicator: ffi::MPI_Comm) -> c_int {
     let sent = 1u64;
     let mut received = 0u64;
     // SAFETY: as above, and the buffers hold one element of the type.
@@ -69,7 +84,7 @@ pub(super) fn allreduce() -> c_int {
             1,
             ffi::RSMPI_UINT64_T,
             ffi::RSMPI_SUM,
-            ffi::RSMPI_COMM_SELF,
+            communicator,
         )
     }
 }

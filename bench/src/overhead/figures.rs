@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::spread::Spread;
 
 /// The most that recording may add to a call, in times of two clock readings: median of batches.
-const BATCHES_BAR: f64 = 1.5;
+pub(super) const BATCHES_BAR: f64 = 1.5;
 /// The same for the mean over all calls, with making the trace's pages ready.
 const ALL_CALLS_BAR: f64 = 3.0;
 
@@ -67,7 +67,7 @@ impl Yardstick {
 }
 
 /// Fewer batches than these give no verdict.
-const LEAST_BATCHES: usize = 100;
+pub(super) const LEAST_BATCHES: usize = 100;
 
 /// Everything that was measured, in ticks. Pairs have the plain process first.
 pub(super) struct Measured {
@@ -265,11 +265,7 @@ impl Figures {
             mpi_library: first_line(&plain.mpi_library),
             environment: settings(),
             clock: ClockFigures {
-                source: match measured.recorded.clock {
-                    ClockSource::Tsc => "tsc",
-                    ClockSource::MonotonicRaw => "raw",
-                    ClockSource::Monotonic => "monotonic",
-                },
+                source: name_of_clock(measured.recorded.clock),
                 granularity_ns: hundredths(plain.granularity_ticks as f64 * rates.plain),
                 rate_error_ppm: hundredths(rates.error * 1e6),
             },
@@ -523,17 +519,26 @@ fn preempted([plain, recorded]: &[Part; 2]) -> u64 {
     plain.switches.preempted + recorded.switches.preempted
 }
 
-fn ratio(added: Option<f64>, yardstick: Option<f64>) -> Option<f64> {
+pub(super) fn ratio(added: Option<f64>, yardstick: Option<f64>) -> Option<f64> {
     let yardstick = yardstick.filter(|&ns| ns > 0.0)?;
     Some((added? / yardstick * 1e3).round() / 1e3)
 }
 
+/// As on the command line.
+pub(super) fn name_of_clock(source: ClockSource) -> &'static str {
+    match source {
+        ClockSource::Tsc => "tsc",
+        ClockSource::MonotonicRaw => "raw",
+        ClockSource::Monotonic => "monotonic",
+    }
+}
+
 /// Two decimals: the clock's step over the calls of a batch allows no more.
-fn hundredths(value: f64) -> f64 {
+pub(super) fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-fn rounded(spread: Option<Spread>) -> Option<Spread> {
+pub(super) fn rounded(spread: Option<Spread>) -> Option<Spread> {
     spread.map(|spread| Spread {
         n: spread.n,
         min: hundredths(spread.min),
@@ -546,7 +551,7 @@ fn rounded(spread: Option<Spread>) -> Option<Spread> {
 
 /// Open MPI's version text is one line, with its final zero; MPICH's has its configuration
 /// behind it.
-fn first_line(text: &str) -> String {
+pub(super) fn first_line(text: &str) -> String {
     let end = |c: char| c.is_whitespace() || c == '\0';
     let line = text.lines().next().unwrap_or_default();
     line.trim_end_matches(end).to_owned()

@@ -57,7 +57,8 @@ impl Pair {
         let own = std::env::current_exe().context("finding this command's own file")?;
         let mut plain = Command::new(&own);
         let mut recorded = Command::new(recorder_beside(&own)?);
-        recorded.arg("-o").arg(trace);
+        // What else may be recorded has rows of its own, of two ranks.
+        recorded.args(["--layers", "calls", "-o"]).arg(trace);
         if let Some(clock) = options.clock {
             recorded.args(["--clock", clock.word()]);
         }
@@ -96,11 +97,7 @@ impl Worker {
         mut command: Command,
         complaints: PathBuf,
     ) -> anyhow::Result<Self> {
-        for (variable, _) in std::env::vars_os() {
-            if is_of_launcher(&variable.to_string_lossy()) {
-                command.env_remove(variable);
-            }
-        }
+        remove_launcher_variables(&mut command);
         let to = File::create(&complaints).with_context(|| complaints.display().to_string())?;
         let mut child = command
             .stdin(Stdio::piped())
@@ -137,9 +134,7 @@ impl Worker {
     fn answer<Answer: DeserializeOwned>(&mut self) -> anyhow::Result<Answer> {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
-        if INTERRUPTED.load(Ordering::Relaxed) {
-            bail!("interrupted");
-        }
+        check_interrupted()?;
         if line.is_empty() {
             return Err(self.failure());
         }
@@ -179,7 +174,7 @@ impl Drop for Worker {
 }
 
 /// collbench-record, installed or built with this command.
-fn recorder_beside(own: &Path) -> anyhow::Result<PathBuf> {
+pub(super) fn recorder_beside(own: &Path) -> anyhow::Result<PathBuf> {
     let recorder = own.with_file_name("collbench-record");
     if !recorder.is_file() {
         bail!(
@@ -189,6 +184,15 @@ fn recorder_beside(own: &Path) -> anyhow::Result<PathBuf> {
         );
     }
     Ok(recorder)
+}
+
+/// Lets a command not see that it is started below a launcher, where it is.
+pub(super) fn remove_launcher_variables(command: &mut Command) {
+    for (variable, _) in std::env::vars_os() {
+        if is_of_launcher(&variable.to_string_lossy()) {
+            command.env_remove(variable);
+        }
+    }
 }
 
 /// Whether a variable was set by a launcher for its ranks.
@@ -201,7 +205,7 @@ pub(super) fn is_of_launcher(variable: &str) -> bool {
 
 /// A signal at the terminal reaches the workers as well, and those end; this process then
 /// removes what they have written, and must live until it has.
-fn clean_up_when_interrupted() {
+pub(super) fn clean_up_when_interrupted() {
     extern "C" fn note(_signal: libc::c_int) {
         INTERRUPTED.store(true, Ordering::Relaxed);
     }
@@ -210,6 +214,14 @@ fn clean_up_when_interrupted() {
         // the default action back.
         unsafe { libc::signal(signal, note as *const () as libc::sighandler_t) };
     }
+}
+
+/// Fails if a signal has asked this process to end.
+pub(super) fn check_interrupted() -> anyhow::Result<()> {
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        bail!("interrupted");
+    }
+    Ok(())
 }
 
 #[cfg(test)]

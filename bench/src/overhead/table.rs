@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::figures::{Figures, Intervals, Means};
+use super::figures::{ClockFigures, Figures, Intervals, Means};
 use crate::machine::Machine;
 use crate::spread::Spread;
 
@@ -35,11 +35,7 @@ fn write_surroundings(figures: &Figures, output: &mut impl Write) -> io::Result<
     for (name, value) in &figures.environment {
         writeln!(output, "           {name}={value}")?;
     }
-    writeln!(
-        output,
-        "  clock    {}, in steps of {:.1} ns; rate known to {:.2} ppm",
-        figures.clock.source, figures.clock.granularity_ns, figures.clock.rate_error_ppm
-    )?;
+    write_clock(&figures.clock, output)?;
     writeln!(output, "  command  {}", figures.command.join(" "))?;
     writeln!(output)
 }
@@ -66,6 +62,14 @@ pub(crate) fn write_machine(
         machine.load.map_or("?".to_owned(), |load| load.to_string()),
     )?;
     writeln!(output, "  MPI      {mpi_library}")
+}
+
+pub(super) fn write_clock(clock: &ClockFigures, output: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        output,
+        "  clock    {}, in steps of {:.1} ns; rate known to {:.2} ppm",
+        clock.source, clock.granularity_ns, clock.rate_error_ppm
+    )
 }
 
 fn write_batches(figures: &Figures, output: &mut impl Write) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use collbench_formats::{ClockSource, Operation, RankTrace, Record};
+use collbench_formats::{ClockSource, Operation, RankTrace, Record, RecordKind};
 use memmap2::Mmap;
 
 /// The trace of the recorded worker, in numbers.
@@ -13,6 +13,8 @@ use memmap2::Mmap;
 pub(super) struct Recorded {
     /// Records of the measured operation.
     pub(super) calls: u64,
+    /// Records of ends of messages.
+    pub(super) message_ends: u64,
     /// Records of any kind.
     pub(super) records: u64,
     pub(super) file_bytes: u64,
@@ -24,6 +26,18 @@ pub(super) struct Recorded {
 impl Recorded {
     /// Reads the only rank file in a directory.
     pub(super) fn read(directory: &Path, operation: Operation) -> anyhow::Result<Self> {
+        let mut of_ranks = Self::read_all(directory, operation)?;
+        match of_ranks.pop() {
+            Some(only) if of_ranks.is_empty() => Ok(only),
+            last => bail!(
+                "the trace has {} rank files, expected one",
+                of_ranks.len() + usize::from(last.is_some())
+            ),
+        }
+    }
+
+    /// Reads the rank files in a directory; by rank.
+    pub(super) fn read_all(directory: &Path, operation: Operation) -> anyhow::Result<Vec<Self>> {
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(directory).context("the trace")? {
             let path = entry?.path();
@@ -31,9 +45,15 @@ impl Recorded {
                 paths.push(path);
             }
         }
-        let [path] = &paths[..] else {
-            bail!("the trace has {} rank files, expected one", paths.len());
-        };
+        // Their names begin with their ranks, at one width.
+        paths.sort();
+        paths
+            .iter()
+            .map(|path| Self::read_file(path, operation))
+            .collect()
+    }
+
+    fn read_file(path: &Path, operation: Operation) -> anyhow::Result<Self> {
         let file = File::open(path)?;
         // SAFETY: the process that wrote the file has ended, and nobody else knows of it.
         let bytes = unsafe { Mmap::map(&file) }?;
@@ -45,6 +65,9 @@ impl Recorded {
         Ok(Self {
             calls: records()
                 .filter(|record| record.operation() == Some(operation) && !record.is_internal())
+                .count() as u64,
+            message_ends: records()
+                .filter(|record| record.kind() == Some(RecordKind::Message))
                 .count() as u64,
             records: records().count() as u64,
             file_bytes: bytes.len() as u64,

@@ -283,7 +283,7 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
 
 /// The time of `n` pairs of clock readings: the least that two stamps can cost.
 #[inline(never)]
-fn pairs_of_readings(clock: Clock, n: u64) -> u64 {
+pub(super) fn pairs_of_readings(clock: Clock, n: u64) -> u64 {
     let begin = clock.now();
     for _ in 0..n {
         black_box(clock.now());
@@ -292,20 +292,24 @@ fn pairs_of_readings(clock: Clock, n: u64) -> u64 {
     clock.now() - begin
 }
 
-fn success(failed: c_int) -> anyhow::Result<()> {
+pub(super) fn success(failed: c_int) -> anyhow::Result<()> {
     if failed != 0 {
         bail!("a call of the MPI library returned error code {failed}");
     }
     Ok(())
 }
 
-/// Says something to whoever asks, as one line.
+/// Says something on stdout to whoever asks, as one line.
 pub(super) fn answer(what: &impl Serialize) -> anyhow::Result<()> {
+    answer_to(&mut io::stdout().lock(), what)
+}
+
+/// Says something to whoever asks, as one line.
+pub(super) fn answer_to(asker: &mut impl Write, what: &impl Serialize) -> anyhow::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(&line)?;
-    stdout.flush()?;
+    asker.write_all(&line)?;
+    asker.flush()?;
     Ok(())
 }
 

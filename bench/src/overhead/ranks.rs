@@ -1,0 +1,231 @@
+//! What recording costs an `MPI_Allreduce` of 8 bytes on two ranks: the call that suffers most, since
+//! little is as short that exchanges anything.
+//!
+//! The same job runs several times at once, as it is and with more and more layers recorded, each
+//! started by the launcher that binds its ranks to the same two cores. They take turns: ranks whose
+//! turn it is not are blocked in the kernel, reading from a socket, and not in the MPI library, which
+//! would spin. So the one that is measured has both cores for itself, and whatever the machine does
+//! besides meets all of them.
+
+mod figures;
+mod job;
+mod worker;
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::bail;
+use collbench_formats::{Operation, Record};
+
+use self::figures::Figures;
+use self::job::{Introduction, Job};
+use super::trace::Recorded;
+use super::worker::{Batch, Goodbye, Request};
+use super::{BATCHES_PER_TURN, Format, Options, TURNS_MADE_UP, figures::settings};
+use crate::machine::{Machine, file_system};
+
+pub(super) use self::worker::serve;
+
+/// Ranks of a job.
+const RANKS: usize = 2;
+/// How a job is started, if nobody says otherwise.
+pub(super) const LAUNCHER: &str = "mpirun -n 2 --bind-to core";
+/// Open MPI's setting that makes waiting ranks give their core away, which would be measured too.
+const YIELDING: &str = "OMPI_MCA_mpi_yield_when_idle";
+/// Bytes that an allreduce takes in a trace, with all layers: its own record, those of a message sent
+/// and one received, and that of its algorithm.
+const BYTES_PER_CALL: u64 = 4 * size_of::<Record>() as u64;
+
+/// The jobs that are recorded, by their layers.
+const RECORDED: [Layers; 3] = [
+    Layers {
+        name: "calls",
+        list: "calls",
+        slowdown_bar: Some(15.0),
+    },
+    Layers {
+        name: "calls and messages",
+        list: "calls,messages",
+        slowdown_bar: None,
+    },
+    Layers {
+        name: "all layers",
+        list: "calls,io,rma,messages,algorithms,switches",
+        slowdown_bar: Some(40.0),
+    },
+];
+/// Number of jobs; the first one is not recorded.
+const JOBS: usize = 1 + RECORDED.len();
+
+/// What a job records.
+#[derive(Debug, Clone, Copy)]
+struct Layers {
+    /// In tables.
+    name: &'static str,
+    /// For `collbench-record --layers`.
+    list: &'static str,
+    /// Percent by which the call may be slowed down.
+    slowdown_bar: Option<f64>,
+}
+
+/// A batch of each job, in the order of the jobs; each the mean of its ranks.
+type Round = [Batch; JOBS];
+
+/// Everything that was measured, in ticks.
+struct Measured {
+    machine: Machine,
+    environment: std::collections::BTreeMap<String, String>,
+    launcher: String,
+    calls_per_batch: u64,
+    introduction: Introduction,
+    /// The last anchor of the first job's rank 0.
+    last_anchor: [u64; 5],
+    rounds: Vec<Round>,
+    /// Of the recorded jobs what is in their traces, by rank.
+    recorded: Vec<Vec<Recorded>>,
+}
+
+/// Lets all jobs time batches in turns, and writes what came of it.
+pub(super) fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
+    let figures = Figures::of(&measure(options)?)?;
+    match options.format {
+        Format::Text => figures.write_text(output)?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *output, &figures)?;
+            writeln!(output)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure(options: &Options) -> anyhow::Result<Measured> {
+    let machine = Machine::here();
+    if let Some(cores) = machine.cores.filter(|&cores| cores < RANKS) {
+        bail!(
+            "--ranks 2 needs 2 cores for itself, and this process may use {cores}; ranks that share \
+             a core wait for it, which would be all that is measured"
+        );
+    }
+    let directory = tempfile::Builder::new()
+        .prefix("collbench-overhead-")
+        .tempdir()?;
+    check_room(options, directory.path())?;
+
+    let mut jobs = vec![Job::start(options, None, directory.path())?];
+    for layers in &RECORDED {
+        jobs.push(Job::start(options, Some(layers), directory.path())?);
+    }
+    check_alike(&jobs)?;
+    let introduction = jobs[0].introduction().clone();
+
+    let request = Request::Batches {
+        n: BATCHES_PER_TURN.min(options.batches),
+        size: options.batch,
+    };
+    // Whatever has to be made ready first.
+    take_turns(&mut jobs, 0, &request)?;
+    let mut rounds: Vec<Round> = Vec::new();
+    for turn in 0..most_turns(options) {
+        rounds.extend(take_turns(&mut jobs, turn, &request)?);
+        let n_valid = rounds.iter().filter(|round| is_undisturbed(round)).count();
+        if n_valid as u64 >= options.batches {
+            break;
+        }
+    }
+
+    let traces: Vec<_> = jobs.iter().map(|job| job.trace().to_owned()).collect();
+    let goodbyes: Vec<Vec<Goodbye>> = jobs
+        .into_iter()
+        .map(Job::finish)
+        .collect::<Result<_, _>>()?;
+    let mut recorded = Vec::new();
+    for (trace, goodbyes) in traces.iter().zip(&goodbyes).skip(1) {
+        let of_ranks = Recorded::read_all(trace, Operation::Allreduce)?;
+        let made: Vec<u64> = goodbyes.iter().map(|goodbye| goodbye.calls).collect();
+        let calls: Vec<u64> = of_ranks.iter().map(|rank| rank.calls).collect();
+        if calls != made {
+            bail!(
+                "{made:?} calls were made and {calls:?} recorded; the figures would mean nothing"
+            );
+        }
+        recorded.push(of_ranks);
+    }
+    let mut environment = settings();
+    environment.insert(YIELDING.to_owned(), "0".to_owned());
+    Ok(Measured {
+        machine,
+        environment,
+        launcher: options.launcher.clone(),
+        calls_per_batch: options.batch,
+        introduction,
+        last_anchor: goodbyes[0][0].anchor,
+        rounds,
+        recorded,
+    })
+}
+
+/// Lets one job after the other answer. Who is first moves on from turn to turn, so that a machine
+/// that gets slower or faster by and by favours none.
+fn take_turns(jobs: &mut [Job], turn: u64, request: &Request) -> anyhow::Result<Vec<Round>> {
+    let mut batches: [Vec<Batch>; JOBS] = Default::default();
+    for i in 0..JOBS {
+        let at = (turn as usize + i) % JOBS;
+        batches[at] = jobs[at].batches(request)?;
+    }
+    let n = batches.iter().map(Vec::len).min().unwrap_or(0);
+    Ok((0..n).map(|i| batches.each_ref().map(|of| of[i])).collect())
+}
+
+/// Whether no rank of any job was preempted in its batch.
+fn is_undisturbed(round: &Round) -> bool {
+    round.iter().all(|batch| batch.preempted == 0)
+}
+
+fn most_turns(options: &Options) -> u64 {
+    options.batches.div_ceil(BATCHES_PER_TURN) * TURNS_MADE_UP
+}
+
+/// What differs from job to job besides recording would be taken for its cost.
+fn check_alike(jobs: &[Job]) -> anyhow::Result<()> {
+    let of_first = jobs[0].introduction();
+    for job in jobs {
+        let own = job.introduction();
+        if own.mpi_library != of_first.mpi_library {
+            bail!(
+                "{} has another MPI library: {:?} instead of {:?}",
+                job.name(),
+                own.mpi_library,
+                of_first.mpi_library
+            );
+        }
+        if own.cores != of_first.cores {
+            bail!(
+                "{} runs on cores {:?}, the others on {:?}; --launcher must put all jobs on the same \
+                 ones",
+                job.name(),
+                own.cores,
+                of_first.cores
+            );
+        }
+    }
+    Ok(())
+}
+
+fn check_room(options: &Options, directory: &Path) -> anyhow::Result<()> {
+    let (_, free_bytes) = file_system(directory)?;
+    // With the first turn, and with the batch before those that are timed.
+    let calls = (most_turns(options) + 1) * (BATCHES_PER_TURN + 1) * options.batch;
+    let n_files = (RECORDED.len() * RANKS) as u64;
+    let needed =
+        n_files * Recorded::bytes_needed(calls * BYTES_PER_CALL / size_of::<Record>() as u64);
+    if needed > free_bytes {
+        bail!(
+            "{}: the measurement takes up to {} MB and {} MB are free; set TMPDIR to a directory with \
+             more room, or measure fewer --batches",
+            directory.display(),
+            needed / 1_000_000,
+            free_bytes / 1_000_000
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,309 @@
+//! A job as whoever measures sees it: a launcher that was started, and a socket to each rank.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{Layers, RANKS, YIELDING};
+use crate::overhead::Options;
+use crate::overhead::pair::{
+    check_interrupted, clean_up_when_interrupted, recorder_beside, remove_launcher_variables,
+};
+use crate::overhead::worker::{Batch, Goodbye, Hello, Request};
+
+/// How long the ranks of a job may take until they are there.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a launcher may take to end when its ranks have been told to.
+const PATIENCE_AT_END: Duration = Duration::from_secs(20);
+
+/// What a rank says when it is ready.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RankHello {
+    pub(super) rank: i32,
+    pub(super) n_ranks: i32,
+    /// As the kernel writes them.
+    pub(super) cores: String,
+    pub(super) hello: Hello,
+}
+
+/// What all ranks of a job have said together.
+#[derive(Debug, Clone)]
+pub(super) struct Introduction {
+    pub(super) mpi_library: String,
+    /// The cores that each rank may run on.
+    pub(super) cores: Vec<String>,
+    /// Of rank 0.
+    pub(super) granularity_ticks: u64,
+    /// Of rank 0.
+    pub(super) anchor: [u64; 5],
+}
+
+/// A job that runs, and waits to be asked.
+#[derive(Debug)]
+pub(super) struct Job {
+    name: String,
+    child: Child,
+    /// By rank.
+    ranks: Vec<Rank>,
+    introduction: Introduction,
+    complaints: PathBuf,
+    trace: PathBuf,
+}
+
+/// The two directions of a socket.
+#[derive(Debug)]
+struct Rank {
+    requests: UnixStream,
+    answers: BufReader<UnixStream>,
+}
+
+impl Job {
+    /// Starts a job and waits until its ranks are there: recorded with such layers, or as it is. What
+    /// it writes goes to files in `directory`, and so does the trace.
+    pub(super) fn start(
+        options: &Options,
+        layers: Option<&Layers>,
+        directory: &Path,
+    ) -> anyhow::Result<Self> {
+        clean_up_when_interrupted();
+        let own = std::env::current_exe().context("finding this command's own file")?;
+        let (name, file) = match layers {
+            None => ("the job without recording".to_owned(), "plain"),
+            Some(layers) => (format!("the job with {}", layers.name), layers.list),
+        };
+        let [meeting, complaints, trace] =
+            ["socket", "err", "trace"].map(|end| directory.join(format!("{file}.{end}")));
+        let listener =
+            UnixListener::bind(&meeting).with_context(|| meeting.display().to_string())?;
+
+        let mut words: Vec<std::ffi::OsString> = Vec::new();
+        if let Some(layers) = layers {
+            words.extend([
+                recorder_beside(&own)?.into(),
+                "-o".into(),
+                trace.clone().into(),
+            ]);
+            words.extend(["--layers", layers.list].map(Into::into));
+            if let Some(clock) = options.clock {
+                words.extend(["--clock", clock.word()].map(Into::into));
+            }
+            words.push("--".into());
+        }
+        words.extend(options.launcher.split_whitespace().map(Into::into));
+        words.push(own.into());
+        words.extend(["overhead", "--ranks", "2", "--worker", "--meeting"].map(Into::into));
+        words.push(meeting.into());
+        if let Some(clock) = options.clock {
+            words.extend(["--clock", clock.word()].map(Into::into));
+        }
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).env(YIELDING, "0");
+        remove_launcher_variables(&mut command);
+        // SAFETY: a call that only tells a number.
+        if unsafe { libc::geteuid() } == 0 {
+            // Open MPI asks who starts it as root whether that is meant; here nothing else runs than
+            // what runs as root already.
+            for variable in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+                command.env(variable, "1");
+            }
+        }
+        let to = File::create(&complaints).with_context(|| complaints.display().to_string())?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(to.try_clone()?)
+            .stderr(to)
+            .spawn()
+            .with_context(|| format!("{name}: starting {}", words[0].display()))?;
+        let mut job = Self {
+            name,
+            child,
+            ranks: Vec::new(),
+            introduction: Introduction {
+                mpi_library: String::new(),
+                cores: Vec::new(),
+                granularity_ticks: 0,
+                anchor: [0; 5],
+            },
+            complaints,
+            trace,
+        };
+        job.meet(&listener)?;
+        Ok(job)
+    }
+
+    /// Waits until each rank has said that it is there.
+    fn meet(&mut self, listener: &UnixListener) -> anyhow::Result<()> {
+        listener.set_nonblocking(true)?;
+        let begin = Instant::now();
+        let mut came: Vec<(RankHello, Rank)> = Vec::new();
+        while came.len() < RANKS {
+            check_interrupted()?;
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false)?;
+                    let mut rank = Rank {
+                        requests: stream.try_clone()?,
+                        answers: BufReader::new(stream),
+                    };
+                    let Some(hello) = rank.answer::<RankHello>()? else {
+                        return Err(self.failure());
+                    };
+                    if hello.n_ranks != RANKS as i32 {
+                        bail!(
+                            "{}: {} ranks came, and 2 are wanted; --launcher must be a line that starts 2 \
+                             ranks of the MPI library that collbench-bench is linked to",
+                            self.name,
+                            hello.n_ranks
+                        );
+                    }
+                    came.push((hello, rank));
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if self.child.try_wait()?.is_some() {
+                        return Err(self.failure());
+                    }
+                    if begin.elapsed() > PATIENCE {
+                        bail!(
+                            "{}: its ranks did not come within {} s; it said: {}",
+                            self.name,
+                            PATIENCE.as_secs(),
+                            self.said()
+                        );
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        came.sort_by_key(|(hello, _)| hello.rank);
+        self.introduction.cores = came.iter().map(|(said, _)| said.cores.clone()).collect();
+        for (said, rank) in came {
+            if said.rank == 0 {
+                self.introduction.mpi_library = said.hello.mpi_library;
+                self.introduction.granularity_ticks = said.hello.granularity_ticks;
+                self.introduction.anchor = said.hello.anchor;
+            }
+            self.ranks.push(rank);
+        }
+        Ok(())
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn trace(&self) -> &Path {
+        &self.trace
+    }
+
+    pub(super) fn introduction(&self) -> &Introduction {
+        &self.introduction
+    }
+
+    /// Asks all ranks at once, and waits for their answers, in the order of ranks.
+    fn ask<Answer: DeserializeOwned>(&mut self, request: &Request) -> anyhow::Result<Vec<Answer>> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        for rank in &mut self.ranks {
+            // A rank that is gone is noticed when it does not answer.
+            let _ = rank.requests.write_all(&line);
+        }
+        let mut answers = Vec::new();
+        for rank in &mut self.ranks {
+            match rank.answer()? {
+                Some(answer) => answers.push(answer),
+                None => {
+                    check_interrupted()?;
+                    return Err(self.failure());
+                }
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Asks for batches; each is the mean of those of the ranks, with the preemptions of all.
+    pub(super) fn batches(&mut self, request: &Request) -> anyhow::Result<Vec<Batch>> {
+        let of_ranks: Vec<Vec<Batch>> = self.ask(request)?;
+        let n = of_ranks.iter().map(Vec::len).min().unwrap_or(0);
+        let mean = |i: usize, of: fn(&Batch) -> u64| {
+            of_ranks.iter().map(|batches| of(&batches[i])).sum::<u64>() / of_ranks.len() as u64
+        };
+        let batch = |i: usize| Batch {
+            ticks: mean(i, |batch| batch.ticks),
+            clock_ticks: mean(i, |batch| batch.clock_ticks),
+            preempted: of_ranks.iter().map(|batches| batches[i].preempted).sum(),
+        };
+        Ok((0..n).map(batch).collect())
+    }
+
+    /// Ends the job, in order; gives what the ranks say at last.
+    pub(super) fn finish(mut self) -> anyhow::Result<Vec<Goodbye>> {
+        let goodbyes = self.ask(&Request::Finish)?;
+        self.ranks.clear();
+        if !self.child.wait()?.success() {
+            return Err(self.failure());
+        }
+        Ok(goodbyes)
+    }
+
+    /// What became of a job that does not answer, in its own words.
+    fn failure(&mut self) -> anyhow::Error {
+        let status = match self.end() {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        anyhow::anyhow!("{} failed ({status}): {}", self.name, self.said())
+    }
+
+    fn said(&self) -> String {
+        let said = std::fs::read(&self.complaints).unwrap_or_default();
+        String::from_utf8_lossy(&said).trim().to_owned()
+    }
+
+    /// Ranks whose socket is closed end the job; a launcher that has none is told to end.
+    fn end(&mut self) -> std::io::Result<std::process::ExitStatus> {
+        self.ranks.clear();
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE_AT_END {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // SAFETY: a signal to a child that was not waited for; launchers pass it to their ranks.
+        unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
+        self.child.wait()
+    }
+}
+
+impl Rank {
+    /// One line; `None` where the rank has gone.
+    fn answer<Answer: DeserializeOwned>(&mut self) -> anyhow::Result<Option<Answer>> {
+        let mut line = String::new();
+        match self.answers.read_line(&mut line) {
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(None),
+            read => read?,
+        };
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let answer = serde_json::from_str(&line);
+        Ok(Some(answer.with_context(|| {
+            format!("a rank said {:?}", line.trim_end())
+        })?))
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // It is waited for, since what it writes is about to be removed.
+        let _ = self.end();
+    }
+}

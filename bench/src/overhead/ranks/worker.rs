@@ -1,0 +1,99 @@
+//! One rank of a job: it does on request what all ranks of the job do at the same time.
+
+use std::ffi::c_int;
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use collbench_instrument::Clock;
+use mpi::ffi;
+use mpi::traits::Communicator;
+
+use super::job::RankHello;
+use crate::overhead::call::allreduce_of_all;
+use crate::overhead::worker::{
+    Batch, Goodbye, Hello, Request, Switches, answer_to, pairs_of_readings, success,
+};
+
+/// Calls before each batch, which bring the ranks together.
+const CALLS_TO_MEET: u64 = 16;
+
+/// Serves requests that come by the socket at `meeting`, until told to finish. Where nobody asks any
+/// more it ends the job: another rank may have got a request that this one will never get.
+pub(in crate::overhead) fn serve(meeting: &Path, clock: Clock) -> anyhow::Result<()> {
+    let universe = mpi::initialize().context("MPI is initialized already")?;
+    let world = universe.world();
+    let stream = UnixStream::connect(meeting).with_context(|| {
+        format!(
+            "{}: the process that measures is not to be reached (all ranks must be on its host)",
+            meeting.display()
+        )
+    })?;
+    let mut answers = stream.try_clone()?;
+    answer_to(
+        &mut answers,
+        &RankHello {
+            rank: world.rank(),
+            n_ranks: world.size(),
+            cores: cores_allowed()?,
+            hello: Hello::of(clock)?,
+        },
+    )?;
+    let mut calls = 0;
+    for line in BufReader::new(stream).lines() {
+        match serde_json::from_str(&line?).context("a request")? {
+            Request::Batches { n, size } => {
+                answer_to(&mut answers, &batches(clock, n, size)?)?;
+                calls += size + n * (CALLS_TO_MEET + size);
+            }
+            Request::Finish => return answer_to(&mut answers, &Goodbye::of(clock, calls)),
+            other => bail!("{other:?} is nothing that ranks are asked for"),
+        }
+    }
+    // SAFETY: MPI is initialized.
+    unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, 1) };
+    bail!("nobody asks any more")
+}
+
+fn batches(clock: Clock, n: u64, size: u64) -> anyhow::Result<Vec<Batch>> {
+    // Whatever the other jobs have driven out of the caches comes back in.
+    let mut failed = allreduces(clock, size).1;
+    let mut batches = Vec::with_capacity(n as usize);
+    for _ in 0..n {
+        let before = Switches::so_far()?;
+        let clock_ticks = pairs_of_readings(clock, size);
+        failed |= allreduces(clock, CALLS_TO_MEET).1;
+        let (ticks, code) = allreduces(clock, size);
+        failed |= code;
+        batches.push(Batch {
+            ticks,
+            clock_ticks,
+            preempted: Switches::so_far()?.since(before).preempted,
+        });
+    }
+    success(failed)?;
+    Ok(batches)
+}
+
+/// Makes `n` calls; gives their time, and what their return codes have in common: 0.
+#[inline(never)]
+fn allreduces(clock: Clock, n: u64) -> (u64, c_int) {
+    let mut failed = 0;
+    let begin = clock.now();
+    for _ in 0..n {
+        failed |= allreduce_of_all();
+    }
+    (clock.now() - begin, failed)
+}
+
+/// The cores that this process may run on, as the kernel writes them: `0`, `2-3` ...
+fn cores_allowed() -> anyhow::Result<String> {
+    let status = std::fs::read_to_string("/proc/self/status").context("/proc/self/status")?;
+    let mut lines = status.lines();
+    let cores = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    Ok(cores
+        .context("/proc/self/status names no cores")?
+        .trim()
+        .to_owned())
+}
