@@ -6,18 +6,16 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{
-    CODE_INTERNAL, Chunk, Direction, Initiation, Message, Note, Operation, Record, RecordKind,
-    Semantics, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
+    CODE_INTERNAL, Chunk, Record, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
 };
 
-use crate::algorithms::{self, LastCalls};
+use crate::algorithms::LastCalls;
 use crate::calls::{Batch, CallStream, ChunkStart, Place, guess_enter};
 use crate::clock::{Clocks, Global, RankClock, Timestamp};
 use crate::communicators::Communicators;
-use crate::inside::{CallOf, OwnCollective, Owner, Owners, each_message};
+use crate::inside::{CallOf, OwnCollective, Owners};
 use crate::instance::{Call, LANES, Lane};
-use crate::irregularities::{InFlight, ProcessDamage};
-use crate::last_seen::{LastCall, LastSeen, has_returned, is_own, last_place};
+use crate::irregularities::ProcessDamage;
 use crate::matched::Matched;
 use crate::nonblocking::Begun;
 use crate::persistent::{OwnPersistent, Persistents, local_of};
@@ -27,6 +25,15 @@ use crate::run::RankFile;
 use crate::stamps::StampLimits;
 use crate::unpacked::RecordReader;
 use crate::window::WindowBegin;
+
+mod at_end;
+mod begun;
+mod beside;
+mod class;
+mod queues;
+
+use class::{Class, class_of};
+use queues::Queues;
 
 /// Records that are looked at together: those that stay in the nearest cache from telling
 /// whether they can be true to telling where they belong.
@@ -76,65 +83,6 @@ pub(crate) struct Process<'a> {
     pub(crate) found: Found,
 }
 
-/// The queues of a communicator's lanes. There may be a million communicators, most of which were
-/// freed.
-#[derive(Default)]
-enum Queues {
-    /// No call ever came.
-    #[default]
-    Unused,
-    /// Nothing waits, on any lane.
-    PutAway {
-        /// Position of the next call of the application.
-        next: u64,
-        /// Whether it was made by a call of its own.
-        is_created: bool,
-    },
-    InUse(Box<[Queue; 3]>),
-}
-
-impl Queues {
-    fn in_use(&mut self) -> &mut [Queue; 3] {
-        if let Self::Unused | Self::PutAway { .. } = self {
-            let mut queues: Box<[Queue; 3]> = Box::default();
-            for lane in LANES {
-                queues[lane.index()].next = self.next_on(lane);
-            }
-            *self = Self::InUse(queues);
-        }
-        match self {
-            Self::InUse(queues) => queues,
-            _ => unreachable!("made above"),
-        }
-    }
-
-    /// Position of the next call on a lane.
-    fn next_on(&self, lane: Lane) -> u64 {
-        match self {
-            Self::Unused => 0,
-            Self::PutAway { next, is_created } => match lane {
-                Lane::Application => *next,
-                Lane::Internal => 0,
-                Lane::Creation | Lane::Persistent(_) => u64::from(*is_created),
-            },
-            Self::InUse(queues) => queues[lane.index()].next,
-        }
-    }
-
-    /// Keeps only the positions, where nothing waits.
-    fn put_away(&mut self) {
-        let Self::InUse(queues) = self else { return };
-        let is_idle = |queue: &Queue| queue.is_idle() && !queue.is_touched;
-        let next = |lane: Lane| queues[lane.index()].next;
-        if queues.iter().all(is_idle) && next(Lane::Internal) == 0 && next(Lane::Creation) <= 1 {
-            *self = Self::PutAway {
-                next: next(Lane::Application),
-                is_created: next(Lane::Creation) == 1,
-            };
-        }
-    }
-}
-
 /// What the records of a process hold that does not fit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
@@ -149,68 +97,6 @@ pub(crate) struct Found {
     /// Records from before the window of a ring, and completions of what was begun before.
     pub(crate) n_before_window: u64,
     pub(crate) damage: ProcessDamage,
-}
-
-/// Where the calls of an operation belong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    /// Into the order of calls on the communicator.
-    Ordered,
-    /// Likewise; a completion follows.
-    Begun,
-    /// A constructor over a group: to the communicator that it makes.
-    Creation,
-    /// The start of a persistent collective, which has no place in an order of calls.
-    Start,
-    /// The begin or end of MPI.
-    Process,
-    /// The completion of a collective.
-    Completion,
-    /// The begin of a phase.
-    Phase,
-    /// One end of a message of the MPI library.
-    Message,
-    /// More about a call.
-    Note,
-    /// Not known to this version.
-    Unknown,
-}
-
-/// By the number of the operation.
-const CLASSES: [Class; 1024] = {
-    let mut classes = [Class::Unknown; 1024];
-    let mut i = 0;
-    while i < Operation::ALL.len() {
-        let operation = Operation::ALL[i];
-        classes[operation.code() as usize] = match operation.semantics() {
-            Semantics::GroupConstructor => Class::Creation,
-            Semantics::Process => Class::Process,
-            _ if operation.is_persistent() => Class::Start,
-            _ if operation.is_nonblocking() => Class::Begun,
-            _ => Class::Ordered,
-        };
-        i += 1;
-    }
-    classes
-};
-
-#[inline]
-fn class_of(record: &Record) -> Class {
-    let code = record.code.get();
-    match code >> 13 == RecordKind::Call as u16 {
-        true => CLASSES[usize::from(code & 0x3ff)],
-        false => match record.kind() {
-            Some(RecordKind::Completion) => Class::Completion,
-            Some(RecordKind::Phase) => Class::Phase,
-            Some(RecordKind::Message) => Class::Message,
-            Some(RecordKind::Note) => Class::Note,
-            _ => Class::Unknown,
-        },
-    }
-}
-
-fn is_call(record: &Record) -> bool {
-    record.kind() == Some(RecordKind::Call)
 }
 
 impl<'a> Process<'a> {
@@ -661,134 +547,6 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// What is noted of the call under way; `before` stand before it in its thread, side by side.
-    fn take_note(
-        &mut self,
-        record: &Record,
-        before: &[Record],
-        place: Place,
-        communicators: &Communicators,
-    ) {
-        let Some(note) = record.note() else {
-            self.found.n_unknown_records += 1;
-            return;
-        };
-        let thread = self.file.trace.chunks[place.chunk as usize].thread;
-        let call = before.iter().rev().find(|record| is_call(record));
-        let Some(call) = call.or_else(|| self.last_calls.get(&thread)).copied() else {
-            return;
-        };
-        let begun = match note {
-            Note::Running(running) => {
-                self.found.damage.running.count(running, record, &call);
-                return;
-            }
-            Note::Algorithm(begun) => begun,
-        };
-        let begun_at = record.enter.get();
-        let is_inside = call.leave.get() == 0 || begun_at <= call.leave.get();
-        if let (true, false, Some(operation)) = (is_inside, call.is_internal(), call.operation()) {
-            let binding = binding(communicators, self.index, &call);
-            let n_processes = algorithms::n_processes(binding, self.index, communicators);
-            let algorithms = &mut self.found.damage.algorithms;
-            algorithms.count(begun, &call, operation, n_processes);
-        }
-    }
-
-    /// Keeps the last call of a thread for notes that stand in another batch.
-    fn keep_last_call(&mut self, batch: &Batch<'_>) {
-        let last = batch.records.iter().rev().find(|record| is_call(record));
-        if let Some(&last) = last {
-            let thread = self.file.trace.chunks[batch.place.chunk as usize].thread;
-            self.last_calls.insert(thread, last);
-        }
-    }
-
-    /// Messages of the MPI library that stand side by side: those of the calls they stand behind
-    /// are found again there, others are kept with the collective that they are of.
-    fn take_messages(&mut self, run: &[Record], place: Place) {
-        let messages = run.iter().filter_map(Record::message);
-        let is_send = |message: &Message| message.direction == Direction::Send;
-        let n_sent = messages.filter(is_send).count();
-        self.found.n_sent += n_sent as u64;
-        self.found.n_received += (run.len() - n_sent) as u64;
-        if !self.has_messages || self.owners.is_idle() {
-            return;
-        }
-        let thread = self.thread_of(place);
-        for (record, at) in run.iter().zip(place.record..) {
-            let place = Place {
-                record: at,
-                ..place
-            };
-            let message = record.message();
-            let owner = message.map(|message| self.owners.owner(thread, place, record, &message));
-            let Some(Owner::Begun(collective, inside)) = owner else {
-                continue;
-            };
-            self.keep_message(collective, record);
-            let queue = inside.and_then(|call| self.queue_mut(call.local, call.lane));
-            if let (Some(call), Some(queue)) = (inside, queue) {
-                queue.foreign.push_back((call.position, place));
-            }
-        }
-    }
-
-    /// The messages inside a call that completes collectives, before these are complete: they stand
-    /// behind its records.
-    fn look_ahead(&mut self, record: &Record, place: Place) {
-        if !self.has_messages || self.owners.is_idle() || record.leave.get() == 0 {
-            return;
-        }
-        let thread = self.thread_of(place);
-        if self.owners.is_looked_at(thread, place) {
-            return;
-        }
-        let mut found = Vec::new();
-        let until = each_message(&self.reader, place, |_, record, message| {
-            found.push((*record, *message));
-        });
-        for (record, message) in found {
-            let owner = self.owners.owner_in_completion(&message);
-            if let Owner::Begun(collective, _) = owner {
-                self.keep_message(collective, &record);
-            }
-        }
-        self.owners.has_looked_at(thread, until);
-    }
-
-    fn keep_message(&mut self, of: OwnCollective, record: &Record) {
-        if let Some(queue) = self.queue_mut(of.local, of.lane) {
-            queue.outstanding.keep_message(of.position, record);
-        }
-    }
-
-    /// A call behind which its messages may stand.
-    #[inline]
-    fn note_call(&mut self, record: &Record, place: Place, of: CallOf) {
-        if self.has_messages {
-            let thread = self.thread_of(place);
-            let communicator = record.communicator.get();
-            self.owners.call(thread, record, communicator, of);
-        }
-    }
-
-    /// The start of a persistent collective.
-    fn note_start(&mut self, record: &Record, place: Place, lane: Lane, number: u64) {
-        let start = record.persistent_start();
-        let local = start.and_then(|start| local_of(self.persistents, start.definition));
-        if let (true, Some(local)) = (self.has_messages, local) {
-            let (thread, on) = (self.thread_of(place), self.persistents[local].on);
-            let collective = OwnCollective {
-                local,
-                lane,
-                position: number,
-            };
-            let of = CallOf::Begin(collective);
-            self.owners.call(thread, record, on, of);
-        }
-    }
-
     fn thread_of(&self, place: Place) -> u32 {
         self.chunks()[place.chunk as usize].thread
     }
@@ -825,114 +583,6 @@ impl<'a> Process<'a> {
         Alike {
             is_possible,
             phase: self.phases.number(),
-        }
-    }
-
-    /// A nonblocking call; `None` for one that nobody waits in, whose completion says nothing.
-    fn begun(&self, record: &Record, place: Place, alike: Alike) -> Option<Begun> {
-        let semantics = record.operation().map(Operation::semantics);
-        let phase = self.phases.level(alike.phase);
-        (semantics != Some(Semantics::NonblockingConstructor))
-            .then(|| Begun::new(record, place, alike.is_possible, phase))
-    }
-
-    /// The start of a persistent collective: its number, and lane; `None` if that is not known.
-    fn route_start(
-        &mut self,
-        record: &Record,
-        place: Place,
-        is_possible: bool,
-    ) -> Option<(u64, Lane)> {
-        let start = record.persistent_start()?;
-        let local = local_of(self.persistents, start.definition);
-        let Some(local) = local else {
-            self.found.damage.n_undefined_starts += 1;
-            return None;
-        };
-        if self.has_lost_starts || record.is_internal() {
-            return None;
-        }
-        let lane = Lane::Persistent(self.persistents[local].persistent);
-        let alike = self.alike(is_possible);
-        let begun = Begun::new(record, place, is_possible, self.phases.level(alike.phase));
-        let queue = self.touch(local, lane);
-        let number = queue.next;
-        queue.push(place, 1, alike);
-        queue.outstanding.begin(number, begun);
-        self.n_queued += 1;
-        Some((number, lane))
-    }
-
-    /// The completion of a collective, or what was tested before it.
-    fn complete(
-        &mut self,
-        record: &Record,
-        place: Place,
-        is_last: bool,
-        communicators: &Communicators,
-    ) {
-        let thread = self.chunks()[place.chunk as usize].thread;
-        if let Some(tests) = record.tests_in_vain() {
-            self.tests.insert(thread, tests);
-            return;
-        }
-        let Some(completion) = record.completion() else {
-            self.found.n_unknown_records += 1;
-            return;
-        };
-        self.look_ahead(record, place);
-        let tests = self.tests.remove(&thread);
-        let tests = tests.filter(|tests| tests.of_index == record.communicator.get());
-        let (known, lane, position) = match completion.of {
-            Initiation::Nonblocking {
-                communicator,
-                position,
-            } => {
-                let binding = communicators.binding(self.index, communicator);
-                (binding, Lane::Application, position)
-            }
-            Initiation::Persistent { definition, start } => {
-                let local = local_of(self.persistents, definition);
-                let number = local.map_or(0, |local| self.persistents[local].persistent);
-                (local, Lane::Persistent(number), start)
-            }
-        };
-        let last_ticks = self.limits.last_ticks();
-        let completed = known.and_then(|binding| {
-            let queue = self.queue_mut(binding, lane)?;
-            let of = queue.outstanding.operation(position);
-            let fits = queue
-                .outstanding
-                .complete(position, record, &completion, tests, last_ticks);
-            fits.then_some((binding, of))
-        });
-        let Some((binding, operation)) = completed else {
-            let is_lost = |binding| self.has_lost(binding, lane, position, communicators);
-            match known.is_some_and(is_lost) {
-                true => self.found.n_before_window += 1,
-                false => self.found.n_stray_completions += 1,
-            }
-            return;
-        };
-        self.touch(binding, lane);
-        if record.leave.get() != 0 && !record.has_failed() {
-            self.owners.complete(OwnCollective {
-                local: binding,
-                lane,
-                position,
-            });
-        }
-        if let (true, true, Some(operation)) = (record.leave.get() == 0, is_last, operation) {
-            let in_flight = InFlight {
-                operation,
-                completing: Some(completion.by),
-                communicator: self.communicator_at(binding, lane, communicators),
-                sequence: Some(position),
-                lane: Some(lane),
-                enter: self.at(record.enter.get()),
-                is_internal: false,
-            };
-            self.found.damage.in_flight.push(in_flight);
         }
     }
 
@@ -997,42 +647,6 @@ impl<'a> Process<'a> {
             }
             damage.n_undefined += n as u64;
         }
-    }
-
-    /// A call that had not returned when the file ended.
-    fn note_under_way(
-        &mut self,
-        record: &Record,
-        place: Place,
-        is_possible: bool,
-        sequence: Option<(u64, Lane)>,
-        communicators: &Communicators,
-    ) {
-        // Behind it there may be calls that the MPI library makes below it.
-        let chunks = self.chunks();
-        let thread = chunks[place.chunk as usize].thread;
-        let last_own = self.last_own.entry(thread).or_insert_with(|| {
-            let (first, chunks) = of_thread(chunks, thread);
-            last_place(chunks, first, is_own)
-        });
-        if last_own.is_some_and(|last_own| place < last_own) {
-            self.found.n_abandoned += 1;
-            return;
-        }
-        let Some(call) = self.call(record, place, is_possible) else {
-            return;
-        };
-        let in_flight = InFlight {
-            operation: call.operation,
-            completing: None,
-            communicator: self.called_on(record, communicators),
-            sequence: sequence.map(|(position, _)| position),
-            lane: sequence.map(|(_, lane)| lane),
-            // The same guess as in its instance.
-            enter: call.enter,
-            is_internal: record.is_internal(),
-        };
-        self.found.damage.in_flight.push(in_flight);
     }
 
     /// The instant of a tick on the time of the analysis.
@@ -1144,128 +758,6 @@ impl<'a> Process<'a> {
             self.file.give_back(from, to);
         }
     }
-
-    /// What was found; there is nothing more to come. With communicators also what the process
-    /// did last.
-    pub(crate) fn into_found(mut self, communicators: Option<&Communicators>) -> Found {
-        self.found.damage.impossible = self.stream.impossible();
-        if let Some(communicators) = communicators {
-            self.found.damage.last = Some(self.last_seen(communicators));
-        }
-        // Records are looked at only if there are phases, whose last ends with them.
-        if self.phases.has_any() {
-            let end = self.clock.global(Timestamp::from_ticks(self.last_stamp()));
-            self.found.damage.phases = self.phases.finish(end.ns());
-        }
-        self.found
-    }
-}
-
-impl Process<'_> {
-    /// The last that is known of it.
-    fn last_seen(&self, communicators: &Communicators) -> LastSeen {
-        let trace = &self.file.trace;
-        let readings = trace.anchors.iter().map(|anchor| anchor.ticks.get());
-        let readings = readings.filter(|&ticks| ticks <= self.limits.last_ticks());
-        let last_ticks = readings.max().unwrap_or(0).max(self.last_stamp());
-        let mut first = 0;
-        let threads = trace.chunks.chunk_by(|a, b| a.thread == b.thread);
-        let last_of_threads = threads.filter_map(|chunks| {
-            let place = last_place(chunks, first, has_returned);
-            first += chunks.len();
-            Some(self.reader.record(place?))
-        });
-        let mut returned: Vec<Record> = last_of_threads
-            .filter(|record| record.leave.get() <= self.limits.last_ticks())
-            .collect();
-        returned.sort_by_key(|record| record.enter.get());
-        let last_begun = returned.last().map(|record| record.enter.get());
-        let last = returned.iter().max_by_key(|record| record.leave.get());
-        LastSeen {
-            at: self.at(last_ticks),
-            returned: last.map(|record| {
-                let is_last_begun = Some(record.enter.get()) == last_begun;
-                self.last_call(record, is_last_begun, communicators)
-            }),
-        }
-    }
-
-    /// A call that has returned, behind which there is no other one of its thread, nor
-    /// (if `is_last_begun`) of the process that has returned.
-    fn last_call(
-        &self,
-        record: &Record,
-        is_last_begun: bool,
-        communicators: &Communicators,
-    ) -> LastCall {
-        let (operation, completing, communicator, sequence) = match record.completion() {
-            Some(completion) => {
-                let communicator = match completion.of {
-                    Initiation::Nonblocking { communicator, .. } => Some(communicator),
-                    Initiation::Persistent { definition, .. } => {
-                        local_of(self.persistents, definition)
-                            .map(|local| self.persistents[local].on)
-                    }
-                };
-                let (Initiation::Nonblocking { position, .. }
-                | Initiation::Persistent {
-                    start: position, ..
-                }) = completion.of;
-                (None, Some(completion.by), communicator, Some(position))
-            }
-            None => {
-                let communicator = Some(record.communicator.get());
-                let sequence = self.position_of_last(record, communicators);
-                let sequence = sequence.filter(|_| is_last_begun);
-                (record.operation(), None, communicator, sequence)
-            }
-        };
-        let binding = communicator.and_then(|index| communicators.binding(self.index, index));
-        let communicator = binding
-            .map(|binding| communicators.bindings[self.index][binding].communicator as usize);
-        LastCall {
-            operation,
-            completing,
-            communicator,
-            sequence,
-            is_persistent: matches!(
-                record.completion().map(|completion| completion.of),
-                Some(Initiation::Persistent { .. })
-            ),
-            enter: self.at(record.enter.get()),
-            leave: self.at(record.leave.get()),
-        }
-    }
-
-    /// Position of a call, which is the last one on its communicator that has returned.
-    fn position_of_last(&self, record: &Record, communicators: &Communicators) -> Option<u64> {
-        if !record.operation()?.takes_position() {
-            return None;
-        }
-        let binding = binding(communicators, self.index, record)?;
-        let n_begun = self.queues[binding].next_on(Lane::Application);
-        // Another thread may be in a call on it that began later.
-        let communicator = communicators.bindings[self.index][binding].communicator as usize;
-        let in_flight = self.found.damage.in_flight.iter();
-        let n_in_flight = in_flight.filter(|call| {
-            call.lane == Some(Lane::Application)
-                && call.completing.is_none()
-                && call.communicator == Some(communicator)
-        });
-        n_begun.checked_sub(1 + n_in_flight.count() as u64)
-    }
-
-    /// The last stamp of its threads that can be true, ticks.
-    fn last_stamp(&self) -> u64 {
-        let threads = self.chunks().chunk_by(|a, b| a.thread == b.thread);
-        let last = threads.filter_map(|chunks| {
-            let mut back = chunks.iter().rev();
-            back.find_map(|chunk| chunk.records.last())
-        });
-        let stamps = last.flat_map(|record| [record.enter.get(), record.leave.get()]);
-        let stamps = stamps.filter(|&stamp| stamp <= self.limits.last_ticks());
-        stamps.max().unwrap_or(0)
-    }
 }
 
 /// The binding of what a record was called on.
@@ -1281,11 +773,4 @@ fn binding(communicators: &Communicators, process: usize, record: &Record) -> Op
 fn has_layer(file: &RankFile<'_>, name: &str) -> bool {
     let mut layers = file.trace.identity.layers.iter();
     layers.any(|layer| layer.name == name && layer.on)
-}
-
-/// The chunks of a thread, and the number of the first of them in the file.
-fn of_thread<'c, 'a>(chunks: &'c [Chunk<'a>], thread: u32) -> (usize, &'c [Chunk<'a>]) {
-    let first = chunks.partition_point(|chunk| chunk.thread < thread);
-    let n = chunks[first..].partition_point(|chunk| chunk.thread == thread);
-    (first, &chunks[first..first + n])
 }

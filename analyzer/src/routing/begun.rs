@@ -1,0 +1,123 @@
+//! Collectives that are begun by one call and completed by another.
+
+use collbench_formats::{Initiation, Operation, Record, Semantics};
+
+use super::Process;
+use crate::calls::Place;
+use crate::communicators::Communicators;
+use crate::inside::OwnCollective;
+use crate::instance::Lane;
+use crate::irregularities::InFlight;
+use crate::nonblocking::Begun;
+use crate::persistent::local_of;
+use crate::queue::Alike;
+
+impl Process<'_> {
+    /// A nonblocking call; `None` for one that nobody waits in, whose completion says nothing.
+    pub(super) fn begun(&self, record: &Record, place: Place, alike: Alike) -> Option<Begun> {
+        let semantics = record.operation().map(Operation::semantics);
+        let phase = self.phases.level(alike.phase);
+        (semantics != Some(Semantics::NonblockingConstructor))
+            .then(|| Begun::new(record, place, alike.is_possible, phase))
+    }
+
+    /// The start of a persistent collective: its number, and lane; `None` if that is not known.
+    pub(super) fn route_start(
+        &mut self,
+        record: &Record,
+        place: Place,
+        is_possible: bool,
+    ) -> Option<(u64, Lane)> {
+        let start = record.persistent_start()?;
+        let local = local_of(self.persistents, start.definition);
+        let Some(local) = local else {
+            self.found.damage.n_undefined_starts += 1;
+            return None;
+        };
+        if self.has_lost_starts || record.is_internal() {
+            return None;
+        }
+        let lane = Lane::Persistent(self.persistents[local].persistent);
+        let alike = self.alike(is_possible);
+        let begun = Begun::new(record, place, is_possible, self.phases.level(alike.phase));
+        let queue = self.touch(local, lane);
+        let number = queue.next;
+        queue.push(place, 1, alike);
+        queue.outstanding.begin(number, begun);
+        self.n_queued += 1;
+        Some((number, lane))
+    }
+
+    /// The completion of a collective, or what was tested before it.
+    pub(super) fn complete(
+        &mut self,
+        record: &Record,
+        place: Place,
+        is_last: bool,
+        communicators: &Communicators,
+    ) {
+        let thread = self.chunks()[place.chunk as usize].thread;
+        if let Some(tests) = record.tests_in_vain() {
+            self.tests.insert(thread, tests);
+            return;
+        }
+        let Some(completion) = record.completion() else {
+            self.found.n_unknown_records += 1;
+            return;
+        };
+        self.look_ahead(record, place);
+        let tests = self.tests.remove(&thread);
+        let tests = tests.filter(|tests| tests.of_index == record.communicator.get());
+        let (known, lane, position) = match completion.of {
+            Initiation::Nonblocking {
+                communicator,
+                position,
+            } => {
+                let binding = communicators.binding(self.index, communicator);
+                (binding, Lane::Application, position)
+            }
+            Initiation::Persistent { definition, start } => {
+                let local = local_of(self.persistents, definition);
+                let number = local.map_or(0, |local| self.persistents[local].persistent);
+                (local, Lane::Persistent(number), start)
+            }
+        };
+        let last_ticks = self.limits.last_ticks();
+        let completed = known.and_then(|binding| {
+            let queue = self.queue_mut(binding, lane)?;
+            let of = queue.outstanding.operation(position);
+            let fits = queue
+                .outstanding
+                .complete(position, record, &completion, tests, last_ticks);
+            fits.then_some((binding, of))
+        });
+        let Some((binding, operation)) = completed else {
+            let is_lost = |binding| self.has_lost(binding, lane, position, communicators);
+            match known.is_some_and(is_lost) {
+                true => self.found.n_before_window += 1,
+                false => self.found.n_stray_completions += 1,
+            }
+            return;
+        };
+        self.touch(binding, lane);
+        if record.leave.get() != 0 && !record.has_failed() {
+            self.owners.complete(OwnCollective {
+                local: binding,
+                lane,
+                position,
+            });
+        }
+        if let (true, true, Some(operation)) = (record.leave.get() == 0, is_last, operation) {
+            let in_flight = InFlight {
+                operation,
+                completing: Some(completion.by),
+                communicator: self.communicator_at(binding, lane, communicators),
+                sequence: Some(position),
+                lane: Some(lane),
+                enter: self.at(record.enter.get()),
+                is_internal: false,
+            };
+            self.found.damage.in_flight.push(in_flight);
+        }
+    }
+}

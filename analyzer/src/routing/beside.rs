@@ -1,0 +1,142 @@
+//! What stands beside calls and says more of them: the messages inside, and notes.
+
+use collbench_formats::{Direction, Message, Note, Record};
+
+use super::class::is_call;
+use super::{Process, binding};
+use crate::algorithms;
+use crate::calls::{Batch, Place};
+use crate::communicators::Communicators;
+use crate::inside::{CallOf, OwnCollective, Owner, each_message};
+use crate::instance::Lane;
+use crate::persistent::local_of;
+
+impl Process<'_> {
+    /// What is noted of the call under way; `before` stand before it in its thread, side by side.
+    pub(super) fn take_note(
+        &mut self,
+        record: &Record,
+        before: &[Record],
+        place: Place,
+        communicators: &Communicators,
+    ) {
+        let Some(note) = record.note() else {
+            self.found.n_unknown_records += 1;
+            return;
+        };
+        let thread = self.file.trace.chunks[place.chunk as usize].thread;
+        let call = before.iter().rev().find(|record| is_call(record));
+        let Some(call) = call.or_else(|| self.last_calls.get(&thread)).copied() else {
+            return;
+        };
+        let begun = match note {
+            Note::Running(running) => {
+                self.found.damage.running.count(running, record, &call);
+                return;
+            }
+            Note::Algorithm(begun) => begun,
+        };
+        let begun_at = record.enter.get();
+        let is_inside = call.leave.get() == 0 || begun_at <= call.leave.get();
+        if let (true, false, Some(operation)) = (is_inside, call.is_internal(), call.operation()) {
+            let binding = binding(communicators, self.index, &call);
+            let n_processes = algorithms::n_processes(binding, self.index, communicators);
+            let algorithms = &mut self.found.damage.algorithms;
+            algorithms.count(begun, &call, operation, n_processes);
+        }
+    }
+
+    /// Keeps the last call of a thread for notes that stand in another batch.
+    pub(super) fn keep_last_call(&mut self, batch: &Batch<'_>) {
+        let last = batch.records.iter().rev().find(|record| is_call(record));
+        if let Some(&last) = last {
+            let thread = self.file.trace.chunks[batch.place.chunk as usize].thread;
+            self.last_calls.insert(thread, last);
+        }
+    }
+
+    /// Messages of the MPI library that stand side by side: those of the calls they stand behind
+    /// are found again there, others are kept with the collective that they are of.
+    pub(super) fn take_messages(&mut self, run: &[Record], place: Place) {
+        let messages = run.iter().filter_map(Record::message);
+        let is_send = |message: &Message| message.direction == Direction::Send;
+        let n_sent = messages.filter(is_send).count();
+        self.found.n_sent += n_sent as u64;
+        self.found.n_received += (run.len() - n_sent) as u64;
+        if !self.has_messages || self.owners.is_idle() {
+            return;
+        }
+        let thread = self.thread_of(place);
+        for (record, at) in run.iter().zip(place.record..) {
+            let place = Place {
+                record: at,
+                ..place
+            };
+            let message = record.message();
+            let owner = message.map(|message| self.owners.owner(thread, place, record, &message));
+            let Some(Owner::Begun(collective, inside)) = owner else {
+                continue;
+            };
+            self.keep_message(collective, record);
+            let queue = inside.and_then(|call| self.queue_mut(call.local, call.lane));
+            if let (Some(call), Some(queue)) = (inside, queue) {
+                queue.foreign.push_back((call.position, place));
+            }
+        }
+    }
+
+    /// The messages inside a call that completes collectives, before these are complete: they stand
+    /// behind its records.
+    pub(super) fn look_ahead(&mut self, record: &Record, place: Place) {
+        if !self.has_messages || self.owners.is_idle() || record.leave.get() == 0 {
+            return;
+        }
+        let thread = self.thread_of(place);
+        if self.owners.is_looked_at(thread, place) {
+            return;
+        }
+        let mut found = Vec::new();
+        let until = each_message(&self.reader, place, |_, record, message| {
+            found.push((*record, *message));
+        });
+        for (record, message) in found {
+            let owner = self.owners.owner_in_completion(&message);
+            if let Owner::Begun(collective, _) = owner {
+                self.keep_message(collective, &record);
+            }
+        }
+        self.owners.has_looked_at(thread, until);
+    }
+
+    pub(super) fn keep_message(&mut self, of: OwnCollective, record: &Record) {
+        if let Some(queue) = self.queue_mut(of.local, of.lane) {
+            queue.outstanding.keep_message(of.position, record);
+        }
+    }
+
+    /// A call behind which its messages may stand.
+    #[inline]
+    pub(super) fn note_call(&mut self, record: &Record, place: Place, of: CallOf) {
+        if self.has_messages {
+            let thread = self.thread_of(place);
+            let communicator = record.communicator.get();
+            self.owners.call(thread, record, communicator, of);
+        }
+    }
+
+    /// The start of a persistent collective.
+    pub(super) fn note_start(&mut self, record: &Record, place: Place, lane: Lane, number: u64) {
+        let start = record.persistent_start();
+        let local = start.and_then(|start| local_of(self.persistents, start.definition));
+        if let (true, Some(local)) = (self.has_messages, local) {
+            let (thread, on) = (self.thread_of(place), self.persistents[local].on);
+            let collective = OwnCollective {
+                local,
+                lane,
+                position: number,
+            };
+            let of = CallOf::Begin(collective);
+            self.owners.call(thread, record, on, of);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What kinds of records there are, by where they belong.
+
+use collbench_formats::{Operation, Record, RecordKind, Semantics};
+
+/// Where the calls of an operation belong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Into the order of calls on the communicator.
+    Ordered,
+    /// Likewise; a completion follows.
+    Begun,
+    /// A constructor over a group: to the communicator that it makes.
+    Creation,
+    /// The start of a persistent collective, which has no place in an order of calls.
+    Start,
+    /// The begin or end of MPI.
+    Process,
+    /// The completion of a collective.
+    Completion,
+    /// The begin of a phase.
+    Phase,
+    /// One end of a message of the MPI library.
+    Message,
+    /// More about a call.
+    Note,
+    /// Not known to this version.
+    Unknown,
+}
+
+/// By the number of the operation.
+const CLASSES: [Class; 1024] = {
+    let mut classes = [Class::Unknown; 1024];
+    let mut i = 0;
+    while i < Operation::ALL.len() {
+        let operation = Operation::ALL[i];
+        classes[operation.code() as usize] = match operation.semantics() {
+            Semantics::GroupConstructor => Class::Creation,
+            Semantics::Process => Class::Process,
+            _ if operation.is_persistent() => Class::Start,
+            _ if operation.is_nonblocking() => Class::Begun,
+            _ => Class::Ordered,
+        };
+        i += 1;
+    }
+    classes
+};
+
+#[inline]
+pub(super) fn class_of(record: &Record) -> Class {
+    let code = record.code.get();
+    match code >> 13 == RecordKind::Call as u16 {
+        true => CLASSES[usize::from(code & 0x3ff)],
+        false => match record.kind() {
+            Some(RecordKind::Completion) => Class::Completion,
+            Some(RecordKind::Phase) => Class::Phase,
+            Some(RecordKind::Message) => Class::Message,
+            Some(RecordKind::Note) => Class::Note,
+            _ => Class::Unknown,
+        },
+    }
+}
+
+pub(super) fn is_call(record: &Record) -> bool {
+    record.kind() == Some(RecordKind::Call)
+}
