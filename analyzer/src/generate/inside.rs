@@ -2,6 +2,7 @@
 //! network, and when each of them was sent and received.
 
 mod course;
+mod in_calls;
 mod network;
 mod shape;
 #[cfg(test)]
@@ -9,6 +10,7 @@ mod tests;
 mod truth;
 
 pub(crate) use course::{Course, Inside, Setting, Side};
+pub(crate) use in_calls::InCalls;
 pub(crate) use network::{Link, LinkEnds, Network};
 pub(crate) use shape::{Directions, Shape};
 pub(crate) use truth::{TreeBook, TrueInstance};

@@ -4,18 +4,20 @@
 use collbench_formats::{Direction, Message};
 
 use super::group::Members;
-use super::inside::{Course, Inside, Setting, Side};
+use super::inside::{Course, InCalls, Inside, Setting, Side};
 use super::rank_file::{Body, NewRecord};
 use super::simulate::{FileError, Group, Simulation, Turn};
 
 impl Simulation<'_> {
-    /// Lets a collective happen message by message, among those who were heard of.
+    /// Lets a collective happen message by message, among those who were heard of. `calls`: in
+    /// which calls of a member it goes on, of one that is begun first.
     pub(super) fn happen(
         &self,
         turn: Turn<'_>,
         members: &Members,
         inside: &Inside,
         heard: &[Option<u64>],
+        calls: Option<&[InCalls]>,
     ) -> Course {
         let n = members.ranks.len();
         let top = turn.root(members).unwrap_or(0);
@@ -31,6 +33,7 @@ impl Simulation<'_> {
             seed: self.seed,
             instance: turn.instance,
             delay_ns: &|delay, rank| self.delay_ns(delay, turn.instance, rank),
+            calls,
             snap: &|t| self.snap(t),
         })
     }
@@ -42,12 +45,32 @@ impl Simulation<'_> {
         group: &Group,
         i: usize,
     ) -> Result<bool, FileError> {
-        let rank = group.members.ranks[i];
-        // The library's own tags lie below zero.
-        let tag = turn.operation.code().wrapping_neg();
         let course = std::mem::take(&mut self.scratch.course);
+        let ends = Ends {
+            members: &group.members,
+            i,
+            communicator: group.indexes[i],
+            // The library's own tags lie below zero.
+            tag: turn.operation.code().wrapping_neg(),
+            thread: turn.thread,
+            sees_receives: true,
+        };
+        let are_all_recorded = self.write_ends(&course, &ends, &|_| true);
+        self.scratch.course = course;
+        are_all_recorded
+    }
+
+    /// Writes the ends of messages of a member that began when that is wanted; says whether all
+    /// are in the trace.
+    pub(super) fn write_ends(
+        &mut self,
+        course: &Course,
+        of: &Ends<'_>,
+        is_wanted: &dyn Fn(u64) -> bool,
+    ) -> Result<bool, FileError> {
+        let rank = of.members.ranks[of.i];
         let mut are_all_recorded = true;
-        for end in course.ends.get(i).into_iter().flatten() {
+        for end in course.ends.get(of.i).into_iter().flatten() {
             let message = course.messages[end.message];
             let (direction, partner, enter, leave) = match end.side {
                 Side::Send => (Direction::Send, message.to, message.sent, message.returned),
@@ -55,22 +78,24 @@ impl Simulation<'_> {
                     Direction::Receive,
                     message.from,
                     message.posted,
-                    message.completed,
+                    message.completed.filter(|_| of.sees_receives),
                 ),
             };
             // An end is there from when it began.
-            let Some(enter) = enter else { continue };
+            let Some(enter) = enter.filter(|&enter| is_wanted(enter)) else {
+                continue;
+            };
             let words = Message {
                 direction,
                 is_nonblocking: message.is_nonblocking && end.side == Side::Receive,
-                partner: group.members.ranks[partner],
-                communicator: group.indexes[i],
-                tag,
+                partner: of.members.ranks[partner],
+                communicator: of.communicator,
+                tag: of.tag,
                 bytes: message.bytes,
             }
             .words();
             let record = NewRecord {
-                thread: turn.thread,
+                thread: of.thread,
                 enter,
                 leave,
                 body: Body::Words(words),
@@ -82,7 +107,19 @@ impl Simulation<'_> {
                 self.truth.message_end(rank, until, end.side == Side::Send);
             }
         }
-        self.scratch.course = course;
         Ok(are_all_recorded)
     }
+}
+
+/// Whose ends of messages are written, and as what.
+pub(super) struct Ends<'a> {
+    pub(super) members: &'a Members,
+    /// Position of the member.
+    pub(super) i: usize,
+    /// Index of the communicator in its file.
+    pub(super) communicator: u32,
+    pub(super) tag: u16,
+    pub(super) thread: u32,
+    /// Whether the library is seen to find that messages have come.
+    pub(super) sees_receives: bool,
 }

@@ -12,11 +12,16 @@ use collbench_formats::{
 };
 
 use super::group::Members;
+use super::inside::{Course, InCalls};
+use super::messages::Ends;
 use super::rank_file::{Body, NewRecord};
 use super::scenario::{Begin, Call, CompleteStep};
 use super::semantics::root_field;
 use super::simulate::{FileError, Group, Simulation, Turn};
 use super::truth::{Instance, Seen, TrueCourse, TrueInFlight};
+
+/// The tags of nonblocking collectives lie below this one, as those of libraries do.
+const FIRST_TAG: u16 = 0xff00;
 
 /// What was begun and not completed by all.
 #[derive(Debug, Default)]
@@ -27,6 +32,8 @@ pub(super) struct Outstanding {
     of_rank: Vec<Vec<(usize, usize)>>,
     /// By step and id of the communicator.
     persistent: BTreeMap<(usize, u64), Persistent>,
+    /// Collectives so far that are seen inside: each has a tag of its own.
+    n_inside: u16,
 }
 
 /// A persistent collective.
@@ -50,6 +57,24 @@ struct BegunInstance {
     ready: Vec<Option<u64>>,
     of: Vec<Initiation>,
     n_left: usize,
+    /// How it is seen inside, if it is.
+    inside: Option<BegunInside>,
+}
+
+/// A collective that is seen inside, from its begin on.
+#[derive(Debug)]
+struct BegunInside {
+    call: Call,
+    instance: u64,
+    thread: u32,
+    /// The library's tag for all of its messages.
+    tag: u16,
+    /// By position: index of the communicator in the member's file.
+    indexes: Vec<u32>,
+    /// By position: in which calls it goes on, once that is known.
+    calls: Vec<InCalls>,
+    course: Course,
+    are_all_recorded: bool,
 }
 
 impl Outstanding {
@@ -151,6 +176,20 @@ impl Simulation<'_> {
             }
         }
         group.calls += u64::from(operation.takes_position());
+        let inside = turn.call.inside.is_some().then(|| {
+            let number = &mut self.outstanding.n_inside;
+            *number = number.wrapping_add(1);
+            BegunInside {
+                call: turn.call.clone(),
+                instance: turn.instance,
+                thread,
+                tag: FIRST_TAG.wrapping_sub(*number),
+                indexes: group.indexes.clone(),
+                calls: Vec::new(),
+                course: Course::default(),
+                are_all_recorded: true,
+            }
+        });
         self.outstanding.begun.push(Some(BegunInstance {
             operation,
             in_truth: group.in_truth,
@@ -162,6 +201,7 @@ impl Simulation<'_> {
             courses,
             ready,
             of,
+            inside,
         }));
         Ok(())
     }
@@ -216,6 +256,9 @@ impl Simulation<'_> {
         step: &CompleteStep,
         execution: u64,
     ) -> Result<(), FileError> {
+        for at in 0..self.outstanding.begun.len() {
+            self.go_on(at, call, step, execution);
+        }
         for rank in 0..self.ranks.len() as u32 {
             let waiting = std::mem::take(&mut self.outstanding.of_rank[rank as usize]);
             let together = match step.by {
@@ -230,6 +273,86 @@ impl Simulation<'_> {
             }
         }
         self.settle(false);
+        Ok(())
+    }
+
+    /// Lets a collective happen of which it is known now in which calls it goes on: what every rank
+    /// does next is to complete it.
+    fn go_on(&mut self, at: usize, call: &Call, step: &CompleteStep, execution: u64) {
+        let Some(mut begun) = self.outstanding.begun[at].take() else {
+            return;
+        };
+        if let Some(inside) = &mut begun.inside {
+            let mut calls = Vec::new();
+            for (i, &rank) in begun.members.ranks.iter().enumerate() {
+                let begun = begun.courses[i].begun;
+                let is_waiting = self.outstanding.of_rank[rank as usize].contains(&(at, i));
+                let thread = step.thread as usize;
+                let before = self.ranks[rank as usize].cursors[thread];
+                self.ranks[rank as usize].cursors[thread] = before.max(begun);
+                let asks = match is_waiting {
+                    true => self.work(call, execution, rank, step.thread),
+                    false => None,
+                };
+                self.ranks[rank as usize].cursors[thread] = before;
+                let tests_ns = u64::from(step.n_tests) * step.test_ns;
+                calls.push(InCalls {
+                    begun,
+                    asks,
+                    asked: asks.map_or(u64::MAX, |asks| self.snap(asks + tests_ns)),
+                });
+            }
+            let turn = Turn {
+                call: &inside.call,
+                operation: begun.operation,
+                instance: inside.instance,
+                thread: inside.thread,
+            };
+            let enters: Vec<Option<u64>> = begun.seen.iter().map(|seen| seen.enter).collect();
+            if let Some(of) = &inside.call.inside {
+                inside.course = self.happen(turn, &begun.members, of, &enters, Some(&calls));
+            }
+            begun.ready.clone_from(&inside.course.leaves);
+            inside.calls = calls;
+        }
+        self.outstanding.begun[at] = Some(begun);
+    }
+
+    /// Writes the ends of the messages of a member of what was begun, of those that began before its
+    /// completing call was entered, or behind that.
+    fn write_begun_ends(
+        &mut self,
+        (at, i): (usize, usize),
+        thread: u32,
+        asked: u64,
+        is_before: bool,
+    ) -> Result<(), FileError> {
+        let Some(mut begun) = self.outstanding.begun[at].take() else {
+            return Ok(());
+        };
+        if let Some(inside) = &mut begun.inside {
+            let first = begun.courses[i].begun;
+            for (thread, from, to) in [
+                (inside.thread, 0, first),
+                (thread, first, asked),
+                (thread, asked, u64::MAX),
+            ] {
+                let ends = Ends {
+                    members: &begun.members,
+                    i,
+                    communicator: inside.indexes[i],
+                    tag: inside.tag,
+                    thread,
+                    sees_receives: false,
+                };
+                if is_before == (to <= asked) {
+                    let is_within = |begin: u64| from <= begin && begin < to;
+                    inside.are_all_recorded &=
+                        self.write_ends(&inside.course, &ends, &is_within)?;
+                }
+            }
+        }
+        self.outstanding.begun[at] = Some(begun);
         Ok(())
     }
 
@@ -279,6 +402,7 @@ impl Simulation<'_> {
             if leave.is_none() && !is_seen_under_way {
                 continue;
             }
+            self.write_begun_ends((at, i), step.thread, asked, true)?;
             let record = |leave, body| NewRecord {
                 thread: step.thread,
                 enter: asked,
@@ -308,9 +432,14 @@ impl Simulation<'_> {
                     self.truth.in_flight(rank, in_flight);
                 }
             }
+            self.write_begun_ends((at, i), step.thread, asked, false)?;
             if let Some(begun) = &mut self.outstanding.begun[at] {
                 begun.n_left -= 1;
                 begun.seen[i].leave = leave.filter(|_| is_recorded);
+                if let Some(inside) = &mut begun.inside {
+                    // It has what it waited for when it returns, at the latest.
+                    inside.course.leaves[i] = leave;
+                }
                 let course = &mut begun.courses[i];
                 course.asked = asked;
                 course.n_together = u64::from(n_together);
@@ -331,7 +460,7 @@ impl Simulation<'_> {
             let Some(done) = begun.take_if(|begun| is_end || begun.n_left == 0) else {
                 continue;
             };
-            self.truth.instance(&Instance {
+            let instance = Instance {
                 operation: done.operation,
                 communicator: done.in_truth,
                 members: &done.members,
@@ -339,7 +468,15 @@ impl Simulation<'_> {
                 payloads: &done.payloads,
                 seen: &done.seen,
                 courses: Some(&done.courses),
-            });
+            };
+            self.truth.instance(&instance);
+            if let Some(seen) = done.inside.filter(|seen| seen.are_all_recorded)
+                && let Some(inside) = &seen.call.inside
+            {
+                let (top, calls) = (done.root.unwrap_or(0), Some(&seen.calls[..]));
+                self.truth
+                    .inside(&instance, inside, top, &seen.course, calls);
+            }
         }
         if self.outstanding.begun.iter().all(Option::is_none) {
             self.outstanding.begun.clear();

@@ -528,8 +528,9 @@ impl<'a> Simulation<'a> {
             });
             heard.push(enter.filter(|_| is_heard));
         }
-        if let Some(inside) = &call.inside {
-            course = self.happen(turn, members, inside, &heard);
+        // What is only begun here happens in later calls too.
+        if let (Some(inside), Deed::Call) = (&call.inside, &call.deed) {
+            course = self.happen(turn, members, inside, &heard, None);
             for (seen, leave) in seen.iter_mut().zip(&course.leaves) {
                 self.is_over |= leave.is_some_and(|leave| leave >= END_OF_TIME_NS);
                 seen.leave = *leave;
@@ -686,7 +687,7 @@ impl<'a> Simulation<'a> {
             {
                 let top = root.unwrap_or(0);
                 self.truth
-                    .inside(&instance, inside, top, &self.scratch.course);
+                    .inside(&instance, inside, top, &self.scratch.course, None);
             }
             group.calls += u64::from(semantics.is_matched());
         }

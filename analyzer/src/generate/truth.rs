@@ -9,7 +9,7 @@ use collbench_formats::{CommunicatorKind, Operation, Semantics};
 use serde::Serialize;
 
 use super::group::Members;
-use super::inside::{Course, Inside, TreeBook, TrueInstance, TrueTree};
+use super::inside::{Course, InCalls, Inside, TreeBook, TrueInstance, TrueTree};
 use super::scenario::TruthDetail;
 
 /// n, sum, ends and median of integers, in ns.
@@ -521,13 +521,15 @@ impl TruthBook {
     }
 
     /// What was seen inside of an instance, if all of its calls and messages are in the trace;
-    /// `top` is the position of the node that has no parent.
+    /// `top` is the position of the node that has no parent; `calls`: in which it went on, by
+    /// position, of a nonblocking one.
     pub(crate) fn inside(
         &mut self,
         instance: &Instance<'_>,
         inside: &Inside,
         top: usize,
         course: &Course,
+        calls: Option<&[InCalls]>,
     ) {
         let enters: Option<Vec<u64>> = instance.seen.iter().map(|seen| seen.enter).collect();
         let leaves: Option<Vec<u64>> = instance.seen.iter().map(|seen| seen.leave).collect();
@@ -545,7 +547,8 @@ impl TruthBook {
                 top,
                 enters: &enters,
                 leaves: &leaves,
-                messages: &course.messages,
+                course,
+                calls,
             });
         }
     }

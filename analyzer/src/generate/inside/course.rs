@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use collbench_formats::Semantics;
 
 use super::super::scenario::Delay;
+use super::in_calls::InCalls;
 use super::network::Network;
 use super::shape::{Action, Directions, Shape, Way};
 
@@ -120,6 +121,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) instance: u64,
     /// How much longer a world rank takes by a delay.
     pub(crate) delay_ns: &'a dyn Fn(&Delay, u32) -> u64,
+    /// By position: when it is in a call of MPI. `None`: from its enter to its leave.
+    pub(crate) calls: Option<&'a [InCalls]>,
     /// Up to the next instant that a clock shows.
     pub(crate) snap: &'a dyn Fn(u64) -> u64,
 }
@@ -202,13 +205,23 @@ impl Running<'_> {
             each.fold(0, u64::saturating_add)
         };
         while let Some(&action) = plans[i].get(self.ranks[i].at) {
-            match action {
-                Action::Busy => now = snap(now.saturating_add(delayed(&inside.busy))),
+            let needed_ns = match action {
+                Action::Busy => delayed(&inside.busy),
                 Action::Compute { times } => {
-                    let each = delayed(&inside.compute);
-                    now = snap(now.saturating_add(each.saturating_mul(u64::from(times))));
+                    delayed(&inside.compute).saturating_mul(u64::from(times))
+                }
+                Action::Send { .. } => self.setting.network.send_ns,
+                Action::Post { .. } | Action::Wait => 0,
+            };
+            let Some(begin) = self.can_act(i, now, needed_ns) else {
+                break;
+            };
+            match action {
+                Action::Busy | Action::Compute { .. } => {
+                    now = snap(begin.saturating_add(needed_ns));
                 }
                 Action::Post { from, bytes, way } => {
+                    now = begin;
                     let next = plans[i].get(self.ranks[i].at + 1);
                     let is_nonblocking = next != Some(&Action::Wait);
                     self.post(i, from as usize, bytes, way, now, is_nonblocking);
@@ -218,7 +231,7 @@ impl Running<'_> {
                     None => break,
                 },
                 Action::Send { to, bytes, way } => {
-                    match self.send(i, to as usize, bytes, way, now) {
+                    match self.send(i, to as usize, bytes, way, begin) {
                         Some(done) => now = done,
                         None => break,
                     }
@@ -228,7 +241,16 @@ impl Running<'_> {
         }
         self.ranks[i].now = Some(now);
         if self.ranks[i].at == plans[i].len() {
-            self.course.leaves[i] = Some(snap(now.saturating_add(inside.exit_ns)));
+            let done = self.can_act(i, now, inside.exit_ns);
+            self.course.leaves[i] = done.map(|done| snap(done.saturating_add(inside.exit_ns)));
+        }
+    }
+
+    /// From when on a rank can do something that takes so long; `None`: never.
+    fn can_act(&self, i: usize, now: u64, needed_ns: u64) -> Option<u64> {
+        match self.setting.calls {
+            None => Some(now),
+            Some(calls) => calls[i].can_act(now, needed_ns),
         }
     }
 
@@ -281,12 +303,20 @@ impl Running<'_> {
         if !self.ranks[i].open.iter().all(arrived) {
             return None;
         }
-        let mut done = now;
-        for message in std::mem::take(&mut self.ranks[i].open) {
+        let receive_ns = self.setting.network.receive_ns;
+        let ready = |&message: &usize| {
+            let posted = self.course.messages[message].posted.unwrap_or(0);
             let arrival = self.arrivals[message].unwrap_or(0);
+            self.can_act(i, arrival.max(posted), receive_ns)
+        };
+        let ready: Option<Vec<u64>> = self.ranks[i].open.iter().map(ready).collect();
+        let ready = ready?;
+        let mut done = now;
+        for (message, ready) in std::mem::take(&mut self.ranks[i].open)
+            .into_iter()
+            .zip(ready)
+        {
             let seen = &mut self.course.messages[message];
-            let ready = arrival.max(seen.posted.unwrap_or(0));
-            let receive_ns = self.setting.network.receive_ns;
             let completed = (self.setting.snap)(ready.saturating_add(receive_ns));
             seen.completed = Some(completed);
             done = done.max(completed);
@@ -335,7 +365,8 @@ impl Running<'_> {
                 message,
             });
         }
-        let waits = bytes >= network.rendezvous_bytes;
+        // Nobody stands still for a message of a collective that goes on in other calls.
+        let waits = bytes >= network.rendezvous_bytes && self.setting.calls.is_none();
         let leaves = match (waits, seen.posted) {
             (false, _) => now,
             (true, Some(posted)) => now.max(posted),
@@ -401,6 +432,7 @@ mod tests {
             seed: 1,
             instance: 0,
             delay_ns: &|_, _| 0,
+            calls: None,
             snap: &|t| t,
         })
     }

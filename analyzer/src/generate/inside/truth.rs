@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::super::scenario::TruthDetail;
 use super::super::truth::Summary;
-use super::course::{Inside, TrueMessage};
+use super::course::{Course, Inside, TrueMessage};
+use super::in_calls::InCalls;
 use super::shape::Way;
 
 /// What is true of one edge.
@@ -30,6 +31,8 @@ pub struct TrueEdge {
     pub transfer_ns: Summary,
     /// Max(0, begin of the receive - begin of the send), per message.
     pub late_receiver_ns: Summary,
+    /// What of that the receiver was in no call of MPI.
+    pub late_progress_ns: Summary,
     /// Completion of the receive - begin of the send, per instance: of the last message.
     pub one_way_ns: Summary,
     /// Of both directions of the edge together, told at the one down: (t4 - t1) - (t3 - t2).
@@ -109,6 +112,8 @@ pub struct TrueTree {
     pub rounds: Vec<TrueRound>,
     /// What the last to leave waited for.
     pub critical_path: TrueCriticalPath,
+    /// Of a nonblocking one: for how long nobody was in a call of MPI.
+    pub nobody_in_mpi_ns: Summary,
 }
 
 /// One instance, by position in the communicator.
@@ -125,7 +130,9 @@ pub(crate) struct TrueInstance<'a> {
     pub(crate) top: usize,
     pub(crate) enters: &'a [u64],
     pub(crate) leaves: &'a [u64],
-    pub(crate) messages: &'a [TrueMessage],
+    pub(crate) course: &'a Course,
+    /// By position: the calls in which it went on, if it was only begun first.
+    pub(crate) calls: Option<&'a [InCalls]>,
 }
 
 type Key = (Operation, usize, Option<u32>, u64, String);
@@ -137,6 +144,7 @@ struct Sums {
     points: BTreeMap<u32, Point>,
     rounds: BTreeMap<(u32, u32), TrueRound>,
     critical_path: TrueCriticalPath,
+    nobody_in_mpi_ns: Summary,
 }
 
 #[derive(Debug, Default)]
@@ -165,6 +173,7 @@ struct Passed {
     sent: u64,
     posted: u64,
     completed: u64,
+    late_progress: Option<u64>,
 }
 
 impl TreeBook {
@@ -187,7 +196,17 @@ impl TreeBook {
         let detail = self.detail;
         let sums = self.trees.entry(key).or_default();
         sums.instances += 1;
-        let passed: Vec<Passed> = instance.messages.iter().filter_map(Passed::of).collect();
+        let passed: Vec<Passed> = match instance.calls {
+            None => (instance.course.messages.iter())
+                .filter_map(Passed::of)
+                .collect(),
+            Some(calls) => (0..instance.course.messages.len())
+                .filter_map(|number| Passed::in_calls(instance.course, number, calls))
+                .collect(),
+        };
+        if let Some(nobody) = instance.calls.and_then(InCalls::nobody_ns) {
+            sums.nobody_in_mpi_ns.add(nobody.cast_signed(), detail);
+        }
         sums.add_edges(instance, &passed, detail);
         match instance.inside.shape.is_exchange() {
             true => sums.add_rounds(instance, &passed, detail),
@@ -204,6 +223,7 @@ impl TreeBook {
             for edge in sums.edges.values_mut() {
                 edge.transfer_ns.finish();
                 edge.late_receiver_ns.finish();
+                edge.late_progress_ns.finish();
                 edge.one_way_ns.finish();
                 edge.two_way_ns.finish();
             }
@@ -212,6 +232,7 @@ impl TreeBook {
                 round.late_sender_ns.finish();
                 round.transfer_ns.finish();
             }
+            sums.nobody_in_mpi_ns.finish();
             TrueTree {
                 operation: operation.name(),
                 communicator,
@@ -223,6 +244,7 @@ impl TreeBook {
                 joining_points: sums.points.into_iter().map(Point::finish).collect(),
                 rounds: sums.rounds.into_values().collect(),
                 critical_path: sums.critical_path,
+                nobody_in_mpi_ns: sums.nobody_in_mpi_ns,
             }
         });
         finished.collect()
@@ -239,6 +261,21 @@ impl Passed {
             sent: message.sent?,
             posted: message.posted?,
             completed: message.completed?,
+            late_progress: None,
+        })
+    }
+
+    /// One whose receiver is not seen to have it before it hands it on.
+    fn in_calls(course: &Course, number: usize, calls: &[InCalls]) -> Option<Self> {
+        let message = &course.messages[number];
+        let taken = course.handed_on(number)?;
+        let (sent, posted) = (message.sent?, message.posted?);
+        let (ready, late_progress) = calls[message.to].lateness(sent, posted, taken);
+        Some(Self {
+            posted: ready,
+            completed: taken,
+            late_progress,
+            ..Self::of(message)?
         })
     }
 
@@ -307,6 +344,9 @@ impl Sums {
                 .add(message.transfer().cast_signed(), detail);
             let late = message.posted.saturating_sub(message.sent);
             edge.late_receiver_ns.add(late.cast_signed(), detail);
+            if let Some(late) = message.late_progress {
+                edge.late_progress_ns.add(late.cast_signed(), detail);
+            }
             let is_last = last(message.from, message.to, message.way)
                 .is_some_and(|last| last.completed == message.completed);
             if !is_last {
@@ -315,7 +355,8 @@ impl Sums {
             edge.one_way_ns
                 .add(difference(message.completed, message.sent), detail);
             let back = last(message.to, message.from, Way::Up);
-            if let (Way::Down, Some(back)) = (message.way, back) {
+            // Without knowing when they came, how long they stayed is not known either.
+            if let (Way::Down, Some(back), None) = (message.way, back, instance.calls) {
                 let outside = difference(back.completed, message.sent);
                 let inside = difference(back.sent, message.completed);
                 edge.two_way_ns.add(outside - inside, detail);
@@ -338,9 +379,12 @@ impl Sums {
                 departures.extend(up.map(|m| (Some(child_rank), m.sent)));
             }
             let goes = |way: Way| passed.iter().any(|m| m.way == way);
+            // Nobody sees when messages come of a collective that goes on in other calls.
+            let is_begun = instance.calls.is_some();
+            let are_seen = !is_begun || arrivals.len() == 1;
             let last_arrival = arrivals.iter().map(|&(_, at)| at).max().unwrap_or(0);
             let first_departure = departures.iter().map(|&(_, at)| at).min().unwrap_or(0);
-            if goes(Way::Down) {
+            if goes(Way::Down) && are_seen {
                 for (of, at) in arrivals {
                     let wait = difference(last_arrival, at);
                     point.contributor(of).arrival_wait_ns.add(wait, detail);
@@ -352,6 +396,9 @@ impl Sums {
                     point.contributor(of).departure_wait_ns.add(wait, detail);
                 }
             }
+            if i == instance.top && !are_seen {
+                continue;
+            }
             if i == instance.top {
                 let core = match goes(Way::Up) {
                     true => difference(first_departure, last_arrival),
@@ -361,9 +408,14 @@ impl Sums {
                 continue;
             }
             if let Some(on) = last(&|m| m.from == i && m.way == Way::Down) {
-                point.down_ns.add(difference(on.sent, last_arrival), detail);
+                let down = difference(on.sent, last_arrival);
+                if are_seen {
+                    point.down_ns.add(down, detail);
+                }
             }
-            if let Some(back) = last(&|m| m.to == i && m.way == Way::Up) {
+            if let Some(back) = last(&|m| m.to == i && m.way == Way::Up)
+                && !is_begun
+            {
                 point
                     .up_ns
                     .add(difference(first_departure, back.completed), detail);

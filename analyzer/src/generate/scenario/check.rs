@@ -522,10 +522,25 @@ impl Check<'_> {
         &mut self,
         written: Vec<Spanned<WrittenStep>>,
     ) -> Result<Vec<Step>, ScenarioError> {
-        written
-            .into_iter()
-            .map(|step| self.read_step(step))
-            .collect()
+        let spans: Vec<Range<usize>> = written.iter().map(Spanned::span).collect();
+        let steps = written.into_iter().map(|step| self.read_step(step));
+        let steps = steps.collect::<Result<Vec<_>, _>>()?;
+        for (i, span) in spans.into_iter().enumerate() {
+            let goes_on = |step: &Step| match &step.action {
+                Action::Call(call) => call.inside.is_some() && matches!(call.deed, Deed::Begin(_)),
+                Action::Block(_) => false,
+            };
+            let completes = |step: &Step| match &step.action {
+                Action::Call(call) => matches!(call.deed, Deed::Complete(_)),
+                Action::Block(_) => false,
+            };
+            let is_alone = steps[i].repeat == 1 && steps.get(i + 1).is_some_and(completes);
+            if goes_on(&steps[i]) && !is_alone {
+                let expected = "the step right behind it to complete it";
+                return self.wrong(span, "a tree of what is only begun", expected);
+            }
+        }
+        Ok(steps)
     }
 
     fn read_step(&mut self, step: Spanned<WrittenStep>) -> Result<Step, ScenarioError> {

@@ -174,9 +174,9 @@ impl Check<'_> {
     ) -> Result<Inside, ScenarioError> {
         let span = tree.span();
         let is_seen = |operation: &Operation| Directions::of(operation.semantics()).is_some();
-        let Some(operation) = operation.filter(|op| is_seen(op) && matches!(deed, Deed::Call))
-        else {
-            let expected = "a blocking barrier, broadcast, scatter, reduce, gather or N x N";
+        let may_have = matches!(deed, Deed::Call | Deed::Begin(_));
+        let Some(operation) = operation.filter(|op| is_seen(op) && may_have) else {
+            let expected = "a barrier, broadcast, scatter, reduce, gather or N x N";
             return self.wrong(span, "tree", expected);
         };
         if let Bytes::PerRank(_) = bytes {
@@ -195,6 +195,11 @@ impl Check<'_> {
         if shape.is_exchange() && (written.segments.is_some() || written.posts_all) {
             let expected = "these of a tree only";
             return self.wrong(span, "segments or posts_all of an exchange", expected);
+        }
+        let is_begun = matches!(deed, Deed::Begin(_));
+        if is_begun && (shape.is_exchange() || written.segments.is_some_and(|n| n > 1)) {
+            let found = "an exchange, or segments, of what is only begun";
+            return self.wrong(span, found, "a tree, and one message over an edge");
         }
         let mut delays = |written: Vec<WrittenDelay>| {
             let read = written.into_iter().map(|delay| {
@@ -278,7 +283,12 @@ mod tests {
             ("MPI_Bcast", "\"bynomial\"", "\"bynomial\""),
             ("MPI_Bcast", "\"ring\"", "an operation with a root"),
             ("MPI_Scan", "\"chain\"", "tree"),
-            ("MPI_Ibcast", "\"chain\"", "tree"),
+            ("MPI_Ibarrier", "\"ring\"", "only begun"),
+            (
+                "MPI_Ibcast",
+                "{ shape = \"chain\", segments = 2 }",
+                "only begun",
+            ),
             ("MPI_Bcast", "[-1, 2, 3, 1]", "[-1, 2, 3, 1]"),
             ("MPI_Bcast", "[0, 0]", "[0, 0]"),
             (
@@ -309,6 +319,16 @@ mod tests {
             "[[program]]\noperation = \"MPI_Bcast\"\ntree = \"chain\"\nlatency = { base_ns = 5 }\n",
         );
         assert_eq!((wrong.line, &*wrong.found), (7, "tree and latency"));
+        // What is only begun goes on in the step behind it, and in no other.
+        let begin = "[[program]]\noperation = \"MPI_Ibcast\"\ntree = \"chain\"\n";
+        let complete = "[[program]]\ncomplete = \"MPI_Wait\"\n";
+        for rest in [begin.to_owned(), format!("{begin}repeat = 2\n{complete}")] {
+            let wrong = error(&rest);
+            assert_eq!(wrong.line, 5, "{wrong}");
+            assert!(wrong.found.contains("only begun"), "{wrong}");
+        }
+        let whole = format!("{HEAD}{begin}{complete}");
+        assert!(Scenario::parse(&whole).is_ok());
     }
 
     #[test]

@@ -1,0 +1,70 @@
+//! When a rank is in MPI while a collective goes on that it has begun: only then does it go on.
+
+use super::course::{Course, MessageEnd, Side, TrueMessage};
+
+/// The calls of one rank that a collective can go on in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InCalls {
+    /// When the initiating call returned.
+    pub(crate) begun: u64,
+    /// When it tested first, or asked; `None` if it never did.
+    pub(crate) asks: Option<u64>,
+    /// When it entered the call that completed it.
+    pub(crate) asked: u64,
+}
+
+impl InCalls {
+    /// From when on something can be done that takes so long, not before `now`.
+    pub(crate) fn can_act(self, now: u64, needed_ns: u64) -> Option<u64> {
+        match now.saturating_add(needed_ns) <= self.begun {
+            true => Some(now),
+            false => self.asks.map(|asks| asks.max(now)),
+        }
+    }
+
+    fn has_tested(self) -> bool {
+        self.asks.is_some_and(|asks| asks < self.asked)
+    }
+
+    /// From when on the rank was there to take what it had taken by an instant, and how much of the
+    /// time since it was sent the rank was in no call; `None`: tests are not to be seen one by one.
+    pub(crate) fn lateness(self, sent: u64, posted: u64, taken: u64) -> (u64, Option<u64>) {
+        if self.has_tested() {
+            return (posted, None);
+        }
+        let ready = match taken <= self.begun {
+            true => posted,
+            false => posted.max(self.asked),
+        };
+        let from = sent.max(self.begun);
+        let late = ready.min(self.asked).saturating_sub(from);
+        (ready, Some(late))
+    }
+
+    /// For how long none of several was in a call, from the last initiation to the first
+    /// completion; `None` if one has tested.
+    pub(crate) fn nobody_ns(all: &[Self]) -> Option<u64> {
+        if all.iter().any(|calls| calls.has_tested()) {
+            return None;
+        }
+        let begun = all.iter().map(|calls| calls.begun).max()?;
+        let asked = all.iter().map(|calls| calls.asked).min()?;
+        Some(asked.saturating_sub(begun))
+    }
+}
+
+impl Course {
+    /// When the receiver of a message began to send the next one, or left: by then it had it.
+    pub(crate) fn handed_on(&self, number: usize) -> Option<u64> {
+        let receiver = self.messages[number].to;
+        let ends = &self.ends[receiver];
+        let is_it = |end: &MessageEnd| end.side == Side::Receive && end.message == number;
+        let behind = &ends[ends.iter().position(is_it)? + 1..];
+        let next = behind.iter().find(|end| end.side == Side::Send);
+        let sent = next.map(|end: &MessageEnd| &self.messages[end.message]);
+        match sent {
+            Some(TrueMessage { sent, .. }) => *sent,
+            None => self.leaves[receiver],
+        }
+    }
+}
