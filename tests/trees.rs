@@ -250,6 +250,30 @@ fn nonblocking_collectives_under_way_together_keep_their_messages_apart() {
             assert_eq!(entry["trees"].as_array().unwrap().len(), 1);
         }
     }
+
+    // With nothing but computation meanwhile, they do not go on, and that is said.
+    let analysis = record(4, "overlaps.c", &["20", "5000"], &[]);
+    for operation in ["MPI_Ibcast", "MPI_Iallreduce"] {
+        let found = entries(&analysis, operation);
+        let tree = &found[0]["trees"][0];
+        assert_eq!((found.len(), &tree["n"]), (1, &20.into()), "{found:?}");
+        let progress = &tree["progress"];
+        assert_eq!(progress["instances"], 20, "{operation}");
+        let idle = progress["nobody_in_mpi_ns"]["median"].as_u64().unwrap();
+        assert!(idle > 2_500_000, "{operation}: {idle}");
+        let late = |edge: &Value| {
+            let late = &edge["late_progress_ns"];
+            assert!(late["n"] == 20 && edge["transfer_ns"]["n"] == 20, "{edge}");
+            late["median"].as_u64().unwrap()
+        };
+        let edges = tree["edges"].as_array().unwrap().iter();
+        let longest = edges.map(late).max().unwrap();
+        assert!(longest > 2_500_000, "{operation}: {longest}");
+        for way in tree["ways"].as_array().unwrap() {
+            let unattributed = way["unattributed_ns"].as_i64().unwrap();
+            assert!(unattributed.abs() < 20, "{operation}: {way}");
+        }
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::communicators::Communicator;
 use crate::inside::Messages;
 use crate::instance::{Call, Instance, Lane};
 use crate::nonblocking::OverlapCourse;
+use crate::presence::Presence;
 
 /// A complete instance whose calls agree on what they are. Lists are by slot of the communicator.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +36,8 @@ pub struct Agreed<'m> {
     pub payloads: Payloads<'m>,
     /// How they went on after they were begun, of nonblocking and persistent operations.
     pub courses: Option<&'m [OverlapCourse]>,
+    /// When its processes were in MPI meanwhile, of those with messages.
+    pub presence: Option<&'m Presence>,
     /// Level of the phase in which all calls were made; `None`: not one.
     pub phase: Option<i32>,
     /// How many of the calls returned an error code.

@@ -17,6 +17,7 @@ use crate::inside::{Gatherer, Messages};
 use crate::instance::{Call, Instance, Lane};
 use crate::matched::Matched;
 use crate::nonblocking::OverlapCourse;
+use crate::presence::Presence;
 use crate::queue::Queue;
 use crate::routing::Process;
 use crate::unpacked::LastBlock;
@@ -93,6 +94,7 @@ pub(crate) struct Decoder {
     n_begun: Vec<u64>,
     called_on: Vec<Option<usize>>,
     courses: Vec<OverlapCourse>,
+    presence: Presence,
     /// Where the records stand, by cell; kept only where messages were recorded.
     places: Vec<Option<Place>>,
     gatherer: Gatherer,
@@ -176,6 +178,7 @@ impl Decoder {
                     extent: Extent::of_all(enters, leaves),
                     payloads,
                     courses: None,
+                    presence: None,
                     phase: i32::try_from(row.phase).ok(),
                     n_failed: if flags & CODE_FAILED != 0 {
                         n as u64
@@ -407,6 +410,18 @@ impl Decoder {
                     .process
                     .begun_call(source.binding, settled.lane, begun)
             }));
+            self.presence.clear();
+            for source in sources.iter().filter(|_| has_messages) {
+                let source = source.as_ref();
+                let begun = source.and_then(|s| s.queue?.outstanding.get(position));
+                let spans = source.zip(begun).and_then(|(source, begun)| {
+                    let has_messages = source.process.has_messages;
+                    begun
+                        .presence(source.process.clock())
+                        .filter(|_| has_messages)
+                });
+                self.presence.push(spans);
+            }
             let lost = lost_slots(&calls, sources, (settled.lane, position), communicators);
             let instance = Instance {
                 communicator: &communicators.list[settled.communicator],
@@ -449,6 +464,7 @@ impl Decoder {
         self.courses.clear();
         self.courses.extend(calls().filter_map(|call| call.course));
         let is_begun = self.courses.len() == instance.calls.len();
+        let has_presence = matches!(behind, Some(Behind::Kept));
         let messages = behind.map(|behind| {
             let (index, position) = (instance.communicator_index, instance.position);
             let of = (index, position, communicators);
@@ -467,6 +483,7 @@ impl Decoder {
             extent: Extent::of_all(&enters, &leaves),
             payloads: Payloads::Each(&payloads),
             courses: is_begun.then_some(&self.courses[..]),
+            presence: (is_begun && has_presence).then_some(&self.presence),
             phase: instance.phase(),
             n_failed: calls().filter(|call| call.has_failed).count() as u64,
             is_open_fence: calls().any(|call| is_open_fence(operation, call.root)),

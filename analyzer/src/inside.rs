@@ -25,6 +25,7 @@ mod trees;
 mod critical;
 mod figures;
 mod gauge;
+mod taken;
 
 // What is kept.
 pub(crate) mod overview;
@@ -48,8 +49,8 @@ pub use message::{InstanceMessage, MessageCounts, Messages};
 pub use recognize::{Direction as TreeDirection, Recognized, TreeFacts};
 pub use results::{
     BeginSummary, Contributor, CriticalPathSummary, HopSummary, Hotspot, JoiningPoint, LastArrival,
-    OneWayClass, RoundSummary, StageKind, TransferSummary, TreeFigures, WayClass, WayLine,
-    WayStage,
+    OneWayClass, ProgressSummary, RoundSummary, StageKind, TransferSummary, TreeFigures, WayClass,
+    WayLine, WayStage,
 };
 pub use roles::{Node, Roles, Round, TreeRoles, Way};
 pub use shape::Shape;

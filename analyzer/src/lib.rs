@@ -36,6 +36,7 @@ mod matching;
 mod nonblocking;
 mod persistent;
 mod phases;
+mod presence;
 mod queue;
 mod routing;
 mod running;
@@ -148,9 +149,9 @@ pub use inside::{
     Algorithm, Begin, BeginSummary, Contributor, CriticalPathSummary, CriticalTally, EdgeFigures,
     EdgeTally, Gauge, Grain, GraphFigures, GraphTally, Hop, HopSummary, Hotspot, InsideTally,
     InstanceMessage, JoiningPoint, LastArrival, LastMessage, Meeting, MessageCounts, Messages,
-    Node, NodeFigures, OneWayClass, Recognized, Roles, Rooted, Round, RoundFigures, RoundSummary,
-    Shape, StageKind, TransferSummary, Tree, TreeDirection, TreeFacts, TreeFigures, TreeRoles, Way,
-    WayClass, WayLine, WayStage,
+    Node, NodeFigures, OneWayClass, ProgressSummary, Recognized, Roles, Rooted, Round,
+    RoundFigures, RoundSummary, Shape, StageKind, TransferSummary, Tree, TreeDirection, TreeFacts,
+    TreeFigures, TreeRoles, Way, WayClass, WayLine, WayStage,
 };
 pub use instance::{Call, Instance, Lane};
 pub use irregularities::{InFlight, Irregularities, ProcessDamage};
@@ -166,6 +167,7 @@ pub use nonblocking::{CompletingTime, OverlapCourse};
 pub use orders::{MAX_POSITIONS, OrderCounts};
 pub use outliers::{LongInstance, Longest};
 pub use phases::LevelTime;
+pub use presence::Presence;
 pub use progress::Progress;
 pub use remarks::Remark;
 pub use report::{ReportError, write_report};

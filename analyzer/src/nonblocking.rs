@@ -11,9 +11,10 @@ use collbench_formats::{CompletingCall, Completion, Operation, Record, TestsInVa
 
 use crate::calls::Place;
 use crate::clock::{Global, RankClock, Timestamp};
+use crate::presence::CallSpans;
 
 /// One collective that a process has begun.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Begun {
     /// The initiating call.
     pub(crate) record: Record,
@@ -26,6 +27,8 @@ pub(crate) struct Begun {
     /// The call that completed it.
     end: Option<End>,
     tests: Option<TestsInVain>,
+    /// The calls that the process made meanwhile; `None` where they are not known.
+    meanwhile: Option<CallSpans>,
 }
 
 /// The call that completed a collective, in ticks.
@@ -60,6 +63,7 @@ impl Begun {
             phase,
             end: None,
             tests: None,
+            meanwhile: None,
         }
     }
 
@@ -73,6 +77,21 @@ impl Begun {
     pub(crate) fn leave_ticks(&self) -> Option<u64> {
         let end = self.end?;
         (end.leave != 0 && end.by != CompletingCall::RequestFree).then_some(end.leave)
+    }
+
+    /// When its process was in MPI from its initiation to its completion, enter and leave of each
+    /// call in ns; `None` where that is not known.
+    pub(crate) fn presence<'b>(
+        &'b self,
+        clock: &'b RankClock,
+    ) -> Option<impl Iterator<Item = (i64, i64)> + 'b> {
+        let end = self.end.filter(|end| end.leave != 0)?;
+        let meanwhile = self.meanwhile.as_deref().filter(|_| self.tests.is_none())?;
+        let first = (self.record.enter.get(), self.record.leave.get());
+        let calls = std::iter::once(first).chain(meanwhile.iter().copied());
+        let calls = calls.chain([(end.enter, end.leave)]);
+        let at = |ticks| clock.global(Timestamp::from_ticks(ticks)).ns();
+        Some(calls.map(move |(enter, leave)| (at(enter), at(leave))))
     }
 
     /// How it went on after the initiating call, which returned.
@@ -255,6 +274,20 @@ impl Outstanding {
     pub(crate) fn remove(&mut self, position: u64) {
         self.messages.remove(&position);
         self.begun.remove(&position);
+    }
+
+    /// What the process did while the collective at a position went on, which is complete: `between`
+    /// gives its calls between two instants, ticks.
+    pub(crate) fn note_meanwhile(
+        &mut self,
+        position: u64,
+        between: impl FnOnce(u64, u64) -> Option<CallSpans>,
+    ) {
+        if let Some(begun) = self.begun.get_mut(&position)
+            && let Some(end) = begun.end
+        {
+            begun.meanwhile = between(begun.record.leave.get(), end.enter);
+        }
     }
 
     /// The completion of what was begun at a position; `false` if it fits nothing that is under

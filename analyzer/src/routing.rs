@@ -20,6 +20,7 @@ use crate::matched::Matched;
 use crate::nonblocking::Begun;
 use crate::persistent::{OwnPersistent, Persistents, local_of};
 use crate::phases::PhaseClock;
+use crate::presence::RecentCalls;
 use crate::queue::{Alike, Queue};
 use crate::run::RankFile;
 use crate::stamps::StampLimits;
@@ -74,6 +75,8 @@ pub(crate) struct Process<'a> {
     pub(crate) has_messages: bool,
     /// Whose they are.
     owners: Owners,
+    /// Its calls while collectives are under way, if only one thread makes any.
+    recent: Option<RecentCalls>,
     /// By thread: where the last record stands that is not an internal call, once that was asked.
     last_own: BTreeMap<u32, Option<Place>>,
     /// Whether there may be notes.
@@ -136,6 +139,9 @@ impl<'a> Process<'a> {
             is_end_known: false,
             has_messages: has_layer(file, "messages"),
             owners: Owners::default(),
+            recent: (file.trace.chunks.iter())
+                .all(|chunk| chunk.thread == file.trace.chunks[0].thread)
+                .then(RecentCalls::default),
             last_own: BTreeMap::new(),
             has_notes: file.has_layer("algorithms") || file.has_layer("switches"),
             last_calls: LastCalls::new(),
@@ -536,6 +542,9 @@ impl<'a> Process<'a> {
                 class,
                 Class::Unknown | Class::Completion | Class::Phase | Class::Message | Class::Note
             );
+            if self.has_messages && (is_call || class == Class::Completion) {
+                self.keep_recent(run);
+            }
             if first.leave.get() == 0 && is_call {
                 self.note_under_way(first, place, batch.is_possible, sequence, communicators);
             }

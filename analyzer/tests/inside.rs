@@ -171,7 +171,7 @@ fn compare(case: &Case, tolerance: Tolerance, has_common_time: bool) -> usize {
             }
             let class = found["one_way_class"].as_str().unwrap();
             assert_eq!(class == "one_clock", is_within, "{what}: {class}");
-            for field in ["transfer_ns", "late_receiver_ns"] {
+            for field in ["transfer_ns", "late_receiver_ns", "late_progress_ns"] {
                 check(&format!("{what}: {field}"), &found[field], &edge[field]);
             }
         }
@@ -206,8 +206,17 @@ fn compare(case: &Case, tolerance: Tolerance, has_common_time: bool) -> usize {
                         &contributor[field],
                     );
                 }
+                waits.retain(|_, found| !found["wait_ns"].is_null());
                 assert!(waits.is_empty(), "{what}: {waits:?}");
             }
+        }
+        let nobody = &expected["nobody_in_mpi_ns"];
+        if has_common_time && number(&nobody["n"]) > 0 {
+            let found = &found["progress"];
+            assert_eq!(found["instances"], nobody["n"], "{what}");
+            check(&what, &found["nobody_in_mpi_ns"], nobody);
+        } else {
+            assert!(found["progress"].is_null(), "{what}");
         }
         if has_common_time {
             let rounds = list(&found["rounds"]);
@@ -322,10 +331,71 @@ fn compare_critical_paths(case: &Case, error: i64) {
     }
 }
 
+/// Collectives that go on in the calls that begin and complete them, and nowhere else.
+const BEGUN: &str = include_str!("scenarios/inside_nonblocking.toml");
+
+#[test]
+fn where_a_collective_goes_on_only_in_calls_every_stage_comes_back_and_why_it_is_late() {
+    let one_host = BEGUN.replace("ranks = 3\n", "ranks = 7\n");
+    let end = one_host.find("[[hosts]]\nname = \"b\"").unwrap();
+    let begin = one_host.find("[network]").unwrap();
+    let one_host = format!("{}{}", &one_host[..end], &one_host[begin..]);
+    let found = case(&one_host);
+    let n = compare(&found, EXACT, true);
+    assert!(n > 200, "{n}");
+    compare_critical_paths(&found, 0);
+    let (mut n_late, mut n_idle) = (0, 0);
+    let all = trees(&found);
+    let begun = all
+        .iter()
+        .filter(|(_, _, tree)| !tree["progress"].is_null());
+    assert_eq!(begun.clone().count(), 4);
+    for (what, _, tree) in begun {
+        for edge in list(&tree["edges"]) {
+            let late = &edge["late_progress_ns"];
+            n_late += u64::from(number(&late["max"]) > 50_000);
+            assert!(
+                number(&late["total"]) <= number(&edge["late_receiver_ns"]["total"]),
+                "{what}"
+            );
+        }
+        n_idle += u64::from(number(&tree["progress"]["nobody_in_mpi_ns"]["min"]) > 0);
+    }
+    assert!(n_late > 10 && n_idle == 2, "{n_late} {n_idle}");
+    let hosts = case(BEGUN);
+    let error = list(&hosts.analysis["clock"]["hosts"])
+        .iter()
+        .filter_map(|host| host["uncertainty_ns"].as_i64());
+    let error = error.max().unwrap() * 3 + 4;
+    assert!(error < 600, "{error}");
+    let tolerance = Tolerance {
+        ns: error,
+        quantile_ppm: 0,
+    };
+    compare(&hosts, tolerance, true);
+}
+
+#[test]
+fn what_lies_between_tests_that_nobody_has_noted_is_not_made_up() {
+    let text = BEGUN.replace(
+        "complete_ns = 400",
+        "complete_ns = 400, tests = 3, test_ns = 500",
+    );
+    let found = case(&text);
+    for (what, expected, tree) in trees(&found) {
+        assert_eq!(tree["instances"], expected["instances"], "{what}");
+        assert!(tree["progress"].is_null(), "{what}");
+        for edge in list(&tree["edges"]) {
+            assert!(edge["late_progress_ns"].is_null(), "{what}: {edge}");
+            assert_eq!(edge["transfer_ns"]["n"], edge["messages"], "{what}");
+        }
+    }
+}
+
 /// The stages of a way are all there is of it: they follow one another without a gap.
 #[test]
 fn the_stages_of_each_way_add_up_to_it() {
-    for scenario in [one_host(), three_hosts()] {
+    for scenario in [one_host(), three_hosts(), BEGUN.to_owned()] {
         let case = case(&scenario);
         let mut n = 0;
         for (what, expected, found) in trees(&case) {

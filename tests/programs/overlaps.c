@@ -1,14 +1,38 @@
 /* Nonblocking collectives that are under way together, and go on inside others.
  *
- *     overlaps TIMES
+ *     overlaps TIMES [COMPUTE_US]
  *
  * In each of TIMES rounds three nonblocking collectives on two communicators, blocking ones and
- * messages of its own meanwhile, completed in four ways. Rank 0 prints a checksum. */
+ * messages of its own meanwhile, completed in four ways. With COMPUTE_US instead one at a time, a
+ * broadcast and an allreduce, with so much computation before it is waited for. Rank 0 prints a
+ * checksum. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { N = 500 };
+
+/* In each round nothing goes on but in the calls that begin and complete it. */
+static long one_at_a_time(int times, long compute_us)
+{
+    static int a[N], b[N], c[N];
+    struct timespec compute = {compute_us / 1000000, compute_us % 1000000 * 1000};
+    long checksum = 0;
+    for (int time = 0; time < times; time++) {
+        MPI_Request request;
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Ibcast(a, N, MPI_INT, 0, MPI_COMM_WORLD, &request);
+        nanosleep(&compute, NULL);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Iallreduce(b, c, N, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+        nanosleep(&compute, NULL);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        checksum += a[0] + c[1];
+    }
+    return checksum;
+}
 
 int main(int argc, char **argv)
 {
@@ -20,6 +44,10 @@ int main(int argc, char **argv)
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &other);
     static int a[N], b[N], c[N], d[N], e[N], from[N];
     long checksum = 0;
+    if (argc > 2) {
+        checksum = one_at_a_time(times, atol(argv[2]));
+        times = 0;
+    }
     for (int time = 0; time < times; time++) {
         for (int i = 0; i < N; i++)
             from[i] = rank + i + time;

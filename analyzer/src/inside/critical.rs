@@ -9,7 +9,7 @@
 //! following the message that ended them.
 
 use crate::agreed::Agreed;
-use crate::inside::message::Messages;
+use crate::inside::message::InstanceMessage;
 use crate::inside::shape::Shape;
 
 /// The way back of one instance; room that is used again.
@@ -67,7 +67,12 @@ pub struct Hop {
 
 impl CriticalPath {
     /// Finds the way back of an instance whose processes have a common time.
-    pub(crate) fn follow(&mut self, instance: &Agreed<'_>, messages: &Messages<'_>, shape: &Shape) {
+    pub(crate) fn follow(
+        &mut self,
+        instance: &Agreed<'_>,
+        paired: &[InstanceMessage],
+        shape: &Shape,
+    ) {
         let n = instance.n_calls();
         for slot in self.visited.drain(..) {
             self.receives[slot].is_sorted = false;
@@ -90,7 +95,7 @@ impl CriticalPath {
                 self.visited.push(slot);
                 receives.list.clear();
                 let known = shape.receives[slot].iter().filter_map(|&number| {
-                    let message = &messages.paired[number as usize];
+                    let message = &paired[number as usize];
                     let received = message.received.filter(|_| !message.is_from_any)?;
                     Some((received.ns(), message.sent.ns(), number))
                 });
@@ -102,14 +107,14 @@ impl CriticalPath {
             let Some((received, sent, number)) = receives.list.pop() else {
                 break;
             };
-            let posted = messages.paired[number as usize].posted.ns();
+            let posted = paired[number as usize].posted.ns();
             if received > until || sent.max(posted) >= until {
                 continue;
             }
             let spent = received.saturating_sub(sent.max(posted));
             self.hops.push((shape.edge_of[number as usize], spent));
             if sent >= posted {
-                slot = messages.paired[number as usize].from as usize;
+                slot = paired[number as usize].from as usize;
                 until = sent;
             } else {
                 until = posted;

@@ -9,6 +9,8 @@ use crate::inside::gauge::{Gauge, Grain};
 use crate::inside::message::{InstanceMessage, Messages};
 use crate::inside::roles::{Node, Roles, Round, TreeRoles};
 use crate::inside::shape::Shape;
+use crate::inside::taken::Taken;
+use crate::presence::outside_ns;
 use crate::resolution::Resolution;
 
 /// Graphs with more edges are kept coarsely.
@@ -31,6 +33,11 @@ pub struct GraphFigures {
     pub top: u32,
     /// How the last to leave came to its end.
     pub critical: CriticalTally,
+    /// Per instance that goes on in other calls: for how long nobody was in any, from the last
+    /// initiation to the first completion.
+    pub nobody: Gauge,
+    /// Sum of the durations of these instances, ns.
+    pub nobody_of_ns: i128,
 }
 
 /// Sums of one edge; times per message.
@@ -42,6 +49,8 @@ pub struct EdgeFigures {
     pub transfer: Gauge,
     /// Max(0, begin of the receive - begin of the send).
     pub late_receiver: Gauge,
+    /// What of that the receiver was in no call of MPI, where the collective goes on in other calls.
+    pub late_progress: Gauge,
     /// Of the last message of each instance, whose way is that of the data.
     pub last: LastMessage,
     /// Per instance, of an edge down that there is one up for: (t4 - t1) - (t3 - t2).
@@ -57,6 +66,10 @@ pub struct LastMessage {
     pub late_receiver_ns: i128,
     /// From then on to the end of the receive.
     pub transfer_ns: i128,
+    /// Instances of which the late progress is known.
+    pub n_progress: u64,
+    /// Its sum.
+    pub late_progress_ns: i128,
 }
 
 /// Sums of one node; times per instance.
@@ -75,6 +88,11 @@ pub struct NodeFigures {
     /// By position in the order of departure: departure - receiving from the parent (at the top:
     /// - last arrival), number and sum.
     pub serialization: Vec<(u64, i128)>,
+    /// Where it is not seen when messages come: from the own enter to sending on to the parent; at the
+    /// top to the first departure.
+    pub own: Gauge,
+    /// Where it goes on in other calls: from the first departure to the own leave, outside of any.
+    pub away: Gauge,
     /// The whole way of its process: own leave - own enter, where nothing goes down - that of the
     /// top, where nothing goes up the top's leave.
     pub way: Gauge,
@@ -115,6 +133,7 @@ pub(crate) struct Room {
     /// Time, and place in the list of those who meet.
     order: Vec<(i64, usize)>,
     path: CriticalPath,
+    taken: Taken,
 }
 
 impl EdgeFigures {
@@ -123,6 +142,7 @@ impl EdgeFigures {
             ways: [0; 2],
             transfer: Gauge::new(grain),
             late_receiver: Gauge::new(grain),
+            late_progress: Gauge::new(grain),
             last: LastMessage::default(),
             two_way: Gauge::new(grain),
         }
@@ -135,9 +155,12 @@ impl EdgeFigures {
         }
         self.transfer.merge(&other.transfer);
         self.late_receiver.merge(&other.late_receiver);
+        self.late_progress.merge(&other.late_progress);
         self.last.n += other.last.n;
         self.last.late_receiver_ns += other.last.late_receiver_ns;
         self.last.transfer_ns += other.last.transfer_ns;
+        self.last.n_progress += other.last.n_progress;
+        self.last.late_progress_ns += other.last.late_progress_ns;
         self.two_way.merge(&other.two_way);
     }
 }
@@ -152,6 +175,8 @@ impl NodeFigures {
             up: gauge(),
             core: gauge(),
             serialization: Vec::new(),
+            own: gauge(),
+            away: gauge(),
             way: gauge(),
             rounds: Vec::new(),
             exit: gauge(),
@@ -170,6 +195,8 @@ impl NodeFigures {
         self.down.merge(&other.down);
         self.up.merge(&other.up);
         self.core.merge(&other.core);
+        self.own.merge(&other.own);
+        self.away.merge(&other.away);
         self.way.merge(&other.way);
         self.exit.merge(&other.exit);
         for (position, &(n, sum)) in other.serialization.iter().enumerate() {
@@ -267,6 +294,8 @@ fn received(message: &InstanceMessage) -> Option<i64> {
 struct Seen<'a> {
     instance: &'a Agreed<'a>,
     paired: &'a [InstanceMessage],
+    /// Where it goes on in other calls, the same as far as it can be told.
+    taken: Option<&'a Taken>,
     resolution: &'a Resolution,
     shape: &'a Shape,
     grain: Grain,
@@ -304,9 +333,15 @@ impl GraphFigures {
             true => Grain::Coarse,
             false => Grain::Fine,
         };
+        let mut taken = std::mem::take(&mut room.taken);
+        let goes_on = instance.courses.is_some();
+        if goes_on {
+            taken.find(instance, messages.paired, shape, resolution);
+        }
         let seen = Seen {
             instance,
             paired: messages.paired,
+            taken: goes_on.then_some(&taken),
             resolution,
             shape,
             grain,
@@ -332,10 +367,22 @@ impl GraphFigures {
             }
         }
         let all_have_common_time = (1..n as u32).all(|slot| seen.have_common_time(0, slot));
-        if all_have_common_time {
-            room.path.follow(instance, messages, shape);
+        if all_have_common_time && (!goes_on || taken.are_all_known()) {
+            let paired = match goes_on {
+                true => &taken.messages,
+                false => messages.paired,
+            };
+            room.path.follow(instance, paired, shape);
             self.critical.add(instance, &room.path, n_edges);
         }
+        if let (Some(presence), true) = (instance.presence, all_have_common_time)
+            && let Some(nobody) = presence.nobody_ns(&mut taken.spans)
+        {
+            self.nobody.add(nobody);
+            let extent = &instance.extent;
+            self.nobody_of_ns += i128::from(extent.last_leave) - i128::from(extent.first_enter);
+        }
+        room.taken = taken;
     }
 
     fn add_edges(&mut self, seen: &Seen<'_>) {
@@ -343,7 +390,8 @@ impl GraphFigures {
             Roles::Tree(tree) => Some(&tree.ways),
             Roles::Exchange(_) => None,
         };
-        let edges = seen.paired.iter().zip(&seen.shape.edge_of).enumerate();
+        let paired = seen.taken.map_or(seen.paired, |taken| &taken.messages);
+        let edges = paired.iter().zip(&seen.shape.edge_of).enumerate();
         for (number, (message, &edge)) in edges {
             let figures = &mut self.edges[edge as usize];
             if let Some(ways) = ways {
@@ -355,6 +403,10 @@ impl GraphFigures {
             let (sent, posted) = (message.sent.ns(), message.posted.ns());
             let late = span(posted, sent).max(0);
             figures.late_receiver.add(late);
+            let late_progress = seen.taken.and_then(|taken| taken.late_progress[number]);
+            if let Some(late_progress) = late_progress {
+                figures.late_progress.add(late_progress);
+            }
             let Some(received) = received(message) else {
                 continue;
             };
@@ -364,6 +416,10 @@ impl GraphFigures {
                 figures.last.n += 1;
                 figures.last.late_receiver_ns += i128::from(late);
                 figures.last.transfer_ns += i128::from(transfer);
+                if let Some(late_progress) = late_progress {
+                    figures.last.n_progress += 1;
+                    figures.last.late_progress_ns += i128::from(late_progress);
+                }
             }
         }
     }
@@ -433,6 +489,18 @@ impl GraphFigures {
         }
         if let (true, Some(arrival), Some(departure)) = (is_top, last_arrival, first_departure) {
             at.core.add(span(departure, arrival));
+        }
+        if seen.taken.is_some() {
+            let on = node.to_parent.map(|number| seen.message(number).sent.ns());
+            let on = on.or(first_departure.filter(|_| is_top));
+            if let (None, Some(on)) = (last_arrival, on) {
+                at.own.add(span(on, enter));
+            }
+            let presence = seen.instance.presence;
+            let calls = presence.and_then(|presence| presence.of(slot as usize));
+            if let (true, Some(from), Some(calls)) = (goes_up, first_departure, calls) {
+                at.away.add(outside_ns(calls, from, leave));
+            }
         }
         let (top_enter, top_leave) = seen.instance.stamps(tree.top as usize);
         if (goes_down && goes_up) || seen.have_common_time(slot, tree.top) {
@@ -510,6 +578,8 @@ impl GraphFigures {
             }
         }
         self.critical.merge(&other.critical);
+        self.nobody.merge(&other.nobody);
+        self.nobody_of_ns += other.nobody_of_ns;
     }
 }
 

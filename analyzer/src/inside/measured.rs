@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
 use super::results::{
     BeginSummary, Contributor, CriticalPathSummary, HopSummary, JoiningPoint, LastArrival,
-    OneWayClass, RoundSummary, TransferSummary, TreeFigures, WayLine, WayStage,
+    OneWayClass, ProgressSummary, RoundSummary, TransferSummary, TreeFigures, WayLine, WayStage,
 };
 use super::ways::{OneWay, Ways, hotspot};
 use crate::clock::Clocks;
@@ -48,6 +48,7 @@ pub(crate) fn transfer(
         transfer_ns: edge.transfer.summary(uncertainty_ns),
         transfer_p10_ns: edge.transfer.quantile(10),
         late_receiver_ns: edge.late_receiver.summary(uncertainty_ns),
+        late_progress_ns: edge.late_progress.summary(uncertainty_ns),
         two_way_ns: edge.two_way.summary(None),
         one_way_class: class,
     }
@@ -123,7 +124,16 @@ pub(crate) fn tree_figures(
         lines: lines(ways, in_ranks, rank),
         hotspot,
         critical_path: critical_path(figures, edges, rank),
+        progress: (figures.nobody.n() > 0).then(|| ProgressSummary {
+            instances: figures.nobody.n(),
+            duration_ns: saturated(figures.nobody_of_ns),
+            nobody_in_mpi_ns: figures.nobody.summary(None),
+        }),
     })
+}
+
+fn saturated(ns: i128) -> i64 {
+    ns.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }
 
 fn lines(
@@ -223,7 +233,6 @@ fn critical_path(
     if critical.n == 0 {
         return None;
     }
-    let saturated = |ns: i128| ns.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
     let begins = (0..).zip(&critical.begins).filter(|(_, begin)| begin.n > 0);
     let mut begins: Vec<BeginSummary> = begins
         .map(|(slot, begin)| BeginSummary {

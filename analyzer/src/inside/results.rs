@@ -26,8 +26,12 @@ pub struct TransferSummary {
     pub transfer_ns: Option<Summary>,
     /// A tenth of the messages took less.
     pub transfer_p10_ns: Option<i64>,
-    /// Max(0, begin of the receive - begin of the send), per message.
+    /// Max(0, begin of the receive - begin of the send), per message. Where the collective goes on
+    /// in other calls, a receiver is there to receive from the begin of the call in which it does.
     pub late_receiver_ns: Option<Summary>,
+    /// What of that the receiver, which had begun the collective, was in no call of MPI: nothing
+    /// progressed there. Of those messages of which that is known; `None` for blocking collectives.
+    pub late_progress_ns: Option<Summary>,
     /// There and back without the stay at the other end, per instance; of an edge towards the root
     /// with one back. Needs no common time.
     pub two_way_ns: Option<Summary>,
@@ -56,6 +60,19 @@ pub struct TreeFigures {
     pub hotspot: Option<Hotspot>,
     /// What the last to leave waited for; `None` where the hosts have no common time.
     pub critical_path: Option<CriticalPathSummary>,
+    /// Of a collective that goes on in other calls: whether there were any.
+    pub progress: Option<ProgressSummary>,
+}
+
+/// For how long a collective that was begun could not go on, since no process was in MPI.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProgressSummary {
+    /// Instances of which it is known when each process was in MPI, and which have a common time.
+    pub instances: u64,
+    /// Sum of their durations.
+    pub duration_ns: i64,
+    /// Per instance, from the last initiation to the first completion: nobody was in MPI.
+    pub nobody_in_mpi_ns: Option<Summary>,
 }
 
 /// A node of a tree.
@@ -122,7 +139,8 @@ pub struct RoundSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
-    /// From the enter to sending, of a process that waits for nobody before.
+    /// From the enter to sending, of a process that waits for nobody before, or of which it is not
+    /// seen when what it waits for has come.
     Entry,
     /// At a node, for the last to arrive.
     ArrivalWait,
@@ -130,6 +148,9 @@ pub enum StageKind {
     NodeDown,
     /// On an edge, the owner at the other end not being ready.
     LateReceiver,
+    /// On an edge, the owner at the other end being in no call of MPI though it has begun; without
+    /// an edge, a process itself that does not ask yet whether all is done.
+    LateProgress,
     /// On an edge.
     Transfer,
     /// On an edge there and back, where the two cannot be told apart.

@@ -9,6 +9,7 @@
 use collbench_formats::{Operation, Semantics};
 
 use super::exchanges::Sent;
+use super::recognize::Direction;
 
 /// Direction of a message in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +18,15 @@ pub enum Way {
     Down,
     /// From the root.
     Up,
+}
+
+impl From<Direction> for Way {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Down => Self::Down,
+            Direction::Up => Self::Up,
+        }
+    }
 }
 
 /// What the messages of a shape are for. Messages are numbered as in
@@ -90,6 +100,14 @@ impl Roles {
             Some(tree) => Self::Tree(tree),
             None => Self::Exchange(rounds(n, sequence)),
         }
+    }
+}
+
+impl Roles {
+    /// Those of messages whose edges are known to lead towards `top`, or from it: `ways` by message.
+    /// `None` if they make no trees.
+    pub(super) fn along(n: usize, top: u32, ways: Vec<Way>, sequence: &[Sent]) -> Option<Self> {
+        TreeRoles::new(n, top, ways, sequence).map(Self::Tree)
     }
 }
 

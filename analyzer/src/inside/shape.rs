@@ -12,7 +12,7 @@ use super::algorithm::Algorithm;
 use super::exchanges::Sent;
 use super::message::{InstanceMessage, Messages};
 use super::recognize::{Direction, Recognized, recognize};
-use super::roles::Roles;
+use super::roles::{Roles, Way};
 use crate::agreed::Agreed;
 
 /// What a shape is the shape of.
@@ -21,6 +21,14 @@ struct Of {
     operation: Operation,
     n_slots: usize,
     root: Option<usize>,
+}
+
+impl Of {
+    /// Whether it goes on in other calls. Then it is not seen when messages come, so that steps do not
+    /// tell what depends on what.
+    fn goes_on(self) -> bool {
+        self.operation.is_nonblocking() || self.operation.is_persistent()
+    }
 }
 
 /// The shape of an instance. Edges and messages are numbered from 0.
@@ -62,11 +70,20 @@ impl Shape {
             directions[number(edge)] = Some(direction);
         }
         let edge_of: Box<[u32]> = edge_of.collect();
+        let roles = Roles::of(of.operation, of.n_slots, of.root, &sent);
+        let along = match (&roles, recognized.as_ref().and_then(|found| found.tree)) {
+            (Roles::Exchange(_), Some(tree)) if of.goes_on() => {
+                let ways = edge_of.iter().map(|&edge| directions[edge as usize]);
+                let ways: Option<Vec<Way>> = ways.map(|way| way.map(Way::from)).collect();
+                ways.and_then(|ways| Roles::along(of.n_slots, tree.root, ways, &sent))
+            }
+            _ => None,
+        };
         Self {
             of,
             is_last: last_over_edges(&edge_of, edges.len()),
             receives: receives(of.n_slots, &sent),
-            roles: Roles::of(of.operation, of.n_slots, of.root, &sent),
+            roles: along.unwrap_or(roles),
             edge_of,
             sent: sent.into_boxed_slice(),
             edges: edges.into_boxed_slice(),

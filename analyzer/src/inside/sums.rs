@@ -48,8 +48,7 @@ pub struct GraphTally {
     pub bytes: Option<(u64, u64)>,
     /// By edge.
     pub edges: Vec<EdgeTally>,
-    /// What is measured at its edges and nodes, in instances whose slots are the positions; not of
-    /// nonblocking operations, which go on in other calls.
+    /// What is measured at its edges and nodes, in instances whose slots are the positions.
     pub figures: Box<GraphFigures>,
 }
 
@@ -188,10 +187,8 @@ impl GraphTally {
         resolution: &Resolution,
         room: &mut Room,
     ) {
-        if instance.courses.is_none() {
-            self.figures
-                .add(instance, messages, shape, resolution, room);
-        }
+        self.figures
+            .add(instance, messages, shape, resolution, room);
     }
 
     fn see_bytes(&mut self, range: Option<(u64, u64)>) {

@@ -85,7 +85,9 @@ impl<'a> Ways<'a> {
             while let Some(parent) = self.parents[0][at as usize] {
                 let node = self.node(at);
                 let is_leaf = node.arrivals.len() < 2;
-                if !is_leaf {
+                if at == slot && node.own.n() > 0 {
+                    stages.extend(stage(StageKind::Entry, at, &node.own));
+                } else if !is_leaf {
                     wait(
                         &mut stages,
                         StageKind::ArrivalWait,
@@ -102,13 +104,13 @@ impl<'a> Ways<'a> {
                 self.hop(&mut stages, at, parent, Some(goes_up));
                 (came_from, at) = (at, parent);
             }
-            wait(
-                &mut stages,
-                StageKind::ArrivalWait,
-                top,
-                came_from,
-                &self.node(top).arrivals,
-            );
+            let node = self.node(top);
+            if slot == top && node.own.n() > 0 {
+                stages.extend(stage(StageKind::Entry, top, &node.own));
+            } else {
+                let kind = StageKind::ArrivalWait;
+                wait(&mut stages, kind, top, came_from, &node.arrivals);
+            }
         }
         stages
             .iter_mut()
@@ -134,14 +136,12 @@ impl<'a> Ways<'a> {
                     stages.extend(stage(kind, at, &node.up));
                 }
                 if !is_leaf {
-                    let goes_to = goes_to.unwrap_or(at);
-                    wait(
-                        &mut stages,
-                        StageKind::DepartureWait,
-                        at,
-                        goes_to,
-                        &node.departures,
-                    );
+                    let kind = StageKind::DepartureWait;
+                    let departs = goes_to.unwrap_or(at);
+                    wait(&mut stages, kind, at, departs, &node.departures);
+                    if let (None, Some(away)) = (goes_to, node.away.mean()) {
+                        split_off(&mut stages, at, away, &node.away);
+                    }
                 }
                 if let Some(to) = goes_to {
                     self.hop(&mut stages, at, to, None);
@@ -172,17 +172,31 @@ impl<'a> Ways<'a> {
         };
         let last = &edge.last;
         if last.n > 0 {
-            for (kind, total, each) in [
-                (
-                    StageKind::LateReceiver,
-                    last.late_receiver_ns,
-                    &edge.late_receiver,
-                ),
-                (StageKind::Transfer, last.transfer_ns, &edge.transfer),
-            ] {
+            let has_progress = last.n_progress == last.n;
+            let late_progress_ns = match has_progress {
+                true => last.late_progress_ns,
+                false => 0,
+            };
+            // Parts of one gauge have no median of their own.
+            let late_receiver = match late_progress_ns {
+                0 => Some(&edge.late_receiver),
+                _ => None,
+            };
+            let mut parts = vec![(
+                StageKind::LateReceiver,
+                last.late_receiver_ns - late_progress_ns,
+                late_receiver,
+            )];
+            if has_progress {
+                let each = Some(&edge.late_progress);
+                parts.push((StageKind::LateProgress, late_progress_ns, each));
+            }
+            parts.push((StageKind::Transfer, last.transfer_ns, Some(&edge.transfer)));
+            for (kind, total, each) in parts {
                 let mean_ns = mean(total, last.n);
                 // Of several messages the last is not like the others.
-                let median_ns = each.quantile(50).filter(|_| each.n() == last.n);
+                let each = each.filter(|each| each.n() == last.n);
+                let median_ns = each.and_then(|each| each.quantile(50));
                 stages.push(of_edge(kind, mean_ns, median_ns.unwrap_or(mean_ns), last.n));
             }
         } else if let (Some(true), Some(mean_ns)) = (comes_back, edge.two_way.mean()) {
@@ -292,7 +306,9 @@ impl OneWay {
 fn is_own(stage: &WayStage) -> bool {
     match stage.kind {
         StageKind::ArrivalWait | StageKind::LateSender => false,
-        StageKind::LateReceiver => stage.direction != Some("down"),
+        // What a process does before it asks whether all is done, nobody waits for.
+        StageKind::LateProgress if stage.from.is_none() => false,
+        StageKind::LateReceiver | StageKind::LateProgress => stage.direction != Some("down"),
         _ => true,
     }
 }
@@ -347,6 +363,18 @@ fn stage(kind: StageKind, node: u32, gauge: &Gauge) -> Option<WayStage> {
 fn wait(stages: &mut Vec<WayStage>, kind: StageKind, node: u32, of: u32, meetings: &[Meeting]) {
     let meeting = meetings.iter().find(|meeting| meeting.slot == of);
     stages.extend(meeting.and_then(|meeting| stage(kind, node, &meeting.wait)));
+}
+
+/// Of the departure of a node's own process, the last of the stages, what it was in no call.
+fn split_off(stages: &mut Vec<WayStage>, node: u32, away_ns: i64, away: &Gauge) {
+    let Some(departure) = stages.last_mut().filter(|last| last.n == away.n()) else {
+        return;
+    };
+    departure.mean_ns = departure.mean_ns.saturating_sub(away_ns);
+    departure.median_ns = departure.mean_ns;
+    let own = stage(StageKind::LateProgress, node, away);
+    let at = stages.len() - 1;
+    own.into_iter().for_each(|own| stages.insert(at, own));
 }
 
 fn mean(total: i128, n: u64) -> i64 {

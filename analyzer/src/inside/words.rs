@@ -1,8 +1,11 @@
 //! What was found inside collectives, in a few sentences that somebody can act on: what ran, whether
 //! it is late processes or the tree, and which hop.
 
-use super::results::{CriticalPathSummary, Hotspot, OneWayClass, StageKind, TreeFigures};
+use super::results::{
+    CriticalPathSummary, Hotspot, OneWayClass, ProgressSummary, StageKind, TreeFigures,
+};
 use crate::analysis::{Analysis, OperationSummary, TreeSummary};
+use crate::distribution::Summary;
 use crate::inert;
 use crate::nanoseconds::sum_ns;
 use crate::words::{self, counted, duration, percent, share};
@@ -31,6 +34,9 @@ pub(crate) fn paragraph(analysis: &Analysis, operation: &OperationSummary) -> Op
             " The clocks of its hosts have no common time: known is what lies on one host, and the \
              way there and back.",
         ),
+    }
+    if let Some(progress) = &figures.progress {
+        text.push_str(&did_not_progress(progress, figures.n));
     }
     if let Some(hotspot) = &figures.hotspot {
         text.push_str(&costs_most(analysis, tree, figures, hotspot));
@@ -170,6 +176,28 @@ fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSum
     text
 }
 
+/// For how long a collective that goes on in other calls could not, where that is worth a sentence.
+fn did_not_progress(progress: &ProgressSummary, n: u64) -> String {
+    let nobody = progress.nobody_in_mpi_ns.as_ref();
+    let is_worth = |nobody: &&Summary| nobody.total.saturating_mul(100) >= progress.duration_ns;
+    let Some(nobody) = nobody.filter(is_worth) else {
+        return String::new();
+    };
+    let part = format!(
+        "{} of {}",
+        duration(nobody.mean),
+        duration(progress.duration_ns / progress.instances.max(1).cast_signed())
+    );
+    match progress.instances == n {
+        true => format!(" For {part} no rank was in MPI: nothing progressed."),
+        false => format!(
+            " In {} of {n} (in the others it is not known: processes tested, say) no rank was in MPI \
+             for {part}: nothing progressed.",
+            counted(progress.instances, "instance")
+        ),
+    }
+}
+
 /// The stage with the largest share of the slowest ways, unless it is the hop that was just named.
 fn costs_most(
     analysis: &Analysis,
@@ -211,6 +239,10 @@ fn stage(analysis: &Analysis, hotspot: &Hotspot) -> String {
         }
         (StageKind::LateReceiver, Some(from)) => format!(
             "{node}, which is not ready for what {} has sent it",
+            process(analysis, from)
+        ),
+        (StageKind::LateProgress, Some(from)) => format!(
+            "{node}, which is in no call of MPI when {} sends to it",
             process(analysis, from)
         ),
         (StageKind::Core, _) => {

@@ -327,7 +327,7 @@ fn rows(stages: &[WayStage]) -> Vec<(&WayStage, Option<Row>)> {
         let is_edge = matches!(
             stage.kind,
             StageKind::Transfer | StageKind::TwoWay | StageKind::LateReceiver
-        );
+        ) || stage.kind == StageKind::LateProgress && stage.from.is_some();
         let row = match stage.kind {
             StageKind::Core => None,
             _ if is_edge => Some(Row::Edge(level + usize::from(is_up))),

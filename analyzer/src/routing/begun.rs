@@ -48,6 +48,30 @@ impl Process<'_> {
         Some((number, lane))
     }
 
+    /// Keeps the calls of a run for what goes on meanwhile.
+    #[inline]
+    pub(super) fn keep_recent(&mut self, run: &[Record]) {
+        let Some(recent) = &mut self.recent else {
+            return;
+        };
+        if self.owners.is_idle() {
+            recent.clear();
+            return;
+        }
+        let calls = run.iter().filter(|record| !record.is_internal());
+        calls.for_each(|call| recent.push(call));
+    }
+
+    /// Keeps with what is complete which calls were made while it went on.
+    fn note_meanwhile(&mut self, binding: usize, lane: Lane, position: u64) {
+        let recent = self.recent.take();
+        if let (Some(recent), Some(queue)) = (&recent, self.queue_mut(binding, lane)) {
+            let between = |from, to| recent.between(from, to);
+            queue.outstanding.note_meanwhile(position, between);
+        }
+        self.recent = recent;
+    }
+
     /// The completion of a collective, or what was tested before it.
     pub(super) fn complete(
         &mut self,
@@ -91,6 +115,9 @@ impl Process<'_> {
                 .complete(position, record, &completion, tests, last_ticks);
             fits.then_some((binding, of))
         });
+        if let Some((binding, _)) = completed.filter(|_| self.has_messages) {
+            self.note_meanwhile(binding, lane, position);
+        }
         let Some((binding, operation)) = completed else {
             let is_lost = |binding| self.has_lost(binding, lane, position, communicators);
             match known.is_some_and(is_lost) {
