@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use collbench_formats::{FormatError, RankTrace};
+use collbench_formats::{FormatError, LayerState, RankTrace};
 use memmap2::{Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -294,6 +294,13 @@ impl<'a> RankFile<'a> {
     pub fn has_layer(&self, name: &str) -> bool {
         let mut layers = self.trace.identity.layers.iter();
         layers.any(|layer| layer.name == name && layer.on)
+    }
+
+    /// Whether a layer was recorded because somebody had named it.
+    #[must_use]
+    pub fn was_asked_for(&self, name: &str) -> bool {
+        let mut layers = self.trace.identity.layers.iter();
+        layers.any(|layer| layer.name == name && layer.on && layer.reason != LayerState::BY_DEFAULT)
     }
 
     fn read(name: &'a str, bytes: &'a Bytes) -> Result<Self, FormatError> {

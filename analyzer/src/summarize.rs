@@ -185,7 +185,7 @@ fn window_summary(sources: &Sources<'_>) -> Option<WindowSummary> {
 }
 
 /// Messages that a recorder looked for, and that a library exchanges where none can see them, were not
-/// recorded.
+/// recorded. Where nobody had asked for them that is all there is to say of it.
 fn tell_opaque(sources: &Sources<'_>, layers: &mut BTreeMap<String, Layer>) {
     let tallies = sources.tally.operations().map(|(_, tally)| &tally.inside);
     let n_opaque: u64 = tallies.flatten().map(|inside| inside.n_opaque).sum();
@@ -197,7 +197,7 @@ fn tell_opaque(sources: &Sources<'_>, layers: &mut BTreeMap<String, Layer>) {
         *layer = Layer {
             on: false,
             reason: Some(format!(
-                "asked for, but none was seen in {}: the MPI library exchanges data there in a way \
+                "looked for, but none was seen in {}: the MPI library exchanges data there in a way \
                  that cannot be seen (shared memory, say)",
                 words::counted(n_opaque, "collective"),
             )),

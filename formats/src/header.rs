@@ -243,12 +243,17 @@ pub struct MpiIdentity {
 /// Whether a layer of recording was on.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct LayerState {
-    /// `calls`, `messages` or `algorithms`.
+    /// `calls`, `messages`, `algorithms`, `switches`, `io` or `rma`.
     pub name: String,
     /// Whether it recorded.
     pub on: bool,
-    /// Why not; empty when it was on.
+    /// Why not; when it was on, [`LayerState::BY_DEFAULT`] if nobody had named it, else empty.
     pub reason: String,
+}
+
+impl LayerState {
+    /// The reason of a layer that is on without having been asked for.
+    pub const BY_DEFAULT: &str = "by default";
 }
 
 /// Everything about a rank that is known when recording begins.

@@ -124,7 +124,15 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
         }
     }
     let mut remarks = Vec::new();
-    if n_opaque > 0 {
+    // A library that shows no message at all is told of in the layers. Who has asked for messages is
+    // told here, too.
+    let is_expected = sources.irregularities.n_messages > 0
+        || sources
+            .run
+            .processes
+            .iter()
+            .any(|file| file.was_asked_for("messages"));
+    if n_opaque > 0 && is_expected {
         remarks.push(Remark::Opaque {
             n_instances: n_opaque,
             operations: opaque.into_iter().collect(),
