@@ -97,6 +97,8 @@ pub(crate) struct Decoder {
     presence: Presence,
     /// Where the records stand, by cell; kept only where messages were recorded.
     places: Vec<Option<Place>>,
+    /// The same of a part of a block that is decoded call by call, between rows of the block.
+    places_of_part: Vec<Option<Place>>,
     gatherer: Gatherer,
 }
 
@@ -106,6 +108,34 @@ const BLOCK_CALLS: usize = 8192;
 /// Positions in a block of a communicator of so many members.
 pub(crate) fn block_length(n_members: usize) -> u64 {
     (BLOCK_CALLS / n_members.max(1)).clamp(8, 512) as u64
+}
+
+/// Notes where the records of a block stand, by row and slot, if the messages behind them were
+/// recorded by anyone; gives whether they were.
+fn keep_places(
+    places: &mut Vec<Option<Place>>,
+    block: &Block,
+    sources: &[Option<Source<'_, '_>>],
+) -> bool {
+    let has_messages = sources.iter().flatten().any(|s| s.process.has_messages);
+    if has_messages {
+        let n = sources.len();
+        places.clear();
+        places.resize((block.to - block.from) as usize * n, None);
+        for (slot, source) in sources.iter().enumerate() {
+            let queue = source.and_then(|source| source.queue).into_iter();
+            for run in queue.flat_map(|queue| queue.within(block.from, block.to)) {
+                for i in 0..run.n {
+                    let row = (run.position - block.from) as usize + i as usize;
+                    places[row * n + slot] = Some(Place {
+                        record: run.place.record + i,
+                        ..run.place
+                    });
+                }
+            }
+        }
+    }
+    has_messages
 }
 
 /// Between rows: not a power of two, so that a column does not fall into one set of the cache.
@@ -132,7 +162,7 @@ impl Decoder {
             return;
         }
         self.decode_columns(block, sources);
-        let has_messages = self.keep_places(block, sources);
+        let has_messages = keep_places(&mut self.places, block, sources);
         let n = communicator.members.len();
         let mut irregular_from = None;
         for at in 0..self.rows.len() {
@@ -285,31 +315,6 @@ impl Decoder {
         }
     }
 
-    /// Notes where the records of a block stand, by row and slot, if the messages behind them were
-    /// recorded by anyone; gives whether they were.
-    fn keep_places(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) -> bool {
-        let has_messages = sources.iter().flatten().any(|s| s.process.has_messages);
-        if has_messages {
-            let n = sources.len();
-            self.places.clear();
-            self.places
-                .resize((block.to - block.from) as usize * n, None);
-            for (slot, source) in sources.iter().enumerate() {
-                let queue = source.and_then(|source| source.queue).into_iter();
-                for run in queue.flat_map(|queue| queue.within(block.from, block.to)) {
-                    for i in 0..run.n {
-                        let row = (run.position - block.from) as usize + i as usize;
-                        self.places[row * n + slot] = Some(Place {
-                            record: run.place.record + i,
-                            ..run.place
-                        });
-                    }
-                }
-            }
-        }
-        has_messages
-    }
-
     #[cold]
     fn count_calls(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
         for source in sources.iter().flatten() {
@@ -337,8 +342,8 @@ impl Decoder {
         let mut called_on = std::mem::take(&mut self.called_on);
         let mut n_begun = std::mem::take(&mut self.n_begun);
         count_begun(&mut n_begun, sources);
-        let has_messages = self.keep_places(block, sources);
-        let places = std::mem::take(&mut self.places);
+        let mut places = std::mem::take(&mut self.places_of_part);
+        let has_messages = keep_places(&mut places, block, sources);
         calls.clear();
         calls.resize(n_rows * n, None);
         called_on.clear();
@@ -386,7 +391,7 @@ impl Decoder {
             }
         }
         (self.calls, self.called_on, self.n_begun) = (calls, called_on, n_begun);
-        self.places = places;
+        self.places_of_part = places;
     }
 
     /// Hands on nonblocking calls that are complete, or whose processes have ended.

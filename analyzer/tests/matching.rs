@@ -3,15 +3,15 @@
 mod built;
 
 use built::{
-    START, TestChunk, TestTrace, begin, call, codes, communicator, complete, inter, only, split,
-    start, totals,
+    START, TestChunk, TestTrace, begin, call, codes, communicator, complete, inter, message, only,
+    split, start, totals,
 };
 use collbench_analyzer::{
     Clocks, Communicators, Matched, Run, RunFiles, Selection, Sums, analyze_in_windows,
     match_calls, to_json,
 };
 use collbench_formats::{
-    CODE_INTERNAL, Communicator, CompletingCall, Definition, Initiation, Operation,
+    CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Initiation, Operation,
     PersistentCollective, Record, UNKNOWN_COMMUNICATOR,
 };
 
@@ -649,4 +649,35 @@ fn an_operation_is_told_apart_by_root_and_by_power_of_two_of_its_largest_payload
         (allgatherv.bytes_min, allgatherv.bytes_max),
         (Some(8), Some(40))
     );
+}
+
+/// Instances in which calls contradict one another are looked at in another way, between those in
+/// which they agree.
+#[test]
+fn messages_are_found_in_all_instances_around_one_that_is_irregular() {
+    const CALLS: u64 = 40;
+    let mut trace = TestTrace::new(2);
+    for (rank, process) in trace.processes.iter_mut().enumerate() {
+        process.with_messages();
+        for i in 0..CALLS {
+            let at = 1_000 * i;
+            let record = match i {
+                // With two roots.
+                17 => call(Operation::Bcast, 0, rank as i32, 8, (at, at + 500)),
+                _ => call(Operation::Allreduce, 0, -1, 8, (at, at + 500)),
+            };
+            process.call(record);
+            let other = 1 - rank as u32;
+            process.call(message(Direction::Send, 0, other, (at + 100, at + 200)));
+            process.call(message(Direction::Receive, 0, other, (at + 200, at + 400)));
+        }
+    }
+    let analysis = trace.analyze();
+    let ends = analysis.trace.message_ends.as_ref().unwrap();
+    // What contradicts itself is no complete instance.
+    assert_eq!((ends.paired, ends.sends_elsewhere), (2 * (CALLS - 1), 2));
+    let allreduce = only(&analysis, "MPI_Allreduce");
+    let edges = allreduce.edges.as_ref().unwrap();
+    let messages: Vec<u64> = edges.iter().map(|edge| edge.messages).collect();
+    assert_eq!(messages, [CALLS - 1, CALLS - 1]);
 }

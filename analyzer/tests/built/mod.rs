@@ -10,9 +10,9 @@ use std::path::Path;
 use collbench_analyzer::{Analysis, OperationSummary, Progress, Selection};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
-    Completion, Definition, HostIdentity, Identity, Initiation, LayerState, MpiIdentity,
-    NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record, SequenceEntry, TestsInVain,
-    encode, phase_words,
+    Completion, Definition, Direction, HostIdentity, Identity, Initiation, LayerState, Message,
+    MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record, SequenceEntry,
+    TestsInVain, encode, phase_words,
 };
 use tempfile::TempDir;
 
@@ -127,6 +127,25 @@ pub fn start(
     Record::of_words(words, START + enter, START + leave)
 }
 
+/// An end of a message of 8 bytes inside the call before it.
+pub fn message(
+    direction: Direction,
+    communicator: u32,
+    partner: u32,
+    (begin, end): (u64, u64),
+) -> Record {
+    let message = Message {
+        direction,
+        is_nonblocking: false,
+        partner,
+        communicator,
+        tag: -12_i16 as u16,
+        bytes: 8,
+    };
+    let end = if end == 0 { 0 } else { START + end };
+    Record::of_words(message.words(), START + begin, end)
+}
+
 /// `MPI_Pcontrol`.
 pub fn phase(level: i32, at: u64) -> Record {
     Record::of_words(phase_words(level), START + at, START + at + 1)
@@ -236,6 +255,14 @@ impl TestProcess {
 
     pub fn call(&mut self, record: Record) -> &mut Self {
         self.chunks[0].records.push(record);
+        self
+    }
+
+    /// Its messages were recorded, by default.
+    pub fn with_messages(&mut self) -> &mut Self {
+        for layer in &mut self.identity.layers {
+            (layer.on, layer.reason) = (true, LayerState::BY_DEFAULT.into());
+        }
         self
     }
 
