@@ -61,8 +61,6 @@ pub(crate) struct Batch<'a> {
     /// Whether their stamps can be true. If not it is one record, which began at about
     /// [`guess_enter`].
     pub(crate) is_possible: bool,
-    /// Whether the last of them is the last of its thread.
-    pub(crate) ends_thread: bool,
     /// Set where a chunk begins with the first of them.
     pub(crate) chunk: Option<ChunkStart<'a>>,
 }
@@ -245,7 +243,6 @@ impl ThreadStream {
             records,
             place,
             is_possible,
-            ends_thread: self.chunks.is_empty(),
             chunk: start,
         })
     }

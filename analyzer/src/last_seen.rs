@@ -51,9 +51,14 @@ pub(crate) fn last_place(
     })
 }
 
-/// Whether a record is not one of the MPI library's own calls.
+/// Whether a record shows that the application went on: it is neither one of the MPI library's own
+/// calls, nor of what happens inside a call.
 pub(crate) fn is_own(record: &Record) -> bool {
-    record.kind() != Some(RecordKind::Call) || !record.is_internal()
+    match record.kind() {
+        Some(RecordKind::Call) => !record.is_internal(),
+        Some(RecordKind::Message | RecordKind::Note) => false,
+        _ => true,
+    }
 }
 
 /// Whether a record is a call of the application that has returned.

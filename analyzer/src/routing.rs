@@ -16,6 +16,7 @@ use crate::communicators::Communicators;
 use crate::inside::{CallOf, OwnCollective, Owners};
 use crate::instance::{Call, LANES, Lane};
 use crate::irregularities::ProcessDamage;
+use crate::last_seen::is_own;
 use crate::matched::Matched;
 use crate::nonblocking::Begun;
 use crate::persistent::{OwnPersistent, Persistents, local_of};
@@ -202,17 +203,19 @@ impl<'a> Process<'a> {
         let is_before = |record: &&Record| batch.is_possible && record.enter.get() < until;
         let n = batch.records.iter().take_while(is_before).count();
         self.found.n_before_window += n as u64;
-        if let Some(last) = batch.records[..n].last()
+        let own = batch.records[..n].iter().rposition(is_own);
+        if let Some(at) = own
+            && let last = &batch.records[at]
             && last.leave.get() == 0
-            && n == batch.records.len()
-            && batch.ends_thread
             && last.operation().is_some()
         {
             let place = Place {
-                record: batch.place.record + (n - 1) as u32,
+                record: batch.place.record + at as u32,
                 ..batch.place
             };
-            self.note_under_way(last, place, batch.is_possible, None, communicators);
+            if self.is_last_own(place) {
+                self.note_under_way(last, place, batch.is_possible, None, communicators);
+            }
         }
         n
     }
@@ -464,8 +467,7 @@ impl<'a> Process<'a> {
                     self.take_note(first, &batch.records[..before], place, communicators);
                 }
                 Class::Completion => {
-                    let is_last = rest.is_empty() && batch.ends_thread;
-                    self.complete(first, place, is_last, communicators);
+                    self.complete(first, place, communicators);
                 }
                 Class::Start => {
                     let binding = binding(communicators, self.index, first);

@@ -3,11 +3,13 @@
 
 mod built;
 
-use built::{TestChunk, TestTrace, begin, call, codes, communicator, complete, split, start};
+use built::{
+    TestChunk, TestTrace, begin, call, codes, communicator, complete, message, split, start,
+};
 use collbench_analyzer::{Analysis, HangSummary, RankState, to_text};
 use collbench_formats::{
-    CODE_INTERNAL, CompletingCall, Definition, Initiation, Operation, PersistentCollective, Record,
-    Topology,
+    CODE_INTERNAL, CompletingCall, Definition, Direction, Initiation, Operation,
+    PersistentCollective, Record, Topology,
 };
 
 /// A trace of so many ranks, all of which end without `MPI_Finalize`.
@@ -110,6 +112,49 @@ fn who_never_came_is_told_with_the_last_that_it_did() {
     let told = remark(&analysis, "waiting_at_the_end").unwrap();
     assert!(told.starts_with("3 ranks were in a collective"), "{told}");
     assert!(told.contains("rank 2 never came"), "{told}");
+}
+
+/// Messages stand behind the record of the call that they are inside.
+#[test]
+fn a_call_is_under_way_with_its_messages_behind_it_too() {
+    let mut trace = killed(2);
+    for (rank, process) in trace.processes.iter_mut().enumerate() {
+        let other = 1 - rank as u32;
+        process.with_messages();
+        process.call(call(Operation::Allreduce, 0, -1, 8, (100, 150)));
+        process.call(message(Direction::Send, 0, other, (110, 120)));
+        process.call(message(Direction::Receive, 0, other, (120, 140)));
+        if rank == 0 {
+            process.call(call(Operation::Allreduce, 0, -1, 8, (300, 0)));
+            process.call(message(Direction::Send, 0, other, (310, 320)));
+            process.call(message(Direction::Receive, 0, other, (320, 0)));
+        }
+    }
+    let blocking = trace.analyze();
+    assert!(remark(&blocking, "abandoned_calls").is_none());
+    assert_says(
+        &blocking,
+        "rank 0 waits in MPI_Allreduce (call 1 on MPI_COMM_WORLD, 8 bytes) since 300 ns; rank 1 never \
+         came: it left MPI_Allreduce (call 0 on MPI_COMM_WORLD) at 150 ns, and called no collective in \
+         the 170 ns after that",
+    );
+
+    let process = &mut trace.processes[0];
+    process.chunks[0].records.truncate(3);
+    process.call(begin(Operation::Iallreduce, 0, -1, 8, (200, 210)));
+    let of = Initiation::Nonblocking {
+        communicator: 0,
+        position: 1,
+    };
+    process.call(complete(of, CompletingCall::Wait, 1, (300, 0)));
+    process.call(message(Direction::Receive, 0, 1, (320, 0)));
+    let waiting = trace.analyze();
+    let damage = &waiting.trace.damage[0];
+    let in_flight = damage.in_flight.as_ref().unwrap();
+    assert_eq!(
+        (in_flight.operation, in_flight.completing),
+        ("MPI_Iallreduce", Some("MPI_Wait"))
+    );
 }
 
 #[test]

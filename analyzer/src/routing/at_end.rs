@@ -21,14 +21,7 @@ impl Process<'_> {
         sequence: Option<(u64, Lane)>,
         communicators: &Communicators,
     ) {
-        // Behind it there may be calls that the MPI library makes below it.
-        let chunks = self.chunks();
-        let thread = chunks[place.chunk as usize].thread;
-        let last_own = self.last_own.entry(thread).or_insert_with(|| {
-            let (first, chunks) = of_thread(chunks, thread);
-            last_place(chunks, first, is_own)
-        });
-        if last_own.is_some_and(|last_own| place < last_own) {
+        if !self.is_last_own(place) {
             self.found.n_abandoned += 1;
             return;
         }
@@ -46,6 +39,18 @@ impl Process<'_> {
             is_internal: record.is_internal(),
         };
         self.found.damage.in_flight.push(in_flight);
+    }
+
+    /// Whether the application did nothing more in the thread of a record after it. Behind the record
+    /// there may be calls that the MPI library makes below it, and messages inside it.
+    pub(super) fn is_last_own(&mut self, place: Place) -> bool {
+        let chunks = self.chunks();
+        let thread = chunks[place.chunk as usize].thread;
+        let last_own = self.last_own.entry(thread).or_insert_with(|| {
+            let (first, chunks) = of_thread(chunks, thread);
+            last_place(chunks, first, is_own)
+        });
+        last_own.is_none_or(|last_own| place >= last_own)
     }
 
     /// What was found; there is nothing more to come. With communicators also what the process

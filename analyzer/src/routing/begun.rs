@@ -77,7 +77,6 @@ impl Process<'_> {
         &mut self,
         record: &Record,
         place: Place,
-        is_last: bool,
         communicators: &Communicators,
     ) {
         let thread = self.chunks()[place.chunk as usize].thread;
@@ -134,7 +133,10 @@ impl Process<'_> {
                 position,
             });
         }
-        if let (true, true, Some(operation)) = (record.leave.get() == 0, is_last, operation) {
+        if let Some(operation) = operation
+            && record.leave.get() == 0
+            && self.is_last_own(place)
+        {
             let in_flight = InFlight {
                 operation,
                 completing: Some(completion.by),
