@@ -593,8 +593,9 @@ fn clocks_of_hosts_are_measured_on_other_libraries() {
         return;
     };
     let truth = cluster.clocks().at(0.0);
-    // MPICH of Debian 12 does not always come out of MPI_Finalize over TCP, recorded or not.
-    for mpi in [OPEN_MPI_5, MPICH_5] {
+    // MPICH of Debian 12 does not come out of MPI_Finalize over TCP unless all processes go into it
+    // at once, which nothing but the recorder sees to.
+    for mpi in [OPEN_MPI_5, MPICH_5, MPICH_4] {
         let workspace = Workspace::new();
         let program = mpi.compile("steady.c", &[], workspace.path());
         let library = mpi.library_path();

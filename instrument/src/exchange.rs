@@ -9,10 +9,12 @@
 //! **Nobody is left waiting.** No message goes to a process that does not expect it: that all are
 //! recorded is agreed upon through the trace directory ([`roster`]), and where one is missing, or all
 //! have one clock, nothing happens at all. From there on all processes do the same things in the
-//! same order, each of them at a point that every process of the job passes exactly once.
+//! same order, each of them at a point that every process of the job passes exactly once. Where the
+//! MPI library can end only if all end together, they do ([`parting`]).
 
 mod host;
 mod meeting;
+mod parting;
 mod ping;
 mod roster;
 mod schedule;
@@ -38,6 +40,7 @@ pub(crate) use roster::{DECISION_PREFIX, ROSTER_PREFIX};
 use crate::recorder::Recorder;
 use host::is_apart;
 use meeting::{Announcement, FIRST, Pace, every_ns, pass_on};
+use parting::Parting;
 use roster::{Decision, HostKey, Roster};
 use wire::{CallFailed, CommunicatorWire};
 
@@ -77,6 +80,8 @@ pub(crate) struct Exchanges {
     /// To be removed at the end; of rank 0 only.
     roster: Option<Roster>,
     leader: Option<Mutex<Leader>>,
+    /// Where there are exchanges, and the MPI library needs it.
+    parting: Option<Parting>,
 }
 
 /// What all processes of the world do, the same in each.
@@ -112,6 +117,7 @@ impl Exchanges {
         let mut exchanges = Self {
             roster: None,
             leader: None,
+            parting: None,
         };
         if start.world_size < 2 {
             return exchanges;
@@ -153,6 +159,7 @@ impl Exchanges {
             }
             Decision::Exchange => {}
         }
+        self.parting = Parting::of(start, library.abi);
         let mut world = CommunicatorWire::of_world(library, recorder.clock);
         let keys = world.gather_all(key, world_size)?;
         let leader = check_host(&mut world, &keys, rank, start.tick)?;
@@ -245,14 +252,22 @@ impl Exchanges {
 
     /// Takes the exchanges of the end, before MPI ends.
     pub(crate) fn end(&self, recorder: &Recorder) {
-        let Some(leader) = &self.leader else { return };
-        let mut leader = leader.lock().unwrap_or_else(PoisonError::into_inner);
-        match leader.measure(recorder) {
-            Ok(()) => leader.wire.free(),
-            Err(error) => recorder.define(&Definition::ClockExchanges {
-                on: true,
-                reason: format!("no exchanges at the end: {error}"),
-            }),
+        if let Some(leader) = &self.leader {
+            let mut leader = leader.lock().unwrap_or_else(PoisonError::into_inner);
+            match leader.measure(recorder) {
+                Ok(()) => leader.wire.free(),
+                Err(error) => recorder.define(&Definition::ClockExchanges {
+                    on: true,
+                    reason: format!("no exchanges at the end: {error}"),
+                }),
+            }
+        }
+        if let Some(parting) = &self.parting {
+            let world = CommunicatorWire::of_world(&recorder.library, recorder.clock);
+            if world.barrier().is_ok() {
+                // Whoever does not come is on its way into `MPI_Finalize` all the same.
+                let _ = parting.wait_for_all();
+            }
         }
     }
 

@@ -89,7 +89,7 @@ impl Roster {
     /// # Errors
     /// The file system's.
     pub(crate) fn of(directory: &Path, world: u64, world_size: u32) -> io::Result<Self> {
-        let roster = directory.join(format!("{ROSTER_PREFIX}{world:016x}"));
+        let roster = roster_path(directory, world);
         Ok(Self {
             file: open(&roster)?,
             roster,
@@ -151,13 +151,7 @@ impl Roster {
         let again = open(&self.roster);
         let file = again.as_ref().unwrap_or(&self.file);
         let mut bytes = vec![0; n * ENTRY_BYTES];
-        let mut done = 0;
-        while done < bytes.len() {
-            match file.read_at(&mut bytes[done..], done as u64)? {
-                0 => break,
-                n => done += n,
-            }
-        }
+        read_at(file, &mut bytes, 0)?;
         Ok(bytes)
     }
 
@@ -225,7 +219,28 @@ impl Roster {
     }
 }
 
-fn open(roster: &Path) -> io::Result<File> {
+pub(super) fn roster_path(directory: &Path, world: u64) -> PathBuf {
+    directory.join(format!("{ROSTER_PREFIX}{world:016x}"))
+}
+
+/// Where in the roster, behind all entries, each process has a byte for its mark at the end.
+pub(super) fn marks_at(world_size: u32) -> u64 {
+    (1 + u64::from(world_size)) * ENTRY_BYTES as u64
+}
+
+/// Reads from `offset` on; what lies behind the end of the file stays as it was.
+pub(super) fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<()> {
+    let mut done = 0;
+    while done < into.len() {
+        match file.read_at(&mut into[done..], offset + done as u64)? {
+            0 => break,
+            n => done += n,
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn open(roster: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)

@@ -1,0 +1,137 @@
+//! Entering `MPI_Finalize` together, where the MPI library needs that.
+//!
+//! MPICH over UCX, before version 4.2, ends in two steps: each process closes its connections, and
+//! waits until the other end of each has acknowledged all that went over it; then it waits for all
+//! processes, by the process manager, and there it acknowledges nothing. So the job hangs if a
+//! process, before it comes to close its own connections, answers one that already does: that one
+//! has all it waited for, goes on to wait for all, and nobody is left to answer the late one. Over
+//! TCP, where acknowledgements are messages, a program that ends with a barrier on several hosts
+//! hangs so every other time, or every time, without any recorder.
+//!
+//! The exchanges at the end would make that certain: leaders are done one after the other, and
+//! those that are not yet answer the others all the while. So behind them all processes meet in a
+//! barrier, and then stay away from MPI until each has left it. From there on nobody
+//! answers anybody before it is inside `MPI_Finalize` itself, and its own last messages are
+//! on their way.
+//!
+//! They know of one another through the roster, in which each makes a mark. A mark that does not
+//! come is not waited for long: then `MPI_Finalize` begins as it does without a recorder.
+//!
+//! # Source
+//! The order in `MPI_Finalize`: MPICH, src/mpid/ch4/netmod/ucx/ucx_init.c; changed by pull request
+//! 6596 of pmodels/mpich.
+
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use collbench_formats::Abi;
+
+use super::roster::{marks_at, open, read_at, roster_path};
+use crate::rank_file::within_file_limit;
+
+/// How long a process waits for the others: all have left a barrier already.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const HAS_LEFT: u8 = 1;
+
+/// What a process needs to enter `MPI_Finalize` together with the others of its world. No file
+/// stays open meanwhile: the application may close all it finds.
+#[derive(Debug)]
+pub(super) struct Parting {
+    roster: PathBuf,
+    rank: u32,
+    world_size: u32,
+}
+
+impl Parting {
+    /// That of a process which has entered itself in the roster of its world; `None` where the MPI
+    /// library does not need it.
+    pub(super) fn of(start: &super::Start<'_>, abi: Abi) -> Option<Self> {
+        matches!(abi, Abi::Mpich | Abi::Mpi5).then(|| Self {
+            roster: roster_path(start.directory, start.world),
+            rank: start.rank,
+            world_size: start.world_size,
+        })
+    }
+
+    /// Waits, outside MPI, until all processes have called this: right behind a barrier of all.
+    ///
+    /// # Errors
+    /// The file system's, or [`io::ErrorKind::TimedOut`]: the others may be inside MPI, and
+    /// nothing is lost but certainty.
+    pub(super) fn wait_for_all(&self) -> io::Result<()> {
+        self.wait(PATIENCE)
+    }
+
+    fn wait(&self, patience: Duration) -> io::Result<()> {
+        let begin = Instant::now();
+        let marks = marks_at(self.world_size);
+        let own = marks + u64::from(self.rank);
+        if !within_file_limit(own + 1) {
+            return Err(io::Error::from_raw_os_error(libc::EFBIG));
+        }
+        open(&self.roster)?.write_all_at(&[HAS_LEFT], own)?;
+        let mut found = vec![0; self.world_size as usize];
+        let mut pause = Duration::from_micros(100);
+        loop {
+            // Opened anew each time, as the roster always is.
+            read_at(&open(&self.roster)?, &mut found, marks)?;
+            if found.iter().all(|&mark| mark == HAS_LEFT) {
+                return Ok(());
+            }
+            if begin.elapsed() > patience {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 3 / 2).min(Duration::from_millis(5));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn parting(directory: &std::path::Path, rank: u32, world_size: u32) -> Parting {
+        Parting {
+            roster: roster_path(directory, 7),
+            rank,
+            world_size,
+        }
+    }
+
+    #[test]
+    fn nobody_goes_on_before_all_have_come() {
+        let directory = tempfile::tempdir().unwrap();
+        let n_come = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for rank in 0..9 {
+                let (n_come, parting) = (&n_come, parting(directory.path(), rank, 9));
+                scope.spawn(move || {
+                    std::thread::sleep(Duration::from_millis(u64::from(rank % 3) * 30));
+                    n_come.fetch_add(1, Ordering::SeqCst);
+                    parting.wait(Duration::from_secs(60)).unwrap();
+                    assert_eq!(n_come.load(Ordering::SeqCst), 9, "rank {rank}");
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn one_that_does_not_come_is_not_waited_for_long() {
+        let directory = tempfile::tempdir().unwrap();
+        let begin = Instant::now();
+        let patience = Duration::from_millis(50);
+        for rank in [0, 2] {
+            let waited = parting(directory.path(), rank, 3).wait(patience);
+            assert_eq!(waited.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        }
+        assert!(begin.elapsed() >= 2 * patience);
+        // The last one finds the marks of the others.
+        parting(directory.path(), 1, 3).wait(patience).unwrap();
+    }
+}
