@@ -12,7 +12,7 @@ use collbench_analyzer::{
 };
 use collbench_formats::{
     CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Initiation, Operation,
-    PersistentCollective, Record, UNKNOWN_COMMUNICATOR,
+    PersistentCollective, Record, Running, UNKNOWN_COMMUNICATOR,
 };
 
 /// Number of complete instances.
@@ -660,13 +660,21 @@ fn messages_are_found_in_all_instances_around_one_that_is_irregular() {
     for (rank, process) in trace.processes.iter_mut().enumerate() {
         process.with_messages();
         for i in 0..CALLS {
-            let at = 1_000 * i;
+            let at = 1_000 * (i + 1);
             let record = match i {
                 // With two roots.
                 17 => call(Operation::Bcast, 0, rank as i32, 8, (at, at + 500)),
                 _ => call(Operation::Allreduce, 0, -1, 8, (at, at + 500)),
             };
             process.call(record);
+            // Of the time in front of the call, with a stamp from there.
+            let before = Running {
+                elapsed_ticks: 300,
+                on_core_us: 0,
+                n_blocked: 0,
+                n_preempted: 0,
+            };
+            process.call(Record::of_words(before.words(), START + at - 1, 0));
             let other = 1 - rank as u32;
             process.call(message(Direction::Send, 0, other, (at + 100, at + 200)));
             process.call(message(Direction::Receive, 0, other, (at + 200, at + 400)));

@@ -198,14 +198,19 @@ pub(crate) fn each_message(
         }
         let records = reader.slice(place, SLICE);
         for (record, at) in records.iter().zip(place.record..) {
-            let begin = record.enter.get();
-            if begin >= call.leave.get() || begin < call.enter.get() {
-                return last;
-            }
             let here = Place {
                 record: at,
                 ..place
             };
+            // Of what was before the call a note tells behind it, with an earlier stamp.
+            if record.kind() == Some(RecordKind::Note) {
+                last = here;
+                continue;
+            }
+            let begin = record.enter.get();
+            if begin >= call.leave.get() || begin < call.enter.get() {
+                return last;
+            }
             if let Some(message) = record.message() {
                 if begin >= below_until && is_true(record) {
                     look(here, record, &message);
