@@ -13,6 +13,7 @@ mod inside;
 mod orders;
 mod serialization;
 pub(crate) mod timemap;
+mod tree;
 mod waits;
 
 /// What the names of files begin with, for pictures of one operation.
@@ -143,9 +144,11 @@ fn of_inside(analysis: &Analysis, number: usize, operation: &OperationSummary) -
         let operation = (number, operation.operation);
         Shown::of(operation, kind, heading, caption, picture)
     };
-    let tree = inside::tree(analysis, operation).map(|tree| {
+    let tree = tree::picture(analysis, operation).map(|picture| {
         let heading = "The tree that ran";
-        shown("tree", heading, inside::TREE, tree.into())
+        let mut shown = shown("tree", heading, tree::CAPTION, picture.into());
+        shown.dot = tree::dot(analysis, operation);
+        shown
     });
     let timemap = inside::timemap(analysis, operation).map(|timemap| {
         let heading = "Timemap over the stages of that tree";
@@ -193,7 +196,7 @@ pub(crate) fn is_picture(name: &str) -> bool {
     if OF_RUN.contains(&name) {
         return true;
     }
-    let is_graph = name.starts_with("imbalance-");
+    let is_graph = name.starts_with("imbalance-") || name.starts_with("tree-");
     let stem = match name.strip_suffix(".dot") {
         Some(stem) if is_graph => Some(stem),
         _ => name.strip_suffix(".svg"),

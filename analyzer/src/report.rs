@@ -122,6 +122,7 @@ mod tests {
             "durations-1-MPI_Barrier.svg",
             "imbalance-1-MPI_Barrier.svg",
             "imbalance-1-MPI_Barrier.dot",
+            "tree-1-MPI_Barrier.dot",
             "durations-1-MPI_Barrier.dot",
             "timemap-notes.svg",
             "timemap-9-MPI_Foo.svg",
@@ -137,7 +138,7 @@ mod tests {
             ("analysis.json", SCHEMA),
             pictures::is_picture,
         );
-        assert_eq!(all_there(), [true; 12], "not beside a document of ours");
+        assert_eq!(all_there(), [true; 13], "not beside a document of ours");
         let document = format!("{{\n  \"schema\": \"{SCHEMA}\",");
         fs::write(folder.path().join("analysis.json"), document).unwrap();
         remove_pictures(
@@ -145,7 +146,7 @@ mod tests {
             ("analysis.json", SCHEMA),
             pictures::is_picture,
         );
-        let (gone, stays) = ([false; 8], [true; 4]);
+        let (gone, stays) = ([false; 9], [true; 4]);
         assert_eq!(all_there()[..], [&gone[..], &stays[..]].concat());
     }
 }

@@ -20,7 +20,9 @@ pub struct TreeNode {
     pub host: Text,
     /// Index of its parent in the list of nodes; `None`: it has none.
     pub parent: Option<usize>,
-    /// Mean transfer to the parent.
+    /// Name of whom it sends to towards the root, if that is not its parent here.
+    pub other_parent: Option<Text>,
+    /// Mean transfer to the parent, or to that other one.
     pub down: Option<StageTime>,
     /// Mean transfer from the parent.
     pub up: Option<StageTime>,
@@ -111,6 +113,7 @@ mod tests {
             name: "rank".into(),
             host: host.into(),
             parent,
+            other_parent: None,
             down: None,
             up: None,
             wait: None,

@@ -16,6 +16,7 @@ fn tree(n: u32) -> Tree {
         name: format!("rank {rank}").into(),
         host: format!("node{}", rank / 2).into(),
         parent: (rank > 0).then(|| (rank & (rank - 1)) as usize),
+        other_parent: None,
         down: None,
         up: StageTime::new(if rank == 4 { 1_000_000 } else { 5_000 }, 500).filter(|_| rank > 0),
         wait: StageTime::new(i64::from(rank) * 100, 500),
@@ -69,6 +70,7 @@ fn what_is_not_known_is_no_length() {
         name: "rank 0".into(),
         host: "<b>".into(),
         parent: None,
+        other_parent: None,
         down: None,
         up: None,
         wait: None,
@@ -81,6 +83,38 @@ fn what_is_not_known_is_no_length() {
     assert!(svg.contains("&lt;b&gt;") && !svg.contains("<b>"));
     let empty = Picture::from(Tree::new(heading(), Vec::new())).to_svg();
     assert!(empty.contains("no tree"));
+}
+
+#[test]
+fn who_sends_to_another_than_its_parent_says_so_and_draws_no_edge_of_it() {
+    let mut nodes = vec![
+        TreeNode {
+            name: "rank 0".into(),
+            host: "a".into(),
+            parent: None,
+            other_parent: None,
+            down: None,
+            up: None,
+            wait: StageTime::new(0, 3),
+        };
+        3
+    ];
+    for (rank, node) in nodes.iter_mut().enumerate().skip(1) {
+        node.name = format!("rank {rank}").into();
+        node.parent = Some(0);
+        node.down = StageTime::new(9_000, 3);
+        node.up = StageTime::new(1_000, 3);
+    }
+    nodes[2].other_parent = Some("rank 1".into());
+    let svg = Picture::from(Tree::new(heading(), nodes)).to_svg();
+    assert!(svg.contains(">9.00 us to rank 1</text>"), "{svg}");
+    assert!(svg.contains("transfer to rank 1: 9.00 us"));
+    assert_eq!(svg.matches("9.00 us to rank").count(), 1);
+    // One edge takes as long as any; the other one is drawn as what it is on the way back.
+    assert_eq!(svg.matches("class=\"edge6\"").count(), 2);
+    assert_eq!(svg.matches("class=\"edge0\"").count(), 2);
+    // Nobody waits: no column, no legend.
+    assert!(!svg.contains(">wait</text>") && !svg.contains("node: mean wait"));
 }
 
 #[test]

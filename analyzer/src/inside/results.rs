@@ -139,10 +139,9 @@ pub struct RoundSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
-    /// From the enter to sending, of a process that waits for nobody before, or of which it is not
-    /// seen when what it waits for has come.
+    /// From the enter to sending, of a process that waits for nobody before.
     Entry,
-    /// At a node, for the last to arrive.
+    /// At a node, for the last to arrive; where it is not seen when they do, up to sending on.
     ArrivalWait,
     /// At a node, from the last arrival to sending on.
     NodeDown,

@@ -86,7 +86,7 @@ impl<'a> Ways<'a> {
                 let node = self.node(at);
                 let is_leaf = node.arrivals.len() < 2;
                 if at == slot && node.own.n() > 0 {
-                    stages.extend(stage(StageKind::Entry, at, &node.own));
+                    stages.extend(stage(StageKind::ArrivalWait, at, &node.own));
                 } else if !is_leaf {
                     wait(
                         &mut stages,
@@ -106,7 +106,7 @@ impl<'a> Ways<'a> {
             }
             let node = self.node(top);
             if slot == top && node.own.n() > 0 {
-                stages.extend(stage(StageKind::Entry, top, &node.own));
+                stages.extend(stage(StageKind::ArrivalWait, top, &node.own));
             } else {
                 let kind = StageKind::ArrivalWait;
                 wait(&mut stages, kind, top, came_from, &node.arrivals);

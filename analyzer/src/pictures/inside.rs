@@ -1,9 +1,7 @@
 //! Pictures of what was seen inside a collective: the most frequent of its trees.
 
 use collbench_viz as viz;
-use collbench_viz::{
-    Departure, Heading, Line, MessageMatrix, StageTime, Stages, Traffic, TreeNode,
-};
+use collbench_viz::{Departure, Heading, Line, MessageMatrix, StageTime, Stages, Traffic};
 
 use super::title;
 use crate::analysis::{Analysis, OperationSummary, TreeSummary};
@@ -11,11 +9,6 @@ use crate::distribution::Summary;
 use crate::inside::words;
 use crate::inside::{JoiningPoint, StageKind, TreeFigures, WayStage};
 
-/// How to read the tree.
-pub(super) const TREE: &str = "A row for each process, below its parent in the tree. Lines are edges: \
-     the thicker and darker, the longer a message takes once both ends are there. Nodes are filled \
-     by how long the process waits there: on the way to the root for those who arrive later, in \
-     a tree that only leads away from it for its turn at the parent.";
 /// How to read the timemap.
 pub(super) const TIMEMAP: &str = "One line per rank, top to bottom through the stages of the tree that \
      ran; how far it moves to the right is the mean time spent there. x = 0 is where the rank's data \
@@ -38,12 +31,12 @@ const MAX_LEVELS: usize = 4;
 const MAX_CLASSES: usize = 8;
 
 /// The most frequent tree, with its figures.
-fn first(operation: &OperationSummary) -> Option<(&TreeSummary, &TreeFigures)> {
+pub(super) fn first(operation: &OperationSummary) -> Option<(&TreeSummary, &TreeFigures)> {
     let tree = operation.trees.as_ref()?.first()?;
     Some((tree, tree.figures.as_ref()?))
 }
 
-fn heading(
+pub(super) fn heading(
     analysis: &Analysis,
     operation: &OperationSummary,
     figures: &TreeFigures,
@@ -58,60 +51,15 @@ fn heading(
     }
 }
 
-fn host(analysis: &Analysis, rank: u32) -> &str {
+pub(super) fn host(analysis: &Analysis, rank: u32) -> &str {
     let mut ranks = analysis.ranks.iter();
     ranks
         .find(|found| found.rank == rank)
         .map_or("unknown", |found| &found.host)
 }
 
-fn time(summary: Option<&Summary>) -> Option<StageTime> {
+pub(super) fn time(summary: Option<&Summary>) -> Option<StageTime> {
     summary.and_then(|summary| StageTime::new(summary.mean, summary.n))
-}
-
-/// The tree; `None` of an exchange.
-pub(super) fn tree(analysis: &Analysis, operation: &OperationSummary) -> Option<viz::Tree> {
-    let (tree, figures) = first(operation)?;
-    let points = &figures.joining_points;
-    if points.is_empty() {
-        return None;
-    }
-    let index = |rank: u32| points.iter().position(|point| point.rank == rank);
-    let parent = |rank: u32| {
-        let has = |point: &&JoiningPoint| {
-            let mut below = point.arrivals.iter().chain(&point.departures);
-            point.rank != rank && below.any(|other| other.rank == rank)
-        };
-        points.iter().find(has)
-    };
-    let transfer = |from: u32, to: u32| {
-        let mut edges = tree.edges.iter();
-        let edge = edges.find(|edge| (edge.from, edge.to) == (from, to))?;
-        time(edge.measured.as_ref()?.transfer_ns.as_ref())
-    };
-    let nodes = points.iter().map(|point| {
-        let parent = parent(point.rank);
-        let own = point.arrivals.iter().find(|own| own.rank == point.rank);
-        let at_parent = parent.and_then(|parent| {
-            let mut departures = parent.departures.iter();
-            departures.find(|own| own.rank == point.rank)
-        });
-        let wait = own.or(at_parent).and_then(|own| time(own.wait_ns.as_ref()));
-        TreeNode {
-            name: format!("rank {}", point.rank).into(),
-            host: host(analysis, point.rank).into(),
-            parent: parent.and_then(|parent| index(parent.rank)),
-            down: parent.and_then(|parent| transfer(point.rank, parent.rank)),
-            up: parent.and_then(|parent| transfer(parent.rank, point.rank)),
-            wait,
-        }
-    });
-    let nodes = nodes.collect();
-    let finding = words::slowest_edge(analysis, tree);
-    Some(viz::Tree::new(
-        heading(analysis, operation, figures, finding),
-        nodes,
-    ))
 }
 
 /// Who sent to whom.
@@ -331,7 +279,9 @@ fn rows(stages: &[WayStage]) -> Vec<(&WayStage, Option<Row>)> {
         let row = match stage.kind {
             StageKind::Core => None,
             _ if is_edge => Some(Row::Edge(level + usize::from(is_up))),
-            StageKind::ArrivalWait | StageKind::DepartureWait => Some(Row::Wait(level)),
+            StageKind::ArrivalWait | StageKind::DepartureWait | StageKind::LateProgress => {
+                Some(Row::Wait(level))
+            }
             _ => Some(Row::Node(level)),
         };
         rows.push((stage, row));

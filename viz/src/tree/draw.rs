@@ -19,6 +19,9 @@ const BARS_LEFT: f64 = 530.0;
 const BARS_RIGHT: f64 = WIDTH as f64 - MARGIN as f64;
 /// Beside a bar there is room for its number.
 const NUMBER_WIDTH: f64 = 58.0;
+/// And for the name of another parent.
+const NOTE_WIDTH: f64 = 52.0;
+const DOWN: &str = "transfer down";
 const ROW_HEIGHT: (f64, f64) = (13.0, 26.0);
 const ROWS_HEIGHT: f64 = 460.0;
 const MAX_STEP: f64 = 40.0;
@@ -34,6 +37,8 @@ struct Column {
     left: f64,
     width: f64,
     times: Vec<Option<StageTime>>,
+    /// What is said behind each of them.
+    notes: Vec<String>,
     longest: i64,
 }
 
@@ -61,8 +66,9 @@ impl Tree {
         for (number, row) in self.rows.iter().enumerate() {
             if let Some(parent) = row.parent {
                 let node = &self.nodes[row.node];
-                let slowest = longest([node.down, node.up].into_iter());
-                let known = node.down.is_some() || node.up.is_some();
+                let down = node.down.filter(|_| node.other_parent.is_none());
+                let slowest = longest([down, node.up].into_iter());
+                let known = down.is_some() || node.up.is_some();
                 let class = match known {
                     true => format!("edge{}", step(slowest, longest_transfer)),
                     false => "edge-unknown".to_owned(),
@@ -118,7 +124,7 @@ impl Tree {
     fn columns(&self, longest_transfer: i64, longest_wait: i64) -> Vec<Column> {
         type Time = fn(&TreeNode) -> Option<StageTime>;
         let all: [(&'static str, Time, i64); 3] = [
-            ("transfer down", |node| node.down, longest_transfer),
+            (DOWN, |node| node.down, longest_transfer),
             ("transfer up", |node| node.up, longest_transfer),
             ("wait", |node| node.wait, longest_wait),
         ];
@@ -129,20 +135,29 @@ impl Tree {
                 .iter()
                 .map(|row| time(&self.nodes[row.node]))
                 .collect();
-            if times.iter().any(Option::is_some) {
+            let notes = self.rows.iter().map(|row| {
+                let other = self.nodes[row.node].other_parent.as_ref();
+                let other = other.filter(|_| name == DOWN);
+                other.map_or(String::new(), |other| format!(" to {}", other.cut(10)))
+            });
+            // Where nobody waits, there is nothing to compare.
+            if times.iter().any(Option::is_some) && longest > 0 {
                 columns.push(Column {
                     name,
                     left: 0.0,
                     width: 0.0,
                     times,
+                    notes: notes.collect(),
                     longest,
                 });
             }
         }
         let width = (BARS_RIGHT - BARS_LEFT) / columns.len().max(1) as f64;
         for (number, column) in columns.iter_mut().enumerate() {
+            let has_notes = column.notes.iter().any(|note| !note.is_empty());
+            let note = if has_notes { NOTE_WIDTH } else { 0.0 };
             column.left = BARS_LEFT + width * number as f64;
-            column.width = width - NUMBER_WIDTH - 10.0;
+            column.width = (width - NUMBER_WIDTH - note - 10.0).max(10.0);
         }
         columns
     }
@@ -183,7 +198,8 @@ impl Tree {
                 let (from, to) = (at(column.left, y + 2.0), at(right, y + height - 2.0));
                 sheet.rectangle("bar", from, to);
                 let text = at(right + 4.0, text_y);
-                sheet.text(text, Anchor::Start, "minor", &duration(time.mean_ns()));
+                let words = format!("{}{}", duration(time.mean_ns()), column.notes[row]);
+                sheet.text(text, Anchor::Start, "minor", &words);
             }
         }
     }
@@ -198,6 +214,7 @@ impl Tree {
             ("node: mean wait", "step", longest_wait),
         ]
         .into_iter()
+        .filter(|&(_, _, longest)| longest > 0)
         .enumerate()
         {
             let y = y + LEGEND_ROW * row as f64;
@@ -232,7 +249,9 @@ impl Tree {
             format!("{} ({})", parent.name, parent.host)
         });
         let mut words = format!("{} ({}) below {parent}", node.name, node.host);
-        for (what, time) in [("to the parent", node.down), ("from the parent", node.up)] {
+        let to = node.other_parent.as_ref();
+        let to = to.map_or("to the parent".to_owned(), |to| format!("to {to}"));
+        for (what, time) in [(to, node.down), ("from the parent".to_owned(), node.up)] {
             if let Some(time) = time {
                 words.push_str(&format!("\ntransfer {what}: {}", said(time)));
             }
