@@ -13,7 +13,7 @@ use crate::agreed::{Agreed, Disagreement, Extent, Payloads, agree, is_open_fence
 use crate::calls::Place;
 use crate::clock::{Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
-use crate::inside::{Gatherer, Messages};
+use crate::inside::{Gatherer, Of};
 use crate::instance::{Call, Instance, Lane};
 use crate::matched::Matched;
 use crate::nonblocking::OverlapCourse;
@@ -105,9 +105,20 @@ pub(crate) struct Decoder {
 /// Calls that a block should have: they fit into the second cache.
 const BLOCK_CALLS: usize = 8192;
 
-/// Positions in a block of a communicator of so many members.
-pub(crate) fn block_length(n_members: usize) -> u64 {
-    (BLOCK_CALLS / n_members.max(1)).clamp(8, 512) as u64
+/// Positions in a block of a communicator of so many members. Calls with messages take longer: there
+/// are fewer of them in a window, which all workers are to have a share of.
+pub(crate) fn block_length(n_members: usize, has_messages: bool) -> u64 {
+    let calls = match has_messages {
+        true => BLOCK_CALLS / 4,
+        false => BLOCK_CALLS,
+    };
+    (calls / n_members.max(1)).clamp(8, 512) as u64
+}
+
+/// Instances of so many members whose messages are gathered together: those of some records of each
+/// process, and no more than fit into the second cache.
+fn instances_together(n_members: usize) -> usize {
+    (1024 / n_members.max(1)).clamp(1, 16)
 }
 
 /// Notes where the records of a block stand, by row and slot, if the messages behind them were
@@ -164,6 +175,8 @@ impl Decoder {
         self.decode_columns(block, sources);
         let has_messages = keep_places(&mut self.places, block, sources);
         let n = communicator.members.len();
+        let n_together = instances_together(n);
+        let mut gathered = 0..0;
         let mut irregular_from = None;
         for at in 0..self.rows.len() {
             let row = self.rows[at];
@@ -176,6 +189,9 @@ impl Decoder {
                 let position = block.from + at as u64;
                 if let Some(from) = irregular_from.take() {
                     self.decode_calls(&part(from, position), sources, communicators, sink);
+                    // It has noted the places of those rows only.
+                    self.keep_places(block, sources);
+                    gathered = 0..0;
                 }
                 let payloads = match row.differing {
                     0 => Payloads::Same(payload_of_word(row.word)),
@@ -190,10 +206,19 @@ impl Decoder {
                 let (_, flags) = split_call_word(row.word);
                 let enters = &self.enters[at * stride(n)..][..n];
                 let leaves = &self.leaves[at * stride(n)..][..n];
+                if has_messages && !gathered.contains(&at) {
+                    gathered = at..self.rows.len().min(at + n_together);
+                    let behind = Behind::Calls(&self.places[at * n..gathered.end * n]);
+                    let first = (block.communicator, position, communicators);
+                    gather(&mut self.gatherer, gathered.len(), first, sources, &behind);
+                }
                 let messages = has_messages.then(|| {
-                    let behind = Behind::Calls(&self.places[at * n..][..n]);
-                    let of = (block.communicator, position, communicators);
-                    gather(&mut self.gatherer, of, sources, &behind)
+                    let of = Of {
+                        operation,
+                        n_slots: n,
+                        root,
+                    };
+                    self.gatherer.pair(at - gathered.start, of)
                 });
                 sink(Matched::Agreed(Agreed {
                     communicator,
@@ -265,7 +290,7 @@ impl Decoder {
             let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
                 continue;
             };
-            let clock = process.clock();
+            let clock = process.clock().for_many();
             let mut last = LastBlock::default();
             for run in queue.within(block.from, block.to) {
                 process.reader().each(run, &mut last, |part, records| {
@@ -472,8 +497,14 @@ impl Decoder {
         let has_presence = matches!(behind, Some(Behind::Kept));
         let messages = behind.map(|behind| {
             let (index, position) = (instance.communicator_index, instance.position);
-            let of = (index, position, communicators);
-            gather(&mut self.gatherer, of, sources, &behind)
+            let first = (index, position, communicators);
+            gather(&mut self.gatherer, 1, first, sources, &behind);
+            let of = Of {
+                operation,
+                n_slots: enters.len(),
+                root,
+            };
+            self.gatherer.pair(0, of)
         });
         sink(Matched::Agreed(Agreed {
             communicator: instance.communicator,
@@ -497,40 +528,46 @@ impl Decoder {
     }
 }
 
-/// Where the messages of an instance are.
+/// Where the messages of some instances are.
 enum Behind<'i> {
-    /// Behind the calls, whose places these are, by slot.
+    /// Behind the calls, whose places these are, by instance and slot.
     Calls(&'i [Option<Place>]),
     /// Kept with what was begun.
     Kept,
 }
 
-/// The messages of an instance at a position, on a communicator (by its index).
-fn gather<'g>(
-    gatherer: &'g mut Gatherer,
+/// Gathers the messages of `n` instances from a position on, on a communicator (by its index):
+/// process by process, since the records of each stand side by side.
+fn gather(
+    gatherer: &mut Gatherer,
+    n: usize,
     (index, position, communicators): (usize, u64, &Communicators),
     sources: &[Option<Source<'_, '_>>],
     behind: &Behind<'_>,
-) -> Messages<'g> {
-    gatherer.begin(index, &communicators.list[index]);
+) {
+    gatherer.begin(n, index, &communicators.list[index]);
     for (slot, source) in sources.iter().enumerate() {
         let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
             continue;
         };
-        match behind {
-            _ if !process.has_messages => {}
-            Behind::Calls(places) => {
-                if let Some(place) = places[slot] {
-                    gatherer.add_call(slot, process, (queue, position, place), communicators);
+        if !process.has_messages {
+            continue;
+        }
+        for (nth, position) in (0..n).zip(position..) {
+            match behind {
+                Behind::Calls(places) => {
+                    if let Some(place) = places[nth * sources.len() + slot] {
+                        let from = (queue, position, place);
+                        gatherer.add_call((nth, slot), process, from, communicators);
+                    }
                 }
-            }
-            Behind::Kept => {
-                let kept = queue.outstanding.messages(position);
-                gatherer.add_kept(slot, process, kept, communicators);
+                Behind::Kept => {
+                    let kept = queue.outstanding.messages(position);
+                    gatherer.add_kept((nth, slot), process, kept, communicators);
+                }
             }
         }
     }
-    gatherer.pair()
 }
 
 /// The slots without a call whose calls were overwritten by newer ones.

@@ -32,7 +32,7 @@ mod scale;
 mod steadiness;
 
 pub(crate) use alignment::HostOffset;
-use scale::{TickScale, best_line};
+use scale::{ShortLine, TickScale, best_line};
 
 /// The domain of a process's own clock: ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,17 +105,14 @@ impl RankClock {
         Timestamp::from_ns(self.line_at(local.value).ns(local.value) - self.start_ns)
     }
 
-    /// The instants of two stamps, ticks, as two of [`RankClock::global`]: made for many stamps of
-    /// one clock.
-    #[must_use]
+    /// The same clock, made for many stamps.
     #[inline]
-    pub(crate) fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
-        if let [(_, line)] = &self.lines[..]
-            && let Some(both) = line.short_spans([enter, leave])
-        {
-            return both.map(|ns| Timestamp::from_ns(ns.wrapping_sub(self.start_ns)));
-        }
-        [enter, leave].map(|ticks| self.global(Timestamp::from_ticks(ticks)))
+    pub(crate) fn for_many(&self) -> ManyStamps<'_> {
+        let short = match &self.lines[..] {
+            [(_, line)] => line.short(self.start_ns),
+            _ => None,
+        };
+        ManyStamps { clock: self, short }
     }
 
     #[inline]
@@ -139,6 +136,27 @@ impl RankClock {
     #[must_use]
     pub fn span_ticks(&self, ns: u64) -> u64 {
         self.scale.span_ticks(ns)
+    }
+}
+
+/// The way from ticks to the time of the analysis for many stamps of one process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ManyStamps<'c> {
+    clock: &'c RankClock,
+    short: Option<ShortLine>,
+}
+
+impl ManyStamps<'_> {
+    /// The instants of two stamps, ticks, as two of [`RankClock::global`].
+    #[must_use]
+    #[inline]
+    pub(crate) fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
+        if let Some(line) = &self.short
+            && ShortLine::is_near(enter | leave)
+        {
+            return [enter, leave].map(|ticks| Timestamp::from_ns(line.ns(ticks)));
+        }
+        [enter, leave].map(|ticks| self.clock.global(Timestamp::from_ticks(ticks)))
     }
 }
 

@@ -2,16 +2,19 @@
 //!
 //! The records of the messages of a call stand behind its own; those of a collective that goes on
 //! in later calls are [kept](begun) until it is complete. When all calls of an instance are there,
-//! those of all members are [gathered](gather), and each send is put together with its receive. Who sent to whom is the [shape] of the instance, in which the algorithm is
-//! [recognized](recognize), and the [role](roles) of each message. Nothing of that is kept from one
-//! instance to the next but shapes; what is kept of an operation are sums over the [graphs](sums)
-//! that its instances executed, with [figures] of each edge and node, which make [ways] of the data
-//! and [results].
+//! those of all members are [gathered](gather), and each send is put together with its receive,
+//! which is done once for all instances of one [pattern]. Who sent to whom is the [shape] of the
+//! instance, in which the algorithm is [recognized](recognize), and the [role](roles) of each
+//! message. Nothing of that is kept from one instance to the next but patterns and shapes; what is
+//! kept of an operation are sums over the [graphs](sums) that its instances executed, with [figures]
+//! of each edge and node, which make [ways] of the data and [results].
 
 mod begun;
 mod gather;
 mod message;
+mod messages;
 mod pairing;
+mod pattern;
 
 // Who sent to whom, and what that is called.
 mod algorithm;
@@ -19,12 +22,15 @@ mod exchanges;
 mod recognize;
 mod roles;
 mod shape;
+mod shapes;
 mod trees;
 
 // What meets where, and how long it takes.
 mod critical;
 mod figures;
 mod gauge;
+mod rows;
+mod samples;
 mod taken;
 
 // What is kept.
@@ -45,7 +51,8 @@ pub(crate) use figures::Room;
 pub use figures::{EdgeFigures, GraphFigures, LastMessage, Meeting, NodeFigures, RoundFigures};
 pub(crate) use gather::{Gatherer, each_message};
 pub use gauge::{Gauge, Grain};
-pub use message::{InstanceMessage, MessageCounts, Messages};
+pub use message::InstanceMessage;
+pub use messages::{MessageCounts, Messages};
 pub use recognize::{Direction as TreeDirection, Recognized, TreeFacts};
 pub use results::{
     BeginSummary, Contributor, CriticalPathSummary, HopSummary, Hotspot, JoiningPoint, LastArrival,
@@ -53,6 +60,7 @@ pub use results::{
     WayLine, WayStage,
 };
 pub use roles::{Node, Roles, Round, TreeRoles, Way};
+pub(crate) use shape::Of;
 pub use shape::Shape;
-pub(crate) use shape::Shapes;
+pub(crate) use shapes::Shapes;
 pub use sums::{EdgeTally, GraphTally, InsideTally};

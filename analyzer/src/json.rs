@@ -25,7 +25,9 @@ pub(crate) fn document(content: &impl Serialize) -> String {
     let written = content.serialize(&mut serializer);
     debug_assert!(written.is_ok(), "writing to memory cannot fail");
     bytes.push(b'\n');
-    String::from_utf8_lossy(&bytes).into_owned()
+    // Nothing is replaced: what was written is text.
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// One value on a line, and arrays of nothing but scalars on one line: a rank's figures are

@@ -335,9 +335,15 @@ impl Matcher<'_> {
         }
     }
 
+    /// Whether the messages inside calls were recorded, by any process.
+    fn has_messages(&self) -> bool {
+        self.processes.iter().any(|process| process.has_messages)
+    }
+
     /// The positions of some lanes to which all have come, in blocks.
     fn cut(&mut self, lanes: &[usize]) -> Vec<Block> {
         let mut blocks = Vec::new();
+        let has_messages = self.has_messages();
         for &index in lanes {
             let (communicator, lane) = self.lane_at(index);
             let Some(state) = self.lanes[index].in_use_mut() else {
@@ -357,7 +363,7 @@ impl Matcher<'_> {
                 state.done = state.done.max(ready);
                 continue;
             }
-            let length = block_length(state.members.len());
+            let length = block_length(state.members.len(), has_messages);
             let first = state.members.first().and_then(queue);
             while state.done < ready {
                 // Without damage there is a call of everyone at every position.
@@ -416,6 +422,7 @@ impl Matcher<'_> {
     /// ended, in parts.
     fn settled(&mut self, lanes: &[usize]) -> Vec<Settled> {
         let mut settled = Vec::new();
+        let has_messages = self.has_messages();
         for &index in lanes {
             let (communicator, lane) = self.lane_at(index);
             let Some(state) = self.lanes[index].in_use_mut() else {
@@ -442,7 +449,7 @@ impl Matcher<'_> {
                 }
                 !is_done
             });
-            let length = block_length(members.len()) as usize;
+            let length = block_length(members.len(), has_messages) as usize;
             settled.extend(positions.chunks(length).map(|positions| Settled {
                 communicator,
                 lane,
@@ -599,7 +606,7 @@ fn hand_on_own(
         while let Some(queue) = process.queue(binding, lane)
             && let Some(from) = queue.first_from(0)
         {
-            let to = from.saturating_add(block_length(1));
+            let to = from.saturating_add(block_length(1, false));
             let block = Block {
                 communicator,
                 lane,

@@ -366,6 +366,9 @@ impl OperationTally {
         let both = std::mem::take(&mut self.lag_and_wait);
         self.lag.merge(&both);
         self.wait.merge(&both);
+        if let Some(inside) = &mut self.inside {
+            inside.settle();
+        }
     }
 
     /// Adds another part of the same operation.

@@ -233,7 +233,8 @@ impl<'a> Tally<'a> {
         if !is_wanted {
             return;
         }
-        let shape = (instance.messages.as_ref()).map(|messages| self.shapes.of(instance, messages));
+        let shape = (instance.messages.as_ref())
+            .map(|messages| messages.shape(|| self.shapes.of(instance, messages)));
         let key = OperationKey {
             algorithm: shape.as_ref().and_then(|shape| shape.algorithm()),
             ..key

@@ -192,7 +192,7 @@ fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
         None => Ok(()),
     };
     match options.format {
-        Format::Json => print(collbench_analyzer::to_json(&analysis).as_bytes())?,
+        Format::Json => print_inert(&collbench_analyzer::to_json(&analysis))?,
         Format::Text => {
             let shown = report.as_deref().filter(|_| written.is_ok());
             print(collbench_analyzer::to_text(&analysis, shown).as_bytes())?;
@@ -252,7 +252,7 @@ fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
         None => Ok(()),
     };
     match options.format {
-        Format::Json => print(comparison.to_json().as_bytes())?,
+        Format::Json => print_inert(&comparison.to_json())?,
         Format::Text => {
             let shown = report.as_deref().filter(|_| written.is_ok());
             print(comparison_to_text(&comparison, shown).as_bytes())?;
@@ -319,9 +319,17 @@ fn print(bytes: &[u8]) -> anyhow::Result<()> {
     has_readers(bytes).map(|_| ())
 }
 
+/// The same of a document, in which there are no colours to be looked for.
+fn print_inert(document: &str) -> anyhow::Result<()> {
+    write_all(&mut io::stdout().lock(), document.as_bytes()).map(|_| ())
+}
+
 /// Writes to stdout; `false` if nobody reads it any more.
 fn has_readers(bytes: &[u8]) -> anyhow::Result<bool> {
-    let mut stdout = anstream::stdout().lock();
+    write_all(&mut anstream::stdout().lock(), bytes)
+}
+
+fn write_all(stdout: &mut impl Write, bytes: &[u8]) -> anyhow::Result<bool> {
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         result => result.map(|()| true).context("stdout"),

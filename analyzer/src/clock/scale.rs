@@ -60,23 +60,20 @@ impl TickScale {
         ns.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
     }
 
-    /// [`TickScale::ns`] where no product and no sum needs more than its integer: a tick takes a
-    /// ns or less, and none of the ticks is further than 2^61 from the origin. (That is so in
-    /// every trace of a known clock that is not damaged.)
+    /// The same line less `start_ns`, where no product and no sum needs more than its integer. (That is
+    /// so in every trace of a known clock that is not damaged.)
     #[inline]
-    pub(super) fn short_spans(&self, ticks: [u64; 2]) -> Option<[i64; 2]> {
-        const FAR: u64 = 1 << 61;
-        let multiplier = self.multiplier as i64;
-        let spans = ticks.map(|ticks| (ticks as i64).wrapping_sub(self.origin_ticks));
-        let is_far = spans[0].unsigned_abs() | spans[1].unsigned_abs() | ticks[0] | ticks[1];
-        if self.shift < 60 || is_far >= FAR || self.origin_ns.unsigned_abs() >= FAR {
-            return None;
-        }
-        let half = (1i128 << self.shift) >> 1;
-        Some(spans.map(|span| {
-            let scaled = i128::from(span) * i128::from(multiplier) + half;
-            (scaled >> self.shift) as i64 + self.origin_ns
-        }))
+    pub(super) fn short(&self, start_ns: i64) -> Option<ShortLine> {
+        let shift = ShortLine::SHIFT
+            .checked_sub(self.shift)
+            .filter(|&by| by < 2)?;
+        let is_near = ShortLine::is_near(self.origin_ticks as u64)
+            && self.origin_ns.unsigned_abs() < ShortLine::FAR;
+        is_near.then(|| ShortLine {
+            origin_ticks: self.origin_ticks,
+            origin_ns: self.origin_ns.wrapping_sub(start_ns),
+            multiplier: (self.multiplier as i64) << shift,
+        })
     }
 
     /// About the tick at `ns`; the inverse of [`TickScale::ns`].
@@ -140,6 +137,34 @@ impl TickScale {
         // Damaged anchors can be so far apart in ticks that the multiplier is 0.
         let ticks = (ns << self.shift) / self.multiplier.max(1);
         u64::try_from(ticks).unwrap_or(u64::MAX)
+    }
+}
+
+/// A line where a tick takes two ns or less and the origin is near: what is far is damage.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShortLine {
+    origin_ticks: i64,
+    origin_ns: i64,
+    /// ns per tick, times 2^61; below 2^63.
+    multiplier: i64,
+}
+
+impl ShortLine {
+    const SHIFT: u32 = 61;
+    const FAR: u64 = 1 << 61;
+
+    /// Whether ticks can be converted.
+    #[inline]
+    pub(super) fn is_near(ticks: u64) -> bool {
+        ticks < Self::FAR
+    }
+
+    /// ns at `ticks`, rounded to the nearest.
+    #[inline]
+    pub(super) fn ns(&self, ticks: u64) -> i64 {
+        let span = i128::from(ticks as i64 - self.origin_ticks);
+        let scaled = span * i128::from(self.multiplier) + (1 << (Self::SHIFT - 1));
+        ((scaled >> Self::SHIFT) as i64).wrapping_add(self.origin_ns)
     }
 }
 
@@ -215,6 +240,41 @@ mod tests {
         assert_eq!(line.ns(25_001_000), 10_000_500);
         assert_eq!(line.ns(1_000 + 2_500), 1_500);
         assert!((error_ppm - 0.4).abs() < 1e-9, "{error_ppm}");
+    }
+
+    #[test]
+    fn a_short_line_is_the_same_line() {
+        let slow = TickScale::through(&anchor(77, 5_000, 1), &anchor(3_000_077, 1_234_567, 1));
+        let far = TickScale {
+            origin_ns: i64::MAX / 4 - 7,
+            origin_ticks: 1 << 60,
+            ..slow.unwrap()
+        };
+        let fast = TickScale {
+            multiplier: (1 << 60) + 12_345_678_901,
+            ..TickScale::NANOSECONDS
+        };
+        for line in [slow.unwrap(), far, fast, TickScale::NANOSECONDS] {
+            let start_ns = 1_000_000_007;
+            let short = line.short(start_ns).unwrap();
+            let near = (0..62).flat_map(|bit| [(1u64 << bit) - 1, 1 << bit, (1 << bit) + 3]);
+            for ticks in near.chain(1 << 60..(1 << 60) + 500) {
+                if ShortLine::is_near(ticks) && line.ns(ticks as i64) < i64::MAX / 4 {
+                    assert_eq!(short.ns(ticks), line.ns(ticks as i64) - start_ns, "{ticks}");
+                }
+            }
+        }
+        // A tick of a microsecond, and an origin that no clock has.
+        assert!(TickScale { shift: 40, ..fast }.short(0).is_none());
+        let origin_ticks = -1;
+        assert!(
+            TickScale {
+                origin_ticks,
+                ..fast
+            }
+            .short(0)
+            .is_none()
+        );
     }
 
     #[test]

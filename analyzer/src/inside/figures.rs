@@ -3,20 +3,23 @@
 //! All times of a node are of one host's clock. Those between the two ends of a message are of two,
 //! if the ends are on two hosts: they are known where these have a common time.
 
+use std::sync::Arc;
+
 use crate::agreed::Agreed;
 use crate::inside::critical::{CriticalPath, CriticalTally};
 use crate::inside::gauge::{Gauge, Grain};
-use crate::inside::message::{InstanceMessage, Messages};
-use crate::inside::roles::{Node, Roles, Round, TreeRoles};
+use crate::inside::messages::Messages;
+use crate::inside::roles::Roles;
+use crate::inside::rows::Rows;
+use crate::inside::samples::{MAX_ROUNDS, Meets, Order, Quantity, Seen};
 use crate::inside::shape::Shape;
 use crate::inside::taken::Taken;
-use crate::presence::outside_ns;
 use crate::resolution::Resolution;
 
 /// Graphs with more edges are kept coarsely.
 const MAX_FINE_EDGES: usize = 2048;
-/// Rounds of a node that are kept; what comes behind them is added to the last.
-const MAX_ROUNDS: usize = 1024;
+/// Shapes of a graph whose instances are kept in rows at a time.
+const MAX_ROWS: usize = 4;
 
 /// Sums of the instances of one graph.
 #[derive(Debug, Default)]
@@ -38,6 +41,8 @@ pub struct GraphFigures {
     pub nobody: Gauge,
     /// Sum of the durations of these instances, ns.
     pub nobody_of_ns: i128,
+    /// Instances that are still to be added to the edges and nodes, by shape.
+    rows: Vec<(Arc<Shape>, Rows)>,
 }
 
 /// Sums of one edge; times per message.
@@ -130,9 +135,9 @@ pub struct RoundFigures {
 /// Room that is used again for each instance.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
-    /// Time, and place in the list of those who meet.
-    order: Vec<(i64, usize)>,
+    order: Order,
     path: CriticalPath,
+    samples: Vec<(Quantity, i64)>,
     taken: Taken,
 }
 
@@ -247,6 +252,21 @@ fn add_at(list: &mut Vec<(u64, i128)>, position: usize, n: u64, sum: i128) {
 }
 
 impl Meeting {
+    fn of(nodes: &mut [NodeFigures], of: Meets) -> &mut Self {
+        let node = &mut nodes[of.node as usize];
+        let grain = node.way.grain();
+        let list = match of.is_arrival {
+            true => &mut node.arrivals,
+            false => &mut node.departures,
+        };
+        let nth = of.nth as usize;
+        // Mostly they stand one behind the other.
+        match list.get(nth).is_some_and(|known| known.slot == of.slot) {
+            true => &mut list[nth],
+            false => Self::find(list, of.slot, grain),
+        }
+    }
+
     /// That of a slot, in a list that is in order but for the first, which is the node itself.
     fn find(list: &mut Vec<Self>, slot: u32, grain: Grain) -> &mut Self {
         let at = list.iter().position(|meeting| meeting.slot == slot);
@@ -270,52 +290,20 @@ impl Meeting {
         }
     }
 
-    fn add(&mut self, wait: i64, position: Option<usize>, n: usize) {
-        self.wait.add(wait);
-        if let Some(position) = position {
-            self.order.resize(self.order.len().max(n), 0);
-            self.order[position] += 1;
+    /// Notes positions of `n` in the order; -1 where one is not resolved.
+    fn add_positions(&mut self, n: usize, positions: &[i64]) {
+        for &position in positions {
+            if let Ok(position) = usize::try_from(position) {
+                self.order.resize(self.order.len().max(n), 0);
+                self.order[position] += 1;
+            }
         }
     }
 }
 
-/// From one stamp to another; those of a damaged file may be of any size.
-fn span(later: i64, earlier: i64) -> i64 {
-    later.saturating_sub(earlier)
-}
-
-/// When a message had come, if that is known of this one.
-fn received(message: &InstanceMessage) -> Option<i64> {
-    let received = message.received.filter(|_| !message.is_from_any);
-    received.map(|received| received.ns())
-}
-
-/// One instance, with what is known of its graph.
-struct Seen<'a> {
-    instance: &'a Agreed<'a>,
-    paired: &'a [InstanceMessage],
-    /// Where it goes on in other calls, the same as far as it can be told.
-    taken: Option<&'a Taken>,
-    resolution: &'a Resolution,
-    shape: &'a Shape,
-    grain: Grain,
-}
-
-impl Seen<'_> {
-    fn host(&self, slot: u32) -> usize {
-        self.instance.communicator.members[slot as usize].host
-    }
-
-    fn message(&self, number: u32) -> &InstanceMessage {
-        &self.paired[number as usize]
-    }
-
-    /// Whether stamps of two slots can be compared.
-    fn have_common_time(&self, a: u32, b: u32) -> bool {
-        self.resolution
-            .between(self.host(a), self.host(b))
-            .is_some()
-    }
+/// Sum of samples, ns.
+fn sum(samples: &[i64]) -> i128 {
+    samples.iter().copied().map(i128::from).sum()
 }
 
 impl GraphFigures {
@@ -324,58 +312,40 @@ impl GraphFigures {
         &mut self,
         instance: &Agreed<'_>,
         messages: &Messages<'_>,
-        shape: &Shape,
+        shape: &Arc<Shape>,
         resolution: &Resolution,
         room: &mut Room,
     ) {
-        let n_edges = shape.edges.len();
-        let grain = match n_edges > MAX_FINE_EDGES {
-            true => Grain::Coarse,
-            false => Grain::Fine,
-        };
         let mut taken = std::mem::take(&mut room.taken);
         let goes_on = instance.courses.is_some();
         if goes_on {
             taken.find(instance, messages.paired, shape, resolution);
         }
-        let seen = Seen {
-            instance,
-            paired: messages.paired,
-            taken: goes_on.then_some(&taken),
-            resolution,
-            shape,
-            grain,
-        };
+        let of_others = goes_on.then_some(&taken);
+        let seen = Seen::new(instance, messages.paired, of_others, shape, resolution);
+        let is_one_time = seen.is_one_time;
         self.n += 1;
-        self.edges.resize_with(n_edges, || EdgeFigures::new(grain));
-        let n = instance.n_calls();
-        self.nodes.resize_with(n, || NodeFigures::new(grain));
-        self.add_edges(&seen);
-        match &shape.roles {
-            Roles::Tree(tree) => {
-                self.has = tree.has;
-                self.top = tree.top;
-                for (slot, node) in (0..).zip(&tree.nodes) {
-                    self.add_node(&seen, tree, slot, node, room);
-                }
-            }
-            Roles::Exchange(rounds) => {
-                self.has = [false; 2];
-                for (slot, rounds) in (0..).zip(rounds) {
-                    self.add_rounds(&seen, slot, rounds);
-                }
+        (self.has, self.top) = match &shape.roles {
+            Roles::Tree(tree) => (tree.has, tree.top),
+            Roles::Exchange(_) => ([false; 2], self.top),
+        };
+        let has_all_samples = messages.are_all_known() && is_one_time && !goes_on;
+        if !(has_all_samples && self.add_to_rows(&seen, shape, room)) {
+            self.add_alone(&seen, room);
+            if has_all_samples {
+                let quantities = room.samples.iter().map(|&(quantity, _)| quantity);
+                self.begin_rows(shape, Rows::new(quantities.collect()));
             }
         }
-        let all_have_common_time = (1..n as u32).all(|slot| seen.have_common_time(0, slot));
-        if all_have_common_time && (!goes_on || taken.are_all_known()) {
+        if is_one_time && (!goes_on || taken.are_all_known()) {
             let paired = match goes_on {
                 true => &taken.messages,
                 false => messages.paired,
             };
             room.path.follow(instance, paired, shape);
-            self.critical.add(instance, &room.path, n_edges);
+            self.critical.add(instance, &room.path, shape.edges.len());
         }
-        if let (Some(presence), true) = (instance.presence, all_have_common_time)
+        if let (Some(presence), true) = (instance.presence, is_one_time)
             && let Some(nobody) = presence.nobody_ns(&mut taken.spans)
         {
             self.nobody.add(nobody);
@@ -385,173 +355,186 @@ impl GraphFigures {
         room.taken = taken;
     }
 
-    fn add_edges(&mut self, seen: &Seen<'_>) {
-        let ways = match &seen.shape.roles {
-            Roles::Tree(tree) => Some(&tree.ways),
-            Roles::Exchange(_) => None,
-        };
-        let paired = seen.taken.map_or(seen.paired, |taken| &taken.messages);
-        let edges = paired.iter().zip(&seen.shape.edge_of).enumerate();
-        for (number, (message, &edge)) in edges {
-            let figures = &mut self.edges[edge as usize];
-            if let Some(ways) = ways {
-                figures.ways[ways[number] as usize] += 1;
-            }
-            if message.is_from_any || !seen.have_common_time(message.from, message.to) {
-                continue;
-            }
-            let (sent, posted) = (message.sent.ns(), message.posted.ns());
-            let late = span(posted, sent).max(0);
-            figures.late_receiver.add(late);
-            let late_progress = seen.taken.and_then(|taken| taken.late_progress[number]);
-            if let Some(late_progress) = late_progress {
-                figures.late_progress.add(late_progress);
-            }
-            let Some(received) = received(message) else {
-                continue;
-            };
-            let transfer = span(received, sent.max(posted));
-            figures.transfer.add(transfer);
-            if seen.shape.is_last[number] {
-                figures.last.n += 1;
-                figures.last.late_receiver_ns += i128::from(late);
-                figures.last.transfer_ns += i128::from(transfer);
-                if let Some(late_progress) = late_progress {
-                    figures.last.n_progress += 1;
-                    figures.last.late_progress_ns += i128::from(late_progress);
-                }
-            }
-        }
-    }
-
-    fn add_node(
-        &mut self,
-        seen: &Seen<'_>,
-        tree: &TreeRoles,
-        slot: u32,
-        node: &Node,
-        room: &mut Room,
-    ) {
-        let (enter, leave) = seen.instance.stamps(slot as usize);
-        let is_top = slot == tree.top;
-        let [goes_down, goes_up] = tree.has;
-        let at = &mut self.nodes[slot as usize];
-
-        let mut last_arrival = Some(enter);
-        if goes_down {
-            let came = |&number: &u32| {
-                let message = seen.message(number);
-                (message.from, received(message))
-            };
-            let children = node.from_children.iter().map(came);
-            last_arrival = meet(&mut at.arrivals, (slot, enter), children, seen, room, true);
-        }
-        let from_parent = node
-            .from_parent
-            .map(|number| received(seen.message(number)));
-        let mut first_departure = Some(leave);
-        if goes_up {
-            let sent = |&number: &u32| {
-                let message = seen.message(number);
-                (message.to, Some(message.sent.ns()))
-            };
-            let children = node.to_children.iter().map(sent);
-            first_departure = meet(
-                &mut at.departures,
-                (slot, leave),
-                children,
-                seen,
-                room,
-                false,
-            );
-            // What everybody's departure is measured from.
-            let base = match from_parent {
-                Some(received) => received,
-                None => last_arrival,
-            };
-            if let Some(base) = base {
-                for (position, &(time, _)) in room.order.iter().enumerate() {
-                    add_at(
-                        &mut at.serialization,
-                        position,
-                        1,
-                        i128::from(time) - i128::from(base),
-                    );
-                }
-            }
-        }
-        if let (Some(to_parent), Some(last_arrival)) = (node.to_parent, last_arrival) {
-            at.down
-                .add(span(seen.message(to_parent).sent.ns(), last_arrival));
-        }
-        if let (Some(Some(received)), Some(departure)) = (from_parent, first_departure) {
-            at.up.add(span(departure, received));
-        }
-        if let (true, Some(arrival), Some(departure)) = (is_top, last_arrival, first_departure) {
-            at.core.add(span(departure, arrival));
-        }
-        if seen.taken.is_some() {
-            let on = node.to_parent.map(|number| seen.message(number).sent.ns());
-            let on = on.or(first_departure.filter(|_| is_top));
-            if let (None, Some(on)) = (last_arrival, on) {
-                at.own.add(span(on, enter));
-            }
-            let presence = seen.instance.presence;
-            let calls = presence.and_then(|presence| presence.of(slot as usize));
-            if let (true, Some(from), Some(calls)) = (goes_up, first_departure, calls) {
-                at.away.add(outside_ns(calls, from, leave));
-            }
-        }
-        let (top_enter, top_leave) = seen.instance.stamps(tree.top as usize);
-        if (goes_down && goes_up) || seen.have_common_time(slot, tree.top) {
-            at.way.add(match (goes_down, goes_up) {
-                (true, true) => span(leave, enter),
-                (true, false) => span(top_leave, enter),
-                (false, _) => span(leave, top_enter),
-            });
-        }
-        if let (Some(down), Some(up)) = (node.to_parent, node.from_parent) {
-            let (down_at, up_at) = (seen.message(down), seen.message(up));
-            let is_one_edge = down_at.to == up_at.from;
-            if let (true, Some(t2), Some(t4)) = (is_one_edge, received(down_at), received(up_at)) {
-                let outside = span(t4, down_at.sent.ns());
-                let inside = span(up_at.sent.ns(), t2);
-                let edge = seen.shape.edge_of[down as usize];
-                self.edges[edge as usize].two_way.add(span(outside, inside));
-            }
-        }
-    }
-
-    fn add_rounds(&mut self, seen: &Seen<'_>, slot: u32, rounds: &[Round]) {
-        let (enter, leave) = seen.instance.stamps(slot as usize);
-        let at = &mut self.nodes[slot as usize];
-        at.way.add(span(leave, enter));
-        let n_rounds = rounds.len().min(MAX_ROUNDS);
-        at.rounds.resize_with(at.rounds.len().max(n_rounds), || {
-            RoundFigures::new(seen.grain)
+    /// Adds the samples of an instance one by one; `room` has them then.
+    fn add_alone(&mut self, seen: &Seen<'_>, room: &mut Room) {
+        self.make_room(seen);
+        room.samples.clear();
+        let samples = &mut room.samples;
+        seen.samples(&mut room.order, &mut |quantity, sample| {
+            samples.push((quantity, sample));
         });
-        let mut before = enter;
-        for (number, round) in rounds.iter().enumerate() {
-            // The receive that ended last decides.
-            let came = |&number: &u32| Some((received(seen.message(number))?, number));
-            let all: Option<Vec<(i64, u32)>> = round.receives.iter().map(came).collect();
-            let Some((end, message)) = all.and_then(|all| all.into_iter().max()) else {
-                return;
-            };
-            let message = seen.message(message);
-            let begin = message.posted.ns().max(before);
-            let figures = &mut at.rounds[number.min(MAX_ROUNDS - 1)];
-            figures.see(Some(message.from), 1);
-            figures.local.add(span(begin, before));
-            let spent = span(end, begin).max(0);
-            if seen.have_common_time(slot, message.from) {
-                let late = span(message.sent.ns(), begin).clamp(0, spent);
-                figures.late_sender.add(late);
-                figures.transfer.add(spent - late);
-            }
-            before = begin.saturating_add(spent);
+        for &(quantity, sample) in &*samples {
+            self.add_samples(quantity, &[sample]);
         }
-        at.exit.add(span(leave, before));
+        self.count_ways(seen.shape, 1);
+    }
+
+    /// Adds an instance to the rows of its shape; gives whether it did.
+    fn add_to_rows(&mut self, seen: &Seen<'_>, shape: &Arc<Shape>, room: &mut Room) -> bool {
+        let known = |(known, _): &(Arc<Shape>, Rows)| Arc::ptr_eq(known, shape);
+        let Some(number) = self.rows.iter().position(known) else {
+            return false;
+        };
+        let (_, rows) = &mut self.rows[number];
+        let order = &mut room.order;
+        let is_added = rows.add(|row| seen.samples(order, &mut |_, sample| row.push(sample)));
+        if rows.are_full() {
+            self.add_rows(number);
+        }
+        is_added
+    }
+
+    /// Keeps rows for more instances of a shape, unless there are some already.
+    fn begin_rows(&mut self, shape: &Arc<Shape>, rows: Rows) {
+        // An instance whose samples are too long for a row has come here too.
+        if self.rows.iter().any(|(known, _)| Arc::ptr_eq(known, shape)) {
+            return;
+        }
+        if self.rows.len() >= MAX_ROWS {
+            self.add_rows(0);
+            self.rows.remove(0);
+        }
+        self.rows.push((Arc::clone(shape), rows));
+    }
+
+    /// Adds up what is in the rows of one shape.
+    fn add_rows(&mut self, number: usize) {
+        let mut all = std::mem::take(&mut self.rows);
+        let (shape, rows) = &mut all[number];
+        self.count_ways(shape, rows.len() as u64);
+        rows.drain(|quantity, samples| self.add_samples(quantity, samples));
+        self.rows = all;
+    }
+
+    /// Adds up all that is in rows. What there is of edges and nodes is incomplete before.
+    pub(crate) fn settle(&mut self) {
+        for number in 0..self.rows.len() {
+            self.add_rows(number);
+        }
+        self.rows.clear();
+    }
+
+    /// Has room for the edges, nodes, rounds and meetings of an instance.
+    fn make_room(&mut self, seen: &Seen<'_>) {
+        let n_edges = seen.shape.edges.len();
+        let grain = match n_edges > MAX_FINE_EDGES {
+            true => Grain::Coarse,
+            false => Grain::Fine,
+        };
+        self.edges.resize_with(n_edges, || EdgeFigures::new(grain));
+        let n = seen.instance.n_calls();
+        self.nodes.resize_with(n, || NodeFigures::new(grain));
+        match &seen.shape.roles {
+            Roles::Tree(tree) => {
+                let [goes_down, goes_up] = tree.has;
+                let message = |&number: &u32| &seen.paired[number as usize];
+                for (slot, node) in (0..).zip(&tree.nodes) {
+                    if goes_down {
+                        let children = node.from_children.iter().map(|n| message(n).from);
+                        self.meet_at(slot, true, children);
+                    }
+                    if goes_up {
+                        let children = node.to_children.iter().map(|n| message(n).to);
+                        self.meet_at(slot, false, children);
+                    }
+                }
+            }
+            Roles::Exchange(rounds) => {
+                for (at, rounds) in self.nodes.iter_mut().zip(rounds) {
+                    let n_rounds = at.rounds.len().max(rounds.len().min(MAX_ROUNDS));
+                    at.rounds.resize_with(n_rounds, || RoundFigures::new(grain));
+                }
+            }
+        }
+    }
+
+    /// Has the meetings of a node with its children.
+    fn meet_at(&mut self, node: u32, is_arrival: bool, children: impl Iterator<Item = u32>) {
+        let all = std::iter::once(node).chain(children);
+        for (nth, slot) in (0..).zip(all) {
+            let of = Meets {
+                node,
+                is_arrival,
+                slot,
+                nth,
+            };
+            Meeting::of(&mut self.nodes, of);
+        }
+    }
+
+    /// Counts the messages of `n` instances of a shape by their directions.
+    fn count_ways(&mut self, shape: &Shape, n: u64) {
+        if let Roles::Tree(tree) = &shape.roles {
+            for (&edge, &way) in shape.edge_of.iter().zip(&tree.ways) {
+                self.edges[edge as usize].ways[way as usize] += n;
+            }
+        }
+    }
+
+    /// Adds samples of one quantity.
+    fn add_samples(&mut self, quantity: Quantity, samples: &[i64]) {
+        let n = samples.len() as u64;
+        let (edges, nodes) = (&mut self.edges, &mut self.nodes);
+        match quantity {
+            Quantity::LateReceiver { edge, is_last } => {
+                let edge = &mut edges[edge as usize];
+                edge.late_receiver.add_all(samples);
+                // Of one whose receive is known, as is told of its transfer.
+                if is_last {
+                    edge.last.late_receiver_ns += sum(samples);
+                }
+            }
+            Quantity::LateProgress { edge, is_last } => {
+                let edge = &mut edges[edge as usize];
+                edge.late_progress.add_all(samples);
+                if is_last {
+                    edge.last.n_progress += n;
+                    edge.last.late_progress_ns += sum(samples);
+                }
+            }
+            Quantity::Transfer { edge, is_last } => {
+                let edge = &mut edges[edge as usize];
+                edge.transfer.add_all(samples);
+                if is_last {
+                    edge.last.n += n;
+                    edge.last.transfer_ns += sum(samples);
+                }
+            }
+            Quantity::TwoWay { edge } => edges[edge as usize].two_way.add_all(samples),
+            Quantity::Wait(of) => Meeting::of(nodes, of).wait.add_all(samples),
+            Quantity::Position { of, n } => {
+                Meeting::of(nodes, of).add_positions(n as usize, samples);
+            }
+            Quantity::Departure { node, position } => {
+                let list = &mut nodes[node as usize].serialization;
+                add_at(list, position as usize, n, sum(samples));
+            }
+            Quantity::Down { node } => nodes[node as usize].down.add_all(samples),
+            Quantity::Up { node } => nodes[node as usize].up.add_all(samples),
+            Quantity::Core { node } => nodes[node as usize].core.add_all(samples),
+            Quantity::Own { node } => nodes[node as usize].own.add_all(samples),
+            Quantity::Away { node } => nodes[node as usize].away.add_all(samples),
+            Quantity::Way { node } => nodes[node as usize].way.add_all(samples),
+            Quantity::Exit { node } => nodes[node as usize].exit.add_all(samples),
+            Quantity::Partner { node, round } => {
+                let round = &mut nodes[node as usize].rounds[round as usize];
+                for &slot in samples {
+                    round.see(Some(slot as u32), 1);
+                }
+            }
+            Quantity::Local { node, round } => {
+                let round = &mut nodes[node as usize].rounds[round as usize];
+                round.local.add_all(samples);
+            }
+            Quantity::LateSender { node, round } => {
+                let round = &mut nodes[node as usize].rounds[round as usize];
+                round.late_sender.add_all(samples);
+            }
+            Quantity::RoundTransfer { node, round } => {
+                let round = &mut nodes[node as usize].rounds[round as usize];
+                round.transfer.add_all(samples);
+            }
+        }
     }
 
     /// Adds another part.
@@ -581,57 +564,4 @@ impl GraphFigures {
         self.nobody.merge(&other.nobody);
         self.nobody_of_ns += other.nobody_of_ns;
     }
-}
-
-/// Adds those who meet at a node: its own process, and its children with the times at which each
-/// arrives, or departs. Gives the last arrival, or the first departure; `None` where a time is not
-/// known. `room.order` has the times in order then.
-fn meet(
-    meetings: &mut Vec<Meeting>,
-    (own, own_time): (u32, i64),
-    children: impl Iterator<Item = (u32, Option<i64>)>,
-    seen: &Seen<'_>,
-    room: &mut Room,
-    is_arrival: bool,
-) -> Option<i64> {
-    room.order.clear();
-    // Where they stand in the list: mostly one behind the other.
-    let place_of = |meetings: &mut Vec<Meeting>, nth: usize, slot: u32| {
-        if meetings.get(nth).is_none_or(|known| known.slot != slot) {
-            Meeting::find(meetings, slot, seen.grain);
-            return meetings.iter().position(|m| m.slot == slot).unwrap_or(nth);
-        }
-        nth
-    };
-    let mut are_all_known = true;
-    let place = place_of(meetings, 0, own);
-    room.order.push((own_time, place));
-    for (nth, (slot, time)) in (1..).zip(children) {
-        let place = place_of(meetings, nth, slot);
-        match time {
-            Some(time) => room.order.push((time, place)),
-            None => are_all_known = false,
-        }
-    }
-    if !are_all_known {
-        room.order.clear();
-        return None;
-    }
-    room.order.sort_unstable();
-    let n = room.order.len();
-    let decides = match is_arrival {
-        true => room.order[n - 1].0,
-        false => room.order[0].0,
-    };
-    let host = seen.host(own);
-    let apart = seen.resolution.between(host, host).unwrap_or(0);
-    for (position, &(time, place)) in room.order.iter().enumerate() {
-        let is_after = position == 0 || span(time, room.order[position - 1].0) > apart;
-        let is_before =
-            (room.order.get(position + 1)).is_none_or(|next| span(next.0, time) > apart);
-        let position = (n > 1 && is_after && is_before).then_some(position);
-        let wait = span(decides.max(time), decides.min(time));
-        meetings[place].add(wait, position, n);
-    }
-    Some(decides)
 }

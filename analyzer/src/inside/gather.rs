@@ -3,9 +3,12 @@
 use collbench_formats::{Direction, Message, Record, RecordKind};
 
 use crate::calls::Place;
+use crate::clock::ManyStamps;
 use crate::communicators::{Communicator, Communicators};
-use crate::inside::message::Messages;
-use crate::inside::pairing::{End, NOT_A_SLOT, Pairing};
+use crate::inside::messages::Messages;
+use crate::inside::pairing::{NOT_A_SLOT, Pairing};
+use crate::inside::pattern::{Ends, Moved, NewEnd, Patterns};
+use crate::inside::shape::Of;
 use crate::queue::Queue;
 use crate::routing::Process;
 use crate::unpacked::RecordReader;
@@ -13,25 +16,35 @@ use crate::unpacked::RecordReader;
 /// Records that are looked at together.
 const SLICE: usize = 64;
 
-/// Gathers the messages of instances; holds room that is used again.
+/// Gathers the messages of instances, some at a time; holds room that is used again.
 #[derive(Debug, Default)]
 pub(crate) struct Gatherer {
-    /// Slots by world rank, in the communicator of the last instance.
+    /// Slots by world rank, in the communicator of the last instances.
     slots: Vec<u32>,
     /// Index of that in [`Communicators::list`].
     communicator: Option<usize>,
+    /// By slot: the communicator that its last end travelled on, as its records call it, and the
+    /// number of that.
+    travelled_on: Vec<Option<(u32, u32)>>,
+    /// By instance.
+    ends: Vec<Ends>,
+    patterns: Patterns,
     pairing: Pairing,
     steps: Steps,
 }
 
 impl Gatherer {
-    /// Begins an instance on a communicator.
-    pub(crate) fn begin(&mut self, index: usize, communicator: &Communicator) {
-        self.pairing.clear();
+    /// Begins `n` instances on a communicator.
+    pub(crate) fn begin(&mut self, n: usize, index: usize, communicator: &Communicator) {
+        if self.ends.len() < n {
+            self.ends.resize_with(n, Ends::default);
+        }
+        self.ends[..n].iter_mut().for_each(Ends::clear);
         if self.communicator == Some(index) {
             return;
         }
         self.communicator = Some(index);
+        self.travelled_on.clear();
         self.slots.fill(NOT_A_SLOT);
         for (member, slot) in communicator.members.iter().zip(0..) {
             let rank = member.world_rank as usize;
@@ -45,15 +58,16 @@ impl Gatherer {
         }
     }
 
-    /// Adds the messages behind the blocking call of a slot, at a position of a queue.
+    /// Adds the messages behind the blocking call of a slot in the n-th instance, at a position of
+    /// a queue.
     pub(crate) fn add_call(
         &mut self,
-        slot: usize,
+        (nth, slot): (usize, usize),
         process: &Process<'_>,
         (queue, position, place): (&Queue, u64, Place),
         communicators: &Communicators,
     ) {
-        let mut ends = self.ends_of(slot, process, communicators);
+        let mut ends = self.ends_of(nth, slot, process, communicators);
         let foreign = &queue.foreign;
         each_message(process.reader(), place, |place, record, message| {
             if foreign.is_empty() || foreign.binary_search(&(position, place)).is_err() {
@@ -62,15 +76,15 @@ impl Gatherer {
         });
     }
 
-    /// Adds messages of a slot that were kept.
+    /// Adds messages of a slot in the n-th instance that were kept.
     pub(crate) fn add_kept(
         &mut self,
-        slot: usize,
+        (nth, slot): (usize, usize),
         process: &Process<'_>,
         kept: &[Record],
         communicators: &Communicators,
     ) {
-        let mut ends = self.ends_of(slot, process, communicators);
+        let mut ends = self.ends_of(nth, slot, process, communicators);
         for record in kept {
             if let Some(message) = record.message().filter(|_| is_true(record)) {
                 ends.add(record, &message);
@@ -78,86 +92,144 @@ impl Gatherer {
         }
     }
 
-    /// Puts sends and receives together.
-    pub(crate) fn pair(&mut self) -> Messages<'_> {
-        self.pairing.pair()
+    /// Puts sends and receives of the n-th instance together.
+    pub(crate) fn pair(&mut self, nth: usize, of: Of) -> Messages<'_> {
+        let ends = &self.ends[nth];
+        if ends.is_empty() {
+            return Messages::default();
+        }
+        match self.patterns.find(of, ends, &mut self.pairing) {
+            Some(pattern) => Messages {
+                paired: pattern.paired(),
+                n_unpaired_sends: pattern.n_unpaired_sends,
+                n_unpaired_receives: pattern.n_unpaired_receives,
+                pattern: Some(pattern),
+            },
+            None => Messages {
+                paired: self.pairing.paired(),
+                n_unpaired_sends: self.pairing.n_unpaired_sends,
+                n_unpaired_receives: self.pairing.n_unpaired_receives,
+                pattern: None,
+            },
+        }
     }
 
     fn ends_of<'g, 'p>(
         &'g mut self,
+        nth: usize,
         slot: usize,
         process: &'g Process<'p>,
         communicators: &'g Communicators,
-    ) -> Ends<'g, 'p> {
+    ) -> EndsOfSlot<'g, 'p> {
         self.steps.begin();
-        Ends {
+        if self.travelled_on.len() <= slot {
+            self.travelled_on.resize(slot + 1, None);
+        }
+        EndsOfSlot {
             slot: slot as u32,
             process,
+            clock: process.clock().for_many(),
             communicators,
             slots: &self.slots,
             own: self.communicator.map_or(u32::MAX, |index| index as u32),
             known: None,
-            pairing: &mut self.pairing,
+            travelled_on: &mut self.travelled_on[slot],
+            ends: &mut self.ends[nth],
             steps: &mut self.steps,
-            n: 0,
         }
     }
 }
 
 /// The ends of one slot while they are added.
-struct Ends<'g, 'p> {
+struct EndsOfSlot<'g, 'p> {
     slot: u32,
     process: &'g Process<'p>,
+    clock: ManyStamps<'g>,
     communicators: &'g Communicators,
     /// Slots by world rank.
     slots: &'g [u32],
     /// Index of the communicator of the instance.
     own: u32,
-    /// The last communicator: what the records call it, and its index. Messages of one instance
-    /// mostly travel on one.
-    known: Option<(u32, u32)>,
-    pairing: &'g mut Pairing,
+    /// What the last end travelled on. Messages of one instance mostly travel on one communicator,
+    /// with one tag.
+    known: Option<Travelled>,
+    travelled_on: &'g mut Option<(u32, u32)>,
+    ends: &'g mut Ends,
     steps: &'g mut Steps,
-    n: u32,
 }
 
-impl Ends<'_, '_> {
+/// What an end travels on.
+#[derive(Clone, Copy)]
+struct Travelled {
+    /// The communicator, as the records call it.
+    communicator: u32,
+    tag: u16,
+    /// Number of those ends of the instance that have both.
+    group: u32,
+    is_on_another: bool,
+}
+
+impl EndsOfSlot<'_, '_> {
+    #[inline(always)]
     fn add(&mut self, record: &Record, message: &Message) {
         let (enter, leave) = (record.enter.get(), record.leave.get());
         let has_end = leave != 0;
-        let stamps = (enter, if has_end { leave } else { enter });
-        let [begin, end] = self.process.clock().both(stamps.0, stamps.1);
-        let end = has_end.then_some(end);
-        let communicator = self.index_of(message.communicator);
+        let last = if has_end { leave } else { enter };
+        let [begin, end] = self.clock.both(enter, last);
         let slot_of = |rank: u32| self.slots.get(rank as usize).copied();
         let partner = message.known_partner();
-        let end_ns = end.map(|end| end.ns());
-        self.pairing.add(&End {
+        let end_ns = has_end.then_some(end.ns());
+        let travelled = self.travelled(message);
+        self.ends.add(&NewEnd {
             slot: self.slot,
             partner: partner.map(|rank| slot_of(rank).unwrap_or(NOT_A_SLOT)),
             direction: message.direction,
-            bytes: message.bytes,
-            tag: message.tag,
-            communicator,
-            is_on_another: communicator != self.own,
-            begin,
-            end,
-            nth: self.n,
+            group: travelled.group,
+            is_on_another: travelled.is_on_another,
+            has_end,
             step: self.steps.step_of(message.direction, begin.ns(), end_ns),
+            moved: Moved {
+                begin,
+                end,
+                bytes: message.bytes,
+            },
         });
-        self.n += 1;
+    }
+
+    #[inline]
+    fn travelled(&mut self, message: &Message) -> Travelled {
+        match self.known {
+            Some(known)
+                if (known.communicator, known.tag) == (message.communicator, message.tag) =>
+            {
+                known
+            }
+            _ => self.look_up(message),
+        }
+    }
+
+    fn look_up(&mut self, message: &Message) -> Travelled {
+        let communicator = self.index_of(message.communicator);
+        let travelled = Travelled {
+            communicator: message.communicator,
+            tag: message.tag,
+            group: self.ends.group_of(communicator, message.tag),
+            is_on_another: communicator != self.own,
+        };
+        self.known = Some(travelled);
+        travelled
     }
 
     /// A number of a communicator that is the same in all processes.
     fn index_of(&mut self, index: u32) -> u32 {
-        match self.known {
+        match *self.travelled_on {
             Some((last, number)) if last == index => number,
             _ => {
                 let found = self
                     .process
                     .communicator_of_index(index, self.communicators);
                 let number = found.map_or(u32::MAX, |found| found as u32);
-                self.known = Some((index, number));
+                *self.travelled_on = Some((index, number));
                 number
             }
         }
@@ -181,23 +253,18 @@ pub(crate) fn each_message(
     mut look: impl FnMut(Place, &Record, &Message),
 ) -> Place {
     let chunks = reader.chunks();
-    let call = reader.record(place);
     let thread = chunks[place.chunk as usize].thread;
+    let mut records = reader.slice(place, SLICE);
+    let (enter, leave) = (records[0].enter.get(), records[0].leave.get());
     let mut last = place;
     // Up to when a call below it lasts.
     let mut below_until = 0;
+    let mut n_before = 1;
     loop {
-        place.record += 1;
-        while place.record as usize >= chunks[place.chunk as usize].records.len() {
-            place.chunk += 1;
-            place.record = 0;
-            let next = chunks.get(place.chunk as usize);
-            if next.is_none_or(|next| next.thread != thread) {
-                return last;
-            }
-        }
-        let records = reader.slice(place, SLICE);
-        for (record, at) in records.iter().zip(place.record..) {
+        for (record, at) in records[n_before..]
+            .iter()
+            .zip(place.record + n_before as u32..)
+        {
             let here = Place {
                 record: at,
                 ..place
@@ -208,7 +275,7 @@ pub(crate) fn each_message(
                 continue;
             }
             let begin = record.enter.get();
-            if begin >= call.leave.get() || begin < call.enter.get() {
+            if begin >= leave || begin < enter {
                 return last;
             }
             if let Some(message) = record.message() {
@@ -223,13 +290,23 @@ pub(crate) fn each_message(
                     below_until = record.leave.get().max(below_until);
                 }
                 // Those of a call that completed several stand side by side.
-                Some(RecordKind::Completion) if begin == call.enter.get() => {}
+                Some(RecordKind::Completion) if begin == enter => {}
                 Some(RecordKind::Call | RecordKind::Completion) => return last,
                 _ => {}
             }
             last = here;
         }
-        place.record += records.len() as u32 - 1;
+        place.record += records.len() as u32;
+        while place.record as usize >= chunks[place.chunk as usize].records.len() {
+            place.chunk += 1;
+            place.record = 0;
+            let next = chunks.get(place.chunk as usize);
+            if next.is_none_or(|next| next.thread != thread) {
+                return last;
+            }
+        }
+        records = reader.slice(place, SLICE);
+        n_before = 0;
     }
 }
 

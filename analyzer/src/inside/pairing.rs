@@ -7,7 +7,7 @@
 use collbench_formats::Direction;
 
 use crate::clock::{Global, Timestamp};
-use crate::inside::message::{InstanceMessage, Messages};
+use crate::inside::message::InstanceMessage;
 
 /// Stands for a process that is no member of the communicator.
 pub(super) const NOT_A_SLOT: u32 = u32::MAX;
@@ -15,6 +15,8 @@ pub(super) const NOT_A_SLOT: u32 = u32::MAX;
 /// One end of a message of an instance.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End {
+    /// Among all ends of the instance.
+    pub(super) number: u32,
     pub(super) slot: u32,
     /// Slot of the other end, or [`NOT_A_SLOT`]; `None`: any, or not known.
     pub(super) partner: Option<u32>,
@@ -88,6 +90,10 @@ pub(super) struct Pairing {
     /// Sends that no receive has named.
     left: Vec<End>,
     paired: Vec<InstanceMessage>,
+    /// Numbers of the two ends of each, where no receive was one from any.
+    ends: Vec<[u32; 2]>,
+    pub(super) n_unpaired_sends: u64,
+    pub(super) n_unpaired_receives: u64,
 }
 
 impl Pairing {
@@ -98,6 +104,8 @@ impl Pairing {
         self.from_any.clear();
         self.left.clear();
         self.paired.clear();
+        self.ends.clear();
+        (self.n_unpaired_sends, self.n_unpaired_receives) = (0, 0);
     }
 
     /// Adds an end; those of a slot in their order.
@@ -110,17 +118,19 @@ impl Pairing {
     }
 
     /// Puts together what was added.
-    pub(super) fn pair(&mut self) -> Messages<'_> {
+    pub(super) fn pair(&mut self) {
         if self.sends.is_empty() && self.receives.is_empty() && self.from_any.is_empty() {
-            return Messages::default();
+            return;
         }
         self.fill_table();
         let sends = std::mem::take(&mut self.sends);
         for send in &sends {
             match self.take_receive(send) {
-                Some(receive) => self
-                    .paired
-                    .push(message(send, &self.receives[receive], false)),
+                Some(receive) => {
+                    let receive = &self.receives[receive];
+                    self.paired.push(message(send, receive, false));
+                    self.ends.push([send.number, receive.number]);
+                }
                 None => self.left.push(*send),
             }
         }
@@ -129,13 +139,19 @@ impl Pairing {
         if !self.from_any.is_empty() && !self.left.is_empty() {
             n_from_any = self.pair_from_any();
         }
-        let n_unpaired_receives =
+        self.n_unpaired_sends = (self.left.len() - n_from_any) as u64;
+        self.n_unpaired_receives =
             (self.receives.len() + self.from_any.len() - self.paired.len()) as u64;
-        Messages {
-            paired: &self.paired,
-            n_unpaired_sends: (self.left.len() - n_from_any) as u64,
-            n_unpaired_receives,
-        }
+    }
+
+    /// The messages, by sender and their order there.
+    pub(super) fn paired(&self) -> &[InstanceMessage] {
+        &self.paired
+    }
+
+    /// Numbers of the two ends of each, where no receive was one from any.
+    pub(super) fn ends(&self) -> &[[u32; 2]] {
+        &self.ends
     }
 
     fn fill_table(&mut self) {
@@ -261,6 +277,7 @@ mod tests {
     /// An end of slot 0 ... that begins at `begin`.
     fn end(direction: Direction, slot: u32, partner: Option<u32>, tag: u16, begin: i64) -> End {
         End {
+            number: begin as u32,
             slot,
             partner,
             direction,
@@ -281,13 +298,13 @@ mod tests {
     fn pairs(pairing: &mut Pairing, ends: &[End]) -> (Vec<Pair>, u64, u64) {
         pairing.clear();
         ends.iter().for_each(|end| pairing.add(end));
-        let messages = pairing.pair();
-        let pairs = messages.paired.iter();
+        pairing.pair();
+        let pairs = pairing.paired().iter();
         let pairs = pairs.map(|m| (m.from, m.to, m.sent.ns(), m.posted.ns()));
         (
             pairs.collect(),
-            messages.n_unpaired_sends,
-            messages.n_unpaired_receives,
+            pairing.n_unpaired_sends,
+            pairing.n_unpaired_receives,
         )
     }
 

@@ -1,26 +1,21 @@
 //! The shape of an instance: who sent to whom, and in which order.
 //!
 //! Instances of one collective mostly have one shape, message by message. So what is to be known
-//! of a shape is found once; an instance is then compared with it.
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
+//! of a shape is found [once](super::shapes); an instance is then compared with it.
 
 use collbench_formats::Operation;
 
 use super::algorithm::Algorithm;
 use super::exchanges::Sent;
-use super::message::{InstanceMessage, Messages};
 use super::recognize::{Direction, Recognized, recognize};
 use super::roles::{Roles, Way};
-use crate::agreed::Agreed;
 
 /// What a shape is the shape of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Of {
-    operation: Operation,
-    n_slots: usize,
-    root: Option<usize>,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Of {
+    pub(crate) operation: Operation,
+    pub(crate) n_slots: usize,
+    pub(crate) root: Option<usize>,
 }
 
 impl Of {
@@ -35,7 +30,7 @@ impl Of {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shape {
     of: Of,
-    /// By message, as in [`Messages::paired`].
+    /// By message, as in [`Messages::paired`](crate::inside::Messages::paired).
     sent: Box<[Sent]>,
     /// The directed edges, from slot to slot, ascending.
     pub edges: Box<[(u32, u32)]>,
@@ -54,7 +49,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    fn new(of: Of, sent: Vec<Sent>) -> Self {
+    pub(super) fn new(of: Of, sent: Vec<Sent>) -> Self {
         let mut edges: Vec<(u32, u32)> = sent.iter().map(|sent| (sent.from, sent.to)).collect();
         edges.sort_unstable();
         edges.dedup();
@@ -92,6 +87,11 @@ impl Shape {
         }
     }
 
+    /// Whether it is that of these messages.
+    pub(super) fn is(&self, of: Of, sent: &[Sent]) -> bool {
+        self.of == of && *self.sent == *sent
+    }
+
     /// How the collective was done; `None` where that is not known.
     #[must_use]
     pub fn algorithm(&self) -> Option<Algorithm> {
@@ -117,82 +117,4 @@ fn receives(n_slots: usize, messages: &[Sent]) -> Box<[Box<[u32]>]> {
         receives[sent.to as usize].push(number);
     }
     receives.into_iter().map(Vec::into_boxed_slice).collect()
-}
-
-/// Shapes that are kept; where there are more they are found anew.
-const MAX_SHAPES: usize = 256;
-
-/// The shapes that were met.
-#[derive(Debug, Default)]
-pub(crate) struct Shapes {
-    known: BTreeMap<u64, Arc<Shape>>,
-    /// The messages at hand.
-    sent: Vec<Sent>,
-    /// Tag of each group of them, and whether it is on another communicator.
-    groups: Vec<(u16, bool)>,
-}
-
-impl Shapes {
-    /// The shape of an instance with these messages.
-    pub(crate) fn of(&mut self, instance: &Agreed<'_>, messages: &Messages<'_>) -> Arc<Shape> {
-        let of = Of {
-            operation: instance.operation,
-            n_slots: instance.n_calls(),
-            root: instance.root,
-        };
-        self.take(messages.paired);
-        let hash = hash(of, &self.sent);
-        let known = self.known.get(&hash);
-        if let Some(shape) = known.filter(|shape| shape.of == of && *shape.sent == self.sent) {
-            return Arc::clone(shape);
-        }
-        if self.known.len() >= MAX_SHAPES {
-            self.known.clear();
-        }
-        let shape = Arc::new(Shape::new(of, self.sent.clone()));
-        self.known.insert(hash, Arc::clone(&shape));
-        shape
-    }
-
-    fn take(&mut self, messages: &[InstanceMessage]) {
-        self.sent.clear();
-        self.groups.clear();
-        for message in messages {
-            let group = (message.tag, message.is_on_another);
-            let number = match self.groups.iter().position(|known| *known == group) {
-                Some(number) => number,
-                None => {
-                    self.groups.push(group);
-                    self.groups.len() - 1
-                }
-            };
-            self.sent.push(Sent {
-                from: message.from,
-                to: message.to,
-                step_of_sender: message.step_of_sender,
-                step_of_receiver: message.step_of_receiver,
-                group: number as u32,
-            });
-        }
-    }
-}
-
-fn hash(of: Of, sent: &[Sent]) -> u64 {
-    let mix =
-        |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let begin = [
-        of.operation as u64,
-        of.n_slots as u64,
-        of.root.map_or(u64::MAX, |root| root as u64),
-    ];
-    let begin = begin.into_iter().fold(sent.len() as u64, mix);
-    let hash = sent.iter().fold(begin, |hash, sent| {
-        let edge = u64::from(sent.from) << 32 | u64::from(sent.to);
-        let steps = u64::from(sent.step_of_sender) << 20 | u64::from(sent.step_of_receiver);
-        mix(
-            hash,
-            edge ^ (steps | u64::from(sent.group) << 16).rotate_left(44),
-        )
-    });
-    hash ^ hash >> 32
 }

@@ -7,12 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use collbench_formats::Semantics;
 
 use super::algorithm::Algorithm;
 use super::figures::{GraphFigures, Room};
-use super::message::Messages;
+use super::messages::Messages;
 use super::recognize::{Direction, TreeFacts};
 use super::shape::Shape;
 use crate::agreed::Agreed;
@@ -69,7 +70,7 @@ impl InsideTally {
         &mut self,
         instance: &Agreed<'_>,
         messages: &Messages<'_>,
-        shape: &Shape,
+        shape: &Arc<Shape>,
         positions: &[usize],
         (resolution, room): (&Resolution, &mut Room),
     ) {
@@ -108,6 +109,13 @@ impl InsideTally {
             if let Some((_, graph)) = self.graphs.pop_last() {
                 self.n_others += graph.instances;
             }
+        }
+    }
+
+    /// Brings what was added up apart to where it belongs.
+    pub(crate) fn settle(&mut self) {
+        for graph in self.graphs.values_mut() {
+            graph.figures.settle();
         }
     }
 
@@ -183,7 +191,7 @@ impl GraphTally {
         &mut self,
         instance: &Agreed<'_>,
         messages: &Messages<'_>,
-        shape: &Shape,
+        shape: &Arc<Shape>,
         resolution: &Resolution,
         room: &mut Room,
     ) {

@@ -1,0 +1,396 @@
+//! What the messages of many instances have in common.
+//!
+//! A program makes one collective again and again, and each time its processes send and receive
+//! the same, in the same order; only times and sizes differ. So which ends belong together, and what
+//! shape that makes, is found once; the ends of an instance are then compared with those.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use collbench_formats::Direction;
+
+use super::message::InstanceMessage;
+use super::pairing::{End, NOT_A_SLOT, Pairing};
+use super::shape::{Of, Shape};
+use crate::clock::{Global, Timestamp};
+
+/// What there is of an end besides times and bytes, in two words: partner and step; slot, group, and
+/// these bits.
+pub(super) type Key = [u64; 2];
+
+const IS_RECEIVE: u64 = 1;
+/// Whether its end is known.
+const HAS_END: u64 = 1 << 1;
+/// Whether its partner is not known, or any.
+const IS_FROM_ANY: u64 = 1 << 2;
+const IS_ON_ANOTHER: u64 = 1 << 3;
+const GROUP_SHIFT: u32 = 4;
+const GROUP_MASK: u64 = (1 << 28) - 1;
+
+/// What an end takes and moves.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moved {
+    pub(super) begin: Timestamp<Global>,
+    /// The same as `begin` where it is not known.
+    pub(super) end: Timestamp<Global>,
+    pub(super) bytes: u64,
+}
+
+/// One end as it is added.
+pub(super) struct NewEnd {
+    pub(super) slot: u32,
+    /// Slot of the other end, or [`NOT_A_SLOT`]; `None`: any, or not known.
+    pub(super) partner: Option<u32>,
+    pub(super) direction: Direction,
+    /// Number among those of [`Ends::group_of`].
+    pub(super) group: u32,
+    pub(super) is_on_another: bool,
+    pub(super) has_end: bool,
+    pub(super) step: u32,
+    pub(super) moved: Moved,
+}
+
+/// The ends of the messages of one instance, by slot and their order there.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    keys: Vec<Key>,
+    moved: Vec<Moved>,
+    /// Number of the communicator, and tag, of each group. Of a nonblocking collective they are
+    /// others each time.
+    groups: Vec<(u32, u16)>,
+}
+
+impl Ends {
+    pub(super) fn clear(&mut self) {
+        self.keys.clear();
+        self.moved.clear();
+        self.groups.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The number of those ends that have this communicator and tag.
+    #[inline]
+    pub(super) fn group_of(&mut self, communicator: u32, tag: u16) -> u32 {
+        let group = (communicator, tag);
+        let known = self.groups.iter().rposition(|known| *known == group);
+        let number = known.unwrap_or_else(|| {
+            self.groups.push(group);
+            self.groups.len() - 1
+        });
+        number as u32
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, end: &NewEnd) {
+        let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
+        let bits = bit(end.direction == Direction::Receive, IS_RECEIVE)
+            | bit(end.has_end, HAS_END)
+            | bit(end.partner.is_none(), IS_FROM_ANY)
+            | bit(end.is_on_another, IS_ON_ANOTHER);
+        let partner = end.partner.unwrap_or(NOT_A_SLOT);
+        self.keys.push([
+            u64::from(partner) << 32 | u64::from(end.step),
+            u64::from(end.slot) << 32 | (u64::from(end.group) & GROUP_MASK) << GROUP_SHIFT | bits,
+        ]);
+        self.moved.push(end.moved);
+    }
+
+    /// Adds all of them to what puts them together.
+    fn hand_on(&self, pairing: &mut Pairing) {
+        pairing.clear();
+        let (mut slot, mut first) = (NOT_A_SLOT, 0);
+        for (number, (key, moved)) in (0..).zip(self.keys.iter().zip(&self.moved)) {
+            let [partner_and_step, rest] = *key;
+            let has = |bit: u64| rest & bit != 0;
+            let of = (rest >> 32) as u32;
+            if of != slot {
+                (slot, first) = (of, number);
+            }
+            let group = (rest >> GROUP_SHIFT & GROUP_MASK) as usize;
+            let (communicator, tag) = self.groups[group];
+            pairing.add(&End {
+                number,
+                slot,
+                partner: (!has(IS_FROM_ANY)).then_some((partner_and_step >> 32) as u32),
+                direction: match has(IS_RECEIVE) {
+                    true => Direction::Receive,
+                    false => Direction::Send,
+                },
+                bytes: moved.bytes,
+                tag,
+                communicator,
+                is_on_another: has(IS_ON_ANOTHER),
+                begin: moved.begin,
+                end: has(HAS_END).then_some(moved.end),
+                nth: number - first,
+                step: partner_and_step as u32,
+            });
+        }
+    }
+
+    fn has_any(&self) -> bool {
+        let is_from_any =
+            |key: &Key| key[1] & (IS_FROM_ANY | IS_RECEIVE) == IS_FROM_ANY | IS_RECEIVE;
+        self.keys.iter().any(is_from_any)
+    }
+
+    fn hash(&self) -> u64 {
+        let mix = |hash: u64, word: &u64| {
+            (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        self.keys.as_flattened().iter().fold(0, mix)
+    }
+}
+
+/// Instances of one kind whose ends are the same but for times and bytes.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    of: Of,
+    keys: Box<[Key]>,
+    groups: Box<[(u32, u16)]>,
+    /// The two ends of each message.
+    ends: Box<[[u32; 2]]>,
+    /// The messages of the last instance.
+    paired: Box<[InstanceMessage]>,
+    pub(super) n_unpaired_sends: u64,
+    pub(super) n_unpaired_receives: u64,
+    are_all_received: bool,
+    shape: OnceLock<Arc<Shape>>,
+}
+
+impl Pattern {
+    /// The messages of the last instance that it was found for.
+    pub(super) fn paired(&self) -> &[InstanceMessage] {
+        &self.paired
+    }
+
+    /// Whether it is known of all messages when they came.
+    pub(super) fn are_all_received(&self) -> bool {
+        self.are_all_received
+    }
+
+    /// The shape of its instances, which `find` finds.
+    pub(super) fn shape(&self, find: impl FnOnce() -> Arc<Shape>) -> Arc<Shape> {
+        Arc::clone(self.shape.get_or_init(find))
+    }
+
+    fn is_of(&self, of: Of, ends: &Ends) -> bool {
+        self.of == of && self.keys.as_flattened() == ends.keys.as_flattened()
+    }
+
+    /// Takes the times and bytes of an instance that is of it.
+    fn take(&mut self, ends: &Ends) {
+        for (message, &[send, receive]) in self.paired.iter_mut().zip(&self.ends) {
+            let (send, receive) = (&ends.moved[send as usize], &ends.moved[receive as usize]);
+            message.bytes = send.bytes;
+            message.sent = send.begin;
+            message.send_returned = send.end;
+            message.posted = receive.begin;
+            message.received = message.received.map(|_| receive.end);
+        }
+        if *self.groups != *ends.groups {
+            self.groups.copy_from_slice(&ends.groups);
+            for (message, &[send, _]) in self.paired.iter_mut().zip(&self.ends) {
+                let group = self.keys[send as usize][1] >> GROUP_SHIFT & GROUP_MASK;
+                message.tag = self.groups[group as usize].1;
+            }
+        }
+    }
+}
+
+/// Ends of all patterns that are kept, at most. Where there are more, all are found anew.
+const MAX_ENDS: usize = 1 << 19;
+
+/// The patterns that were met.
+#[derive(Debug, Default)]
+pub(super) struct Patterns {
+    list: Vec<Pattern>,
+    /// The last one of each kind of instance.
+    last: BTreeMap<Of, usize>,
+    /// By the hash of its ends.
+    known: BTreeMap<(Of, u64), usize>,
+    n_ends: usize,
+}
+
+impl Patterns {
+    /// The pattern of an instance, with its messages. `None` where it has none: which receive from
+    /// any process took which message is another thing each time, and more than are kept are not
+    /// compared. Then `pairing` has the messages.
+    pub(super) fn find(&mut self, of: Of, ends: &Ends, pairing: &mut Pairing) -> Option<&Pattern> {
+        let last = self.last.get(&of).copied();
+        let number = match last.filter(|&number| self.list[number].is_of(of, ends)) {
+            Some(number) => number,
+            None => {
+                let number = self.known_or_new(of, ends, pairing)?;
+                self.last.insert(of, number);
+                number
+            }
+        };
+        let pattern = &mut self.list[number];
+        pattern.take(ends);
+        Some(pattern)
+    }
+
+    fn known_or_new(&mut self, of: Of, ends: &Ends, pairing: &mut Pairing) -> Option<usize> {
+        let hash = ends.hash();
+        let known = self.known.get(&(of, hash)).copied();
+        if known.is_some_and(|number| self.list[number].is_of(of, ends)) {
+            return known;
+        }
+        ends.hand_on(pairing);
+        pairing.pair();
+        if ends.has_any() || ends.keys.len() > MAX_ENDS || known.is_some() {
+            return None;
+        }
+        if self.n_ends + ends.keys.len() > MAX_ENDS {
+            *self = Self::default();
+        }
+        self.n_ends += ends.keys.len();
+        self.list.push(Pattern {
+            of,
+            keys: ends.keys.clone().into_boxed_slice(),
+            groups: ends.groups.clone().into_boxed_slice(),
+            ends: pairing.ends().into(),
+            paired: pairing.paired().into(),
+            n_unpaired_sends: pairing.n_unpaired_sends,
+            n_unpaired_receives: pairing.n_unpaired_receives,
+            are_all_received: pairing.paired().iter().all(|m| m.received.is_some()),
+            shape: OnceLock::new(),
+        });
+        let number = self.list.len() - 1;
+        self.known.insert((of, hash), number);
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collbench_formats::Operation;
+
+    use super::*;
+
+    const OF: Of = Of {
+        operation: Operation::Bcast,
+        n_slots: 4,
+        root: Some(0),
+    };
+
+    /// Slot, partner, whether it is a send, tag; begins at `at` plus its number.
+    type Written = (u32, Option<u32>, bool, u16);
+
+    fn ends(written: &[Written], at: i64) -> Ends {
+        let mut ends = Ends::default();
+        for (number, &(slot, partner, is_send, tag)) in (0..).zip(written) {
+            let begin = at + number;
+            let group = ends.group_of(3, tag);
+            let has_end = slot != 3;
+            let end = if has_end { begin + 100 } else { begin };
+            ends.add(&NewEnd {
+                slot,
+                partner,
+                direction: match is_send {
+                    true => Direction::Send,
+                    false => Direction::Receive,
+                },
+                group,
+                is_on_another: false,
+                has_end,
+                step: 0,
+                moved: Moved {
+                    begin: Timestamp::from_ns(begin),
+                    end: Timestamp::from_ns(end),
+                    bytes: (1000 * number + at) as u64,
+                },
+            });
+        }
+        ends
+    }
+
+    /// From 0 to 1, 2 and 3 in one tag, and from 3 to 1 in another one; the last one to nobody.
+    fn written(tag: u16) -> Vec<Written> {
+        vec![
+            (0, Some(1), true, tag),
+            (0, Some(2), true, tag),
+            (0, Some(3), true, tag),
+            (1, Some(3), false, tag - 1),
+            (1, Some(0), false, tag),
+            (2, Some(0), false, tag),
+            (3, Some(0), false, tag),
+            (3, Some(1), true, tag - 1),
+            (3, Some(NOT_A_SLOT), true, tag),
+        ]
+    }
+
+    fn by_pairing(ends: &Ends) -> (Vec<InstanceMessage>, u64, u64) {
+        let mut pairing = Pairing::default();
+        ends.hand_on(&mut pairing);
+        pairing.pair();
+        let unpaired = (pairing.n_unpaired_sends, pairing.n_unpaired_receives);
+        (pairing.paired().to_vec(), unpaired.0, unpaired.1)
+    }
+
+    #[test]
+    fn a_pattern_has_the_messages_of_each_instance_as_if_they_were_put_together_alone() {
+        let (mut patterns, mut pairing) = (Patterns::default(), Pairing::default());
+        // Two patterns by turns, and tags that are others each time.
+        let other = [(0, Some(1), true, 9), (1, Some(0), false, 9)];
+        for turn in 0..4u16 {
+            for written in [written(50 + 2 * turn), other.to_vec()] {
+                let ends = ends(&written, i64::from(turn) * 10_000);
+                let pattern = patterns.find(OF, &ends, &mut pairing).unwrap();
+                let (paired, n_sends, n_receives) = by_pairing(&ends);
+                assert_eq!(pattern.paired(), paired);
+                assert_eq!(pattern.n_unpaired_sends, n_sends);
+                assert_eq!(pattern.n_unpaired_receives, n_receives);
+            }
+        }
+        assert_eq!(patterns.list.len(), 2);
+        assert_eq!(by_pairing(&ends(&written(50), 0)).0.len(), 4);
+        // What is received is not known at slot 3.
+        assert!(!patterns.list[0].are_all_received() && patterns.list[1].are_all_received());
+    }
+
+    #[test]
+    fn what_differs_in_more_than_times_and_bytes_is_another_pattern() {
+        let (mut patterns, mut pairing) = (Patterns::default(), Pairing::default());
+        let mut find = |of: Of, ends: &Ends| patterns.find(of, ends, &mut pairing).is_some();
+        let first = written(50);
+        assert!(find(OF, &ends(&first, 0)));
+        let mut swapped = first.clone();
+        swapped.swap(0, 1);
+        assert!(find(OF, &ends(&swapped, 0)));
+        let mut one_tag = first.clone();
+        one_tag[3].3 = 50;
+        assert!(find(OF, &ends(&one_tag, 0)));
+        let of = Of {
+            root: Some(1),
+            ..OF
+        };
+        assert!(find(of, &ends(&first, 0)));
+        // Which took which is not the same each time.
+        let mut any = first.clone();
+        any[4].1 = None;
+        assert!(!find(OF, &ends(&any, 0)));
+        assert_eq!(patterns.list.len(), 4);
+    }
+
+    #[test]
+    fn there_are_no_more_patterns_than_are_kept() {
+        let (mut patterns, mut pairing) = (Patterns::default(), Pairing::default());
+        for n in 0..20 {
+            let written = vec![(0, Some(n), true, 7); MAX_ENDS / 8];
+            let ends = ends(&written, 0);
+            assert!(patterns.find(OF, &ends, &mut pairing).is_some());
+            assert!(patterns.n_ends <= MAX_ENDS);
+        }
+        let written = vec![(0, Some(1), true, 7); MAX_ENDS + 1];
+        assert!(
+            patterns
+                .find(OF, &ends(&written, 0), &mut pairing)
+                .is_none()
+        );
+    }
+}

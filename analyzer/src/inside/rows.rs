@@ -1,0 +1,168 @@
+//! Samples of instances that are alike, a row for each, to be added up column by column.
+//!
+//! The sums of a graph are larger than the nearest caches, and each instance has one sample for each
+//! of them. In a row samples stand side by side; some rows later, one quantity at a time is looked
+//! up for all of them.
+
+use super::samples::Quantity;
+
+/// Instances whose samples are of the same quantities, in the same order.
+#[derive(Debug)]
+pub(super) struct Rows {
+    quantities: Vec<Quantity>,
+    /// Row behind row.
+    samples: Vec<i32>,
+    n_rows: usize,
+    /// Rows after which they are added up.
+    most_rows: usize,
+}
+
+/// Columns that are looked at together: as many as stand in one line of the cache.
+const COLUMNS: usize = 16;
+/// Samples that are kept, about, and the limits of the rows that these make.
+const SAMPLES: usize = 1 << 18;
+const LEAST_ROWS: usize = 16;
+const MOST_ROWS: usize = 128;
+
+impl Rows {
+    /// For instances whose samples are of these quantities.
+    pub(super) fn new(quantities: Vec<Quantity>) -> Self {
+        let most_rows = SAMPLES / quantities.len().max(1);
+        Self {
+            quantities,
+            samples: Vec::new(),
+            n_rows: 0,
+            most_rows: most_rows.clamp(LEAST_ROWS, MOST_ROWS),
+        }
+    }
+
+    /// Number of instances.
+    pub(super) fn len(&self) -> usize {
+        self.n_rows
+    }
+
+    pub(super) fn are_full(&self) -> bool {
+        self.n_rows >= self.most_rows
+    }
+
+    /// From row to row: an odd number of lines of the cache, so that a column does not fall into
+    /// one set of it.
+    fn stride(&self) -> usize {
+        (self.quantities.len().div_ceil(COLUMNS) | 1) * COLUMNS
+    }
+
+    /// Adds the samples of an instance, with which `fill` fills a row; gives whether it did: one may
+    /// be too long for a row.
+    #[inline]
+    pub(super) fn add(&mut self, fill: impl FnOnce(&mut Row<'_>)) -> bool {
+        let (begin, n) = (self.samples.len(), self.quantities.len());
+        self.samples.resize(begin + self.stride(), 0);
+        let mut row = Row {
+            free: self.samples[begin..begin + n].iter_mut(),
+            fits: true,
+        };
+        fill(&mut row);
+        let is_added = row.fits && row.free.len() == 0;
+        if !is_added {
+            self.samples.truncate(begin);
+        }
+        self.n_rows += usize::from(is_added);
+        is_added
+    }
+
+    /// Hands on all samples, quantity by quantity, and has none then.
+    pub(super) fn drain(&mut self, mut add: impl FnMut(Quantity, &[i64])) {
+        let n_rows = std::mem::take(&mut self.n_rows);
+        let stride = self.stride();
+        let mut columns = [[0; MOST_ROWS]; COLUMNS];
+        for (first, quantities) in (0..).step_by(COLUMNS).zip(self.quantities.chunks(COLUMNS)) {
+            for (nth, row) in self.samples.chunks_exact(stride).enumerate() {
+                for (column, &sample) in columns.iter_mut().zip(&row[first..first + COLUMNS]) {
+                    column[nth] = i64::from(sample);
+                }
+            }
+            for (&quantity, column) in quantities.iter().zip(&columns) {
+                add(quantity, &column[..n_rows]);
+            }
+        }
+        self.samples.clear();
+    }
+}
+
+/// A row while it is filled.
+pub(super) struct Row<'r> {
+    free: std::slice::IterMut<'r, i32>,
+    fits: bool,
+}
+
+impl Row<'_> {
+    /// The sample of the next quantity.
+    #[inline]
+    pub(super) fn push(&mut self, sample: i64) {
+        let short = sample as i32;
+        match self.free.next() {
+            Some(free) => *free = short,
+            None => self.fits = false,
+        }
+        self.fits &= i64::from(short) == sample;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quantities(n: u32) -> Vec<Quantity> {
+        (0..n).map(|node| Quantity::Way { node }).collect()
+    }
+
+    fn add(rows: &mut Rows, samples: &[i64]) -> bool {
+        rows.add(|row| samples.iter().for_each(|&sample| row.push(sample)))
+    }
+
+    #[test]
+    fn rows_come_back_as_columns_and_are_forgotten_then() {
+        for n in [0, 1, 15, 16, 17, 50] {
+            let quantities = quantities(n);
+            let mut rows = Rows::new(quantities.clone());
+            for _ in 0..2 {
+                for at in 0..40 {
+                    let samples: Vec<i64> = (0..i64::from(n)).map(|q| 1000 * at - q).collect();
+                    assert!(add(&mut rows, &samples));
+                }
+                let mut found = Vec::new();
+                rows.drain(|quantity, samples| found.push((quantity, samples.to_vec())));
+                let column = |q: i64| (0..40).map(|at| 1000 * at - q).collect::<Vec<i64>>();
+                let expected = quantities.iter().copied().zip((0..).map(column));
+                assert_eq!(found, expected.collect::<Vec<_>>());
+                assert_eq!(rows.len(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_in_a_row_is_refused_and_leaves_nothing() {
+        let mut rows = Rows::new(quantities(2));
+        assert!(add(&mut rows, &[i64::from(i32::MIN), i64::from(i32::MAX)]));
+        assert!(!add(&mut rows, &[1, i64::from(i32::MAX) + 1]));
+        assert!(!add(&mut rows, &[1]));
+        assert!(!add(&mut rows, &[1, 2, 3]));
+        assert_eq!(rows.len(), 1);
+        let mut n = 0;
+        rows.drain(|_, samples| n += samples.len());
+        assert_eq!(n, 2);
+    }
+
+    #[test]
+    fn rows_are_full_before_there_are_more_than_can_be_drained() {
+        for n in [1, 5000, 1 << 16] {
+            let mut rows = Rows::new(quantities(n));
+            let samples = vec![7; n as usize];
+            while !rows.are_full() {
+                assert!(add(&mut rows, &samples));
+            }
+            assert!((LEAST_ROWS..=MOST_ROWS).contains(&rows.len()));
+            rows.drain(|_, _| {});
+        }
+    }
+}

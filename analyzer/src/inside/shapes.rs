@@ -1,0 +1,88 @@
+//! The shapes that were met: what is to be known of one is found once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::exchanges::Sent;
+use super::message::InstanceMessage;
+use super::messages::Messages;
+use super::shape::{Of, Shape};
+use crate::agreed::Agreed;
+
+/// Shapes that are kept; where there are more they are found anew.
+const MAX_SHAPES: usize = 256;
+
+/// The shapes that were met.
+#[derive(Debug, Default)]
+pub(crate) struct Shapes {
+    known: BTreeMap<u64, Arc<Shape>>,
+    /// The messages at hand.
+    sent: Vec<Sent>,
+    /// Tag of each group of them, and whether it is on another communicator.
+    groups: Vec<(u16, bool)>,
+}
+
+impl Shapes {
+    /// The shape of an instance with these messages.
+    pub(crate) fn of(&mut self, instance: &Agreed<'_>, messages: &Messages<'_>) -> Arc<Shape> {
+        let of = Of {
+            operation: instance.operation,
+            n_slots: instance.n_calls(),
+            root: instance.root,
+        };
+        self.take(messages.paired);
+        let hash = hash(of, &self.sent);
+        let known = self.known.get(&hash);
+        if let Some(shape) = known.filter(|shape| shape.is(of, &self.sent)) {
+            return Arc::clone(shape);
+        }
+        if self.known.len() >= MAX_SHAPES {
+            self.known.clear();
+        }
+        let shape = Arc::new(Shape::new(of, self.sent.clone()));
+        self.known.insert(hash, Arc::clone(&shape));
+        shape
+    }
+
+    fn take(&mut self, messages: &[InstanceMessage]) {
+        self.sent.clear();
+        self.groups.clear();
+        for message in messages {
+            let group = (message.tag, message.is_on_another);
+            let number = match self.groups.iter().position(|known| *known == group) {
+                Some(number) => number,
+                None => {
+                    self.groups.push(group);
+                    self.groups.len() - 1
+                }
+            };
+            self.sent.push(Sent {
+                from: message.from,
+                to: message.to,
+                step_of_sender: message.step_of_sender,
+                step_of_receiver: message.step_of_receiver,
+                group: number as u32,
+            });
+        }
+    }
+}
+
+fn hash(of: Of, sent: &[Sent]) -> u64 {
+    let mix =
+        |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let begin = [
+        of.operation as u64,
+        of.n_slots as u64,
+        of.root.map_or(u64::MAX, |root| root as u64),
+    ];
+    let begin = begin.into_iter().fold(sent.len() as u64, mix);
+    let hash = sent.iter().fold(begin, |hash, sent| {
+        let edge = u64::from(sent.from) << 32 | u64::from(sent.to);
+        let steps = u64::from(sent.step_of_sender) << 20 | u64::from(sent.step_of_receiver);
+        mix(
+            hash,
+            edge ^ (steps | u64::from(sent.group) << 16).rotate_left(44),
+        )
+    });
+    hash ^ hash >> 32
+}
