@@ -189,8 +189,7 @@ impl Decoder {
                 let position = block.from + at as u64;
                 if let Some(from) = irregular_from.take() {
                     self.decode_calls(&part(from, position), sources, communicators, sink);
-                    // It has noted the places of those rows only.
-                    self.keep_places(block, sources);
+                    // It has gathered messages of its own.
                     gathered = 0..0;
                 }
                 let payloads = match row.differing {
