@@ -1,5 +1,7 @@
 //! How wrong the offsets between hosts may be, over the run.
 
+use std::ops::RangeInclusive;
+
 /// Errors of the offsets between the clocks of all hosts, at some times of the run.
 ///
 /// Kept against the reference of each group, and where hosts are few with what their errors have
@@ -91,6 +93,33 @@ impl OffsetErrors {
         }
     }
 
+    /// [`OffsetErrors::uncertainty_ns`] at any time, ns since the start of the run: the greater of
+    /// those at the times around it. Errors grow quickly behind a burst of exchanges, so that what
+    /// holds at one of the times says nothing of the moments after it.
+    #[must_use]
+    pub fn uncertainty_at_ns(&self, a: usize, b: usize, at_ns: i64) -> i64 {
+        let around = self
+            .around(at_ns)
+            .map(|time| self.uncertainty_ns(a, b, time));
+        around.max().unwrap_or(0)
+    }
+
+    /// [`OffsetErrors::bound_ns`] at any time, ns since the start of the run: the greater of those
+    /// at the times around it.
+    #[must_use]
+    pub fn bound_at_ns(&self, a: usize, b: usize, at_ns: i64) -> i64 {
+        let around = self.around(at_ns).map(|time| self.bound_ns(a, b, time));
+        around.max().unwrap_or(0)
+    }
+
+    /// The times next to one, before and behind it.
+    fn around(&self, at_ns: i64) -> RangeInclusive<usize> {
+        let last = self.at_ns.len().saturating_sub(1);
+        let before = self.at_ns.partition_point(|&at| at <= at_ns);
+        let behind = self.at_ns.partition_point(|&at| at < at_ns);
+        before.saturating_sub(1).min(last)..=behind.min(last)
+    }
+
     /// The greatest uncertainty of the run between two hosts, ns.
     pub(crate) fn worst_uncertainty_ns(&self, a: usize, b: usize) -> i64 {
         let times = 0..self.at_ns.len();
@@ -107,5 +136,35 @@ impl OffsetErrors {
             .map(|time| self.bound_ns(a, b, time))
             .max()
             .unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_two_times_the_greater_error_counts() {
+        let mut errors = OffsetErrors::none(2, 32_000);
+        for (time, sd) in [(0, 10.0), (1, 50.0), (2, 20.0)] {
+            errors.set(time, 1, sd * sd, 1_000 + sd as i64);
+        }
+        for (at_ns, uncertainty_ns, bound_ns) in [
+            (-5, 20, 1_010),
+            (0, 20, 1_010),
+            (1, 100, 1_050),
+            (1_000, 100, 1_050),
+            (1_999, 100, 1_050),
+            (2_000, 40, 1_020),
+            (2_001, 40, 1_020),
+            (99_000, 0, 0),
+        ] {
+            assert_eq!(
+                errors.uncertainty_at_ns(0, 1, at_ns),
+                uncertainty_ns,
+                "at {at_ns}"
+            );
+            assert_eq!(errors.bound_at_ns(1, 0, at_ns), bound_ns, "at {at_ns}");
+        }
     }
 }

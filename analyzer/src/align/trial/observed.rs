@@ -126,14 +126,8 @@ impl Observed {
 
     /// Errors of the estimator.
     pub(super) fn errors_of(&self, joint: &Joint) -> Errors {
-        let times = joint.errors.at_ns();
-        let nearest = |t: f64| {
-            times
-                .partition_point(|&at| (at as f64) < t)
-                .min(times.len() - 1)
-        };
-        let uncertainty = |host: usize, t: f64| joint.errors.uncertainty_ns(host, 0, nearest(t));
-        let bound = |host: usize, t: f64| joint.errors.bound_ns(host, 0, nearest(t));
+        let uncertainty = |host: usize, t: f64| joint.errors.uncertainty_at_ns(host, 0, t as i64);
+        let bound = |host: usize, t: f64| joint.errors.bound_at_ns(host, 0, t as i64);
         let mut errors = self.errors(&|host, local| reference(&joint.corrections, host, local));
         let n = errors.all.len() as f64;
         let within = |limit: &dyn Fn(usize, f64) -> i64| {
@@ -152,15 +146,17 @@ impl Observed {
     /// Part of the pairs of hosts at times of the run whose difference is off by more than what
     /// is called resolved: two events at one instant would be told in an order.
     fn wrongly_resolved(&self, errors: &Errors, joint: &Joint) -> f64 {
-        let others = self.world.size.hosts - 1;
+        let n_hosts = self.world.size.hosts;
         let (mut n, mut n_wrong) = (0, 0);
-        for (i, at_once) in errors.all.chunks_exact(others).enumerate() {
-            let time = i * (joint.errors.at_ns().len() - 1) / (GRID - 1);
-            for a in 0..others {
+        for at_once in errors.all.chunks_exact(n_hosts - 1) {
+            let at_ns = at_once[0].1 as i64;
+            // The reference is not off.
+            let off = |host: usize| host.checked_sub(1).map_or(0.0, |other| at_once[other].2);
+            for a in 0..n_hosts {
                 for b in 0..a {
-                    let resolved = 1.5 * joint.errors.uncertainty_ns(a + 1, b + 1, time) as f64;
+                    let resolved = 1.5 * joint.errors.uncertainty_at_ns(a, b, at_ns) as f64;
                     n += 1;
-                    n_wrong += usize::from((at_once[a].2 - at_once[b].2).abs() > resolved);
+                    n_wrong += usize::from((off(a) - off(b)).abs() > resolved);
                 }
             }
         }
@@ -200,6 +196,19 @@ impl Observed {
         self.errors(&|host, local| reference(&measured, host, local))
     }
 
+    /// Errors of one who exchanges messages with the first host, and knows all of the clocks and of
+    /// the paths but their asymmetry.
+    pub(super) fn errors_unseen(&self) -> Errors {
+        let world = &self.world;
+        let hosts = 1..world.size.hosts;
+        let at = |t: f64| {
+            hosts
+                .clone()
+                .map(move |host| (host, t, world.unseen_ns(host)))
+        };
+        Errors::of(self.grid().flat_map(at).collect())
+    }
+
     /// Errors of lines that were fitted at the start.
     pub(super) fn errors_hca3(&self) -> Errors {
         let mut world = self.world.clone();
@@ -214,13 +223,18 @@ impl Observed {
         })
     }
 
+    /// Times evenly over the run, ns.
+    fn grid(&self) -> impl Iterator<Item = f64> {
+        let end_ns = self.world.end_ns;
+        (0..GRID).map(move |i| end_ns * i as f64 / (GRID - 1) as f64)
+    }
+
     /// Errors at times evenly over the run; `estimate` gives the time on the clock of the first
     /// host at what another shows.
     fn errors(&self, estimate: &dyn Fn(usize, i64) -> i64) -> Errors {
         let world = &self.world;
         let mut all = Vec::new();
-        for i in 0..GRID {
-            let t = world.end_ns * i as f64 / (GRID - 1) as f64;
+        for t in self.grid() {
             let truth = world.clocks[0].at(t);
             for host in 1..world.size.hosts {
                 let local = world.clocks[host].at(t);

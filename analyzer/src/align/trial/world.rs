@@ -254,6 +254,12 @@ impl World {
         (at, stamps)
     }
 
+    /// By how much the time of a host is off for one who knows how both clocks go and the shortest
+    /// time from the first host there and back, but not how much of it each way takes, ns.
+    pub(super) fn unseen_ns(&self, host: usize) -> f64 {
+        (self.least_ns[0][host] - self.least_ns[host][0]) / 2.0
+    }
+
     /// An allreduce to which ranks come at about `at`: a reduce to rank 0 and a broadcast over
     /// binomial trees.
     pub(super) fn allreduce(&mut self, at: f64) -> Allreduce {
