@@ -216,6 +216,16 @@ fn clocks_that_drift_and_wander_are_known_where_they_were_measured() {
     let begin = clocks.begin_of(&trace);
     check_clocks(&analysis, &clocks.at(begin));
 
+    // Three hosts, each pair measured by exchanges of its own: what they say around the ring.
+    let closure = &analysis.json["clock"]["closure"];
+    assert_eq!(closure["triangles"], 1, "{closure}");
+    let is_undisturbed = |host: &Value| host["bound_ns"].as_i64().unwrap() <= UNDISTURBED_NS;
+    if analysis.array("/clock/hosts").iter().all(is_undisturbed) {
+        let [gap, error] = ["gap_ns", "error_ns"].map(|field| closure[field].as_i64().unwrap());
+        assert!(gap.abs() <= error, "{closure}");
+        assert_eq!(closure["open"], 0, "{closure}");
+    }
+
     // The mean rate over the run: no further off than the errors at both ends make it.
     let duration = analysis.json["trace"]["duration_ns"].as_f64().unwrap();
     let ends = [begin, begin + duration].map(|since_ns| clocks.at(since_ns));
@@ -225,9 +235,8 @@ fn clocks_that_drift_and_wander_are_known_where_they_were_measured() {
         let true_ppm = 1e6 * (last - first) as f64 / duration;
         let error_ppm = (host["drift_ppm"].as_f64().unwrap() - true_ppm).abs();
         let three_sd = host["uncertainty_ns"].as_f64().unwrap() * 1.5;
-        let is_undisturbed = host["bound_ns"].as_i64().unwrap() <= UNDISTURBED_NS;
         assert!(
-            !is_undisturbed || error_ppm <= 2e6 * three_sd / duration,
+            !is_undisturbed(host) || error_ppm <= 2e6 * three_sd / duration,
             "{true_ppm} ppm, off by {error_ppm}: {host}"
         );
     }

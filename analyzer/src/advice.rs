@@ -325,6 +325,7 @@ mod tests {
                 hosts: Vec::new(),
                 violations: Violations::default(),
                 errors: None,
+                closure: None,
                 courses: Vec::new(),
             },
             communicators: Vec::new(),

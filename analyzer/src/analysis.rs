@@ -213,9 +213,28 @@ pub struct ClockSummary {
     pub violations: Violations,
     /// Errors of the differences between hosts over the run; `None` for one host. (An addition.)
     pub errors: Option<ClockErrors>,
+    /// Whether offsets of hosts that were measured in a ring come to nothing; `None` where no three
+    /// were. (An addition.)
+    pub closure: Option<ClosureSummary>,
     /// The clocks of several hosts, for a picture.
     #[serde(skip)]
     pub courses: Vec<ClockCourse>,
+}
+
+/// How well offsets around triangles of hosts close, each side of which exchanges of its own have
+/// measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClosureSummary {
+    /// Triangles that were measured.
+    pub triangles: usize,
+    /// Those that are open by more than three standard deviations.
+    pub open: usize,
+    /// The three hosts that are open by most standard deviations.
+    pub hosts: [String; 3],
+    /// Sum of the offsets around them, ns.
+    pub gap_ns: i64,
+    /// Three standard deviations of that, ns.
+    pub error_ns: i64,
 }
 
 /// One host clock.
@@ -252,7 +271,8 @@ pub struct Violations {
     pub after: Option<u64>,
 }
 
-/// Errors of the differences between stamps of two hosts, at some times of the run.
+/// Errors of the differences between stamps of two hosts, at some times of the run; between two of
+/// these the greater of both holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClockErrors {
     /// Since the start of the run.

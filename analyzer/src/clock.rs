@@ -23,6 +23,7 @@ use std::sync::Arc;
 use collbench_formats::{ClockSource, Definition, HostIdentity};
 
 use crate::align::AlignmentMethod;
+use crate::align::closure::Closure;
 use crate::align::errors::OffsetErrors;
 use crate::remarks::Remark;
 use crate::run::Run;
@@ -207,6 +208,9 @@ pub struct Clocks {
     pub method: AlignmentMethod,
     /// How wrong that may be, over the run.
     pub errors: OffsetErrors,
+    /// How well offsets around triangles of hosts close; `None` where no three hosts were measured
+    /// against one another.
+    pub closure: Option<Closure>,
     /// By host the offset of its clock from the reference of its group.
     offsets: Vec<HostOffset>,
     /// What is wrong with them.
@@ -280,6 +284,7 @@ impl Clocks {
             ],
             method: AlignmentMethod::default(),
             errors: OffsetErrors::default(),
+            closure: None,
             offsets: Vec::new(),
             remarks: Vec::new(),
         };

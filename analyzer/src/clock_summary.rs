@@ -4,7 +4,7 @@ use collbench_formats::ClockSource;
 
 use crate::align::AlignmentMethod;
 use crate::analysis::{
-    ClockCourse, ClockErrors, ClockSummary, HostSummary, PairErrors, Violations,
+    ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSummary, PairErrors, Violations,
 };
 use crate::clock::{Clocks, HostAlignment};
 use crate::sources::Sources;
@@ -63,6 +63,13 @@ pub(crate) fn clock_summary(sources: &Sources<'_>) -> ClockSummary {
             .collect(),
         violations: violations(sources),
         errors: clock_errors(clocks),
+        closure: clocks.closure.as_ref().map(|closure| ClosureSummary {
+            triangles: closure.n_triangles,
+            open: closure.n_open,
+            hosts: closure.hosts.map(|host| clocks.hosts[host].name.clone()),
+            gap_ns: closure.gap_ns,
+            error_ns: closure.error_ns,
+        }),
         courses: clock_courses(clocks),
     }
 }
@@ -152,11 +159,7 @@ fn clock_courses(clocks: &Clocks) -> Vec<ClockCourse> {
                 let moved = change * i128::from(time_ns) / i128::from(end_ns.max(1));
                 first.saturating_add(moved as i64)
             };
-            let uncertainty_ns = |time_ns: i64| {
-                let behind = errors.at_ns().partition_point(|&at| at < time_ns);
-                let time = behind.min(errors.at_ns().len() - 1);
-                errors.uncertainty_ns(index, reference, time)
-            };
+            let uncertainty_ns = |time_ns: i64| errors.uncertainty_at_ns(index, reference, time_ns);
             let points = (0..=COURSE_POINTS).map(|i| {
                 let part = i128::from(end_ns) * i128::from(i) / i128::from(COURSE_POINTS);
                 let time_ns = part as i64;

@@ -118,13 +118,13 @@ pub mod generate;
 pub use agreed::{Agreed, Disagreement, Extent, Payloads};
 pub use algorithms::{AlgorithmCounts, AlgorithmSummary};
 pub use align::AlignmentMethod;
-pub use align::closure::Blame;
+pub use align::closure::{Blame, Closure};
 pub use align::errors::OffsetErrors;
 pub use analysis::{
-    Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, CommunicatorSummary, Culprit,
-    CycleSummary, DamageSummary, Dearest, DisturbanceSummary, EdgeSummary, HangSummary,
-    HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep, LastCallSummary,
-    LatenessSectionSummary, Layer, MarkedPhase, MessageEnds, MismatchSummary,
+    Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, ClosureSummary,
+    CommunicatorSummary, Culprit, CycleSummary, DamageSummary, Dearest, DisturbanceSummary,
+    EdgeSummary, HangSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
+    LastCallSummary, LatenessSectionSummary, Layer, MarkedPhase, MessageEnds, MismatchSummary,
     MismatchedCallSummary, NeverCompletedSummary, OperationSectionSummary, OperationSummary,
     OutlierSummary, PairErrors, PhaseSummary, RankClass, RankEndSummary, RankLateness, RankState,
     RankSummary, RankTimeline, RankWindow, RemarkSummary, SerializationPoint, Spread, Stage,

@@ -73,7 +73,7 @@ pub(crate) fn share(share: f64) -> String {
 pub(crate) fn alignment(clock: &ClockSummary) -> String {
     let others = || clock.hosts.iter().skip(1);
     let worst = others().filter_map(|host| Some((host.uncertainty_ns?, host.bound_ns?)));
-    match worst.max() {
+    let words = match worst.max() {
         Some((uncertainty_ns, bound_ns)) => format!(
             "{}, within {} (at most {})",
             clock.method,
@@ -81,6 +81,14 @@ pub(crate) fn alignment(clock: &ClockSummary) -> String {
             duration(bound_ns)
         ),
         None => clock.method.to_owned(),
+    };
+    match &clock.closure {
+        Some(closure) => format!(
+            "{words}; rings of 3 hosts close to {} of {}",
+            duration(closure.gap_ns.abs()),
+            duration(closure.error_ns)
+        ),
+        None => words,
     }
 }
 
@@ -343,7 +351,12 @@ pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> 
     match last_to_come(analysis, operation) {
         LastToCome::Unresolved => {
             let has_order = operation.last_arrivals.len() > 1 && operation.instances > 0;
-            if has_order { "not resolved" } else { "-" }.to_owned()
+            match has_order {
+                true if operation.last_likely > 0 => "likely only",
+                true => "not resolved",
+                false => "-",
+            }
+            .to_owned()
         }
         LastToCome::NobodyInParticular => "unclear".to_owned(),
         LastToCome::Mostly { rank, share: part } => {
@@ -428,10 +441,19 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         return vec!["not known: no complete instance of several processes".to_owned()];
     } else if resolved == 0 && is_apart {
         return vec!["not known: the clocks of the hosts are not aligned".to_owned()];
-    } else if resolved == 0 {
-        let why = "not known: the last two of every instance came closer than the clocks can tell";
-        return vec![why.to_owned()];
     }
+    let likely: u64 = analysis.operations.iter().map(|o| o.last_likely).sum();
+    if resolved == 0 {
+        let why = "not known: the last two of every instance came closer than the clocks can tell";
+        return vec![match likely {
+            0 => why.to_owned(),
+            _ => format!("{why} for certain; who came last is likely in {likely} of {instances}"),
+        }];
+    }
+    let and_likely = match likely {
+        0 => String::new(),
+        _ => format!(", {likely} more are likely"),
+    };
     let mut sentences = Vec::new();
     let n_unknown: u64 = analysis
         .imbalance
@@ -446,7 +468,8 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         ));
     }
     sentences.push(format!(
-        "nobody in particular comes last as a rule ({resolved} of {instances} instances resolved)"
+        "nobody in particular comes last as a rule ({resolved} of {instances} instances \
+         resolved{and_likely})"
     ));
     sentences.extend(most_waited_for(analysis));
     sentences

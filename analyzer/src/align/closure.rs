@@ -58,6 +58,45 @@ pub(super) struct Triangle {
     pub(super) sd_ns: f64,
 }
 
+/// How well offsets around triangles of hosts close, each side of which exchanges of its own have
+/// measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closure {
+    /// Triangles that were measured, > 0.
+    pub n_triangles: usize,
+    /// Those that are open by more than three standard deviations.
+    pub n_open: usize,
+    /// The hosts of the one that is open by most standard deviations, by their index.
+    pub hosts: [usize; 3],
+    /// Sum of the offsets around it, ns.
+    pub gap_ns: i64,
+    /// Three standard deviations of that, ns, > 0.
+    pub error_ns: i64,
+}
+
+impl Closure {
+    /// Of triangles; `None` without any.
+    pub(super) fn of(triangles: &[Triangle]) -> Option<Self> {
+        let deviations = |triangle: &Triangle| triangle.gap_ns.abs() / triangle.sd_ns;
+        let worst = triangles.iter().reduce(|worst, other| {
+            match deviations(other) > deviations(worst) {
+                true => other,
+                false => worst,
+            }
+        })?;
+        Some(Self {
+            n_triangles: triangles.len(),
+            n_open: triangles
+                .iter()
+                .filter(|triangle| triangle.is_open())
+                .count(),
+            hosts: worst.hosts,
+            gap_ns: worst.gap_ns.round() as i64,
+            error_ns: (WIDE * worst.sd_ns).ceil() as i64,
+        })
+    }
+}
+
 impl Triangle {
     fn sides(&self) -> [Pair; 3] {
         let [a, b, c] = self.hosts;
@@ -214,11 +253,18 @@ mod tests {
         (local, reference, stamps.collect())
     }
 
-    fn open(bursts: &[(usize, usize, Vec<[i64; 4]>)]) -> Vec<OpenTriangle> {
+    type Bursts<'b> = &'b [(usize, usize, Vec<[i64; 4]>)];
+
+    fn measured(bursts: Bursts<'_>) -> (Vec<Triangle>, BTreeMap<Pair, f64>) {
         let (readings, rtt_ns) = readings(bursts.iter().cloned());
         let asymmetry = |(&pair, rtt)| (pair, ASYMMETRY * rtt / 2.0);
         let asymmetry_ns = rtt_ns.iter().map(asymmetry).collect();
-        open_triangles(&triangles(&readings, &asymmetry_ns, 0.0), &rtt_ns)
+        (triangles(&readings, &asymmetry_ns, 0.0), rtt_ns)
+    }
+
+    fn open(bursts: Bursts<'_>) -> Vec<OpenTriangle> {
+        let (triangles, rtt_ns) = measured(bursts);
+        open_triangles(&triangles, &rtt_ns)
     }
 
     #[test]
@@ -229,6 +275,14 @@ mod tests {
             burst(2, 1, 21_000, 21_000),
         ];
         assert_eq!(open(&bursts), []);
+        let closure = Closure::of(&measured(&bursts).0).unwrap();
+        assert_eq!((closure.n_triangles, closure.n_open), (1, 0));
+        assert_eq!(closure.hosts, [0, 1, 2]);
+        // 1 is told 150 ns too early, and 2 100 ns too late.
+        assert!((245..=255).contains(&closure.gap_ns.abs()), "{closure:?}");
+        // Three times 5 % of half of each round trip, and what one moment may be like.
+        assert!((5_000..8_000).contains(&closure.error_ns), "{closure:?}");
+        assert_eq!(Closure::of(&measured(&bursts[..2]).0), None);
     }
 
     #[test]
@@ -283,6 +337,10 @@ mod tests {
         }
         let open = open(&bursts);
         assert_eq!(open.len(), 2);
+        let closure = Closure::of(&measured(&bursts).0).unwrap();
+        assert_eq!((closure.n_triangles, closure.n_open), (4, 2));
+        assert!([0, 2].iter().all(|host| closure.hosts.contains(host)));
+        assert!(closure.gap_ns.abs() > closure.error_ns, "{closure:?}");
         for triangle in &open {
             assert_eq!(triangle.blame, Blame::OthersClose);
             assert_eq!(triangle.suspects, [(0, 2)]);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::closure::{OpenTriangle, Triangle, open_triangles, room_ns, triangles};
+use super::closure::{Closure, OpenTriangle, Triangle, open_triangles, room_ns, triangles};
 use super::constraint::Harvest;
 use super::correction::Correction;
 use super::errors::{MAX_WITH_COVARIANCES, OffsetErrors};
@@ -64,13 +64,13 @@ impl Preliminary {
         }
     }
 
-    /// The triangles of hosts whose offsets contradict one another. Their paths are trusted less
-    /// from now on.
-    pub(crate) fn open_triangles(&mut self) -> Vec<OpenTriangle> {
+    /// How well the offsets around triangles of hosts close, and those that contradict one another:
+    /// their paths are trusted less from now on.
+    pub(crate) fn close_triangles(&mut self) -> (Option<Closure>, Vec<OpenTriangle>) {
         let (triangles, rtt_ns) = self.triangles();
         let open = open_triangles(&triangles, &rtt_ns);
         self.room_ns = room_ns(&open);
-        open
+        (Closure::of(&triangles), open)
     }
 
     /// The triangles of hosts whose sides were measured, and by pair the least round trip, ns.

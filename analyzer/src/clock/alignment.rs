@@ -61,7 +61,8 @@ impl Clocks {
         let mut edges = edges(&bursts);
         let mut preliminary = Preliminary::of(n_hosts, bursts, &edges);
         clocks.set_lines(run, &mut preliminary);
-        let open = preliminary.open_triangles();
+        let (closure, open) = preliminary.close_triangles();
+        clocks.closure = closure;
         if !open.is_empty() {
             preliminary = preliminary.measured_anew(&mut edges);
             clocks.set_lines(run, &mut preliminary);
