@@ -2,10 +2,12 @@
 //!
 //! Clocks of several hosts are aligned in two steps. Straight lines through the first and the last
 //! exchanges are good enough to match calls and to tell which of them bind two clocks the most.
-//! These are gathered in a pass over the trace of their own, where exchanges are too sparse; then
-//! the smoother does the rest. Traces of one host go none of this way.
+//! These are gathered in a pass over the trace of their own, where exchanges are too sparse, or
+//! where messages were recorded, which tell more than exchanges do: there are thousands of them.
+//! Then the smoother does the rest. Traces of one host go none of this way.
 
-use crate::align::constraint::{Harvest, Key};
+use crate::agreed::Agreed;
+use crate::align::constraint::{Harvest, Key, Origin};
 use crate::align::joint::{Joint, Preliminary};
 use crate::causality::{ByHost, Causality};
 use crate::clock::Clocks;
@@ -29,8 +31,9 @@ pub(crate) fn settle(
     report: &mut dyn FnMut(Progress),
 ) {
     let needs_collectives = |gap_ns| gap_ns > SPARSE_NS;
-    let drifts = preliminary.has_unknown_drift();
-    if !drifts && !preliminary.longest_gap_ns().is_some_and(needs_collectives) {
+    let is_sparse = preliminary.has_unknown_drift()
+        || preliminary.longest_gap_ns().is_some_and(needs_collectives);
+    if !is_sparse && !run.has_messages() {
         let joint = preliminary.smooth(preliminary.harvest());
         clocks.take(run, &preliminary, joint);
         return;
@@ -68,6 +71,7 @@ impl Sums for Gathered<'_> {
         if instance.communicator.hosts.len() < 2 {
             return;
         }
+        self.take_messages(&instance);
         let Some(causality) = Causality::of(&instance) else {
             return;
         };
@@ -82,5 +86,31 @@ impl Sums for Gathered<'_> {
 
     fn merge(&mut self, other: Self) {
         self.harvest.merge(other.harvest);
+    }
+}
+
+impl Gathered<'_> {
+    /// Adds what the messages of an instance say. Late stamps, as of a receive that the library
+    /// looked at late, make it say less, but nothing wrong. A send put together with a receive that is
+    /// not its own would: so only instances count of which both ends of every message are known,
+    /// and of these no receives that took a message from any process.
+    fn take_messages(&mut self, instance: &Agreed<'_>) {
+        let Some(messages) = instance.messages else {
+            return;
+        };
+        if messages.n_unpaired_sends > 0 || messages.n_unpaired_receives > 0 {
+            return;
+        }
+        let host_of = |slot: u32| instance.communicator.members[slot as usize].host;
+        for message in messages.paired.iter().filter(|m| !m.is_from_any) {
+            let (from, to) = (host_of(message.from), host_of(message.to));
+            if let Some(received) = message.received
+                && self.preliminary.is_wanted_of_messages(from, to)
+            {
+                let origin = Origin::Message;
+                let key = Key { origin, from, to };
+                self.harvest.add(key, message.sent.ns(), received.ns());
+            }
+        }
     }
 }

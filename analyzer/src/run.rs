@@ -471,6 +471,12 @@ impl<'a> Run<'a> {
             .ok()
     }
 
+    /// Whether the messages inside collectives were recorded, by any process.
+    pub(crate) fn has_messages(&self) -> bool {
+        let mut processes = self.processes.iter();
+        processes.any(|file| file.has_layer("messages"))
+    }
+
     /// Whether anything is missing: a file, or a part of one.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {

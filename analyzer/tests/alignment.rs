@@ -6,6 +6,8 @@ use collbench_analyzer::generate::generate;
 use collbench_analyzer::{
     AlignmentMethod, Analysis, Clocks, Run, RunFiles, Selection, Timestamp, analyze_by,
 };
+use collbench_formats::RankTrace;
+use collbench_formats::encode::file_header;
 
 /// Barriers that everybody leaves at the same instant, on four hosts with clocks of their own.
 fn scenario(exchanges: &str, wander: &str) -> String {
@@ -206,6 +208,84 @@ fn a_clock_whose_rate_steps_is_followed_within_its_uncertainty() {
     let smooth = analysis(&directory, AlignmentMethod::Smooth);
     assert_eq!(smooth.clock.violations.after, Some(0));
     assert!(has_remark(&smooth, "clocks_wander"), "{:?}", smooth.remarks);
+}
+
+/// Three hosts whose clocks drift and wander, measured at both ends only; allreduces message by
+/// message, and calls of which nothing is certain, which everybody leaves at the same instant.
+const MARKED: &str = r#"
+schema = 1
+grid_ns = 10
+exchanges = { one_way_ns = 20000, jitter_ns = 3000 }
+network = { across_hosts_ns = 20000, jitter = { exponential_ns = 3000 } }
+hosts = [
+  { name = "a", ranks = 2, clock = "raw" },
+  { name = "b", ranks = 2, clock = "raw", offset_ns = -3000000000, drift_ppm = 37.5, wander = { amplitude_ppm = 1, period_ns = 23000000000 } },
+  { name = "c", ranks = 2, clock = "raw", offset_ns = 77000, drift_ppm = -12, wander = { amplitude_ppm = 2, period_ns = 17000000000 } },
+]
+
+[[program]]
+repeat = 1500
+steps = [
+  { operation = "MPI_Allreduce", bytes = 8, tree = "binomial", work = [{ constant_ns = 40000000 }, { exponential_ns = 100000 }] },
+  { operation = "MPI_Allgatherv", bytes = 8 },
+]
+"#;
+
+/// Makes all rank files say that messages were not recorded.
+fn hide_messages(trace: &Path) {
+    for entry in std::fs::read_dir(trace).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .extension()
+            .is_none_or(|extension| extension != "trace")
+        {
+            continue;
+        }
+        let mut bytes = std::fs::read(&path).unwrap();
+        let mut identity = RankTrace::parse(&bytes).unwrap().identity;
+        let before = file_header(&identity, None).unwrap().len();
+        let mut layers = identity.layers.iter_mut();
+        layers.find(|layer| layer.name == "messages").unwrap().on = false;
+        let header = file_header(&identity, None).unwrap();
+        assert_eq!(header.len(), before);
+        bytes[..before].copy_from_slice(&header);
+        std::fs::write(&path, bytes).unwrap();
+    }
+}
+
+/// By how much stamps of one instant are apart at the most, ns.
+fn worst_of_marks(analysis: &Analysis) -> i64 {
+    let mut operations = analysis.operations.iter();
+    let marks = operations.find(|operation| operation.operation == "MPI_Allgatherv");
+    marks.unwrap().departure_wait_ns.as_ref().unwrap().max
+}
+
+#[test]
+fn messages_follow_clocks_that_wander_more_closely_than_collectives_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("scenario.toml");
+    std::fs::write(&file, MARKED).unwrap();
+    generate(&file, &directory.path().join("trace"), None, false).unwrap();
+    let by_messages = analysis(&directory, AlignmentMethod::Smooth);
+    hide_messages(&directory.path().join("trace"));
+    let by_collectives = analysis(&directory, AlignmentMethod::Smooth);
+    assert_eq!(by_collectives.trace.messages, None);
+    let by_lines = analysis(&directory, AlignmentMethod::TwoPoint);
+    let [messages, collectives, lines] =
+        [&by_messages, &by_collectives, &by_lines].map(worst_of_marks);
+    let found = format!("{messages} ns, by collectives {collectives} ns, by lines {lines} ns");
+    assert!(messages < collectives && 4 * messages < lines, "{found}");
+    let errors = by_messages.clock.errors.as_ref().unwrap();
+    let stated = errors.pairs.iter().flat_map(|pair| &pair.uncertainty_ns);
+    let stated = *stated.max().unwrap();
+    assert!(
+        (messages..10_000).contains(&stated),
+        "{found}, {stated} ns stated"
+    );
+    let ends = by_messages.trace.message_ends.as_ref().unwrap();
+    assert_eq!(ends.received_before_sent, 0);
+    assert!(ends.paired >= 1500 * 10, "{}", ends.paired);
+    assert_eq!(by_messages.clock.violations.after, Some(0));
 }
 
 #[test]

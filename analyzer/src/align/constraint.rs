@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 pub(crate) enum Origin {
     /// One way of an exchange that measures offsets.
     Exchange,
-    /// A message inside a collective, or of the application: the entry for traces that have them.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no trace has messages yet"))]
+    /// A message inside a collective: begin of the send, end of the receive.
     Message,
     /// All wait for all: first leave on one host, last enter on the other.
     AllToAll,

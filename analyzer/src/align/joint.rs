@@ -148,6 +148,17 @@ impl Preliminary {
             || (self.n_hosts() <= MAX_TOGETHER && (from ^ to).is_power_of_two())
     }
 
+    /// Whether messages between two hosts are taken as constraints: of up to as many hosts as are
+    /// smoothed together also those between neighbours, which rings are made of.
+    pub(crate) fn is_wanted_of_messages(&self, from: usize, to: usize) -> bool {
+        let n_hosts = self.n_hosts();
+        let apart = from.abs_diff(to);
+        let are_neighbours = apart == 1 || apart + 1 == n_hosts;
+        let are_few = n_hosts <= MAX_TOGETHER && are_neighbours;
+        let have_one_time = self.measured.group_of[from] == self.measured.group_of[to];
+        self.is_wanted(from, to) || (are_few && have_one_time)
+    }
+
     /// Whether the drift of a clock was not measured.
     pub(crate) fn has_unknown_drift(&self) -> bool {
         let mut own = self.lines.iter().flatten();

@@ -1,7 +1,7 @@
 //! The equations of the smoother: what is taken of the evidence around each knot, and how much it
 //! weighs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::constraint::{Harvest, Key, Origin};
 use super::knots::Knots;
@@ -85,6 +85,7 @@ impl Rows {
         theta: &[Vec<f64>],
     ) -> Self {
         let mut found = tightest(evidence, hosts, knots, theta);
+        leave_to_messages(&mut found, hosts.len(), knots.n);
         keep_the_steadiest(&mut found, hosts.len());
         found.extend(exchanged(evidence, hosts, knots, theta));
         Self::sorted(found)
@@ -309,6 +310,51 @@ fn scale_of(residuals: &[f64]) -> f64 {
             ((most - least) / 2.0).max(60.0)
         }
     }
+}
+
+/// Leaves out what collectives say of two hosts where messages tie them, over others too: the
+/// collectives consist of these messages, and are late by whatever held up one of them.
+fn leave_to_messages(found: &mut Vec<FoundKey>, n_hosts: usize, n_knots: usize) {
+    let is_message = |found: &&FoundKey| found.key.origin == Origin::Message;
+    let ways: BTreeSet<(usize, usize, usize)> = found
+        .iter()
+        .filter(is_message)
+        .flat_map(|found| {
+            let key = found.key;
+            found
+                .rows
+                .iter()
+                .map(move |row| (row.knot, key.from, key.to))
+        })
+        .collect();
+    if ways.is_empty() {
+        return;
+    }
+    // By knot and host the lowest host that it is tied to.
+    let mut tied: Vec<Vec<usize>> = vec![(0..n_hosts).collect(); n_knots];
+    for &(knot, from, to) in &ways {
+        if from < to && ways.contains(&(knot, to, from)) {
+            let of_knot = &mut tied[knot];
+            let (a, b) = (
+                of_knot[from].min(of_knot[to]),
+                of_knot[from].max(of_knot[to]),
+            );
+            of_knot.iter_mut().for_each(|own| {
+                if *own == b {
+                    *own = a;
+                }
+            });
+        }
+    }
+    for of_key in found.iter_mut() {
+        let key = of_key.key;
+        if key.origin.is_collective() {
+            of_key
+                .rows
+                .retain(|row| tied[row.knot][key.from] != tied[row.knot][key.to]);
+        }
+    }
+    found.retain(|of_key| !of_key.rows.is_empty());
 }
 
 /// Of keys from collectives, which all say the same of few hosts, keeps for each host and direction

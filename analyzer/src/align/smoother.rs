@@ -43,6 +43,10 @@ const CONVERGED_PART: f64 = 0.1;
 /// The intensity that is the most likely beforehand, and how sure that is: decades.
 const USUAL_DECADE: f64 = -16.0;
 const DECADES: f64 = 1.5;
+/// By how many times more than when clocks are fitted the two ways of messages are taken to differ
+/// when it is told how wrong these may be: a process that is busy on one of them takes all its
+/// messages late, which no trial on quiet hosts shows.
+const MESSAGES_IN_ERRORS: f64 = 2.0;
 /// Rates of straight lines are off by no more than this, one standard deviation.
 const RATE: f64 = 5e-5;
 
@@ -69,6 +73,8 @@ struct Fit {
     theta: Vec<Vec<f64>>,
     rows: Rows,
     intensity: usize,
+    /// By how many times more the two ways of messages may differ.
+    of_messages: f64,
 }
 
 impl Smoothed {
@@ -91,6 +97,7 @@ impl Smoothed {
             theta: theta.collect(),
             rows: Rows::default(),
             intensity: FIRST_INTENSITY,
+            of_messages: 1.0,
         };
         // What exchanges say alone is beyond doubt, if not exact. Where the time is far off, a
         // constraint that is tight looks like one that is late by chance.
@@ -124,6 +131,7 @@ impl Smoothed {
         fit.solve(&fit.system().factor()?);
         let chi2_by_freedom = fit.chi2_by_freedom();
         fit.rows.weigh_for_errors(fit.n_hosts);
+        fit.of_messages = MESSAGES_IN_ERRORS;
         let factored = fit.system().factor()?;
         Some(Self {
             knots,
@@ -241,7 +249,11 @@ impl Fit {
         keys.iter().enumerate().filter_map(move |(a, key)| {
             let b = keys.binary_search(&key.reversed()).ok()?;
             let mean = ((least[a] + least[b]) / 2.0).abs().max(20.0);
-            let sigma = part_of_way(key.origin)? * mean;
+            let doubt = match key.origin {
+                Origin::Message => self.of_messages,
+                _ => 1.0,
+            };
+            let sigma = doubt * part_of_way(key.origin)? * mean;
             (a < b).then_some((a, b, 1.0 / (sigma * sigma)))
         })
     }
