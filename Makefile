@@ -61,7 +61,8 @@ bench:
 	@# Says so where there is one core only, and goes on.
 	-$(TARGET)/release/collbench-bench overhead --ranks 2
 	$(MAKE) guard
-	$(CARGO) bench -p collbench-formats -p collbench-instrument --bench read --bench clock
+	$(CARGO) bench -p collbench-formats -p collbench-instrument -p collbench-analyzer \
+	  --bench read --bench clock --bench align
 	@scripts/bench-analyze.sh
 
 # How fast and how large the analysis of long traces is; needs 6 GB of disk for them.
