@@ -83,11 +83,7 @@ pub(crate) fn alignment(clock: &ClockSummary) -> String {
         None => clock.method.to_owned(),
     };
     match &clock.closure {
-        Some(closure) => format!(
-            "{words}; rings of 3 hosts close to {} of {}",
-            duration(closure.gap_ns.abs()),
-            duration(closure.error_ns)
-        ),
+        Some(closure) => format!("{words}; rings close to {}", duration(closure.gap_ns.abs())),
         None => words,
     }
 }
