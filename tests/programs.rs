@@ -33,8 +33,12 @@ struct Run {
     analysis: Analysis,
 }
 
-/// Runs a program twice, without and with recording, each in a folder of its own. What the MPI
-/// library itself counts in the recorded run must be what was recorded.
+/// Everything that can be recorded.
+const ALL_LAYERS: &[&str] = &["--layers", "calls,io,rma,messages,algorithms,switches"];
+
+/// Runs a program twice, without and with recording (all layers, if the job does not say which), each
+/// in a folder of its own. What the MPI library itself counts in the recorded run must be what was
+/// recorded, and each end of a message inside a complete collective meets its other end.
 fn run_both(job: &Job<'_>, prepare: impl Fn(&Path)) -> Run {
     let (without, with) = (Workspace::new(), Workspace::new());
     prepare(without.path());
@@ -44,6 +48,10 @@ fn run_both(job: &Job<'_>, prepare: impl Fn(&Path)) -> Run {
     let options = monitoring(prefix.to_str().unwrap());
     let job = Job {
         launcher_options: &options,
+        options: match job.options {
+            [] => ALL_LAYERS,
+            named => named,
+        },
         ..job.clone()
     };
     let (recorded, trace) = job.record(with.path());
@@ -54,6 +62,13 @@ fn run_both(job: &Job<'_>, prepare: impl Fn(&Path)) -> Run {
         assert_eq!(operation["incomplete"], 0, "{operation:#}");
     }
     check_against_monitoring(&analysis, &prefix);
+    let ends = &analysis.json["trace"]["message_ends"];
+    if !ends.is_null() {
+        for unpaired in ["unpaired_sends", "unpaired_receives"] {
+            assert_eq!(ends[unpaired], 0, "{ends}");
+        }
+        assert!(ends["paired"].as_u64().unwrap() > 0, "{ends}");
+    }
     Run {
         plain,
         recorded,
@@ -313,7 +328,7 @@ fn a_program_that_is_not_repeatable_by_itself() {
         assert!((400..1500).contains(&varies[0]), "rank {rank}: {varies:?}");
         assert!((2..=20).contains(&varies[1]), "rank {rank}: {varies:?}");
         let expected = "Allreduce:sub=9, Bcast=12, Comm_dup=22, Comm_dup:sub=4, Comm_free=14, \
-                        Comm_free:sub=6, Comm_split=2";
+                        Comm_free:sub=6, Comm_split=2, File_close=1, File_open=1";
         assert_eq!(found, table(expected), "rank {rank}");
         of_each.push(varies);
     }
