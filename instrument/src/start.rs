@@ -154,6 +154,10 @@ fn start(
     agree_on_directory(&settings, rank, world, spawned).inspect_err(|_| library.release())?;
 
     let messages = match settings.layers.messages {
+        // What is asked of the world would be asked of what is not there.
+        true if model == ProcessModel::Sessions => {
+            Err("the program begins MPI by sessions; messages are not recorded there".to_owned())
+        }
         true => {
             MessageSource::find(library.abi, rank, world_size).map_err(|opaque| opaque.to_string())
         }
