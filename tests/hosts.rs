@@ -110,6 +110,52 @@ fn ranks_on_four_hosts_are_recorded_around_the_launcher_and_inside_of_it() {
             &analyze(&workspace.join("trace"), &[]).expect(0),
         );
     }
+    check_two_levels(&cluster);
+}
+
+/// Open MPI's collectives by hosts: among the four leaders, and on each host.
+fn check_two_levels(cluster: &Cluster) {
+    for (operation, name) in [("bcast", "MPI_Bcast"), ("allreduce", "MPI_Allreduce")] {
+        let workspace = Workspace::new();
+        let (recorder, algorithms) = (command("collbench-record"), program("algorithms.c"));
+        let line = [
+            recorder.to_str().unwrap(),
+            "--layers",
+            "calls,messages",
+            "-o",
+            "trace",
+            "--",
+            cluster.script(),
+            "mpirun",
+            "-n",
+            "8",
+            "--mca",
+            "coll_han_priority",
+            "100",
+            algorithms.to_str().unwrap(),
+            operation,
+            "5",
+            // Rank 3 is the second one on its host; a broadcast of 400 bytes.
+            "3",
+            "100",
+        ];
+        run_in(workspace.path(), &[cluster.variable()], &line).expect(0);
+        let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+        // In the first call the library makes the communicators of the parts too.
+        let operations = analysis.array("/operations").iter();
+        let trees = operations
+            .filter(|found| found["operation"] == name)
+            .flat_map(|found| found["trees"].as_array().unwrap());
+        let instances: u64 = trees
+            .filter(|tree| {
+                let algorithm = tree["algorithm"].as_str().unwrap();
+                algorithm.starts_with("two levels: ")
+                    && algorithm.contains(" among 4 host leaders, linear within hosts")
+            })
+            .map(|tree| tree["instances"].as_u64().unwrap())
+            .sum();
+        assert_eq!(instances, 4, "{:#}", analysis.json["operations"]);
+    }
 }
 
 #[test]

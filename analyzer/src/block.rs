@@ -216,6 +216,7 @@ impl Decoder {
                         operation,
                         n_slots: n,
                         root,
+                        hosts: communicator.host_map(),
                     };
                     self.gatherer.pair(at - gathered.start, of)
                 });
@@ -502,6 +503,7 @@ impl Decoder {
                 operation,
                 n_slots: enters.len(),
                 root,
+                hosts: instance.communicator.host_map(),
             };
             self.gatherer.pair(0, of)
         });

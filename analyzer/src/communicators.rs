@@ -112,6 +112,16 @@ pub struct Communicator {
 }
 
 impl Communicator {
+    /// A number for which slots are on which hosts; 0 where all are on one.
+    pub(crate) fn host_map(&self) -> u64 {
+        if self.hosts.len() < 2 {
+            return 0;
+        }
+        let hosts = self.members.iter().map(|member| member.host as u64);
+        hosts.fold(1, |map, host| {
+            (map.rotate_left(23) ^ host).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        })
+    }
     /// The slot of a process of the run.
     pub(crate) fn slot_of(&self, process: usize) -> Option<usize> {
         self.members

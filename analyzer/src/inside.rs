@@ -44,7 +44,7 @@ mod results;
 mod ways;
 pub(crate) mod words;
 
-pub use algorithm::{Algorithm, Rooted, Tree};
+pub use algorithm::{Algorithm, Pattern, Rooted, Tree, TwoLevels, Within};
 pub(crate) use begun::{CallOf, OwnCollective, Owner, Owners};
 pub use critical::{Begin, CriticalTally, Hop};
 pub(crate) use figures::Room;

@@ -149,9 +149,9 @@ pub use inside::{
     Algorithm, Begin, BeginSummary, Contributor, CriticalPathSummary, CriticalTally, EdgeFigures,
     EdgeTally, Gauge, Grain, GraphFigures, GraphTally, Hop, HopSummary, Hotspot, InsideTally,
     InstanceMessage, JoiningPoint, LastArrival, LastMessage, Meeting, MessageCounts, Messages,
-    Node, NodeFigures, OneWayClass, ProgressSummary, Recognized, Roles, Rooted, Round,
+    Node, NodeFigures, OneWayClass, Pattern, ProgressSummary, Recognized, Roles, Rooted, Round,
     RoundFigures, RoundSummary, Shape, StageKind, TransferSummary, Tree, TreeDirection, TreeFacts,
-    TreeFigures, TreeRoles, Way, WayClass, WayLine, WayStage,
+    TreeFigures, TreeRoles, TwoLevels, Way, WayClass, WayLine, WayStage, Within,
 };
 pub use instance::{Call, Instance, Lane};
 pub use irregularities::{InFlight, Irregularities, ProcessDamage};

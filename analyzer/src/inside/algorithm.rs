@@ -73,9 +73,9 @@ impl fmt::Display for Rooted {
     }
 }
 
-/// How a collective was done, as its messages tell.
+/// How messages went among processes that are all alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Algorithm {
+pub enum Pattern {
     /// To a root, or from it.
     Rooted(Rooted),
     /// To a root, then from it.
@@ -112,11 +112,13 @@ pub enum Algorithm {
     Chain,
     /// With the neighbours of the topology directly.
     Neighbours,
+    /// Several of these side by side.
+    Different,
     /// None of these, and no tree.
     Unrecognized,
 }
 
-impl fmt::Display for Algorithm {
+impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rooted(rooted) => rooted.fmt(f),
@@ -138,7 +140,73 @@ impl fmt::Display for Algorithm {
             Self::NeighborExchange => f.write_str("neighbor exchange"),
             Self::Chain => f.write_str("chain from rank to rank"),
             Self::Neighbours => f.write_str("direct exchange with the neighbours"),
+            Self::Different => f.write_str("different algorithms"),
             Self::Unrecognized => f.write_str("graph that is no tree"),
+        }
+    }
+}
+
+/// In two levels: within each host, and between one process of each, the hosts' leaders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TwoLevels {
+    /// Hosts.
+    pub n_leaders: u32,
+    /// Among the leaders.
+    pub between: Pattern,
+    /// Within hosts.
+    pub within: Within,
+}
+
+/// What goes on within hosts, in all of them alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Within {
+    /// From the leaders, or to them.
+    OneWay(Pattern),
+    /// Likewise; the root is no leader, and has that of its host pass everything on.
+    OneWayPassedOn(Pattern),
+    /// To the leaders, and from them behind what the leaders do.
+    ToAndFrom(Pattern, Pattern),
+}
+
+impl fmt::Display for TwoLevels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.between {
+            Pattern::ToAndFrom(to, from) if to == from => {
+                write!(f, "two levels: {to} to one and back")?;
+            }
+            Pattern::ToAndFrom(to, from) => write!(f, "two levels: {to} to one, {from} back")?,
+            between => write!(f, "two levels: {between}")?,
+        }
+        write!(f, " among {} host leaders, ", self.n_leaders)?;
+        match self.within {
+            Within::OneWay(within) => write!(f, "{within} within hosts"),
+            Within::OneWayPassedOn(within) => {
+                write!(f, "{within} within hosts, by way of the root's leader")
+            }
+            Within::ToAndFrom(to, from) if to == from => {
+                write!(f, "{to} within hosts to the leader and back")
+            }
+            Within::ToAndFrom(to, from) => {
+                write!(f, "{to} within hosts to the leader, {from} back")
+            }
+        }
+    }
+}
+
+/// How a collective was done, as its messages tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// All processes alike, wherever they are.
+    Flat(Pattern),
+    /// By hosts.
+    TwoLevels(TwoLevels),
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flat(pattern) => pattern.fmt(f),
+            Self::TwoLevels(levels) => levels.fmt(f),
         }
     }
 }

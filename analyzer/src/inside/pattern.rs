@@ -276,6 +276,7 @@ mod tests {
         operation: Operation::Bcast,
         n_slots: 4,
         root: Some(0),
+        hosts: 0,
     };
 
     /// Slot, partner, whether it is a send, tag; begins at `at` plus its number.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use collbench_formats::{Operation, Semantics};
 
-use super::algorithm::{Algorithm, Rooted, Tree};
+use super::algorithm::{Algorithm, Pattern, Rooted, Tree};
 use super::exchanges::{
     Aside, Edge, Edges, Folded, Sent, Traffic, butterfly, by_powers, hypercube, neighbor_exchange,
     ring, two_ways,
@@ -25,9 +25,9 @@ pub enum Direction {
 
 /// What was recognized in the messages of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recognized {
+pub struct Recognized<Name = Algorithm> {
     /// All that fit, the most usual first. At least one.
-    pub names: Vec<Algorithm>,
+    pub names: Vec<Name>,
     /// Where data went along a spanning tree, towards its root or from it: that tree.
     pub tree: Option<TreeFacts>,
     /// The edges along which it went towards a root, or from it; of others it cannot be said.
@@ -45,12 +45,15 @@ pub struct TreeFacts {
     pub fan_out: u32,
 }
 
-impl Recognized {
-    fn exchange(name: Algorithm) -> Self {
+/// What was recognized with all processes alike.
+type Flat = Recognized<Pattern>;
+
+impl Flat {
+    fn exchange(name: Pattern) -> Self {
         Self::exchanges(vec![name])
     }
 
-    fn exchanges(names: Vec<Algorithm>) -> Self {
+    fn exchanges(names: Vec<Pattern>) -> Self {
         Self {
             names,
             tree: None,
@@ -58,6 +61,29 @@ impl Recognized {
         }
     }
 
+    /// Whether nothing better than that is known of it.
+    fn is_unnamed(&self) -> bool {
+        let is_unnamed = |part: &Rooted| matches!(part, Rooted::UnnamedTree);
+        match &self.names[0] {
+            Pattern::Unrecognized => true,
+            Pattern::Rooted(part) => is_unnamed(part),
+            Pattern::ToAndFrom(to, from) => is_unnamed(to) || is_unnamed(from),
+            _ => false,
+        }
+    }
+}
+
+impl From<Flat> for Recognized {
+    fn from(flat: Flat) -> Self {
+        Self {
+            names: flat.names.into_iter().map(Algorithm::Flat).collect(),
+            tree: flat.tree,
+            directed: flat.directed,
+        }
+    }
+}
+
+impl<Name> Recognized<Name> {
     /// Whether data went along a tree, and nowhere else.
     #[must_use]
     pub fn is_tree(&self) -> bool {
@@ -65,16 +91,39 @@ impl Recognized {
     }
 }
 
-/// Recognizes how `operation` was done by `n` processes, from its messages by sender and their
-/// order there; at least one. `root`: slot of the root if there is one.
+/// Recognizes how `operation` was done by processes on these hosts (any numbers, by slot), from its
+/// messages by sender and their order there; at least one. `root`: slot of the root if there is
+/// one.
 ///
 /// `None` for what no algorithm is asked of, as constructors.
 pub(super) fn recognize(
     operation: Operation,
-    n: u32,
+    hosts: &[u32],
     root: Option<u32>,
     sent: &[Sent],
 ) -> Option<Recognized> {
+    let flat = flat(operation, hosts.len() as u32, root, sent)?;
+    // Some graphs are both. Then it tells whether the levels have tags of their own.
+    let levels = match flat.is_unnamed() || levels::are_apart(hosts, sent) {
+        true => levels::recognize(operation, hosts, root, sent),
+        false => None,
+    };
+    let is_unnamed = flat.is_unnamed();
+    let mut found = Recognized::from(flat);
+    if let Some((name, directed)) = levels {
+        if is_unnamed {
+            found.names.clear();
+        }
+        found.names.insert(0, Algorithm::TwoLevels(name));
+        if found.directed.is_empty() {
+            found.directed = directed;
+        }
+    }
+    Some(found)
+}
+
+/// Likewise with all processes alike.
+fn flat(operation: Operation, n: u32, root: Option<u32>, sent: &[Sent]) -> Option<Flat> {
     let traffic = Traffic::new(n, sent);
     let operation = operation.blocking();
     let found = match operation.semantics() {
@@ -84,15 +133,15 @@ pub(super) fn recognize(
         Semantics::AllToAll => exchange_of_all(operation, &traffic).or_else(|| in_parts(&traffic)),
         Semantics::Prefix => prefix(&traffic),
         Semantics::Neighborhood => {
-            (traffic.is_at_once()).then(|| Recognized::exchange(Algorithm::Neighbours))
+            (traffic.is_at_once()).then(|| Flat::exchange(Pattern::Neighbours))
         }
         _ => return None,
     };
     let found = found.or_else(|| there_and_back(&traffic, operation));
-    Some(found.unwrap_or_else(|| Recognized::exchange(Algorithm::Unrecognized)))
+    Some(found.unwrap_or_else(|| Flat::exchange(Pattern::Unrecognized)))
 }
 
-fn exchange_of_all(operation: Operation, traffic: &Traffic<'_>) -> Option<Recognized> {
+fn exchange_of_all(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> {
     match operation {
         Operation::Allreduce => allreduce(traffic),
         Operation::ReduceScatter | Operation::ReduceScatterBlock => reduce_scatter(traffic),
@@ -113,7 +162,7 @@ fn turned(edges: &Edges) -> Edges {
 }
 
 /// Along a tree, in a direction.
-fn along(tree: &SpanningTree, direction: Direction) -> Recognized {
+fn along(tree: &SpanningTree, direction: Direction) -> Flat {
     let names = tree.names();
     let mut names: Vec<Rooted> = names.into_iter().map(Rooted::Tree).collect();
     if names.is_empty() {
@@ -123,7 +172,7 @@ fn along(tree: &SpanningTree, direction: Direction) -> Recognized {
         .zip(&tree.parents)
         .filter(|(slot, parent)| slot != *parent);
     Recognized {
-        names: names.into_iter().map(Algorithm::Rooted).collect(),
+        names: names.into_iter().map(Pattern::Rooted).collect(),
         tree: Some(facts(tree)),
         directed: edges
             .map(|(slot, &parent)| match direction {
@@ -152,15 +201,15 @@ fn tree_down(traffic: &Traffic<'_>) -> Option<SpanningTree> {
     SpanningTree::of(traffic.n, traffic.edges())
 }
 
-fn rooted(name: Rooted, directed: impl IntoIterator<Item = (Edge, Direction)>) -> Recognized {
-    Recognized {
-        names: vec![Algorithm::Rooted(name)],
+fn rooted(name: Rooted, directed: impl IntoIterator<Item = (Edge, Direction)>) -> Flat {
+    Flat {
+        names: vec![Pattern::Rooted(name)],
         tree: None,
         directed: directed.into_iter().collect(),
     }
 }
 
-fn from_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Recognized> {
+fn from_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Flat> {
     let (n, root) = (traffic.n, root?);
     if let Some(tree) = tree_up(traffic).filter(|tree| tree.root == root) {
         return Some(along(&tree, Direction::Up));
@@ -174,18 +223,18 @@ fn from_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Recognized> {
     let scatter = rotated(binomial_in_order(n), n, root);
     let mut names = Vec::new();
     if traffic.is_exactly(&rotated(hypercube(n), n, root)) {
-        names.push(Algorithm::Rooted(Rooted::ScatterRecursiveDoubling));
+        names.push(Pattern::Rooted(Rooted::ScatterRecursiveDoubling));
     }
     // Processes for which no data are left get none.
     let around = ring(n, true);
     let mut others = traffic.edges().filter(|edge| !around.contains(edge));
     if traffic.has_all(&around) && others.all(|edge| scatter.contains(&edge)) {
-        names.push(Algorithm::Rooted(Rooted::ScatterRing));
+        names.push(Pattern::Rooted(Rooted::ScatterRing));
     }
-    (!names.is_empty()).then(|| Recognized::exchanges(names))
+    (!names.is_empty()).then(|| Flat::exchanges(names))
 }
 
-fn to_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Recognized> {
+fn to_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Flat> {
     let (n, root) = (traffic.n, root?);
     if let Some(tree) = tree_down(traffic).filter(|tree| tree.root == root) {
         return Some(along(&tree, Direction::Down));
@@ -219,44 +268,50 @@ fn to_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Recognized> {
     None
 }
 
-fn barrier(traffic: &Traffic<'_>) -> Option<Recognized> {
+fn barrier(traffic: &Traffic<'_>) -> Option<Flat> {
     let n = traffic.n;
     let mut names = Vec::new();
     let powers = by_powers(n, true);
     if let (2, Some(found)) = (n, of_two(traffic)) {
         return Some(found);
     }
-    names.extend(folded_exchange(traffic, 1).then_some(Algorithm::RecursiveDoubling));
+    names.extend(folded_exchange(traffic, 1).then_some(Pattern::RecursiveDoubling));
     if traffic.is_exactly(&powers)
         && traffic.count_of(&powers) == Some(1)
         && (n > 2 || traffic.is_mutual(&powers))
     {
-        names.push(Algorithm::Dissemination);
+        names.push(Pattern::Dissemination);
     }
     let around = ring(n, true);
     if traffic.is_exactly(&around) && traffic.count_of(&around) == Some(2) {
-        names.push(Algorithm::DoubleRing);
+        names.push(Pattern::DoubleRing);
     }
-    (!names.is_empty()).then(|| Recognized::exchanges(names))
+    (!names.is_empty()).then(|| Flat::exchanges(names))
 }
 
 /// An exchange of one message each way between two processes.
-fn of_two(traffic: &Traffic<'_>) -> Option<Recognized> {
+fn of_two(traffic: &Traffic<'_>) -> Option<Flat> {
     let both = two_ways();
     let is_exchange = traffic.is_exactly(&both) && traffic.is_once() && traffic.is_mutual(&both);
-    is_exchange.then(|| Recognized::exchange(Algorithm::TwoProcesses))
+    is_exchange.then(|| Flat::exchange(Pattern::TwoProcesses))
 }
 
 /// Whether a power of two of the processes exchange with those that differ in one bit, so many
 /// messages each way, the others having one that stands in for them.
+///
+/// Two of them, with no others or with one message each way, might also have gone there and back:
+/// then it is asked whether they sent before they had received. Of all others the edges are too
+/// many for that; and where messages come early it could not be told.
 fn folded_exchange(traffic: &Traffic<'_>, count: u32) -> bool {
     [Aside::Even, Aside::Odd, Aside::Last]
         .into_iter()
         .any(|aside| {
             let folded = Folded::new(traffic.n, aside);
+            let is_surely_exchange =
+                folded.core.len() > 2 || count > 1 && traffic.count_of(&folded.pairs) == Some(1);
             traffic.is_exactly(&folded.all())
                 && traffic.count_of(&folded.core) == Some(count)
-                && traffic.is_mutual(&folded.core)
+                && (is_surely_exchange || traffic.is_mutual(&folded.core))
         })
 }
 
@@ -267,40 +322,40 @@ fn around(traffic: &Traffic<'_>) -> Option<u32> {
     traffic.count_of(ring)
 }
 
-fn allreduce(traffic: &Traffic<'_>) -> Option<Recognized> {
+fn allreduce(traffic: &Traffic<'_>) -> Option<Flat> {
     let n = traffic.n;
     let mut names = Vec::new();
-    names.extend(folded_exchange(traffic, 1).then_some(Algorithm::RecursiveDoubling));
-    names.extend(folded_exchange(traffic, 2).then_some(Algorithm::Rabenseifner));
+    names.extend(folded_exchange(traffic, 1).then_some(Pattern::RecursiveDoubling));
+    names.extend(folded_exchange(traffic, 2).then_some(Pattern::Rabenseifner));
     // Once around to reduce, in each segment, and once to hand the result on.
     match around(traffic).filter(|_| n > 2 || traffic.is_mutual(&two_ways())) {
-        Some(count) if count == 2 * (n - 1) => names.push(Algorithm::Ring),
+        Some(count) if count == 2 * (n - 1) => names.push(Pattern::Ring),
         Some(count) if count > 2 * (n - 1) && count.is_multiple_of(n - 1) => {
-            names.push(Algorithm::SegmentedRing);
+            names.push(Pattern::SegmentedRing);
         }
         _ => {}
     }
-    (!names.is_empty()).then(|| Recognized::exchanges(names))
+    (!names.is_empty()).then(|| Flat::exchanges(names))
 }
 
-fn reduce_scatter(traffic: &Traffic<'_>) -> Option<Recognized> {
+fn reduce_scatter(traffic: &Traffic<'_>) -> Option<Flat> {
     let mut names = Vec::new();
-    names.extend(folded_exchange(traffic, 1).then_some(Algorithm::RecursiveHalving));
+    names.extend(folded_exchange(traffic, 1).then_some(Pattern::RecursiveHalving));
     if around(traffic) == Some(traffic.n - 1) && traffic.n > 2 {
-        names.push(Algorithm::Ring);
+        names.push(Pattern::Ring);
     }
     names.extend(
         butterfly(traffic.n)
             .filter(|edges| traffic.is_exactly(edges))
-            .map(|_| Algorithm::Butterfly),
+            .map(|_| Pattern::Butterfly),
     );
     if traffic.is_complete() && traffic.is_one_by_one() && traffic.n > 2 {
-        names.push(Algorithm::Pairwise);
+        names.push(Pattern::Pairwise);
     }
-    (!names.is_empty()).then(|| Recognized::exchanges(names))
+    (!names.is_empty()).then(|| Flat::exchanges(names))
 }
 
-fn allgather(traffic: &Traffic<'_>) -> Option<Recognized> {
+fn allgather(traffic: &Traffic<'_>) -> Option<Flat> {
     let n = traffic.n;
     let is_once = traffic.is_once();
     if n == 2 {
@@ -308,22 +363,21 @@ fn allgather(traffic: &Traffic<'_>) -> Option<Recognized> {
     }
     let mut names = Vec::new();
     if is_once && traffic.is_complete() && traffic.is_at_once() {
-        names.push(Algorithm::Linear);
+        names.push(Pattern::Linear);
     }
     names.extend(
-        (n.is_power_of_two() && folded_exchange(traffic, 1))
-            .then_some(Algorithm::RecursiveDoubling),
+        (n.is_power_of_two() && folded_exchange(traffic, 1)).then_some(Pattern::RecursiveDoubling),
     );
     if around(traffic) == Some(n - 1) {
-        names.push(Algorithm::Ring);
+        names.push(Pattern::Ring);
     }
     if neighbor_exchange(n).is_some_and(|edges| traffic.is_exactly(&edges)) {
-        names.push(Algorithm::NeighborExchange);
+        names.push(Pattern::NeighborExchange);
     }
     if is_once && names.is_empty() && is_by_powers(traffic) {
-        names.push(Algorithm::Bruck);
+        names.push(Pattern::Bruck);
     }
-    (!names.is_empty()).then(|| Recognized::exchanges(names))
+    (!names.is_empty()).then(|| Flat::exchanges(names))
 }
 
 fn is_by_powers(traffic: &Traffic<'_>) -> bool {
@@ -333,7 +387,7 @@ fn is_by_powers(traffic: &Traffic<'_>) -> bool {
         .any(|edges| traffic.is_exactly(edges))
 }
 
-fn alltoall(operation: Operation, traffic: &Traffic<'_>) -> Option<Recognized> {
+fn alltoall(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> {
     // Without something to send there may be no message.
     let is_irregular = matches!(operation, Operation::Alltoallv | Operation::Alltoallw);
     let is_complete = traffic.is_complete() || is_irregular;
@@ -344,29 +398,29 @@ fn alltoall(operation: Operation, traffic: &Traffic<'_>) -> Option<Recognized> {
     let mut names = Vec::new();
     let is_bruck = is_by_powers(traffic);
     if is_once && is_complete && traffic.is_at_once() {
-        names.push(Algorithm::Linear);
+        names.push(Pattern::Linear);
     } else if is_once && is_complete && traffic.is_one_by_one() {
-        names.push(Algorithm::Pairwise);
+        names.push(Pattern::Pairwise);
     } else if traffic.is_complete() {
-        names.push(Algorithm::LinearSynchronized);
+        names.push(Pattern::LinearSynchronized);
     }
     if is_once && is_bruck && !traffic.is_at_once() {
-        names.push(Algorithm::Bruck);
+        names.push(Pattern::Bruck);
     }
-    (!names.is_empty()).then(|| Recognized::exchanges(names))
+    (!names.is_empty()).then(|| Flat::exchanges(names))
 }
 
-fn prefix(traffic: &Traffic<'_>) -> Option<Recognized> {
+fn prefix(traffic: &Traffic<'_>) -> Option<Flat> {
     let n = traffic.n;
     let chain: Edges = (1..n).map(|rank| (rank - 1, rank)).collect();
     if traffic.is_exactly(&chain) {
-        return Some(Recognized::exchange(Algorithm::Chain));
+        return Some(Flat::exchange(Pattern::Chain));
     }
-    (traffic.is_exactly(&hypercube(n))).then(|| Recognized::exchange(Algorithm::RecursiveDoubling))
+    (traffic.is_exactly(&hypercube(n))).then(|| Flat::exchange(Pattern::RecursiveDoubling))
 }
 
 /// First towards a root, then from it, each with a tag of its own.
-fn in_parts(traffic: &Traffic<'_>) -> Option<Recognized> {
+fn in_parts(traffic: &Traffic<'_>) -> Option<Flat> {
     let of_group = |group| -> Vec<Sent> {
         let sent = traffic.sent.iter().filter(|sent| sent.group == group);
         sent.copied().collect()
@@ -389,16 +443,16 @@ fn in_parts(traffic: &Traffic<'_>) -> Option<Recognized> {
 }
 
 /// One after the other.
-fn both(to: &Recognized, from: &Recognized) -> Recognized {
-    let part = |found: &Recognized| match found.names[0] {
-        Algorithm::Rooted(part) => part,
+fn both(to: &Flat, from: &Flat) -> Flat {
+    let part = |found: &Flat| match found.names[0] {
+        Pattern::Rooted(part) => part,
         _ => Rooted::UnnamedTree,
     };
     let edges_back: BTreeSet<Edge> = from.directed.iter().map(|(edge, _)| *edge).collect();
     let is_apart = |(edge, _): &&(Edge, Direction)| !edges_back.contains(edge);
     let down = to.directed.iter().filter(is_apart);
     Recognized {
-        names: vec![Algorithm::ToAndFrom(part(to), part(from))],
+        names: vec![Pattern::ToAndFrom(part(to), part(from))],
         tree: to.tree.filter(|_| from.tree.is_some()),
         directed: down.chain(&from.directed).copied().collect(),
     }
@@ -406,7 +460,7 @@ fn both(to: &Recognized, from: &Recognized) -> Recognized {
 
 /// Along a tree towards its root and back, the same or another one, with one tag. Of operations
 /// that have no root of their own it is rank 0.
-fn there_and_back(traffic: &Traffic<'_>, operation: Operation) -> Option<Recognized> {
+fn there_and_back(traffic: &Traffic<'_>, operation: Operation) -> Option<Flat> {
     if operation.semantics().is_rooted() {
         return None;
     }
@@ -427,5 +481,6 @@ fn there_and_back(traffic: &Traffic<'_>, operation: Operation) -> Option<Recogni
         .then(|| both(&along(&down, Direction::Down), &along(&up, Direction::Up)))
 }
 
+mod levels;
 #[cfg(test)]
 mod tests;

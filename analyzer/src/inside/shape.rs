@@ -16,6 +16,9 @@ pub(crate) struct Of {
     pub(crate) operation: Operation,
     pub(crate) n_slots: usize,
     pub(crate) root: Option<usize>,
+    /// Which slots are on which hosts, as [`Communicator::host_map`](crate::communicators::Communicator::host_map)
+    /// has it.
+    pub(crate) hosts: u64,
 }
 
 impl Of {
@@ -49,7 +52,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    pub(super) fn new(of: Of, sent: Vec<Sent>) -> Self {
+    /// `hosts`: that of each slot.
+    pub(super) fn new(of: Of, sent: Vec<Sent>, hosts: &[u32]) -> Self {
         let mut edges: Vec<(u32, u32)> = sent.iter().map(|sent| (sent.from, sent.to)).collect();
         edges.sort_unstable();
         edges.dedup();
@@ -58,7 +62,7 @@ impl Shape {
         let root = of.root.map(|root| root as u32);
         let recognized = match sent.is_empty() {
             true => None,
-            false => recognize(of.operation, of.n_slots as u32, root, &sent),
+            false => recognize(of.operation, hosts, root, &sent),
         };
         let mut directions = vec![None; edges.len()];
         for &(edge, direction) in recognized.iter().flat_map(|found| &found.directed) {

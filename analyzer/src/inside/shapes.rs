@@ -29,6 +29,7 @@ impl Shapes {
             operation: instance.operation,
             n_slots: instance.n_calls(),
             root: instance.root,
+            hosts: instance.communicator.host_map(),
         };
         self.take(messages.paired);
         let hash = hash(of, &self.sent);
@@ -39,7 +40,9 @@ impl Shapes {
         if self.known.len() >= MAX_SHAPES {
             self.known.clear();
         }
-        let shape = Arc::new(Shape::new(of, self.sent.clone()));
+        let members = instance.communicator.members.iter();
+        let hosts: Vec<u32> = members.map(|member| member.host as u32).collect();
+        let shape = Arc::new(Shape::new(of, self.sent.clone(), &hosts));
         self.known.insert(hash, Arc::clone(&shape));
         shape
     }
@@ -74,6 +77,7 @@ fn hash(of: Of, sent: &[Sent]) -> u64 {
         of.operation as u64,
         of.n_slots as u64,
         of.root.map_or(u64::MAX, |root| root as u64),
+        of.hosts,
     ];
     let begin = begin.into_iter().fold(sent.len() as u64, mix);
     let hash = sent.iter().fold(begin, |hash, sent| {

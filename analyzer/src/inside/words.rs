@@ -102,7 +102,7 @@ fn what_ran(
         text.push_str(&format!(", root {root}"));
     }
     let algorithm = match (&tree.algorithm, figures.joining_points.is_empty()) {
-        (Some(algorithm), _) => inert::line(algorithm, 60),
+        (Some(algorithm), _) => inert::line(algorithm, 120),
         (None, false) => "a tree".to_owned(),
         (None, true) => "an exchange".to_owned(),
     };

@@ -3,6 +3,8 @@
 
 use super::*;
 
+mod levels;
+
 /// A schedule while it is written down.
 struct Schedule {
     n: u32,
@@ -68,10 +70,10 @@ impl Schedule {
         back
     }
 
-    fn recognize(&self, operation: Operation, root: Option<u32>) -> Recognized {
+    fn recognize(&self, operation: Operation, root: Option<u32>) -> Flat {
         let mut sent = self.sent.clone();
         sent.sort_by_key(|sent| sent.from);
-        recognize(operation, self.n, root, &sent).unwrap()
+        flat(operation, self.n, root, &sent).unwrap()
     }
 }
 
@@ -187,7 +189,7 @@ const SIZES: [u32; 18] = [
 ];
 
 /// Asserts that a name is among those that fit, and for ranks enough that it is the first.
-fn is(found: &Recognized, name: Algorithm, n: u32) {
+fn is(found: &Flat, name: Pattern, n: u32) {
     let names = &found.names;
     assert!(names.contains(&name), "{n} ranks: {names:?}, not {name:?}");
     assert!(n < 9 || names[0] == name, "{n} ranks: {names:?}");
@@ -212,7 +214,7 @@ fn trees_are_known_for_any_number_of_ranks_and_any_root() {
         });
         for (tree, schedule) in trees.into_iter().chain(of_base) {
             let back = schedule.reversed();
-            let name = Algorithm::Rooted(Rooted::Tree(tree));
+            let name = Pattern::Rooted(Rooted::Tree(tree));
             for root in [0, n / 2, n - 1] {
                 let up = schedule.recognize(Operation::Bcast, Some(0));
                 is(&up, name, n);
@@ -296,7 +298,7 @@ fn binary_trees_are_those_of_the_published_tables() {
     ];
     for ((n, tree), root) in in_order.into_iter().zip([3, 8, 1, 4]) {
         let found = edges(tree, n).recognize(Operation::Reduce, Some(root));
-        let in_order = Algorithm::Rooted(Rooted::Tree(Tree::InOrderBinary));
+        let in_order = Pattern::Rooted(Rooted::Tree(Tree::InOrderBinary));
         assert!(found.names.contains(&in_order), "{found:?}");
     }
 }
@@ -337,12 +339,29 @@ fn a_tree_of_no_name_is_told_with_its_height_and_fan_out() {
         let found = other.recognize(Operation::Bcast, Some(2));
         assert_eq!(
             (found.names[0], found.is_tree()),
-            (Algorithm::Unrecognized, false)
+            (Pattern::Unrecognized, false)
         );
     }
     let mut other = Schedule::new(7);
     other.sent = schedule.sent[1..].to_vec();
     assert!(!other.recognize(Operation::Bcast, Some(2)).is_tree());
+}
+
+#[test]
+fn an_exchange_is_known_where_what_comes_is_there_before_the_own_is_sent() {
+    for n in SIZES.into_iter().filter(|n| *n > 2) {
+        for (count, name) in [(1, Pattern::RecursiveDoubling), (2, Pattern::Rabenseifner)] {
+            let mut schedule = folded(n, count);
+            for sent in &mut schedule.sent {
+                sent.step_of_sender = 2 * sent.step_of_sender + 1;
+                sent.step_of_receiver *= 2;
+            }
+            // Of three with one message each way, nobody can tell.
+            if n > 3 || count > 1 {
+                is(&schedule.recognize(Operation::Allreduce, None), name, n);
+            }
+        }
+    }
 }
 
 #[test]
@@ -352,28 +371,28 @@ fn exchanges_are_known_for_any_number_of_ranks() {
         let check = |schedule: Schedule, operation, name| {
             is(&schedule.recognize(operation, None), name, n);
         };
-        check(folded(n, 1), Allreduce, Algorithm::RecursiveDoubling);
-        check(folded(n, 2), Allreduce, Algorithm::Rabenseifner);
-        check(folded(n, 1), ReduceScatter, Algorithm::RecursiveHalving);
+        check(folded(n, 1), Allreduce, Pattern::RecursiveDoubling);
+        check(folded(n, 2), Allreduce, Pattern::Rabenseifner);
+        check(folded(n, 1), ReduceScatter, Pattern::RecursiveHalving);
         let ring = |rounds: u32| around(n, (0..rounds).map(|_| 1));
-        check(ring(2 * (n - 1)), Allreduce, Algorithm::Ring);
-        check(ring(4 * (n - 1)), Allreduce, Algorithm::SegmentedRing);
-        check(ring(2), Barrier, Algorithm::DoubleRing);
+        check(ring(2 * (n - 1)), Allreduce, Pattern::Ring);
+        check(ring(4 * (n - 1)), Allreduce, Pattern::SegmentedRing);
+        check(ring(2), Barrier, Pattern::DoubleRing);
         if n == 2 {
             for operation in [Allgather, Alltoall, Barrier] {
-                check(ring(1), operation, Algorithm::TwoProcesses);
+                check(ring(1), operation, Pattern::TwoProcesses);
             }
             continue;
         }
-        check(folded(n, 1), Barrier, Algorithm::RecursiveDoubling);
-        check(around(n, doubling(n)), Barrier, Algorithm::Dissemination);
-        check(ring(n - 1), Allgather, Algorithm::Ring);
-        check(ring(n - 1), ReduceScatter, Algorithm::Ring);
+        check(folded(n, 1), Barrier, Pattern::RecursiveDoubling);
+        check(around(n, doubling(n)), Barrier, Pattern::Dissemination);
+        check(ring(n - 1), Allgather, Pattern::Ring);
+        check(ring(n - 1), ReduceScatter, Pattern::Ring);
         let back = doubling(n).map(|distance| n - distance);
-        check(around(n, back), Allgather, Algorithm::Bruck);
-        check(around(n, doubling(n)), Alltoall, Algorithm::Bruck);
+        check(around(n, back), Allgather, Pattern::Bruck);
+        check(around(n, doubling(n)), Alltoall, Pattern::Bruck);
         if n.is_power_of_two() {
-            check(folded(n, 1), Allgather, Algorithm::RecursiveDoubling);
+            check(folded(n, 1), Allgather, Pattern::RecursiveDoubling);
         }
         if n.is_multiple_of(2) {
             // With one neighbour and the other in turn.
@@ -384,13 +403,13 @@ fn exchanges_are_known_for_any_number_of_ranks() {
                     _ => (rank, (rank + n - 1) % n),
                 }));
             }
-            check(schedule, Allgather, Algorithm::NeighborExchange);
+            check(schedule, Allgather, Pattern::NeighborExchange);
         }
         if n < 100 {
-            check(around(n, 1..n), Alltoall, Algorithm::Pairwise);
+            check(around(n, 1..n), Alltoall, Pattern::Pairwise);
             let mut at_once = Schedule::new(n);
             at_once.together((1..n).flat_map(|d| (0..n).map(move |rank| (rank, (rank + d) % n))));
-            check(at_once, Alltoall, Algorithm::Linear);
+            check(at_once, Alltoall, Pattern::Linear);
         }
     }
 }
@@ -398,7 +417,7 @@ fn exchanges_are_known_for_any_number_of_ranks() {
 #[test]
 fn data_may_go_to_a_root_and_back() {
     for n in SIZES {
-        let name = |to, from| Algorithm::ToAndFrom(Rooted::Tree(to), Rooted::Tree(from));
+        let name = |to, from| Pattern::ToAndFrom(Rooted::Tree(to), Rooted::Tree(from));
         // One after the other: nobody is told before everybody has said something.
         let chained = |to: &Schedule, from: &Schedule, is_apart: bool| {
             let mut all = Schedule::new(n);
@@ -441,7 +460,7 @@ fn a_broadcast_may_scatter_and_gather() {
         let scatter = schedule.sent.len();
         (0..n - 1).for_each(|_| schedule.together((0..n).map(|rank| (rank, (rank + 1) % n))));
         let found = schedule.rotated(1).recognize(Operation::Bcast, Some(1));
-        let name = Algorithm::Rooted(Rooted::ScatterRing);
+        let name = Pattern::Rooted(Rooted::ScatterRing);
         assert!(found.names.contains(&name), "{n} ranks: {found:?}");
         // The last had no data to be scattered to them.
         let mut schedule = nomial_from_far(n, 2);
@@ -455,7 +474,7 @@ fn a_broadcast_may_scatter_and_gather() {
                 schedule.together(sent.iter().map(|sent| (sent.from, sent.to)));
             }
             let found = schedule.recognize(Operation::Bcast, Some(0));
-            let name = Algorithm::Rooted(Rooted::ScatterRecursiveDoubling);
+            let name = Pattern::Rooted(Rooted::ScatterRecursiveDoubling);
             is(&found, name, n);
         }
     }
