@@ -21,6 +21,7 @@ mod schedule;
 mod settings;
 mod wire;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -150,7 +151,10 @@ impl Exchanges {
         let decision = roster.agree(rank, key, patience);
         self.roster = (rank == 0).then_some(roster);
         match decision? {
-            Decision::OneHost => return Ok(()),
+            Decision::OneHost => {
+                recorder.know_hosts(vec![0; world_size as usize]);
+                return Ok(());
+            }
             Decision::Missing { recorded } => {
                 return Err(NoExchanges::NotAllRecorded {
                     recorded,
@@ -162,6 +166,7 @@ impl Exchanges {
         self.parting = Parting::of(start, library.abi);
         let mut world = CommunicatorWire::of_world(library, recorder.clock);
         let keys = world.gather_all(key, world_size)?;
+        recorder.know_hosts(lowest_of_hosts(&keys));
         let leader = check_host(&mut world, &keys, rank, start.tick)?;
         if leader == rank && keys[..rank as usize].contains(&key) {
             let rank = lowest_of_host(&keys, rank);
@@ -277,6 +282,15 @@ impl Exchanges {
             roster.remove();
         }
     }
+}
+
+/// By rank the lowest rank on its host.
+fn lowest_of_hosts(keys: &[HostKey]) -> Vec<u32> {
+    let mut lowest = HashMap::new();
+    let ranks = (0..).zip(keys);
+    ranks
+        .map(|(rank, key)| *lowest.entry(key).or_insert(rank))
+        .collect()
 }
 
 fn lowest_of_host(keys: &[HostKey], rank: u32) -> u32 {

@@ -521,6 +521,11 @@ impl Recorder {
         self.is_alone_on_host
     }
 
+    /// Notes which processes share a host: by world rank the lowest one on its host.
+    pub(crate) fn know_hosts(&self, lowest: Vec<u32>) {
+        self.partners.know_hosts(lowest);
+    }
+
     /// Keeps this process's part in the exchanges of stamps between hosts.
     pub(crate) fn take_part(&self, exchanges: Exchanges) {
         // Recording begins once, and so does this.

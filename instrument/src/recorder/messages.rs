@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use collbench_formats::{Direction, Message, NO_RANK, UNKNOWN_COMMUNICATOR};
 
@@ -18,6 +18,7 @@ use super::tagged::LOCAL_GROUP;
 use super::{Local, Recorder, Slot};
 use crate::communicator::{HandleHasher, HowMade};
 use crate::library::{Handle, MpiLibrary};
+use crate::ucx::Part;
 
 /// The library's tags for collectives are this or less; above are those of applications (from 0),
 /// and the one that stands for any (-1).
@@ -185,6 +186,8 @@ impl ByRequest {
 pub(crate) struct Partners {
     tables: Mutex<HashMap<Handle, Box<[u32]>, BuildHasherDefault<HandleHasher>>>,
     epoch: AtomicU64,
+    /// By world rank the lowest rank on its host, where that is known.
+    hosts: OnceLock<Box<[u32]>>,
 }
 
 /// What a thread keeps of the communicator that its last message travelled on.
@@ -255,6 +258,30 @@ impl Route {
     }
 }
 
+/// What of the key of a table tells that it has only the processes on this host, or only one of each
+/// host: bits that no handle has.
+const HOST_PART: Handle = 1 << 62;
+const LEADERS_PART: Handle = 1 << 61;
+
+/// Those of some world ranks that are in a part of their communicator, as MPICH makes them: its
+/// order stays, and of each host the first one leads.
+fn ranks_of_part(all: &[u32], part: Part, own_rank: u32, hosts: &[u32]) -> Box<[u32]> {
+    let host = |rank: u32| hosts.get(rank as usize);
+    let mut seen = Vec::new();
+    let is_in_part = |rank: &&u32| match part {
+        Part::Whole => true,
+        Part::Host => host(**rank) == host(own_rank),
+        Part::Leaders => {
+            let is_first = !seen.contains(&host(**rank));
+            if is_first {
+                seen.push(host(**rank));
+            }
+            is_first
+        }
+    };
+    all.iter().filter(is_in_part).copied().collect()
+}
+
 impl Partners {
     /// Notes the processes of a communicator that the library has just made ready.
     ///
@@ -307,8 +334,54 @@ impl Partners {
 
     /// Forgets a communicator that is given back.
     pub(super) fn forget(&self, comm: Handle) {
-        self.remove(comm);
-        self.remove(comm | LOCAL_GROUP);
+        for group in [comm, comm | LOCAL_GROUP] {
+            for part in [0, HOST_PART, LEADERS_PART] {
+                self.remove(group | part);
+            }
+        }
+    }
+
+    /// Notes which processes of the world share a host: by rank the lowest one on its host.
+    pub(crate) fn know_hosts(&self, lowest: Vec<u32>) {
+        // The same each time.
+        let _ = self.hosts.set(lowest.into_boxed_slice());
+    }
+
+    /// The way to some of the processes in the table of a communicator, in their order there; `None`
+    /// for that of the world. To nobody where the hosts are not known.
+    pub(super) fn route_of_part(
+        &self,
+        table: Option<Handle>,
+        part: Part,
+        own_rank: u32,
+        (key, epoch): (usize, u64),
+    ) -> Route {
+        let Some(hosts) = self.hosts.get() else {
+            return Route::of_nothing(key, epoch);
+        };
+        let bit = match part {
+            Part::Whole => 0,
+            Part::Host => HOST_PART,
+            Part::Leaders => LEADERS_PART,
+        };
+        let of_part = table.unwrap_or(0) | bit;
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tables.contains_key(&of_part) {
+            let world: Vec<u32>;
+            let all: &[u32] = match table {
+                Some(table) => tables.get(&table).map_or(&[], |ranks| ranks),
+                None => {
+                    world = (0..hosts.len() as u32).collect();
+                    &world
+                }
+            };
+            let ranks = ranks_of_part(all, part, own_rank, hosts);
+            if !ranks.is_empty() {
+                tables.insert(of_part, ranks);
+            }
+        }
+        drop(tables);
+        self.route(of_part, key, epoch)
     }
 
     #[inline]

@@ -99,17 +99,19 @@ impl Local {
         let Some(context) = context else {
             return Route::of_nothing(key, epoch);
         };
-        // The processes of a part are known only where it has all of them.
+        let table = match (context.comm == world.comm, tag.is_in_local_group()) {
+            (true, _) => None,
+            (false, false) => Some(context.comm),
+            (false, true) => Some(context.comm | LOCAL_GROUP),
+        };
+        // Where all processes are on one host, it has all of them, and there are no leaders.
         let is_whole = tag.part() == Part::Whole || recorder.is_alone_on_host();
-        let route = match (is_whole, context.comm == world.comm) {
-            (false, _) => Route::of_nothing(key, epoch),
-            (true, true) => Route::of_world(key, epoch),
-            (true, false) => {
-                let table = match tag.is_in_local_group() {
-                    true => context.comm | LOCAL_GROUP,
-                    false => context.comm,
-                };
-                recorder.partners.route(table, key, epoch)
+        let route = match (is_whole, table) {
+            (true, None) => Route::of_world(key, epoch),
+            (true, Some(table)) => recorder.partners.route(table, key, epoch),
+            (false, table) => {
+                let place = (key, epoch);
+                (recorder.partners).route_of_part(table, tag.part(), recorder.rank, place)
             }
         };
         let route = route.with_index(context.index);
