@@ -165,7 +165,7 @@ impl Exchanges {
         }
         self.parting = Parting::of(start, library.abi);
         let mut world = CommunicatorWire::of_world(library, recorder.clock);
-        let keys = world.gather_all(key, world_size)?;
+        let keys = world.gather_all(rank, key, world_size)?;
         recorder.know_hosts(lowest_of_hosts(&keys));
         let leader = check_host(&mut world, &keys, rank, start.tick)?;
         if leader == rank && keys[..rank as usize].contains(&key) {
@@ -178,7 +178,7 @@ impl Exchanges {
         entry[..4].copy_from_slice(&leader.to_le_bytes());
         entry[4] = u8::from(scheme == Scheme::Linear);
         entry[5] = u8::from(has_meetings);
-        let entries = world.gather_all(entry, world_size)?;
+        let entries = world.gather_all(rank, entry, world_size)?;
         let plan = Plan {
             scheme: match entries[0][4] {
                 0 => Scheme::Rounds,
@@ -198,7 +198,7 @@ impl Exchanges {
         let led = self.lead(recorder, start, plan);
         // All leave together: else those that lead no host would wait for the others in the first
         // call of the application, and that would be the application's wait.
-        world.barrier()?;
+        world.barrier(rank, world_size)?;
         Ok(led?)
     }
 
@@ -269,7 +269,7 @@ impl Exchanges {
         }
         if let Some(parting) = &self.parting {
             let world = CommunicatorWire::of_world(&recorder.library, recorder.clock);
-            if world.barrier().is_ok() {
+            if world.barrier_of_library().is_ok() {
                 // Whoever does not come is on its way into `MPI_Finalize` all the same.
                 let _ = parting.wait_for_all();
             }

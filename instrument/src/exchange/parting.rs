@@ -14,6 +14,11 @@
 //! answers anybody before it is inside `MPI_Finalize` itself, and its own last messages are
 //! on their way.
 //!
+//! A process also waits for nobody that it has not sent anything to itself, and may be gone before
+//! one that has sent to it asks. So the recorder's own messages go along ways that are used both
+//! ways, but for some of the library's barrier on five hosts and more. What the program does cannot be
+//! mended: where messages have gone one way only, it may still hang.
+//!
 //! They know of one another through the roster, in which each makes a mark. A mark that does not
 //! come is not waited for long: then `MPI_Finalize` begins as it does without a recorder.
 //!

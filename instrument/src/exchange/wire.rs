@@ -7,6 +7,7 @@
 //! the other processes take part in.
 
 use std::ffi::c_int;
+use std::ops::Range;
 
 use super::ping::{WORDS, Wire};
 use super::roster::HostKey;
@@ -85,24 +86,78 @@ impl CommunicatorWire {
     }
 
     /// The entry of each process, by rank: all take part.
+    ///
+    /// Along a tree and back, and not by a collective of the library: wherever a message has gone,
+    /// one comes back, as [`parting`](super::parting) needs it.
     pub(crate) fn gather_all(
         &self,
+        own_rank: u32,
         own: HostKey,
         n_ranks: u32,
     ) -> Result<Vec<HostKey>, CallFailed> {
         let mut all = vec![HostKey::default(); n_ranks as usize];
-        let length = size_of::<HostKey>();
-        let (from, to) = (own.as_ptr() as usize, all.as_mut_ptr() as usize);
-        let code = call_mpi!(c"PMPI_Allgather";
-            from, length, self.byte, to, length, self.byte, self.comm);
-        succeeded("MPI_Allgather", code)?;
+        all[own_rank as usize] = own;
+        for child in children(own_rank, n_ranks).rev() {
+            self.receive_bytes(child, all[below(child, n_ranks)].as_flattened_mut())?;
+        }
+        if let Some(parent) = parent(own_rank) {
+            self.send_bytes(parent, all[below(own_rank, n_ranks)].as_flattened())?;
+            self.receive_bytes(parent, all.as_flattened_mut())?;
+        }
+        for child in children(own_rank, n_ranks) {
+            self.send_bytes(child, all.as_flattened())?;
+        }
         Ok(all)
     }
 
-    /// Waits for all.
-    pub(crate) fn barrier(&self) -> Result<(), CallFailed> {
+    /// Waits for all, likewise.
+    pub(crate) fn barrier(&self, own_rank: u32, n_ranks: u32) -> Result<(), CallFailed> {
+        self.gather_all(own_rank, HostKey::default(), n_ranks)
+            .map(drop)
+    }
+
+    /// Waits for all by the library's own barrier, whose messages no receive of the application sees,
+    /// be it one that it has left behind.
+    pub(crate) fn barrier_of_library(&self) -> Result<(), CallFailed> {
         succeeded("MPI_Barrier", call_mpi!(c"PMPI_Barrier"; self.comm))
     }
+
+    fn send_bytes(&self, to: u32, bytes: &[u8]) -> Result<(), CallFailed> {
+        let (address, to) = (bytes.as_ptr() as usize, to as usize);
+        let code = call_mpi!(c"PMPI_Send"; address, bytes.len(), self.byte, to, TAG, self.comm);
+        succeeded("MPI_Send", code)
+    }
+
+    fn receive_bytes(&self, from: u32, bytes: &mut [u8]) -> Result<(), CallFailed> {
+        let (address, from) = (bytes.as_mut_ptr() as usize, from as usize);
+        let code = call_mpi!(c"PMPI_Recv";
+            address, bytes.len(), self.byte, from, TAG, self.comm, self.status_ignore);
+        succeeded("MPI_Recv", code)
+    }
+}
+
+/// In a binomial tree from rank 0: the rank without its last bit.
+fn parent(rank: u32) -> Option<u32> {
+    (rank > 0).then(|| rank & (rank - 1))
+}
+
+/// Those of which a rank is the parent, the most distant first.
+fn children(rank: u32, n_ranks: u32) -> impl DoubleEndedIterator<Item = u32> {
+    let n_bits = match rank {
+        0 => n_ranks.next_power_of_two().trailing_zeros(),
+        _ => rank.trailing_zeros(),
+    };
+    let all = (0..n_bits).rev().map(move |bit| rank + (1 << bit));
+    all.filter(move |&child| child < n_ranks)
+}
+
+/// A rank and all those whose way to rank 0 leads through it.
+fn below(rank: u32, n_ranks: u32) -> Range<usize> {
+    let end = match rank {
+        0 => n_ranks,
+        _ => (rank + (1 << rank.trailing_zeros())).min(n_ranks),
+    };
+    rank as usize..end as usize
 }
 
 impl Wire for CommunicatorWire {
@@ -127,5 +182,28 @@ impl Wire for CommunicatorWire {
             address, length, self.byte, from, TAG, self.comm, self.status_ignore);
         succeeded("MPI_Recv", code)?;
         Ok(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rank_is_below_its_parent_and_beside_its_siblings() {
+        for n_ranks in 1..=70 {
+            for rank in 0..n_ranks {
+                let of_rank: Vec<u32> = children(rank, n_ranks).collect();
+                assert!(of_rank.iter().all(|&child| parent(child) == Some(rank)));
+                // Itself and its children's parts, without a gap.
+                let mut next = rank as usize + 1;
+                for &child in of_rank.iter().rev() {
+                    assert_eq!(below(child, n_ranks).start, next, "{n_ranks} ranks");
+                    next = below(child, n_ranks).end;
+                }
+                assert_eq!(below(rank, n_ranks).end, next, "{rank} of {n_ranks}");
+            }
+            assert_eq!(below(0, n_ranks), 0..n_ranks as usize);
+        }
     }
 }
