@@ -230,7 +230,7 @@ fn programs_do_the_same_with_all_layers() {
 }
 
 #[test]
-fn messages_are_seen_only_if_asked_for() {
+fn with_calls_alone_no_message_is_seen() {
     if !have(&["mpirun", "mpicc"]) {
         return;
     }

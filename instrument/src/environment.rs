@@ -42,7 +42,7 @@ pub struct Settings {
     pub exchange: ExchangeSettings,
 }
 
-/// Layers that are recorded if asked for.
+/// Layers that are recorded besides calls on communicators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Layers {
     /// Collectives on files.
@@ -55,6 +55,9 @@ pub struct Layers {
     pub algorithms: bool,
     /// Whether threads are running, where much time has passed.
     pub switches: bool,
+    /// Whether these are what is recorded where nobody names any: then it is nothing to be told of
+    /// that an MPI library does not allow one of them.
+    pub by_default: bool,
 }
 
 /// The name of the layer of messages.
@@ -63,11 +66,26 @@ pub(crate) const MESSAGES: &str = "messages";
 pub(crate) const ALGORITHMS: &str = "algorithms";
 /// The name of the layer of switches from thread to thread.
 pub(crate) const SWITCHES: &str = "switches";
+/// What stands for [`Layers::BY_DEFAULT`] in the environment.
+const DEFAULT: &str = "default";
 
 impl Layers {
+    /// What is recorded where nobody names layers.
+    pub const BY_DEFAULT: Self = Self {
+        io: false,
+        rma: false,
+        messages: true,
+        algorithms: true,
+        switches: false,
+        by_default: true,
+    };
+
     /// From their names with commas between; `None` if one is not known.
     #[must_use]
     pub fn of_names(names: &str) -> Option<Self> {
+        if names == DEFAULT {
+            return Some(Self::BY_DEFAULT);
+        }
         let mut layers = Self::default();
         for name in names.split(',').filter(|name| !name.is_empty()) {
             match name {
@@ -85,6 +103,9 @@ impl Layers {
     /// Their names with commas between; empty for none.
     #[must_use]
     pub fn names(self) -> String {
+        if self.by_default {
+            return DEFAULT.to_owned();
+        }
         let all = [
             (self.io, Layer::Io.name()),
             (self.rma, Layer::Rma.name()),
@@ -253,6 +274,7 @@ mod tests {
                 messages: true,
                 algorithms: true,
                 switches: true,
+                by_default: false,
             },
             keep_bytes: Some(1 << 21),
             exchange: ExchangeSettings::of_word("linear:2.5").unwrap(),
@@ -265,6 +287,18 @@ mod tests {
                 .map(|value| value.to_string_lossy().into_owned())
         };
         assert_eq!(Settings::from_variables(get), Ok(Some(settings)));
+    }
+
+    #[test]
+    fn layers_come_back_from_their_names() {
+        let one = Layers {
+            messages: true,
+            ..Layers::default()
+        };
+        for layers in [Layers::default(), one, Layers::BY_DEFAULT] {
+            assert_eq!(Layers::of_names(&layers.names()), Some(layers));
+        }
+        assert_eq!(Layers::of_names("messages,telepathy"), None);
     }
 
     #[test]

@@ -57,15 +57,11 @@ struct Options {
     /// Replace an existing trace (only a directory that is a trace)
     #[arg(long)]
     force: bool,
-    /// Layers to record, with commas: calls (always), io (MPI-IO), rma (windows), messages and
-    /// algorithms (of the MPI library, within collectives), switches (whether threads were running)
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "calls"
-    )]
-    layers: Vec<Layer>,
+    /// Layers to record, with commas: calls (always), messages and algorithms (of the MPI library,
+    /// within collectives), io (MPI-IO), rma (windows), switches (whether threads were running).
+    /// Default: calls,messages,algorithms, as far as the MPI library allows; with --keep calls
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    layers: Option<Vec<Layer>>,
     /// Clock for time stamps; default: tsc where it is invariant, else raw
     #[arg(long, value_name = "CLOCK", value_parser = ["tsc", "raw", "monotonic"])]
     clock: Option<String>,
@@ -150,10 +146,13 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(relayed) = &options.relay {
         return relay::exec(relayed, &options.command);
     }
-    if let Err(usage) = check_layers(&options.layers) {
-        tell(usage);
-        return Ok(ExitCode::from(USAGE));
-    }
+    let layers = match layers_of(options.layers.as_deref(), options.keep.is_some()) {
+        Ok(layers) => layers,
+        Err(usage) => {
+            tell(usage);
+            return Ok(ExitCode::from(USAGE));
+        }
+    };
     let preload = find_preload()?;
     let launcher_rank = LauncherRank::of_this_process();
     let settings = Settings {
@@ -167,13 +166,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
         },
         clock: chosen_clock(options.clock.as_deref())?,
         max_bytes: options.max_size,
-        layers: Layers {
-            io: options.layers.contains(&Layer::Io),
-            rma: options.layers.contains(&Layer::Rma),
-            messages: options.layers.contains(&Layer::Messages),
-            algorithms: options.layers.contains(&Layer::Algorithms),
-            switches: options.layers.contains(&Layer::Switches),
-        },
+        layers,
         keep_bytes: options.keep,
         exchange: options.exchange,
     };
@@ -204,12 +197,26 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Whether the layers asked for can be recorded together; `Err` is a usage error.
-fn check_layers(layers: &[Layer]) -> Result<(), &'static str> {
-    if !layers.contains(&Layer::Calls) {
+/// The layers asked for; `Err` is a usage error.
+fn layers_of(named: Option<&[Layer]>, is_ring: bool) -> Result<Layers, &'static str> {
+    let Some(named) = named else {
+        return Ok(match is_ring {
+            // Calls alone go several times as far back in as much room.
+            true => Layers::default(),
+            false => Layers::BY_DEFAULT,
+        });
+    };
+    if !named.contains(&Layer::Calls) {
         return Err("--layers: calls cannot be left out, all else hangs on them");
     }
-    Ok(())
+    Ok(Layers {
+        io: named.contains(&Layer::Io),
+        rma: named.contains(&Layer::Rma),
+        messages: named.contains(&Layer::Messages),
+        algorithms: named.contains(&Layer::Algorithms),
+        switches: named.contains(&Layer::Switches),
+        by_default: false,
+    })
 }
 
 fn chosen_clock(name: Option<&str>) -> anyhow::Result<Option<collbench_formats::ClockSource>> {

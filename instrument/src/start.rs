@@ -453,7 +453,12 @@ fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) 
     .map(|(name, on, why_off)| LayerState {
         name: name.into(),
         on,
-        reason: if on { "" } else { why_off }.into(),
+        reason: match on {
+            false => why_off,
+            true if layers.by_default => LayerState::BY_DEFAULT,
+            true => "",
+        }
+        .into(),
     })
     .collect()
 }
