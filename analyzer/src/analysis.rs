@@ -122,6 +122,11 @@ pub struct MessageEnds {
     pub unpaired_sends: u64,
     /// Receives inside complete instances that no send is known of.
     pub unpaired_receives: u64,
+    /// Sends in collectives that join groups (MPI_Intercomm_create, MPI_Comm_accept, ...) to the
+    /// other group, which is an instance of its own.
+    pub sends_to_other_groups: u64,
+    /// Receives there.
+    pub receives_from_other_groups: u64,
     /// Sends in no complete instance.
     pub sends_elsewhere: u64,
     /// Receives in no complete instance.

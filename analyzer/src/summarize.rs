@@ -140,14 +140,16 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
 fn message_ends(sources: &Sources<'_>) -> MessageEnds {
     let inside = &sources.tally.counts.messages;
     let all = &sources.irregularities;
-    let sends = inside.n_paired + inside.n_unpaired_sends;
-    let receives = inside.n_paired + inside.n_unpaired_receives;
+    let sends = inside.n_paired + inside.n_unpaired_sends + inside.n_foreign_sends;
+    let receives = inside.n_paired + inside.n_unpaired_receives + inside.n_foreign_receives;
     MessageEnds {
         paired: inside.n_paired,
         from_any: inside.n_from_any,
         received_before_sent: inside.n_before_sent,
         unpaired_sends: inside.n_unpaired_sends,
         unpaired_receives: inside.n_unpaired_receives,
+        sends_to_other_groups: inside.n_foreign_sends,
+        receives_from_other_groups: inside.n_foreign_receives,
         sends_elsewhere: all.n_messages.saturating_sub(sends),
         receives_elsewhere: all.n_receives.saturating_sub(receives),
     }

@@ -1,13 +1,13 @@
 //! The records behind the calls of an instance to the ends of its messages.
 
-use collbench_formats::{Direction, Message, Record, RecordKind};
+use collbench_formats::{Direction, Message, Operation, Record, RecordKind};
 
 use crate::calls::Place;
 use crate::clock::ManyStamps;
 use crate::communicators::{Communicator, Communicators};
 use crate::inside::messages::Messages;
 use crate::inside::pairing::{NOT_A_SLOT, Pairing};
-use crate::inside::pattern::{Ends, Moved, NewEnd, Patterns};
+use crate::inside::pattern::{Ends, Foreign, Moved, NewEnd, Patterns};
 use crate::inside::shape::Of;
 use crate::queue::Queue;
 use crate::routing::Process;
@@ -94,21 +94,29 @@ impl Gatherer {
 
     /// Puts sends and receives of the n-th instance together.
     pub(crate) fn pair(&mut self, nth: usize, of: Of) -> Messages<'_> {
-        let ends = &self.ends[nth];
+        let ends = &mut self.ends[nth];
         if ends.is_empty() {
             return Messages::default();
         }
+        let foreign = match joins_groups(of.operation) {
+            true => ends.take_out_foreign(),
+            false => Foreign::default(),
+        };
         match self.patterns.find(of, ends, &mut self.pairing) {
             Some(pattern) => Messages {
                 paired: pattern.paired(),
                 n_unpaired_sends: pattern.n_unpaired_sends,
                 n_unpaired_receives: pattern.n_unpaired_receives,
+                n_foreign_sends: foreign.n_sends,
+                n_foreign_receives: foreign.n_receives,
                 pattern: Some(pattern),
             },
             None => Messages {
                 paired: self.pairing.paired(),
                 n_unpaired_sends: self.pairing.n_unpaired_sends,
                 n_unpaired_receives: self.pairing.n_unpaired_receives,
+                n_foreign_sends: foreign.n_sends,
+                n_foreign_receives: foreign.n_receives,
                 pattern: None,
             },
         }
@@ -138,6 +146,18 @@ impl Gatherer {
             steps: &mut self.steps,
         }
     }
+}
+
+/// Whether processes of several groups call it, each on the communicator of its own.
+fn joins_groups(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::IntercommCreate
+            | Operation::CommSpawn
+            | Operation::CommSpawnMultiple
+            | Operation::CommAccept
+            | Operation::CommConnect
+    )
 }
 
 /// The ends of one slot while they are added.

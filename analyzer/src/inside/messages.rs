@@ -16,6 +16,10 @@ pub struct Messages<'m> {
     pub n_unpaired_sends: u64,
     /// Receives that no send is known of.
     pub n_unpaired_receives: u64,
+    /// Sends to another group, where the collective joins groups: each is an instance of its own.
+    pub n_foreign_sends: u64,
+    /// Receives from another group.
+    pub n_foreign_receives: u64,
     /// What they have in common with those of other instances, if that is known.
     pub(super) pattern: Option<&'m Pattern>,
 }
@@ -37,7 +41,11 @@ impl Messages<'_> {
     /// Whether there is no end of any message.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.paired.is_empty() && self.n_unpaired_sends == 0 && self.n_unpaired_receives == 0
+        let n_others = self.n_unpaired_sends
+            + self.n_unpaired_receives
+            + self.n_foreign_sends
+            + self.n_foreign_receives;
+        self.paired.is_empty() && n_others == 0
     }
 }
 
@@ -54,6 +62,10 @@ pub struct MessageCounts {
     pub n_unpaired_sends: u64,
     /// Receives that no send is known of.
     pub n_unpaired_receives: u64,
+    /// Sends to another group, where a collective joins groups.
+    pub n_foreign_sends: u64,
+    /// Receives from another group.
+    pub n_foreign_receives: u64,
 }
 
 impl MessageCounts {
@@ -69,6 +81,8 @@ impl MessageCounts {
             n_before_sent: messages.paired.iter().filter(is_before).count() as u64,
             n_unpaired_sends: messages.n_unpaired_sends,
             n_unpaired_receives: messages.n_unpaired_receives,
+            n_foreign_sends: messages.n_foreign_sends,
+            n_foreign_receives: messages.n_foreign_receives,
         });
     }
 
@@ -78,5 +92,7 @@ impl MessageCounts {
         self.n_before_sent += other.n_before_sent;
         self.n_unpaired_sends += other.n_unpaired_sends;
         self.n_unpaired_receives += other.n_unpaired_receives;
+        self.n_foreign_sends += other.n_foreign_sends;
+        self.n_foreign_receives += other.n_foreign_receives;
     }
 }

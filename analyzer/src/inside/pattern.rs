@@ -50,6 +50,13 @@ pub(super) struct NewEnd {
     pub(super) moved: Moved,
 }
 
+/// Ends of messages between the groups that a collective joins, each of which is an instance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Foreign {
+    pub(super) n_sends: u64,
+    pub(super) n_receives: u64,
+}
+
 /// The ends of the messages of one instance, by slot and their order there.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
@@ -96,6 +103,28 @@ impl Ends {
             u64::from(end.slot) << 32 | (u64::from(end.group) & GROUP_MASK) << GROUP_SHIFT | bits,
         ]);
         self.moved.push(end.moved);
+    }
+
+    /// Takes out those to and from processes that are not in the instance; gives how many sends and
+    /// receives these were.
+    pub(super) fn take_out_foreign(&mut self) -> Foreign {
+        let is_foreign = |[partner_and_step, rest]: &Key| {
+            let is_to_nobody_known = rest & (IS_FROM_ANY | IS_RECEIVE) == IS_FROM_ANY;
+            let is_outside = (partner_and_step >> 32) as u32 == NOT_A_SLOT;
+            is_to_nobody_known || is_outside && rest & IS_FROM_ANY == 0
+        };
+        let mut foreign = Foreign::default();
+        let mut keys = self.keys.iter();
+        self.moved.retain(|_| !keys.next().is_some_and(is_foreign));
+        self.keys.retain(|key| {
+            let is_foreign = is_foreign(key);
+            match key[1] & IS_RECEIVE == 0 {
+                true => foreign.n_sends += u64::from(is_foreign),
+                false => foreign.n_receives += u64::from(is_foreign),
+            }
+            !is_foreign
+        });
+        foreign
     }
 
     /// Adds all of them to what puts them together.
@@ -393,5 +422,41 @@ mod tests {
                 .find(OF, &ends(&written, 0), &mut pairing)
                 .is_none()
         );
+    }
+
+    #[test]
+    fn what_goes_to_another_group_is_taken_out_with_its_times() {
+        let mut all = ends(&written(7), 0);
+        let mut without = written(7);
+        without.pop();
+        // Not known to whom; and from any process, which may be one of its own.
+        let end = |partner, direction| NewEnd {
+            slot: 3,
+            partner,
+            direction,
+            group: 0,
+            is_on_another: false,
+            has_end: true,
+            step: 0,
+            moved: all.moved[0],
+        };
+        let more = [
+            end(None, Direction::Send),
+            end(Some(NOT_A_SLOT), Direction::Receive),
+            end(None, Direction::Receive),
+        ];
+        let mut kept = ends(&without, 0);
+        more.iter().for_each(|end| all.add(end));
+        kept.add(&more[2]);
+        let foreign = all.take_out_foreign();
+        assert_eq!((foreign.n_sends, foreign.n_receives), (2, 1));
+        assert_eq!(all.keys, kept.keys);
+        let begins = |ends: &Ends| {
+            ends.moved
+                .iter()
+                .map(|moved| moved.begin)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(begins(&all), begins(&kept));
     }
 }
