@@ -2,6 +2,7 @@
 //! of MPI 5 and on one that nobody knows give the same counts, and run on the library that they
 //! run on without recording. `make test-programs` installs the libraries (`scripts/mpis.sh`).
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -187,25 +188,19 @@ fn counts(analysis: &Analysis) -> Value {
             .map(|&name| (name.to_owned(), entry[name].clone()))
             .collect()
     };
-    let mut operations: Vec<Value> = analysis
-        .array("/operations")
-        .iter()
-        .map(|operation| {
-            let names = [
-                "operation",
-                "communicator",
-                "root",
-                "bytes_min",
-                "bytes_max",
-            ];
-            json!([
-                fields(operation, &names),
-                operation["calls"],
-                operation["instances"]
-            ])
-        })
-        .collect();
-    operations.sort_by_key(Value::to_string);
+    let names = ["operation", "communicator", "root"];
+    // Each library has its own algorithms, by which operations are told apart, too.
+    let mut operations: BTreeMap<String, (u64, u64, u64, u64)> = BTreeMap::new();
+    for operation in analysis.array("/operations") {
+        let sums = operations
+            .entry(fields(operation, &names).to_string())
+            .or_insert((0, 0, u64::MAX, 0));
+        let number = |name: &str| operation[name].as_u64();
+        sums.0 += number("calls").unwrap();
+        sums.1 += number("instances").unwrap();
+        sums.2 = sums.2.min(number("bytes_min").unwrap_or(u64::MAX));
+        sums.3 = sums.3.max(number("bytes_max").unwrap_or(0));
+    }
     let ranks: Vec<_> = analysis
         .array("/ranks")
         .iter()
