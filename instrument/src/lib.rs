@@ -36,6 +36,7 @@ pub mod launch;
 mod launcher;
 mod library;
 mod memory;
+mod named_types;
 mod narrow;
 pub mod payload;
 mod point_to_point;

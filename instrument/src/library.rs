@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use collbench_formats::Abi;
 
 use crate::abi::Constants;
+use crate::named_types::NamedTypes;
 
 const _: () = assert!(
     cfg!(target_endian = "little"),
@@ -298,6 +299,7 @@ pub struct MpiLibrary {
     /// Thread level provided, 0 to 3.
     pub thread_level: u32,
     questions: Questions,
+    named_types: NamedTypes,
     /// The processes that were started together; 0 where it cannot be told.
     world_group: Handle,
     /// The session that this group is of; 0 where it is that of `MPI_COMM_WORLD`.
@@ -354,6 +356,17 @@ macro_rules! function {
 }
 
 impl Questions {
+    /// Bytes of one element; `None` where a type has no size.
+    ///
+    /// # Safety
+    /// `datatype` is a valid datatype, and not `MPI_DATATYPE_NULL`.
+    unsafe fn type_bytes(&self, datatype: Handle) -> Option<u64> {
+        let mut size = -1;
+        // SAFETY: the caller's promise.
+        unsafe { (self.type_size)(datatype, &mut size) };
+        u64::try_from(size).ok()
+    }
+
     fn of_this_process() -> Result<Self, LibraryError> {
         Ok(Self {
             comm_rank: function!("PMPI_Comm_rank", AskNumber),
@@ -507,6 +520,10 @@ impl MpiLibrary {
             // Each session has its own; any may be the highest.
             thread_level: 3,
             questions,
+            named_types: NamedTypes::of_this_process(constants.abi, |datatype| {
+                // SAFETY: a datatype of the library, which is never freed.
+                unsafe { questions.type_bytes(datatype) }
+            }),
             world_group: 0,
             own_session: 0,
         };
@@ -697,14 +714,15 @@ impl MpiLibrary {
     #[inline]
     pub unsafe fn type_bytes(&self, datatype: Handle) -> Option<u64> {
         let datatype = self.handle(datatype);
+        if let Some(bytes) = self.named_types.bytes(datatype) {
+            return Some(bytes);
+        }
         if datatype == 0 || datatype == self.datatype_null {
             return None;
         }
-        let mut size = -1;
         // SAFETY: the caller's promise, and the two values that MPI would raise an error for
         // are excluded.
-        unsafe { (self.questions.type_size)(datatype, &mut size) };
-        u64::try_from(size).ok()
+        unsafe { self.questions.type_bytes(datatype) }
     }
 }
 
@@ -745,6 +763,7 @@ pub(crate) mod tests {
                 type_size,
                 ..Questions::never_asked()
             },
+            named_types: NamedTypes::of_this_process(Abi::Unknown, |_| None),
             world_group: 0,
             own_session: 0,
         }
