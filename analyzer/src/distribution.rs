@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::buckets::{Bucket, buckets};
+use crate::nanoseconds::{rounded_div, saturate};
 
 /// Quantiles of so many samples are exact.
 const MAX_EXACT: u64 = 4096;
@@ -523,14 +524,6 @@ impl Counts {
         }
         histogram
     }
-}
-
-fn rounded_div(numerator: i128, denominator: i128) -> i128 {
-    (2 * numerator + denominator).div_euclid(2 * denominator)
-}
-
-fn saturate(value: i128) -> i64 {
-    i64::try_from(value).unwrap_or(if value < 0 { i64::MIN } else { i64::MAX })
 }
 
 #[cfg(test)]

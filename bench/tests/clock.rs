@@ -24,6 +24,14 @@ fn clock(ranks: u32, arguments: &[&str], folder: &Path) -> Output {
         .expect("mpirun")
 }
 
+fn has_three_undisturbed(pair: &Value) -> bool {
+    let bursts = pair["bursts"].as_array().unwrap().iter();
+    bursts
+        .filter(|burst| burst["is_disturbed"] == false)
+        .count()
+        >= 3
+}
+
 const SHORT: [&str; 6] = [
     "--exchanges",
     "200",
@@ -82,7 +90,9 @@ fn processes_of_one_host_are_found_to_have_one_clock() {
     ] {
         let picture = folder.path().join("pictures").join(format!("{name}.svg"));
         let picture = std::fs::read_to_string(&picture).unwrap();
-        assert!(!picture.contains("nothing was measured"), "{name}");
+        // A burst is held out between two others; on a busy machine there may not be so many.
+        let is_empty = name == "held-out" && !pairs.iter().any(has_three_undisturbed);
+        assert_eq!(picture.contains("nothing was measured"), is_empty, "{name}");
     }
 }
 

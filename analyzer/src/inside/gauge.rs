@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 
 use crate::distribution::Summary;
+use crate::nanoseconds::{rounded_div, saturate};
 
 /// How finely a gauge tells times apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -522,19 +523,6 @@ impl Moments {
     }
 }
 
-fn saturate(value: i128) -> i64 {
-    value.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
-}
-
-/// To the nearest, halves away from zero; `by` > 0.
-fn rounded_div(value: i128, by: i128) -> i128 {
-    let half = by / 2;
-    match value < 0 {
-        true => (value - half) / by,
-        false => (value + half) / by,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -594,6 +582,16 @@ mod tests {
         assert_eq!((summary.min, summary.max), (-7, 1_000_000_007));
         let counts = whole.counts.unwrap();
         assert_eq!(counts.counts.iter().max(), Some(120_000));
+    }
+
+    #[test]
+    fn a_mean_between_two_times_is_the_later_one_as_in_distributions() {
+        for samples in [[-460_489, -7_638], [-1, 0], [1, 2]] {
+            let mut all = Distribution::default();
+            all.add_all(&samples);
+            let expected = all.summary().unwrap().mean;
+            assert_eq!(gauge(Grain::Fine, &samples).mean(), Some(expected));
+        }
     }
 
     proptest! {
