@@ -242,6 +242,37 @@ fn the_last_seconds_in_a_ring_are_those_of_a_full_trace_of_the_same_run() {
     }
 }
 
+/// Most records are messages here, and so most chunks are opened within a call.
+#[test]
+fn a_ring_with_messages_is_as_large_as_was_asked_for() {
+    if !have(MPI) {
+        return;
+    }
+    for keep in [64 << 10, 100 << 10] {
+        let workspace = Workspace::new();
+        let size = format!("last:{keep}");
+        let options = ["--keep", &size, "--layers", "calls,messages,algorithms"];
+        let job = Job {
+            options: &options,
+            ..Job::new(3, program("ring.c"), &["2000", "0", "end"])
+        };
+        let (finished, trace) = job.record(workspace.path());
+        let finished = finished.expect(0);
+        for file in rank_files(&trace) {
+            let size = fs::metadata(&file).unwrap().len();
+            assert!(size <= keep, "{}: {size} bytes", file.display());
+        }
+        let analysis = analyze(&trace, &[]).expect(0);
+        let ranks = analysis.array("/trace/window/ranks");
+        for (rank, of_rank) in ranks.iter().enumerate() {
+            assert_eq!(of_rank["calls_made"], calls_printed(&finished.stdout, rank));
+        }
+        let ends = &analysis.json["trace"]["message_ends"];
+        assert!(ends["paired"].as_u64().unwrap() > 200, "{ends}");
+        assert!(!analysis.has_remark("mismatched_calls"));
+    }
+}
+
 #[test]
 fn who_waits_when_a_rank_was_killed_is_told_from_a_ring_too() {
     if !have(MPI) {

@@ -23,6 +23,7 @@ mod messages;
 mod opened;
 mod persistent;
 mod requests;
+mod retained;
 mod running;
 mod sequences;
 mod tagged;
@@ -46,6 +47,7 @@ pub use opened::{
 use persistent::Persistent;
 pub use persistent::{persistent_call, start_call, startall_call};
 use requests::Requests;
+use retained::{Retained, Unfinished};
 pub(crate) use running::Lengths;
 use running::Pace;
 use sequences::Phase;
@@ -137,8 +139,8 @@ struct Thread {
 #[derive(Debug, Default)]
 struct Chunks {
     current: Option<OpenChunk>,
-    /// Full chunks that a call under way may still store its leave time into.
-    retained: Vec<OpenChunk>,
+    /// Full chunks that something may still be stored into, the oldest first.
+    retained: Vec<Retained>,
     n_opened: u32,
     /// In those before the current one.
     before: Counts,
@@ -305,6 +307,8 @@ impl Local {
                 Some(thread) => thread,
                 None => {
                     let thread = recorder.take_thread();
+                    // SAFETY: whose it was has ended, and nobody else has taken it.
+                    unsafe { thread.receives.forget() };
                     self.thread.set(Some(thread));
                     self.begin_pace(recorder);
                     thread
@@ -312,7 +316,8 @@ impl Local {
             };
             // That of a thread which has ended may have room.
             if thread.next.load(Ordering::Relaxed) >= thread.end.load(Ordering::Relaxed) {
-                thread.open_next_chunk(recorder, self.depth.get() == 0)?;
+                let posted = self.receives_under_way(thread);
+                thread.open_next_chunk(recorder, &posted)?;
             }
             Ok(thread)
         });
@@ -344,12 +349,18 @@ impl Thread {
             .map(|chunk| chunk.content() as usize)
     }
 
-    fn open_next_chunk(&self, recorder: &Recorder, at_rest: bool) -> Result<(), GrowError> {
+    /// Where the slots of the current chunk stand that were taken: addresses.
+    fn taken(&self) -> std::ops::Range<usize> {
+        let next = self.next.load(Ordering::Relaxed);
+        self.content().unwrap_or(next)..next
+    }
+
+    /// `posted` are the receives whose ends may still be stored.
+    fn open_next_chunk(&self, recorder: &Recorder, posted: &[Slot]) -> Result<(), GrowError> {
         let (sequences, begin_ticks) = recorder.sequences(self);
         let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-        if at_rest {
-            chunks.retained.clear();
-        }
+        let unfinished = self.unfinished(&chunks);
+        retained::release(&mut chunks.retained, &unfinished, posted);
         let full = self.close_current(&mut chunks, recorder.file.is_ring());
         let clock = recorder.clock;
         let opening = Opening {
@@ -370,7 +381,8 @@ impl Thread {
         chunks.before.n_calls += full.n_calls;
         chunks.n_opened += 1;
         if let Some(full) = chunks.current.replace(chunk) {
-            chunks.retained.push(full);
+            let slots = unfinished.slots;
+            chunks.retained.push(Retained { chunk: full, slots });
         }
         self.next.store(first, Ordering::Relaxed);
         self.end
@@ -379,6 +391,16 @@ impl Thread {
             self.end.store(0, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// What is not finished yet of the records in the current chunk.
+    fn unfinished(&self, chunks: &Chunks) -> Unfinished {
+        let Some(chunk) = &chunks.current else {
+            return Unfinished::default();
+        };
+        let (first, next) = (chunk.content() as usize, self.next.load(Ordering::Relaxed));
+        // SAFETY: the slots before `next` are this thread's own, in a chunk that is mapped.
+        unsafe { Unfinished::among(first, next) }
     }
 
     /// Writes into the current chunk how many records it has; gives that number, and that of the
@@ -756,6 +778,10 @@ impl Slot {
     #[inline]
     fn is_null(self) -> bool {
         self.0.is_null()
+    }
+
+    fn address(self) -> usize {
+        self.0 as usize
     }
 
     /// Stores all but the times.

@@ -2,8 +2,8 @@
 //!
 //! A message is recorded in the thread in which the library sends or receives it, behind the
 //! record of the call under way there. The end of a nonblocking receive is stored when the
-//! library waits for it within the same call, with no other begun since: only as long is the chunk
-//! with its record sure to stay, and only as long is a request not another one's.
+//! library waits for it within the same call, with no other begun since: only as long is a request not
+//! another one's, and only as long does the chunk with its record stay for it.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use collbench_formats::{Direction, Message, NO_RANK, UNKNOWN_COMMUNICATOR};
 
 use super::tagged::LOCAL_GROUP;
-use super::{Local, Recorder, Slot};
+use super::{Local, Recorder, Slot, Thread};
 use crate::communicator::{HandleHasher, HowMade};
 use crate::library::{Handle, MpiLibrary};
 use crate::ucx::Part;
@@ -77,6 +77,17 @@ pub(super) struct Receives(UnsafeCell<Posted>);
 
 // SAFETY: a thread's state is used by one thread at a time, and `Receives` by no other.
 unsafe impl Sync for Receives {}
+
+impl Receives {
+    /// Forgets those of a thread that has ended, for another one that goes on with its state.
+    ///
+    /// # Safety
+    /// The calling thread is that one.
+    pub(super) unsafe fn forget(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { *self.0.get() = Posted::default() };
+    }
+}
 
 #[derive(Debug, Default)]
 struct Posted {
@@ -144,6 +155,26 @@ impl ByRequest {
                 self.many.insert(request, slot);
             }
         }
+    }
+
+    /// Where the ends of all of them will be stored.
+    fn slots(&self) -> impl Iterator<Item = Slot> {
+        let few = self.few[..self.n_few.min(FEW)].iter().flatten();
+        let few = few.map(|(_, slot)| *slot);
+        few.chain(self.many.values().copied())
+    }
+
+    /// Forgets those whose slots are not as wanted.
+    fn retain(&mut self, is_wanted: impl Fn(Slot) -> bool) {
+        let mut n = 0;
+        for at in 0..self.n_few.min(FEW) {
+            if self.few[at].is_some_and(|(_, slot)| is_wanted(slot)) {
+                self.few[n] = self.few[at];
+                n += 1;
+            }
+        }
+        self.n_few = n;
+        self.many.retain(|_, slot| is_wanted(*slot));
     }
 
     /// Where a request stands among the few.
@@ -500,15 +531,18 @@ pub(crate) unsafe fn start_messages(
         let request = unsafe { recorder.library.handle_at(requests, i) };
         if let Some(raw) = local.startable(request) {
             let slot = local.begin_message(recorder, &raw, true);
-            started.push((request, raw.direction, slot));
+            // At once: for those behind it a chunk may be opened.
+            if raw.direction == Direction::Receive {
+                local.await_receive(request, slot);
+            }
+            started.push((raw.direction, slot));
         }
     }
     let code = real();
     let now = recorder.clock.now();
-    for (request, direction, slot) in started {
-        match direction {
-            Direction::Receive if code == 0 => local.await_receive(request, slot),
-            _ => slot.leave(code, now),
+    for (direction, slot) in started {
+        if direction == Direction::Send || code != 0 {
+            slot.leave(code, now);
         }
     }
     code
@@ -600,6 +634,24 @@ impl Local {
                 slot.leave(0, now);
             }
         });
+    }
+
+    /// The receives of this thread whose ends may still be stored, when a chunk is opened in it. In
+    /// no call only those in the chunk that is full now are kept in mind.
+    pub(super) fn receives_under_way(&self, thread: &Thread) -> Vec<Slot> {
+        // SAFETY: this thread's own, and nothing that is called here comes back to it.
+        let posted = unsafe { &mut *thread.receives.0.get() };
+        if self.depth.get() == 0 {
+            let full = thread.taken();
+            posted
+                .by_request
+                .retain(|slot| full.contains(&slot.address()));
+        }
+        let of_this_call = (posted.call == self.calls.get()).then(|| posted.by_request.slots());
+        let of_this_call = of_this_call.into_iter().flatten();
+        let awaited = posted.awaited.iter().copied();
+        let all = of_this_call.chain(awaited);
+        all.filter(|slot| !slot.is_null()).collect()
     }
 
     fn with_posted<T>(&self, with: impl FnOnce(&mut Posted) -> T) -> Option<T> {
