@@ -675,7 +675,9 @@ impl Local {
         let receives = &self.thread.get()?.receives;
         // SAFETY: this thread's own, and nothing that is called here comes back to it.
         let posted = unsafe { &mut *receives.0.get() };
-        if posted.call != self.calls.get() || posted.by_request.is_empty() {
+        // Behind the call a request is another one's.
+        let is_within = posted.call == self.calls.get() && self.depth.get() > 0;
+        if !is_within || posted.by_request.is_empty() {
             return None;
         }
         let begin = posted.awaited.len();
