@@ -29,6 +29,25 @@ fn record(
     run_in(workspace.path(), &[cluster.variable()], &line)
 }
 
+/// Records a program on 8 ranks with its messages.
+#[track_caller]
+fn record_messages(
+    cluster: &Cluster,
+    workspace: &Workspace,
+    launcher_options: &[&str],
+    source: &str,
+    arguments: &[&str],
+) -> Analysis {
+    let (recorder, program) = (command("collbench-record"), program(source));
+    let recorder = recorder.to_str().unwrap();
+    let record = [recorder, "--layers", "calls,messages", "-o", "trace", "--"];
+    let launch = [cluster.script(), "mpirun", "-n", "8"];
+    let program = [program.to_str().unwrap()];
+    let line = [&record, &launch[..], launcher_options, &program, arguments].concat();
+    run_in(workspace.path(), &[cluster.variable()], &line).expect(0);
+    analyze(&workspace.join("trace"), &[]).expect(0)
+}
+
 fn check(workspace: &Workspace, analysis: &Analysis) {
     assert_eq!(analysis.json["trace"]["ranks"], 8);
     let mut hosts: Vec<_> = analysis
@@ -117,30 +136,10 @@ fn ranks_on_four_hosts_are_recorded_around_the_launcher_and_inside_of_it() {
 fn check_two_levels(cluster: &Cluster) {
     for (operation, name) in [("bcast", "MPI_Bcast"), ("allreduce", "MPI_Allreduce")] {
         let workspace = Workspace::new();
-        let (recorder, algorithms) = (command("collbench-record"), program("algorithms.c"));
-        let line = [
-            recorder.to_str().unwrap(),
-            "--layers",
-            "calls,messages",
-            "-o",
-            "trace",
-            "--",
-            cluster.script(),
-            "mpirun",
-            "-n",
-            "8",
-            "--mca",
-            "coll_han_priority",
-            "100",
-            algorithms.to_str().unwrap(),
-            operation,
-            "5",
-            // Rank 3 is the second one on its host; a broadcast of 400 bytes.
-            "3",
-            "100",
-        ];
-        run_in(workspace.path(), &[cluster.variable()], &line).expect(0);
-        let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+        let options = ["--mca", "coll_han_priority", "100"];
+        // Rank 3 is the second one on its host; a broadcast of 400 bytes.
+        let arguments = [operation, "5", "3", "100"];
+        let analysis = record_messages(cluster, &workspace, &options, "algorithms.c", &arguments);
         // In the first call the library makes the communicators of the parts too.
         let operations = analysis.array("/operations").iter();
         let trees = operations
@@ -197,18 +196,7 @@ fn the_slow_link_is_named_as_what_costs_most() {
     let Some(cluster) = Cluster::up("slow-link", &options) else {
         return;
     };
-    let (recorder, slow_link) = (command("collbench-record"), program("slow_link.c"));
-    let line = [
-        recorder.to_str().unwrap(),
-        "--layers",
-        "calls,messages",
-        "-o",
-        "trace",
-        "--",
-        cluster.script(),
-        "mpirun",
-        "-n",
-        "8",
+    let options = [
         "--mca",
         "coll_tuned_use_dynamic_rules",
         "1",
@@ -218,12 +206,9 @@ fn the_slow_link_is_named_as_what_costs_most() {
         "--mca",
         "coll_tuned_allreduce_algorithm",
         "3",
-        slow_link.to_str().unwrap(),
-        "120",
-        "8000",
     ];
-    run_in(workspace.path(), &[cluster.variable()], &line).expect(0);
-    let analysis = analyze(&workspace.join("trace"), &[]).expect(0);
+    let arguments = ["120", "8000"];
+    let analysis = record_messages(&cluster, &workspace, &options, "slow_link.c", &arguments);
     let host = |rank: &Value| {
         let rank = analysis.rank(usize::try_from(rank.as_u64().unwrap()).unwrap());
         rank["host"].as_str().unwrap().to_owned()

@@ -138,7 +138,7 @@ impl<'a> Process<'a> {
             n_queued: 0,
             has_ended: false,
             is_end_known: false,
-            has_messages: has_layer(file, "messages"),
+            has_messages: file.has_layer("messages"),
             owners: Owners::default(),
             recent: (file.trace.chunks.iter())
                 .all(|chunk| chunk.thread == file.trace.chunks[0].thread)
@@ -778,10 +778,4 @@ fn binding(communicators: &Communicators, process: usize, record: &Record) -> Op
         UNKNOWN_COMMUNICATOR => None,
         index => communicators.binding(process, index),
     }
-}
-
-/// Whether a recorder says that this layer was on.
-fn has_layer(file: &RankFile<'_>, name: &str) -> bool {
-    let mut layers = file.trace.identity.layers.iter();
-    layers.any(|layer| layer.name == name && layer.on)
 }

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use crate::distribution::Summary;
-use crate::nanoseconds::{rounded_div, saturate};
+use crate::nanoseconds::{ShortSums, rounded_div, saturate};
 
 /// How finely a gauge tells times apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -108,14 +108,12 @@ impl Moments {
     };
 
     fn of(samples: &[i64]) -> Self {
-        let (mut min, mut max) = (i64::MAX, i64::MIN);
-        let (mut total, mut squares) = (0i64, 0u64);
-        for &sample in samples {
-            min = min.min(sample);
-            max = max.max(sample);
-            total = total.wrapping_add(sample);
-            squares = squares.wrapping_add(sample.wrapping_mul(sample) as u64);
-        }
+        let ShortSums {
+            min,
+            max,
+            total,
+            squares,
+        } = ShortSums::of(samples);
         // No sum of so few short times leaves its integer; others are added up again.
         let are_short = min > -(1 << 27) && max < 1 << 27 && samples.len() <= 256;
         let square = |&sample: &i64| u128::from(sample.unsigned_abs()).pow(2);

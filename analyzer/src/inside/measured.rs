@@ -9,6 +9,7 @@ use super::results::{
 };
 use super::ways::{OneWay, Ways, hotspot};
 use crate::clock::Clocks;
+use crate::nanoseconds::saturate;
 use crate::serialization::SerializationPoint;
 use crate::sources::Sources;
 
@@ -126,14 +127,10 @@ pub(crate) fn tree_figures(
         critical_path: critical_path(figures, edges, rank),
         progress: (figures.nobody.n() > 0).then(|| ProgressSummary {
             instances: figures.nobody.n(),
-            duration_ns: saturated(figures.nobody_of_ns),
+            duration_ns: saturate(figures.nobody_of_ns),
             nobody_in_mpi_ns: figures.nobody.summary(None),
         }),
     })
-}
-
-fn saturated(ns: i128) -> i64 {
-    ns.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }
 
 fn lines(
@@ -238,7 +235,7 @@ fn critical_path(
         .map(|(slot, begin)| BeginSummary {
             rank: rank(slot),
             instances: begin.n,
-            late_ns: saturated(begin.late_ns),
+            late_ns: saturate(begin.late_ns),
         })
         .collect();
     begins.sort_by_key(|begin| (Reverse(begin.instances), begin.rank));
@@ -249,14 +246,14 @@ fn critical_path(
             from: rank(from),
             to: rank(to),
             instances: hop.n,
-            total_ns: saturated(hop.total_ns),
+            total_ns: saturate(hop.total_ns),
             longest: hop.n_longest,
         })
         .collect();
     hops.sort_by_key(|hop| (Reverse(hop.total_ns), hop.from, hop.to));
     Some(CriticalPathSummary {
         instances: critical.n,
-        duration_ns: saturated(critical.duration_ns),
+        duration_ns: saturate(critical.duration_ns),
         begins,
         hops,
     })

@@ -79,7 +79,7 @@ impl Process<'_> {
         place: Place,
         communicators: &Communicators,
     ) {
-        let thread = self.chunks()[place.chunk as usize].thread;
+        let thread = self.thread_of(place);
         if let Some(tests) = record.tests_in_vain() {
             self.tests.insert(thread, tests);
             return;

@@ -24,7 +24,7 @@ impl Process<'_> {
             self.found.n_unknown_records += 1;
             return;
         };
-        let thread = self.file.trace.chunks[place.chunk as usize].thread;
+        let thread = self.thread_of(place);
         let call = before.iter().rev().find(|record| is_call(record));
         let Some(call) = call.or_else(|| self.last_calls.get(&thread)).copied() else {
             return;
@@ -50,7 +50,7 @@ impl Process<'_> {
     pub(super) fn keep_last_call(&mut self, batch: &Batch<'_>) {
         let last = batch.records.iter().rev().find(|record| is_call(record));
         if let Some(&last) = last {
-            let thread = self.file.trace.chunks[batch.place.chunk as usize].thread;
+            let thread = self.thread_of(batch.place);
             self.last_calls.insert(thread, last);
         }
     }

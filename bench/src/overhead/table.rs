@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::figures::{ClockFigures, Figures, Intervals, Means};
+use super::figures::{ClockFigures, Figures, Intervals, Invalid, Means};
 use crate::machine::Machine;
 use crate::spread::Spread;
 
@@ -15,7 +15,12 @@ pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()
     write_all_calls(figures, output)?;
     write_single_calls(figures, output)?;
     write_trace(figures, output)?;
-    for invalid in &figures.invalid {
+    write_invalid(&figures.invalid, output)
+}
+
+/// Writes what was left out, and why.
+pub(super) fn write_invalid(all: &[Invalid], output: &mut impl Write) -> io::Result<()> {
+    for invalid in all {
         writeln!(
             output,
             "invalid: {} of {} {}: {}",

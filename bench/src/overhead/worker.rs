@@ -179,22 +179,7 @@ impl<Call: Fn() -> c_int + Copy> Worker<Call> {
     }
 
     fn batches(&mut self, n: u64, size: u64) -> anyhow::Result<Vec<Batch>> {
-        // Whatever the other worker has driven out of the caches comes back in.
-        let mut failed = self.calls(size).1;
-        let mut batches = Vec::with_capacity(n as usize);
-        for _ in 0..n {
-            let before = Switches::so_far()?;
-            let clock_ticks = pairs_of_readings(self.clock, size);
-            let (ticks, code) = self.calls(size);
-            failed |= code;
-            batches.push(Batch {
-                ticks,
-                clock_ticks,
-                preempted: Switches::so_far()?.since(before).preempted,
-            });
-        }
-        success(failed)?;
-        Ok(batches)
+        time_batches(self.clock, (n, size), || 0, |n| self.calls(n))
     }
 
     fn many(&mut self, n: u64) -> anyhow::Result<Part> {
@@ -290,6 +275,33 @@ pub(super) fn pairs_of_readings(clock: Clock, n: u64) -> u64 {
         black_box(clock.now());
     }
     clock.now() - begin
+}
+
+/// Times `n` batches of `size` calls. `meet` comes before each of them, `call` makes so many calls and
+/// gives their time; both give what the return codes have in common, 0.
+pub(super) fn time_batches(
+    clock: Clock,
+    (n, size): (u64, u64),
+    mut meet: impl FnMut() -> c_int,
+    mut call: impl FnMut(u64) -> (u64, c_int),
+) -> anyhow::Result<Vec<Batch>> {
+    // Whatever the other processes have driven out of the caches comes back in.
+    let mut failed = call(size).1;
+    let mut batches = Vec::with_capacity(n as usize);
+    for _ in 0..n {
+        let before = Switches::so_far()?;
+        let clock_ticks = pairs_of_readings(clock, size);
+        failed |= meet();
+        let (ticks, code) = call(size);
+        failed |= code;
+        batches.push(Batch {
+            ticks,
+            clock_ticks,
+            preempted: Switches::so_far()?.since(before).preempted,
+        });
+    }
+    success(failed)?;
+    Ok(batches)
 }
 
 pub(super) fn success(failed: c_int) -> anyhow::Result<()> {

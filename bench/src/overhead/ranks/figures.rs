@@ -13,7 +13,7 @@ use crate::overhead::figures::{
     BATCHES_BAR, ClockFigures, Invalid, LEAST_BATCHES, first_line, hundredths, name_of_clock,
     ratio, rounded,
 };
-use crate::overhead::table::{empty_table, verdict, write_clock, write_machine};
+use crate::overhead::table::{empty_table, verdict, write_clock, write_invalid, write_machine};
 use crate::overhead::trace::Recorded;
 use crate::overhead::worker::{Batch, ns_per_tick};
 use crate::spread::Spread;
@@ -259,14 +259,7 @@ impl Figures {
                 .last()
                 .map_or(0.0, |job| job.message_ends_per_call)
         )?;
-        for invalid in &self.invalid {
-            writeln!(
-                output,
-                "invalid: {} of {} {}: {}",
-                invalid.n, invalid.of, invalid.measurement, invalid.why
-            )?;
-        }
-        Ok(())
+        write_invalid(&self.invalid, output)
     }
 }
 

@@ -12,9 +12,7 @@ use mpi::traits::Communicator;
 
 use super::job::RankHello;
 use crate::overhead::call::allreduce_of_all;
-use crate::overhead::worker::{
-    Batch, Goodbye, Hello, Request, Switches, answer_to, pairs_of_readings, success,
-};
+use crate::overhead::worker::{Goodbye, Hello, Request, answer_to, time_batches};
 
 /// Calls before each batch, which bring the ranks together.
 const CALLS_TO_MEET: u64 = 16;
@@ -44,7 +42,9 @@ pub(in crate::overhead) fn serve(meeting: &Path, clock: Clock) -> anyhow::Result
     for line in BufReader::new(stream).lines() {
         match serde_json::from_str(&line?).context("a request")? {
             Request::Batches { n, size } => {
-                answer_to(&mut answers, &batches(clock, n, size)?)?;
+                let meet = || allreduces(clock, CALLS_TO_MEET).1;
+                let call = |n| allreduces(clock, n);
+                answer_to(&mut answers, &time_batches(clock, (n, size), meet, call)?)?;
                 calls += size + n * (CALLS_TO_MEET + size);
             }
             Request::Finish => return answer_to(&mut answers, &Goodbye::of(clock, calls)),
@@ -54,26 +54,6 @@ pub(in crate::overhead) fn serve(meeting: &Path, clock: Clock) -> anyhow::Result
     // SAFETY: MPI is initialized.
     unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, 1) };
     bail!("nobody asks any more")
-}
-
-fn batches(clock: Clock, n: u64, size: u64) -> anyhow::Result<Vec<Batch>> {
-    // Whatever the other jobs have driven out of the caches comes back in.
-    let mut failed = allreduces(clock, size).1;
-    let mut batches = Vec::with_capacity(n as usize);
-    for _ in 0..n {
-        let before = Switches::so_far()?;
-        let clock_ticks = pairs_of_readings(clock, size);
-        failed |= allreduces(clock, CALLS_TO_MEET).1;
-        let (ticks, code) = allreduces(clock, size);
-        failed |= code;
-        batches.push(Batch {
-            ticks,
-            clock_ticks,
-            preempted: Switches::so_far()?.since(before).preempted,
-        });
-    }
-    success(failed)?;
-    Ok(batches)
 }
 
 /// Makes `n` calls; gives their time, and what their return codes have in common: 0.
