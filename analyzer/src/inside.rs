@@ -10,6 +10,7 @@
 //! of each edge and node, which make [ways] of the data and [results].
 
 mod begun;
+mod by_roles;
 mod gather;
 mod message;
 mod messages;
@@ -35,6 +36,7 @@ mod taken;
 
 // What is kept.
 pub(crate) mod overview;
+mod steps;
 pub(crate) mod summary;
 mod sums;
 
@@ -46,6 +48,7 @@ pub(crate) mod words;
 
 pub use algorithm::{Algorithm, Pattern, Rooted, Tree, TwoLevels, Within};
 pub(crate) use begun::{CallOf, OwnCollective, Owner, Owners};
+pub use by_roles::RoleFigures;
 pub use critical::{Begin, CriticalTally, Hop};
 pub(crate) use figures::Room;
 pub use figures::{EdgeFigures, GraphFigures, LastMessage, Meeting, NodeFigures, RoundFigures};

@@ -149,9 +149,10 @@ pub use inside::{
     Algorithm, Begin, BeginSummary, Contributor, CriticalPathSummary, CriticalTally, EdgeFigures,
     EdgeTally, Gauge, Grain, GraphFigures, GraphTally, Hop, HopSummary, Hotspot, InsideTally,
     InstanceMessage, JoiningPoint, LastArrival, LastMessage, Meeting, MessageCounts, Messages,
-    Node, NodeFigures, OneWayClass, Pattern, ProgressSummary, Recognized, Roles, Rooted, Round,
-    RoundFigures, RoundSummary, Shape, StageKind, TransferSummary, Tree, TreeDirection, TreeFacts,
-    TreeFigures, TreeRoles, TwoLevels, Way, WayClass, WayLine, WayStage, Within,
+    Node, NodeFigures, OneWayClass, Pattern, ProgressSummary, Recognized, RoleFigures, Roles,
+    Rooted, Round, RoundFigures, RoundSummary, Shape, StageKind, TransferSummary, Tree,
+    TreeDirection, TreeFacts, TreeFigures, TreeRoles, TwoLevels, Way, WayClass, WayLine, WayStage,
+    Within,
 };
 pub use instance::{Call, Instance, Lane};
 pub use irregularities::{InFlight, Irregularities, ProcessDamage};

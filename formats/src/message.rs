@@ -5,8 +5,6 @@ use crate::{CODE_INTERNAL, NO_RANK, Record, UNKNOWN_COMMUNICATOR};
 
 /// Bit of the second word: a receive, else a send.
 const RECEIVE: u64 = 1 << 56;
-/// Bit of the second word: the library's call returned before the message was there (or out).
-const NONBLOCKING: u64 = 1 << 57;
 /// The lower 40 bits of the second word.
 const BYTES: u64 = (1 << 40) - 1;
 
@@ -24,7 +22,8 @@ pub enum Direction {
 /// The record's `enter` is when the library began to send, or posted the receive. Its `leave` is,
 /// for a send and a blocking receive, when the library's call returned; for a nonblocking receive
 /// when the library saw that the message had come, and 0 where it looked without a call that a
-/// recorder sees.
+/// recorder sees. A receive that could have been waited for, but was complete when the library's call
+/// returned, is a blocking one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// Which end.
@@ -46,6 +45,9 @@ pub struct Message {
 }
 
 impl Message {
+    /// Bit of the second of its [`Message::words`] that [`Message::is_nonblocking`] is.
+    pub const NONBLOCKING: u64 = 1 << 57;
+
     /// Bytes 8 to 23 of its record, as two little-endian words.
     #[must_use]
     #[inline]
@@ -63,7 +65,7 @@ impl Message {
             second |= RECEIVE;
         }
         if self.is_nonblocking {
-            second |= NONBLOCKING;
+            second |= Self::NONBLOCKING;
         }
         [
             second,
@@ -98,7 +100,7 @@ impl Record {
                 0 => Direction::Send,
                 _ => Direction::Receive,
             },
-            is_nonblocking: second & NONBLOCKING != 0,
+            is_nonblocking: second & Message::NONBLOCKING != 0,
             partner: self.root.get() as u32,
             communicator: self.communicator.get(),
             tag: (second >> 40) as u16,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use collbench_formats::{
-    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Communicator, Definition, Operation,
+    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Communicator, Definition, Message, Operation,
     ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, StopReason,
     UNKNOWN_COMMUNICATOR, pack_call_word, phase_words,
 };
@@ -821,6 +821,20 @@ impl Slot {
             }
             AtomicU64::from_ptr(self.0.add(3)).store(ticks, Ordering::Release);
         }
+    }
+
+    /// Stores the leave time of a message that was there when the library's call returned.
+    #[inline]
+    fn leave_at_once(self, code: c_int, ticks: u64) {
+        if self.0.is_null() {
+            return;
+        }
+        // SAFETY: as above.
+        unsafe {
+            let word = self.0.add(1).read();
+            self.0.add(1).write(word & !Message::NONBLOCKING);
+        }
+        self.leave(code, ticks);
     }
 
     /// When the call was entered, ticks.

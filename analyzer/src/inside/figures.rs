@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use crate::agreed::Agreed;
+use crate::inside::by_roles::{ByRoles, RoleFigures};
 use crate::inside::critical::{CriticalPath, CriticalTally};
 use crate::inside::gauge::{Gauge, Grain};
 use crate::inside::messages::Messages;
 use crate::inside::roles::Roles;
 use crate::inside::rows::Rows;
-use crate::inside::samples::{MAX_ROUNDS, Meets, Order, Quantity, Seen};
+use crate::inside::samples::{Meets, Order, Quantity, Seen};
 use crate::inside::shape::Shape;
 use crate::inside::taken::Taken;
 use crate::resolution::Resolution;
@@ -28,12 +29,8 @@ pub struct GraphFigures {
     pub n: u64,
     /// By edge of the graph.
     pub edges: Vec<EdgeFigures>,
-    /// By slot.
-    pub nodes: Vec<NodeFigures>,
-    /// Whether it goes through a tree, down and up; `[false, false]` is an exchange.
-    pub has: [bool; 2],
-    /// The node without a parent.
-    pub top: u32,
+    /// Those of the nodes.
+    by_roles: ByRoles,
     /// How the last to leave came to its end.
     pub critical: CriticalTally,
     /// Per instance that goes on in other calls: for how long nobody was in any, from the last
@@ -171,7 +168,7 @@ impl EdgeFigures {
 }
 
 impl NodeFigures {
-    fn new(grain: Grain) -> Self {
+    pub(super) fn new(grain: Grain) -> Self {
         let gauge = || Gauge::new(grain);
         Self {
             arrivals: Vec::new(),
@@ -188,7 +185,7 @@ impl NodeFigures {
         }
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         for (own, others) in [
             (&mut self.arrivals, &other.arrivals),
             (&mut self.departures, &other.departures),
@@ -222,7 +219,7 @@ impl NodeFigures {
 }
 
 impl RoundFigures {
-    fn new(grain: Grain) -> Self {
+    pub(super) fn new(grain: Grain) -> Self {
         Self {
             partner: None,
             n: 0,
@@ -252,6 +249,14 @@ fn add_at(list: &mut Vec<(u64, i128)>, position: usize, n: u64, sum: i128) {
 }
 
 impl Meeting {
+    pub(super) fn new(slot: u32, grain: Grain) -> Self {
+        Self {
+            slot,
+            wait: Gauge::new(grain),
+            order: Vec::new(),
+        }
+    }
+
     fn of(nodes: &mut [NodeFigures], of: Meets) -> &mut Self {
         let node = &mut nodes[of.node as usize];
         let grain = node.way.grain();
@@ -271,11 +276,7 @@ impl Meeting {
     fn find(list: &mut Vec<Self>, slot: u32, grain: Grain) -> &mut Self {
         let at = list.iter().position(|meeting| meeting.slot == slot);
         let at = at.unwrap_or_else(|| {
-            list.push(Self {
-                slot,
-                wait: Gauge::new(grain),
-                order: Vec::new(),
-            });
+            list.push(Self::new(slot, grain));
             list.len() - 1
         });
         &mut list[at]
@@ -306,175 +307,23 @@ fn sum(samples: &[i64]) -> i128 {
     samples.iter().copied().map(i128::from).sum()
 }
 
-impl GraphFigures {
-    /// Adds an instance whose slots are the positions of the graph.
-    pub(crate) fn add(
-        &mut self,
-        instance: &Agreed<'_>,
-        messages: &Messages<'_>,
-        shape: &Arc<Shape>,
-        resolution: &Resolution,
-        room: &mut Room,
-    ) {
-        let mut taken = std::mem::take(&mut room.taken);
-        let goes_on = instance.courses.is_some();
-        if goes_on {
-            taken.find(instance, messages.paired, shape, resolution);
-        }
-        let of_others = goes_on.then_some(&taken);
-        let seen = Seen::new(instance, messages.paired, of_others, shape, resolution);
-        let is_one_time = seen.is_one_time;
-        self.n += 1;
-        (self.has, self.top) = match &shape.roles {
-            Roles::Tree(tree) => (tree.has, tree.top),
-            Roles::Exchange(_) => ([false; 2], self.top),
-        };
-        let has_all_samples = messages.are_all_known() && is_one_time && !goes_on;
-        if !(has_all_samples && self.add_to_rows(&seen, shape, room)) {
-            self.add_alone(&seen, room);
-            if has_all_samples {
-                let quantities = room.samples.iter().map(|&(quantity, _)| quantity);
-                self.begin_rows(shape, Rows::new(quantities.collect()));
-            }
-        }
-        if is_one_time && (!goes_on || taken.are_all_known()) {
-            let paired = match goes_on {
-                true => &taken.messages,
-                false => messages.paired,
-            };
-            room.path.follow(instance, paired, shape);
-            self.critical.add(instance, &room.path, shape.edges.len());
-        }
-        if let (Some(presence), true) = (instance.presence, is_one_time)
-            && let Some(nobody) = presence.nobody_ns(&mut taken.spans)
-        {
-            self.nobody.add(nobody);
-            let extent = &instance.extent;
-            self.nobody_of_ns += i128::from(extent.last_leave) - i128::from(extent.first_enter);
-        }
-        room.taken = taken;
-    }
+/// Where to add what is measured in instances of one shape.
+struct Places<'f> {
+    edges: &'f mut [EdgeFigures],
+    /// `None`: roles that are not kept.
+    nodes: Option<&'f mut [NodeFigures]>,
+}
 
-    /// Adds the samples of an instance one by one; `room` has them then.
-    fn add_alone(&mut self, seen: &Seen<'_>, room: &mut Room) {
-        self.make_room(seen);
-        room.samples.clear();
-        let samples = &mut room.samples;
-        seen.samples(&mut room.order, &mut |quantity, sample| {
-            samples.push((quantity, sample));
-        });
-        for &(quantity, sample) in &*samples {
-            self.add_samples(quantity, &[sample]);
-        }
-        self.count_ways(seen.shape, 1);
-    }
-
-    /// Adds an instance to the rows of its shape; gives whether it did.
-    fn add_to_rows(&mut self, seen: &Seen<'_>, shape: &Arc<Shape>, room: &mut Room) -> bool {
-        let known = |(known, _): &(Arc<Shape>, Rows)| Arc::ptr_eq(known, shape);
-        let Some(number) = self.rows.iter().position(known) else {
-            return false;
-        };
-        let (_, rows) = &mut self.rows[number];
-        let order = &mut room.order;
-        let is_added = rows.add(|row| seen.samples(order, &mut |_, sample| row.push(sample)));
-        if rows.are_full() {
-            self.add_rows(number);
-        }
-        is_added
-    }
-
-    /// Keeps rows for more instances of a shape, unless there are some already.
-    fn begin_rows(&mut self, shape: &Arc<Shape>, rows: Rows) {
-        // An instance whose samples are too long for a row has come here too.
-        if self.rows.iter().any(|(known, _)| Arc::ptr_eq(known, shape)) {
-            return;
-        }
-        if self.rows.len() >= MAX_ROWS {
-            self.add_rows(0);
-            self.rows.remove(0);
-        }
-        self.rows.push((Arc::clone(shape), rows));
-    }
-
-    /// Adds up what is in the rows of one shape.
-    fn add_rows(&mut self, number: usize) {
-        let mut all = std::mem::take(&mut self.rows);
-        let (shape, rows) = &mut all[number];
-        self.count_ways(shape, rows.len() as u64);
-        rows.drain(|quantity, samples| self.add_samples(quantity, samples));
-        self.rows = all;
-    }
-
-    /// Adds up all that is in rows. What there is of edges and nodes is incomplete before.
-    pub(crate) fn settle(&mut self) {
-        for number in 0..self.rows.len() {
-            self.add_rows(number);
-        }
-        self.rows.clear();
-    }
-
-    /// Has room for the edges, nodes, rounds and meetings of an instance.
-    fn make_room(&mut self, seen: &Seen<'_>) {
-        let n_edges = seen.shape.edges.len();
-        let grain = match n_edges > MAX_FINE_EDGES {
-            true => Grain::Coarse,
-            false => Grain::Fine,
-        };
-        self.edges.resize_with(n_edges, || EdgeFigures::new(grain));
-        let n = seen.instance.n_calls();
-        self.nodes.resize_with(n, || NodeFigures::new(grain));
-        match &seen.shape.roles {
-            Roles::Tree(tree) => {
-                let [goes_down, goes_up] = tree.has;
-                let message = |&number: &u32| &seen.paired[number as usize];
-                for (slot, node) in (0..).zip(&tree.nodes) {
-                    if goes_down {
-                        let children = node.from_children.iter().map(|n| message(n).from);
-                        self.meet_at(slot, true, children);
-                    }
-                    if goes_up {
-                        let children = node.to_children.iter().map(|n| message(n).to);
-                        self.meet_at(slot, false, children);
-                    }
-                }
-            }
-            Roles::Exchange(rounds) => {
-                for (at, rounds) in self.nodes.iter_mut().zip(rounds) {
-                    let n_rounds = at.rounds.len().max(rounds.len().min(MAX_ROUNDS));
-                    at.rounds.resize_with(n_rounds, || RoundFigures::new(grain));
-                }
-            }
-        }
-    }
-
-    /// Has the meetings of a node with its children.
-    fn meet_at(&mut self, node: u32, is_arrival: bool, children: impl Iterator<Item = u32>) {
-        let all = std::iter::once(node).chain(children);
-        for (nth, slot) in (0..).zip(all) {
-            let of = Meets {
-                node,
-                is_arrival,
-                slot,
-                nth,
-            };
-            Meeting::of(&mut self.nodes, of);
-        }
-    }
-
-    /// Counts the messages of `n` instances of a shape by their directions.
-    fn count_ways(&mut self, shape: &Shape, n: u64) {
-        if let Roles::Tree(tree) = &shape.roles {
-            for (&edge, &way) in shape.edge_of.iter().zip(&tree.ways) {
-                self.edges[edge as usize].ways[way as usize] += n;
-            }
-        }
-    }
-
+impl Places<'_> {
     /// Adds samples of one quantity.
-    fn add_samples(&mut self, quantity: Quantity, samples: &[i64]) {
+    fn add(&mut self, quantity: Quantity, samples: &[i64]) {
         let n = samples.len() as u64;
-        let (edges, nodes) = (&mut self.edges, &mut self.nodes);
+        let edges = &mut *self.edges;
+        let nodes: &mut [NodeFigures] = match &mut self.nodes {
+            Some(nodes) => nodes,
+            None if quantity.is_of_node() => return,
+            None => &mut [],
+        };
         match quantity {
             Quantity::LateReceiver { edge, is_last } => {
                 let edge = &mut edges[edge as usize];
@@ -536,14 +385,140 @@ impl GraphFigures {
             }
         }
     }
+}
+
+impl GraphFigures {
+    /// Adds an instance whose slots are the positions of the graph.
+    pub(crate) fn add(
+        &mut self,
+        instance: &Agreed<'_>,
+        messages: &Messages<'_>,
+        shape: &Arc<Shape>,
+        resolution: &Resolution,
+        room: &mut Room,
+    ) {
+        let mut taken = std::mem::take(&mut room.taken);
+        let goes_on = instance.courses.is_some();
+        if goes_on {
+            taken.find(instance, messages.paired, shape, resolution);
+        }
+        let of_others = goes_on.then_some(&taken);
+        let seen = Seen::new(instance, messages.paired, of_others, shape, resolution);
+        let is_one_time = seen.is_one_time;
+        self.n += 1;
+        let has_all_samples = messages.are_all_known() && is_one_time && !goes_on;
+        if !(has_all_samples && self.add_to_rows(&seen, shape, room)) {
+            self.add_alone(&seen, room);
+            if has_all_samples {
+                let quantities = room.samples.iter().map(|&(quantity, _)| quantity);
+                self.begin_rows(shape, Rows::new(quantities.collect()));
+            }
+        }
+        if is_one_time && (!goes_on || taken.are_all_known()) {
+            let paired = match goes_on {
+                true => &taken.messages,
+                false => messages.paired,
+            };
+            room.path.follow(instance, paired, shape);
+            self.critical.add(instance, &room.path, shape.edges.len());
+        }
+        if let (Some(presence), true) = (instance.presence, is_one_time)
+            && let Some(nobody) = presence.nobody_ns(&mut taken.spans)
+        {
+            self.nobody.add(nobody);
+            let extent = &instance.extent;
+            self.nobody_of_ns += i128::from(extent.last_leave) - i128::from(extent.first_enter);
+        }
+        room.taken = taken;
+    }
+
+    /// Adds the samples of an instance one by one; `room` has them then.
+    fn add_alone(&mut self, seen: &Seen<'_>, room: &mut Room) {
+        room.samples.clear();
+        let samples = &mut room.samples;
+        seen.samples(&mut room.order, &mut |quantity, sample| {
+            samples.push((quantity, sample));
+        });
+        let mut places = self.places(seen.shape, 1);
+        for &(quantity, sample) in &*samples {
+            places.add(quantity, &[sample]);
+        }
+    }
+
+    /// Adds an instance to the rows of its shape; gives whether it did.
+    fn add_to_rows(&mut self, seen: &Seen<'_>, shape: &Arc<Shape>, room: &mut Room) -> bool {
+        let known = |(known, _): &(Arc<Shape>, Rows)| Arc::ptr_eq(known, shape);
+        let Some(number) = self.rows.iter().position(known) else {
+            return false;
+        };
+        let (_, rows) = &mut self.rows[number];
+        let order = &mut room.order;
+        let is_added = rows.add(|row| seen.samples(order, &mut |_, sample| row.push(sample)));
+        if rows.are_full() {
+            self.add_rows(number);
+        }
+        is_added
+    }
+
+    /// Keeps rows for more instances of a shape, unless there are some already.
+    fn begin_rows(&mut self, shape: &Arc<Shape>, rows: Rows) {
+        // An instance whose samples are too long for a row has come here too.
+        if self.rows.iter().any(|(known, _)| Arc::ptr_eq(known, shape)) {
+            return;
+        }
+        if self.rows.len() >= MAX_ROWS {
+            self.add_rows(0);
+            self.rows.remove(0);
+        }
+        self.rows.push((Arc::clone(shape), rows));
+    }
+
+    /// Adds up what is in the rows of one shape.
+    fn add_rows(&mut self, number: usize) {
+        let mut all = std::mem::take(&mut self.rows);
+        let (shape, rows) = &mut all[number];
+        let mut places = self.places(shape, rows.len() as u64);
+        rows.drain(|quantity, samples| places.add(quantity, samples));
+        self.rows = all;
+    }
+
+    /// Adds up all that is in rows. What there is of edges and nodes is incomplete before.
+    pub(crate) fn settle(&mut self) {
+        for number in 0..self.rows.len() {
+            self.add_rows(number);
+        }
+        self.rows.clear();
+    }
+
+    /// Where to add what is measured in `n` instances of a shape, which are counted.
+    fn places(&mut self, shape: &Shape, n: u64) -> Places<'_> {
+        let n_edges = shape.edges.len();
+        let grain = match n_edges > MAX_FINE_EDGES {
+            true => Grain::Coarse,
+            false => Grain::Fine,
+        };
+        self.edges.resize_with(n_edges, || EdgeFigures::new(grain));
+        if let Roles::Tree(tree) = &shape.roles {
+            for (&edge, &way) in shape.edge_of.iter().zip(&tree.ways) {
+                self.edges[edge as usize].ways[way as usize] += n;
+            }
+        }
+        let nodes = self.by_roles.with_more(shape, n, grain);
+        Places {
+            edges: &mut self.edges,
+            nodes,
+        }
+    }
+
+    /// Those of the nodes, with the roles that the most instances have; `None` of no instance.
+    pub(crate) fn usual_roles(&self) -> Option<&RoleFigures> {
+        self.by_roles.usual()
+    }
 
     /// Adds another part.
     pub(crate) fn merge(&mut self, other: &Self) {
         if other.n == 0 {
             return;
-        }
-        if self.n == 0 {
-            (self.has, self.top) = (other.has, other.top);
         }
         self.n += other.n;
         if self.edges.is_empty() {
@@ -553,13 +528,7 @@ impl GraphFigures {
                 own.merge(other);
             }
         }
-        if self.nodes.is_empty() {
-            self.nodes.clone_from(&other.nodes);
-        } else {
-            for (own, other) in self.nodes.iter_mut().zip(&other.nodes) {
-                own.merge(other);
-            }
-        }
+        self.by_roles.merge(&other.by_roles);
         self.critical.merge(&other.critical);
         self.nobody.merge(&other.nobody);
         self.nobody_of_ns += other.nobody_of_ns;

@@ -1,6 +1,6 @@
 //! The records behind the calls of an instance to the ends of its messages.
 
-use collbench_formats::{Direction, Message, Operation, Record, RecordKind};
+use collbench_formats::{Message, Operation, Record, RecordKind};
 
 use crate::calls::Place;
 use crate::clock::ManyStamps;
@@ -9,6 +9,7 @@ use crate::inside::messages::Messages;
 use crate::inside::pairing::{NOT_A_SLOT, Pairing};
 use crate::inside::pattern::{Ends, Foreign, Moved, NewEnd, Patterns};
 use crate::inside::shape::Of;
+use crate::inside::steps::Steps;
 use crate::queue::Queue;
 use crate::routing::Process;
 use crate::unpacked::RecordReader;
@@ -199,6 +200,7 @@ impl EndsOfSlot<'_, '_> {
         let slot_of = |rank: u32| self.slots.get(rank as usize).copied();
         let partner = message.known_partner();
         let end_ns = has_end.then_some(end.ns());
+        let step = self.steps.step_of(message, begin.ns(), end_ns);
         let travelled = self.travelled(message);
         self.ends.add(&NewEnd {
             slot: self.slot,
@@ -207,7 +209,7 @@ impl EndsOfSlot<'_, '_> {
             group: travelled.group,
             is_on_another: travelled.is_on_another,
             has_end,
-            step: self.steps.step_of(message.direction, begin.ns(), end_ns),
+            step,
             moved: Moved {
                 begin,
                 end,
@@ -327,66 +329,5 @@ pub(crate) fn each_message(
         }
         records = reader.slice(place, SLICE);
         n_before = 0;
-    }
-}
-
-/// Tells the steps of a process apart.
-#[derive(Debug, Default)]
-struct Steps {
-    step: u32,
-    /// When the receives came that no step has ended with yet, ns.
-    came: Vec<i64>,
-    /// The first of them.
-    first: Option<i64>,
-}
-
-impl Steps {
-    fn begin(&mut self) {
-        self.step = 0;
-        self.came.clear();
-        self.first = None;
-    }
-
-    /// The step of the next end.
-    fn step_of(&mut self, direction: Direction, begin: i64, end: Option<i64>) -> u32 {
-        if self.first.is_some_and(|first| first <= begin) {
-            self.step += 1;
-            self.came.retain(|&came| came > begin);
-            self.first = self.came.iter().copied().min();
-        }
-        if let (Direction::Receive, Some(end)) = (direction, end) {
-            self.came.push(end);
-            self.first = Some(self.first.map_or(end, |first| first.min(end)));
-        }
-        self.step
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_step_ends_where_what_has_come_is_known_before_the_next_end_begins() {
-        let (send, receive) = (Direction::Send, Direction::Receive);
-        let mut steps = Steps::default();
-        for _ in 0..2 {
-            steps.begin();
-            let ends = [
-                // Two receives posted together, and a send while they are waited for.
-                (receive, 0, Some(10), 0),
-                (receive, 1, Some(30), 0),
-                (send, 2, Some(3), 0),
-                // Behind the first.
-                (send, 10, Some(11), 1),
-                (send, 12, Some(13), 1),
-                // Behind the second; what nobody saw come ends nothing.
-                (receive, 35, None, 2),
-                (send, 40, Some(41), 2),
-            ];
-            for (direction, begin, end, step) in ends {
-                assert_eq!(steps.step_of(direction, begin, end), step, "at {begin}");
-            }
-        }
     }
 }

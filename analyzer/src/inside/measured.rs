@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use super::by_roles::RoleFigures;
 use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
 use super::results::{
     BeginSummary, Contributor, CriticalPathSummary, HopSummary, JoiningPoint, LastArrival,
@@ -78,12 +79,10 @@ pub(crate) fn tree_figures(
     edges: &[(u32, u32)],
     places: &Places<'_>,
 ) -> Option<TreeFigures> {
-    if figures.n == 0 {
-        return None;
-    }
+    let roles = figures.usual_roles()?;
     let rank = places.rank;
     let crosses_hosts = |from: u32, to: u32| (places.host)(from) != (places.host)(to);
-    let through = Ways::new(figures, edges);
+    let through = Ways::new(figures, roles, edges);
     let ways = through.all();
     let in_ranks = |stage: &mut WayStage| {
         stage.node = rank(stage.node);
@@ -103,9 +102,9 @@ pub(crate) fn tree_figures(
             .iter_mut()
             .for_each(|slot| *slot = rank(*slot));
     }
-    let is_tree = figures.has != [false, false];
-    let nodes = || (0..).zip(&figures.nodes);
-    let n_rounds: usize = figures.nodes.iter().map(|node| node.rounds.len()).sum();
+    let is_tree = roles.has != [false, false];
+    let nodes = || (0..).zip(&roles.nodes);
+    let n_rounds: usize = roles.nodes.iter().map(|node| node.rounds.len()).sum();
     Some(TreeFigures {
         n: figures.n,
         joining_points: match is_tree {
@@ -114,7 +113,7 @@ pub(crate) fn tree_figures(
                 .collect(),
             false => Vec::new(),
         },
-        last_path: last_path(figures, rank),
+        last_path: last_path(roles, rank),
         rounds: match n_rounds > MAX_ROUNDS {
             true => Vec::new(),
             false => nodes()
@@ -152,7 +151,7 @@ fn lines(
 ///
 /// # Source
 /// Bongo et al. 2004, section 3: the weight of an edge is how often that child arrived last.
-fn last_path(figures: &GraphFigures, rank: &dyn Fn(u32) -> u32) -> Vec<LastArrival> {
+fn last_path(figures: &RoleFigures, rank: &dyn Fn(u32) -> u32) -> Vec<LastArrival> {
     let mut path = Vec::new();
     let mut at = figures.top;
     // A way from the root has no more nodes than there are.

@@ -4,10 +4,13 @@
 //! which they are sent: the n-th receive takes the n-th send. Receives from any process take what
 //! is left, as a set: a recorder does not see which of them met which send.
 
+use std::collections::BTreeSet;
+
 use collbench_formats::Direction;
 
 use crate::clock::{Global, Timestamp};
 use crate::inside::message::InstanceMessage;
+use crate::inside::steps::{self, Step};
 
 /// Stands for a process that is no member of the communicator.
 pub(super) const NOT_A_SLOT: u32 = u32::MAX;
@@ -29,7 +32,7 @@ pub(super) struct End {
     pub(super) begin: Timestamp<Global>,
     pub(super) end: Option<Timestamp<Global>>,
     pub(super) nth: u32,
-    pub(super) step: u32,
+    pub(super) step: Step,
 }
 
 /// From whom to whom, and which of the orders between the two.
@@ -90,6 +93,8 @@ pub(super) struct Pairing {
     /// Sends that no receive has named.
     left: Vec<End>,
     paired: Vec<InstanceMessage>,
+    /// Slot and number of ends whose steps are in question.
+    in_question: BTreeSet<(u32, u32)>,
     /// Numbers of the two ends of each, where no receive was one from any.
     ends: Vec<[u32; 2]>,
     pub(super) n_unpaired_sends: u64,
@@ -105,11 +110,15 @@ impl Pairing {
         self.left.clear();
         self.paired.clear();
         self.ends.clear();
+        self.in_question.clear();
         (self.n_unpaired_sends, self.n_unpaired_receives) = (0, 0);
     }
 
     /// Adds an end; those of a slot in their order.
     pub(super) fn add(&mut self, end: &End) {
+        if end.step.is_in_question {
+            self.in_question.insert((end.slot, end.nth));
+        }
         match (end.direction, end.partner) {
             (Direction::Send, _) => self.sends.push(*end),
             (Direction::Receive, Some(_)) => self.receives.push(*end),
@@ -142,6 +151,9 @@ impl Pairing {
         self.n_unpaired_sends = (self.left.len() - n_from_any) as u64;
         self.n_unpaired_receives =
             (self.receives.len() + self.from_any.len() - self.paired.len()) as u64;
+        if !self.in_question.is_empty() {
+            steps::settle(&mut self.paired, &self.in_question);
+        }
     }
 
     /// The messages, by sender and their order there.
@@ -262,8 +274,8 @@ fn message(send: &End, receive: &End, is_from_any: bool) -> InstanceMessage {
         received: receive.end,
         nth_of_sender: send.nth,
         nth_of_receiver: receive.nth,
-        step_of_sender: send.step,
-        step_of_receiver: receive.step,
+        step_of_sender: send.step.number,
+        step_of_receiver: receive.step.number,
     }
 }
 
@@ -288,7 +300,7 @@ mod tests {
             begin: Timestamp::from_ns(begin),
             end: Some(Timestamp::from_ns(begin + 5)),
             nth: begin as u32,
-            step: 0,
+            step: Step::default(),
         }
     }
 

@@ -12,6 +12,7 @@ use collbench_formats::Direction;
 use super::message::InstanceMessage;
 use super::pairing::{End, NOT_A_SLOT, Pairing};
 use super::shape::{Of, Shape};
+use super::steps::Step;
 use crate::clock::{Global, Timestamp};
 
 /// What there is of an end besides times and bytes, in two words: partner and step; slot, group, and
@@ -24,8 +25,10 @@ const HAS_END: u64 = 1 << 1;
 /// Whether its partner is not known, or any.
 const IS_FROM_ANY: u64 = 1 << 2;
 const IS_ON_ANOTHER: u64 = 1 << 3;
-const GROUP_SHIFT: u32 = 4;
-const GROUP_MASK: u64 = (1 << 28) - 1;
+/// Whether its step is in question.
+const IS_IN_QUESTION: u64 = 1 << 4;
+const GROUP_SHIFT: u32 = 5;
+const GROUP_MASK: u64 = (1 << 27) - 1;
 
 /// What an end takes and moves.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +49,7 @@ pub(super) struct NewEnd {
     pub(super) group: u32,
     pub(super) is_on_another: bool,
     pub(super) has_end: bool,
-    pub(super) step: u32,
+    pub(super) step: Step,
     pub(super) moved: Moved,
 }
 
@@ -96,10 +99,11 @@ impl Ends {
         let bits = bit(end.direction == Direction::Receive, IS_RECEIVE)
             | bit(end.has_end, HAS_END)
             | bit(end.partner.is_none(), IS_FROM_ANY)
-            | bit(end.is_on_another, IS_ON_ANOTHER);
+            | bit(end.is_on_another, IS_ON_ANOTHER)
+            | bit(end.step.is_in_question, IS_IN_QUESTION);
         let partner = end.partner.unwrap_or(NOT_A_SLOT);
         self.keys.push([
-            u64::from(partner) << 32 | u64::from(end.step),
+            u64::from(partner) << 32 | u64::from(end.step.number),
             u64::from(end.slot) << 32 | (u64::from(end.group) & GROUP_MASK) << GROUP_SHIFT | bits,
         ]);
         self.moved.push(end.moved);
@@ -155,7 +159,10 @@ impl Ends {
                 begin: moved.begin,
                 end: has(HAS_END).then_some(moved.end),
                 nth: number - first,
-                step: partner_and_step as u32,
+                step: Step {
+                    number: partner_and_step as u32,
+                    is_in_question: has(IS_IN_QUESTION),
+                },
             });
         }
     }
@@ -328,7 +335,7 @@ mod tests {
                 group,
                 is_on_another: false,
                 has_end,
-                step: 0,
+                step: Step::default(),
                 moved: Moved {
                     begin: Timestamp::from_ns(begin),
                     end: Timestamp::from_ns(end),
@@ -437,7 +444,7 @@ mod tests {
             group: 0,
             is_on_another: false,
             has_end: true,
-            step: 0,
+            step: Step::default(),
             moved: all.moved[0],
         };
         let more = [

@@ -57,6 +57,8 @@ pub struct TreeRoles {
     pub nodes: Box<[Node]>,
     /// Whether anything goes towards the root, and from it.
     pub has: [bool; 2],
+    /// By node its parent towards the root, and behind these by node that from it; `u32::MAX`: none.
+    parents: Box<[u32]>,
 }
 
 /// A node of a tree. Of several messages over an edge the last one counts: what came is there when
@@ -104,6 +106,14 @@ impl Roles {
 }
 
 impl Roles {
+    /// What tells these from others of the same edges: the parents in a tree, nothing of an exchange.
+    pub(super) fn parents(&self) -> &[u32] {
+        match self {
+            Self::Tree(tree) => &tree.parents,
+            Self::Exchange(_) => &[],
+        }
+    }
+
     /// Those of messages whose edges are known to lead towards `top`, or from it: `ways` by message.
     /// `None` if they make no trees.
     pub(super) fn along(n: usize, top: u32, ways: Vec<Way>, sequence: &[Sent]) -> Option<Self> {
@@ -158,6 +168,7 @@ impl TreeRoles {
     /// has all nodes.
     fn new(n: usize, top: u32, ways: Vec<Way>, sequence: &[Sent]) -> Option<Self> {
         let mut nodes = vec![Node::default(); n];
+        let mut parents = vec![u32::MAX; 2 * n];
         let mut children: [Vec<Vec<(u32, u32)>>; 2] = [vec![Vec::new(); n], vec![Vec::new(); n]];
         for (number, (message, &way)) in (0u32..).zip(sequence.iter().zip(&ways)) {
             let (from, to) = (message.from, message.to);
@@ -185,6 +196,7 @@ impl TreeRoles {
             }
             // A sender's messages stand in their order.
             *slot = Some(number);
+            parents[way as usize * n + child as usize] = parent;
             let list = &mut children[way as usize][parent as usize];
             match list.iter_mut().find(|(known, _)| *known == child) {
                 Some((_, last)) => *last = number,
@@ -213,6 +225,7 @@ impl TreeRoles {
             ways: ways.into(),
             nodes: nodes.into(),
             has,
+            parents: parents.into(),
         })
     }
 }

@@ -58,6 +58,19 @@ pub(super) enum Quantity {
     RoundTransfer { node: u32, round: u32 },
 }
 
+impl Quantity {
+    /// Whether it is one of a node, else of an edge.
+    pub(super) fn is_of_node(self) -> bool {
+        !matches!(
+            self,
+            Self::LateReceiver { .. }
+                | Self::LateProgress { .. }
+                | Self::Transfer { .. }
+                | Self::TwoWay { .. }
+        )
+    }
+}
+
 /// One of those who meet at a node, arriving or departing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Meets {

@@ -21,6 +21,8 @@ use crate::resolution::Resolution;
 
 /// Graphs of an operation that are kept.
 const MAX_GRAPHS: usize = 16;
+/// Readings of a graph that are kept.
+const MAX_READINGS: usize = 8;
 
 /// What is kept of the messages of one operation.
 #[derive(Debug, Default)]
@@ -40,11 +42,15 @@ pub struct InsideTally {
 pub struct GraphTally {
     /// Their number.
     pub instances: u64,
-    /// How the collective is done so, all names that fit, the most usual first; the same in all
-    /// instances of an operation but for the further names.
+    /// How the collective is done so, all names that fit, the most usual first; known when all is
+    /// added up.
     pub names: Vec<Algorithm>,
-    /// The spanning tree that it is, if it is one; its root a position.
+    /// The spanning tree that it is, if it is one; its root a position. Known likewise.
     pub tree: Option<TreeFacts>,
+    /// What was recognized in instances, by the names, ascending: so those that are kept do not
+    /// depend on who was met first. Steps are in question besides edges, so that instances of one
+    /// graph may differ.
+    readings: Vec<Reading>,
     /// Smallest and largest payload of any process, bytes.
     pub bytes: Option<(u64, u64)>,
     /// By edge.
@@ -53,10 +59,20 @@ pub struct GraphTally {
     pub figures: Box<GraphFigures>,
 }
 
+/// What was recognized in some instances of a graph.
+#[derive(Debug, Clone)]
+struct Reading {
+    names: Vec<Algorithm>,
+    instances: u64,
+    tree: Option<TreeFacts>,
+    /// By edge.
+    directions: Box<[Option<Direction>]>,
+}
+
 /// What went over an edge.
 #[derive(Debug, Clone, Default)]
 pub struct EdgeTally {
-    /// Whether it leads towards a root, or from it.
+    /// Whether it leads towards a root, or from it; known when all is added up.
     pub direction: Option<Direction>,
     /// Messages.
     pub messages: u64,
@@ -81,7 +97,7 @@ impl InsideTally {
         self.n_unpaired += messages.n_unpaired_sends + messages.n_unpaired_receives;
         let is_in_order = (positions.iter().enumerate()).all(|(slot, &position)| slot == position);
         if is_in_order && let Some(graph) = self.graphs.get_mut(&shape.edges) {
-            graph.add(instance, messages, shape, None);
+            graph.add(instance, messages, shape, None, |slot| slot);
             graph.measure(instance, messages, shape, resolution, room);
             return;
         }
@@ -96,8 +112,8 @@ impl InsideTally {
             })
             .collect();
         let graph = self.graphs.entry(edges);
-        let graph = graph.or_insert_with(|| GraphTally::new(shape, &order, at));
-        graph.add(instance, messages, shape, Some(&order));
+        let graph = graph.or_insert_with(|| GraphTally::new(order.len()));
+        graph.add(instance, messages, shape, Some(&order), at);
         if is_in_order {
             graph.measure(instance, messages, shape, resolution, room);
         }
@@ -115,7 +131,7 @@ impl InsideTally {
     /// Brings what was added up apart to where it belongs.
     pub(crate) fn settle(&mut self) {
         for graph in self.graphs.values_mut() {
-            graph.figures.settle();
+            graph.settle();
         }
     }
 
@@ -146,39 +162,32 @@ fn must_send(instance: &Agreed<'_>) -> bool {
 }
 
 impl GraphTally {
-    /// Of no instance yet. `order`: for each edge of the shape its number among those that are
-    /// kept; `at`: the position of a slot.
-    fn new(shape: &Shape, order: &[u32], at: impl Fn(u32) -> u32) -> Self {
-        let mut edges = vec![EdgeTally::default(); shape.edges.len()];
-        for (&direction, &edge) in shape.directions.iter().zip(order) {
-            edges[edge as usize].direction = direction;
-        }
-        let recognized = shape.recognized.as_ref();
-        let tree = recognized.and_then(|found| found.tree);
+    /// Of no instance yet.
+    fn new(n_edges: usize) -> Self {
         Self {
             instances: 0,
-            names: recognized.map_or(Vec::new(), |found| found.names.clone()),
-            tree: tree.map(|tree| TreeFacts {
-                root: at(tree.root),
-                ..tree
-            }),
+            names: Vec::new(),
+            tree: None,
+            readings: Vec::new(),
             bytes: None,
-            edges,
+            edges: vec![EdgeTally::default(); n_edges],
             figures: Box::default(),
         }
     }
 
-    /// Adds an instance. `order`: as above, if it is not the same.
+    /// Adds an instance. `order`: for each edge of the shape its number among those that are kept,
+    /// if it is not the same; `at`: the position of a slot.
     fn add(
         &mut self,
         instance: &Agreed<'_>,
         messages: &Messages<'_>,
         shape: &Shape,
         order: Option<&[u32]>,
+        at: impl Fn(u32) -> u32,
     ) {
         self.instances += 1;
         self.see_bytes(instance.payloads.sums(instance.n_calls()).range);
-        self.see_names(shape.recognized.iter().flat_map(|found| &found.names));
+        self.read(shape, order, at);
         for (message, &edge) in messages.paired.iter().zip(&shape.edge_of) {
             let edge = order.map_or(edge, |order| order[edge as usize]);
             let sums = &mut self.edges[edge as usize];
@@ -206,19 +215,81 @@ impl GraphTally {
         }
     }
 
-    /// Keeps the names that fit all instances, and the one by which they are told apart.
-    fn see_names<'n>(&mut self, names: impl Iterator<Item = &'n Algorithm> + Clone) {
-        if !self.names.iter().eq(names.clone()) {
-            let first = self.names.first().copied();
-            let fits = |name: &Algorithm| Some(*name) == first || names.clone().any(|n| n == name);
-            self.names.retain(fits);
+    /// Notes what was recognized in an instance.
+    fn read(&mut self, shape: &Shape, order: Option<&[u32]>, at: impl Fn(u32) -> u32) {
+        let Some(found) = &shape.recognized else {
+            return;
+        };
+        let reading = self.reading(&found.names, || {
+            let mut directions = vec![None; shape.directions.len()];
+            for (number, &direction) in shape.directions.iter().enumerate() {
+                directions[order.map_or(number, |order| order[number] as usize)] = direction;
+            }
+            Reading {
+                names: found.names.clone(),
+                instances: 0,
+                tree: found.tree.map(|tree| TreeFacts {
+                    root: at(tree.root),
+                    ..tree
+                }),
+                directions: directions.into(),
+            }
+        });
+        if let Some(reading) = reading {
+            reading.instances += 1;
+        }
+    }
+
+    /// The reading with these names: a `new` one, if it is kept from now on.
+    fn reading(
+        &mut self,
+        names: &[Algorithm],
+        new: impl FnOnce() -> Reading,
+    ) -> Option<&mut Reading> {
+        let place = |own: &Reading| (*own.names).cmp(names);
+        let at = match self.readings.binary_search_by(place) {
+            Ok(at) => at,
+            Err(at) if at == MAX_READINGS => return None,
+            Err(at) => {
+                self.readings.insert(at, new());
+                self.readings.truncate(MAX_READINGS);
+                at
+            }
+        };
+        Some(&mut self.readings[at])
+    }
+
+    /// Brings what was added up apart to where it belongs, and reads the graph as in the most of its
+    /// instances: with those names that fit all that are read as the same first of all.
+    fn settle(&mut self) {
+        self.figures.settle();
+        let usual = self.readings.iter().rev();
+        let Some(usual) = usual.max_by_key(|reading| reading.instances) else {
+            return;
+        };
+        let alike = self.readings.iter();
+        let alike = alike.filter(|reading| reading.names.first() == usual.names.first());
+        let fits = |name: &&Algorithm| alike.clone().all(|reading| reading.names.contains(name));
+        self.names = usual.names.iter().filter(fits).copied().collect();
+        self.tree = usual.tree;
+        for (edge, &direction) in self.edges.iter_mut().zip(&usual.directions) {
+            edge.direction = direction;
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.instances += other.instances;
         self.see_bytes(other.bytes);
-        self.see_names(other.names.iter());
+        for theirs in &other.readings {
+            let instances = theirs.instances;
+            let new = || Reading {
+                instances: 0,
+                ..theirs.clone()
+            };
+            if let Some(own) = self.reading(&theirs.names, new) {
+                own.instances += instances;
+            }
+        }
         self.figures.merge(&other.figures);
         for (own, other) in self.edges.iter_mut().zip(&other.edges) {
             own.merge(other);

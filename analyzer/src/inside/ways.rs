@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::by_roles::RoleFigures;
 use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
 use super::gauge::Gauge;
 use super::results::{Hotspot, StageKind, WayClass, WayStage};
@@ -20,6 +21,7 @@ pub(super) struct OneWay {
 /// The graph of some figures, and what is asked of it.
 pub(super) struct Ways<'a> {
     figures: &'a GraphFigures,
+    roles: &'a RoleFigures,
     /// Number of each edge.
     edge_numbers: BTreeMap<(u32, u32), usize>,
     /// By slot: parent towards the root, and from it.
@@ -32,11 +34,15 @@ const ALIKE: f64 = 0.2;
 const SLOW: f64 = 0.9;
 
 impl<'a> Ways<'a> {
-    /// `edges`: those of the graph, ascending.
-    pub(super) fn new(figures: &'a GraphFigures, edges: &[(u32, u32)]) -> Self {
-        let n = figures.nodes.len();
+    /// `edges`: those of the graph, ascending; `roles`: the figures of its nodes.
+    pub(super) fn new(
+        figures: &'a GraphFigures,
+        roles: &'a RoleFigures,
+        edges: &[(u32, u32)],
+    ) -> Self {
+        let n = roles.nodes.len();
         let mut parents = [vec![None; n], vec![None; n]];
-        for (slot, node) in (0u32..).zip(&figures.nodes) {
+        for (slot, node) in (0u32..).zip(&roles.nodes) {
             for (meetings, parents) in [&node.arrivals, &node.departures]
                 .into_iter()
                 .zip(&mut parents)
@@ -48,6 +54,7 @@ impl<'a> Ways<'a> {
         }
         Self {
             figures,
+            roles,
             edge_numbers: edges.iter().copied().zip(0..).collect(),
             parents,
         }
@@ -59,16 +66,16 @@ impl<'a> Ways<'a> {
     }
 
     fn node(&self, slot: u32) -> &'a NodeFigures {
-        &self.figures.nodes[slot as usize]
+        &self.roles.nodes[slot as usize]
     }
 
     /// The ways of all processes.
     pub(super) fn all(&self) -> Vec<OneWay> {
-        let slots = 0..self.figures.nodes.len() as u32;
+        let slots = 0..self.roles.nodes.len() as u32;
         slots
             .map(|slot| OneWay {
                 slot,
-                stages: match self.figures.has {
+                stages: match self.roles.has {
                     [false, false] => self.through_rounds(slot),
                     has => self.through_tree(slot, has),
                 },
@@ -77,7 +84,7 @@ impl<'a> Ways<'a> {
     }
 
     fn through_tree(&self, slot: u32, [goes_down, goes_up]: [bool; 2]) -> Vec<WayStage> {
-        let top = self.figures.top;
+        let top = self.roles.top;
         let mut stages = Vec::new();
         if goes_down {
             let mut at = slot;

@@ -281,7 +281,7 @@ pub unsafe fn tagged_receive(
     let Some(_) = callback else {
         let result = real(parameters);
         if result == 0 || result >= FIRST_ERROR {
-            slot.leave((result != 0).into(), recorder.clock.now());
+            slot.leave_at_once((result != 0).into(), recorder.clock.now());
         }
         return result;
     };
@@ -289,9 +289,9 @@ pub unsafe fn tagged_receive(
     local.forget_completed();
     let result = real(std::ptr::from_ref(&ours) as Word);
     if result == 0 || result >= FIRST_ERROR {
-        slot.leave((result != 0).into(), recorder.clock.now());
+        slot.leave_at_once((result != 0).into(), recorder.clock.now());
     } else if local.was_completed(result) {
-        slot.leave(0, recorder.clock.now());
+        slot.leave_at_once(0, recorder.clock.now());
     } else {
         local.await_receive(result, slot);
     }

@@ -1,0 +1,299 @@
+//! The steps of a process: what it can have known when it sent.
+//!
+//! A step ends where what has come is known, and another end of a message begins behind that. Of
+//! what had come before the library asked for it, it is not seen when the library looks: a root
+//! that has it at once and sends it on, and a process that exchanges with another, which was
+//! earlier, leave the same records. They differ in what the other one does: one that exchanges
+//! has posted its own receive before it sends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use collbench_formats::{Direction, Message};
+
+use super::message::InstanceMessage;
+
+/// The step in which an end of a message begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    /// From 0.
+    pub(super) number: u32,
+    /// Whether it is a later one than that of the end before only if that, a receive that came at
+    /// once, was looked at.
+    pub(super) is_in_question: bool,
+}
+
+/// Tells the steps of a process apart.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    step: u32,
+    /// When the receives came that no step has ended with yet, ns.
+    came: Vec<i64>,
+    /// The first of them.
+    first: Option<i64>,
+    /// Whether the last end is a receive that came at once.
+    has_come_at_once: bool,
+}
+
+impl Steps {
+    /// Begins another process.
+    pub(super) fn begin(&mut self) {
+        *self = Self {
+            came: std::mem::take(&mut self.came),
+            ..Self::default()
+        };
+        self.came.clear();
+    }
+
+    /// The step of the next end.
+    pub(super) fn step_of(&mut self, message: &Message, begin: i64, end: Option<i64>) -> Step {
+        let is_sure = self.first.is_some_and(|first| first <= begin);
+        if is_sure {
+            self.came.retain(|&came| came > begin);
+            self.first = self.came.iter().copied().min();
+        }
+        let may_begin = std::mem::take(&mut self.has_come_at_once);
+        self.step += u32::from(is_sure || may_begin);
+        if let (Direction::Receive, Some(end)) = (message.direction, end) {
+            if message.is_nonblocking {
+                self.came.push(end);
+                self.first = Some(self.first.map_or(end, |first| first.min(end)));
+            } else {
+                self.has_come_at_once = true;
+            }
+        }
+        Step {
+            number: self.step,
+            is_in_question: may_begin && !is_sure,
+        }
+    }
+}
+
+/// Finds which of the steps in question are steps. `in_question`: slot and number of the ends that
+/// begin them.
+pub(super) fn settle(messages: &mut [InstanceMessage], in_question: &BTreeSet<(u32, u32)>) {
+    let exchanged = exchanged(messages);
+    let mut ends: Vec<EndOf> = Vec::with_capacity(2 * messages.len());
+    for (number, message) in messages.iter().enumerate() {
+        ends.push(EndOf {
+            place: (message.from, message.nth_of_sender),
+            strict: message.step_of_sender,
+            direction: Direction::Send,
+            number,
+        });
+        ends.push(EndOf {
+            place: (message.to, message.nth_of_receiver),
+            strict: message.step_of_receiver,
+            direction: Direction::Receive,
+            number,
+        });
+    }
+    ends.sort_unstable_by_key(|end| end.place);
+    for of_slot in ends.chunk_by(|a, b| a.place.0 == b.place.0) {
+        let mut step = 0;
+        let mut last: Option<&EndOf> = None;
+        // Of receives that have come at once and nobody was seen to look at: whether all are from
+        // processes that this one exchanges with.
+        let mut open: Option<bool> = None;
+        for end in of_slot {
+            let before = last.map_or(0, |last| last.strict);
+            let is_asked = in_question.contains(&end.place);
+            if end.strict > before && !(is_asked && end.strict == before + 1) {
+                step += end.strict - before;
+                open = None;
+            } else if is_asked {
+                let is_exchanged = last.is_some_and(|last| {
+                    last.place.1 + 1 == end.place.1
+                        && last.direction == Direction::Receive
+                        && exchanged.contains(&last.number)
+                });
+                open = Some(open.unwrap_or(true) && is_exchanged);
+            }
+            // Who exchanges with one after the other waits between a send and the next receive, or
+            // what it tells somebody else.
+            let is_next = match end.direction {
+                Direction::Receive => last.is_some_and(|last| last.direction == Direction::Send),
+                Direction::Send => !exchanged.contains(&end.number),
+            };
+            if open.is_some_and(|all_exchanged| !all_exchanged || is_next) {
+                step += 1;
+                open = None;
+            }
+            let message = &mut messages[end.number];
+            match end.direction {
+                Direction::Send => message.step_of_sender = step,
+                Direction::Receive => message.step_of_receiver = step,
+            }
+            last = Some(end);
+        }
+    }
+}
+
+/// One end of a message, by slot and number there.
+#[derive(Debug, Clone, Copy)]
+struct EndOf {
+    place: (u32, u32),
+    /// Its step if all in question are steps.
+    strict: u32,
+    direction: Direction,
+    number: usize,
+}
+
+/// The messages that are answered by one which does not depend on them: both ends post their
+/// receive, and send then.
+fn exchanged(messages: &[InstanceMessage]) -> BTreeSet<usize> {
+    // By sender and receiver, in the order of the sender.
+    let mut between: BTreeMap<(u32, u32), Vec<(u32, u32)>> = BTreeMap::new();
+    for message in messages {
+        let ends = (message.nth_of_sender, message.nth_of_receiver);
+        let there = between.entry((message.from, message.to)).or_default();
+        there.push(ends);
+    }
+    let is_exchanged = |message: &InstanceMessage| {
+        let back = between.get(&(message.to, message.from))?;
+        let next = back.partition_point(|&(sent, _)| sent < message.nth_of_receiver);
+        let (_, posted) = back.get(next)?;
+        (*posted < message.nth_of_sender).then_some(())
+    };
+    let numbered = messages.iter().enumerate();
+    numbered
+        .filter_map(|(number, message)| is_exchanged(message).map(|()| number))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+
+    #[test]
+    fn a_step_ends_where_what_has_come_is_known_before_the_next_end_begins() {
+        let (send, receive) = ((Direction::Send, true), (Direction::Receive, true));
+        let at_once = (Direction::Receive, false);
+        let mut steps = Steps::default();
+        for _ in 0..2 {
+            steps.begin();
+            let ends = [
+                // Two receives posted together, and a send while they are waited for.
+                (receive, 0, Some(10), (0, false)),
+                (receive, 1, Some(30), (0, false)),
+                (send, 2, Some(3), (0, false)),
+                // Behind the first.
+                (send, 10, Some(11), (1, false)),
+                (send, 12, Some(13), (1, false)),
+                // Behind the second; what nobody saw come ends nothing.
+                (receive, 35, None, (2, false)),
+                (send, 40, Some(41), (2, false)),
+                // What came at once may be known, or be looked at later.
+                (at_once, 50, Some(51), (2, false)),
+                (at_once, 52, Some(53), (3, true)),
+                (receive, 54, Some(56), (4, true)),
+                (at_once, 55, Some(57), (4, false)),
+                (send, 58, Some(59), (5, false)),
+            ];
+            for ((direction, is_nonblocking), begin, end, (number, is_in_question)) in ends {
+                let message = Message {
+                    direction,
+                    is_nonblocking,
+                    partner: 0,
+                    communicator: 0,
+                    tag: 0,
+                    bytes: 0,
+                };
+                let expected = Step {
+                    number,
+                    is_in_question,
+                };
+                assert_eq!(steps.step_of(&message, begin, end), expected, "at {begin}");
+            }
+        }
+    }
+
+    /// From, to, number of the send and of the receive, and the steps of both if all are steps.
+    type Written = (u32, u32, u32, u32, u32, u32);
+
+    fn steps(written: &[Written], in_question: &[(u32, u32)]) -> Vec<(u32, u32)> {
+        let at = Timestamp::from_ns(0);
+        let message = |&(from, to, nth_of_sender, nth_of_receiver, sender, receiver): &Written| {
+            InstanceMessage {
+                from,
+                to,
+                bytes: 8,
+                tag: 0,
+                is_on_another: false,
+                is_from_any: false,
+                sent: at,
+                send_returned: at,
+                posted: at,
+                received: Some(at),
+                nth_of_sender,
+                nth_of_receiver,
+                step_of_sender: sender,
+                step_of_receiver: receiver,
+            }
+        };
+        let mut messages: Vec<_> = written.iter().map(message).collect();
+        settle(&mut messages, &in_question.iter().copied().collect());
+        let steps = messages.iter();
+        steps
+            .map(|message| (message.step_of_sender, message.step_of_receiver))
+            .collect()
+    }
+
+    #[test]
+    fn who_exchanges_does_not_depend_on_what_came_at_once() {
+        // Of three: 0 has 1 stand in for it, which exchanges with 2.
+        // Nothing came at once to 1 and 2; to 2; to 1 from both.
+        for (of_1_to_2, of_2, in_question) in [
+            ((1, 0), 0, [].as_slice()),
+            ((1, 0), 1, &[(2, 1)]),
+            ((2, 0), 0, &[(1, 1), (1, 2)]),
+        ] {
+            let found = steps(
+                &[
+                    (0, 1, 0, 0, 0, 0),
+                    (2, 1, 1, 1, of_2, 1),
+                    (1, 2, 2, 0, of_1_to_2.0, of_1_to_2.1),
+                    (1, 0, 3, 1, 2, 0),
+                ],
+                in_question,
+            );
+            assert_eq!(found, [(0, 0), (0, 1), (1, 0), (2, 0)], "{in_question:?}");
+        }
+    }
+
+    #[test]
+    fn a_root_depends_on_what_came_at_once() {
+        // 0 receives from 1 and 2 at once, and sends to both.
+        let found = steps(
+            &[
+                (0, 1, 2, 1, 2, 0),
+                (0, 2, 3, 1, 2, 0),
+                (1, 0, 0, 0, 0, 0),
+                (2, 0, 0, 1, 0, 1),
+            ],
+            &[(0, 1), (0, 2)],
+        );
+        assert_eq!(found, [(2, 0), (2, 0), (0, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn exchanges_one_after_the_other_are_steps_and_those_at_once_are_none() {
+        // 0 with 1 and then with 2, both of which were there before.
+        let one_by_one = [
+            (0, 1, 1, 0, 1, 0),
+            (0, 2, 3, 0, 2, 0),
+            (1, 0, 1, 0, 0, 0),
+            (2, 0, 1, 2, 0, 1),
+        ];
+        let found = steps(&one_by_one, &[(0, 1), (0, 3)]);
+        assert_eq!(found, [(0, 0), (1, 0), (0, 0), (0, 1)]);
+        let at_once = [
+            (0, 1, 2, 0, 2, 0),
+            (0, 2, 3, 0, 2, 0),
+            (1, 0, 1, 0, 0, 0),
+            (2, 0, 1, 1, 0, 1),
+        ];
+        let found = steps(&at_once, &[(0, 1), (0, 2)]);
+        assert_eq!(found, [(0, 0), (0, 0), (0, 0), (0, 0)]);
+    }
+}
