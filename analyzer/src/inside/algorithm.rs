@@ -100,6 +100,10 @@ pub enum Pattern {
     Bruck,
     /// Likewise, without data.
     Dissemination,
+    /// Dissemination, then from a root, which has heard of all.
+    DisseminationAndFrom(Rooted),
+    /// Recursive doubling, then from a root.
+    RecursiveDoublingAndFrom(Rooted),
     /// To the next one, as often as it takes.
     Ring,
     /// Likewise in segments.
@@ -134,6 +138,12 @@ impl fmt::Display for Pattern {
             Self::Rabenseifner => f.write_str("Rabenseifner"),
             Self::Bruck => f.write_str("Bruck"),
             Self::Dissemination => f.write_str("Bruck (dissemination)"),
+            Self::DisseminationAndFrom(from) => {
+                write!(f, "{}, then {from} from the root", Self::Dissemination)
+            }
+            Self::RecursiveDoublingAndFrom(from) => {
+                write!(f, "{}, then {from} from the root", Self::RecursiveDoubling)
+            }
             Self::Ring => f.write_str("ring"),
             Self::SegmentedRing => f.write_str("segmented ring"),
             Self::DoubleRing => f.write_str("double ring"),

@@ -131,3 +131,110 @@ impl ByRoles {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use collbench_formats::Operation;
+
+    use super::*;
+    use crate::inside::exchanges::Sent;
+    use crate::inside::figures::GraphFigures;
+    use crate::inside::shape::Of;
+    use crate::inside::ways::Ways;
+
+    /// Three processes over the same four edges: 0 has 1 stand in for it, and 1 and 2 exchange, or one
+    /// of them has what the other sent before it sends.
+    fn shape(step_of_1: u32, step_of_2: u32) -> Shape {
+        let of = Of {
+            operation: Operation::Allreduce,
+            n_slots: 3,
+            root: None,
+            hosts: 0,
+        };
+        let messages = [
+            (0, 1, 0, 0),
+            (1, 2, step_of_1, 0),
+            (1, 0, 2, 0),
+            (2, 1, step_of_2, 1),
+        ];
+        let sent = messages.map(|(from, to, step_of_sender, step_of_receiver)| Sent {
+            from,
+            to,
+            step_of_sender,
+            step_of_receiver,
+            group: 0,
+        });
+        Shape::new(of, sent.into(), &[0; 3])
+    }
+
+    #[test]
+    fn two_roots_over_the_same_edges_are_not_added_up() {
+        let shapes = [shape(1, 0), shape(2, 0), shape(1, 1)];
+        let tops = shapes.each_ref().map(|shape| match &shape.roles {
+            Roles::Tree(tree) => Some(tree.top),
+            Roles::Exchange(_) => None,
+        });
+        assert_eq!(tops, [None, Some(1), Some(2)]);
+        for (usual, times) in [[3, 2, 2], [2, 4, 3], [0, 2, 5]].into_iter().enumerate() {
+            let add = |order: [usize; 3]| {
+                let mut parts = order.map(|which| {
+                    let mut part = ByRoles::default();
+                    for _ in 0..times[which] {
+                        let nodes = part.with_more(&shapes[which], 1, Grain::Fine).unwrap();
+                        nodes[1].way.add_all(&[5]);
+                    }
+                    part
+                });
+                let [first, others @ ..] = &mut parts;
+                others.iter().for_each(|other| first.merge(other));
+                parts[0].clone()
+            };
+            for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
+                let found = add(order);
+                let found = found.usual().unwrap();
+                assert_eq!(found.n, times[usual] as u64);
+                assert_eq!(found.nodes[1].way.n(), found.n);
+                assert_eq!(found.has != [false; 2], usual > 0);
+                // They lead to the root, and end there.
+                let figures = GraphFigures::default();
+                let ways = Ways::new(&figures, found, &shapes[usual].edges);
+                assert_eq!(ways.all().len(), 3);
+            }
+        }
+    }
+
+    #[test]
+    fn which_roles_are_kept_does_not_depend_on_who_was_met_first() {
+        // Broadcasts from every rank, which are trees with other parents.
+        let n = 12;
+        let shapes: Vec<Shape> = (0..n)
+            .map(|root| {
+                let of = Of {
+                    operation: Operation::Bcast,
+                    n_slots: n as usize,
+                    root: Some(root as usize),
+                    hosts: 0,
+                };
+                let others = (0..n).filter(|&to| to != root);
+                let sent = others.map(|to| Sent {
+                    from: root,
+                    to,
+                    step_of_sender: 0,
+                    step_of_receiver: 0,
+                    group: 0,
+                });
+                Shape::new(of, sent.collect(), &[0; 12])
+            })
+            .collect();
+        let add = |shapes: &mut dyn Iterator<Item = &Shape>| {
+            let mut all = ByRoles::default();
+            for shape in shapes {
+                all.with_more(shape, 1, Grain::Fine);
+            }
+            all.all.iter().map(|own| own.top).collect::<Vec<_>>()
+        };
+        let kept = add(&mut shapes.iter());
+        assert_eq!(kept.len(), MAX_ROLES);
+        assert_eq!(add(&mut shapes.iter().rev()), kept);
+    }
+}

@@ -199,12 +199,15 @@ impl EndsOfSlot<'_, '_> {
         let [begin, end] = self.clock.both(enter, last);
         let slot_of = |rank: u32| self.slots.get(rank as usize).copied();
         let partner = message.known_partner();
-        let end_ns = has_end.then_some(end.ns());
+        let partner = partner.map(|rank| slot_of(rank).unwrap_or(NOT_A_SLOT));
+        // What it sends to itself tells nothing of others.
+        let is_to_itself = partner == Some(self.slot);
+        let end_ns = (has_end && !is_to_itself).then_some(end.ns());
         let step = self.steps.step_of(message, begin.ns(), end_ns);
         let travelled = self.travelled(message);
         self.ends.add(&NewEnd {
             slot: self.slot,
-            partner: partner.map(|rank| slot_of(rank).unwrap_or(NOT_A_SLOT)),
+            partner,
             direction: message.direction,
             group: travelled.group,
             is_on_another: travelled.is_on_another,

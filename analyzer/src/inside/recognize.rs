@@ -102,6 +102,19 @@ pub(super) fn recognize(
     root: Option<u32>,
     sent: &[Sent],
 ) -> Option<Recognized> {
+    // What a process sends to itself tells nothing of who is connected to whom.
+    let to_others: Vec<Sent>;
+    let sent = match sent.iter().all(|sent| sent.from != sent.to) {
+        true => sent,
+        false => {
+            let others = sent.iter().filter(|sent| sent.from != sent.to);
+            to_others = others.copied().collect();
+            &to_others
+        }
+    };
+    if sent.is_empty() {
+        return None;
+    }
     let flat = flat(operation, hosts.len() as u32, root, sent)?;
     // Some graphs are both. Then it tells whether the levels have tags of their own.
     let levels = match flat.is_unnamed() || levels::are_apart(hosts, sent) {
@@ -129,9 +142,13 @@ fn flat(operation: Operation, n: u32, root: Option<u32>, sent: &[Sent]) -> Optio
     let found = match operation.semantics() {
         Semantics::OneToMany => from_root(&traffic, root),
         Semantics::ManyToOne => to_root(&traffic, root),
-        Semantics::Barrier => barrier(&traffic),
+        Semantics::Barrier => {
+            barrier(&traffic).or_else(|| then_from_root(&traffic, operation, barrier))
+        }
         Semantics::AllToAll => exchange_of_all(operation, &traffic).or_else(|| in_parts(&traffic)),
-        Semantics::Prefix => prefix(&traffic),
+        Semantics::Prefix => {
+            prefix(&traffic).or_else(|| then_from_root(&traffic, operation, prefix))
+        }
         Semantics::Neighborhood => {
             (traffic.is_at_once()).then(|| Flat::exchange(Pattern::Neighbours))
         }
@@ -416,7 +433,54 @@ fn prefix(traffic: &Traffic<'_>) -> Option<Flat> {
     if traffic.is_exactly(&chain) {
         return Some(Flat::exchange(Pattern::Chain));
     }
-    (traffic.is_exactly(&hypercube(n))).then(|| Flat::exchange(Pattern::RecursiveDoubling))
+    let cube = hypercube(n);
+    let is_doubling = traffic.is_exactly(&cube) && traffic.count_of(&cube).is_some();
+    is_doubling.then(|| Flat::exchange(Pattern::RecursiveDoubling))
+}
+
+/// First among all, then from rank 0 along a tree, with a tag of its own. Before that the last rank,
+/// which has the sum, may tell rank 0.
+///
+/// # Source
+/// MPICH 4.0, `MPIR_Barrier_intra_smp` and `MPIR_Scan_intra_smp`: the leader of a host hands on
+/// what it has heard from others, also if there are none.
+fn then_from_root(
+    traffic: &Traffic<'_>,
+    operation: Operation,
+    among_all: fn(&Traffic<'_>) -> Option<Flat>,
+) -> Option<Flat> {
+    let last = traffic.n - 1;
+    let groups: BTreeSet<u32> = traffic.sent.iter().map(|sent| sent.group).collect();
+    groups.into_iter().find_map(|group| {
+        let (from, mut among): (Vec<Sent>, Vec<Sent>) =
+            traffic.sent.iter().partition(|sent| sent.group == group);
+        let from = Traffic::new(traffic.n, &from);
+        let tree = tree_up(&from).filter(|tree| tree.root == 0)?;
+        if let Some(told) = (among
+            .iter()
+            .rposition(|sent| (sent.from, sent.to) == (last, 0)))
+            && operation.semantics() == Semantics::Prefix
+        {
+            among.remove(told);
+        }
+        let rest = Traffic::new(traffic.n, &among);
+        let found = along(&tree, Direction::Up);
+        let Pattern::Rooted(part) = found.names[0] else {
+            return None;
+        };
+        let name = match among_all(&rest)?.names[0] {
+            Pattern::Dissemination | Pattern::TwoProcesses => Pattern::DisseminationAndFrom(part),
+            Pattern::RecursiveDoubling => Pattern::RecursiveDoublingAndFrom(part),
+            _ => return None,
+        };
+        let edges: Edges = rest.edges().collect();
+        let only = found.directed.into_iter();
+        Some(Flat {
+            names: vec![name],
+            tree: None,
+            directed: only.filter(|(edge, _)| !edges.contains(edge)).collect(),
+        })
+    })
 }
 
 /// First towards a root, then from it, each with a tag of its own.

@@ -479,3 +479,65 @@ fn a_broadcast_may_scatter_and_gather() {
         }
     }
 }
+
+/// The messages of two schedules, those of the second behind those of the first and with another
+/// tag.
+fn then(first: Schedule, second: &Schedule) -> Schedule {
+    let mut both = first.next_group();
+    for sent in &second.sent {
+        both.send(sent.from, sent.to);
+    }
+    both
+}
+
+#[test]
+fn a_broadcast_behind_an_exchange_is_told_with_it() {
+    for n in SIZES {
+        let back = nomial_from_far(n, 2);
+        let found = then(around(n, doubling(n)), &back).recognize(Operation::Barrier, None);
+        let [Pattern::DisseminationAndFrom(Rooted::Tree(_))] = found.names[..] else {
+            panic!("{n}: {:?}", found.names);
+        };
+        assert!(found.tree.is_none(), "{n}");
+        // A broadcast from elsewhere, or along no tree, is none of this; of two processes it is
+        // another name.
+        for other in [back.rotated(1), around(n, [1])]
+            .into_iter()
+            .filter(|_| n > 2)
+        {
+            let found = then(around(n, doubling(n)), &other).recognize(Operation::Barrier, None);
+            assert_eq!(found.names, [Pattern::Unrecognized], "{n}");
+        }
+    }
+    for n in SIZES.into_iter().filter(|n| n.is_power_of_two() && *n > 2) {
+        for is_told in [false, true] {
+            let mut sums = folded(n, 1);
+            if is_told {
+                sums.send(n - 1, 0);
+            }
+            let scanned = then(sums, &nomial_from_far(n, 2));
+            let names = scanned.recognize(Operation::Scan, None).names;
+            assert!(
+                matches!(names[..], [Pattern::RecursiveDoublingAndFrom(_)]),
+                "{n}: {names:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_a_process_sends_to_itself_is_not_looked_at() {
+    for n in SIZES.into_iter().filter(|&n| n < 32) {
+        let mut all = Schedule::new(n);
+        all.together((0..n).flat_map(|from| (0..n).map(move |to| (from, to))));
+        let names = recognize(Operation::Alltoall, &vec![0; n as usize], None, &all.sent);
+        let name = names.unwrap().names[0].to_string();
+        let expected = match n {
+            2 => "two-process exchange",
+            _ => "linear",
+        };
+        assert_eq!(name, expected, "{n}");
+        let alone: Vec<Sent> = (all.sent.into_iter().filter(|s| s.from == s.to)).collect();
+        assert!(recognize(Operation::Alltoall, &vec![0; n as usize], None, &alone).is_none());
+    }
+}
