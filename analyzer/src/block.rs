@@ -174,6 +174,7 @@ impl Decoder {
         }
         self.decode_columns(block, sources);
         let has_messages = keep_places(&mut self.places, block, sources);
+        let may_be_mixed = sources.iter().flatten().any(|s| s.process.may_be_mixed());
         let n = communicator.members.len();
         let n_together = instances_together(n);
         let mut gathered = 0..0;
@@ -211,7 +212,13 @@ impl Decoder {
                     let first = (block.communicator, position, communicators);
                     gather(&mut self.gatherer, gathered.len(), first, sources, &behind);
                 }
-                let messages = has_messages.then(|| {
+                let places = &self.places[if has_messages {
+                    at * n..(at + 1) * n
+                } else {
+                    0..0
+                }];
+                let is_mixed = may_be_mixed && is_mixed(sources, position, places);
+                let messages = (has_messages && !is_mixed).then(|| {
                     let of = Of {
                         operation,
                         n_slots: n,
@@ -495,6 +502,10 @@ impl Decoder {
         self.courses.extend(calls().filter_map(|call| call.course));
         let is_begun = self.courses.len() == instance.calls.len();
         let has_presence = matches!(behind, Some(Behind::Kept));
+        let behind = behind.filter(|behind| match behind {
+            Behind::Calls(places) => !is_mixed(sources, instance.position, places),
+            Behind::Kept => true,
+        });
         let messages = behind.map(|behind| {
             let (index, position) = (instance.communicator_index, instance.position);
             let first = (index, position, communicators);
@@ -569,6 +580,15 @@ fn gather(
             }
         }
     }
+}
+
+/// Whether messages of others may stand among those behind the calls at a position, whose places
+/// these are, by slot.
+fn is_mixed(sources: &[Option<Source<'_, '_>>], position: u64, places: &[Option<Place>]) -> bool {
+    sources.iter().zip(places).any(|(source, place)| {
+        let found = source.and_then(|s| Some((s.process, s.queue?))).zip(*place);
+        found.is_some_and(|((process, queue), place)| process.is_mixed(queue, position, place))
+    })
 }
 
 /// The slots without a call whose calls were overwritten by newer ones.

@@ -76,6 +76,8 @@ pub(crate) struct Process<'a> {
     pub(crate) has_messages: bool,
     /// Whose they are.
     owners: Owners,
+    /// Up to when there may be messages among them of what had begun before the window, ticks.
+    mixed_until: u64,
     /// Its calls while collectives are under way, if only one thread makes any.
     recent: Option<RecentCalls>,
     /// By thread: where the last record stands that is not an internal call, once that was asked.
@@ -140,6 +142,7 @@ impl<'a> Process<'a> {
             is_end_known: false,
             has_messages: file.has_layer("messages"),
             owners: Owners::default(),
+            mixed_until: 0,
             recent: (file.trace.chunks.iter())
                 .all(|chunk| chunk.thread == file.trace.chunks[0].thread)
                 .then(RecentCalls::default),
@@ -173,6 +176,10 @@ impl<'a> Process<'a> {
         if let Some(level) = window.state.and_then(|state| state.phase) {
             let at = self.clock.global(Timestamp::from_ticks(window.ticks));
             self.phases.begin(level, at.ns());
+        }
+        if self.has_messages {
+            self.mixed_until = window.last_completed(&self.reader);
+            self.owners.begin_at(self.mixed_until);
         }
         self.window = Some(window);
     }

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{ProcessState, SequenceOf, Window};
+use collbench_formats::{Initiation, ProcessState, Record, SequenceOf, Window};
 
+use crate::calls::Place;
 use crate::instance::Lane;
+use crate::unpacked::RecordReader;
 
 /// The begin of the window of one process.
 #[derive(Debug)]
@@ -70,5 +72,40 @@ impl WindowBegin {
                 None => self.state.is_none_or(|state| index < state.n_persistents),
             },
         }
+    }
+
+    /// When the last of the collectives was completed that had begun before, ticks; 0: there was
+    /// none, and nothing is known of those that never were.
+    pub(crate) fn last_completed(&self, reader: &RecordReader<'_>) -> u64 {
+        let mut last = 0;
+        for (chunk, of) in (0..).zip(reader.chunks()) {
+            let mut at = 0;
+            while at < of.records.len() {
+                let record = at as u32;
+                let records = reader.slice(Place { chunk, record }, of.records.len() - at);
+                let before = records.iter().filter(|record| self.completes_older(record));
+                let ends = before.map(|record| match record.leave.get() {
+                    0 => u64::MAX,
+                    leave => leave,
+                });
+                last = ends.fold(last, u64::max);
+                at += records.len().max(1);
+            }
+        }
+        last
+    }
+
+    /// Whether a record is the completion of a collective that had begun before.
+    fn completes_older(&self, record: &Record) -> bool {
+        let completion = record.completion();
+        completion.is_some_and(|completion| match completion.of {
+            Initiation::Nonblocking {
+                communicator,
+                position,
+            } => self.has_lost(Lane::Application, communicator, position),
+            Initiation::Persistent { definition, start } => {
+                self.has_lost(Lane::Persistent(0), definition, start)
+            }
+        })
     }
 }

@@ -3,9 +3,13 @@
 
 use std::path::Path;
 
+use built::{TestChunk, TestTrace, begin, call, codes, complete, only};
 use collbench_analyzer::generate::generate;
 use collbench_analyzer::{Analysis, Selection, analyze, to_json, to_text};
+use collbench_formats::{CompletingCall, Direction, Initiation, Message, Operation, Record};
 use serde_json::Value;
+
+mod built;
 
 const MIXED: &str = r#"
 [threads]
@@ -71,10 +75,6 @@ fn from(trace: &Path, from_ns: i64) -> Value {
         document.remove(apart);
     }
     json
-}
-
-fn codes(analysis: &Analysis) -> Vec<&str> {
-    analysis.remarks.iter().map(|remark| remark.code).collect()
 }
 
 #[test]
@@ -173,4 +173,93 @@ killed_after_calls = 901
     assert_eq!(unfinished.inside, [0, 1, 3]);
     assert_eq!(unfinished.never_came, [2]);
     assert_eq!(unfinished.sequence, 451);
+}
+
+/// An end of a message on `MPI_COMM_WORLD` with a tag, at one instant.
+fn end(direction: Direction, tag: i16, partner: u32, at: u64) -> Record {
+    let message = Message {
+        direction,
+        is_nonblocking: true,
+        partner,
+        communicator: 0,
+        tag: tag as u16,
+        bytes: 8,
+    };
+    Record::of_words(message.words(), built::START + at, built::START + at + 1)
+}
+
+/// Rank 0 sends to 1, and 1 to 2, with each allreduce. In the first one rank 0 also sends on what a
+/// broadcast sends, which it began before its window.
+fn with_a_broadcast_from_before(is_ring: bool) -> Analysis {
+    let (send, receive) = (Direction::Send, Direction::Receive);
+    let (blocking, nonblocking) = (-12, -30);
+    let mut trace = TestTrace::new(3);
+    let begun = Initiation::Nonblocking {
+        communicator: 0,
+        position: 0,
+    };
+    for (rank, process) in (0..).zip(&mut trace.processes) {
+        process.with_messages();
+        let mut records = vec![begin(Operation::Ibcast, 0, 0, 8, (1000, 1100))];
+        records.push(match rank {
+            0 => end(send, nonblocking, 1, 1050),
+            _ => end(receive, nonblocking, 0, 1060),
+        });
+        let n_before = records.len();
+        for enter in [2000, 4000] {
+            records.push(call(Operation::Allreduce, 0, -1, 8, (enter, enter + 500)));
+            match rank {
+                0 => records.push(end(send, blocking, 1, enter + 10)),
+                1 => records.extend([
+                    end(receive, blocking, 0, enter + 20),
+                    end(send, blocking, 2, enter + 30),
+                ]),
+                _ => records.push(end(receive, blocking, 1, enter + 40)),
+            }
+            if enter == 2000 {
+                records.extend((rank == 0).then(|| end(send, nonblocking, 2, 2100)));
+                records.push(complete(begun, CompletingCall::Wait, 1, (3000, 3100)));
+            }
+        }
+        // A ring has lost the first records of rank 0.
+        if is_ring && rank == 0 {
+            process.keep_bytes = 1 << 16;
+            process.chunks[0] = TestChunk {
+                ordinal: 1,
+                first_record: 2,
+                opened: 1500,
+                sequences: vec![(0, 0, 1), (1, 0, 0), (u32::MAX, 0, 2)],
+                records: records.split_off(n_before),
+                ..TestChunk::default()
+            };
+        } else {
+            process.chunks[0].records = records;
+        }
+    }
+    trace.analyze()
+}
+
+#[test]
+fn messages_of_what_began_before_the_window_are_in_no_call_within_it() {
+    let full = with_a_broadcast_from_before(false);
+    let ends = full.trace.message_ends.as_ref().unwrap();
+    assert_eq!((ends.paired, ends.sends_elsewhere), (6, 0));
+    let trees = only(&full, "MPI_Allreduce").trees.as_ref().unwrap();
+    assert_eq!(trees[0].instances, 2);
+
+    let ring = with_a_broadcast_from_before(true);
+    let window = ring.trace.window.as_ref().unwrap();
+    assert_eq!((window.calls_of_cut, window.instances_cut), (2, 1));
+    assert_eq!(codes(&ring), ["ring"], "{:#?}", ring.remarks);
+    // The second allreduce, of which all messages are its own.
+    let ends = ring.trace.message_ends.as_ref().unwrap();
+    assert_eq!((ends.paired, ends.unpaired_sends), (2, 0));
+    assert_eq!((ends.sends_elsewhere, ends.receives_elsewhere), (3, 4));
+    // What ran in the first is not known.
+    let allreduces = ring.operations.iter();
+    let allreduces = allreduces.filter(|operation| operation.operation == "MPI_Allreduce");
+    let found: Vec<_> = allreduces
+        .map(|operation| (operation.instances, operation.trees.as_ref().map(Vec::len)))
+        .collect();
+    assert_eq!(found, [(1, None), (1, Some(1))]);
 }

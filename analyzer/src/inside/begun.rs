@@ -7,6 +7,9 @@
 //! the oldest collective on its communicator that has no tag yet. All other messages inside a call
 //! are that call's.
 //!
+//! Where a ring has overwritten what began earlier, a tag that comes later may be that of a collective
+//! of which nothing is known, until the last of those is complete: till then it is nobody's.
+//!
 //! Memory grows with the collectives that are under way, not with messages.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -71,6 +74,8 @@ pub(crate) struct Owners {
     by_tag: BTreeMap<(u32, u16), OwnCollective>,
     /// By communicator those without a tag, the oldest first.
     untagged: BTreeMap<u32, VecDeque<OwnCollective>>,
+    /// When the last collective that is not known was complete, ticks.
+    unknown_until: u64,
 }
 
 impl Owners {
@@ -78,6 +83,11 @@ impl Owners {
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.open.is_empty()
+    }
+
+    /// Before anything else: when the last of those is complete that had begun before, ticks.
+    pub(crate) fn begin_at(&mut self, unknown_until: u64) {
+        self.unknown_until = unknown_until;
     }
 
     /// A thread has made a call.
@@ -142,15 +152,15 @@ impl Owners {
         let [own, internal] = state.calls;
         let is_in = |call: &Around| begin < call.leave || call.leave == 0;
         let around = internal.filter(is_in).or(own.filter(is_in));
-        self.owner_in(around.as_ref(), message)
+        self.owner_in(around.as_ref(), begin, message)
     }
 
     /// Whose a message is that is in a call which completes collectives.
-    pub(crate) fn owner_in_completion(&mut self, message: &Message) -> Owner {
-        self.owner_in(None, message)
+    pub(crate) fn owner_in_completion(&mut self, record: &Record, message: &Message) -> Owner {
+        self.owner_in(None, record.enter.get(), message)
     }
 
-    fn owner_in(&mut self, around: Option<&Around>, message: &Message) -> Owner {
+    fn owner_in(&mut self, around: Option<&Around>, begin: u64, message: &Message) -> Owner {
         let way = (message.communicator, message.tag);
         let blocking = around.and_then(|around| match around.of {
             CallOf::Blocking(blocking) => Some(blocking),
@@ -168,6 +178,7 @@ impl Owners {
             }
             Some(CallOf::Blocking(_)) if is_here || message.is_on_hidden_communicator() => None,
             Some(CallOf::Nothing) => None,
+            _ if begin < self.unknown_until => None,
             _ => {
                 let untagged = self.untagged.get(&message.communicator);
                 untagged.and_then(|untagged| untagged.front()).copied()
@@ -301,6 +312,24 @@ mod tests {
         // None is left, and another communicator has none.
         assert_eq!(trial.owner(53, WORLD, 67), Owner::TheCall);
         assert_eq!(trial.owner(54, 4, 70), Owner::TheCall);
+    }
+
+    #[test]
+    fn a_tag_that_comes_later_is_nobodys_while_older_collectives_go_on_that_are_not_known() {
+        let mut trial = Trial::default();
+        trial.owners.begin_at(50);
+        trial.call(0, 10, CallOf::Begin(collective(0)));
+        trial.call(20, 30, CallOf::Begin(collective(1)));
+        // From its own call.
+        assert_eq!(
+            trial.owner(25, WORLD, 69),
+            Owner::Begun(collective(1), None)
+        );
+        assert_eq!(trial.owner(40, WORLD, 70), Owner::TheCall);
+        assert_eq!(
+            trial.owner(51, WORLD, 68),
+            Owner::Begun(collective(0), None)
+        );
     }
 
     #[test]

@@ -138,12 +138,12 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
             operations: opaque.into_iter().collect(),
         });
     }
-    // Collectives on windows and files have messages, too, also where these calls are not recorded.
-    let are_all_calls_there = sources
-        .run
-        .processes
-        .iter()
-        .all(|file| file.has_layer("rma") && file.has_layer("io"));
+    // Collectives on windows and files have messages, too, also where these calls are not recorded; and
+    // those of which a ring has overwritten the calls of some.
+    let are_all_calls_there = sources.run.processes.iter().all(|file| {
+        let is_cut = file.trace.window.is_some_and(|window| window.is_cut());
+        file.has_layer("rma") && file.has_layer("io") && !is_cut
+    });
     let n_elsewhere = match are_all_calls_there {
         true => ends.sends_elsewhere,
         false => 0,

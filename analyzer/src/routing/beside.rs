@@ -1,5 +1,7 @@
 //! What stands beside calls and says more of them: the messages inside, and notes.
 
+use std::collections::BTreeSet;
+
 use collbench_formats::{Direction, Message, Note, Record};
 
 use super::class::is_call;
@@ -10,6 +12,7 @@ use crate::communicators::Communicators;
 use crate::inside::{CallOf, OwnCollective, Owner, each_message};
 use crate::instance::Lane;
 use crate::persistent::local_of;
+use crate::queue::Queue;
 
 impl Process<'_> {
     /// What is noted of the call under way; `before` stand before it in its thread, side by side.
@@ -100,12 +103,33 @@ impl Process<'_> {
             found.push((*record, *message));
         });
         for (record, message) in found {
-            let owner = self.owners.owner_in_completion(&message);
+            let owner = self.owners.owner_in_completion(&record, &message);
             if let Owner::Begun(collective, _) = owner {
                 self.keep_message(collective, &record);
             }
         }
         self.owners.has_looked_at(thread, until);
+    }
+
+    /// Whether there may be messages whose collective had begun before the window of a ring.
+    pub(crate) fn may_be_mixed(&self) -> bool {
+        self.mixed_until > 0
+    }
+
+    /// Whether messages of a collective that had begun before the window may stand among those
+    /// behind the call at a place, at a position of a queue. Their tag is not known, but it is not
+    /// that of the call: only where all have one tag are they sure to be the call's own.
+    pub(crate) fn is_mixed(&self, queue: &Queue, position: u64, place: Place) -> bool {
+        if !self.has_messages || self.reader.record(place).enter.get() >= self.mixed_until {
+            return false;
+        }
+        let mut ways = BTreeSet::new();
+        each_message(&self.reader, place, |place, _, message| {
+            if queue.foreign.binary_search(&(position, place)).is_err() {
+                ways.insert((message.communicator, message.tag));
+            }
+        });
+        ways.len() > 1
     }
 
     pub(super) fn keep_message(&mut self, of: OwnCollective, record: &Record) {

@@ -10,9 +10,9 @@ use std::path::Path;
 use collbench_analyzer::{Analysis, OperationSummary, Progress, Selection};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
-    Completion, Definition, Direction, HostIdentity, Identity, Initiation, LayerState, Message,
-    MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record, SequenceEntry,
-    TestsInVain, encode, phase_words,
+    Completion, Definition, Direction, FileHeader, HostIdentity, Identity, Initiation, LayerState,
+    Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record,
+    SequenceEntry, TestsInVain, encode, phase_words,
 };
 use tempfile::TempDir;
 
@@ -39,6 +39,8 @@ pub struct TestProcess {
     pub definitions: Vec<Definition>,
     pub chunks: Vec<TestChunk>,
     pub is_finalized: bool,
+    /// The size of the ring that it is; 0: it is none.
+    pub keep_bytes: u64,
 }
 
 /// A trace to be written.
@@ -244,6 +246,7 @@ impl TestProcess {
             ],
             chunks: vec![TestChunk::default()],
             is_finalized: true,
+            keep_bytes: 0,
         }
     }
 
@@ -273,7 +276,12 @@ impl TestProcess {
     }
 
     pub fn bytes(&self) -> Vec<u8> {
+        let overwritten = match (self.keep_bytes, self.chunks.first()) {
+            (1.., Some(first)) => first.first_record,
+            _ => 0,
+        };
         let n: u64 = self.chunks.iter().map(|c| c.records.len() as u64).sum();
+        let n = overwritten + n;
         let end = self
             .chunks
             .iter()
@@ -283,6 +291,8 @@ impl TestProcess {
             .unwrap_or(START);
         let end = self.is_finalized.then(|| (anchor(end + 1000), n));
         let mut bytes = encode::file_header(&self.identity, end).unwrap();
+        let keep_at = std::mem::offset_of!(FileHeader, keep_bytes);
+        bytes[keep_at..][..8].copy_from_slice(&self.keep_bytes.to_le_bytes());
         bytes.extend(encode::definitions_chunk(0, anchor(START - 400), &self.definitions).unwrap());
         for chunk in &self.chunks {
             let place = encode::ChunkPlace {
@@ -296,7 +306,11 @@ impl TestProcess {
                     (1.., Some(first)) => anchor(first.enter.get() - 1),
                     _ => anchor(START - 300),
                 },
-                prepare: (0, 0),
+                // Of a ring it is the instant of the table.
+                prepare: match self.keep_bytes {
+                    0 => (0, 0),
+                    _ => (START + chunk.opened, START + chunk.opened),
+                },
             };
             let sequences: Vec<SequenceEntry> = chunk
                 .sequences
