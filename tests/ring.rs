@@ -42,8 +42,8 @@ struct Collected {
 }
 
 impl Collected {
-    /// Takes what is closed now and was not before. A chunk that was overwritten while it was read
-    /// has another header afterwards.
+    /// Takes what is closed now, also again: a call that was under way when its chunk was full has
+    /// left since. A chunk that was overwritten while it was read has another header afterwards.
     fn look(&mut self, trace: &Path) {
         for path in rank_files(trace) {
             let Ok(bytes) = fs::read(&path) else { continue };
@@ -58,13 +58,11 @@ impl Collected {
                     continue;
                 }
                 let key = (path.clone(), chunk.thread, chunk.ordinal);
-                self.chunks.entry(key).or_insert_with(|| {
-                    let from = chunk.offset as usize;
-                    let length = chunk.header.length.get() as usize;
-                    let mut whole = bytes[from..bytes.len().min(from + length)].to_vec();
-                    whole.resize(length, 0);
-                    whole
-                });
+                let from = chunk.offset as usize;
+                let length = chunk.header.length.get() as usize;
+                let mut whole = bytes[from..bytes.len().min(from + length)].to_vec();
+                whole.resize(length, 0);
+                self.chunks.insert(key, whole);
             }
         }
     }
@@ -136,7 +134,7 @@ fn record_and_collect(
 fn of_the_selection(analysis: &Analysis) -> Value {
     let mut json = analysis.json.clone();
     let document = json.as_object_mut().unwrap();
-    for apart in ["trace", "clock", "phases", "remarks"] {
+    for apart in ["trace", "clock", "phases", "algorithms", "remarks"] {
         document.remove(apart);
     }
     for rank in document["ranks"].as_array_mut().unwrap() {
@@ -166,7 +164,7 @@ fn the_last_seconds_in_a_ring_are_those_of_a_full_trace_of_the_same_run() {
     let long = std::env::var("COLLBENCH_RING_ITERATIONS").ok();
     let (iterations, keep) = match &long {
         Some(iterations) => (iterations.as_str(), "last:1MB"),
-        None => ("6000", "last:128k"),
+        None => ("6000", "last:256k"),
     };
     let workspace = Workspace::new();
     let options = ["--keep", keep, "--clock", "raw"];
@@ -251,7 +249,7 @@ fn a_ring_with_messages_is_as_large_as_was_asked_for() {
     for keep in [64 << 10, 100 << 10] {
         let workspace = Workspace::new();
         let size = format!("last:{keep}");
-        let options = ["--keep", &size, "--layers", "calls,messages,algorithms"];
+        let options = ["--keep", &size];
         let job = Job {
             options: &options,
             ..Job::new(3, program("ring.c"), &["2000", "0", "end"])

@@ -59,7 +59,7 @@ struct Options {
     force: bool,
     /// Layers to record, with commas: calls (always), messages and algorithms (of the MPI library,
     /// within collectives), io (MPI-IO), rma (windows), switches (whether threads were running).
-    /// Default: calls,messages,algorithms, as far as the MPI library allows; with --keep calls
+    /// Default: calls,messages,algorithms, as far as the MPI library allows
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     layers: Option<Vec<Layer>>,
     /// Clock for time stamps; default: tsc where it is invariant, else raw
@@ -146,7 +146,7 @@ fn run(options: Options) -> anyhow::Result<ExitCode> {
     if let Some(relayed) = &options.relay {
         return relay::exec(relayed, &options.command);
     }
-    let layers = match layers_of(options.layers.as_deref(), options.keep.is_some()) {
+    let layers = match layers_of(options.layers.as_deref()) {
         Ok(layers) => layers,
         Err(usage) => {
             tell(usage);
@@ -198,13 +198,9 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
 }
 
 /// The layers asked for; `Err` is a usage error.
-fn layers_of(named: Option<&[Layer]>, is_ring: bool) -> Result<Layers, &'static str> {
+fn layers_of(named: Option<&[Layer]>) -> Result<Layers, &'static str> {
     let Some(named) = named else {
-        return Ok(match is_ring {
-            // Calls alone go several times as far back in as much room.
-            true => Layers::default(),
-            false => Layers::BY_DEFAULT,
-        });
+        return Ok(Layers::BY_DEFAULT);
     };
     if !named.contains(&Layer::Calls) {
         return Err("--layers: calls cannot be left out, all else hangs on them");
