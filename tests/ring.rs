@@ -271,6 +271,45 @@ fn a_ring_with_messages_is_as_large_as_was_asked_for() {
     }
 }
 
+/// One MPI_Waitall has more records than the ring has room for, and stores the ends of the first of
+/// them last.
+#[test]
+fn a_call_under_way_is_kept_with_all_that_it_does_and_the_ring_grows_by_no_more() {
+    if !have(MPI) {
+        return;
+    }
+    const COLLECTIVES: u64 = 2000;
+    let workspace = Workspace::new();
+    let n = COLLECTIVES.to_string();
+    let job = Job {
+        options: &["--keep", "last:64k"],
+        ..Job::new(2, program("ring.c"), &[&n, "0", "waitall"])
+    };
+    let (finished, trace) = job.record(workspace.path());
+    finished.expect(0);
+    for path in rank_files(&trace) {
+        let bytes = fs::read(&path).unwrap();
+        let read = RankTrace::parse(&bytes).unwrap();
+        assert_eq!(read.damage, []);
+        let records = read.chunks.iter().flat_map(|chunk| chunk.records.iter());
+        let completions = records.filter(|record| record.completion().is_some());
+        let (done, open): (Vec<_>, Vec<_>) = completions.partition(|r| r.leave.get() != 0);
+        assert_eq!(open, []);
+        assert!(done.len() as u64 >= COLLECTIVES, "{}", done.len());
+        // They take 64,000 bytes, and what they do at most two messages for each process.
+        let most = (64 << 10) + COLLECTIVES * 3 * 32;
+        assert!(bytes.len() as u64 <= most, "{} bytes", bytes.len());
+    }
+    let analysis = analyze(&trace, &[]).expect(0);
+    for innocent in [
+        "stray_completions",
+        "sequence_conflict",
+        "unpaired_messages",
+    ] {
+        assert!(!analysis.has_remark(innocent), "{}", analysis.finished);
+    }
+}
+
 #[test]
 fn who_waits_when_a_rank_was_killed_is_told_from_a_ring_too() {
     if !have(MPI) {

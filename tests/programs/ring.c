@@ -8,6 +8,7 @@
  * kill      rank 0 kills itself after the last iteration, the others wait for it in a barrier
  * late      rank 0 sleeps for five seconds after it, the others wait for it likewise
  * timer     barriers of each process alone, until it kills itself after MICROSECONDS
+ * waitall   only this: ITERATIONS nonblocking allreduces, all completed by one MPI_Waitall; twice
  * threads   two threads of each rank make ITERATIONS allreduces, each on a communicator of its own, and
  *           a third one some at the beginning and at the end */
 #include <mpi.h>
@@ -73,6 +74,19 @@ static int in_threads(long iterations)
     return 0;
 }
 
+static int in_one_call(long n)
+{
+    MPI_Request *requests = malloc(n * sizeof *requests);
+    int *sums = malloc(n * sizeof *sums), one = 1;
+    for (int twice = 0; twice < 2; twice++) {
+        for (long i = 0; i < n; i++)
+            MPI_Iallreduce(&one, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+        MPI_Waitall((int)n, requests, MPI_STATUSES_IGNORE);
+    }
+    MPI_Finalize();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4)
@@ -87,6 +101,8 @@ int main(int argc, char **argv)
         until_killed(atol(argv[2]));
     if (!strcmp(argv[3], "threads"))
         return in_threads(iterations);
+    if (!strcmp(argv[3], "waitall"))
+        return in_one_call(iterations);
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     calls++;
 #if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
