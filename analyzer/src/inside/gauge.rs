@@ -448,27 +448,15 @@ impl Counts {
 
     /// Hands on for each of some positions, ascending, the bucket in which the sample there is.
     fn find(&self, positions: &[u64], mut found: impl FnMut(usize, i32)) {
-        fn find<T: Copy + Into<u64>>(
-            counts: &[T],
-            positions: &[u64],
-            mut found: impl FnMut(usize, usize),
-        ) {
-            let mut positions = positions.iter().enumerate().peekable();
-            let mut n = 0;
-            for (bucket, &times) in counts.iter().enumerate() {
-                n += times.into();
-                while let Some((nth, _)) = positions.next_if(|&(_, &position)| position < n) {
-                    found(nth, bucket);
-                }
-                if positions.peek().is_none() {
-                    return;
-                }
-            }
-        }
         let found = |nth, bucket: usize| found(nth, self.first + bucket as i32);
         match &self.counts {
-            Numbers::Short(counts) => find(counts, positions, found),
-            Numbers::Long(counts) => find(counts, positions, found),
+            // All of them together have no more samples than their integer can tell.
+            Numbers::Short(counts) => {
+                find(counts, positions, found, |part| part.iter().sum::<u16>().into());
+            }
+            Numbers::Long(counts) => find(counts, positions, found, |part| {
+                part.iter().map(|&n| u64::from(n)).sum()
+            }),
         }
     }
 
@@ -492,6 +480,33 @@ impl Counts {
         self.first -= before;
         let n = (greatest - self.first) as usize + 1;
         self.counts.make_room(before as usize, n);
+    }
+}
+
+/// Counts that are added up before it is looked which of them is asked for.
+const PART: usize = 64;
+
+/// Hands on for each of some positions, ascending, the place of the count that reaches beyond it.
+/// Mostly nothing is asked for in a part: its `sum` is all that is looked at.
+fn find<T: Copy + Into<u64>>(
+    counts: &[T],
+    positions: &[u64],
+    mut found: impl FnMut(usize, usize),
+    sum: impl Fn(&[T]) -> u64,
+) {
+    let mut positions = positions.iter().enumerate().peekable();
+    let mut n = 0;
+    for (first, part) in (0..).step_by(PART).zip(counts.chunks(PART)) {
+        let behind = n + sum(part);
+        if positions.peek().is_some_and(|&(_, &at)| at < behind) {
+            for (place, &times) in (first..).zip(part) {
+                n += times.into();
+                while let Some((nth, _)) = positions.next_if(|&(_, &at)| at < n) {
+                    found(nth, place);
+                }
+            }
+        }
+        n = behind;
     }
 }
 
