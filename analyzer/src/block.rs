@@ -13,7 +13,7 @@ use crate::agreed::{Agreed, Disagreement, Extent, Payloads, agree, is_open_fence
 use crate::calls::Place;
 use crate::clock::{Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
-use crate::inside::{Gatherer, Of};
+use crate::inside::{Gatherer, Kind, Of};
 use crate::instance::{Call, Instance, Lane};
 use crate::matched::Matched;
 use crate::nonblocking::OverlapCourse;
@@ -208,9 +208,12 @@ impl Decoder {
                 let leaves = &self.leaves[at * stride(n)..][..n];
                 if has_messages && !gathered.contains(&at) {
                     gathered = at..self.rows.len().min(at + n_together);
+                    let kinds = self.rows[gathered.clone()].iter();
+                    let kinds = kinds.map(|row| kind(row, block.communicator, communicator));
+                    self.gatherer.begin(kinds, block.communicator, communicator);
                     let behind = Behind::Calls(&self.places[at * n..gathered.end * n]);
-                    let first = (block.communicator, position, communicators);
-                    gather(&mut self.gatherer, gathered.len(), first, sources, &behind);
+                    let from = (gathered.len(), position);
+                    gather(&mut self.gatherer, from, communicators, sources, &behind);
                 }
                 let places = &self.places[if has_messages {
                     at * n..(at + 1) * n
@@ -219,12 +222,7 @@ impl Decoder {
                 }];
                 let is_mixed = may_be_mixed && is_mixed(sources, position, places);
                 let messages = (has_messages && !is_mixed).then(|| {
-                    let of = Of {
-                        operation,
-                        n_slots: n,
-                        root,
-                        hosts: communicator.host_map(),
-                    };
+                    let of = of(communicator, operation, root);
                     self.gatherer.pair(at - gathered.start, of)
                 });
                 sink(Matched::Agreed(Agreed {
@@ -507,14 +505,14 @@ impl Decoder {
             Behind::Kept => true,
         });
         let messages = behind.map(|behind| {
-            let (index, position) = (instance.communicator_index, instance.position);
-            let first = (index, position, communicators);
-            gather(&mut self.gatherer, 1, first, sources, &behind);
+            let (index, communicator) = (instance.communicator_index, instance.communicator);
+            let kind = std::iter::once(None);
+            self.gatherer.begin(kind, index, communicator);
+            let from = (1, instance.position);
+            gather(&mut self.gatherer, from, communicators, sources, &behind);
             let of = Of {
-                operation,
                 n_slots: enters.len(),
-                root,
-                hosts: instance.communicator.host_map(),
+                ..of(communicator, operation, root)
             };
             self.gatherer.pair(0, of)
         });
@@ -548,16 +546,15 @@ enum Behind<'i> {
     Kept,
 }
 
-/// Gathers the messages of `n` instances from a position on, on a communicator (by its index):
-/// process by process, since the records of each stand side by side.
+/// Gathers the messages of `n` instances from a position on: process by process, since the records of
+/// each stand side by side.
 fn gather(
     gatherer: &mut Gatherer,
-    n: usize,
-    (index, position, communicators): (usize, u64, &Communicators),
+    (n, position): (usize, u64),
+    communicators: &Communicators,
     sources: &[Option<Source<'_, '_>>],
     behind: &Behind<'_>,
 ) {
-    gatherer.begin(n, index, &communicators.list[index]);
     for (slot, source) in sources.iter().enumerate() {
         let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
             continue;
@@ -621,6 +618,27 @@ fn is_begun(operation: Operation, lane: Lane) -> bool {
     lane == Lane::Application
         && operation.is_nonblocking()
         && operation.semantics() != Semantics::NonblockingConstructor
+}
+
+/// What the messages of an instance make the shape of.
+fn of(communicator: &Communicator, operation: Operation, root: Option<usize>) -> Of {
+    Of {
+        operation,
+        n_slots: communicator.members.len(),
+        root,
+        hosts: communicator.host_map(),
+    }
+}
+
+/// The kind of the instance of a row, on a communicator with this index.
+fn kind(row: &Row, index: usize, communicator: &Communicator) -> Option<Kind> {
+    let (operation, root) = regular(row, communicator)?;
+    let (payload, _) = split_call_word(row.word);
+    Some(Kind {
+        communicator: index,
+        of: of(communicator, operation, root),
+        magnitude: u64::BITS - payload.leading_zeros(),
+    })
 }
 
 /// Operation, and slot of the root if there is one, of a row in which everybody made the same

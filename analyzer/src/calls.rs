@@ -205,7 +205,7 @@ impl ThreadStream {
                 || limits.contradiction(self.enter_limits, record).is_none()
         };
         let n = match until {
-            None => records.iter().take_while(|r| is_allowed(r)).count(),
+            None => self.n_allowed(&records, limits),
             Some(until) => records
                 .iter()
                 .enumerate()
@@ -245,6 +245,20 @@ impl ThreadStream {
             is_possible,
             chunk: start,
         })
+    }
+
+    /// How many of some records have stamps that can be true, up to the first that has not.
+    fn n_allowed(&self, records: &[Record], limits: &StampLimits) -> usize {
+        let within = self.enter_limits;
+        let mut n = 0;
+        loop {
+            let rest = records[n..].iter();
+            n += rest.take_while(|r| limits.allow(within, r)).count();
+            match records.get(n) {
+                Some(record) if limits.contradiction(within, record).is_none() => n += 1,
+                _ => return n,
+            }
+        }
     }
 
     /// When the next call began, for merging.

@@ -127,6 +127,17 @@ impl RankClock {
         }
     }
 
+    /// That of a process whose ticks are ns since the start.
+    #[cfg(test)]
+    pub(crate) fn in_ns() -> Self {
+        Self {
+            scale: TickScale::NANOSECONDS,
+            lines: one_line(TickScale::NANOSECONDS),
+            start_ns: 0,
+            host: 0,
+        }
+    }
+
     /// Length of a span of ticks, ns.
     #[must_use]
     pub fn span_ns(&self, ticks: u64) -> i64 {

@@ -3,7 +3,8 @@
 //! The records of the messages of a call stand behind its own; those of a collective that goes on
 //! in later calls are [kept](begun) until it is complete. When all calls of an instance are there,
 //! those of all members are [gathered](gather), and each send is put together with its receive,
-//! which is done once for all instances of one [pattern]. Who sent to whom is the [shape] of the
+//! which is done once for all instances of one [pattern], whose records mostly [come
+//! again](recurrence) as they are. Who sent to whom is the [shape] of the
 //! instance, in which the algorithm is [recognized](recognize), and the [role](roles) of each
 //! message. Nothing of that is kept from one instance to the next but patterns and shapes; what is
 //! kept of an operation are sums over the [graphs](sums) that its instances executed, with [figures]
@@ -16,6 +17,7 @@ mod message;
 mod messages;
 mod pairing;
 mod pattern;
+mod recurrence;
 
 // Who sent to whom, and what that is called.
 mod algorithm;
@@ -57,6 +59,7 @@ pub use gauge::{Gauge, Grain};
 pub use message::InstanceMessage;
 pub use messages::{MessageCounts, Messages};
 pub use recognize::{Direction as TreeDirection, Recognized, TreeFacts};
+pub(crate) use recurrence::Kind;
 pub use results::{
     BeginSummary, Contributor, CriticalPathSummary, HopSummary, Hotspot, JoiningPoint, LastArrival,
     OneWayClass, ProgressSummary, RoundSummary, StageKind, TransferSummary, TreeFigures, WayClass,

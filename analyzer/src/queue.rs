@@ -105,8 +105,23 @@ impl Queue {
 
     /// Position of the first call that waits at `from` or behind.
     pub(crate) fn first_from(&self, from: u64) -> Option<u64> {
-        let at = self.runs.partition_point(|run| run.end() <= from);
+        let at = self.index_from(from);
         self.runs.get(at).map(|run| run.position.max(from))
+    }
+
+    /// Index of the first run that ends behind a position.
+    #[inline]
+    fn index_from(&self, position: u64) -> usize {
+        let Some(first) = self.runs.front() else {
+            return 0;
+        };
+        // Mostly none is missing, and with messages between them every call is a run of its own.
+        let likely = position.saturating_sub(first.position) as usize;
+        match self.runs.get(likely) {
+            Some(run) if run.position == position => likely,
+            _ if first.end() > position => 0,
+            _ => self.runs.partition_point(|run| run.end() <= position),
+        }
     }
 
     /// The first call that waits.
@@ -117,11 +132,7 @@ impl Queue {
     /// What waits within positions `[from, to)`.
     #[inline]
     pub(crate) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = PlaceRun> + '_ {
-        let at = match self.runs.front() {
-            Some(first) if first.end() > from => 0,
-            _ => self.runs.partition_point(|run| run.end() <= from),
-        };
-        let runs = self.runs.range(at..);
+        let runs = self.runs.range(self.index_from(from)..);
         let runs = runs.take_while(move |run| run.position < to);
         runs.map(move |run| run.within(from, to))
     }

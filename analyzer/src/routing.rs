@@ -34,7 +34,7 @@ mod beside;
 mod class;
 mod queues;
 
-use class::{Class, class_of};
+use class::{Class, class_of, is_message};
 use queues::Queues;
 
 /// Records that are looked at together: those that stay in the nearest cache from telling
@@ -451,7 +451,7 @@ impl<'a> Process<'a> {
                     records[1..].iter().take_while(is_alike).count() + 1
                 }
                 Class::Message => {
-                    let is_alike = |record: &&Record| class_of(record) == Class::Message;
+                    let is_alike = |record: &&Record| is_message(record);
                     records[1..].iter().take_while(is_alike).count() + 1
                 }
                 _ => 1,

@@ -44,7 +44,7 @@ pub use header::{
     Abi, ClockIdentity, ClockSource, EndDamaged, FILE_MAGIC, FORMAT_VERSION, FileHeader,
     HostIdentity, Identity, LayerState, MpiIdentity, STOP_TEXT_BYTES, StopReason,
 };
-pub use message::{Direction, Message};
+pub use message::{Direction, MESSAGE_BYTES, MESSAGE_TAG_SHIFT, Message, message_direction};
 pub use meta::{MAX_META_BYTES, MetaError, decode_meta, encode_meta};
 pub use note::{AlgorithmBegun, Note, Running};
 pub use operation::{Layer, Operation, Semantics};

@@ -5,8 +5,10 @@ use crate::{CODE_INTERNAL, NO_RANK, Record, UNKNOWN_COMMUNICATOR};
 
 /// Bit of the second word: a receive, else a send.
 const RECEIVE: u64 = 1 << 56;
-/// The lower 40 bits of the second word.
-const BYTES: u64 = (1 << 40) - 1;
+/// The lower 40 bits of the second word of a message's record: its bytes.
+pub const MESSAGE_BYTES: u64 = (1 << 40) - 1;
+/// Where the 16 bits of the tag begin in the second word of a message's record.
+pub const MESSAGE_TAG_SHIFT: u32 = 40;
 
 /// Which end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,13 +54,13 @@ impl Message {
     #[must_use]
     #[inline]
     pub const fn words(self) -> [u64; 2] {
-        let bytes = if self.bytes > BYTES {
-            BYTES
+        let bytes = if self.bytes > MESSAGE_BYTES {
+            MESSAGE_BYTES
         } else {
             self.bytes
         };
         let mut second = bytes
-            | (self.tag as u64) << 40
+            | (self.tag as u64) << MESSAGE_TAG_SHIFT
             | (CODE_INTERNAL as u64) << 48
             | (RecordKind::Message as u64) << 61;
         if matches!(self.direction, Direction::Receive) {
@@ -86,6 +88,16 @@ impl Message {
     }
 }
 
+/// Which end of a message a record tells of, by its second word.
+#[must_use]
+#[inline]
+pub const fn message_direction(second: u64) -> Direction {
+    match second & RECEIVE {
+        0 => Direction::Send,
+        _ => Direction::Receive,
+    }
+}
+
 impl Record {
     /// The end of a message that the record tells of; `None` for another kind.
     #[must_use]
@@ -96,15 +108,12 @@ impl Record {
         }
         let second = self.call_word();
         Some(Message {
-            direction: match second & RECEIVE {
-                0 => Direction::Send,
-                _ => Direction::Receive,
-            },
+            direction: message_direction(second),
             is_nonblocking: second & Message::NONBLOCKING != 0,
             partner: self.root.get() as u32,
             communicator: self.communicator.get(),
-            tag: (second >> 40) as u16,
-            bytes: second & BYTES,
+            tag: (second >> MESSAGE_TAG_SHIFT) as u16,
+            bytes: second & MESSAGE_BYTES,
         })
     }
 }
@@ -162,7 +171,7 @@ mod tests {
                 bytes,
             };
             let record = record(message, enter, leave);
-            let expected = Message { bytes: bytes.min(BYTES), ..message };
+            let expected = Message { bytes: bytes.min(MESSAGE_BYTES), ..message };
             prop_assert_eq!(record.message(), Some(expected));
             prop_assert_eq!(record.kind(), Some(RecordKind::Message));
             prop_assert_eq!((record.is_internal(), record.operation()), (true, None));

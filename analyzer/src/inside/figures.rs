@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::agreed::Agreed;
 use crate::inside::by_roles::{ByRoles, RoleFigures};
 use crate::inside::critical::{CriticalPath, CriticalTally};
-use crate::inside::gauge::{Gauge, Grain};
+use crate::inside::gauge::{Gauge, Grain, Sample};
 use crate::inside::messages::Messages;
 use crate::inside::roles::Roles;
 use crate::inside::rows::Rows;
@@ -292,19 +292,24 @@ impl Meeting {
     }
 
     /// Notes positions of `n` in the order; -1 where one is not resolved.
-    fn add_positions(&mut self, n: usize, positions: &[i64]) {
-        for &position in positions {
-            if let Ok(position) = usize::try_from(position) {
-                self.order.resize(self.order.len().max(n), 0);
-                self.order[position] += 1;
-            }
+    fn add_positions<T: Sample>(&mut self, n: usize, positions: &[T]) {
+        let positions = positions.iter().map(|&position| position.into());
+        let resolved = positions.filter(|&position: &i64| position >= 0);
+        if resolved.clone().next().is_some() {
+            self.order.resize(self.order.len().max(n), 0);
         }
+        resolved.for_each(|position| self.order[position as usize] += 1);
     }
 }
 
 /// Sum of samples, ns.
-fn sum(samples: &[i64]) -> i128 {
-    samples.iter().copied().map(i128::from).sum()
+fn sum<T: Sample>(samples: &[T]) -> i128 {
+    let sample = |&sample: &T| -> i64 { sample.into() };
+    // Few short ones are summed in short.
+    match size_of::<T>() < size_of::<i64>() {
+        true => samples.iter().map(sample).sum::<i64>().into(),
+        false => samples.iter().map(sample).map(i128::from).sum(),
+    }
 }
 
 /// Where to add what is measured in instances of one shape.
@@ -316,7 +321,7 @@ struct Places<'f> {
 
 impl Places<'_> {
     /// Adds samples of one quantity.
-    fn add(&mut self, quantity: Quantity, samples: &[i64]) {
+    fn add<T: Sample>(&mut self, quantity: Quantity, samples: &[T]) {
         let n = samples.len() as u64;
         let edges = &mut *self.edges;
         let nodes: &mut [NodeFigures] = match &mut self.nodes {
@@ -367,8 +372,9 @@ impl Places<'_> {
             Quantity::Exit { node } => nodes[node as usize].exit.add_all(samples),
             Quantity::Partner { node, round } => {
                 let round = &mut nodes[node as usize].rounds[round as usize];
-                for &slot in samples {
-                    round.see(Some(slot as u32), 1);
+                for alike in samples.chunk_by(|a, b| a == b) {
+                    let slot: i64 = alike[0].into();
+                    round.see(Some(slot as u32), alike.len() as u64);
                 }
             }
             Quantity::Local { node, round } => {

@@ -8,6 +8,7 @@ use crate::communicators::{Communicator, Communicators};
 use crate::inside::messages::Messages;
 use crate::inside::pairing::{NOT_A_SLOT, Pairing};
 use crate::inside::pattern::{Ends, Foreign, Moved, NewEnd, Patterns};
+use crate::inside::recurrence::{Kind, Recurrences, words_of};
 use crate::inside::shape::Of;
 use crate::inside::steps::Steps;
 use crate::queue::Queue;
@@ -29,18 +30,32 @@ pub(crate) struct Gatherer {
     travelled_on: Vec<Option<(u32, u32)>>,
     /// By instance.
     ends: Vec<Ends>,
+    /// By instance, where that is known.
+    kinds: Vec<Option<Kind>>,
     patterns: Patterns,
+    recurrences: Recurrences,
     pairing: Pairing,
     steps: Steps,
 }
 
 impl Gatherer {
-    /// Begins `n` instances on a communicator.
-    pub(crate) fn begin(&mut self, n: usize, index: usize, communicator: &Communicator) {
+    /// Begins instances on a communicator, each of a kind, if that is known.
+    pub(crate) fn begin(
+        &mut self,
+        kinds: impl Iterator<Item = Option<Kind>>,
+        index: usize,
+        communicator: &Communicator,
+    ) {
+        self.kinds.clear();
+        self.kinds.extend(kinds);
+        let n = self.kinds.len();
         if self.ends.len() < n {
             self.ends.resize_with(n, Ends::default);
         }
-        self.ends[..n].iter_mut().for_each(Ends::clear);
+        for (ends, kind) in self.ends.iter_mut().zip(&mut self.kinds) {
+            *kind = kind.filter(|kind| !joins_groups(kind.of.operation));
+            ends.begin(kind.and_then(|kind| self.recurrences.of(kind)));
+        }
         if self.communicator == Some(index) {
             return;
         }
@@ -68,13 +83,27 @@ impl Gatherer {
         (queue, position, place): (&Queue, u64, Place),
         communicators: &Communicators,
     ) {
-        let mut ends = self.ends_of(nth, slot, process, communicators);
         let foreign = &queue.foreign;
+        if foreign.is_empty() && self.follow(nth, slot, process, place) {
+            return;
+        }
+        let mut ends = self.ends_of(nth, slot, process, communicators);
         each_message(process.reader(), place, |place, record, message| {
             if foreign.is_empty() || foreign.binary_search(&(position, place)).is_err() {
                 ends.add(record, message);
             }
         });
+    }
+
+    /// Adds the messages behind a call, if they are those of a recurrence; gives whether they are.
+    fn follow(&mut self, nth: usize, slot: usize, process: &Process<'_>, place: Place) -> bool {
+        let Some((following, moved)) = self.ends[nth].following() else {
+            return false;
+        };
+        let records = process.reader().slice(place, SLICE);
+        self.steps.begin();
+        let clock = process.clock().for_many();
+        following.take(slot, &records, &clock, &mut self.steps, moved)
     }
 
     /// Adds messages of a slot in the n-th instance that were kept.
@@ -104,14 +133,20 @@ impl Gatherer {
             false => Foreign::default(),
         };
         match self.patterns.find(of, ends, &mut self.pairing) {
-            Some(pattern) => Messages {
-                paired: pattern.paired(),
-                n_unpaired_sends: pattern.n_unpaired_sends,
-                n_unpaired_receives: pattern.n_unpaired_receives,
-                n_foreign_sends: foreign.n_sends,
-                n_foreign_receives: foreign.n_receives,
-                pattern: Some(pattern),
-            },
+            Some(number) => {
+                if let (Some(kind), false) = (self.kinds[nth], ends.is_following()) {
+                    self.recurrences.see(kind, number, ends);
+                }
+                let pattern = self.patterns.at(number);
+                Messages {
+                    paired: pattern.paired(),
+                    n_unpaired_sends: pattern.n_unpaired_sends,
+                    n_unpaired_receives: pattern.n_unpaired_receives,
+                    n_foreign_sends: foreign.n_sends,
+                    n_foreign_receives: foreign.n_receives,
+                    pattern: Some(pattern),
+                }
+            }
             None => Messages {
                 paired: self.pairing.paired(),
                 n_unpaired_sends: self.pairing.n_unpaired_sends,
@@ -130,6 +165,7 @@ impl Gatherer {
         process: &'g Process<'p>,
         communicators: &'g Communicators,
     ) -> EndsOfSlot<'g, 'p> {
+        self.ends[nth].leave_recurrence();
         self.steps.begin();
         if self.travelled_on.len() <= slot {
             self.travelled_on.resize(slot + 1, None);
@@ -213,6 +249,7 @@ impl EndsOfSlot<'_, '_> {
             is_on_another: travelled.is_on_another,
             has_end,
             step,
+            words: words_of(record),
             moved: Moved {
                 begin,
                 end,
@@ -265,7 +302,7 @@ impl EndsOfSlot<'_, '_> {
 const MAX_RANKS: usize = 1 << 24;
 
 /// Whether the stamps of a message can be true.
-fn is_true(record: &Record) -> bool {
+pub(super) fn is_true(record: &Record) -> bool {
     record.leave.get() == 0 || record.enter.get() <= record.leave.get()
 }
 

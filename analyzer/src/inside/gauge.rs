@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use crate::distribution::Summary;
-use crate::nanoseconds::{ShortSums, rounded_div, saturate};
+use crate::nanoseconds::{rounded_div, saturate};
 
 /// How finely a gauge tells times apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -107,26 +107,35 @@ impl Moments {
         max: i64::MIN,
     };
 
-    fn of(samples: &[i64]) -> Self {
-        let ShortSums {
-            min,
-            max,
-            total,
-            squares,
-        } = ShortSums::of(samples);
-        // No sum of so few short times leaves its integer; others are added up again.
-        let are_short = min > -(1 << 27) && max < 1 << 27 && samples.len() <= 256;
-        let square = |&sample: &i64| u128::from(sample.unsigned_abs()).pow(2);
+    fn of<T: Sample>(samples: &[T]) -> Self {
+        let Some((&first, others)) = samples.split_first() else {
+            return Self::OF_NOTHING;
+        };
+        let (mut min, mut max) = (first, first);
+        for &sample in others {
+            min = min.min(sample);
+            max = max.max(sample);
+        }
+        let (min, max): (i64, i64) = (min.into(), max.into());
+        let are_short = |bits: u32| samples.len() <= 256 && min > -(1 << bits) && max < 1 << bits;
+        let each = || samples.iter().map(|&sample| -> i64 { sample.into() });
+        // No sum of few short times leaves its integer, and that of shorter ones no exact number in
+        // floating point, of which a vector instruction adds several.
+        let (total, squares) = if are_short(22) {
+            let (total, squares) = exact_sums(samples);
+            (total.into(), Some(squares.into()))
+        } else if are_short(27) {
+            let squares: i64 = each().map(|sample| sample * sample).sum();
+            (each().sum::<i64>().into(), Some(squares as u128))
+        } else {
+            let mut squares = each().map(|sample| u128::from(sample.unsigned_abs()).pow(2));
+            let squares = squares.try_fold(0, u128::checked_add);
+            (each().map(i128::from).sum(), squares)
+        };
         Self {
             n: samples.len() as u64,
-            total: match are_short {
-                true => total.into(),
-                false => samples.iter().copied().map(i128::from).sum(),
-            },
-            squares: match are_short {
-                true => Some(squares.into()),
-                false => samples.iter().map(square).try_fold(0, u128::checked_add),
-            },
+            total,
+            squares,
             min,
             max,
         }
@@ -141,6 +150,32 @@ impl Moments {
         self.max = self.max.max(other.max);
     }
 }
+
+/// Sum of some samples below 2^22 in magnitude, no more than 256, and that of their squares.
+fn exact_sums<T: Sample>(samples: &[T]) -> (i64, u64) {
+    const LANES: usize = 4;
+    let exact = |sample: T| f64::from(Into::<i64>::into(sample) as i32);
+    let (mut totals, mut squares) = ([0.0; LANES], [0.0; LANES]);
+    let (parts, rest) = samples.as_chunks::<LANES>();
+    for part in parts {
+        for ((total, squares), &sample) in totals.iter_mut().zip(&mut squares).zip(part) {
+            *total += exact(sample);
+            *squares += exact(sample) * exact(sample);
+        }
+    }
+    for &sample in rest {
+        totals[0] += exact(sample);
+        squares[0] += exact(sample) * exact(sample);
+    }
+    let (total, squares): (f64, f64) = (totals.iter().sum(), squares.iter().sum());
+    (total as i64, squares as u64)
+}
+
+/// What samples are handed on in: ns, of which few need more than 32 bits.
+pub(crate) trait Sample: Copy + Ord + Into<i64> {}
+
+impl Sample for i32 {}
+impl Sample for i64 {}
 
 /// Samples of one quantity, ns. Parts can be merged.
 ///
@@ -279,13 +314,14 @@ impl Gauge {
     }
 
     /// Adds samples.
-    pub fn add_all(&mut self, samples: &[i64]) {
-        if let [sample] = samples {
-            return self.add(*sample);
+    pub(crate) fn add_all<T: Sample>(&mut self, samples: &[T]) {
+        if let &[sample] = samples {
+            return self.add(sample.into());
         }
         let is_few = self.list.len() + samples.len() <= self.grain.max_listed();
         if is_few && self.counts.is_none() {
-            self.list.extend_from_slice(samples);
+            self.list
+                .extend(samples.iter().map(|&sample| sample.into()));
             return;
         }
         if !self.list.is_empty() {
@@ -419,7 +455,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    fn add(&mut self, samples: &[i64], grain: Grain) {
+    fn add<T: Sample>(&mut self, samples: &[T], grain: Grain) {
         let moments = Moments::of(samples);
         if moments.n == 0 {
             return;
@@ -435,11 +471,12 @@ impl Counts {
             if are_short {
                 let first = self.first as u32;
                 for (place, &sample) in places.iter_mut().zip(part) {
-                    *place = grain.bucket_of_short(sample as u32).wrapping_sub(first);
+                    let magnitude = Into::<i64>::into(sample) as u32;
+                    *place = grain.bucket_of_short(magnitude).wrapping_sub(first);
                 }
             } else {
                 for (place, &sample) in places.iter_mut().zip(part) {
-                    *place = (grain.signed_bucket(sample) - self.first) as u32;
+                    *place = (grain.signed_bucket(sample.into()) - self.first) as u32;
                 }
             }
             self.counts.add(&places[..part.len()]);
@@ -452,7 +489,9 @@ impl Counts {
         match &self.counts {
             // All of them together have no more samples than their integer can tell.
             Numbers::Short(counts) => {
-                find(counts, positions, found, |part| part.iter().sum::<u16>().into());
+                find(counts, positions, found, |part| {
+                    part.iter().sum::<u16>().into()
+                });
             }
             Numbers::Long(counts) => find(counts, positions, found, |part| {
                 part.iter().map(|&n| u64::from(n)).sum()

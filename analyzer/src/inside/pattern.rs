@@ -11,6 +11,7 @@ use collbench_formats::Direction;
 
 use super::message::InstanceMessage;
 use super::pairing::{End, NOT_A_SLOT, Pairing};
+use super::recurrence::{Following, Words};
 use super::shape::{Of, Shape};
 use super::steps::Step;
 use crate::clock::{Global, Timestamp};
@@ -29,6 +30,32 @@ const IS_ON_ANOTHER: u64 = 1 << 3;
 const IS_IN_QUESTION: u64 = 1 << 4;
 const GROUP_SHIFT: u32 = 5;
 const GROUP_MASK: u64 = (1 << 27) - 1;
+
+pub(super) fn slot_of(key: &Key) -> usize {
+    (key[1] >> 32) as usize
+}
+
+fn step_of(key: &Key) -> u32 {
+    key[0] as u32
+}
+
+/// The slot of the other end; [`NOT_A_SLOT`] as a number where it has none.
+pub(super) fn partner_of(key: &Key) -> usize {
+    (key[0] >> 32) as usize
+}
+
+/// The step of an end, and whether its end is known.
+pub(super) fn end_of(key: &Key) -> (Step, bool) {
+    let step = Step {
+        number: step_of(key),
+        is_in_question: key[1] & IS_IN_QUESTION != 0,
+    };
+    (step, key[1] & HAS_END != 0)
+}
+
+fn group_of(key: &Key) -> usize {
+    (key[1] >> GROUP_SHIFT & GROUP_MASK) as usize
+}
 
 /// What an end takes and moves.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +77,8 @@ pub(super) struct NewEnd {
     pub(super) is_on_another: bool,
     pub(super) has_end: bool,
     pub(super) step: Step,
+    /// Those of its record.
+    pub(super) words: Words,
     pub(super) moved: Moved,
 }
 
@@ -63,7 +92,10 @@ pub(super) struct Foreign {
 /// The ends of the messages of one instance, by slot and their order there.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
+    /// The recurrence that they are those of, so far. Then there are no keys, groups and words.
+    following: Option<Following>,
     keys: Vec<Key>,
+    words: Vec<Words>,
     moved: Vec<Moved>,
     /// Number of the communicator, and tag, of each group. Of a nonblocking collective they are
     /// others each time.
@@ -71,14 +103,64 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn clear(&mut self) {
+    /// Begins an instance, whose ends are likely to be those of a recurrence.
+    pub(super) fn begin(&mut self, following: Option<Following>) {
+        self.following = following;
         self.keys.clear();
+        self.words.clear();
         self.moved.clear();
         self.groups.clear();
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.moved.is_empty()
+    }
+
+    /// The recurrence that they are those of, so far, and what they take.
+    pub(super) fn following(&mut self) -> Option<(&mut Following, &mut Vec<Moved>)> {
+        Some((self.following.as_mut()?, &mut self.moved))
+    }
+
+    /// Whether they are those of a recurrence, so far.
+    pub(super) fn is_following(&self) -> bool {
+        self.following.is_some()
+    }
+
+    /// Goes on with ends that are not those of the recurrence.
+    pub(super) fn leave_recurrence(&mut self) {
+        let Some(following) = self.following.take() else {
+            return;
+        };
+        let n = self.moved.len();
+        self.keys.extend_from_slice(following.keys(n));
+        self.words.extend(following.words(n));
+        let n_groups = self.keys.iter().map(|key| group_of(key) + 1).max();
+        let groups = following.groups().take(n_groups.unwrap_or(0));
+        self.groups.extend(groups);
+    }
+
+    /// The pattern of a recurrence that they are those of, all of them.
+    fn pattern(&mut self) -> Option<PatternNumber> {
+        let following = self.following.as_ref()?;
+        if self.moved.len() != following.n_ends() {
+            self.leave_recurrence();
+            return None;
+        }
+        self.groups.clear();
+        self.groups.extend(following.groups());
+        Some(following.pattern())
+    }
+
+    pub(super) fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    pub(super) fn words(&self) -> &[Words] {
+        &self.words
+    }
+
+    pub(super) fn groups(&self) -> &[(u32, u16)] {
+        &self.groups
     }
 
     /// The number of those ends that have this communicator and tag.
@@ -106,6 +188,7 @@ impl Ends {
             u64::from(partner) << 32 | u64::from(end.step.number),
             u64::from(end.slot) << 32 | (u64::from(end.group) & GROUP_MASK) << GROUP_SHIFT | bits,
         ]);
+        self.words.push(end.words);
         self.moved.push(end.moved);
     }
 
@@ -138,12 +221,11 @@ impl Ends {
         for (number, (key, moved)) in (0..).zip(self.keys.iter().zip(&self.moved)) {
             let [partner_and_step, rest] = *key;
             let has = |bit: u64| rest & bit != 0;
-            let of = (rest >> 32) as u32;
+            let of = slot_of(key) as u32;
             if of != slot {
                 (slot, first) = (of, number);
             }
-            let group = (rest >> GROUP_SHIFT & GROUP_MASK) as usize;
-            let (communicator, tag) = self.groups[group];
+            let (communicator, tag) = self.groups[group_of(key)];
             pairing.add(&End {
                 number,
                 slot,
@@ -160,7 +242,7 @@ impl Ends {
                 end: has(HAS_END).then_some(moved.end),
                 nth: number - first,
                 step: Step {
-                    number: partner_and_step as u32,
+                    number: step_of(key),
                     is_in_question: has(IS_IN_QUESTION),
                 },
             });
@@ -230,8 +312,7 @@ impl Pattern {
         if *self.groups != *ends.groups {
             self.groups.copy_from_slice(&ends.groups);
             for (message, &[send, _]) in self.paired.iter_mut().zip(&self.ends) {
-                let group = self.keys[send as usize][1] >> GROUP_SHIFT & GROUP_MASK;
-                message.tag = self.groups[group as usize].1;
+                message.tag = self.groups[group_of(&self.keys[send as usize])].1;
             }
         }
     }
@@ -240,9 +321,18 @@ impl Pattern {
 /// Ends of all patterns that are kept, at most. Where there are more, all are found anew.
 const MAX_ENDS: usize = 1 << 19;
 
+/// Which of the patterns it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PatternNumber {
+    /// How often all were forgotten before.
+    generation: u64,
+    index: usize,
+}
+
 /// The patterns that were met.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
+    generation: u64,
     list: Vec<Pattern>,
     /// The last one of each kind of instance.
     last: BTreeMap<Of, usize>,
@@ -252,22 +342,44 @@ pub(super) struct Patterns {
 }
 
 impl Patterns {
-    /// The pattern of an instance, with its messages. `None` where it has none: which receive from
-    /// any process took which message is another thing each time, and more than are kept are not
-    /// compared. Then `pairing` has the messages.
-    pub(super) fn find(&mut self, of: Of, ends: &Ends, pairing: &mut Pairing) -> Option<&Pattern> {
-        let last = self.last.get(&of).copied();
-        let number = match last.filter(|&number| self.list[number].is_of(of, ends)) {
-            Some(number) => number,
-            None => {
-                let number = self.known_or_new(of, ends, pairing)?;
-                self.last.insert(of, number);
-                number
+    /// The pattern of an instance, which has its messages then. `None` where it has none: which
+    /// receive from any process took which message is another thing each time, and more than are kept
+    /// are not compared. Then `pairing` has the messages.
+    pub(super) fn find(
+        &mut self,
+        of: Of,
+        ends: &mut Ends,
+        pairing: &mut Pairing,
+    ) -> Option<PatternNumber> {
+        let index = match ends.pattern() {
+            Some(number) if number.generation == self.generation => number.index,
+            _ => {
+                ends.leave_recurrence();
+                self.look_up(of, ends, pairing)?
             }
         };
-        let pattern = &mut self.list[number];
+        let pattern = &mut self.list[index];
+        debug_assert!(pattern.of == of, "a recurrence is of one kind");
         pattern.take(ends);
-        Some(pattern)
+        Some(PatternNumber {
+            generation: self.generation,
+            index,
+        })
+    }
+
+    /// A pattern that was found last.
+    pub(super) fn at(&self, number: PatternNumber) -> &Pattern {
+        &self.list[number.index]
+    }
+
+    fn look_up(&mut self, of: Of, ends: &Ends, pairing: &mut Pairing) -> Option<usize> {
+        let last = self.last.get(&of).copied();
+        if let Some(index) = last.filter(|&index| self.list[index].is_of(of, ends)) {
+            return Some(index);
+        }
+        let index = self.known_or_new(of, ends, pairing)?;
+        self.last.insert(of, index);
+        Some(index)
     }
 
     fn known_or_new(&mut self, of: Of, ends: &Ends, pairing: &mut Pairing) -> Option<usize> {
@@ -282,7 +394,10 @@ impl Patterns {
             return None;
         }
         if self.n_ends + ends.keys.len() > MAX_ENDS {
-            *self = Self::default();
+            *self = Self {
+                generation: self.generation + 1,
+                ..Self::default()
+            };
         }
         self.n_ends += ends.keys.len();
         self.list.push(Pattern {
@@ -336,6 +451,7 @@ mod tests {
                 is_on_another: false,
                 has_end,
                 step: Step::default(),
+                words: [0; 2],
                 moved: Moved {
                     begin: Timestamp::from_ns(begin),
                     end: Timestamp::from_ns(end),
@@ -376,8 +492,9 @@ mod tests {
         let other = [(0, Some(1), true, 9), (1, Some(0), false, 9)];
         for turn in 0..4u16 {
             for written in [written(50 + 2 * turn), other.to_vec()] {
-                let ends = ends(&written, i64::from(turn) * 10_000);
-                let pattern = patterns.find(OF, &ends, &mut pairing).unwrap();
+                let mut ends = ends(&written, i64::from(turn) * 10_000);
+                let number = patterns.find(OF, &mut ends, &mut pairing).unwrap();
+                let pattern = patterns.at(number);
                 let (paired, n_sends, n_receives) = by_pairing(&ends);
                 assert_eq!(pattern.paired(), paired);
                 assert_eq!(pattern.n_unpaired_sends, n_sends);
@@ -393,24 +510,25 @@ mod tests {
     #[test]
     fn what_differs_in_more_than_times_and_bytes_is_another_pattern() {
         let (mut patterns, mut pairing) = (Patterns::default(), Pairing::default());
-        let mut find = |of: Of, ends: &Ends| patterns.find(of, ends, &mut pairing).is_some();
+        let mut find =
+            |of: Of, mut ends: Ends| patterns.find(of, &mut ends, &mut pairing).is_some();
         let first = written(50);
-        assert!(find(OF, &ends(&first, 0)));
+        assert!(find(OF, ends(&first, 0)));
         let mut swapped = first.clone();
         swapped.swap(0, 1);
-        assert!(find(OF, &ends(&swapped, 0)));
+        assert!(find(OF, ends(&swapped, 0)));
         let mut one_tag = first.clone();
         one_tag[3].3 = 50;
-        assert!(find(OF, &ends(&one_tag, 0)));
+        assert!(find(OF, ends(&one_tag, 0)));
         let of = Of {
             root: Some(1),
             ..OF
         };
-        assert!(find(of, &ends(&first, 0)));
+        assert!(find(of, ends(&first, 0)));
         // Which took which is not the same each time.
         let mut any = first.clone();
         any[4].1 = None;
-        assert!(!find(OF, &ends(&any, 0)));
+        assert!(!find(OF, ends(&any, 0)));
         assert_eq!(patterns.list.len(), 4);
     }
 
@@ -419,14 +537,14 @@ mod tests {
         let (mut patterns, mut pairing) = (Patterns::default(), Pairing::default());
         for n in 0..20 {
             let written = vec![(0, Some(n), true, 7); MAX_ENDS / 8];
-            let ends = ends(&written, 0);
-            assert!(patterns.find(OF, &ends, &mut pairing).is_some());
+            let mut ends = ends(&written, 0);
+            assert!(patterns.find(OF, &mut ends, &mut pairing).is_some());
             assert!(patterns.n_ends <= MAX_ENDS);
         }
         let written = vec![(0, Some(1), true, 7); MAX_ENDS + 1];
         assert!(
             patterns
-                .find(OF, &ends(&written, 0), &mut pairing)
+                .find(OF, &mut ends(&written, 0), &mut pairing)
                 .is_none()
         );
     }
@@ -445,6 +563,7 @@ mod tests {
             is_on_another: false,
             has_end: true,
             step: Step::default(),
+            words: [0; 2],
             moved: all.moved[0],
         };
         let more = [

@@ -10,7 +10,7 @@ use super::samples::Quantity;
 #[derive(Debug)]
 pub(super) struct Rows {
     quantities: Vec<Quantity>,
-    /// Row behind row.
+    /// Row behind row; what is left of rows that were handed on stands behind those.
     samples: Vec<i32>,
     n_rows: usize,
     /// Rows after which they are added up.
@@ -20,9 +20,11 @@ pub(super) struct Rows {
 /// Columns that are looked at together: as many as stand in one line of the cache.
 const COLUMNS: usize = 16;
 /// Samples that are kept, about, and the limits of the rows that these make.
-const SAMPLES: usize = 1 << 18;
+const SAMPLES: usize = 1 << 20;
 const LEAST_ROWS: usize = 16;
-const MOST_ROWS: usize = 128;
+const MOST_ROWS: usize = 512;
+/// Rows whose columns are handed on together: these columns fit into the nearest cache.
+const TOGETHER: usize = 256;
 
 impl Rows {
     /// For instances whose samples are of these quantities.
@@ -55,37 +57,39 @@ impl Rows {
     /// be too long for a row.
     #[inline]
     pub(super) fn add(&mut self, fill: impl FnOnce(&mut Row<'_>)) -> bool {
-        let (begin, n) = (self.samples.len(), self.quantities.len());
-        self.samples.resize(begin + self.stride(), 0);
+        let (begin, n) = (self.n_rows * self.stride(), self.quantities.len());
+        if self.samples.len() < begin + self.stride() {
+            self.samples.resize(begin + self.stride(), 0);
+        }
         let mut row = Row {
             free: self.samples[begin..begin + n].iter_mut(),
             fits: true,
         };
         fill(&mut row);
         let is_added = row.fits && row.free.len() == 0;
-        if !is_added {
-            self.samples.truncate(begin);
-        }
         self.n_rows += usize::from(is_added);
         is_added
     }
 
-    /// Hands on all samples, quantity by quantity, and has none then.
-    pub(super) fn drain(&mut self, mut add: impl FnMut(Quantity, &[i64])) {
-        let n_rows = std::mem::take(&mut self.n_rows);
+    /// Hands on all samples, quantity by quantity, in one part or several that follow one another, and
+    /// has none then.
+    pub(super) fn drain(&mut self, mut add: impl FnMut(Quantity, &[i32])) {
         let stride = self.stride();
-        let mut columns = [[0; MOST_ROWS]; COLUMNS];
+        let samples = &self.samples[..std::mem::take(&mut self.n_rows) * stride];
+        let mut columns = [[0; TOGETHER]; COLUMNS];
         for (first, quantities) in (0..).step_by(COLUMNS).zip(self.quantities.chunks(COLUMNS)) {
-            for (nth, row) in self.samples.chunks_exact(stride).enumerate() {
-                for (column, &sample) in columns.iter_mut().zip(&row[first..first + COLUMNS]) {
-                    column[nth] = i64::from(sample);
+            for rows in samples.chunks(stride * TOGETHER) {
+                for (nth, row) in rows.chunks_exact(stride).enumerate() {
+                    for (column, &sample) in columns.iter_mut().zip(&row[first..first + COLUMNS]) {
+                        column[nth] = sample;
+                    }
+                }
+                let n_rows = rows.len() / stride;
+                for (&quantity, column) in quantities.iter().zip(&columns) {
+                    add(quantity, &column[..n_rows]);
                 }
             }
-            for (&quantity, column) in quantities.iter().zip(&columns) {
-                add(quantity, &column[..n_rows]);
-            }
         }
-        self.samples.clear();
     }
 }
 
@@ -122,17 +126,22 @@ mod tests {
 
     #[test]
     fn rows_come_back_as_columns_and_are_forgotten_then() {
-        for n in [0, 1, 15, 16, 17, 50] {
+        for (n, n_rows) in [(0, 40), (1, 512), (15, 40), (16, 256), (17, 300), (50, 40)] {
             let quantities = quantities(n);
             let mut rows = Rows::new(quantities.clone());
             for _ in 0..2 {
-                for at in 0..40 {
+                for at in 0..n_rows {
                     let samples: Vec<i64> = (0..i64::from(n)).map(|q| 1000 * at - q).collect();
                     assert!(add(&mut rows, &samples));
                 }
-                let mut found = Vec::new();
-                rows.drain(|quantity, samples| found.push((quantity, samples.to_vec())));
-                let column = |q: i64| (0..40).map(|at| 1000 * at - q).collect::<Vec<i64>>();
+                let mut found: Vec<(Quantity, Vec<i32>)> = Vec::new();
+                rows.drain(|quantity, samples| {
+                    match found.iter_mut().find(|(known, _)| *known == quantity) {
+                        Some((_, known)) => known.extend(samples),
+                        None => found.push((quantity, samples.to_vec())),
+                    }
+                });
+                let column = |q: i64| (0..n_rows).map(|at| (1000 * at - q) as i32).collect();
                 let expected = quantities.iter().copied().zip((0..).map(column));
                 assert_eq!(found, expected.collect::<Vec<_>>());
                 assert_eq!(rows.len(), 0);

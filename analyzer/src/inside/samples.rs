@@ -81,10 +81,11 @@ pub(super) struct Meets {
     pub(super) nth: u32,
 }
 
-/// From one stamp to another; those of a damaged file may be of any size.
+/// From one stamp to another: they lie within 2^60 ns of the start, and no difference of such, nor
+/// of two such differences, leaves its integer.
 #[inline]
 fn span(later: i64, earlier: i64) -> i64 {
-    later.saturating_sub(earlier)
+    later - earlier
 }
 
 /// When a message had come, if that is known of this one.

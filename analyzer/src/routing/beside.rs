@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use collbench_formats::{Direction, Message, Note, Record};
+use collbench_formats::{Direction, Note, Record, message_direction};
 
 use super::class::is_call;
 use super::{Process, binding};
@@ -61,9 +61,10 @@ impl Process<'_> {
     /// Messages of the MPI library that stand side by side: those of the calls they stand behind
     /// are found again there, others are kept with the collective that they are of.
     pub(super) fn take_messages(&mut self, run: &[Record], place: Place) {
-        let messages = run.iter().filter_map(Record::message);
-        let is_send = |message: &Message| message.direction == Direction::Send;
-        let n_sent = messages.filter(is_send).count();
+        let directions = run
+            .iter()
+            .map(|record| message_direction(record.call_word()));
+        let n_sent = directions.filter(|way| *way == Direction::Send).count();
         self.found.n_sent += n_sent as u64;
         self.found.n_received += (run.len() - n_sent) as u64;
         if !self.has_messages || self.owners.is_idle() {

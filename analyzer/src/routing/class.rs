@@ -60,6 +60,11 @@ pub(super) fn class_of(record: &Record) -> Class {
     }
 }
 
+#[inline]
+pub(super) fn is_message(record: &Record) -> bool {
+    record.code.get() >> 13 == RecordKind::Message as u16
+}
+
 pub(super) fn is_call(record: &Record) -> bool {
     record.kind() == Some(RecordKind::Call)
 }
