@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::inside_base::{INSIDE_SCENARIOS, noted};
 use crate::packing::packed;
 use crate::random::Random;
 use crate::trace::Trace;
@@ -232,12 +233,22 @@ steps = [
 ];
 
 /// Those that there is a compact one of, and its name. (Of `faults` the files that can be.)
-const COMPACT: [(&str, &str); 5] = [
+const COMPACT: [(&str, &str); 9] = [
     ("kinds", "kinds-packed"),
     ("faults", "faults-packed"),
     ("threads", "threads-packed"),
     ("nonblocking", "nonblocking-packed"),
     ("ring", "ring-packed"),
+    ("inside", "inside-packed"),
+    ("inside-begun", "inside-begun-packed"),
+    ("inside-ring", "inside-ring-packed"),
+    ("inside-faults", "inside-faults-packed"),
+];
+
+/// Those that there is one of with more notes, and its name.
+const NOTED: [(&str, &str); 2] = [
+    ("inside", "inside-noted"),
+    ("inside-ring", "inside-ring-noted"),
 ];
 
 /// The traces that mutations begin with, in memory.
@@ -253,7 +264,7 @@ impl Bases {
     /// If `scratch` cannot be written to.
     pub fn generate(scratch: &Path) -> anyhow::Result<Self> {
         let mut traces = Vec::new();
-        for (name, text) in SCENARIOS {
+        for (name, text) in SCENARIOS.into_iter().chain(INSIDE_SCENARIOS) {
             let scenario = scratch.join(format!("{name}.toml"));
             let out = scratch.join(name);
             fs::write(&scenario, text)?;
@@ -261,6 +272,9 @@ impl Bases {
             let trace = Trace::read(&out)?;
             if let Some((_, name)) = COMPACT.iter().find(|(of, _)| *of == name) {
                 traces.push((*name, trace.clone().map_rank_files(packed)));
+            }
+            if let Some((_, name)) = NOTED.iter().find(|(of, _)| *of == name) {
+                traces.push((*name, trace.clone().map_rank_files(noted)));
             }
             traces.push((name, trace));
             fs::remove_dir_all(&out)?;

@@ -5,8 +5,10 @@ use crate::byte_mutations::{BYTE_MUTATIONS, ByteMutation};
 use crate::field_mutations as fields;
 use crate::file_mutations::FILE_MUTATIONS;
 use crate::meaning_mutations as meanings;
-use crate::packing::change_meaning;
+use crate::message_mutations::MESSAGE_MUTATIONS;
+use crate::packing::{change_meaning, recorded};
 use crate::random::Random;
+use crate::records::has_messages;
 use crate::trace::Trace;
 
 /// A damaged trace, and how it came about.
@@ -56,28 +58,42 @@ impl Case {
 
 /// Damages a trace once; says how.
 pub fn mutate(trace: &mut Trace, bases: &Bases, random: &mut Random) -> String {
-    let kind = random.below(8);
+    let kind = random.below(12);
     if kind == 0 {
         let (name, mutation) = random.pick(&FILE_MUTATIONS);
         mutation(trace, bases, random);
         return (*name).to_owned();
     }
-    let is_meant = kind >= 4;
-    let (name, mutation) = match is_meant {
-        false => random.pick(&BYTE_MUTATIONS),
-        true => random.pick(&MEANT),
-    };
     let files = trace.rank_files();
     if files.is_empty() {
         return "no file left".to_owned();
     }
     let file = random.pick(&files);
-    if let Some(bytes) = trace.bytes_mut(file) {
-        match is_meant {
-            false => mutation(bytes, random),
-            true => change_meaning(*mutation, bytes, random),
+    let of_messages = kind >= 7 && has_messages(&recorded(trace.bytes(file)));
+    let (name, mutation) = match kind {
+        _ if of_messages => random.pick(&MESSAGE_MUTATIONS),
+        1..=3 => random.pick(&BYTE_MUTATIONS),
+        _ => random.pick(&MEANT),
+    };
+    // What is done to the messages of all ranks alike is more often still a collective.
+    let is_to_all = of_messages && random.once_in(3);
+    let changed: &[String] = match is_to_all {
+        true => &files,
+        false => std::slice::from_ref(file),
+    };
+    let begin = random.clone();
+    for file in changed {
+        *random = begin.clone();
+        if let Some(bytes) = trace.bytes_mut(file) {
+            match kind {
+                1..=3 => mutation(bytes, random),
+                _ => change_meaning(*mutation, bytes, random),
+            }
+            bytes.truncate(MAX_FILE);
         }
-        bytes.truncate(MAX_FILE);
     }
-    format!("{name} in {file}")
+    match is_to_all {
+        true => format!("{name} in all files"),
+        false => format!("{name} in {file}"),
+    }
 }

@@ -10,6 +10,7 @@
 
 // What a case is made of.
 mod base;
+mod inside_base;
 mod random;
 mod trace;
 
@@ -20,7 +21,9 @@ mod checksums;
 mod field_mutations;
 mod file_mutations;
 mod meaning_mutations;
+mod message_mutations;
 mod packing;
+mod records;
 
 // What has to hold.
 mod examine;

@@ -191,7 +191,7 @@ fn change_communicator(communicator: &mut Communicator, random: &mut Random) {
 }
 
 /// Puts one chunk with these definitions in the place of all that were there.
-fn replace_definitions(bytes: &mut Vec<u8>, definitions: &[Definition]) {
+pub(crate) fn replace_definitions(bytes: &mut Vec<u8>, definitions: &[Definition]) {
     let mut at = None;
     for chunk in chunks(bytes) {
         let Ok((header, _)) = ChunkHeader::read_from_prefix(&bytes[chunk..]) else {

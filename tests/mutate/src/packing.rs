@@ -1,5 +1,7 @@
 //! Compact rank files: made, and made anew after a mutation of what they hold.
 
+use std::borrow::Cow;
+
 use collbench_formats::compact::{Compaction, Expansion, is_compact};
 
 use crate::byte_mutations::ByteMutation;
@@ -28,6 +30,12 @@ fn unpacked(bytes: &[u8]) -> Option<Vec<u8>> {
         checksums::put(&mut recorded, at, &piece.bytes);
     }
     Some(recorded)
+}
+
+/// A rank file as it was recorded; a damaged compact one as it is.
+pub(crate) fn recorded(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let made = is_compact(bytes).then(|| unpacked(bytes)).flatten();
+    made.map_or(Cow::Borrowed(bytes), Cow::Owned)
 }
 
 /// Changes what a file says; a compact one by way of that which it was made of.
