@@ -54,7 +54,9 @@ impl TickScale {
     pub(super) fn ns(&self, ticks: i64) -> i64 {
         // No multiplier reaches 2^63 (see `through` and `corrected`): so one multiplication does.
         debug_assert!(i64::try_from(self.multiplier).is_ok());
-        let scaled = i128::from(ticks - self.origin_ticks) * i128::from(self.multiplier as i64);
+        // Stamps of a damaged file may be of any size.
+        let since = ticks.saturating_sub(self.origin_ticks);
+        let scaled = i128::from(since) * i128::from(self.multiplier as i64);
         let half = (1i128 << self.shift) >> 1;
         let ns = ((scaled + half) >> self.shift) + i128::from(self.origin_ns);
         ns.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
@@ -240,6 +242,17 @@ mod tests {
         assert_eq!(line.ns(25_001_000), 10_000_500);
         assert_eq!(line.ns(1_000 + 2_500), 1_500);
         assert!((error_ppm - 0.4).abs() < 1e-9, "{error_ppm}");
+    }
+
+    #[test]
+    fn ticks_further_off_than_integers_reach_are_as_far_as_can_be() {
+        let line = TickScale::through(&anchor(77, 5_000, 1), &anchor(3_000_077, 1_234_567, 1));
+        let line = TickScale {
+            origin_ticks: 1 << 62,
+            ..line.unwrap()
+        };
+        assert_eq!(line.ns(i64::MIN), i64::MIN / 4);
+        assert_eq!(line.ns(i64::MIN + 1), i64::MIN / 4);
     }
 
     #[test]

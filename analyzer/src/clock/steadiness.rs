@@ -80,7 +80,7 @@ fn rate_change_ppm(anchors: &[Anchor]) -> Option<f64> {
         let span_ns = to.raw_ns.get().saturating_sub(from.raw_ns.get());
         if span_ns >= LEAST_SPAN_NS {
             // What reading takes is an error of the rate.
-            let error_ns = (from.width_ticks.get() + to.width_ticks.get()) as f64;
+            let error_ns = from.width_ticks.get() as f64 + to.width_ticks.get() as f64;
             let rate = (ahead(to) - ahead(from)) / span_ns as f64;
             if error_ns / (span_ns as f64) < 1e-8 {
                 rates.push(1e6 * rate);
@@ -91,4 +91,29 @@ fn rate_change_ppm(anchors: &[Anchor]) -> Option<f64> {
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let most = rates.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     (most >= least).then_some(most - least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn anchor(raw_ns: u64, ahead_ns: u64, width_ticks: u64) -> Anchor {
+        [raw_ns, raw_ns, raw_ns + ahead_ns, 1, width_ticks].into()
+    }
+
+    #[test]
+    fn a_rate_that_changes_is_told_from_anchors_that_are_narrow_enough() {
+        let second = 1_000_000_000;
+        let anchors = |width: u64| {
+            [
+                anchor(second, 0, 1),
+                anchor(2 * second, 1000, 1),
+                anchor(3 * second, 4000, width),
+            ]
+        };
+        assert_eq!(rate_change_ppm(&anchors(1)), Some(2.0));
+        assert_eq!(rate_change_ppm(&anchors(100)), Some(0.0));
+        // Of a damaged file a width may be of any size.
+        assert_eq!(rate_change_ppm(&anchors(u64::MAX)), Some(0.0));
+    }
 }
