@@ -1,6 +1,6 @@
 //! Which of its algorithms the MPI library ran for what, by the names that it gives them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use collbench_formats::{AlgorithmBegun, Definition, Operation, Record};
 use serde::Serialize;
@@ -71,7 +71,7 @@ struct Uses {
 pub struct AlgorithmCounts {
     uses: BTreeMap<(u16, u32), Uses>,
     /// The last call, and what was counted of it.
-    last: Option<(Record, Vec<u32>)>,
+    last: Option<(Record, BTreeSet<u32>)>,
 }
 
 impl AlgorithmCounts {
@@ -85,12 +85,11 @@ impl AlgorithmCounts {
     ) {
         match &mut self.last {
             Some((last, counted)) if last == call => {
-                if counted.contains(&begun.index) {
+                if !counted.insert(begun.index) {
                     return;
                 }
-                counted.push(begun.index);
             }
-            last => *last = Some((*call, vec![begun.index])),
+            last => *last = Some((*call, BTreeSet::from([begun.index]))),
         }
         let uses = self
             .uses

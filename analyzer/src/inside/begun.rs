@@ -12,7 +12,7 @@
 //!
 //! Memory grows with the collectives that are under way, not with messages.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use collbench_formats::{Message, Record};
 
@@ -69,13 +69,25 @@ pub(crate) enum Owner {
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     threads: BTreeMap<u32, ThreadState>,
-    /// The collectives under way: communicator (as the records call it), and tag once it is known.
-    open: BTreeMap<OwnCollective, (u32, Option<u16>)>,
+    /// The collectives under way.
+    open: BTreeMap<OwnCollective, Open>,
     by_tag: BTreeMap<(u32, u16), OwnCollective>,
-    /// By communicator those without a tag, the oldest first.
-    untagged: BTreeMap<u32, VecDeque<OwnCollective>>,
+    /// By communicator, then as they were begun, those without a tag.
+    untagged: BTreeMap<(u32, u64), OwnCollective>,
+    n_begun: u64,
     /// When the last collective that is not known was complete, ticks.
     unknown_until: u64,
+}
+
+/// A collective under way.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// Its communicator, as the records call it.
+    communicator: u32,
+    /// How many were begun before it.
+    nth: u64,
+    /// Its tag, once that is known.
+    tag: Option<u16>,
 }
 
 impl Owners {
@@ -99,29 +111,28 @@ impl Owners {
             of,
         });
         if let CallOf::Begin(collective) = of {
-            self.open.insert(collective, (communicator, None));
-            let untagged = self.untagged.entry(communicator).or_default();
-            untagged.push_back(collective);
+            let nth = self.n_begun;
+            self.n_begun += 1;
+            let open = Open {
+                communicator,
+                nth,
+                tag: None,
+            };
+            if let Some(before) = self.open.insert(collective, open) {
+                self.untagged.remove(&(before.communicator, before.nth));
+            }
+            self.untagged.insert((communicator, nth), collective);
         }
     }
 
     /// A collective is complete: from now on its tag is nobody's.
     pub(crate) fn complete(&mut self, collective: OwnCollective) {
-        let Some((communicator, tag)) = self.open.remove(&collective) else {
+        let Some(open) = self.open.remove(&collective) else {
             return;
         };
-        match tag {
-            Some(tag) => drop(self.by_tag.remove(&(communicator, tag))),
-            None => self.remove_untagged(communicator, collective),
-        }
-    }
-
-    fn remove_untagged(&mut self, communicator: u32, collective: OwnCollective) {
-        if let Some(untagged) = self.untagged.get_mut(&communicator) {
-            untagged.retain(|other| *other != collective);
-            if untagged.is_empty() {
-                self.untagged.remove(&communicator);
-            }
+        match open.tag {
+            Some(tag) => drop(self.by_tag.remove(&(open.communicator, tag))),
+            None => drop(self.untagged.remove(&(open.communicator, open.nth))),
         }
     }
 
@@ -174,23 +185,24 @@ impl Owners {
             Some(CallOf::Begin(collective)) if is_here => {
                 let open = self.open.get(&collective);
                 // A second tag of the same collective is not known to be its own.
-                open.filter(|(_, tag)| tag.is_none()).map(|_| collective)
+                open.filter(|open| open.tag.is_none()).map(|_| collective)
             }
             Some(CallOf::Blocking(_)) if is_here || message.is_on_hidden_communicator() => None,
             Some(CallOf::Nothing) => None,
             _ if begin < self.unknown_until => None,
             _ => {
-                let untagged = self.untagged.get(&message.communicator);
-                untagged.and_then(|untagged| untagged.front()).copied()
+                let of_communicator = (message.communicator, 0)..=(message.communicator, u64::MAX);
+                let mut oldest = self.untagged.range(of_communicator);
+                oldest.next().map(|(_, &collective)| collective)
             }
         };
         let Some(collective) = found else {
             return Owner::TheCall;
         };
-        self.remove_untagged(message.communicator, collective);
         self.by_tag.insert(way, collective);
-        if let Some((_, tag)) = self.open.get_mut(&collective) {
-            *tag = Some(message.tag);
+        if let Some(open) = self.open.get_mut(&collective) {
+            self.untagged.remove(&(open.communicator, open.nth));
+            open.tag = Some(message.tag);
         }
         Owner::Begun(collective, blocking)
     }
