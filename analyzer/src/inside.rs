@@ -15,6 +15,7 @@ mod by_roles;
 mod gather;
 mod message;
 mod messages;
+mod numbers;
 mod pairing;
 mod pattern;
 mod recurrence;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::exchanges::Sent;
 use super::message::InstanceMessage;
 use super::messages::Messages;
+use super::numbers::Numbers;
 use super::shape::{Of, Shape};
 use crate::agreed::Agreed;
 
@@ -19,7 +20,7 @@ pub(crate) struct Shapes {
     /// The messages at hand.
     sent: Vec<Sent>,
     /// Tag of each group of them, and whether it is on another communicator.
-    groups: Vec<(u16, bool)>,
+    groups: Numbers<(u16, bool)>,
 }
 
 impl Shapes {
@@ -51,20 +52,13 @@ impl Shapes {
         self.sent.clear();
         self.groups.clear();
         for message in messages {
-            let group = (message.tag, message.is_on_another);
-            let number = match self.groups.iter().position(|known| *known == group) {
-                Some(number) => number,
-                None => {
-                    self.groups.push(group);
-                    self.groups.len() - 1
-                }
-            };
+            let number = self.groups.of((message.tag, message.is_on_another));
             self.sent.push(Sent {
                 from: message.from,
                 to: message.to,
                 step_of_sender: message.step_of_sender,
                 step_of_receiver: message.step_of_receiver,
-                group: number as u32,
+                group: number,
             });
         }
     }
