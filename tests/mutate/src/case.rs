@@ -2,6 +2,7 @@
 
 use crate::base::Bases;
 use crate::byte_mutations::{BYTE_MUTATIONS, ByteMutation};
+use crate::drawn::{Known, draw};
 use crate::field_mutations as fields;
 use crate::file_mutations::FILE_MUTATIONS;
 use crate::meaning_mutations as meanings;
@@ -20,6 +21,10 @@ pub struct Case {
     pub mutations: Vec<String>,
     /// What it is now.
     pub trace: Trace,
+    /// What it was before the mutations.
+    pub before: Trace,
+    /// What has to come out, where that is known.
+    pub known: Option<Known>,
 }
 
 /// Mutations of what the format knows.
@@ -41,18 +46,33 @@ impl Case {
     #[must_use]
     pub fn new(bases: &Bases, seed: u64, number: u64) -> Self {
         let mut random = Random::new(seed, number);
-        let (base, trace) = random.pick(bases.all());
-        let mut case = Self {
-            base,
-            mutations: Vec::new(),
-            trace: trace.clone(),
+        let is_drawn = random.once_in(4);
+        let (base, before, known) = match is_drawn {
+            true => {
+                let (trace, known) = draw(&mut random);
+                ("drawn", trace, Some(known))
+            }
+            false => {
+                let (base, trace) = random.pick(bases.all());
+                (*base, trace.clone(), None)
+            }
         };
         // More on one trace hide one another.
-        for _ in 0..random.length(4) {
-            case.mutations
-                .push(mutate(&mut case.trace, bases, &mut random));
+        let n_mutations = match is_drawn && random.once_in(2) {
+            true => 0,
+            false => random.length(4),
+        };
+        let mut trace = before.clone();
+        let mutations = (0..n_mutations)
+            .map(|_| mutate(&mut trace, bases, &mut random))
+            .collect();
+        Self {
+            base,
+            mutations,
+            trace,
+            before,
+            known: known.filter(|_| n_mutations == 0),
         }
-        case
     }
 }
 

@@ -71,7 +71,7 @@ pub fn run(bytes: &[u8], scratch: &Path) {
         }
         fs::write(directory.join(name), content).expect("the scratch directory can be written to");
     }
-    if let Err(failure) = examine(&directory, None) {
+    if let Err(failure) = examine(&directory, None, None) {
         panic!("{failure}");
     }
 }

@@ -294,7 +294,7 @@ mod tests {
     fn notes_do_not_hide_messages_and_are_counted() {
         let (without, with) = (of_base("inside"), of_base("inside-noted"));
         assert!(with.trace.complete, "{:?}", with.trace.damage);
-        let ends = |analysis: &Analysis| analysis.trace.message_ends.clone().unwrap();
+        let ends = |analysis: &Analysis| analysis.trace.message_ends.unwrap();
         assert_eq!(
             ends(&with).paired,
             ends(&without).paired,

@@ -197,6 +197,8 @@ fn start(
         .args(["--step", &span.step.to_string()])
         // Cases are many and small.
         .env("RAYON_NUM_THREADS", "1")
+        // Address space that each further thread would take in advance.
+        .env("MALLOC_ARENA_MAX", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(File::create(complaints)?)

@@ -10,12 +10,15 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use collbench_analyzer::{Selection, analyze};
+
 use crate::base::Bases;
 use crate::case::Case;
-use crate::examine::{Outcome, examine};
+use crate::examine::{Failure, Further, Outcome, examine};
 use crate::trace::Trace;
 
-/// Every so-manyth case gets a report with pictures, and is analysed twice.
+/// Every so-manyth case gets a report with pictures, is compared with what it was before its mutations, and is
+/// analysed several times.
 const REPORT_EVERY: u64 = 32;
 
 /// The cases of one process.
@@ -45,7 +48,7 @@ pub fn work(span: Span, scratch: &Path, out: &mut dyn Write) -> anyhow::Result<(
         *panic = info.to_string();
     }));
     let bases = Bases::generate(scratch)?;
-    let (directory, report) = (scratch.join("trace"), scratch.join("report"));
+    let directory = scratch.join("trace");
     fs::create_dir_all(&directory)?;
     let mut before = Trace::default();
     let mut number = span.first;
@@ -56,8 +59,11 @@ pub fn work(span: Span, scratch: &Path, out: &mut dyn Write) -> anyhow::Result<(
         case.trace.replace(&before, &directory)?;
         forget_peak();
         let begin = Instant::now();
-        let report = number.is_multiple_of(REPORT_EVERY).then_some(&*report);
-        let examined = panic::catch_unwind(AssertUnwindSafe(|| examine(&directory, report)));
+        let has_report = number.is_multiple_of(REPORT_EVERY);
+        let examined = panic::catch_unwind(AssertUnwindSafe(|| match has_report {
+            true => examine_case(&case, scratch),
+            false => examine(&directory, case.known.as_ref(), None),
+        }));
         let micros = begin.elapsed().as_micros();
         let found = match examined {
             Ok(Ok(outcome)) => word(outcome).to_owned(),
@@ -73,6 +79,29 @@ pub fn work(span: Span, scratch: &Path, out: &mut dyn Write) -> anyhow::Result<(
     }
     out.flush()?;
     Ok(())
+}
+
+/// Looks at all there is to be seen of a case that is in the directory `trace` of `scratch`.
+///
+/// # Errors
+/// As [`examine`]; and if `scratch` cannot be written to.
+pub fn examine_case(case: &Case, scratch: &Path) -> Result<Outcome, Failure> {
+    let before = scratch.join("before");
+    let write = || -> io::Result<()> {
+        if before.exists() {
+            fs::remove_dir_all(&before)?;
+        }
+        fs::create_dir_all(&before)?;
+        case.before.replace(&Trace::default(), &before)
+    };
+    write().map_err(|error| error.to_string())?;
+    let baseline = analyze(&before, &Selection::default(), &mut |_| {});
+    let baseline = baseline.map_err(|error| format!("before all mutations: {error}"))?;
+    let further = Further {
+        report: &scratch.join("report"),
+        baseline: &baseline,
+    };
+    examine(&scratch.join("trace"), case.known.as_ref(), Some(further))
 }
 
 pub(crate) const OUTCOMES: [Outcome; 3] =

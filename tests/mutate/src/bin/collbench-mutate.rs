@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
-use collbench_mutate::{Bases, Case, Limits, Span, Trace, examine, seeds, watch, work};
+use collbench_mutate::{Bases, Case, Limits, Span, Trace, examine_case, seeds, watch, work};
 
 /// Damages small traces in every way, and lets the analyzer read them.
 ///
@@ -45,7 +45,7 @@ struct Options {
     #[arg(long, value_name = "NUMBER")]
     only: Option<u64>,
 
-    /// With --only: leave the trace in this directory
+    /// With --only: leave the trace and its report in this directory
     #[arg(long, value_name = "DIR", requires = "only")]
     keep: Option<PathBuf>,
 
@@ -137,13 +137,12 @@ fn only(options: &Options, number: u64, scratch: &Path) -> anyhow::Result<bool> 
     for mutation in &case.mutations {
         println!("  {}", mutation.escape_debug());
     }
-    let directory = match &options.keep {
-        Some(keep) => keep.clone(),
-        None => scratch.join("trace"),
-    };
-    fs::create_dir_all(&directory)?;
-    case.trace.replace(&Trace::default(), &directory)?;
-    let examined = examine(&directory, Some(&scratch.join("report")));
+    // Left where it can be looked at.
+    let directory = options.keep.as_deref().unwrap_or(scratch);
+    let trace = directory.join("trace");
+    fs::create_dir_all(&trace)?;
+    case.trace.replace(&Trace::default(), &trace)?;
+    let examined = examine_case(&case, directory);
     println!("{examined:?}");
     Ok(examined.is_ok())
 }

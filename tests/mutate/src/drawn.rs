@@ -1,0 +1,461 @@
+//! Traces of consistent instances, drawn at random: what was sent is received, in an order that can
+//! happen, but by no algorithm. All that has to come out is known by counting.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::encode::{self, ChunkPlace};
+use collbench_formats::{
+    Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
+    Completion, Definition, Direction, HostIdentity, Identity, Initiation, LayerState, Message,
+    MpiIdentity, NO_COMMUNICATOR, NO_RANK, OffsetSample, Operation, Record, RecordKind,
+    SequenceEntry, UNKNOWN_COMMUNICATOR,
+};
+
+use crate::drawn_graph::DrawnGraph;
+use crate::random::Random;
+use crate::trace::Trace;
+
+/// What has to come out of a trace that was drawn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Messages, each with both its ends.
+    pub n_messages: u64,
+    /// Among them those whose receive names no sender.
+    pub n_from_any: u64,
+    /// Instances in which there are some.
+    pub n_instances: u64,
+    /// By world ranks of sender and receiver: messages, and their bytes.
+    pub edges: BTreeMap<(u32, u32), (u64, u64)>,
+}
+
+/// Ticks at which all processes leave `MPI_Init`; ticks are ns.
+const START: u64 = 1_000_000;
+/// Index of the communicator of a part of the processes.
+const PART: u32 = 2;
+
+/// Draws a trace of 2 to 9 processes.
+pub(crate) fn draw(random: &mut Random) -> (Trace, Known) {
+    let n = 2 + random.below(8) as u32;
+    let mut run = DrawnRun::new(n, random);
+    let mut graphs: Vec<(u32, DrawnGraph)> = Vec::new();
+    for _ in 0..random.length(6) {
+        let of_graph = match graphs.is_empty() || random.once_in(2) {
+            true => {
+                let on = if random.once_in(4) { PART } else { 0 };
+                let n = run.members(on).len() as u32;
+                (on, DrawnGraph::draw(n, random))
+            }
+            false => {
+                let (on, graph) = random.pick(&graphs).clone();
+                let n = run.members(on).len() as u32;
+                (on, graph.varied(n, random))
+            }
+        };
+        graphs.push(of_graph);
+    }
+    for _ in 0..random.length(60) {
+        let (on, graph) = random.pick(&graphs).clone();
+        run.instance(on, &graph, random);
+    }
+    run.written(random)
+}
+
+/// A run while it is drawn.
+struct DrawnRun {
+    processes: Vec<DrawnProcess>,
+    /// World ranks of the part.
+    part: Vec<u32>,
+    known: Known,
+    /// Nonblocking collectives so far.
+    n_begun: u16,
+}
+
+#[derive(Default)]
+struct DrawnProcess {
+    host: usize,
+    records: Vec<Record>,
+    now: u64,
+    /// By communicator: calls of the application so far.
+    n_calls: [u64; 3],
+}
+
+/// An instance while its messages are drawn: the calls of one process.
+struct DrawnCalls {
+    enter: u64,
+    /// Between these two it is in no call.
+    away: Option<(u64, u64)>,
+    now: u64,
+    ends: Vec<(u64, Option<u64>, Message)>,
+    last: u64,
+}
+
+impl DrawnCalls {
+    /// The next instant at which it is in a call.
+    fn at(&mut self) -> u64 {
+        if let Some((from, until)) = self.away
+            && self.now >= from
+        {
+            self.now = self.now.max(until);
+        }
+        self.last = self.last.max(self.now);
+        self.now
+    }
+}
+
+impl DrawnRun {
+    fn new(n: u32, random: &mut Random) -> Self {
+        let n_hosts = 1 + random.below(3);
+        let processes = (0..n as usize)
+            .map(|rank| DrawnProcess {
+                host: rank * n_hosts / n as usize,
+                now: START,
+                ..DrawnProcess::default()
+            })
+            .collect();
+        let mut part: Vec<u32> = (0..n).filter(|_| random.once_in(2)).collect();
+        if part.len() < 2 {
+            part = vec![0, n - 1];
+        }
+        let mut run = Self {
+            processes,
+            part,
+            known: Known::default(),
+            n_begun: 0,
+        };
+        run.split();
+        run
+    }
+
+    fn members(&self, on: u32) -> Vec<u32> {
+        match on {
+            PART => self.part.clone(),
+            _ => (0..self.processes.len() as u32).collect(),
+        }
+    }
+
+    /// Makes the part: those who are not in it call, too.
+    fn split(&mut self) {
+        for (rank, process) in (0..).zip(&mut self.processes) {
+            let made = match self.part.contains(&rank) {
+                true => PART as i32,
+                false => -1,
+            };
+            let enter = process.now + 10;
+            process.now = enter + 100;
+            process.records.push(Record::call(
+                Operation::CommSplit,
+                0,
+                0,
+                made,
+                0,
+                enter,
+                process.now,
+            ));
+            process.n_calls[0] += 1;
+        }
+    }
+
+    /// One instance: everybody enters, messages are sent one after the other.
+    fn instance(&mut self, on: u32, graph: &DrawnGraph, random: &mut Random) {
+        let members = self.members(on);
+        let goes_on = graph.operation.is_nonblocking();
+        let pace = random.length(2000);
+        let mut calls: Vec<DrawnCalls> = members
+            .iter()
+            .map(|&rank| {
+                let enter = self.processes[rank as usize].now + random.length(20_000) as u64;
+                let leave = enter + random.length(5000) as u64;
+                let away = goes_on.then(|| (leave, leave + 1 + random.length(20_000) as u64));
+                DrawnCalls {
+                    enter,
+                    away,
+                    now: enter,
+                    ends: Vec::new(),
+                    last: enter,
+                }
+            })
+            .collect();
+        self.n_begun += u16::from(goes_on);
+        let tag = match goes_on {
+            true => 1000 + self.n_begun,
+            false => graph.operation.code(),
+        };
+        let communicator = match graph.is_hidden && !goes_on {
+            true => UNKNOWN_COMMUNICATOR,
+            false => on,
+        };
+        // Whose receives are posted where the call begins: of each sender and tag, so that they stay
+        // in order.
+        let posts_early = random.next();
+        let is_slow = random.once_in(4);
+        for message in &graph.messages {
+            let (from, to) = (message.from as usize, message.to as usize);
+            let end = |direction, partner: u32| Message {
+                direction,
+                is_nonblocking: direction == Direction::Receive,
+                partner,
+                communicator,
+                tag: tag + message.tag,
+                bytes: message.bytes,
+            };
+            let sent = calls[from].at();
+            let returned = sent + random.below(pace) as u64;
+            calls[from].now = match random.once_in(2) {
+                true => returned,
+                false => sent + random.below(2) as u64,
+            };
+            let to_rank = members[to];
+            let send = end(Direction::Send, to_rank);
+            calls[from].ends.push((sent, Some(returned), send));
+            calls[from].last = calls[from].last.max(returned);
+            let latency = match is_slow {
+                true => random.length(100_000) as u64,
+                false => random.below(pace) as u64,
+            };
+            let way = message.from * 27 + message.to * 3 + u32::from(message.tag);
+            let is_early = posts_early.rotate_right(way) & 1 == 1;
+            let receiver = &mut calls[to];
+            let posted = match is_early {
+                true => receiver.enter,
+                false => receiver.at(),
+            };
+            let came = posted.max(sent + latency);
+            if !is_early && random.once_in(2) {
+                receiver.now = receiver.now.max(came) + random.below(pace) as u64;
+            }
+            // The library looks itself, in no call that is seen.
+            let is_seen = !goes_on;
+            if is_seen {
+                receiver.last = receiver.last.max(came);
+            }
+            let partner = match graph.from_any.contains(&(message.to, message.tag)) {
+                true => NO_RANK,
+                false => members[from],
+            };
+            let receive = end(Direction::Receive, partner);
+            receiver
+                .ends
+                .push((posted, is_seen.then_some(came), receive));
+            self.count(members[from], to_rank, message.bytes, partner == NO_RANK);
+        }
+        self.known.n_instances += u64::from(!graph.messages.is_empty());
+        for (&rank, calls) in members.iter().zip(calls) {
+            self.write(on, rank, graph, calls, random);
+        }
+    }
+
+    fn count(&mut self, from: u32, to: u32, bytes: u64, is_from_any: bool) {
+        self.known.n_messages += 1;
+        self.known.n_from_any += u64::from(is_from_any);
+        let edge = self.known.edges.entry((from, to)).or_default();
+        edge.0 += 1;
+        edge.1 += bytes;
+    }
+
+    fn write(
+        &mut self,
+        on: u32,
+        rank: u32,
+        graph: &DrawnGraph,
+        mut calls: DrawnCalls,
+        random: &mut Random,
+    ) {
+        let process = &mut self.processes[rank as usize];
+        let position = process.n_calls[on as usize];
+        process.n_calls[on as usize] += 1;
+        let root = graph.root.map_or(-1, |root| root as i32);
+        let call =
+            |enter, leave| Record::call(graph.operation, 0, on, root, graph.payload, enter, leave);
+        // Of several at one instant the order stays.
+        calls.ends.sort_by_key(|&(begin, ..)| begin);
+        let ends = calls.ends.iter().map(|(begin, end, message)| {
+            Record::of_words(message.words(), *begin, end.unwrap_or(0))
+        });
+        let last = calls.last.max(calls.now) + 1 + random.below(500) as u64;
+        match calls.away {
+            None => {
+                process.records.push(call(calls.enter, last));
+                process.records.extend(ends);
+                process.now = last;
+            }
+            Some((leave, enter)) => {
+                let (inside, later): (Vec<Record>, Vec<Record>) =
+                    ends.partition(|end| end.enter.get() < leave);
+                process.records.push(call(calls.enter, leave));
+                process.records.extend(inside);
+                let words = Completion {
+                    of: Initiation::Nonblocking {
+                        communicator: on,
+                        position,
+                    },
+                    by: *random.pick(&[CompletingCall::Wait, CompletingCall::Waitall]),
+                    n_together: 1,
+                }
+                .words();
+                let last = last.max(enter + 1);
+                process.records.push(Record::of_words(words, enter, last));
+                process.records.extend(later);
+                process.now = last;
+            }
+        }
+    }
+
+    fn written(self, random: &mut Random) -> (Trace, Known) {
+        let mut trace = Trace::default();
+        trace.put(
+            "run.json",
+            r#"{"schema":"collbench.run/1","recorder":"0.1.0","command":["mpirun","./drawn"]}"#,
+        );
+        let n = self.processes.len() as u32;
+        let has_exchanges = random.once_in(2);
+        // Short chunks are closed where their calls end.
+        let chunk_records = 1 + random.length(400);
+        for (rank, process) in (0..).zip(&self.processes) {
+            let definitions = self.definitions(rank, has_exchanges);
+            let identity = identity(rank, n, process.host);
+            let bytes = file(&identity, &definitions, &process.records, chunk_records);
+            trace.put(format!("rank-{rank}.trace"), bytes);
+        }
+        (trace, self.known)
+    }
+
+    fn definitions(&self, rank: u32, has_exchanges: bool) -> Vec<Definition> {
+        let n = self.processes.len() as u32;
+        let predefined = |index, id, size, rank, first_member| Communicator {
+            index,
+            id,
+            parent: NO_COMMUNICATOR,
+            constructor: 0,
+            position: 0,
+            kind: CommunicatorKind::Intra,
+            size,
+            rank,
+            remote_size: 0,
+            first_member,
+            remote_first_member: NO_RANK,
+            name: String::new(),
+        };
+        let own = 2 + 1000 * u64::from(rank);
+        let mut definitions = vec![
+            Definition::Communicator(predefined(0, 1, n, rank, 0)),
+            Definition::Communicator(predefined(1, own, 1, 0, rank)),
+        ];
+        if let Some(of_part) = self.part.iter().position(|&member| member == rank) {
+            let size = self.part.len() as u32;
+            definitions.push(Definition::Communicator(Communicator {
+                parent: 0,
+                constructor: Operation::CommSplit.code(),
+                ..predefined(PART, 77, size, of_part as u32, self.part[0])
+            }));
+        }
+        let host = |rank: u32| self.processes[rank as usize].host;
+        let is_first = rank > 0 && host(rank) != host(rank - 1);
+        if has_exchanges && is_first {
+            definitions.push(Definition::ClockExchanges {
+                on: true,
+                reason: String::new(),
+            });
+            let exchange = |nth: u64| {
+                let t1 = START - 200_000 + 10_000 * nth;
+                OffsetSample {
+                    t1,
+                    t2: t1 + 1000,
+                    t3: t1 + 1100,
+                    t4: t1 + 2100,
+                }
+            };
+            definitions.push(Definition::OffsetMeasurement {
+                reference_rank: 0,
+                samples: (0..10).map(exchange).collect(),
+            });
+        }
+        definitions
+    }
+}
+
+fn anchor(ticks: u64) -> Anchor {
+    [ticks, ticks, ticks, ticks, 1].into()
+}
+
+fn identity(rank: u32, n: u32, host: usize) -> Identity {
+    let layer = |name: &str| LayerState {
+        name: name.into(),
+        on: true,
+        reason: String::new(),
+    };
+    Identity {
+        recorder: "0.1.0".into(),
+        world: 77,
+        rank,
+        world_size: n,
+        pid: 100 + rank,
+        spawned: false,
+        host: HostIdentity {
+            name: format!("n{host}"),
+            boot_id: format!("boot of {host}"),
+            time_namespace: 1,
+        },
+        clock: ClockIdentity {
+            source: ClockSource::MonotonicRaw,
+            granularity_ticks: 1,
+            read_cost_milliticks: 9000,
+        },
+        mpi: MpiIdentity {
+            abi: Abi::OpenMpi,
+            library_version: "none (drawn)".into(),
+            library_path: String::new(),
+            thread_level: 0,
+        },
+        layers: ["calls", "messages"].map(layer).into(),
+        command: vec!["./drawn".into()],
+        anchors: [START - 500_000, START].map(|at| anchor(at).into()).into(),
+    }
+}
+
+/// A rank file of chunks with about so many records, each beginning with a call.
+fn file(
+    identity: &Identity,
+    definitions: &[Definition],
+    records: &[Record],
+    chunk_records: usize,
+) -> Vec<u8> {
+    let encodes = "what is drawn is small";
+    let last = records.iter().map(|record| record.leave.get()).max();
+    let end = anchor(last.unwrap_or(START) + 1000);
+    let n = records.len() as u64;
+    let mut bytes = encode::file_header(identity, Some((end, n))).expect(encodes);
+    let opened = anchor(START - 400_000);
+    bytes.extend(encode::definitions_chunk(0, opened, definitions).expect(encodes));
+    let mut n_calls = [0u64; 3];
+    let (mut first, mut ordinal) = (0, 0);
+    while first < records.len() {
+        let is_call = |record: &Record| record.kind() == Some(RecordKind::Call);
+        let full = (first + chunk_records).min(records.len());
+        let behind = records[full..].iter().position(is_call);
+        let end = behind.map_or(records.len(), |behind| full + behind);
+        let place = ChunkPlace {
+            thread: 0,
+            ordinal,
+            first_record: first as u64,
+            first_call: 0,
+            anchor: anchor(records[first].enter.get() - 1),
+            prepare: (0, 0),
+        };
+        let sequences: Vec<SequenceEntry> = (0u32..)
+            .zip(n_calls)
+            .filter(|&(_, n)| n > 0)
+            .map(|(communicator, n)| SequenceEntry {
+                communicator: communicator.into(),
+                internal_calls: 0.into(),
+                calls: n.into(),
+            })
+            .collect();
+        let of_chunk = &records[first..end];
+        for call in of_chunk.iter().filter(|record| is_call(record)) {
+            n_calls[call.communicator.get() as usize] += 1;
+        }
+        bytes.extend(encode::records_chunk(&place, &sequences, of_chunk, true));
+        (first, ordinal) = (end, ordinal + 1);
+    }
+    bytes
+}
