@@ -66,7 +66,8 @@ impl Tail {
             return Ok(None);
         };
         let length = header.header_length.get();
-        if header.magic != FILE_MAGIC || length > MAX_BYTES || length > file.metadata()?.len() {
+        let possible = head.len() as u64..=file.metadata()?.len().min(MAX_BYTES);
+        if header.magic != FILE_MAGIC || !possible.contains(&length) {
             return Ok(None);
         }
         head.resize(length as usize, 0);
@@ -104,7 +105,7 @@ impl Tail {
             at = self.head.len() as u64;
             self.chunks.clear();
         }
-        while at + size_of::<ChunkHeader>() as u64 <= end {
+        while at.saturating_add(size_of::<ChunkHeader>() as u64) <= end {
             let Some(header) = self.header_at(at)? else {
                 // Room that was reserved, and is not used yet; or, rarely, never will be.
                 at += CHUNK_ALIGN;
@@ -377,7 +378,8 @@ impl State {
             process.phase = Some(level);
         }
         if let Some(start) = record.persistent_start() {
-            *self.starts.entry(start.definition).or_default() += 1;
+            let starts = self.starts.entry(start.definition).or_default();
+            *starts = starts.wrapping_add(1);
             return;
         }
         let Some(operation) = record.operation() else {
@@ -403,7 +405,7 @@ impl State {
         let calls = self.calls.entry(index).or_default();
         match record.is_internal() {
             true => calls.1 = calls.1.wrapping_add(1),
-            false => calls.0 += 1,
+            false => calls.0 = calls.0.wrapping_add(1),
         }
         if semantics == Semantics::Free && record.leave.get() != 0 {
             self.calls.remove(&index);
@@ -426,6 +428,55 @@ impl State {
             Some(_) => calls.chain(starts).chain(process).collect(),
             // How many starts there were before the first table is not known.
             None => calls.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use collbench_formats::Anchor;
+    use collbench_formats::encode::chunk_opening;
+
+    use super::*;
+
+    /// A file header that says that it is of this length, and a chunk that says so of itself.
+    fn file(header_length: u64, chunk_length: u64) -> Vec<u8> {
+        let mut bytes = vec![0; CHUNK_ALIGN as usize];
+        bytes[..8].copy_from_slice(&FILE_MAGIC);
+        bytes[offset_of!(FileHeader, header_length)..][..8]
+            .copy_from_slice(&header_length.to_le_bytes());
+        let place = ChunkPlace {
+            thread: 0,
+            ordinal: 0,
+            first_record: 0,
+            first_call: 0,
+            anchor: Anchor::NONE,
+            prepare: (0, 0),
+        };
+        bytes.extend(chunk_opening(ChunkKind::Records, chunk_length, &place, &[]));
+        bytes.resize(2 * CHUNK_ALIGN as usize, 0);
+        bytes
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_are_not_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("rank.trace");
+        let open = |header_length, chunk_length| {
+            fs::write(&path, file(header_length, chunk_length)).unwrap();
+            Tail::open(&path).unwrap()
+        };
+        for length in [0, 100, 255, 3 * CHUNK_ALIGN, u64::MAX] {
+            assert!(open(length, CHUNK_ALIGN).is_none(), "{length}");
+        }
+        for length in [0, CHUNK_ALIGN, 1 << 62, !(CHUNK_ALIGN - 1)] {
+            let mut tail = open(CHUNK_ALIGN, length).unwrap();
+            assert_eq!(
+                tail.newest(10).unwrap().len() as u64 / CHUNK_ALIGN,
+                1 + u64::from(length == CHUNK_ALIGN)
+            );
         }
     }
 }
