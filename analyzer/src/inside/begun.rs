@@ -345,6 +345,24 @@ mod tests {
     }
 
     #[test]
+    fn of_many_under_way_each_ends_as_soon_as_of_a_few() {
+        let mut trial = Trial::default();
+        let n = 200_000;
+        for position in 0..n {
+            let begin = 10 * position;
+            trial.call(begin, begin + 5, CallOf::Begin(collective(position)));
+        }
+        let begin = std::time::Instant::now();
+        for position in (1..n).rev() {
+            trial.owners.complete(collective(position));
+        }
+        // Looking through all of them each time takes minutes.
+        assert!(begin.elapsed().as_secs() < 60);
+        let owner = trial.owner(10 * n, WORLD, 70);
+        assert_eq!(owner, Owner::Begun(collective(0), None));
+    }
+
+    #[test]
     fn what_was_looked_at_ahead_is_not_handed_on_again() {
         let mut trial = Trial::default();
         trial.call(0, 10, CallOf::Begin(collective(0)));

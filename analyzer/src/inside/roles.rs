@@ -330,7 +330,7 @@ mod tests {
         let begin = std::time::Instant::now();
         let found = Roles::of(Operation::Scan, n as usize, None, &sent(&chain));
         // Looking through all messages for each one that is found takes minutes.
-        assert!(begin.elapsed().as_secs() < 30, "{:?}", begin.elapsed());
+        assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
         assert!(matches!(found, Roles::Exchange(_)));
     }
 

@@ -4,12 +4,16 @@ use collbench_formats::RankTrace;
 use collbench_formats::encode_meta;
 
 use crate::base::Bases;
+use crate::drawn::draw_among;
 use crate::fuzz::bytes_of;
+use crate::random::Random;
 use crate::trace::Trace;
 
 /// The longest rank file of a seed: a fuzzer is slow on long ones, and what comes later in a file
 /// is more of the same.
 const MAX_FILE_BYTES: usize = 16 << 10;
+/// Seeds that are drawn at random.
+const N_DRAWN: u64 = 4;
 
 /// Bytes for a fuzzer to begin with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,18 +33,25 @@ pub struct Seed {
 #[must_use]
 pub fn seeds(bases: &Bases) -> Vec<Seed> {
     let mut seeds = Vec::new();
-    for (base, trace) in bases.all() {
+    // Of those with two processes there are whole instances with all their messages.
+    let drawn = (0..N_DRAWN).map(|number| {
+        let (trace, _) = draw_among(2, &mut Random::new(1, number));
+        (format!("drawn{number}"), trace)
+    });
+    let bases = bases.all().iter();
+    let bases = bases.map(|(name, trace)| ((*name).to_owned(), trace.clone()));
+    for (base, trace) in &bases.chain(drawn).collect::<Vec<_>>() {
         let files = beginnings(trace);
         let run = files.iter().take(2);
         seeds.push(Seed {
             target: "run",
-            name: (*base).to_owned(),
+            name: base.clone(),
             bytes: bytes_of(run.map(|(name, bytes)| (name.as_str(), *bytes))),
         });
         let (_, first) = &files[0];
         seeds.push(Seed {
             target: "rank_file",
-            name: (*base).to_owned(),
+            name: base.clone(),
             bytes: first.to_vec(),
         });
         let read = RankTrace::parse(first).expect("the beginning of a base is a rank file");

@@ -36,6 +36,11 @@ const PART: u32 = 2;
 /// Draws a trace of 2 to 9 processes.
 pub(crate) fn draw(random: &mut Random) -> (Trace, Known) {
     let n = 2 + random.below(8) as u32;
+    draw_among(n, random)
+}
+
+/// Draws a trace of `n` processes, at least 2 and at most 9.
+pub(crate) fn draw_among(n: u32, random: &mut Random) -> (Trace, Known) {
     let mut run = DrawnRun::new(n, random);
     let mut graphs: Vec<(u32, DrawnGraph)> = Vec::new();
     for _ in 0..random.length(6) {
@@ -458,4 +463,43 @@ fn file(
         (first, ordinal) = (end, ordinal + 1);
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use collbench_formats::RankTrace;
+
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_is_whole_has_an_end_for_each_end_and_is_of_many_kinds() {
+        let mut n_with = [0; 4];
+        for number in 0..300 {
+            let (trace, known) = draw(&mut Random::new(3, number));
+            let names = trace.rank_files();
+            let files = names.iter().map(|name| trace.bytes(name));
+            let mut ends = [0; 2];
+            for parsed in files.map(|bytes| RankTrace::parse(bytes).unwrap()) {
+                assert_eq!(parsed.damage, [], "{number}");
+                let records = parsed.chunks.iter().flat_map(|chunk| chunk.records.iter());
+                for message in records.filter_map(|record| record.message()) {
+                    ends[message.direction as usize] += 1;
+                }
+                n_with[0] += usize::from(parsed.chunks.len() > 1);
+            }
+            assert_eq!(ends, [known.n_messages; 2], "{number}");
+            let of_edges: u64 = known.edges.values().map(|(n, _)| n).sum();
+            assert_eq!(of_edges, known.n_messages);
+            n_with[1] += usize::from(known.n_from_any > 0);
+            n_with[2] += usize::from(known.edges.keys().any(|(from, to)| from == to));
+            n_with[3] += usize::from(known.n_instances > 20);
+        }
+        assert!(n_with.iter().all(|&n| n > 20), "{n_with:?}");
+    }
+
+    #[test]
+    fn the_same_stream_draws_the_same() {
+        let draw = || draw(&mut Random::new(3, 4)).1;
+        assert_eq!(draw(), draw());
+    }
 }

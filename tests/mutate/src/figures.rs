@@ -185,6 +185,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn figures_other_than_those_that_are_known_are_found() {
+        let known = Known {
+            n_messages: 5,
+            n_from_any: 1,
+            n_instances: 3,
+            edges: BTreeMap::from([((0, 1), (5, 40))]),
+        };
+        let document = |paired: u64, instances: u64, to: u64, bytes: u64| {
+            json!({
+                "trace": { "complete": true, "messages": 5, "message_ends": {
+                    "paired": paired, "from_any": 1, "unpaired_sends": 0, "unpaired_receives": 0,
+                    "sends_elsewhere": 0, "receives_elsewhere": 0
+                } },
+                "operations": [{
+                    "edges": [{ "from": 0, "to": to, "messages": 5, "bytes": bytes }],
+                    "outside_trees": { "other_graphs": 0 },
+                    "trees": [{ "instances": instances }]
+                }]
+            })
+        };
+        assert_eq!(differs_from(&known, &document(5, 3, 1, 40)), None);
+        for (paired, instances, to, bytes) in
+            [(4, 3, 1, 40), (5, 2, 1, 40), (5, 3, 0, 40), (5, 3, 1, 39)]
+        {
+            assert!(differs_from(&known, &document(paired, instances, to, bytes)).is_some());
+        }
+    }
+
+    #[test]
     fn figures_that_cannot_be_are_found() {
         let of = |min: i64, median: i64, mean: i64| {
             json!({ "operations": [{ "wait_ns": {
