@@ -28,11 +28,6 @@ impl<T: Copy + Ord> Numbers<T> {
         self.index.clear();
     }
 
-    /// All of them, by their numbers.
-    pub(super) fn met(&self) -> &[T] {
-        &self.met
-    }
-
     /// The number of one, a new one if it was not met before.
     #[inline]
     pub(super) fn of(&mut self, one: T) -> u32 {
@@ -70,7 +65,7 @@ mod tests {
                 assert_eq!(numbers.of(0), 0);
             }
         }
-        assert_eq!(numbers.met().len(), 100);
+        assert_eq!(numbers.met.len(), 100);
         numbers.clear();
         assert_eq!((numbers.of(5), numbers.of(977), numbers.of(5)), (0, 1, 0));
     }
