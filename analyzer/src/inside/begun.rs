@@ -352,12 +352,10 @@ mod tests {
             let begin = 10 * position;
             trial.call(begin, begin + 5, CallOf::Begin(collective(position)));
         }
-        let begin = std::time::Instant::now();
+        // Looking through all of them each time takes minutes.
         for position in (1..n).rev() {
             trial.owners.complete(collective(position));
         }
-        // Looking through all of them each time takes minutes.
-        assert!(begin.elapsed().as_secs() < 60);
         let owner = trial.owner(10 * n, WORLD, 70);
         assert_eq!(owner, Owner::Begun(collective(0), None));
     }

