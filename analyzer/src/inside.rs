@@ -44,6 +44,7 @@ pub(crate) mod summary;
 mod sums;
 
 // Sums to results.
+mod kept;
 mod measured;
 mod results;
 mod ways;

@@ -7,6 +7,7 @@
 
 use super::figures::{Meeting, NodeFigures, RoundFigures};
 use super::gauge::Grain;
+use super::kept::{Kept, Keyed};
 use super::roles::Roles;
 use super::samples::MAX_ROUNDS;
 use super::shape::Shape;
@@ -65,17 +66,28 @@ impl RoleFigures {
     }
 }
 
+impl Keyed for RoleFigures {
+    type Key = [u32];
+
+    fn key(&self) -> &[u32] {
+        &self.parents
+    }
+
+    fn instances(&self) -> u64 {
+        self.n
+    }
+}
+
 /// Figures of the nodes of one graph.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ByRoles {
-    /// By their parents, ascending: those that are kept do not depend on who was met first.
-    all: Vec<RoleFigures>,
+    all: Kept<RoleFigures, MAX_ROLES>,
 }
 
 impl ByRoles {
     /// Those of the most instances; of the first ones where several have as many.
     pub(super) fn usual(&self) -> Option<&RoleFigures> {
-        self.all.iter().rev().max_by_key(|own| own.n)
+        self.all.usual()
     }
 
     /// The nodes of instances of a shape, of which there are `n` more; `None` where they are not kept.
@@ -87,8 +99,8 @@ impl ByRoles {
     ) -> Option<&mut [NodeFigures]> {
         let n_nodes = shape.receives.len();
         let parents = shape.roles.parents();
-        let at = self.place(parents, || RoleFigures::new(&shape.roles, n_nodes, grain))?;
-        let own = &mut self.all[at];
+        let new = || RoleFigures::new(&shape.roles, n_nodes, grain);
+        let own = self.all.of(parents, new)?;
         own.n += n;
         if let Roles::Exchange(rounds) = &shape.roles {
             for (at, rounds) in own.nodes.iter_mut().zip(rounds) {
@@ -99,36 +111,14 @@ impl ByRoles {
         Some(&mut own.nodes)
     }
 
-    /// Where those with these parents stand: what is `new`, if they are kept from now on.
-    fn place(&mut self, parents: &[u32], new: impl FnOnce() -> RoleFigures) -> Option<usize> {
-        match self.all.binary_search_by(|own| (*own.parents).cmp(parents)) {
-            Ok(at) => Some(at),
-            Err(at) if at == MAX_ROLES => None,
-            Err(at) => {
-                self.all.insert(at, new());
-                self.all.truncate(MAX_ROLES);
-                Some(at)
-            }
-        }
-    }
-
     /// Adds another part.
     pub(super) fn merge(&mut self, other: &Self) {
-        for theirs in &other.all {
-            let mut is_new = false;
-            let at = self.place(&theirs.parents, || {
-                is_new = true;
-                theirs.clone()
-            });
-            let (Some(at), false) = (at, is_new) else {
-                continue;
-            };
-            let own = &mut self.all[at];
+        self.all.merge(&other.all, |own, theirs| {
             own.n += theirs.n;
             for (own, theirs) in own.nodes.iter_mut().zip(&theirs.nodes) {
                 own.merge(theirs);
             }
-        }
+        });
     }
 }
 

@@ -13,6 +13,7 @@ use collbench_formats::Semantics;
 
 use super::algorithm::Algorithm;
 use super::figures::{GraphFigures, Room};
+use super::kept::{Kept, Keyed};
 use super::messages::Messages;
 use super::recognize::{Direction, TreeFacts};
 use super::shape::Shape;
@@ -47,10 +48,9 @@ pub struct GraphTally {
     pub names: Vec<Algorithm>,
     /// The spanning tree that it is, if it is one; its root a position. Known likewise.
     pub tree: Option<TreeFacts>,
-    /// What was recognized in instances, by the names, ascending: so those that are kept do not
-    /// depend on who was met first. Steps are in question besides edges, so that instances of one
-    /// graph may differ.
-    readings: Vec<Reading>,
+    /// What was recognized in instances, by the names. Steps are in question besides edges, so that
+    /// instances of one graph may differ.
+    readings: Kept<Reading, MAX_READINGS>,
     /// Smallest and largest payload of any process, bytes.
     pub bytes: Option<(u64, u64)>,
     /// By edge.
@@ -67,6 +67,18 @@ struct Reading {
     tree: Option<TreeFacts>,
     /// By edge.
     directions: Box<[Option<Direction>]>,
+}
+
+impl Keyed for Reading {
+    type Key = [Algorithm];
+
+    fn key(&self) -> &[Algorithm] {
+        &self.names
+    }
+
+    fn instances(&self) -> u64 {
+        self.instances
+    }
 }
 
 /// What went over an edge.
@@ -168,7 +180,7 @@ impl GraphTally {
             instances: 0,
             names: Vec::new(),
             tree: None,
-            readings: Vec::new(),
+            readings: Kept::default(),
             bytes: None,
             edges: vec![EdgeTally::default(); n_edges],
             figures: Box::default(),
@@ -220,7 +232,7 @@ impl GraphTally {
         let Some(found) = &shape.recognized else {
             return;
         };
-        let reading = self.reading(&found.names, || {
+        let reading = self.readings.of(&found.names, || {
             let mut directions = vec![None; shape.directions.len()];
             for (number, &direction) in shape.directions.iter().enumerate() {
                 directions[order.map_or(number, |order| order[number] as usize)] = direction;
@@ -240,31 +252,11 @@ impl GraphTally {
         }
     }
 
-    /// The reading with these names: a `new` one, if it is kept from now on.
-    fn reading(
-        &mut self,
-        names: &[Algorithm],
-        new: impl FnOnce() -> Reading,
-    ) -> Option<&mut Reading> {
-        let place = |own: &Reading| (*own.names).cmp(names);
-        let at = match self.readings.binary_search_by(place) {
-            Ok(at) => at,
-            Err(at) if at == MAX_READINGS => return None,
-            Err(at) => {
-                self.readings.insert(at, new());
-                self.readings.truncate(MAX_READINGS);
-                at
-            }
-        };
-        Some(&mut self.readings[at])
-    }
-
     /// Brings what was added up apart to where it belongs, and reads the graph as in the most of its
     /// instances: with those names that fit all that are read as the same first of all.
     fn settle(&mut self) {
         self.figures.settle();
-        let usual = self.readings.iter().rev();
-        let Some(usual) = usual.max_by_key(|reading| reading.instances) else {
+        let Some(usual) = self.readings.usual() else {
             return;
         };
         let alike = self.readings.iter();
@@ -280,16 +272,8 @@ impl GraphTally {
     fn merge(&mut self, other: &Self) {
         self.instances += other.instances;
         self.see_bytes(other.bytes);
-        for theirs in &other.readings {
-            let instances = theirs.instances;
-            let new = || Reading {
-                instances: 0,
-                ..theirs.clone()
-            };
-            if let Some(own) = self.reading(&theirs.names, new) {
-                own.instances += instances;
-            }
-        }
+        let add = |own: &mut Reading, theirs: &Reading| own.instances += theirs.instances;
+        self.readings.merge(&other.readings, add);
         self.figures.merge(&other.figures);
         for (own, other) in self.edges.iter_mut().zip(&other.edges) {
             own.merge(other);
