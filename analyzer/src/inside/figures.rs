@@ -190,8 +190,8 @@ impl NodeFigures {
             (&mut self.arrivals, &other.arrivals),
             (&mut self.departures, &other.departures),
         ] {
-            for meeting in others {
-                Meeting::find(own, meeting.slot, meeting.wait.grain()).merge(meeting);
+            for (own, other) in own.iter_mut().zip(others) {
+                own.merge(other);
             }
         }
         self.down.merge(&other.down);
@@ -259,27 +259,13 @@ impl Meeting {
 
     fn of(nodes: &mut [NodeFigures], of: Meets) -> &mut Self {
         let node = &mut nodes[of.node as usize];
-        let grain = node.way.grain();
         let list = match of.is_arrival {
             true => &mut node.arrivals,
             false => &mut node.departures,
         };
-        let nth = of.nth as usize;
-        // Mostly they stand one behind the other.
-        match list.get(nth).is_some_and(|known| known.slot == of.slot) {
-            true => &mut list[nth],
-            false => Self::find(list, of.slot, grain),
-        }
-    }
-
-    /// That of a slot, in a list that is in order but for the first, which is the node itself.
-    fn find(list: &mut Vec<Self>, slot: u32, grain: Grain) -> &mut Self {
-        let at = list.iter().position(|meeting| meeting.slot == slot);
-        let at = at.unwrap_or_else(|| {
-            list.push(Self::new(slot, grain));
-            list.len() - 1
-        });
-        &mut list[at]
+        let meeting = &mut list[of.nth as usize];
+        debug_assert_eq!(meeting.slot, of.slot, "nodes of other roles");
+        meeting
     }
 
     fn merge(&mut self, other: &Self) {
