@@ -226,6 +226,7 @@ impl Ends {
                 (slot, first) = (of, number);
             }
             let (communicator, tag) = self.groups[group_of(key)];
+            let (step, has_end) = end_of(key);
             pairing.add(&End {
                 number,
                 slot,
@@ -239,12 +240,9 @@ impl Ends {
                 communicator,
                 is_on_another: has(IS_ON_ANOTHER),
                 begin: moved.begin,
-                end: has(HAS_END).then_some(moved.end),
+                end: has_end.then_some(moved.end),
                 nth: number - first,
-                step: Step {
-                    number: step_of(key),
-                    is_in_question: has(IS_IN_QUESTION),
-                },
+                step,
             });
         }
     }
