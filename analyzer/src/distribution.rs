@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::buckets::{Bucket, buckets};
-use crate::nanoseconds::{ShortSums, rounded_div, saturate};
+use crate::nanoseconds::{rounded_div, saturate};
 
 /// Quantiles of so many samples are exact.
 const MAX_EXACT: u64 = 4096;
@@ -108,12 +108,14 @@ impl Distribution {
 
     /// Adds samples; gives their sum.
     pub fn add_all(&mut self, samples: &[i64]) -> i64 {
-        let ShortSums {
-            min,
-            max,
-            total,
-            squares,
-        } = ShortSums::of(samples);
+        let (mut min, mut max) = (i64::MAX, i64::MIN);
+        let (mut total, mut squares) = (0i64, 0u64);
+        for &sample in samples {
+            min = min.min(sample);
+            max = max.max(sample);
+            total = total.wrapping_add(sample);
+            squares = squares.wrapping_add(sample.wrapping_mul(sample) as u64);
+        }
         self.n += samples.len() as u64;
         self.min = self.min.min(min);
         self.max = self.max.max(max);
