@@ -26,6 +26,27 @@ fn rank_files(trace: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Records two ranks of `ring` into rings of 64k.
+fn record_into_64k(workspace: &Workspace, words: &[&str]) -> PathBuf {
+    let job = Job {
+        options: &["--keep", "last:64k"],
+        ..Job::new(2, program("ring.c"), words)
+    };
+    let (finished, trace) = job.record(workspace.path());
+    finished.expect(0);
+    trace
+}
+
+/// Looks at the file of each rank, of which none is damaged.
+fn each_ring(trace: &Path, look: impl Fn(&[u8], RankTrace<'_>)) {
+    for path in rank_files(trace) {
+        let bytes = fs::read(&path).unwrap();
+        let read = RankTrace::parse(&bytes).unwrap();
+        assert_eq!(read.damage, []);
+        look(&bytes, read);
+    }
+}
+
 /// What the program printed: how many collectives each rank called.
 fn calls_printed(stdout: &str, rank: usize) -> u64 {
     let line = format!("rank {rank}: ");
@@ -281,16 +302,8 @@ fn a_call_under_way_is_kept_with_all_that_it_does_and_the_ring_grows_by_no_more(
     const COLLECTIVES: u64 = 2000;
     let workspace = Workspace::new();
     let n = COLLECTIVES.to_string();
-    let job = Job {
-        options: &["--keep", "last:64k"],
-        ..Job::new(2, program("ring.c"), &[&n, "0", "waitall"])
-    };
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    for path in rank_files(&trace) {
-        let bytes = fs::read(&path).unwrap();
-        let read = RankTrace::parse(&bytes).unwrap();
-        assert_eq!(read.damage, []);
+    let trace = record_into_64k(&workspace, &[&n, "0", "waitall"]);
+    each_ring(&trace, |bytes, read| {
         let records = read.chunks.iter().flat_map(|chunk| chunk.records.iter());
         let completions = records.filter(|record| record.completion().is_some());
         let (done, open): (Vec<_>, Vec<_>) = completions.partition(|r| r.leave.get() != 0);
@@ -299,7 +312,7 @@ fn a_call_under_way_is_kept_with_all_that_it_does_and_the_ring_grows_by_no_more(
         // They take 64,000 bytes, and what they do at most two messages for each process.
         let most = (64 << 10) + COLLECTIVES * 3 * 32;
         assert!(bytes.len() as u64 <= most, "{} bytes", bytes.len());
-    }
+    });
     let analysis = analyze(&trace, &[]).expect(0);
     for innocent in [
         "stray_completions",
@@ -373,16 +386,8 @@ fn positions_in_a_ring_are_true_with_several_threads() {
     const CALLS: u64 = 100_000;
     let workspace = Workspace::new();
     let calls = CALLS.to_string();
-    let job = Job {
-        options: &["--keep", "last:64k"],
-        ..Job::new(2, program("ring.c"), &[&calls, "0", "threads"])
-    };
-    let (finished, trace) = job.record(workspace.path());
-    finished.expect(0);
-    for path in rank_files(&trace) {
-        let bytes = fs::read(&path).unwrap();
-        let read = RankTrace::parse(&bytes).unwrap();
-        assert_eq!(read.damage, []);
+    let trace = record_into_64k(&workspace, &[&calls, "0", "threads"]);
+    each_ring(&trace, |_, read| {
         let window = read.window.unwrap();
         assert!(window.is_cut());
         let mut next: BTreeMap<u32, u64> = BTreeMap::new();
@@ -409,7 +414,7 @@ fn positions_in_a_ring_are_true_with_several_threads() {
         let mut ends: Vec<u64> = (2..5).map(|index| next[&index]).collect();
         ends.sort_unstable();
         assert_eq!(ends, [10, CALLS, CALLS]);
-    }
+    });
     let analysis = analyze(&trace, &[]).expect(0);
     for innocent in [
         "incomplete_instances",
