@@ -176,6 +176,20 @@ struct Passed {
     late_progress: Option<u64>,
 }
 
+/// Way, node and child; of a round its sender and receiver.
+type Edge = (Way, usize, usize);
+
+/// The messages of an instance, in their order, and where to find them.
+struct AllPassed {
+    list: Vec<Passed>,
+    /// By position of the sender.
+    from: Vec<Vec<Passed>>,
+    /// By position of the receiver.
+    to: Vec<Vec<Passed>>,
+    /// The last one of each edge.
+    last: BTreeMap<Edge, Passed>,
+}
+
 impl TreeBook {
     pub(crate) fn new(detail: TruthDetail) -> Self {
         Self {
@@ -207,6 +221,7 @@ impl TreeBook {
         if let Some(nobody) = instance.calls.and_then(InCalls::nobody_ns) {
             sums.nobody_in_mpi_ns.add(nobody.cast_signed(), detail);
         }
+        let passed = AllPassed::of(passed, instance.ranks.len());
         sums.add_edges(instance, &passed, detail);
         match instance.inside.shape.is_exchange() {
             true => sums.add_rounds(instance, &passed, detail),
@@ -282,6 +297,49 @@ impl Passed {
     fn transfer(&self) -> u64 {
         self.completed - self.sent.max(self.posted)
     }
+
+    fn edge(&self) -> Edge {
+        match self.way {
+            Way::Down => (self.way, self.to, self.from),
+            Way::Up | Way::Round(_) => (self.way, self.from, self.to),
+        }
+    }
+}
+
+impl AllPassed {
+    fn of(list: Vec<Passed>, n_ranks: usize) -> Self {
+        let mut from = vec![Vec::new(); n_ranks];
+        let mut to = from.clone();
+        let mut last = BTreeMap::new();
+        for message in &list {
+            from[message.from].push(*message);
+            to[message.to].push(*message);
+            last.insert(message.edge(), *message);
+        }
+        Self {
+            list,
+            from,
+            to,
+            last,
+        }
+    }
+
+    /// The last message this way between a node and each of its children, by child.
+    fn of_children(&self, way: Way, node: usize) -> impl Iterator<Item = (usize, &Passed)> {
+        let of_node = self.last.range((way, node, 0)..=(way, node, usize::MAX));
+        of_node.map(|(&(.., child), message)| (child, message))
+    }
+
+    /// Whether a message is the last one on its edge, by when it came.
+    fn is_last(&self, message: &Passed) -> bool {
+        let last = self.last.get(&message.edge());
+        last.is_some_and(|last| last.completed == message.completed)
+    }
+
+    fn goes(&self, way: Way) -> bool {
+        let mut of_way = self.last.range((way, 0, 0)..=(way, usize::MAX, usize::MAX));
+        of_way.next().is_some()
+    }
 }
 
 fn difference(later: u64, earlier: u64) -> i64 {
@@ -318,14 +376,8 @@ impl Point {
 }
 
 impl Sums {
-    fn add_edges(&mut self, instance: &TrueInstance<'_>, passed: &[Passed], detail: TruthDetail) {
-        let last = |from: usize, to: usize, way: Way| {
-            let on_it = passed.iter().rev();
-            on_it
-                .clone()
-                .find(|m| (m.from, m.to, m.way) == (from, to, way))
-        };
-        for message in passed {
+    fn add_edges(&mut self, instance: &TrueInstance<'_>, passed: &AllPassed, detail: TruthDetail) {
+        for message in &passed.list {
             let (from, to) = (instance.ranks[message.from], instance.ranks[message.to]);
             let (way, direction) = match message.way {
                 Way::Down => (Some(Way::Down), Some("down")),
@@ -347,14 +399,12 @@ impl Sums {
             if let Some(late) = message.late_progress {
                 edge.late_progress_ns.add(late.cast_signed(), detail);
             }
-            let is_last = last(message.from, message.to, message.way)
-                .is_some_and(|last| last.completed == message.completed);
-            if !is_last {
+            if !passed.is_last(message) {
                 continue;
             }
             edge.one_way_ns
                 .add(difference(message.completed, message.sent), detail);
-            let back = last(message.to, message.from, Way::Up);
+            let back = passed.last.get(&(Way::Up, message.to, message.from));
             // Without knowing when they came, how long they stayed is not known either.
             if let (Way::Down, Some(back), None) = (message.way, back, instance.calls) {
                 let outside = difference(back.completed, message.sent);
@@ -364,33 +414,30 @@ impl Sums {
         }
     }
 
-    fn add_points(&mut self, instance: &TrueInstance<'_>, passed: &[Passed], detail: TruthDetail) {
+    fn add_points(&mut self, instance: &TrueInstance<'_>, passed: &AllPassed, detail: TruthDetail) {
+        let (goes_down, goes_up) = (passed.goes(Way::Down), passed.goes(Way::Up));
         for (i, &rank) in instance.ranks.iter().enumerate() {
             let point = self.points.entry(rank).or_default();
             point.own.rank = rank;
-            let last = |is_meant: &dyn Fn(&&Passed) -> bool| passed.iter().rev().find(is_meant);
             // Of each child, when all of it was there; when the last of it went out.
             let mut arrivals: Vec<(Option<u32>, u64)> = vec![(None, instance.enters[i])];
             let mut departures: Vec<(Option<u32>, u64)> = vec![(None, instance.leaves[i])];
-            for (child, &child_rank) in instance.ranks.iter().enumerate() {
-                let down = last(&|m| (m.from, m.to, m.way) == (child, i, Way::Down));
-                arrivals.extend(down.map(|m| (Some(child_rank), m.completed)));
-                let up = last(&|m| (m.from, m.to, m.way) == (i, child, Way::Up));
-                departures.extend(up.map(|m| (Some(child_rank), m.sent)));
-            }
-            let goes = |way: Way| passed.iter().any(|m| m.way == way);
+            let down = passed.of_children(Way::Down, i);
+            arrivals.extend(down.map(|(child, m)| (Some(instance.ranks[child]), m.completed)));
+            let up = passed.of_children(Way::Up, i);
+            departures.extend(up.map(|(child, m)| (Some(instance.ranks[child]), m.sent)));
             // Nobody sees when messages come of a collective that goes on in other calls.
             let is_begun = instance.calls.is_some();
             let are_seen = !is_begun || arrivals.len() == 1;
             let last_arrival = arrivals.iter().map(|&(_, at)| at).max().unwrap_or(0);
             let first_departure = departures.iter().map(|&(_, at)| at).min().unwrap_or(0);
-            if goes(Way::Down) && are_seen {
+            if goes_down && are_seen {
                 for (of, at) in arrivals {
                     let wait = difference(last_arrival, at);
                     point.contributor(of).arrival_wait_ns.add(wait, detail);
                 }
             }
-            if goes(Way::Up) {
+            if goes_up {
                 for (of, at) in departures {
                     let wait = difference(at, first_departure);
                     point.contributor(of).departure_wait_ns.add(wait, detail);
@@ -400,20 +447,20 @@ impl Sums {
                 continue;
             }
             if i == instance.top {
-                let core = match goes(Way::Up) {
+                let core = match goes_up {
                     true => difference(first_departure, last_arrival),
                     false => difference(instance.leaves[i], last_arrival),
                 };
                 point.core_ns.add(core, detail);
                 continue;
             }
-            if let Some(on) = last(&|m| m.from == i && m.way == Way::Down) {
+            if let Some(on) = passed.from[i].iter().rfind(|m| m.way == Way::Down) {
                 let down = difference(on.sent, last_arrival);
                 if are_seen {
                     point.down_ns.add(down, detail);
                 }
             }
-            if let Some(back) = last(&|m| m.to == i && m.way == Way::Up)
+            if let Some(back) = passed.to[i].iter().rfind(|m| m.way == Way::Up)
                 && !is_begun
             {
                 point
@@ -423,9 +470,9 @@ impl Sums {
         }
     }
 
-    fn add_rounds(&mut self, instance: &TrueInstance<'_>, passed: &[Passed], detail: TruthDetail) {
+    fn add_rounds(&mut self, instance: &TrueInstance<'_>, passed: &AllPassed, detail: TruthDetail) {
         for (i, &rank) in instance.ranks.iter().enumerate() {
-            let mut received: Vec<&Passed> = passed.iter().filter(|m| m.to == i).collect();
+            let mut received: Vec<&Passed> = passed.to[i].iter().collect();
             received.sort_by_key(|m| m.posted);
             let mut before = instance.enters[i];
             for (round, message) in (0..).zip(received) {
@@ -449,7 +496,7 @@ impl Sums {
 
     /// Back from the last leave: to the receive that ended last, and from there to who was waited
     /// for.
-    fn add_critical_path(&mut self, instance: &TrueInstance<'_>, passed: &[Passed]) {
+    fn add_critical_path(&mut self, instance: &TrueInstance<'_>, passed: &AllPassed) {
         let leaves = || instance.leaves.iter().copied();
         let latest = leaves().max().unwrap_or(0);
         let Some(mut at) = leaves().position(|leave| leave == latest) else {
@@ -458,9 +505,9 @@ impl Sums {
         let mut until = latest;
         let mut gone = BTreeSet::new();
         loop {
-            let received = passed
-                .iter()
-                .filter(|m| m.to == at && m.completed <= until && m.sent.max(m.posted) < until);
+            let received = passed.to[at].iter();
+            let received =
+                received.filter(|m| m.completed <= until && m.sent.max(m.posted) < until);
             let Some(message) = received.max_by_key(|m| (m.completed, m.sent, m.from)) else {
                 break;
             };
