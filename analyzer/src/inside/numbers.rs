@@ -10,6 +10,7 @@ const FEW: usize = 16;
 #[derive(Debug)]
 pub(super) struct Numbers<T> {
     met: Vec<T>,
+    /// Of the first of them, as far as it was needed.
     index: BTreeMap<T, u32>,
 }
 
@@ -28,31 +29,85 @@ impl<T: Copy + Ord> Numbers<T> {
         self.index.clear();
     }
 
+    /// All of them, by their numbers.
+    pub(super) fn met(&self) -> &[T] {
+        &self.met
+    }
+
+    /// Takes others that are known not to be met yet, with the next numbers.
+    pub(super) fn extend(&mut self, others: impl Iterator<Item = T>) {
+        self.met.extend(others);
+    }
+
     /// The number of one, a new one if it was not met before.
     #[inline]
     pub(super) fn of(&mut self, one: T) -> u32 {
         let known = match self.met.len() <= FEW {
             true => self.met.iter().rposition(|known| *known == one),
-            false => self.index.get(&one).map(|&number| number as usize),
+            false => self.look_up(one),
         };
-        known.unwrap_or_else(|| self.add(one)) as u32
+        known.unwrap_or_else(|| {
+            self.met.push(one);
+            self.met.len() - 1
+        }) as u32
     }
 
-    fn add(&mut self, one: T) -> usize {
-        let number = self.met.len();
-        self.met.push(one);
-        if self.met.len() > FEW {
-            let first = self.index.len();
-            let without = self.met.iter().copied().zip(0..).skip(first);
-            self.index.extend(without);
+    fn look_up(&mut self, one: T) -> Option<usize> {
+        if self.met.last() == Some(&one) {
+            return Some(self.met.len() - 1);
         }
-        number
+        let without = self.met.iter().copied().zip(0..).skip(self.index.len());
+        self.index.extend(without);
+        self.index.get(&one).map(|&number| number as usize)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::cmp::Ordering;
+
     use super::*;
+
+    thread_local! {
+        static N_COMPARED: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// A number that counts how often one is compared with another.
+    #[derive(Debug, Clone, Copy)]
+    struct Counted(u32);
+
+    impl PartialEq for Counted {
+        fn eq(&self, other: &Self) -> bool {
+            self.cmp(other).is_eq()
+        }
+    }
+
+    impl Eq for Counted {}
+
+    impl PartialOrd for Counted {
+        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl Ord for Counted {
+        fn cmp(&self, other: &Self) -> Ordering {
+            N_COMPARED.set(N_COMPARED.get() + 1);
+            self.0.cmp(&other.0)
+        }
+    }
+
+    /// Comparisons for each of `n` different ones, each of which comes `times` times in a row.
+    fn compared_for_each(n: u32, times: u32) -> u64 {
+        let mut numbers = Numbers::default();
+        N_COMPARED.set(0);
+        for number in (0..n).flat_map(|number| (0..times).map(move |_| number)) {
+            let one = Counted(number.wrapping_mul(0x9e37_79b1));
+            assert_eq!(numbers.of(one), number);
+        }
+        N_COMPARED.get() / u64::from(n * times)
+    }
 
     #[test]
     fn few_or_many_have_numbers_in_the_order_in_which_they_are_met() {
@@ -65,8 +120,29 @@ mod tests {
                 assert_eq!(numbers.of(0), 0);
             }
         }
-        assert_eq!(numbers.met.len(), 100);
+        assert_eq!(numbers.met().len(), 100);
         numbers.clear();
         assert_eq!((numbers.of(5), numbers.of(977), numbers.of(5)), (0, 1, 0));
+    }
+
+    #[test]
+    fn those_that_are_known_to_be_new_have_the_next_numbers() {
+        for n_before in [0, 10, 40] {
+            let mut numbers = Numbers::default();
+            for one in 0..n_before {
+                numbers.of(one);
+            }
+            numbers.extend(n_before..60);
+            (0..60).for_each(|one| assert_eq!(numbers.of(one), one));
+            assert_eq!(numbers.of(99), 60);
+        }
+    }
+
+    #[test]
+    fn of_many_each_is_compared_with_a_few() {
+        assert!(compared_for_each(40_000, 1) <= 64);
+        // The same again takes no look at the others, of few or of many.
+        assert!(compared_for_each(FEW as u32, 1000) <= 1);
+        assert!(compared_for_each(40_000, 1000) <= 2);
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use collbench_formats::Direction;
 
 use super::message::InstanceMessage;
+use super::numbers::Numbers;
 use super::pairing::{End, NOT_A_SLOT, Pairing};
 use super::recurrence::{Following, Words};
 use super::shape::{Of, Shape};
@@ -99,7 +100,7 @@ pub(super) struct Ends {
     moved: Vec<Moved>,
     /// Number of the communicator, and tag, of each group. Of a nonblocking collective they are
     /// others each time.
-    groups: Vec<(u32, u16)>,
+    groups: Numbers<(u32, u16)>,
 }
 
 impl Ends {
@@ -160,19 +161,13 @@ impl Ends {
     }
 
     pub(super) fn groups(&self) -> &[(u32, u16)] {
-        &self.groups
+        self.groups.met()
     }
 
     /// The number of those ends that have this communicator and tag.
     #[inline]
     pub(super) fn group_of(&mut self, communicator: u32, tag: u16) -> u32 {
-        let group = (communicator, tag);
-        let known = self.groups.iter().rposition(|known| *known == group);
-        let number = known.unwrap_or_else(|| {
-            self.groups.push(group);
-            self.groups.len() - 1
-        });
-        number as u32
+        self.groups.of((communicator, tag))
     }
 
     #[inline]
@@ -225,7 +220,7 @@ impl Ends {
             if of != slot {
                 (slot, first) = (of, number);
             }
-            let (communicator, tag) = self.groups[group_of(key)];
+            let (communicator, tag) = self.groups()[group_of(key)];
             let (step, has_end) = end_of(key);
             pairing.add(&End {
                 number,
@@ -307,8 +302,8 @@ impl Pattern {
             message.posted = receive.begin;
             message.received = message.received.map(|_| receive.end);
         }
-        if *self.groups != *ends.groups {
-            self.groups.copy_from_slice(&ends.groups);
+        if *self.groups != *ends.groups() {
+            self.groups.copy_from_slice(ends.groups());
             for (message, &[send, _]) in self.paired.iter_mut().zip(&self.ends) {
                 message.tag = self.groups[group_of(&self.keys[send as usize])].1;
             }
@@ -401,7 +396,7 @@ impl Patterns {
         self.list.push(Pattern {
             of,
             keys: ends.keys.clone().into_boxed_slice(),
-            groups: ends.groups.clone().into_boxed_slice(),
+            groups: ends.groups().into(),
             ends: pairing.ends().into(),
             paired: pairing.paired().into(),
             n_unpaired_sends: pairing.n_unpaired_sends,
