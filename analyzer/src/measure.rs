@@ -168,10 +168,14 @@ impl Figures {
             self.measure_geometry(instance, slots);
             self.measure_waits(instance, slots, times.len());
         }
-        let may_be_unknown = matches!(
-            instance.semantics(),
-            Semantics::Neighborhood | Semantics::Unspecified
-        );
+        // In a damaged trace an intercommunicator may have one group only, which waits for nobody
+        // that is known.
+        let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
+        let may_be_unknown = is_inter
+            || matches!(
+                instance.semantics(),
+                Semantics::Neighborhood | Semantics::Unspecified
+            );
         self.has_unknown_wait =
             (times.len() > 1 || may_be_unknown) && self.waits.contains(&Self::UNKNOWN);
         if let [slots] = &times[..]

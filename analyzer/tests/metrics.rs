@@ -3,7 +3,9 @@
 mod built;
 
 use built::{START, TestTrace, call, codes, inter, only, split, totals};
-use collbench_formats::{Operation, ROOT_IS_ME, ROOT_OTHER_OF_MY_GROUP, Semantics};
+use collbench_formats::{
+    Communicator, CommunicatorKind, Operation, ROOT_IS_ME, ROOT_OTHER_OF_MY_GROUP, Semantics,
+};
 use proptest::prelude::*;
 
 #[test]
@@ -200,6 +202,24 @@ fn groups_of_an_intercommunicator_wait_for_each_other() {
     assert_eq!(groups[0], [Some(0), Some(1)]);
     assert_eq!(groups[1], [Some(2), Some(3)]);
     assert_eq!(analysis.ranks[0].calls_by_class["MPI_Allreduce:inter"], 1);
+}
+
+#[test]
+fn where_the_other_group_of_an_intercommunicator_is_not_known_no_wait_is_made_up() {
+    let mut trace = TestTrace::new(2);
+    for (rank, process) in (0..).zip(&mut trace.processes) {
+        // As no recorder writes it.
+        process.define(Communicator {
+            kind: CommunicatorKind::Inter,
+            ..split(2, 9, &[0, 1], rank, 0)
+        });
+        process.call(call(Operation::Allreduce, 2, -1, 8, (100, 500)));
+    }
+    let analysis = trace.analyze();
+    let allreduce = only(&analysis, "MPI_Allreduce");
+    assert_eq!(allreduce.instances, 1);
+    assert_eq!(totals(allreduce)["wait"], None);
+    assert!(analysis.ranks.iter().all(|rank| rank.wait_ns.is_none()));
 }
 
 #[test]
