@@ -3,7 +3,7 @@
 //! This is done for many processes at a time; a process knows nothing of the others. What can be
 //! in no instance is handed on at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_formats::{
     CODE_INTERNAL, Chunk, Record, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
@@ -52,6 +52,8 @@ pub(crate) struct Process<'a> {
     stream: CallStream,
     /// Where its records begin, if a ring has overwritten older ones.
     window: Option<WindowBegin>,
+    /// Threads whose records have come to where the window begins.
+    within_window: BTreeSet<u32>,
     /// By binding: the queues of its lanes.
     queues: Vec<Queues>,
     /// Its persistent collectives.
@@ -126,6 +128,7 @@ impl<'a> Process<'a> {
             stream: CallStream::new(&reader, limits, is_ring),
             reader,
             window: WindowBegin::of(file.trace.window.as_ref()),
+            within_window: BTreeSet::new(),
             queues: std::iter::repeat_with(Queues::default)
                 .take(n_bindings)
                 .collect(),
@@ -204,11 +207,18 @@ impl<'a> Process<'a> {
     }
 
     /// Passes by the records of a batch from before the window, of a thread that has made few calls
-    /// since; gives how many there are.
-    #[cold]
+    /// since; gives how many there are. Behind the first from the window there are none, whatever
+    /// a damaged one says: where batches end must not matter.
     fn pass_by(&mut self, batch: &Batch<'_>, until: u64, communicators: &Communicators) -> usize {
-        let is_before = |record: &&Record| batch.is_possible && record.enter.get() < until;
+        let thread = self.thread_of(batch.place);
+        if !batch.is_possible || self.within_window.contains(&thread) {
+            return 0;
+        }
+        let is_before = |record: &&Record| record.enter.get() < until;
         let n = batch.records.iter().take_while(is_before).count();
+        if n < batch.records.len() {
+            self.within_window.insert(thread);
+        }
         self.found.n_before_window += n as u64;
         let own = batch.records[..n].iter().rposition(is_own);
         if let Some(at) = own
@@ -429,9 +439,7 @@ impl<'a> Process<'a> {
     ) {
         let mut records = &batch.records[..];
         let mut place = batch.place;
-        if let (Some(window), Some(first)) = (&self.window, records.first())
-            && first.enter.get() < window.ticks
-        {
+        if let Some(window) = &self.window {
             let n = self.pass_by(batch, window.ticks, communicators);
             records = &records[n..];
             place.record += n as u32;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use built::{TestChunk, TestTrace, begin, call, codes, complete, only};
 use collbench_analyzer::generate::generate;
-use collbench_analyzer::{Analysis, Selection, analyze, to_json, to_text};
+use collbench_analyzer::{Analysis, Selection, analyze, analyze_in_windows, to_json, to_text};
 use collbench_formats::{CompletingCall, Direction, Initiation, Message, Operation, Record};
 use serde_json::Value;
 
@@ -262,4 +262,46 @@ fn messages_of_what_began_before_the_window_are_in_no_call_within_it() {
         .map(|operation| (operation.instances, operation.trees.as_ref().map(Vec::len)))
         .collect();
     assert_eq!(found, [(1, None), (1, Some(1))]);
+}
+
+/// A thread that has made few calls holds some from before the window; behind the first one from
+/// the window a damaged one says that it began earlier.
+#[test]
+fn what_is_from_before_the_window_does_not_depend_on_how_many_records_are_looked_at_together() {
+    let mut trace = TestTrace::new(2);
+    for process in &mut trace.processes {
+        process.keep_bytes = 1 << 16;
+        let barrier = |enter: u64| call(Operation::Barrier, 1, -1, 0, (enter, enter + 50));
+        let allreduce = |enter: u64| call(Operation::Allreduce, 0, -1, 8, (enter, enter + 50));
+        process.chunks = vec![
+            TestChunk {
+                ordinal: 1,
+                first_record: 2,
+                opened: 1500,
+                sequences: vec![(0, 0, 1), (1, 0, 2), (u32::MAX, 0, 2)],
+                records: [2000, 3000, 4000].map(allreduce).into(),
+                ..TestChunk::default()
+            },
+            TestChunk {
+                thread: 1,
+                opened: 900,
+                records: [1000, 1100, 2200, 1200, 1300, 3300].map(barrier).into(),
+                ..TestChunk::default()
+            },
+        ];
+    }
+    let directory = trace.in_directory();
+    let all = Selection::default();
+    let found = |window: u64| {
+        let analysis = analyze_in_windows(directory.path(), &all, window, &mut |_| {});
+        to_json(&analysis.unwrap())
+    };
+    let expected = found(1000);
+    let whole = whole(directory.path());
+    let own = only(&whole, "MPI_Barrier");
+    // Two of each process are from before.
+    assert_eq!((own.calls, own.instances), (8, 8));
+    for window in 1..6 {
+        assert_eq!(found(window), expected, "{window}");
+    }
 }
