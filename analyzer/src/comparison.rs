@@ -67,7 +67,7 @@ pub struct ComparedTrace {
 /// Something that should be the same in runs that are compared, and is not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DifferingSetting {
-    /// `command`, `ranks`, `hosts`, `mpi_library`, `clock`.
+    /// `command`, `ranks`, `hosts`, `mpi_library`, `clock`, `layers`.
     pub what: &'static str,
     /// For each trace.
     pub values: Vec<String>,

@@ -6,12 +6,12 @@ mod built;
 use std::fs;
 use std::path::PathBuf;
 
-use built::{TestTrace, call, split};
+use built::{TestTrace, call, message, split};
 use collbench_analyzer::{
-    Analysis, Comparison, ComparisonVerdict, Difference, OperationDifferences, Selection,
-    comparison_to_text, generate::generate,
+    Analysis, ComparedTrace, Comparison, ComparisonVerdict, Difference, OperationDifferences,
+    Selection, comparison_to_text, generate::generate,
 };
-use collbench_formats::Operation;
+use collbench_formats::{Direction, LayerState, Operation};
 
 /// A program of three operations; one rank after the other is late for a while.
 fn scenario(n_ranks: u32, base_ns: u64, steps: &str) -> String {
@@ -217,6 +217,65 @@ fn communicators_answer_to_those_with_the_same_members_then_to_those_of_the_same
     let crossed = [[vec![0, 1], vec![0, 2]], [vec![2, 3], vec![1, 3]]];
     assert_eq!(pairs(&plain, &halves([&[0, 2], &[1, 3]], "half")), crossed);
     assert!(pairs(&plain, &halves([&[0, 2], &[1, 3]], "other")).is_empty());
+}
+
+/// Twenty barriers of two ranks, seen inside or silent. The layer `messages` is on for this reason; off
+/// without one.
+fn barriers(messages: Option<&str>, is_seen: bool) -> TestTrace {
+    let mut trace = TestTrace::new(2);
+    for process in &mut trace.processes {
+        if let Some(reason) = messages {
+            process.with_messages();
+            for layer in &mut process.identity.layers {
+                layer.reason = reason.into();
+            }
+        }
+    }
+    for at in (0..20u64).map(|n| 10_000 * n) {
+        trace.world(Operation::Barrier, -1, 0, &[(at, at + 500); 2]);
+        for (process, other) in trace.processes.iter_mut().zip([1, 0]) {
+            if is_seen {
+                process.call(message(Direction::Send, 0, other, (at + 100, at + 150)));
+                process.call(message(Direction::Receive, 0, other, (at + 200, at + 250)));
+            }
+        }
+    }
+    trace
+}
+
+#[test]
+fn layers_are_the_same_by_default_as_by_name_and_others_are_a_remark() {
+    let runs = [Some(LayerState::BY_DEFAULT), Some(""), None];
+    let [by_default, by_name, without] =
+        runs.map(|messages| barriers(messages, messages.is_some()).analyze());
+    let found = |one: &Analysis, two: &Analysis| {
+        let comparison = Comparison::new(&[one.clone(), two.clone()]);
+        let differs = comparison.differs.iter();
+        let differs = differs.map(|setting| (setting.what, setting.values.clone()));
+        let codes: Vec<&str> = comparison
+            .remarks
+            .iter()
+            .map(|remark| remark.code)
+            .collect();
+        (differs.collect::<Vec<_>>(), codes.contains(&"other_layers"))
+    };
+    assert_eq!(found(&by_default, &by_name), (vec![], false));
+    let values = vec!["calls".to_owned(), "calls,messages".to_owned()];
+    assert_eq!(found(&without, &by_name), (vec![("layers", values)], true));
+}
+
+#[test]
+fn that_no_message_was_seen_is_a_remark_of_the_trace_whose_messages_were_asked_for() {
+    let runs = [LayerState::BY_DEFAULT, ""].map(|reason| barriers(Some(reason), false).analyze());
+    let comparison = Comparison::new(&runs);
+    let has_remark = |compared: &ComparedTrace| {
+        let mut remarks = compared.remarks.iter();
+        remarks.any(|remark| remark.code == "opaque_collectives")
+    };
+    let found: Vec<bool> = comparison.traces.iter().map(has_remark).collect();
+    assert_eq!(found, [false, true]);
+    // Nothing of both was seen inside, so they are alike.
+    assert!(comparison.differs.is_empty(), "{:?}", comparison.differs);
 }
 
 #[test]

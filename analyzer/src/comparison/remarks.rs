@@ -14,6 +14,9 @@ pub(crate) fn letter(trace: usize) -> String {
     }
 }
 
+/// The setting of what was recorded beside the calls. A layer is the same by default as by name.
+const LAYERS: &str = "layers";
+
 /// Settings that are not the same in all traces.
 pub(crate) fn differing(traces: &[ComparedTrace]) -> Vec<DifferingSetting> {
     let setting = |what, value: &dyn Fn(&ComparedTrace) -> String| DifferingSetting {
@@ -27,6 +30,11 @@ pub(crate) fn differing(traces: &[ComparedTrace]) -> Vec<DifferingSetting> {
         setting("mpi_library", &|t| t.trace.mpi_library.clone()),
         setting("clock", &|t| {
             format!("{}; {}", t.clock.source, t.clock.method)
+        }),
+        setting(LAYERS, &|t| {
+            let layers = t.trace.layers.iter().filter(|(_, layer)| layer.on);
+            let names: Vec<&str> = layers.map(|(name, _)| name.as_str()).collect();
+            names.join(",")
         }),
     ];
     let is_differing = |s: &DifferingSetting| s.values.iter().any(|value| *value != s.values[0]);
@@ -67,6 +75,14 @@ pub(crate) fn remarks(
                  each host, and durations the longest of any host; call times are not affected",
                 not_aligned.join(", ")
             ),
+        );
+    }
+    if differs.iter().any(|setting| setting.what == LAYERS) {
+        add(
+            "other_layers",
+            "not the same layers were recorded: what recording them costs is in the differences; \
+             give all runs the same --layers"
+                .to_owned(),
         );
     }
     let by_name: Vec<String> = (1..)
