@@ -45,5 +45,5 @@ pub use report::{Align, Cell, Column, Fact, Figure, FigureGroup, Remark, Report,
 pub use serialization::{Departure, Serialization, StraightLine};
 pub use text::Text;
 pub use timemap::{Comparison, Heading, Line, SideBySide, StageTime, Stages, Timemap};
-pub use tree::{Tree, TreeNode};
+pub use tree::{Tree, TreeNode, Waits};
 pub use waits_over_time::{TimeBin, WaitsOverTime};

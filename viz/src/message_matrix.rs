@@ -46,20 +46,26 @@ const N_STEPS: usize = 7;
 const MAX_TOOLTIPS: usize = 4_096;
 
 impl MessageMatrix {
-    /// A matrix of these processes. Traffic of others is left out; of several entries for a pair
-    /// the last is on top.
+    /// A matrix of these processes, those of one host together. Traffic of others is left out; of several
+    /// entries for a pair the last is on top.
     pub fn new(
         heading: Heading,
         processes: Vec<(Text, Text)>,
         traffic: impl IntoIterator<Item = Traffic>,
     ) -> MessageMatrix {
-        let n = processes.len();
-        let traffic = traffic.into_iter();
-        let traffic = traffic.filter(|found| found.from < n && found.to < n);
+        let order = by_host(&processes);
+        let mut places = vec![0; processes.len()];
+        for (place, &process) in order.iter().enumerate() {
+            places[process] = place;
+        }
+        let traffic = traffic.into_iter().filter_map(|found| {
+            let (from, to) = (*places.get(found.from)?, *places.get(found.to)?);
+            Some(Traffic { from, to, ..found })
+        });
         MessageMatrix {
             heading,
             traffic: traffic.collect(),
-            processes,
+            processes: order.iter().map(|&at| processes[at].clone()).collect(),
         }
     }
 
@@ -185,6 +191,22 @@ impl MessageMatrix {
     }
 }
 
+/// The processes in the order of the hosts as they come, else in their own.
+fn by_host(processes: &[(Text, Text)]) -> Vec<usize> {
+    let mut hosts: Vec<&Text> = Vec::new();
+    let mut order: Vec<(usize, usize)> = Vec::new();
+    for (process, (_, host)) in processes.iter().enumerate() {
+        let known = hosts.iter().position(|known| *known == host);
+        let number = known.unwrap_or_else(|| {
+            hosts.push(host);
+            hosts.len() - 1
+        });
+        order.push((number, process));
+    }
+    order.sort_unstable();
+    order.into_iter().map(|(_, process)| process).collect()
+}
+
 fn draw_legend(sheet: &Sheet, y: f64, longest: i64) {
     let mut x = f64::from(MARGIN);
     let text = |x: &mut f64, words: &str| {
@@ -192,7 +214,8 @@ fn draw_legend(sheet: &Sheet, y: f64, longest: i64) {
         *x += text_width(words, 11.0) + 12.0;
     };
     text(&mut x, "mean transfer");
-    for number in 0..N_STEPS {
+    // The first two steps have one colour: what is short is short.
+    for number in 1..N_STEPS {
         let (from, to) = (at(x, y - 6.0), at(x + 24.0, y + 6.0));
         sheet.rectangle(&format!("field{number}"), from, to);
         x += 28.0;

@@ -26,8 +26,26 @@ pub struct TreeNode {
     pub down: Option<StageTime>,
     /// Mean transfer from the parent.
     pub up: Option<StageTime>,
-    /// Mean time that its process waits at its node for those who come later.
+    /// Mean time that its process waits there, see [`Waits`].
     pub wait: Option<StageTime>,
+}
+
+/// What processes wait for in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// At their own node, on the way to the root, for those who come later.
+    ForOthers,
+    /// At the node of their parent, in a tree that only leads away from the root.
+    ForTurn,
+}
+
+impl Waits {
+    fn words(self) -> &'static str {
+        match self {
+            Self::ForOthers => "wait for others",
+            Self::ForTurn => "wait for a turn",
+        }
+    }
 }
 
 /// A tree that instances of an operation went through.
@@ -39,6 +57,7 @@ pub struct TreeNode {
 pub struct Tree {
     heading: Heading,
     nodes: Vec<TreeNode>,
+    waits: Waits,
     /// In the order in which they are drawn.
     rows: Vec<Row>,
 }
@@ -54,11 +73,12 @@ struct Row {
 impl Tree {
     /// A tree of these nodes. A parent that does not exist is none; nodes that no way leads to from
     /// one without a parent are left out.
-    pub fn new(heading: Heading, nodes: Vec<TreeNode>) -> Tree {
+    pub fn new(heading: Heading, waits: Waits, nodes: Vec<TreeNode>) -> Tree {
         let rows = rows(&nodes);
         Tree {
             heading,
             nodes,
+            waits,
             rows,
         }
     }

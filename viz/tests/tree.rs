@@ -1,6 +1,6 @@
 //! Trees and matrices of messages: what must stand in the pictures.
 
-use collbench_viz::{Heading, MessageMatrix, Picture, StageTime, Traffic, Tree, TreeNode};
+use collbench_viz::{Heading, MessageMatrix, Picture, StageTime, Traffic, Tree, TreeNode, Waits};
 
 fn heading() -> Heading {
     Heading {
@@ -21,7 +21,7 @@ fn tree(n: u32) -> Tree {
         up: StageTime::new(if rank == 4 { 1_000_000 } else { 5_000 }, 500).filter(|_| rank > 0),
         wait: StageTime::new(i64::from(rank) * 100, 500),
     });
-    Tree::new(heading(), nodes.collect())
+    Tree::new(heading(), Waits::ForTurn, nodes.collect())
 }
 
 #[test]
@@ -77,11 +77,11 @@ fn what_is_not_known_is_no_length() {
     };
     let root = node.clone();
     node.parent = Some(0);
-    let svg = Picture::from(Tree::new(heading(), vec![root, node])).to_svg();
+    let svg = Picture::from(Tree::new(heading(), Waits::ForTurn, vec![root, node])).to_svg();
     assert!(svg.contains("edge-unknown") && svg.contains("node unknown"));
     assert!(!svg.contains("0 ns</text>\n<rect class=\"bar\""), "{svg}");
     assert!(svg.contains("&lt;b&gt;") && !svg.contains("<b>"));
-    let empty = Picture::from(Tree::new(heading(), Vec::new())).to_svg();
+    let empty = Picture::from(Tree::new(heading(), Waits::ForTurn, Vec::new())).to_svg();
     assert!(empty.contains("no tree"));
 }
 
@@ -106,7 +106,7 @@ fn who_sends_to_another_than_its_parent_says_so_and_draws_no_edge_of_it() {
         node.up = StageTime::new(1_000, 3);
     }
     nodes[2].other_parent = Some("rank 1".into());
-    let svg = Picture::from(Tree::new(heading(), nodes)).to_svg();
+    let svg = Picture::from(Tree::new(heading(), Waits::ForTurn, nodes)).to_svg();
     assert!(svg.contains(">9.00 us to rank 1</text>"), "{svg}");
     assert!(svg.contains("transfer to rank 1: 9.00 us"));
     assert_eq!(svg.matches("9.00 us to rank").count(), 1);
@@ -114,7 +114,7 @@ fn who_sends_to_another_than_its_parent_says_so_and_draws_no_edge_of_it() {
     assert_eq!(svg.matches("class=\"edge6\"").count(), 2);
     assert_eq!(svg.matches("class=\"edge0\"").count(), 2);
     // Nobody waits: no column, no legend.
-    assert!(!svg.contains(">wait</text>") && !svg.contains("node: mean wait"));
+    assert!(!svg.contains(">wait for") && !svg.contains("node: mean wait"));
 }
 
 #[test]
@@ -150,4 +150,44 @@ fn a_matrix_has_a_field_for_each_pair_and_lines_between_hosts() {
     assert!(svg.contains("transfer not resolvable"));
     let nobody = MessageMatrix::new(heading(), Vec::new(), []);
     assert!(Picture::from(nobody).to_svg().contains("</svg>"));
+}
+
+#[test]
+fn a_matrix_has_the_processes_of_a_host_together_wherever_their_ranks_are() {
+    let processes = (0..6).map(|rank| {
+        (
+            format!("rank {rank}").into(),
+            format!("n{}", rank % 2).into(),
+        )
+    });
+    let traffic = Traffic {
+        from: 1,
+        to: 4,
+        messages: 10,
+        bytes: 80,
+        transfer: StageTime::new(900, 10),
+    };
+    let svg = Picture::from(MessageMatrix::new(
+        heading(),
+        processes.collect(),
+        [traffic],
+    ))
+    .to_svg();
+    assert_eq!(svg.matches("class=\"border\"").count(), 2);
+    let texts = svg
+        .split(">rank ")
+        .filter(|text| text[1..].starts_with("</text>"));
+    let rows: Vec<&str> = texts.map(|text| &text[..1]).collect();
+    assert_eq!(rows, ["0", "2", "4", "1", "3", "5"]);
+    assert!(svg.contains("rank 1 (n1) to rank 4 (n0): 10 messages, 80 bytes"));
+    // Its field is at the fourth sender and the third receiver, in the colour of the slowest.
+    let number = |class: &str, name: &str| -> f64 {
+        let rectangle = svg.split(&format!("<rect class=\"{class}\"")).nth(1);
+        let value = rectangle.and_then(|found| found.split(&format!(" {name}=\"")).nth(1));
+        value.unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    let places = ["x", "y"].map(|name| {
+        (number("field6", name) - number("bar-room", name)) / number("field6", "width")
+    });
+    assert_eq!(places.map(f64::round), [2.0, 3.0]);
 }

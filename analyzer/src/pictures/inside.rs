@@ -12,14 +12,16 @@ use crate::inside::{JoiningPoint, StageKind, TreeFigures, WayStage};
 /// How to read the timemap.
 pub(super) const TIMEMAP: &str = "One line per rank, top to bottom through the stages of the tree that \
      ran; how far it moves to the right is the mean time spent there. x = 0 is where the rank's data \
-     are at the root: to the left is the way there, to the right the way back.";
+     are at the root: to the left is the way there (down), to the right the way back (up). Level 1 is \
+     next to the root. Ranks of one class have ways of the same stages and about the same times.";
 /// How to read the curves of nodes.
 pub(super) const NODES: &str = "x is the order in which a node serves its children and itself, y the \
      mean time from when it had the data until the one at that place got it. The slope is what \
      each further child waits: a node with many children has a long curve.";
 /// How to read the matrix.
 pub(super) const MATRIX: &str = "A row for each sender, a column for each receiver; a field where \
-     messages went, shaded by how long one takes once both ends are there. Lines part the hosts.";
+     messages went, shaded by how long one takes once both ends are there. Processes of a host stand together; \
+     lines part the hosts.";
 
 /// Nodes whose curves are drawn: those that serve most.
 const MAX_CURVES: usize = 8;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use collbench_viz as viz;
-use collbench_viz::TreeNode;
+use collbench_viz::{TreeNode, Waits};
 
 use super::inside::{first, heading, host, time};
 use super::title;
@@ -93,9 +93,15 @@ pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Opti
         }
     });
     let nodes = nodes.collect();
+    let mut points = figures.joining_points.iter();
+    let waits = match points.any(|point| !point.arrivals.is_empty()) {
+        true => Waits::ForOthers,
+        false => Waits::ForTurn,
+    };
     let finding = words::slowest_edge(analysis, tree);
     Some(viz::Tree::new(
         heading(analysis, operation, figures, finding),
+        waits,
         nodes,
     ))
 }

@@ -21,7 +21,8 @@ const BARS_RIGHT: f64 = WIDTH as f64 - MARGIN as f64;
 const NUMBER_WIDTH: f64 = 58.0;
 /// And for the name of another parent.
 const NOTE_WIDTH: f64 = 52.0;
-const DOWN: &str = "transfer down";
+/// The parent stands above, wherever the root's data go: who reads "up" and "down" looks the wrong way.
+const TO_PARENT: &str = "transfer to parent";
 const ROW_HEIGHT: (f64, f64) = (13.0, 26.0);
 const ROWS_HEIGHT: f64 = 460.0;
 const MAX_STEP: f64 = 40.0;
@@ -88,7 +89,7 @@ impl Tree {
                 None => "node unknown".to_owned(),
             };
             let data = [("node", node.name.as_str())];
-            sheet.group("process", &data, &node_words(node), || {
+            sheet.group("process", &data, &self.node_words(node), || {
                 let ends = (at(x - radius, y - radius), at(x + radius, y + radius));
                 sheet.rectangle(&class, ends.0, ends.1);
                 let text = at(x + radius + 5.0, y + 4.0);
@@ -124,9 +125,9 @@ impl Tree {
     fn columns(&self, longest_transfer: i64, longest_wait: i64) -> Vec<Column> {
         type Time = fn(&TreeNode) -> Option<StageTime>;
         let all: [(&'static str, Time, i64); 3] = [
-            (DOWN, |node| node.down, longest_transfer),
-            ("transfer up", |node| node.up, longest_transfer),
-            ("wait", |node| node.wait, longest_wait),
+            (TO_PARENT, |node| node.down, longest_transfer),
+            ("transfer from parent", |node| node.up, longest_transfer),
+            (self.waits.words(), |node| node.wait, longest_wait),
         ];
         let mut columns: Vec<Column> = Vec::new();
         for (name, time, longest) in all {
@@ -137,7 +138,7 @@ impl Tree {
                 .collect();
             let notes = self.rows.iter().map(|row| {
                 let other = self.nodes[row.node].other_parent.as_ref();
-                let other = other.filter(|_| name == DOWN);
+                let other = other.filter(|_| name == TO_PARENT);
                 other.map_or(String::new(), |other| format!(" to {}", other.cut(10)))
             });
             // Where nobody waits, there is nothing to compare.
@@ -205,13 +206,14 @@ impl Tree {
     }
 
     fn draw_legend(&self, sheet: &Sheet, y: f64, longest_transfer: i64, longest_wait: i64) {
+        let waits = format!("node: mean {}", self.waits.words());
         for (row, (words, class, longest)) in [
             (
                 "edge: mean transfer, of the longer direction",
                 "edge",
                 longest_transfer,
             ),
-            ("node: mean wait", "step", longest_wait),
+            (&waits, "step", longest_wait),
         ]
         .into_iter()
         .filter(|&(_, _, longest)| longest > 0)
@@ -259,6 +261,14 @@ impl Tree {
         words
     }
 
+    fn node_words(&self, node: &TreeNode) -> String {
+        let wait = match node.wait {
+            Some(wait) => format!("{}: {}", self.waits.words(), said(wait)),
+            None => "how long it waits is not known".to_owned(),
+        };
+        format!("{} ({})\n{wait}", node.name, node.host)
+    }
+
     fn description(&self) -> String {
         let mut text = format!("Tree of {}.", self.subtitle());
         let slowest = self.rows.iter().filter(|row| row.parent.is_some());
@@ -293,14 +303,6 @@ fn said(time: StageTime) -> String {
         duration(time.mean_ns()),
         crate::quantity::count(time.n())
     )
-}
-
-fn node_words(node: &TreeNode) -> String {
-    let wait = match node.wait {
-        Some(wait) => format!("waits {} at its node", said(wait)),
-        None => "how long it waits is not known".to_owned(),
-    };
-    format!("{} ({})\n{wait}", node.name, node.host)
 }
 
 fn at(x: f64, y: f64) -> BackendCoord {
