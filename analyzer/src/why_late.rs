@@ -1,6 +1,7 @@
-//! Why a rank is late, in words: by what it did in front of its calls, where the kernel was asked.
+//! Why a rank is late, or a message takes long, in words: by what the ranks did in front of their calls
+//! and in them, where the kernel was asked.
 
-use crate::analysis::{Analysis, ImbalanceSummary};
+use crate::analysis::{Analysis, ImbalanceSummary, OperationSummary};
 use crate::running::RunningSummary;
 use crate::words::{counted, duration, percent};
 
@@ -53,6 +54,63 @@ pub(crate) fn sentence(before: &RunningSummary) -> String {
     )
 }
 
+/// Whether the two ends of a hop were running in long calls of its operation, of all payloads together:
+/// the network is slow, or they did not get to it. `None` where nobody asked, or no call was long.
+pub(crate) fn inside(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+    ends: [u32; 2],
+) -> Option<String> {
+    let all = analysis.running.as_deref()?;
+    let found = ends.map(|rank| {
+        all.iter().find(|sum| {
+            let is_of_operation =
+                sum.operation == operation.operation && sum.communicator == operation.communicator;
+            is_of_operation && sum.place == "inside" && sum.rank == rank && sum.elapsed_ns > 0
+        })
+    });
+    let found: Vec<&RunningSummary> = found.into_iter().flatten().collect();
+    inside_in_words(operation.operation, &found)
+}
+
+fn inside_in_words(operation: &str, found: &[&RunningSummary]) -> Option<String> {
+    let ends: Vec<String> = found.iter().map(|sum| end(sum)).collect();
+    let ends = match &ends[..] {
+        [] => return None,
+        [only] => only.clone(),
+        [one, other, ..] => format!("{one}, {other}"),
+    };
+    let is_network = found.len() == 2 && found.iter().all(|sum| is_mostly_running(sum));
+    let conclusion = match is_network {
+        true => ": both were running, so it is the network or the algorithm",
+        false => "",
+    };
+    Some(format!(
+        " In calls of {operation} of 100 us and more {ends}{conclusion}."
+    ))
+}
+
+fn end(sum: &RunningSummary) -> String {
+    let times = |n| counted(n, "time");
+    let why = match (sum.blocked, sum.preempted) {
+        (0, 0) => String::new(),
+        (blocked, 0) => format!("; it left it {}", times(blocked)),
+        (0, preempted) => format!("; others got it {}", times(preempted)),
+        (blocked, preempted) => format!(
+            "; others got it {}, it left it {}",
+            times(preempted),
+            times(blocked)
+        ),
+    };
+    format!(
+        "rank {} was on a core for {} of {} ({}{why})",
+        sum.rank,
+        percent(sum.on_core_ns.min(sum.elapsed_ns), sum.elapsed_ns),
+        duration(sum.elapsed_ns),
+        counted(sum.samples, "sample"),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +127,24 @@ mod tests {
             blocked,
             preempted,
         }
+    }
+
+    #[test]
+    fn a_hop_is_slow_by_its_ends_or_by_the_network() {
+        let (running, waiting) = (sum(900, 0, 0), sum(70, 0, 6));
+        let words = |found: &[&RunningSummary]| inside_in_words("MPI_Barrier", found);
+        assert_eq!(words(&[]), None);
+        assert_eq!(
+            words(&[&running, &running]).unwrap(),
+            " In calls of MPI_Barrier of 100 us and more rank 3 was on a core for 90 % of 1.00 us (1 \
+             sample), rank 3 was on a core for 90 % of 1.00 us (1 sample): both were running, so it is \
+             the network or the algorithm."
+        );
+        let one = words(&[&waiting]).unwrap();
+        let end = "for 7 % of 1.00 us (1 sample; others got it 6 times).";
+        assert!(one.ends_with(end), "{one}");
+        let both = words(&[&running, &waiting]).unwrap();
+        assert!(!both.contains("network") && both.ends_with(end), "{both}");
     }
 
     #[test]

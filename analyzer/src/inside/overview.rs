@@ -48,6 +48,8 @@ const MAX_NAME: usize = 40;
 /// Where an algorithm was at work.
 #[derive(Debug, Default)]
 struct Use {
+    /// What else its graph is called everywhere, among so few.
+    also: Option<Vec<String>>,
     instances: u64,
     bytes: Option<(u64, u64)>,
     /// The one tree, if it is one: height and fan-out.
@@ -62,6 +64,12 @@ impl Use {
             self.bytes = Some((own_least.min(least), own_most.max(most)));
         }
         let tree = operation.trees.as_ref().and_then(|trees| trees.first());
+        if let Some(tree) = tree {
+            match &mut self.also {
+                Some(also) => also.retain(|name| tree.also.contains(name)),
+                None => self.also = Some(tree.also.clone()),
+            }
+        }
         self.tree = tree
             .and_then(|tree| tree.height.zip(tree.fan_out))
             .or(self.tree);
@@ -80,12 +88,19 @@ impl Use {
             None => String::new(),
         };
         let instances = counted(self.instances, "instance");
+        // Among two or three everything is everything.
+        let also = match self.also.as_deref().unwrap_or_default() {
+            names if names.len() > MAX_ALSO => String::new(),
+            names => names.iter().map(|name| format!(" or {name}")).collect(),
+        };
         format!(
             "{} ({instances}{payload}{tree})",
-            inert::line(name, MAX_ALGORITHM)
+            inert::line(&format!("{name}{also}"), MAX_ALGORITHM)
         )
     }
 }
 
+/// Other names of a graph that are told.
+const MAX_ALSO: usize = 2;
 /// Characters of an algorithm's name.
 const MAX_ALGORITHM: usize = 80;

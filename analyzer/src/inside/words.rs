@@ -8,6 +8,7 @@ use crate::analysis::{Analysis, OperationSummary, TreeSummary};
 use crate::distribution::Summary;
 use crate::inert;
 use crate::nanoseconds::sum_ns;
+use crate::why_late;
 use crate::words::{self, counted, duration, percent, share};
 
 /// Operations that are told of.
@@ -34,6 +35,12 @@ pub(crate) fn paragraph(analysis: &Analysis, operation: &OperationSummary) -> Op
             " The clocks of its hosts have no common time: known is what lies on one host, and the \
              way there and back.",
         ),
+    }
+    let dearest = figures.critical_path.as_ref();
+    if let Some(hop) = dearest.and_then(|path| path.hops.first())
+        && let Some(running) = why_late::inside(analysis, operation, [hop.from, hop.to])
+    {
+        text.push_str(&running);
     }
     if let Some(progress) = &figures.progress {
         text.push_str(&did_not_progress(progress, figures.n));
@@ -64,10 +71,10 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
         false => format!("The slowest of the {n_known} edges (of {n}) that can be told is"),
     };
     format!(
-        "{which} {}: {} in the mean of {}",
+        "{which} {}: {} on average (n = {})",
         self::edge(analysis, edge.from, edge.to),
         duration(transfer.mean),
-        counted(transfer.n, "message")
+        transfer.n
     )
 }
 
@@ -76,7 +83,7 @@ pub(crate) fn headline(analysis: &Analysis, operation: &OperationSummary) -> Opt
     let tree = operation.trees.as_ref()?.first()?;
     let hotspot = tree.figures.as_ref()?.hotspot.as_ref()?;
     Some(format!(
-        "{} of the slowest ways goes to {}",
+        "On the slowest ways of the data {} of the time goes to {}",
         share(hotspot.share),
         stage(analysis, hotspot)
     ))
@@ -121,18 +128,28 @@ fn what_ran(
 /// Late processes against messages, and the hop that costs most.
 fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSummary) -> String {
     let n = path.instances.max(1);
+    // One instance is no average.
+    let (passing, on_average) = match n {
+        1 => ("", ""),
+        _ => (" that pass on average", " on average"),
+    };
+    let in_so_many = |instances: u64| match n {
+        1 => String::new(),
+        _ => format!(" in {instances} of {n}"),
+    };
     let late = sum_ns(path.begins.iter().map(|begin| begin.late_ns));
     let on_hops = sum_ns(path.hops.iter().map(|hop| hop.total_ns));
     let mut text = format!(
-        " Of the {} from the first enter to the last leave, {} go by until the one comes that all \
-         wait for",
+        " Of the {}{passing} from the first enter to the last leave, {} go by until the one comes \
+         that all wait for",
         duration(path.duration_ns / n.cast_signed()),
         percent(late, path.duration_ns),
     );
     if let Some(begin) = path.begins.first() {
         text.push_str(&format!(
-            " (rank {} in {} of {n})",
-            begin.rank, begin.instances
+            " (rank {}{})",
+            begin.rank,
+            in_so_many(begin.instances)
         ));
     }
     text.push_str(&format!(
@@ -143,10 +160,10 @@ fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSum
         return text;
     };
     text.push_str(&format!(
-        " The hop that costs most is {}: {} on average in {} of {n}, {} of the time",
+        " The hop that costs most is {}: {}{on_average}{}, {} of the time",
         edge(analysis, hop.from, hop.to),
         duration(hop.total_ns / hop.instances.max(1).cast_signed()),
-        hop.instances,
+        in_so_many(hop.instances),
         percent(hop.total_ns, path.duration_ns),
     ));
     let mut edges = tree.edges.iter();
@@ -165,10 +182,16 @@ fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSum
             Some(error) => format!(", give or take {}", duration(error)),
             None => String::new(),
         };
+        let quantiles = match transfer.n {
+            1 => duration(transfer.median),
+            _ => format!(
+                "median {}, a tenth below {}",
+                duration(transfer.median),
+                duration(p10)
+            ),
+        };
         text.push_str(&format!(
-            " (transfer: median {}, a tenth below {}{error}, n = {}{class})",
-            duration(transfer.median),
-            duration(p10),
+            " (transfer: {quantiles}{error}, n = {}{class})",
             transfer.n
         ));
     }
@@ -218,7 +241,8 @@ fn costs_most(
         false => inert::ranks(&hotspot.ranks),
     };
     format!(
-        " On the slowest ways ({ranks}) {} goes to {}: {} in the median (n = {}).",
+        " On the slowest ways of the data (of {ranks}) {} of the time goes to {}: {} in the median \
+         (n = {}).",
         share(hotspot.share),
         self::stage(analysis, hotspot),
         duration(stage.median_ns),
@@ -253,7 +277,7 @@ fn stage(analysis: &Analysis, hotspot: &Hotspot) -> String {
         }
         (StageKind::NodeUp, _) => format!("handing on at {node}"),
         (StageKind::DepartureWait, _) => {
-            format!("one after the other at {node}")
+            format!("waiting for a turn at {node}")
         }
         (StageKind::Entry, _) => format!("{node}, before it sends"),
         (StageKind::Exit, _) => format!("{node}, before it returns"),

@@ -4,9 +4,12 @@ use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
 
 use crate::analysis::{Analysis, OperationSummary};
+use crate::inside;
 use crate::pictures::{self, Shown};
 use crate::words;
 
+/// Characters of the name of an algorithm.
+const MAX_ALGORITHM: usize = 80;
 /// Sentences on what was unfinished at the end.
 const MAX_UNFINISHED: usize = 8;
 
@@ -155,11 +158,13 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
         ),
         ("comes last", words::mostly_last(analysis, operation)),
     ];
-    rows.map(|(name, value)| Fact {
+    let seen = inside::words::paragraph(analysis, operation);
+    let rows = rows.into_iter().chain(seen.map(|seen| ("inside", seen)));
+    let fact = |(name, value): (&str, String)| Fact {
         name: name.into(),
         value: value.into(),
-    })
-    .into()
+    };
+    rows.map(fact).collect()
 }
 
 fn column(name: &str, align: Align) -> Column {
@@ -181,6 +186,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
         column("median call", Align::Right),
         column("waiting", Align::Right),
         column("comes last", Align::Left),
+        column("algorithm", Align::Left),
     ];
     viz::Table::new(
         columns,
@@ -200,6 +206,9 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 waiting(operation),
                 // Not to be broken in a narrow column.
                 Cell::words(words::mostly_last(analysis, operation).replace(' ', "\u{a0}")),
+                known(operation.algorithm.as_deref(), |name| {
+                    Cell::words(crate::inert::line(name, MAX_ALGORITHM))
+                }),
             ]
         }),
     )
