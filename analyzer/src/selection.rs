@@ -51,7 +51,7 @@ pub enum SelectionError {
         known: String,
     },
     /// Ranks that the run does not have.
-    #[error("--ranks {first}-{last}: the run has ranks 0 to {greatest}")]
+    #[error("--ranks {}: the run has ranks 0 to {greatest}", as_given(*first, *last))]
     Ranks {
         /// First of the range.
         first: u32,
@@ -76,6 +76,13 @@ pub enum SelectionError {
         /// Seconds.
         to_s: String,
     },
+}
+
+fn as_given(first: u32, last: u32) -> String {
+    match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    }
 }
 
 impl Selection {

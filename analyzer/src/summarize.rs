@@ -219,7 +219,7 @@ fn layers(run: &Run<'_>) -> BTreeMap<String, Layer> {
             *merged = Layer { on: false, reason };
         }
     }
-    for name in ["calls", "messages", "algorithms", "io", "rma"] {
+    for name in ["calls", "messages", "algorithms", "io", "rma", "switches"] {
         layers.entry(name.to_owned()).or_insert_with(|| Layer {
             on: false,
             reason: Some("not known to the recorder".to_owned()),

@@ -31,8 +31,11 @@ const MAX_ALSO: usize = 5;
 /// Lines of how collectives are done.
 const MAX_ALGORITHMS: usize = 6;
 const MAX_REMARKS: usize = 3;
-/// Columns for the name of a communicator.
+/// Columns in front of a fact.
+const FACT: usize = 8;
+/// Columns for the name of a communicator, as far as there is room, and at least.
 const COMMUNICATOR: usize = 18;
+const MIN_COMMUNICATOR: usize = 8;
 /// Lines shown of what is missing, of each kind.
 const MAX_MISSING: usize = 8;
 
@@ -235,7 +238,8 @@ pub(crate) fn what_ran(text: &mut String, analysis: &Analysis) {
     if let Some(phases) = words::phases(analysis) {
         fact(text, "phase", &phases);
     }
-    for (i, algorithms) in words::algorithms(analysis).iter().enumerate() {
+    let names = words::algorithms(analysis, WIDTH - FACT);
+    for (i, algorithms) in names.iter().enumerate() {
         fact(text, if i == 0 { "names" } else { "" }, algorithms);
     }
 }
@@ -265,14 +269,19 @@ pub(crate) fn operations(text: &mut String, analysis: &Analysis, n_rows: usize) 
         "\n{BOLD}Operations by time{BOLD:#} (of all ranks together)"
     );
     if analysis.operations.is_empty() {
-        item(text, "none was recorded");
+        let none = match words::is_restricted(analysis) {
+            true => "none in what was asked for",
+            false => "none was recorded",
+        };
+        item(text, none);
         return;
     }
     // Names give way to figures: the id of a communicator says as much.
-    let widths = [COMMUNICATOR, 8];
-    let tables = widths.map(|width| table(analysis, n_rows, width));
-    let fits = |table: &&String| table.lines().all(|line| inert::columns(line) <= WIDTH);
-    let table = tables.iter().find(fits).unwrap_or(&tables[1]);
+    let fits = |table: &String| table.lines().all(|line| inert::columns(line) <= WIDTH);
+    let widths = (MIN_COMMUNICATOR..=COMMUNICATOR).rev();
+    let mut tables = widths.map(|width| table(analysis, n_rows, width));
+    let widest = tables.find(fits);
+    let table = widest.unwrap_or_else(|| table(analysis, n_rows, MIN_COMMUNICATOR));
     for line in table.lines() {
         let _ = writeln!(text, "{}", inert::line(line, WIDTH));
     }
@@ -359,7 +368,7 @@ pub(crate) fn fact(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(
         text,
         "{}",
-        inert::line(&format!("  {name:<6}{value}"), WIDTH)
+        inert::line(&format!("  {name:<width$}{value}", width = FACT - 2), WIDTH)
     );
 }
 

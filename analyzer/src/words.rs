@@ -10,6 +10,7 @@ use crate::analysis::{
 use crate::imbalance;
 use crate::inert;
 use crate::nanoseconds::sum_ns;
+use crate::remarks::Remark;
 use crate::why_late;
 
 /// Three significant digits and the fitting unit: `812 ns`, `8.81 us`, `1234 s`.
@@ -83,7 +84,10 @@ pub(crate) fn alignment(clock: &ClockSummary) -> String {
         None => clock.method.to_owned(),
     };
     match &clock.closure {
-        Some(closure) => format!("{words}; rings close to {}", duration(closure.gap_ns.abs())),
+        Some(closure) => format!(
+            "{words}; triangles close to {}",
+            duration(closure.gap_ns.abs())
+        ),
         None => words,
     }
 }
@@ -167,6 +171,10 @@ pub(crate) fn calls(analysis: &Analysis) -> String {
     let all_ns = known_ns.saturating_mul(analysis.ranks.len() as i64);
     let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
     match calls {
+        0 if is_restricted(analysis) => format!(
+            "none in what was asked for; the run took {}",
+            duration(trace.duration_ns)
+        ),
         0 => "none of a collective operation".to_owned(),
         _ => format!(
             "{calls} of {}: {} in all ranks, {} of their time; {}",
@@ -176,6 +184,12 @@ pub(crate) fn calls(analysis: &Analysis) -> String {
             all_waiting(analysis),
         ),
     }
+}
+
+/// Whether only a part of the run was asked for.
+pub(crate) fn is_restricted(analysis: &Analysis) -> bool {
+    let mut remarks = analysis.remarks.iter();
+    remarks.any(|remark| remark.code == Remark::Restricted.code())
 }
 
 /// How much of all time in calls is waiting, in words.
@@ -221,19 +235,24 @@ pub(crate) fn phases(analysis: &Analysis) -> Option<String> {
 const MAX_ALGORITHMS: usize = 3;
 
 /// What the library calls the algorithms that it ran, a line for each of the operations with the most
-/// calls.
-pub(crate) fn algorithms(analysis: &Analysis) -> Vec<String> {
+/// calls, with as many of them as fit into so many columns.
+pub(crate) fn algorithms(analysis: &Analysis, columns: usize) -> Vec<String> {
     let all = analysis.algorithms.as_deref().unwrap_or_default();
     let mut operations: Vec<&[AlgorithmSummary]> =
         all.chunk_by(|a, b| a.operation == b.operation).collect();
     let calls = |of: &[AlgorithmSummary]| of.iter().map(|algorithm| algorithm.calls).sum::<u64>();
     operations.sort_by_key(|of| (std::cmp::Reverse(calls(of)), of[0].operation));
     let told = operations.iter().take(MAX_ALGORITHMS).map(|of| {
-        let mut words: Vec<String> = of.iter().take(MAX_ALGORITHMS).map(algorithm).collect();
-        if of.len() > MAX_ALGORITHMS {
-            words.push(format!("{} more", of.len() - MAX_ALGORITHMS));
-        }
-        format!("{} is {}", of[0].operation, words.join(", "))
+        let line = |n: usize| {
+            let mut words: Vec<String> = of[..n].iter().map(algorithm).collect();
+            if of.len() > n {
+                words.push(format!("{} more", of.len() - n));
+            }
+            format!("{} is {}", of[0].operation, words.join(", "))
+        };
+        let mut lines = (2..=of.len().min(MAX_ALGORITHMS)).rev().map(line);
+        let longest = lines.find(|line| inert::columns(line) <= columns);
+        longest.unwrap_or_else(|| line(1))
     });
     told.collect()
 }

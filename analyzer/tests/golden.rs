@@ -3,8 +3,8 @@
 mod built;
 
 use built::{START, TestTrace, call, split};
-use collbench_analyzer::{Analysis, to_json, to_text};
-use collbench_formats::{Operation, Record};
+use collbench_analyzer::{Analysis, Selection, to_json, to_text};
+use collbench_formats::{AlgorithmBegun, Definition, LayerState, Operation, Record};
 use proptest::prelude::*;
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
@@ -201,4 +201,67 @@ fn escapes_in_the_document_stand_for_the_names_as_they_are() {
     let json: serde_json::Value = serde_json::from_str(&to_json(&broken().analyze())).unwrap();
     assert_eq!(json["trace"]["hosts"][0], "n01\u{1b}[31m\u{202e}");
     assert_eq!(json["trace"]["mpi_library"], "Open\u{9b}2J MPI");
+}
+
+/// Two ranks whose library has begun so many algorithms in its reduces.
+fn with_algorithms(n: u32) -> TestTrace {
+    let mut trace = TestTrace::new(2);
+    for process in &mut trace.processes {
+        process.identity.layers.push(LayerState {
+            name: "algorithms".into(),
+            on: true,
+            reason: LayerState::BY_DEFAULT.into(),
+        });
+        for index in 0..n {
+            process.definitions.push(Definition::Algorithm {
+                index,
+                name: format!("reduce_intra_number_{index}"),
+            });
+        }
+    }
+    for at in (0..20u64).map(|n| 10_000 * n) {
+        trace.world(Operation::Reduce, 0, 8, &[(at, at + 500); 2]);
+        for process in &mut trace.processes {
+            let begun = AlgorithmBegun {
+                index: (at / 10_000) as u32 % n,
+            };
+            let begun = Record::of_words(begun.words(), START + at, START + at);
+            process.call(begun);
+        }
+    }
+    trace
+}
+
+#[test]
+fn names_of_algorithms_are_told_whole_and_the_others_counted() {
+    let line = |n| {
+        let screen = plain(&with_algorithms(n).analyze());
+        let line = screen.lines().find(|line| line.starts_with("  names "));
+        line.unwrap().to_owned()
+    };
+    assert_eq!(
+        line(1),
+        "  names MPI_Reduce is reduce_intra_number_0 (40 calls of 8 bytes)"
+    );
+    assert_eq!(
+        line(4),
+        "  names MPI_Reduce is reduce_intra_number_0 (10 calls of 8 bytes), 3 more"
+    );
+}
+
+#[test]
+fn a_screen_of_nothing_that_was_asked_for_says_so() {
+    let selection = Selection {
+        from_ns: Some(1_000_000_000_000),
+        ..Selection::default()
+    };
+    let screen = plain(&late().analyze_part(&selection));
+    assert!(
+        screen.contains("calls none in what was asked for; the run took 3.99 ms"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains("  - none in what was asked for\n"),
+        "{screen}"
+    );
 }

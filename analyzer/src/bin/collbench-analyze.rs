@@ -121,7 +121,7 @@ enum Alignment {
     TwoPoint,
     /// Straight lines between all measured offsets
     Piecewise,
-    /// A smooth curve for each host, from all exchanges and the collectives together
+    /// A smooth curve for each host, from all exchanges, messages and collectives together
     Smooth,
 }
 
