@@ -144,7 +144,7 @@ pub(crate) fn compact_recorded(trace: &Path, form: Form) -> anyhow::Result<Outco
 
 /// Replaces the files of a trace that nobody else is at work in.
 fn in_place(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<Outcome> {
-    let folder = File::open(trace).with_context(|| trace.display().to_string())?;
+    let folder = File::open(trace).with_context(|| no_trace(trace))?;
     lock(&folder).with_context(|| trace.display().to_string())?;
     replace(trace, direction, ended)
 }
@@ -196,7 +196,13 @@ fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outc
     if made.is_err() {
         let _ = fs::remove_dir_all(&unfinished);
     }
-    made
+    made.with_context(|| {
+        format!(
+            "{}: not made, and {} is as it was; name a place with more room, or that can be written",
+            out.display(),
+            trace.display()
+        )
+    })
 }
 
 fn fill_new(
@@ -235,15 +241,17 @@ fn fill_new(
     Ok(outcome)
 }
 
+fn no_trace(place: &Path) -> String {
+    format!(
+        "{}: expected a trace, a directory made by collbench-record",
+        place.display()
+    )
+}
+
 /// The names of the rank files of a trace.
 fn rank_files(trace: &Path) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
-    let entries = fs::read_dir(trace).with_context(|| {
-        format!(
-            "{}: expected a trace, a directory made by collbench-record",
-            trace.display()
-        )
-    })?;
+    let entries = fs::read_dir(trace).with_context(|| no_trace(trace))?;
     for entry in entries {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if is_rank_file(&name) {

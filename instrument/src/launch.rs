@@ -106,7 +106,7 @@ enum Layer {
     Io,
     /// Collectives on windows: making and freeing, fences
     Rma,
-    /// What the MPI library sends within collectives (Open MPI)
+    /// What the MPI library sends within collectives (Open MPI, MPICH over UCX)
     Messages,
     /// Which of its algorithms the MPI library chooses for a collective (Open MPI)
     Algorithms,

@@ -444,10 +444,18 @@ fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) 
         (
             SWITCHES,
             layers.switches,
-            "not asked for (--layers calls,switches)",
+            "not asked for (--layers calls,messages,algorithms,switches)",
         ),
-        ("io", layers.io, "not asked for (--layers calls,io)"),
-        ("rma", layers.rma, "not asked for (--layers calls,rma)"),
+        (
+            "io",
+            layers.io,
+            "not asked for (--layers calls,messages,algorithms,io)",
+        ),
+        (
+            "rma",
+            layers.rma,
+            "not asked for (--layers calls,messages,algorithms,rma)",
+        ),
     ]
     .into_iter()
     .map(|(name, on, why_off)| LayerState {

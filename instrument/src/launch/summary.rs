@@ -164,10 +164,15 @@ fn count(path: &Path, form: Form) -> Result<Summary, Problem> {
     }
 }
 
+/// "1 rank", "2 ranks".
+fn ranks(n: usize) -> String {
+    format!("{n} rank{}", if n == 1 { "" } else { "s" })
+}
+
 impl Summary {
     /// One line for a person; `path` is the directory as they would type it.
     pub(super) fn line(&self, path: &str) -> String {
-        let mut line = format!("{} ranks, {}", self.n_ranks, self.n_calls);
+        let mut line = format!("{}, {}", ranks(self.n_ranks), self.n_calls);
         if self.n_dropped > 0 {
             line += &format!(" of {}", self.n_calls + self.n_dropped);
         }
@@ -180,10 +185,10 @@ impl Summary {
             );
         }
         if self.n_unfinished > 0 {
-            line += &format!("; {} ranks ended without MPI_Finalize", self.n_unfinished);
+            line += &format!("; {} ended without MPI_Finalize", ranks(self.n_unfinished));
         }
         if self.n_stopped > 0 {
-            line += &format!("; recording stopped early on {} ranks", self.n_stopped);
+            line += &format!("; recording stopped early on {}", ranks(self.n_stopped));
         }
         line + &format!("; next: collbench-analyze {path}")
     }
