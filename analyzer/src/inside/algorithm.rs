@@ -53,6 +53,8 @@ pub enum Rooted {
     Rabenseifner,
     /// To the root directly, each process when the root says so.
     LinearSynchronized,
+    /// Along a tree from rank 0, which the root tells first.
+    ByWayOfFirst(Tree),
     /// Along a tree of no name.
     UnnamedTree,
 }
@@ -68,6 +70,7 @@ impl fmt::Display for Rooted {
             Self::ScatterRing => f.write_str("scatter + allgather (ring)"),
             Self::Rabenseifner => f.write_str("Rabenseifner"),
             Self::LinearSynchronized => f.write_str("linear with synchronization"),
+            Self::ByWayOfFirst(tree) => write!(f, "{tree}, by way of rank 0"),
             Self::UnnamedTree => f.write_str("unrecognized tree"),
         }
     }

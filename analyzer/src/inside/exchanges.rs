@@ -61,6 +61,16 @@ impl<'s> Traffic<'s> {
         self.counts.len() == n * (n - 1) && self.counts.keys().all(|(from, to)| from != to)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// To whom a slot sent first.
+    pub(super) fn first_to(&self, from: u32) -> Option<u32> {
+        let first = self.sent.iter().find(|sent| sent.from == from)?;
+        Some(first.to)
+    }
+
     /// Whether no edge was used more than once.
     pub(super) fn is_once(&self) -> bool {
         self.counts.values().all(|count| *count == 1)
@@ -150,17 +160,29 @@ pub(super) fn hypercube(n: u32) -> Edges {
     edges.filter(|(_, partner)| *partner < n).collect()
 }
 
-/// Of a power of two of ranks: each with those that differ in one bit, and then to the rank with the
-/// bits in reverse, where the part lies that is its own.
+/// Among a power of two of the ranks, for which the even ones of the others stand aside: each with
+/// those that differ in one bit, and then to the rank with the bits in reverse, whose part it has,
+/// and to the one that stands aside for that. `None` where nobody has another one's part.
 pub(super) fn butterfly(n: u32) -> Option<Edges> {
-    let n_bits = n.trailing_zeros();
-    if !n.is_power_of_two() || n < 8 {
+    let n_bits = n.ilog2();
+    if n_bits < 2 {
         return None;
     }
-    let reversed = |rank: u32| rank.reverse_bits() >> (u32::BITS - n_bits);
-    let moved = (0..n).map(|rank| (rank, reversed(rank)));
+    let folded = Folded::new(n, Aside::Even);
+    let rest = n - (1 << n_bits);
+    let rank = |number: u32| match number < rest {
+        true => 2 * number + 1,
+        false => number + rest,
+    };
+    let moved = (0..1 << n_bits).flat_map(|number: u32| {
+        let reversed = number.reverse_bits() >> (u32::BITS - n_bits);
+        let aside = (reversed < rest).then(|| (rank(number), rank(reversed) - 1));
+        aside.into_iter().chain([(rank(number), rank(reversed))])
+    });
     let moved = moved.filter(|(from, to)| from != to);
-    Some(hypercube(n).into_iter().chain(moved).collect())
+    let to_those_within = (0..rest).map(|number| (2 * number, 2 * number + 1));
+    let all = folded.core.iter().copied().chain(to_those_within);
+    Some(all.chain(moved).collect())
 }
 
 /// Which ranks stand aside where there are more than a power of two.

@@ -140,15 +140,13 @@ fn flat(operation: Operation, n: u32, root: Option<u32>, sent: &[Sent]) -> Optio
     let traffic = Traffic::new(n, sent);
     let operation = operation.blocking();
     let found = match operation.semantics() {
-        Semantics::OneToMany => from_root(&traffic, root),
-        Semantics::ManyToOne => to_root(&traffic, root),
-        Semantics::Barrier => {
-            barrier(&traffic).or_else(|| then_from_root(&traffic, operation, barrier))
+        Semantics::OneToMany => from_root(operation, &traffic, root),
+        Semantics::ManyToOne => to_root(operation, &traffic, root),
+        Semantics::Barrier => barrier(&traffic).or_else(|| then_from_root(&traffic, barrier)),
+        Semantics::AllToAll => {
+            exchange_of_all(operation, &traffic).or_else(|| in_parts(operation, &traffic))
         }
-        Semantics::AllToAll => exchange_of_all(operation, &traffic).or_else(|| in_parts(&traffic)),
-        Semantics::Prefix => {
-            prefix(&traffic).or_else(|| then_from_root(&traffic, operation, prefix))
-        }
+        Semantics::Prefix => prefix(&traffic).or_else(|| then_from_root(&traffic, prefix)),
         Semantics::Neighborhood => {
             (traffic.is_at_once()).then(|| Flat::exchange(Pattern::Neighbours))
         }
@@ -226,10 +224,36 @@ fn rooted(name: Rooted, directed: impl IntoIterator<Item = (Edge, Direction)>) -
     }
 }
 
-fn from_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Flat> {
+/// Directly between the root and some of the others, where those with nothing to send, or to get,
+/// may be left out.
+fn linear_of_some(
+    operation: Operation,
+    traffic: &Traffic<'_>,
+    root: u32,
+    direction: Direction,
+) -> Option<Flat> {
+    let may_leave_out = match direction {
+        Direction::Up => matches!(operation, Operation::Scatterv | Operation::ReduceScatter),
+        Direction::Down => matches!(operation, Operation::Gatherv | Operation::Allgatherv),
+    };
+    let is_direct = |(from, to): Edge| match direction {
+        Direction::Up => from == root,
+        Direction::Down => to == root,
+    };
+    let is_linear = may_leave_out && !traffic.is_empty() && traffic.edges().all(is_direct);
+    is_linear.then(|| {
+        let directed = traffic.edges().map(|edge| (edge, direction));
+        rooted(Rooted::Tree(Tree::Linear), directed)
+    })
+}
+
+fn from_root(operation: Operation, traffic: &Traffic<'_>, root: Option<u32>) -> Option<Flat> {
     let (n, root) = (traffic.n, root?);
     if let Some(tree) = tree_up(traffic).filter(|tree| tree.root == root) {
         return Some(along(&tree, Direction::Up));
+    }
+    if let Some(linear) = linear_of_some(operation, traffic, root, Direction::Up) {
+        return Some(linear);
     }
     let split = split_binary(n);
     if traffic.is_exactly(&rotated(split.iter().copied(), n, root)) {
@@ -248,13 +272,44 @@ fn from_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Flat> {
     if traffic.has_all(&around) && others.all(|edge| scatter.contains(&edge)) {
         names.push(Pattern::Rooted(Rooted::ScatterRing));
     }
-    (!names.is_empty()).then(|| Flat::exchanges(names))
+    if names.is_empty() {
+        return by_way_of_first(traffic, root);
+    }
+    Some(Flat::exchanges(names))
 }
 
-fn to_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Flat> {
+/// From a root that is not rank 0 to that, and from there along a tree to all, the root among them.
+///
+/// # Source
+/// MPICH 4.0, `MPIR_Ibcast_intra_sched_smp`: where all are on one host, rank 0 leads it.
+fn by_way_of_first(traffic: &Traffic<'_>, root: u32) -> Option<Flat> {
+    let mut others = traffic.sent.to_vec();
+    let told = |sent: &Sent| (sent.from, sent.to) == (root, 0);
+    let at = others.iter().position(told).filter(|_| root != 0)?;
+    others.remove(at);
+    let tree = tree_up(&Traffic::new(traffic.n, &others)).filter(|tree| tree.root == 0)?;
+    let name = *tree.names().first()?;
+    let mut directed = along(&tree, Direction::Up).directed;
+    directed.push(((root, 0), Direction::Up));
+    Some(rooted(Rooted::ByWayOfFirst(name), directed))
+}
+
+/// Whether what each process sends stays apart, and is not reduced.
+fn is_gathered(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Gather | Operation::Gatherv | Operation::Allgather | Operation::Allgatherv
+    )
+}
+
+fn to_root(operation: Operation, traffic: &Traffic<'_>, root: Option<u32>) -> Option<Flat> {
     let (n, root) = (traffic.n, root?);
     if let Some(tree) = tree_down(traffic).filter(|tree| tree.root == root) {
         return Some(along(&tree, Direction::Down));
+    }
+    if is_gathered(operation) {
+        return linear_of_some(operation, traffic, root, Direction::Down)
+            .or_else(|| with_synchronization(traffic, root));
     }
     // From the last rank, where it ends, to the root.
     let parents = in_order_binary(n);
@@ -263,15 +318,11 @@ fn to_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Flat> {
         .collect();
     let mut in_order = tree.clone();
     in_order.insert((n - 1, root));
-    if root != n - 1 && traffic.is_exactly(&in_order) {
+    // Two processes also exchange halves.
+    let is_sure = n > 2 || !traffic.is_mutual(&two_ways());
+    if root != n - 1 && is_sure && traffic.is_exactly(&in_order) {
         let directed = in_order.into_iter().map(|edge| (edge, Direction::Down));
         return Some(rooted(Rooted::Tree(Tree::InOrderBinary), directed));
-    }
-    let star: Edges = rotated((1..n).map(|rank| (rank, 0)), n, root);
-    let both: Edges = star.union(&turned(&star)).copied().collect();
-    if traffic.is_exactly(&both) {
-        let directed = star.into_iter().map(|edge| (edge, Direction::Down));
-        return Some(rooted(Rooted::LinearSynchronized, directed));
     }
     for aside in [Aside::Even, Aside::Odd] {
         let folded = Folded::new(n, aside);
@@ -283,6 +334,17 @@ fn to_root(traffic: &Traffic<'_>, root: Option<u32>) -> Option<Flat> {
         }
     }
     None
+}
+
+/// To the root from each process, which the root has told to.
+fn with_synchronization(traffic: &Traffic<'_>, root: u32) -> Option<Flat> {
+    let n = traffic.n;
+    let star: Edges = rotated((1..n).map(|rank| (rank, 0)), n, root);
+    let both: Edges = star.union(&turned(&star)).copied().collect();
+    traffic.is_exactly(&both).then(|| {
+        let directed = star.into_iter().map(|edge| (edge, Direction::Down));
+        rooted(Rooted::LinearSynchronized, directed)
+    })
 }
 
 fn barrier(traffic: &Traffic<'_>) -> Option<Flat> {
@@ -356,17 +418,28 @@ fn allreduce(traffic: &Traffic<'_>) -> Option<Flat> {
 }
 
 fn reduce_scatter(traffic: &Traffic<'_>) -> Option<Flat> {
+    let n = traffic.n;
     let mut names = Vec::new();
-    names.extend(folded_exchange(traffic, 1).then_some(Pattern::RecursiveHalving));
-    if around(traffic) == Some(traffic.n - 1) && traffic.n > 2 {
+    if !n.is_power_of_two() && traffic.is_exactly(&hypercube(n)) && !traffic.is_once() {
+        // Who has no partner at a distance gets what that would tell from others, once more.
+        names.push(Pattern::RecursiveDoubling);
+    } else if folded_exchange(traffic, 1) {
+        // With the nearest one first. Either has half as much in each step, or all that others need.
+        let is_from_near = n > 2 && n.is_power_of_two() && traffic.first_to(0) == Some(1);
+        match is_from_near {
+            true => names.extend([Pattern::Butterfly, Pattern::RecursiveDoubling]),
+            false => names.push(Pattern::RecursiveHalving),
+        }
+    }
+    if around(traffic) == Some(n - 1) && n > 2 {
         names.push(Pattern::Ring);
     }
     names.extend(
-        butterfly(traffic.n)
+        butterfly(n)
             .filter(|edges| traffic.is_exactly(edges))
             .map(|_| Pattern::Butterfly),
     );
-    if traffic.is_complete() && traffic.is_one_by_one() && traffic.n > 2 {
+    if traffic.is_complete() && traffic.is_one_by_one() && n > 2 {
         names.push(Pattern::Pairwise);
     }
     (!names.is_empty()).then(|| Flat::exchanges(names))
@@ -427,7 +500,23 @@ fn alltoall(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> {
     (!names.is_empty()).then(|| Flat::exchanges(names))
 }
 
+/// The last rank, which has the sum of all, may tell rank 0.
+///
+/// # Source
+/// MPICH 4.0, `MPIR_Scan_intra_smp` and `MPIR_Iscan_intra_sched_smp`, for the leader of a host to hand on.
 fn prefix(traffic: &Traffic<'_>) -> Option<Flat> {
+    let told = (traffic.n - 1, 0);
+    prefix_alone(traffic).or_else(|| {
+        let mut others = traffic.sent.to_vec();
+        let at = others
+            .iter()
+            .rposition(|sent| (sent.from, sent.to) == told)?;
+        others.remove(at);
+        prefix_alone(&Traffic::new(traffic.n, &others))
+    })
+}
+
+fn prefix_alone(traffic: &Traffic<'_>) -> Option<Flat> {
     let n = traffic.n;
     let chain: Edges = (1..n).map(|rank| (rank - 1, rank)).collect();
     if traffic.is_exactly(&chain) {
@@ -438,31 +527,21 @@ fn prefix(traffic: &Traffic<'_>) -> Option<Flat> {
     is_doubling.then(|| Flat::exchange(Pattern::RecursiveDoubling))
 }
 
-/// First among all, then from rank 0 along a tree, with a tag of its own. Before that the last rank,
-/// which has the sum, may tell rank 0.
+/// First among all, then from rank 0 along a tree, with a tag of its own.
 ///
 /// # Source
 /// MPICH 4.0, `MPIR_Barrier_intra_smp` and `MPIR_Scan_intra_smp`: the leader of a host hands on
 /// what it has heard from others, also if there are none.
 fn then_from_root(
     traffic: &Traffic<'_>,
-    operation: Operation,
     among_all: fn(&Traffic<'_>) -> Option<Flat>,
 ) -> Option<Flat> {
-    let last = traffic.n - 1;
     let groups: BTreeSet<u32> = traffic.sent.iter().map(|sent| sent.group).collect();
     groups.into_iter().find_map(|group| {
-        let (from, mut among): (Vec<Sent>, Vec<Sent>) =
+        let (from, among): (Vec<Sent>, Vec<Sent>) =
             traffic.sent.iter().partition(|sent| sent.group == group);
         let from = Traffic::new(traffic.n, &from);
         let tree = tree_up(&from).filter(|tree| tree.root == 0)?;
-        if let Some(told) = (among
-            .iter()
-            .rposition(|sent| (sent.from, sent.to) == (last, 0)))
-            && operation.semantics() == Semantics::Prefix
-        {
-            among.remove(told);
-        }
         let rest = Traffic::new(traffic.n, &among);
         let found = along(&tree, Direction::Up);
         let Pattern::Rooted(part) = found.names[0] else {
@@ -484,7 +563,7 @@ fn then_from_root(
 }
 
 /// First towards a root, then from it, each with a tag of its own.
-fn in_parts(traffic: &Traffic<'_>) -> Option<Flat> {
+fn in_parts(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> {
     let of_group = |group| -> Vec<Sent> {
         let sent = traffic.sent.iter().filter(|sent| sent.group == group);
         sent.copied().collect()
@@ -501,7 +580,10 @@ fn in_parts(traffic: &Traffic<'_>) -> Option<Flat> {
                 (Some(tree), _) | (None, Some(tree)) => tree.root,
                 (None, None) => 0,
             };
-            let (to, from) = (to_root(&to, Some(root))?, from_root(&from, Some(root))?);
+            let (to, from) = (
+                to_root(operation, &to, Some(root))?,
+                from_root(operation, &from, Some(root))?,
+            );
             Some(both(&to, &from))
         })
 }

@@ -40,8 +40,8 @@ pub(super) fn recognize(
     let levels = Levels::of(hosts, sent)?;
     let operation = operation.blocking();
     match (operation.semantics(), root) {
-        (Semantics::OneToMany, Some(root)) => levels.one_way(root, Direction::Up),
-        (Semantics::ManyToOne, Some(root)) => levels.one_way(root, Direction::Down),
+        (Semantics::OneToMany, Some(root)) => levels.one_way(operation, root, Direction::Up),
+        (Semantics::ManyToOne, Some(root)) => levels.one_way(operation, root, Direction::Down),
         (Semantics::AllToAll | Semantics::Barrier, _) => levels.there_and_back(operation),
         _ => None,
     }
@@ -112,10 +112,10 @@ impl Part {
     }
 
     /// In one direction along a tree, or likewise.
-    fn along(&self, root: u32, direction: Direction) -> Option<Flat> {
+    fn along(&self, operation: Operation, root: u32, direction: Direction) -> Option<Flat> {
         match direction {
-            Direction::Up => from_root(&self.traffic(), Some(root)),
-            Direction::Down => to_root(&self.traffic(), Some(root)),
+            Direction::Up => from_root(operation, &self.traffic(), Some(root)),
+            Direction::Down => to_root(operation, &self.traffic(), Some(root)),
         }
     }
 
@@ -173,11 +173,11 @@ impl Levels {
     }
 
     /// Of operations with a root.
-    fn one_way(&self, root: u32, direction: Direction) -> Option<Found> {
+    fn one_way(&self, operation: Operation, root: u32, direction: Direction) -> Option<Found> {
         let of_root = self.leader_of[root as usize];
         let between = self
             .leaders
-            .along(self.leaders.number(of_root), direction)?;
+            .along(operation, self.leaders.number(of_root), direction)?;
         let mut directed = Vec::new();
         self.leaders.add_directed(&between, &mut directed);
         let mut is_passed_on = false;
@@ -186,10 +186,12 @@ impl Levels {
             let leader = self.leader_of(part);
             let is_of_root = part.slots.contains(&root);
             let begin = part.number(if is_of_root { root } else { leader });
-            let found = part.along(begin, direction);
+            let found = part.along(operation, begin, direction);
             let passed_on = match &found {
                 Some(found) if found.is_tree() => None,
-                _ if is_of_root && root != leader => part.passed_on(root, leader, direction),
+                _ if is_of_root && root != leader => {
+                    part.passed_on(operation, (root, leader), direction)
+                }
                 _ => None,
             };
             is_passed_on |= passed_on.is_some();
@@ -251,7 +253,12 @@ impl Levels {
 impl Part {
     /// From a root that is no leader to the leader, and from that to all others, the root among them
     /// or not; or the other way.
-    fn passed_on(&self, root: u32, leader: u32, direction: Direction) -> Option<Flat> {
+    fn passed_on(
+        &self,
+        operation: Operation,
+        (root, leader): (u32, u32),
+        direction: Direction,
+    ) -> Option<Flat> {
         let [root, leader] = [root, leader].map(|slot| self.number(slot));
         let edge = match direction {
             Direction::Up => (root, leader),
@@ -271,7 +278,7 @@ impl Part {
             slots: self.slots.clone(),
             sent: rest,
         };
-        if let Some(mut found) = all.along(leader, direction) {
+        if let Some(mut found) = all.along(operation, leader, direction) {
             // Where the root gets back what it has given, or gives what it gets, that edge is
             // used both ways.
             found.directed.retain(|(other, _)| *other != edge);
@@ -284,7 +291,7 @@ impl Part {
         }
         let others: Vec<u32> = (0..self.n()).filter(|&number| number != root).collect();
         let others = Self::of(others, &all.sent);
-        let found = others.along(others.number(leader), direction)?;
+        let found = others.along(operation, others.number(leader), direction)?;
         let mut directed = vec![(edge, direction)];
         others.add_directed(&found, &mut directed);
         Some(Flat { directed, ..found })
@@ -297,14 +304,14 @@ impl Part {
                 Operation::Barrier => barrier(&part.traffic()),
                 _ => None,
             }
-            .or_else(|| part.along(leader, Direction::Down))
+            .or_else(|| part.along(operation, leader, Direction::Down))
         };
         let groups: BTreeSet<u32> = self.sent.iter().map(|sent| sent.group).collect();
         if let [one, other] = *Vec::from_iter(groups) {
             for (to, from) in [(one, other), (other, one)] {
                 let to = towards(&self.only(|sent| sent.group == to));
                 let from = self.only(|sent| sent.group == from);
-                let from = from.along(leader, Direction::Up);
+                let from = from.along(operation, leader, Direction::Up);
                 if let (Some(to), Some(from)) = (to, from) {
                     return Some([to, from]);
                 }

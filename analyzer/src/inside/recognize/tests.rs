@@ -4,6 +4,7 @@
 use super::*;
 
 mod levels;
+mod reductions;
 
 /// A schedule while it is written down.
 struct Schedule {
@@ -146,6 +147,11 @@ fn star(n: u32) -> Schedule {
 /// The first of two ranks has the data of both, and so on, the others waiting until they are handed
 /// the result.
 fn folded(n: u32, rounds: u32) -> Schedule {
+    folded_by(n, |n| (0..rounds).flat_map(|_| doubling(n)).collect())
+}
+
+/// Likewise, with distances of one's own among a power of two of ranks.
+fn folded_by(n: u32, distances: impl Fn(u32) -> Vec<u32>) -> Schedule {
     let mut schedule = Schedule::new(n);
     let mut active: Vec<u32> = (0..n).collect();
     let n_active = 1usize << n.ilog2();
@@ -157,13 +163,9 @@ fn folded(n: u32, rounds: u32) -> Schedule {
         stood_aside.push((even, odd));
         active.remove(at);
     }
-    for _ in 0..rounds {
-        let mut distance = 1;
-        while distance < n_active {
-            let pairs = (0..n_active).map(|at| (active[at], active[at ^ distance]));
-            schedule.together(pairs);
-            distance *= 2;
-        }
+    for distance in distances(n_active as u32) {
+        let pairs = (0..n_active).map(|at| (active[at], active[at ^ distance as usize]));
+        schedule.together(pairs);
     }
     for (even, odd) in stood_aside {
         schedule.send(odd, even);
@@ -373,7 +375,6 @@ fn exchanges_are_known_for_any_number_of_ranks() {
         };
         check(folded(n, 1), Allreduce, Pattern::RecursiveDoubling);
         check(folded(n, 2), Allreduce, Pattern::Rabenseifner);
-        check(folded(n, 1), ReduceScatter, Pattern::RecursiveHalving);
         let ring = |rounds: u32| around(n, (0..rounds).map(|_| 1));
         check(ring(2 * (n - 1)), Allreduce, Pattern::Ring);
         check(ring(4 * (n - 1)), Allreduce, Pattern::SegmentedRing);
