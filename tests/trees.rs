@@ -129,7 +129,7 @@ fn other_collectives_are_known_by_name() {
     if !have(&["mpirun", "mpicc"]) {
         return;
     }
-    let named: [(&str, u32, &str); 26] = [
+    let named: [(&str, u32, &str); 27] = [
         ("reduce", 1, "linear"),
         ("reduce", 2, "chain(4)"),
         ("reduce", 3, "pipeline"),
@@ -156,6 +156,7 @@ fn other_collectives_are_known_by_name() {
         ("gather", 2, "binomial"),
         ("scatter", 2, "binomial"),
         ("gather", 3, "linear with synchronization"),
+        ("reduce_scatter", 4, "butterfly"),
     ];
     for (operation, number, name) in named {
         let entry = forced(operation, 3, "1024", number, &[]);
@@ -184,6 +185,36 @@ fn other_collectives_are_known_by_name() {
         .count();
     let n_up = edges.filter(|edge| edge["direction"] == "up").count();
     assert_eq!((n_down, n_up), (7, 7));
+}
+
+#[test]
+fn what_sends_nothing_when_it_is_begun_is_seen_in_the_blocking_calls_that_it_goes_on_in() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    for ranks in [4, 7] {
+        let analysis = record(ranks, "silent.c", &["60"], &[]);
+        let ends = &analysis.json["trace"]["message_ends"];
+        assert_eq!(ends["paired"], analysis.json["trace"]["messages"]);
+        for (operation, instances) in [
+            ("MPI_Ireduce", 60),
+            ("MPI_Barrier", 20),
+            ("MPI_Reduce", 20),
+            ("MPI_Allgather", 20),
+        ] {
+            let entries = entries(&analysis, operation);
+            let of = |entry: &&Value| entry["instances"].as_u64().unwrap();
+            assert_eq!(entries.iter().map(of).sum::<u64>(), instances);
+            for entry in entries {
+                let name = entry["algorithm"].as_str().unwrap_or("opaque");
+                assert_eq!(entry["outside_trees"]["opaque"], 0);
+                assert!(!name.contains("graph"), "{operation}: {name}");
+                if operation == "MPI_Ireduce" {
+                    assert_eq!(name, "Rabenseifner", "{ranks} ranks");
+                }
+            }
+        }
+    }
 }
 
 #[test]

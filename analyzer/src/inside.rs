@@ -19,6 +19,7 @@ mod numbers;
 mod pairing;
 mod pattern;
 mod recurrence;
+mod tags;
 
 // Who sent to whom, and what that is called.
 mod algorithm;
@@ -72,3 +73,4 @@ pub(crate) use shape::Of;
 pub use shape::Shape;
 pub(crate) use shapes::Shapes;
 pub use sums::{EdgeTally, GraphTally, InsideTally};
+pub(crate) use tags::Tags;

@@ -13,7 +13,7 @@ use crate::algorithms::LastCalls;
 use crate::calls::{Batch, CallStream, ChunkStart, Place, guess_enter};
 use crate::clock::{Clocks, Global, RankClock, Timestamp};
 use crate::communicators::Communicators;
-use crate::inside::{CallOf, OwnCollective, Owners};
+use crate::inside::{CallOf, OwnCollective, Owners, Tags};
 use crate::instance::{Call, LANES, Lane};
 use crate::irregularities::ProcessDamage;
 use crate::last_seen::is_own;
@@ -34,6 +34,7 @@ mod beside;
 mod class;
 mod queues;
 
+use begun::AllCompleting;
 use class::{Class, class_of, is_message};
 use queues::Queues;
 
@@ -64,6 +65,8 @@ pub(crate) struct Process<'a> {
     has_lost_starts: bool,
     /// Tests in vain whose completion is the thread's next record, by thread.
     tests: BTreeMap<u32, TestsInVain>,
+    /// Calls of several threads that complete collectives, until they return.
+    completing: AllCompleting,
     /// The phases that the program marks.
     pub(crate) phases: PhaseClock,
     /// Binding (or index of the persistent collective) and lane of each queue of which something
@@ -138,13 +141,17 @@ impl<'a> Process<'a> {
                 .collect(),
             has_lost_starts: false,
             tests: BTreeMap::new(),
+            completing: AllCompleting::default(),
             phases: PhaseClock::default(),
             touched: Vec::new(),
             n_queued: 0,
             has_ended: false,
             is_end_known: false,
             has_messages: file.has_layer("messages"),
-            owners: Owners::default(),
+            owners: Owners::new(
+                Tags::of(&file.trace.identity.mpi),
+                persistents.iter().map(|own| own.on),
+            ),
             mixed_until: 0,
             recent: (file.trace.chunks.iter())
                 .all(|chunk| chunk.thread == file.trace.chunks[0].thread)
@@ -417,6 +424,7 @@ impl<'a> Process<'a> {
         while n_done < n {
             let limit = (n - n_done).min(MAX_BATCH) as usize;
             let Some(batch) = self.stream.next(&self.reader, limit) else {
+                self.end_completed(u64::MAX, communicators);
                 self.has_ended = true;
                 break;
             };
@@ -445,6 +453,9 @@ impl<'a> Process<'a> {
             place.record += n as u32;
         }
         while let Some(first) = records.first() {
+            if !self.completing.is_empty() {
+                self.end_completed(first.enter.get(), communicators);
+            }
             let class = class_of(first);
             let n = match class {
                 Class::Ordered => {

@@ -3,9 +3,14 @@
 //! A nonblocking collective goes on in any later call, recorded or not, so its messages may stand
 //! behind any record. They have a tag of their own: MPI libraries take a new one for each such
 //! collective on a communicator. It is learnt from the messages inside the call that begins the
-//! collective; where there are none, the first that comes later with a tag that is nobody's is of
-//! the oldest collective on its communicator that has no tag yet. All other messages inside a call
-//! are that call's.
+//! collective; where there are none (it begins with what the process does for itself), the first that
+//! comes later with a tag that is nobody's is of the oldest collective on its communicator that has
+//! no tag yet, and something to send. In a blocking call on that communicator it is so where the tag
+//! is none that blocking collectives have ([`Tags`]). All other messages inside a call are that call's.
+//!
+//! A persistent collective has its tag from when it was set up, the same at each start. Of several that
+//! one call starts, those whose tags are not known yet are told apart by the order in which they were
+//! set up on their communicator, once the tag of one is known.
 //!
 //! Where a ring has overwritten what began earlier, a tag that comes later may be that of a collective
 //! of which nothing is known, until the last of those is complete: till then it is nobody's.
@@ -16,6 +21,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{Message, Record};
 
+use super::tags::Tags;
 use crate::calls::Place;
 use crate::instance::Lane;
 
@@ -26,6 +32,12 @@ pub(crate) struct OwnCollective {
     pub(crate) local: usize,
     pub(crate) lane: Lane,
     pub(crate) position: u64,
+}
+
+impl OwnCollective {
+    fn is_persistent(self) -> bool {
+        matches!(self.lane, Lane::Persistent(_))
+    }
 }
 
 /// What a call is to the messages inside it.
@@ -42,9 +54,14 @@ pub(crate) enum CallOf {
 /// A call, while records behind it are looked at.
 #[derive(Debug, Clone, Copy)]
 struct Around {
+    enter: u64,
     leave: u64,
     communicator: u32,
     of: CallOf,
+    /// Of what it begins the first, by how many were begun before: one call may start several.
+    begins_at: u64,
+    /// Whether the library does it, though it is blocking, with a tag such as nonblocking ones have.
+    is_tagged: bool,
 }
 
 /// What is known of one thread.
@@ -68,13 +85,21 @@ pub(crate) enum Owner {
 /// Tells the owners of the messages of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
+    tags: Tags,
     threads: BTreeMap<u32, ThreadState>,
     /// The collectives under way.
     open: BTreeMap<OwnCollective, Open>,
     by_tag: BTreeMap<(u32, u16), OwnCollective>,
-    /// By communicator, then as they were begun, those without a tag.
-    untagged: BTreeMap<(u32, u64), OwnCollective>,
+    /// By communicator, then as they were begun, those without a tag; behind the others those of
+    /// which the process has nothing to send.
+    untagged: BTreeMap<(u32, bool, u64), OwnCollective>,
     n_begun: u64,
+    /// Those of them that are persistent, by communicator, then as they were set up.
+    untagged_persistent: BTreeMap<(u32, u64), OwnCollective>,
+    /// By persistent collective of the process, how many were set up before it on its communicator.
+    set_up: Vec<u64>,
+    /// By communicator, then as they were set up, the tags of persistent collectives.
+    persistent_tags: BTreeMap<(u32, u64), u16>,
     /// When the last collective that is not known was complete, ticks.
     unknown_until: u64,
 }
@@ -84,13 +109,39 @@ pub(crate) struct Owners {
 struct Open {
     /// Its communicator, as the records call it.
     communicator: u32,
+    /// Whether it has nothing to send. Such a one mostly has no messages at all.
+    is_empty: bool,
     /// How many were begun before it.
     nth: u64,
+    /// Of a persistent one, how many were set up before it on its communicator.
+    set_up: Option<u64>,
     /// Its tag, once that is known.
     tag: Option<u16>,
 }
 
+impl Open {
+    fn place(&self) -> (u32, bool, u64) {
+        (self.communicator, self.is_empty, self.nth)
+    }
+}
+
 impl Owners {
+    /// Of a process with such a library, which has set up persistent collectives on these
+    /// communicators.
+    pub(crate) fn new(tags: Tags, persistents: impl Iterator<Item = u32>) -> Self {
+        let mut n_set_up: BTreeMap<u32, u64> = BTreeMap::new();
+        let set_up = persistents.map(|communicator| {
+            let n = n_set_up.entry(communicator).or_default();
+            *n += 1;
+            *n - 1
+        });
+        Self {
+            tags,
+            set_up: set_up.collect(),
+            ..Self::default()
+        }
+    }
+
     /// Whether no collective is under way, so that every message is the call's that it is in.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
@@ -104,24 +155,65 @@ impl Owners {
 
     /// A thread has made a call.
     pub(crate) fn call(&mut self, thread: u32, record: &Record, communicator: u32, of: CallOf) {
+        let nth = self.n_begun;
         let state = self.threads.entry(thread).or_default();
-        state.calls[usize::from(record.is_internal())] = Some(Around {
+        let last = &mut state.calls[usize::from(record.is_internal())];
+        let is_started_with = |last: &Around| {
+            let is_persistent = |of| matches!(of, CallOf::Begin(one) if one.is_persistent());
+            (last.enter, last.leave) == (record.enter.get(), record.leave.get())
+                && is_persistent(last.of)
+                && is_persistent(of)
+        };
+        let together = last.as_ref().filter(|last| is_started_with(last));
+        *last = Some(Around {
+            enter: record.enter.get(),
             leave: record.leave.get(),
             communicator,
             of,
+            begins_at: together.map_or(nth, |first| first.begins_at),
+            is_tagged: (record.operation())
+                .is_some_and(|operation| self.tags.are_alike(operation.semantics())),
         });
         if let CallOf::Begin(collective) = of {
-            let nth = self.n_begun;
-            self.n_begun += 1;
-            let open = Open {
-                communicator,
-                nth,
-                tag: None,
-            };
-            if let Some(before) = self.open.insert(collective, open) {
-                self.untagged.remove(&(before.communicator, before.nth));
+            self.begin(collective, communicator, record);
+        }
+    }
+
+    fn begin(&mut self, collective: OwnCollective, communicator: u32, record: &Record) {
+        let nth = self.n_begun;
+        self.n_begun += 1;
+        let set_up = match collective.is_persistent() {
+            true => self.set_up.get(collective.local).copied(),
+            false => None,
+        };
+        let known = set_up.and_then(|nth| self.persistent_tags.get(&(communicator, nth)));
+        let open = Open {
+            communicator,
+            is_empty: !collective.is_persistent() && record.payload_bytes() == Some(0),
+            nth,
+            set_up,
+            tag: known.copied(),
+        };
+        if let Some(before) = self.open.insert(collective, open) {
+            self.is_tagged_now(&before);
+        }
+        match (open.tag, set_up) {
+            (Some(tag), _) => drop(self.by_tag.insert((communicator, tag), collective)),
+            (None, set_up) => {
+                self.untagged.insert(open.place(), collective);
+                if let Some(nth) = set_up {
+                    let place = (communicator, nth);
+                    self.untagged_persistent.insert(place, collective);
+                }
             }
-            self.untagged.insert((communicator, nth), collective);
+        }
+    }
+
+    /// It is none of those without a tag any more.
+    fn is_tagged_now(&mut self, open: &Open) {
+        self.untagged.remove(&open.place());
+        if let Some(nth) = open.set_up {
+            self.untagged_persistent.remove(&(open.communicator, nth));
         }
     }
 
@@ -130,9 +222,13 @@ impl Owners {
         let Some(open) = self.open.remove(&collective) else {
             return;
         };
-        match open.tag {
-            Some(tag) => drop(self.by_tag.remove(&(open.communicator, tag))),
-            None => drop(self.untagged.remove(&(open.communicator, open.nth))),
+        let Some(tag) = open.tag else {
+            self.is_tagged_now(&open);
+            return;
+        };
+        let way = (open.communicator, tag);
+        if self.by_tag.get(&way) == Some(&collective) {
+            self.by_tag.remove(&way);
         }
     }
 
@@ -172,7 +268,8 @@ impl Owners {
     }
 
     fn owner_in(&mut self, around: Option<&Around>, begin: u64, message: &Message) -> Owner {
-        let way = (message.communicator, message.tag);
+        let tag = self.tags.of_collective(message.tag);
+        let way = (message.communicator, tag);
         let blocking = around.and_then(|around| match around.of {
             CallOf::Blocking(blocking) => Some(blocking),
             _ => None,
@@ -181,19 +278,29 @@ impl Owners {
             return Owner::Begun(collective, blocking);
         }
         let is_here = around.is_some_and(|around| around.communicator == message.communicator);
+        let is_tagged = around.is_some_and(|around| around.is_tagged);
         let found = match around.map(|around| around.of) {
-            Some(CallOf::Begin(collective)) if is_here => {
-                let open = self.open.get(&collective);
+            Some(CallOf::Begin(_)) if is_here => {
+                let first = around.map_or(0, |around| around.begins_at);
+                let begun_here = |one: &OwnCollective| self.open[one].nth >= first;
                 // A second tag of the same collective is not known to be its own.
-                open.filter(|open| open.tag.is_none()).map(|_| collective)
+                let all = || self.untagged_on(message.communicator);
+                let in_turn = self.in_turn(message.communicator, tag);
+                in_turn.or_else(|| all().find(begun_here))
             }
-            Some(CallOf::Blocking(_)) if is_here || message.is_on_hidden_communicator() => None,
+            Some(CallOf::Blocking(_)) if message.is_on_hidden_communicator() => None,
+            Some(CallOf::Blocking(_))
+                if is_here && (is_tagged || !self.tags.is_of_begun(message.tag)) =>
+            {
+                None
+            }
             Some(CallOf::Nothing) => None,
             _ if begin < self.unknown_until => None,
             _ => {
-                let of_communicator = (message.communicator, 0)..=(message.communicator, u64::MAX);
-                let mut oldest = self.untagged.range(of_communicator);
-                oldest.next().map(|(_, &collective)| collective)
+                let all = || self.untagged_on(message.communicator);
+                let in_turn = self.in_turn(message.communicator, tag);
+                let may_be = || all().find(|one| self.has_its_turn(one, tag).is_none());
+                in_turn.or_else(may_be).or_else(|| all().next())
             }
         };
         let Some(collective) = found else {
@@ -201,10 +308,47 @@ impl Owners {
         };
         self.by_tag.insert(way, collective);
         if let Some(open) = self.open.get_mut(&collective) {
-            self.untagged.remove(&(open.communicator, open.nth));
-            open.tag = Some(message.tag);
+            open.tag = Some(tag);
+            let open = *open;
+            self.is_tagged_now(&open);
+            if let Some(nth) = open.set_up {
+                self.persistent_tags.insert((open.communicator, nth), tag);
+            }
         }
         Owner::Begun(collective, blocking)
+    }
+
+    /// Those without a tag on a communicator, in the order in which they come into question.
+    fn untagged_on(&self, communicator: u32) -> impl Iterator<Item = OwnCollective> + '_ {
+        let ends = [(false, 0), (true, u64::MAX)];
+        let [from, to] = ends.map(|(is_empty, nth)| (communicator, is_empty, nth));
+        self.untagged.range(from..=to).map(|(_, &one)| one)
+    }
+
+    /// The persistent collective without a tag that was set up when it was the turn of this one.
+    fn in_turn(&self, communicator: u32, tag: u16) -> Option<OwnCollective> {
+        let all = (communicator, 0)..=(communicator, u64::MAX);
+        let mut all = self.untagged_persistent.range(all).map(|(_, one)| one);
+        let in_turn = all.find(|one| self.has_its_turn(one, tag) == Some(true));
+        in_turn.copied()
+    }
+
+    /// Whether a persistent collective was set up when it was the turn of this tag, going by the one
+    /// next to it whose tag is known; `None` for others, and where none is known.
+    fn has_its_turn(&self, one: &OwnCollective, tag: u16) -> Option<bool> {
+        let Open {
+            communicator,
+            set_up,
+            ..
+        } = self.open[one];
+        let nth = set_up?;
+        let on_it = (communicator, 0)..(communicator, nth);
+        let before = self.persistent_tags.range(on_it).next_back();
+        let behind = (communicator, nth)..=(communicator, u64::MAX);
+        let behind = self.persistent_tags.range(behind).next();
+        let distance = |known: &(&(u32, u64), &u16)| known.0.1.abs_diff(nth);
+        let (&(_, known), &of_known) = before.into_iter().chain(behind).min_by_key(distance)?;
+        Some(self.tags.further(of_known, nth as i64 - known as i64)? == tag)
     }
 }
 
@@ -226,7 +370,8 @@ mod tests {
     }
 
     fn record(enter: u64, leave: u64) -> Record {
-        let bytes: Vec<u8> = [enter, 0, 0, leave]
+        // With 8 bytes to send.
+        let bytes: Vec<u8> = [enter, 8, 0, leave]
             .iter()
             .flat_map(|w| w.to_le_bytes())
             .collect();
@@ -342,6 +487,92 @@ mod tests {
             trial.owner(51, WORLD, 68),
             Owner::Begun(collective(0), None)
         );
+    }
+
+    #[test]
+    fn in_a_blocking_call_a_tag_that_those_never_have_is_of_what_was_begun_before() {
+        // Of Open MPI -40 and of MPICH 300 can only be nonblocking, -17 and 2 only blocking.
+        let tags = |tag: i16| tag as u16;
+        for (library, begun, blocking) in [
+            (Tags::OpenMpi, [tags(-40), tags(-41)], tags(-17)),
+            (Tags::Mpich, [300, 301], 2),
+        ] {
+            let mut trial = Trial {
+                owners: Owners::new(library, [].into_iter()),
+                ..Trial::default()
+            };
+            trial.call(0, 5, CallOf::Begin(collective(0)));
+            trial.call(10, 20, CallOf::Blocking(collective(1)));
+            assert_eq!(trial.owner(11, WORLD, blocking), Owner::TheCall);
+            let inside = Some(collective(1));
+            let found = trial.owner(12, WORLD, begun[0]);
+            assert_eq!(found, Owner::Begun(collective(0), inside), "{library:?}");
+            // No other is under way.
+            assert_eq!(trial.owner(13, WORLD, begun[1]), Owner::TheCall);
+        }
+        let mut trial = Trial::default();
+        trial.call(0, 5, CallOf::Begin(collective(0)));
+        trial.call(10, 20, CallOf::Blocking(collective(1)));
+        assert_eq!(trial.owner(12, WORLD, tags(-40)), Owner::TheCall);
+    }
+
+    #[test]
+    fn what_has_nothing_to_send_gets_a_tag_that_comes_later_only_where_nothing_else_may() {
+        let mut trial = Trial::default();
+        let mut nothing_to_send = record(0, 5);
+        nothing_to_send.payload = [0; 6];
+        trial
+            .owners
+            .call(0, &nothing_to_send, WORLD, CallOf::Begin(collective(0)));
+        trial.call(10, 15, CallOf::Begin(collective(1)));
+        for (position, tag) in [(1, 70), (0, 71)] {
+            assert_eq!(
+                trial.owner(20, WORLD, tag),
+                Owner::Begun(collective(position), None)
+            );
+        }
+    }
+
+    #[test]
+    fn of_persistent_collectives_that_start_together_each_has_the_tag_of_its_turn() {
+        let start = |local: usize, position: u64| OwnCollective {
+            local,
+            lane: Lane::Persistent(local as u32),
+            position,
+        };
+        let tags = |tag: i16| tag as u16;
+        for (library, tags) in [
+            (Tags::OpenMpi, [tags(-50), tags(-51), tags(-52), tags(-60)]),
+            // In the part of a host.
+            (Tags::Mpich, [0x4190, 0x4191, 0x4192, 0x41a0]),
+        ] {
+            let mut trial = Trial {
+                owners: Owners::new(library, [WORLD; 3].into_iter()),
+                ..Trial::default()
+            };
+            let begun = |of| Owner::Begun(of, None);
+            for round in 0..2 {
+                let [first, second, third] = [0, 1, 2].map(|local| start(local, round));
+                let at = 100 * round;
+                for one in [second, first, third] {
+                    trial.call(at, at + 10, CallOf::Begin(one));
+                }
+                // That of the second comes first; the first one has no message in this call.
+                assert_eq!(trial.owner(at + 1, WORLD, tags[1]), begun(second));
+                assert_eq!(trial.owner(at + 2, WORLD, tags[2]), begun(third));
+                // A nonblocking one has none of their tags.
+                trial.call(at + 20, at + 30, CallOf::Begin(collective(round)));
+                trial.call(at + 40, at + 50, CallOf::Nothing);
+                let later = trial.owner(at + 60, WORLD, tags[3] + round as u16);
+                assert_eq!(later, begun(collective(round)), "{library:?}");
+                assert_eq!(trial.owner(at + 61, WORLD, tags[0]), begun(first));
+                // What is known needs no message at the start.
+                assert_eq!(trial.owner(at + 62, WORLD, tags[2]), begun(third));
+                for one in [first, second, third, collective(round)] {
+                    trial.owners.complete(one);
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Collectives that are begun by one call and completed by another.
 
-use collbench_formats::{Initiation, Operation, Record, Semantics};
+use std::collections::BTreeMap;
+
+use collbench_formats::{Completion, Initiation, Operation, Record, Semantics, TestsInVain};
 
 use super::Process;
 use crate::calls::Place;
@@ -11,6 +13,39 @@ use crate::irregularities::InFlight;
 use crate::nonblocking::Begun;
 use crate::persistent::local_of;
 use crate::queue::Alike;
+
+/// A call that completes a collective.
+#[derive(Debug)]
+struct Completing {
+    record: Record,
+    place: Place,
+    completion: Completion,
+    tests: Option<TestsInVain>,
+}
+
+/// Those that have not returned yet, by when they do.
+#[derive(Debug, Default)]
+pub(super) struct AllCompleting {
+    by_leave: BTreeMap<(u64, u64), Completing>,
+    n: u64,
+}
+
+impl AllCompleting {
+    fn push(&mut self, leave: u64, completing: Completing) {
+        self.by_leave.insert((leave, self.n), completing);
+        self.n += 1;
+    }
+
+    /// The next one that returned up to an instant.
+    fn pop(&mut self, until: u64) -> Option<Completing> {
+        let first = self.by_leave.first_entry()?;
+        (first.key().0 <= until).then(|| first.remove())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_leave.is_empty()
+    }
+}
 
 impl Process<'_> {
     /// A nonblocking call; `None` for one that nobody waits in, whose completion says nothing.
@@ -88,8 +123,40 @@ impl Process<'_> {
             self.found.n_unknown_records += 1;
             return;
         };
-        self.look_ahead(record, place);
         let tests = self.tests.remove(&thread);
+        let leave = record.leave.get();
+        let completing = Completing {
+            record: *record,
+            place,
+            completion,
+            tests,
+        };
+        // Up to then another thread may send and receive for it, where there are several.
+        if self.has_messages && leave != 0 && !self.stream.is_single_threaded() {
+            self.completing.push(leave, completing);
+        } else {
+            self.look_ahead(record, place);
+            self.end(&completing, communicators);
+        }
+    }
+
+    /// Ends what has been completed by calls that returned up to an instant, ticks.
+    #[cold]
+    pub(super) fn end_completed(&mut self, until: u64, communicators: &Communicators) {
+        while let Some(completing) = self.completing.pop(until) {
+            self.end(&completing, communicators);
+        }
+    }
+
+    /// The call that completes a collective has returned, or never will.
+    fn end(&mut self, completing: &Completing, communicators: &Communicators) {
+        let Completing {
+            record,
+            place,
+            completion,
+            tests,
+        } = completing;
+        let place = *place;
         let tests = tests.filter(|tests| tests.of_index == record.communicator.get());
         let (known, lane, position) = match completion.of {
             Initiation::Nonblocking {
@@ -111,7 +178,7 @@ impl Process<'_> {
             let of = queue.outstanding.operation(position);
             let fits = queue
                 .outstanding
-                .complete(position, record, &completion, tests, last_ticks);
+                .complete(position, record, completion, tests, last_ticks);
             fits.then_some((binding, of))
         });
         if let Some((binding, _)) = completed.filter(|_| self.has_messages) {

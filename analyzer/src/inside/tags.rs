@@ -1,0 +1,75 @@
+//! The tags that MPI libraries give the messages of their collectives.
+
+use collbench_formats::{Abi, MpiIdentity, Semantics};
+
+/// How a library numbers its tags, as far as that tells nonblocking collectives from others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Tags {
+    /// Below zero: each blocking operation has one, and nonblocking collectives have those below
+    /// all of these, on each communicator one after the other.
+    OpenMpi,
+    /// Likewise above zero.
+    Mpich,
+    /// Not known.
+    #[default]
+    Unknown,
+}
+
+/// The lowest tag of a blocking operation.
+///
+/// # Source
+/// `coll_tags.h` of Open MPI 4.0 to 5.0: `MCA_COLL_BASE_TAG_SCATTERV`.
+const LAST_OF_OPEN_MPI: i16 = -26;
+
+/// The lowest tag of nonblocking collectives.
+///
+/// # Source
+/// `mpir_tags.h` of MPICH 3.3 to 5.0: `MPIR_FIRST_NBC_TAG`.
+const FIRST_OF_MPICH: u16 = 287;
+
+/// What of a tag is MPICH's own; above is the part of the communicator.
+const MPICH_TAG: u16 = 0x3fff;
+
+impl Tags {
+    /// Those of the library that ran.
+    pub(crate) fn of(mpi: &MpiIdentity) -> Self {
+        match mpi.abi {
+            Abi::OpenMpi => Self::OpenMpi,
+            // The tags of messages are those of UCX, which are known of MPICH only.
+            Abi::Mpich | Abi::Mpi5 => Self::Mpich,
+            Abi::Unknown => Self::Unknown,
+        }
+    }
+
+    /// Whether blocking operations of this kind are done as nonblocking ones are, with their tags.
+    pub(crate) fn are_alike(self, semantics: Semantics) -> bool {
+        self == Self::Mpich && semantics == Semantics::Neighborhood
+    }
+
+    /// The tag of a collective, of one in a record: what goes on within hosts and among them has one.
+    pub(crate) fn of_collective(self, tag: u16) -> u16 {
+        match self {
+            Self::Mpich if self.is_of_begun(tag) => tag & MPICH_TAG,
+            _ => tag,
+        }
+    }
+
+    /// The tag that was next so many turns later.
+    pub(crate) fn further(self, tag: u16, turns: i64) -> Option<u16> {
+        match self {
+            Self::OpenMpi => Some(tag.wrapping_sub(turns as u16)),
+            Self::Mpich => Some(tag.wrapping_add(turns as u16) & MPICH_TAG),
+            Self::Unknown => None,
+        }
+    }
+
+    /// Whether no blocking operation has this tag, as records have it; where that is not known it is
+    /// taken for one of those.
+    pub(crate) fn is_of_begun(self, tag: u16) -> bool {
+        match self {
+            Self::OpenMpi => (tag as i16) < LAST_OF_OPEN_MPI,
+            Self::Mpich => tag & MPICH_TAG >= FIRST_OF_MPICH,
+            Self::Unknown => false,
+        }
+    }
+}
