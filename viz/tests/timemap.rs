@@ -198,6 +198,35 @@ fn the_core_bar_is_as_long_as_the_core() {
 }
 
 #[test]
+fn the_length_of_a_core_that_fills_the_plot_stands_in_its_bar_not_on_its_name() {
+    let stages = Stages {
+        down: Vec::new(),
+        core: Some("core".into()),
+        up: Vec::new(),
+    };
+    let mut timemap = Timemap::new(heading("All of it is core"), stages);
+    for idx in 0..4 {
+        timemap.push(rank(idx, 0), |_| StageTime::new(2_000, 60));
+    }
+    let svg = svg(timemap);
+    let document = Document::parse(&svg).unwrap();
+    let found = |what: &str| {
+        let mut nodes = document.descendants();
+        nodes
+            .find(|node| node.attribute("class") == Some(what))
+            .unwrap()
+    };
+    let number =
+        |node: Node<'_, '_>, name: &str| -> f64 { node.attribute(name).unwrap().parse().unwrap() };
+    let (bar, length) = (found("core-bar"), found("length"));
+    assert_eq!(length.text(), Some("core 2.00 us"));
+    assert_eq!(length.attribute("text-anchor"), Some("end"));
+    let end = number(length, "x");
+    let (left, width) = (number(bar, "x"), number(bar, "width"));
+    assert!(left + width / 2.0 < end && end < left + width, "{length:?}");
+}
+
+#[test]
 fn without_the_way_down_the_way_up_is_the_same() {
     let ways = |timemap: Timemap| -> Vec<Vec<i64>> {
         let svg = svg(timemap);

@@ -326,16 +326,16 @@ impl Timemap {
         let zero = chart_x(chart, 0.0);
         let y = chart_y(chart, stage as f64 + 0.5) + 4 * UNIT;
         let room = (text_width(&text, 11.0) * f64::from(UNIT)) as i32 + 8 * UNIT;
-        if end.max(zero) + room <= right {
-            sheet.text(
-                (end.max(zero) + 6 * UNIT, y),
-                Anchor::Start,
-                "length",
-                &text,
-            );
+        let (begin, end) = (end.min(zero), end.max(zero));
+        // Behind the bar, in front of it, or, where it leaves no room, in it.
+        let (x, anchor) = if end + room <= right {
+            (end + 6 * UNIT, Anchor::Start)
+        } else if begin - room >= left {
+            (begin - 6 * UNIT, Anchor::End)
         } else {
-            sheet.text((end.min(zero) - 6 * UNIT, y), Anchor::End, "length", &text);
-        }
+            (end - 6 * UNIT, Anchor::End)
+        };
+        sheet.text((x, y), anchor, "length", &text);
     }
 
     fn draw_band(
