@@ -161,18 +161,41 @@ impl MessageMatrix {
         }
     }
 
+    /// Processes whose names are told, so many fields apart: the first of each host rather than others.
+    fn named(&self, every: usize) -> Vec<usize> {
+        let n = self.processes.len();
+        let (mut named, mut free, mut first) = (Vec::new(), 0, 0);
+        for run in self.processes.chunk_by(|a, b| a.1 == b.1) {
+            let end = first + run.len();
+            // In front of the first of the next host.
+            let last = if end == n {
+                n
+            } else {
+                end.saturating_sub(every - 1)
+            };
+            for number in (free.max(first)..end).step_by(every) {
+                if number == first || number < last {
+                    named.push(number);
+                    free = number + every;
+                }
+            }
+            first = end;
+        }
+        named
+    }
+
     /// As many names as there is room for; hosts where the rows of one stand together.
     fn draw_names(&self, sheet: &Sheet, top: f64, cell: f64) {
         let every = (LABEL / cell).ceil().max(1.0) as usize;
-        for (number, (name, _)) in self.processes.iter().enumerate().step_by(every) {
+        for number in self.named(every) {
             let y = top + cell * (number as f64 + 0.5) + 4.0;
-            let name = name.cut(10);
+            let name = self.processes[number].0.cut(10);
             sheet.text(at(LEFT - 8.0, y), Anchor::End, "minor", &name);
         }
         // Names of columns need more room than a field: numbers stand for them.
         let widest = text_width("000", 11.0) + 6.0;
         let every = (widest / cell).ceil().max(1.0) as usize;
-        for number in (0..self.processes.len()).step_by(every) {
+        for number in self.named(every) {
             let x = LEFT + cell * (number as f64 + 0.5);
             let name = self.processes[number].0.as_str();
             let short = name.rsplit(' ').next().unwrap_or(name);
@@ -233,4 +256,32 @@ fn step(ns: i64, longest: i64) -> usize {
 fn at(x: f64, y: f64) -> BackendCoord {
     let tenths = |px: f64| (px * f64::from(UNIT)).round() as i32;
     (tenths(x), tenths(y))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(hosts: &[usize], every: usize) -> Vec<usize> {
+        let of_host = |(host, &n): (usize, &usize)| {
+            let name = move |_| ("rank".into(), format!("n{host}").into());
+            (0..n).map(name).collect::<Vec<(Text, Text)>>()
+        };
+        let heading = Heading {
+            finding: "".into(),
+            operation: "".into(),
+            n_instances: 1,
+        };
+        let processes = hosts.iter().enumerate().flat_map(of_host).collect();
+        MessageMatrix::new(heading, processes, []).named(every)
+    }
+
+    #[test]
+    fn the_first_of_each_host_is_named_and_others_where_there_is_room() {
+        assert_eq!(named(&[4, 4], 1), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(named(&[8, 8], 3), [0, 3, 8, 11, 14]);
+        assert_eq!(named(&[8, 8], 6), [0, 8, 14]);
+        assert_eq!(named(&[2, 2, 2, 2], 3), [0, 4, 7]);
+        assert!(named(&[], 3).is_empty());
+    }
 }
