@@ -389,8 +389,7 @@ fn limited(text: &mut String, sentences: impl Iterator<Item = String>) {
 pub(crate) fn item(text: &mut String, sentence: &str) {
     let mut line = String::from("  -");
     let mut width = 3;
-    for word in sentence.split(' ') {
-        let mut word = word.to_owned();
+    for mut word in unbroken(sentence) {
         loop {
             let columns = inert::columns(&word);
             if width + 1 + columns <= WIDTH {
@@ -414,6 +413,27 @@ pub(crate) fn item(text: &mut String, sentence: &str) {
     let _ = writeln!(text, "{line}");
 }
 
+/// The words of a sentence, each number together with its unit.
+fn unbroken(sentence: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in sentence.split(' ') {
+        let bare = word.trim_end_matches([',', '.', ';', ':', ')']);
+        match words.last_mut() {
+            Some(number)
+                if UNITS.contains(&bare) && number.ends_with(|c: char| c.is_ascii_digit()) =>
+            {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// What is not to stand at the begin of a line, without its number.
+const UNITS: [&str; 6] = ["%", "ns", "us", "ms", "s", "ppm"];
+
 /// Moves what fits into so many columns from a word to a line; gives the rest.
 fn cut(word: &mut String, line: &mut String, columns: usize) -> String {
     let mut left = columns;
@@ -431,4 +451,28 @@ fn cut(word: &mut String, line: &mut String, columns: usize) -> String {
     let rest = word.split_off(end);
     line.push_str(word);
     rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_does_not_begin_with_the_unit_of_a_number() {
+        for n_before in 60..100 {
+            let mut text = String::new();
+            let before = "x".repeat(n_before - 10);
+            item(
+                &mut text,
+                &format!("{before} it took 2.58 us, 37 % (12 ms) more."),
+            );
+            for line in text.lines() {
+                let first = line.trim_start_matches([' ', '-']);
+                let is_unit = ["us,", "%", "ms)"]
+                    .iter()
+                    .any(|unit| first.starts_with(unit));
+                assert!(!is_unit && inert::columns(line) <= WIDTH, "{text}");
+            }
+        }
+    }
 }

@@ -10,6 +10,8 @@ use crate::words;
 
 /// Characters of the name of an algorithm.
 const MAX_ALGORITHM: usize = 80;
+/// Of those, up to which it stays in one line, however narrow the page.
+const MAX_UNBROKEN: usize = 32;
 /// Sentences on what was unfinished at the end.
 const MAX_UNFINISHED: usize = 8;
 
@@ -207,7 +209,11 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 // Not to be broken in a narrow column.
                 Cell::words(words::mostly_last(analysis, operation).replace(' ', "\u{a0}")),
                 known(operation.algorithm.as_deref(), |name| {
-                    Cell::words(crate::inert::line(name, MAX_ALGORITHM))
+                    let name = crate::inert::line(name, MAX_ALGORITHM);
+                    Cell::words(match name.len() <= MAX_UNBROKEN {
+                        true => name.replace(' ', "\u{a0}"),
+                        false => name,
+                    })
                 }),
             ]
         }),
