@@ -16,12 +16,14 @@ use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
 use crate::quantity::{TimeUnit, count, counted, duration, tick};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
-use crate::text::cut;
+use crate::text::{cut, wrap};
 
 // In px.
 const LEFT: u32 = 196;
 const PLOT_HEIGHT: u32 = 340;
 const LEGEND_ROW: u32 = 20;
+/// From one line of a name to the next.
+const NAME_LINE: f64 = 14.0;
 
 /// One thread under several configurations.
 ///
@@ -111,10 +113,10 @@ impl Comparison {
 
     fn subtitle(&self) -> String {
         format!(
-            "{}, {}, {}; mean times of one thread",
+            "{}, {}, {}; mean times of one rank",
             self.heading.operation,
             counted(self.heading.n_instances, "instance"),
-            counted(self.ways.len() as u64, "configuration"),
+            counted(self.ways.len() as u64, "run"),
         )
     }
 
@@ -123,6 +125,12 @@ impl Comparison {
         let (first, others) = self.ways.split_first()?;
         let is_same = |way: &Way| way.stages.names().eq(first.stages.names());
         (!first.stages.is_empty() && others.iter().all(is_same)).then_some(&first.stages)
+    }
+
+    /// What lies at 0.
+    fn turning_point(&self) -> String {
+        let core = self.same_stages().and_then(|stages| stages.core.as_ref());
+        core.map_or("the turning point".into(), |core| core.cut(30))
     }
 
     /// What stands beside the plot: the stages where they are the same for all, else the ends.
@@ -161,8 +169,13 @@ impl Comparison {
                 false => "paper",
             };
             sheet.rectangle(class, px(LEFT, from), px(WIDTH - RIGHT, from + row));
-            let at = px(LEFT - 8, from + row / 2.0 + 4.0);
-            sheet.text(at, Anchor::End, "name", &name.cut(24));
+            let n_lines = if row >= 2.0 * NAME_LINE + 4.0 { 2 } else { 1 };
+            let lines = wrap(name.as_str(), 24, n_lines);
+            let mut y = from + row / 2.0 + 11.0 - lines.len() as f64 * NAME_LINE / 2.0;
+            for line in &lines {
+                sheet.text(px(LEFT - 8, y), Anchor::End, "name", line);
+                y += NAME_LINE;
+            }
         }
     }
 
@@ -174,7 +187,8 @@ impl Comparison {
         let pad = (high - low) * 0.03;
         let x = ((low - pad) / unit.ns, (high + pad) / unit.ns);
         let words = format!(
-            "mean time from entering the bottommost wrapper, in {} (way down left of 0, way up right)",
+            "mean time from entering {}, in {} (way down left of 0, way up right)",
+            self.turning_point(),
             unit.name
         );
         let xs = round_steps(x.0, x.1, 8, f64::MIN_POSITIVE);
@@ -195,7 +209,7 @@ impl Comparison {
         sheet.polyline("zero", &[at(0.0, 0.0), at(0.0, -1.0)]);
         if self.ways.is_empty() {
             let middle = at((x.0 + x.1) / 2.0, -0.5);
-            sheet.text(middle, Anchor::Middle, "name", "no configurations");
+            sheet.text(middle, Anchor::Middle, "name", "no runs");
         }
         for (idx, way) in self.ways.iter().enumerate() {
             let n_stages = way.stages.len();
