@@ -242,12 +242,17 @@ impl Matcher<'_> {
         // Bounded: all that is read in a round, and all that it makes ready, is in memory.
         let more = each << self.n_stuck.min(MAX_DOUBLINGS);
         self.n_stuck += 1;
-        for process in &self.processes {
+        for (index, process) in self.processes.iter().enumerate() {
             let Some((binding, lane, position)) = process.oldest() else {
                 continue;
             };
             let key = (binding as u32, lane);
             let communicator = process.communicator_of(key, self.communicators, self.persistents);
+            // It waits for nobody but what stands behind its own call.
+            if self.communicators.list[communicator].is_own() {
+                shares[index] = more;
+                continue;
+            }
             let Some(state) = self.lanes[self.lane_index(communicator, lane)].in_use() else {
                 continue;
             };
@@ -606,7 +611,12 @@ fn hand_on_own(
         while let Some(queue) = process.queue(binding, lane)
             && let Some(from) = queue.first_from(0)
         {
-            let to = from.saturating_add(block_length(1, false));
+            // As far as it is known which messages are its own.
+            let known = process.next_on(binding, lane);
+            let to = from.saturating_add(block_length(1, false)).min(known);
+            if to <= from {
+                break;
+            }
             let block = Block {
                 communicator,
                 lane,

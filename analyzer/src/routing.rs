@@ -35,6 +35,7 @@ mod class;
 mod queues;
 
 use begun::AllCompleting;
+use beside::Unfinished;
 use class::{Class, class_of, is_message};
 use queues::Queues;
 
@@ -81,6 +82,9 @@ pub(crate) struct Process<'a> {
     pub(crate) has_messages: bool,
     /// Whose they are.
     owners: Owners,
+    /// By thread: its last call of the application, and the last one of the MPI library itself, if
+    /// messages of others may still come that stand behind it.
+    unfinished: BTreeMap<u32, [Option<Unfinished>; 2]>,
     /// Up to when there may be messages among them of what had begun before the window, ticks.
     mixed_until: u64,
     /// Its calls while collectives are under way, if only one thread makes any.
@@ -152,6 +156,7 @@ impl<'a> Process<'a> {
                 Tags::of(&file.trace.identity.mpi),
                 persistents.iter().map(|own| own.on),
             ),
+            unfinished: BTreeMap::new(),
             mixed_until: 0,
             recent: (file.trace.chunks.iter())
                 .all(|chunk| chunk.thread == file.trace.chunks[0].thread)
@@ -302,14 +307,18 @@ impl<'a> Process<'a> {
         self.queues[binding].put_away();
     }
 
-    /// Position of the next call on a lane, from 0; `u64::MAX` if none can come. (`binding` as in
+    /// Position of the next call on a lane, from 0, or of the last one as long as it is not known
+    /// which of the messages behind it are its own; `u64::MAX` if none can come. (`binding` as in
     /// [`queue`](Self::queue).)
     #[inline]
     pub(crate) fn next_on(&self, binding: usize, lane: Lane) -> u64 {
         match (self.has_ended, lane) {
             (true, _) => u64::MAX,
             (false, Lane::Persistent(_)) => self.starts[binding].next,
-            (false, _) => self.queues[binding].next_on(lane),
+            (false, _) => {
+                let next = self.queues[binding].next_on(lane);
+                next.min(self.first_unfinished(binding, lane))
+            }
         }
     }
 
@@ -426,6 +435,7 @@ impl<'a> Process<'a> {
             let Some(batch) = self.stream.next(&self.reader, limit) else {
                 self.end_completed(u64::MAX, communicators);
                 self.has_ended = true;
+                self.end_all_calls();
                 break;
             };
             if let Some(start) = batch.chunk {
@@ -447,6 +457,7 @@ impl<'a> Process<'a> {
     ) {
         let mut records = &batch.records[..];
         let mut place = batch.place;
+        self.end_calls_before(batch);
         if let Some(window) = &self.window {
             let n = self.pass_by(batch, window.ticks, communicators);
             records = &records[n..];

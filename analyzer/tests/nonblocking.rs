@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use built::{
     START, TestChunk, TestTrace, begin, call, codes, communicator, complete, only, phase, start,
-    tested, totals,
+    tagged_message, tested, totals,
 };
 use collbench_analyzer::{Analysis, Selection, Summary, analyze_in_windows, to_json};
 use collbench_formats::{
-    CODE_FAILED, CompletingCall, Definition, Initiation, NO_RANK, Operation, PersistentCollective,
-    Record, Semantics, Topology, UNKNOWN_COMMUNICATOR,
+    CODE_FAILED, CompletingCall, Definition, Direction, Initiation, NO_RANK, Operation,
+    PersistentCollective, Record, Semantics, Topology, UNKNOWN_COMMUNICATOR,
 };
 use proptest::prelude::*;
 
@@ -191,6 +191,58 @@ fn completions_find_their_initiations_in_any_order_window_and_thread() {
     for window in [1, 7, 100] {
         assert!(analyze(window) == expected, "windows of {window} records");
     }
+}
+
+/// A broadcast goes on inside calls of the world and of a process's own communicator, and the second
+/// thread of rank 1 makes one call there, early.
+#[test]
+fn messages_of_what_goes_on_in_a_call_are_not_its_own_however_few_are_looked_at_together() {
+    const OWN: u32 = 1;
+    let (blocking, nonblocking) = (-12, -30);
+    let mut trace = TestTrace::new(2);
+    for (rank, process) in (0u32..).zip(&mut trace.processes) {
+        process.with_messages();
+        let direction = [Direction::Send, Direction::Receive][rank as usize];
+        let of_broadcast =
+            |at: u64| tagged_message(direction, 0, 1 - rank, nonblocking, (at, at + 5));
+        let to_itself = |direction: Direction, at: u64| {
+            tagged_message(direction, OWN, rank, blocking, (at, at + 5))
+        };
+        process.call(begin(Operation::Ibcast, 0, 0, 8, (1000, 1100)));
+        process.call(of_broadcast(1050));
+        for at in (2000..8000).step_by(1000) {
+            process.call(call(Operation::Allreduce, 0, -1, 8, (at, at + 500)));
+            let own = tagged_message(direction, 0, 1 - rank, blocking, (at + 10, at + 20));
+            process.call(own).call(of_broadcast(at + 100));
+            process.call(call(Operation::Allgather, OWN, -1, 8, (at + 600, at + 700)));
+            process.call(to_itself(Direction::Send, at + 610));
+            process.call(to_itself(Direction::Receive, at + 620));
+            process.call(of_broadcast(at + 650));
+        }
+        process.call(wait(0, (9000, 9100)));
+        if rank == 1 {
+            process.chunks.push(TestChunk {
+                thread: 1,
+                records: vec![call(Operation::Barrier, OWN, -1, 0, (1500, 1600))],
+                ..TestChunk::default()
+            });
+        }
+    }
+    let directory = trace.in_directory();
+    let whole = &Selection::default();
+    let analyze = |window| analyze_in_windows(directory.path(), whole, window, &mut |_| {});
+    let analyze = |window| to_json(&analyze(window).unwrap());
+    let expected = analyze(1 << 20);
+    for window in 1..40 {
+        assert_eq!(analyze(window), expected, "windows of {window} records");
+    }
+    let messages = |operation: &str| -> u64 {
+        let analysis = trace.analyze();
+        let edges = only(&analysis, operation).edges.clone().unwrap();
+        edges.iter().map(|edge| edge.messages).sum()
+    };
+    assert_eq!(messages("MPI_Allreduce"), 6);
+    assert_eq!(messages("MPI_Ibcast"), 13);
 }
 
 #[test]

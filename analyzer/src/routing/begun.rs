@@ -115,6 +115,7 @@ impl Process<'_> {
         communicators: &Communicators,
     ) {
         let thread = self.thread_of(place);
+        self.end_call(thread, false);
         if let Some(tests) = record.tests_in_vain() {
             self.tests.insert(thread, tests);
             return;

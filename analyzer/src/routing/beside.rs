@@ -14,6 +14,14 @@ use crate::instance::Lane;
 use crate::persistent::local_of;
 use crate::queue::Queue;
 
+/// A blocking call behind which there may be messages of collectives that were begun before it, and
+/// when it returned, ticks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unfinished {
+    of: OwnCollective,
+    leave: u64,
+}
+
 impl Process<'_> {
     /// What is noted of the call under way; `before` stand before it in its thread, side by side.
     pub(super) fn take_note(
@@ -145,8 +153,64 @@ impl Process<'_> {
         if self.has_messages {
             let thread = self.thread_of(place);
             let communicator = record.communicator.get();
+            self.end_call(thread, record.is_internal());
             self.owners.call(thread, record, communicator, of);
+            let may_be_of_others = !self.owners.is_idle() || !self.stream.is_single_threaded();
+            if let (CallOf::Blocking(of), true) = (of, may_be_of_others) {
+                let leave = record.leave.get();
+                let calls = self.unfinished.entry(thread).or_default();
+                calls[usize::from(record.is_internal())] = Some(Unfinished { of, leave });
+            }
         }
+    }
+
+    /// All messages behind the last call of a thread were taken (behind the last of the MPI library
+    /// itself only): whoever waits for the call may look at it.
+    pub(super) fn end_call(&mut self, thread: u32, is_internal: bool) {
+        let Some(calls) = self.unfinished.get_mut(&thread) else {
+            return;
+        };
+        let own = if is_internal { None } else { calls[0].take() };
+        let ended = [own, calls[1].take()];
+        if calls.iter().all(Option::is_none) {
+            self.unfinished.remove(&thread);
+        }
+        for ended in ended.into_iter().flatten() {
+            self.touch(ended.of.local, ended.of.lane);
+        }
+    }
+
+    pub(super) fn end_all_calls(&mut self) {
+        while let Some((&thread, _)) = self.unfinished.first_key_value() {
+            self.end_call(thread, false);
+        }
+    }
+
+    /// Likewise of calls of other threads that had returned when the first of these records began: a
+    /// thread may make no other one.
+    pub(super) fn end_calls_before(&mut self, batch: &Batch<'_>) {
+        if self.unfinished.is_empty() || self.stream.is_single_threaded() || !batch.is_possible {
+            return;
+        }
+        let of = self.thread_of(batch.place);
+        let now = batch.records[0].enter.get();
+        let has_returned = |call: &Option<Unfinished>| {
+            call.is_none_or(|call| call.leave != 0 && call.leave <= now)
+        };
+        let others = self.unfinished.iter().filter(|(thread, _)| **thread != of);
+        let returned = others.filter(|(_, calls)| calls.iter().all(has_returned));
+        let returned: Vec<u32> = returned.map(|(&thread, _)| thread).collect();
+        for thread in returned {
+            self.end_call(thread, false);
+        }
+    }
+
+    /// Position of the first call on a lane of a binding whose messages may not all be there;
+    /// `u64::MAX` if there is none.
+    pub(super) fn first_unfinished(&self, binding: usize, lane: Lane) -> u64 {
+        let calls = self.unfinished.values().flatten().flatten();
+        let calls = calls.filter(|call| (call.of.local, call.of.lane) == (binding, lane));
+        calls.map(|call| call.of.position).min().unwrap_or(u64::MAX)
     }
 
     /// The start of a persistent collective.
@@ -160,6 +224,7 @@ impl Process<'_> {
                 lane,
                 position: number,
             };
+            self.end_call(thread, false);
             let of = CallOf::Begin(collective);
             self.owners.call(thread, record, on, of);
         }

@@ -134,6 +134,17 @@ pub fn message(
     direction: Direction,
     communicator: u32,
     partner: u32,
+    stamps: (u64, u64),
+) -> Record {
+    tagged_message(direction, communicator, partner, -12, stamps)
+}
+
+/// Likewise, with a tag of its own.
+pub fn tagged_message(
+    direction: Direction,
+    communicator: u32,
+    partner: u32,
+    tag: i16,
     (begin, end): (u64, u64),
 ) -> Record {
     let message = Message {
@@ -141,7 +152,7 @@ pub fn message(
         is_nonblocking: false,
         partner,
         communicator,
-        tag: -12_i16 as u16,
+        tag: tag as u16,
         bytes: 8,
     };
     let end = if end == 0 { 0 } else { START + end };
