@@ -17,8 +17,6 @@ use crate::inside::shape::Shape;
 use crate::inside::taken::Taken;
 use crate::resolution::Resolution;
 
-/// Graphs with more edges are kept coarsely.
-const MAX_FINE_EDGES: usize = 2048;
 /// Shapes of a graph whose instances are kept in rows at a time.
 const MAX_ROWS: usize = 4;
 
@@ -485,10 +483,7 @@ impl GraphFigures {
     /// Where to add what is measured in `n` instances of a shape, which are counted.
     fn places(&mut self, shape: &Shape, n: u64) -> Places<'_> {
         let n_edges = shape.edges.len();
-        let grain = match n_edges > MAX_FINE_EDGES {
-            true => Grain::Coarse,
-            false => Grain::Fine,
-        };
+        let grain = Grain::of_edges(n_edges);
         self.edges.resize_with(n_edges, || EdgeFigures::new(grain));
         if let Roles::Tree(tree) = &shape.roles {
             for (&edge, &way) in shape.edge_of.iter().zip(&tree.ways) {
