@@ -569,7 +569,21 @@ fn the_screen_says_what_ran_and_which_hop_costs_most() {
     ] {
         assert!(pictures[name].contains("<svg"), "{name}");
     }
-    assert!(pictures["index.html"].contains("The tree that ran"));
+    let page = &pictures["index.html"];
+    assert!(page.contains("The tree that ran"));
+    assert!(page.contains("The hop that costs most is from rank 8 to rank 12: 99.9 us on average"));
+    assert!(!screen.contains("in few instances only"), "{screen}");
+}
+
+#[test]
+fn a_hop_that_costs_by_a_few_long_messages_is_told_from_a_slow_one() {
+    let interrupted = slow("MPI_Bcast", "\"binomial\"", "").replace(
+        "{ exponential_ns = 200 }",
+        "{ constant_ns = 5000000, ranks = [8], share = 0.1 }",
+    );
+    let (screen, _) = shown(&interrupted);
+    let words = "as if something had interrupted its ends; recorded with --layers";
+    assert!(screen.contains(words), "{screen}");
 }
 
 #[test]

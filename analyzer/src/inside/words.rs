@@ -2,7 +2,7 @@
 //! it is late processes or the tree, and which hop.
 
 use super::results::{
-    CriticalPathSummary, Hotspot, OneWayClass, ProgressSummary, StageKind, TreeFigures,
+    CriticalPathSummary, HopSummary, Hotspot, OneWayClass, ProgressSummary, StageKind, TreeFigures,
 };
 use crate::analysis::{Analysis, OperationSummary, TreeSummary};
 use crate::distribution::Summary;
@@ -191,13 +191,39 @@ fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSum
             ),
         };
         text.push_str(&format!(
-            " (transfer: {quantiles}{error}, n = {}{class})",
+            " (transfer: {quantiles}{error}, n = {}{class}).",
             transfer.n
         ));
+        if is_seldom_long(hop, transfer) {
+            text.push_str(
+                " It is that long in few instances only, as if something had interrupted its ends",
+            );
+            text.push_str(match analysis.running {
+                Some(_) => ".",
+                None => {
+                    "; recorded with --layers calls,messages,algorithms,switches, the trace tells."
+                }
+            });
+        }
+        return text;
     }
     text.push('.');
     text
 }
+
+/// Whether a hop costs what it costs by a few messages that took much longer than most.
+fn is_seldom_long(hop: &HopSummary, transfer: &Summary) -> bool {
+    let mean_ns = hop.total_ns / hop.instances.max(1).cast_signed();
+    let usual_ns = transfer
+        .median
+        .saturating_add(transfer.uncertainty_ns.unwrap_or(0));
+    transfer.n >= MIN_MESSAGES && mean_ns / TIMES_LONGER > usual_ns
+}
+
+/// Of fewer messages nobody knows what is usual.
+const MIN_MESSAGES: u64 = 10;
+/// What is much longer than the median.
+const TIMES_LONGER: i64 = 10;
 
 /// For how long a collective that goes on in other calls could not, where that is worth a sentence.
 fn did_not_progress(progress: &ProgressSummary, n: u64) -> String {
