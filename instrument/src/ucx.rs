@@ -222,12 +222,40 @@ impl Tag {
         (self.0 >> 32) as u16
     }
 
-    /// What records have: the lower 14 bits of MPI's tag, and the part above.
+    /// Whether it is that of a nonblocking collective.
+    pub(crate) fn is_of_begun(self) -> bool {
+        self.number() >= FIRST_NONBLOCKING_TAG
+    }
+
+    /// MPI's tag.
+    #[inline]
+    fn number(self) -> u32 {
+        self.0 as u32 & (u32::MAX >> 1)
+    }
+
+    /// What records have: the lower 14 bits of MPI's tag, and the part above. Nonblocking collectives,
+    /// which have one tag after the other, begin again behind those of blocking ones.
     #[inline]
     pub(crate) fn in_records(self) -> u16 {
         let part = self.context_bits() >> 1 & 3;
-        part << 14 | self.0 as u16 & 0x3fff
+        let tag = match self.number() {
+            tag if tag < 1 << 14 => tag,
+            tag => tag_again(tag),
+        };
+        part << 14 | tag as u16
     }
+}
+
+/// The first tag of nonblocking collectives.
+///
+/// # Source
+/// `mpir_tags.h` of MPICH 4.0: `MPIR_FIRST_NBC_TAG`.
+const FIRST_NONBLOCKING_TAG: u32 = 287;
+
+#[cold]
+fn tag_again(tag: u32) -> u32 {
+    let n_again = (1 << 14) - FIRST_NONBLOCKING_TAG;
+    FIRST_NONBLOCKING_TAG + (tag - FIRST_NONBLOCKING_TAG) % n_again
 }
 
 /// The parameters of an operation (`ucp_request_param_t`), as far as all versions have them.
@@ -332,6 +360,12 @@ mod tests {
         assert_eq!((bcast.context(), bcast.part()), (0x3e, Part::Whole));
         assert!(!bcast.is_in_local_group() && Tag(0x01f9 << 48).is_in_local_group());
         assert!(!Tag(0x01f0_0000_0000_0002).is_of_collective());
+        // Tags that do not fit are none of blocking collectives.
+        let of_whole = |tag: u64| Tag(0x01f1 << 48 | tag).in_records();
+        assert_eq!((of_whole(30), of_whole(0x3fff)), (30, 0x3fff));
+        assert_eq!((of_whole(0x4000), of_whole(0x4001)), (287, 288));
+        assert!(!barrier.is_of_begun() && Tag(0x01f1_0000_0000_0120).is_of_begun());
+        assert!((0x4000..0x1_0000).all(|tag| of_whole(tag) >= 287));
     }
 
     #[test]

@@ -24,6 +24,35 @@ use crate::ucx::Part;
 /// and the one that stands for any (-1).
 const FIRST_COLLECTIVE_TAG: i32 = -10;
 
+/// The lowest tag of a nonblocking collective: below are those of neighborhoods.
+///
+/// # Source
+/// `coll_tags.h` of Open MPI 4.0 to 5.0: `MCA_COLL_BASE_TAG_NONBLOCKING_END`.
+const LAST_NONBLOCKING_TAG: i32 = -(i32::MAX / 2) + 1;
+
+/// Above, as many tags as any version has for blocking operations.
+const FIRST_TAG_AGAIN: i32 = -64;
+
+/// What records have of a tag: its lower half. On each communicator nonblocking collectives have
+/// one tag after the other; those that are lower than fits begin again, and not at the tags of
+/// blocking operations.
+#[inline]
+fn recorded_tag(tag: i32) -> u16 {
+    match tag < i16::MIN.into() {
+        true => tag_again(tag) as u16,
+        false => tag as u16,
+    }
+}
+
+#[cold]
+fn tag_again(tag: i32) -> i32 {
+    let n_again = FIRST_TAG_AGAIN - i32::from(i16::MIN);
+    match tag < LAST_NONBLOCKING_TAG {
+        true => tag,
+        false => FIRST_TAG_AGAIN - (FIRST_TAG_AGAIN - tag) % n_again,
+    }
+}
+
 /// The arguments of a send or receive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawMessage {
@@ -566,7 +595,7 @@ impl Local {
             is_nonblocking,
             partner: route.world_rank(raw.partner),
             communicator: route.index,
-            tag: raw.tag as u16,
+            tag: recorded_tag(raw.tag),
             bytes: type_bytes.unwrap_or(0).saturating_mul(raw.count as u64),
         };
         slot.write(message.words());
@@ -789,6 +818,18 @@ pub(crate) fn communicator_goes(comm: Handle) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tags_too_low_to_be_recorded_are_none_of_blocking_operations() {
+        for tag in [-10, -26, -34, -32_768, LAST_NONBLOCKING_TAG - 1] {
+            assert_eq!(recorded_tag(tag), tag as u16);
+        }
+        let again = |n: i32| recorded_tag(i32::from(i16::MIN) - n) as i16;
+        assert_eq!([again(1), again(2), again(3)], [-65, -66, -67]);
+        for tag in (-200_000..-32_768).chain([LAST_NONBLOCKING_TAG]) {
+            assert!((recorded_tag(tag) as i16) <= -64, "{tag}");
+        }
+    }
 
     #[test]
     fn receives_are_found_by_their_requests_be_they_few_or_many() {

@@ -1,8 +1,8 @@
 //! The messages of MPICH over UCX: from a tagged operation to a record.
 //!
 //! A tag names a context and not a communicator. Which communicator a context is of is learned: what
-//! the library sends within a blocking collective, or at the begin of a nonblocking one, with no
-//! other under way in the process, travels on the communicator of that call. Until then, and for
+//! the library sends within a blocking collective with the tag of one, or at the begin of a nonblocking
+//! one with no other under way in the process, travels on the communicator of that call. Until then, and for
 //! what it sends while a communicator is being made, it is unknown.
 
 use std::collections::HashMap;
@@ -121,8 +121,11 @@ impl Local {
 
     /// Learns the context of a message from the call in which it is sent or received.
     fn learn(&self, recorder: &Recorder, tagged: Tagged, slot: Slot) -> Option<Context> {
+        if slot.is_null() || self.depth.get() == 0 {
+            return None;
+        }
         // What goes on in the background may be any communicator's.
-        if slot.is_null() || self.depth.get() == 0 || recorder.requests.may_have_any() {
+        if tagged.tag.is_of_begun() && recorder.requests.may_have_any() {
             return None;
         }
         let call = self.call_under_way(slot)?;
