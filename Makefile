@@ -49,7 +49,7 @@ mutate:
 	@scripts/need.sh gcc libc6-dev
 	$(CARGO) run --profile checked -p collbench-mutate -- --count $(N) --seed $(SEED)
 
-# What the fuzz targets begin with, made anew after a change of the format: see fuzz/README.md.
+# Adds what the fuzz targets begin with, as far as it is not there: see fuzz/README.md.
 corpus:
 	$(CARGO) run -p collbench-mutate -- --corpus fuzz/corpus
 

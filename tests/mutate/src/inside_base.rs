@@ -160,8 +160,8 @@ cut_at_fraction = 0.7
 ];
 
 /// What the library has told besides: which algorithms it began, and whether threads were running;
-/// some messages on a communicator of its own, some received from any process. Of each operation that
-/// has messages all processes tell alike.
+/// some messages on a communicator of its own, some received from any process or complete as soon as
+/// they were to be received. Of each operation that has messages all processes tell alike.
 pub(crate) fn noted(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     add_layers(&mut bytes);
@@ -185,7 +185,7 @@ pub(crate) fn noted(bytes: &[u8]) -> Vec<u8> {
                 .words();
                 records.push(Record::of_words(words, record.enter.get(), 0));
             }
-            records.push(of_the_library(record));
+            records.push(of_the_library(record, n_calls));
             let has_messages =
                 next.is_some_and(|next| next.kind() == Some(RecordKind::Message)) && is_call;
             if has_messages {
@@ -200,20 +200,24 @@ pub(crate) fn noted(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A message as another library would send it, by its operation; any other record as it is.
-fn of_the_library(record: &Record) -> Record {
+/// A message as another library would send it, by its operation, within the n-th call; any other
+/// record as it is.
+fn of_the_library(record: &Record, nth: u32) -> Record {
     let Some(mut message) = record.message() else {
         return *record;
     };
     // The generator's tags lie below zero by the operation.
     let is_of = |operation: Operation| message.tag == operation.code().wrapping_neg();
     let is_receive = message.direction == collbench_formats::Direction::Receive;
+    let (enter, mut leave) = (record.enter.get(), record.leave.get());
     if is_of(Operation::Allgather) {
         message.communicator = UNKNOWN_COMMUNICATOR;
     } else if is_of(Operation::Gather) && is_receive {
         message.partner = NO_RANK;
+    } else if is_of(Operation::Allreduce) && is_receive && nth.is_multiple_of(3) {
+        (message.is_nonblocking, leave) = (false, leave.min(enter + 1));
     }
-    Record::of_words(message.words(), record.enter.get(), record.leave.get())
+    Record::of_words(message.words(), enter, leave)
 }
 
 /// Says that these layers were recorded.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use collbench_formats::{Definition, RankTrace, decode_meta};
+use collbench_formats::{Definition, Direction, Note, RankTrace, Record, decode_meta};
 use collbench_mutate::{Bases, Random, fuzz, mutate};
 use proptest::prelude::*;
 use tempfile::tempdir;
@@ -75,12 +75,41 @@ fn the_corpus_of_the_fuzzers_is_survived_and_worth_beginning_with() {
     rank_files.iter().for_each(|bytes| fuzz::rank_file(bytes));
     let read = rank_files.iter().filter_map(|b| RankTrace::parse(b).ok());
     let with_records = read.filter(|trace| !trace.chunks.is_empty());
-    assert!(with_records.count() >= 5);
+    let records: Vec<Vec<Record>> = with_records
+        .map(|trace| {
+            let chunks = trace.chunks.iter();
+            let records = chunks.map(|chunk| chunk.records.iter().collect::<Vec<_>>());
+            records.flatten().collect()
+        })
+        .collect();
+    assert!(records.len() >= 5);
+    // Of what stands beside calls, too.
+    let n_with = |is_one: &dyn Fn(&Record) -> bool| {
+        let with = records.iter().filter(|records| records.iter().any(is_one));
+        with.count()
+    };
+    let receives = |is_nonblocking: bool| {
+        n_with(&|record| {
+            let message = record.message();
+            message.is_some_and(|message| {
+                message.direction == Direction::Receive && message.is_nonblocking == is_nonblocking
+            })
+        })
+    };
+    assert!(receives(true) >= 5 && receives(false) >= 5);
+    let is_algorithm = |record: &Record| matches!(record.note(), Some(Note::Algorithm(_)));
+    let is_running = |record: &Record| matches!(record.note(), Some(Note::Running(_)));
+    assert!(n_with(&is_algorithm) > 0 && n_with(&is_running) > 0);
 
     let definitions = corpus("definition");
     definitions.iter().for_each(|bytes| fuzz::definition(bytes));
     let is_one = |b: &&Vec<u8>| decode_meta::<Definition>(b, crc32fast::hash(b)).is_ok();
     assert!(definitions.iter().filter(is_one).count() >= 10);
+    let is_name = |bytes: &Vec<u8>| {
+        let definition = decode_meta(bytes, crc32fast::hash(bytes));
+        matches!(definition, Ok(Definition::Algorithm { .. }))
+    };
+    assert!(definitions.iter().any(is_name));
 
     let scratch = tempdir().unwrap();
     let runs = corpus("run");

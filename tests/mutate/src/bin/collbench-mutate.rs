@@ -49,7 +49,8 @@ struct Options {
     #[arg(long, value_name = "DIR", requires = "only")]
     keep: Option<PathBuf>,
 
-    /// Only leave what a fuzzer begins with in this directory, one for each target
+    /// Only leave what a fuzzer begins with in this directory, one for each target; files that are
+    /// there stay as they are
     #[arg(long, value_name = "DIR")]
     corpus: Option<PathBuf>,
 
@@ -113,12 +114,25 @@ fn run(options: &Options) -> anyhow::Result<bool> {
     Ok(summary.failures.is_empty())
 }
 
+/// Adds the seeds whose names, and bytes, are not there yet.
 fn write_corpus(corpus: &Path, bases: &Bases) -> anyhow::Result<()> {
     for seed in seeds(bases) {
         let directory = corpus.join(seed.target);
         let path = directory.join(seed.name);
-        fs::create_dir_all(directory)
-            .and_then(|()| fs::write(&path, seed.bytes))
+        let is_there = || -> io::Result<bool> {
+            for entry in fs::read_dir(&directory)? {
+                if fs::read(entry?.path())? == seed.bytes {
+                    return Ok(true);
+                }
+            }
+            Ok(path.exists())
+        };
+        let write = || match is_there()? {
+            true => Ok(()),
+            false => fs::write(&path, &seed.bytes),
+        };
+        fs::create_dir_all(&directory)
+            .and_then(|()| write())
             .with_context(|| format!("{}: cannot be written", path.display()))?;
     }
     Ok(())
