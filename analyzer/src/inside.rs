@@ -46,6 +46,7 @@ mod sums;
 
 // Sums to results.
 mod kept;
+mod links;
 mod measured;
 mod results;
 mod ways;

@@ -596,3 +596,35 @@ fn the_screen_tells_late_processes_from_a_slow_tree() {
     let words = "99 % go by until the one comes that all wait for (rank 5 in 100 of 100)";
     assert!(screen.contains(words), "{screen}");
 }
+
+#[test]
+fn a_slow_link_is_told_where_many_processes_send_over_it() {
+    // Even ranks are on the one host, odd ones on the other.
+    let scenario = "schema = 1\nseed = 3\nplacement = \"round-robin\"\n\
+         [[hosts]]\nname = \"near\"\nranks = 8\nclock = \"raw\"\n\
+         [[hosts]]\nname = \"far\"\nranks = 8\nclock = \"raw\"\noffset_ns = 4000\n\
+         [exchanges]\n\
+         [network]\njitter = { exponential_ns = 2000 }\n\
+         links = [{ hosts = [\"near\", \"far\"], ns = 100000 }]\n\
+         [[program]]\nrepeat = 100\nsteps = [\n\
+         { operation = \"MPI_Barrier\" },\n\
+         { operation = \"MPI_Bcast\", bytes = 8, tree = \"binomial\" },\n]\n";
+    let (screen, pictures) = shown(scenario);
+    let document: Value = serde_json::from_str(&pictures["analysis.json"]).unwrap();
+    let operations = list(&document["operations"]);
+    let broadcast = operations.iter().find(|o| o["operation"] == "MPI_Bcast");
+    let path = &broadcast.unwrap()["trees"][0]["critical_path"];
+    let is_over_link = |hop: &&Value| number(&hop["from"]) % 2 == 0 && number(&hop["to"]) % 2 == 1;
+    let hops: Vec<&Value> = list(&path["hops"]).iter().filter(is_over_link).collect();
+    let sum = |name: &str| hops.iter().map(|hop| number(&hop[name])).sum::<i64>();
+    assert!(hops.len() > 4, "{path:#}");
+    let share = sum("total_ns") as f64 / number(&path["duration_ns"]) as f64;
+    assert!(share > 0.5, "{share}");
+    let words = format!(
+        "All {} hops from near to far together take {:.0} % of the time (n = {}).",
+        hops.len(),
+        share * 100.0,
+        sum("instances")
+    );
+    assert!(screen.contains(&words), "{words} in {screen}");
+}

@@ -1,6 +1,7 @@
 //! What was found inside collectives, in a few sentences that somebody can act on: what ran, whether
 //! it is late processes or the tree, and which hop.
 
+use super::links;
 use super::results::{
     CriticalPathSummary, HopSummary, Hotspot, OneWayClass, ProgressSummary, StageKind, TreeFigures,
 };
@@ -37,6 +38,18 @@ pub(crate) fn paragraph(analysis: &Analysis, operation: &OperationSummary) -> Op
         ),
     }
     let dearest = figures.critical_path.as_ref();
+    if let Some(path) = dearest
+        && let Some(link) = links::dearest(analysis, path)
+    {
+        text.push_str(&format!(
+            " All {} hops from {} to {} together take {} of the time (n = {}).",
+            link.n_hops,
+            inert::line(link.from, MAX_HOST),
+            inert::line(link.to, MAX_HOST),
+            percent(link.total_ns, path.duration_ns),
+            link.n
+        ));
+    }
     if let Some(hop) = dearest.and_then(|path| path.hops.first())
         && let Some(running) = why_late::inside(analysis, operation, [hop.from, hop.to])
     {
