@@ -112,16 +112,25 @@ pub struct Communicator {
 }
 
 impl Communicator {
-    /// A number for which slots are on which hosts; 0 where all are on one.
+    /// A number for which slots are on which hosts, and of an intercommunicator in which group; 0
+    /// where all are on one host and in one group.
     pub(crate) fn host_map(&self) -> u64 {
-        if self.hosts.len() < 2 {
+        if self.hosts.len() < 2 && self.kind == CommunicatorKind::Intra {
             return 0;
         }
-        let hosts = self.members.iter().map(|member| member.host as u64);
-        hosts.fold(1, |map, host| {
-            (map.rotate_left(23) ^ host).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        let places = self.members.iter();
+        let places = places.map(|member| (member.host as u64) << 1 | u64::from(member.group));
+        places.fold(1, |map, place| {
+            (map.rotate_left(23) ^ place).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         })
     }
+
+    /// The group of each slot of an intercommunicator.
+    pub(crate) fn groups(&self) -> Option<Vec<u32>> {
+        let groups = || self.members.iter().map(|member| member.group.into());
+        (self.kind == CommunicatorKind::Inter).then(|| groups().collect())
+    }
+
     /// The slot of a process of the run.
     pub(crate) fn slot_of(&self, process: usize) -> Option<usize> {
         self.members

@@ -113,6 +113,8 @@ pub enum Pattern {
     SegmentedRing,
     /// To the next one, twice around.
     DoubleRing,
+    /// To the process half of all further, then a quarter and so on, a message for each part.
+    Sparbit,
     /// With the left and the right neighbour in turn.
     NeighborExchange,
     /// From each rank to the next.
@@ -150,6 +152,7 @@ impl fmt::Display for Pattern {
             Self::Ring => f.write_str("ring"),
             Self::SegmentedRing => f.write_str("segmented ring"),
             Self::DoubleRing => f.write_str("double ring"),
+            Self::Sparbit => f.write_str("sparbit"),
             Self::NeighborExchange => f.write_str("neighbor exchange"),
             Self::Chain => f.write_str("chain from rank to rank"),
             Self::Neighbours => f.write_str("direct exchange with the neighbours"),
@@ -213,6 +216,15 @@ pub enum Algorithm {
     Flat(Pattern),
     /// By hosts.
     TwoLevels(TwoLevels),
+    /// On an intercommunicator: within each group to its leader, between the leaders, and back.
+    TwoGroups {
+        /// Between the leaders.
+        between: Pattern,
+        /// To the leaders.
+        to: Pattern,
+        /// From the leaders.
+        from: Pattern,
+    },
 }
 
 impl fmt::Display for Algorithm {
@@ -220,6 +232,13 @@ impl fmt::Display for Algorithm {
         match self {
             Self::Flat(pattern) => pattern.fmt(f),
             Self::TwoLevels(levels) => levels.fmt(f),
+            Self::TwoGroups { between, to, from } => {
+                write!(f, "two groups: {between} between their leaders, ")?;
+                match to == from {
+                    true => write!(f, "{to} within them to the leader and back"),
+                    false => write!(f, "{to} within them to the leader, {from} back"),
+                }
+            }
         }
     }
 }

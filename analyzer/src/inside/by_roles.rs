@@ -129,8 +129,16 @@ mod tests {
     use super::*;
     use crate::inside::exchanges::Sent;
     use crate::inside::figures::GraphFigures;
+    use crate::inside::recognize::Places;
     use crate::inside::shape::Of;
     use crate::inside::ways::Ways;
+
+    fn on_one_host(hosts: &[u32]) -> Places<'_> {
+        Places {
+            hosts,
+            groups: None,
+        }
+    }
 
     /// Three processes over the same four edges: 0 has 1 stand in for it, and 1 and 2 exchange, or one
     /// of them has what the other sent before it sends.
@@ -154,7 +162,7 @@ mod tests {
             step_of_receiver,
             group: 0,
         });
-        Shape::new(of, sent.into(), &[0; 3])
+        Shape::new(of, sent.into(), on_one_host(&[0; 3]))
     }
 
     #[test]
@@ -213,7 +221,7 @@ mod tests {
                     step_of_receiver: 0,
                     group: 0,
                 });
-                Shape::new(of, sent.collect(), &[0; 12])
+                Shape::new(of, sent.collect(), on_one_host(&[0; 12]))
             })
             .collect();
         let add = |shapes: &mut dyn Iterator<Item = &Shape>| {

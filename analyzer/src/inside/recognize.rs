@@ -91,14 +91,22 @@ impl<Name> Recognized<Name> {
     }
 }
 
-/// Recognizes how `operation` was done by processes on these hosts (any numbers, by slot), from its
-/// messages by sender and their order there; at least one. `root`: slot of the root if there is
-/// one.
+/// Where the processes are, by slot.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Places<'a> {
+    /// On which hosts; any numbers.
+    pub(super) hosts: &'a [u32],
+    /// In which groups, on an intercommunicator: 0 or 1.
+    pub(super) groups: Option<&'a [u32]>,
+}
+
+/// Recognizes how `operation` was done by processes at these places, from its messages by sender and
+/// their order there; at least one. `root`: slot of the root if there is one.
 ///
 /// `None` for what no algorithm is asked of, as constructors.
 pub(super) fn recognize(
     operation: Operation,
-    hosts: &[u32],
+    places: Places<'_>,
     root: Option<u32>,
     sent: &[Sent],
 ) -> Option<Recognized> {
@@ -115,7 +123,11 @@ pub(super) fn recognize(
     if sent.is_empty() {
         return None;
     }
+    let Places { hosts, groups } = places;
     let flat = flat(operation, hosts.len() as u32, root, sent)?;
+    if let Some(groups) = groups {
+        return Some(groups::recognize(operation, groups, root, sent));
+    }
     // Some graphs are both. Then it tells whether the levels have tags of their own.
     let levels = match flat.is_unnamed() || levels::are_apart(hosts, sent) {
         true => levels::recognize(operation, hosts, root, sent),
@@ -464,8 +476,13 @@ fn allgather(traffic: &Traffic<'_>) -> Option<Flat> {
     if neighbor_exchange(n).is_some_and(|edges| traffic.is_exactly(&edges)) {
         names.push(Pattern::NeighborExchange);
     }
-    if is_once && names.is_empty() && is_by_powers(traffic) {
-        names.push(Pattern::Bruck);
+    if names.is_empty() && is_by_powers(traffic) {
+        let has_each_part = traffic.sent.len() as u32 == n * (n - 1);
+        match (is_once, has_each_part) {
+            (true, _) => names.push(Pattern::Bruck),
+            (false, true) => names.push(Pattern::Sparbit),
+            (false, false) => {}
+        }
     }
     (!names.is_empty()).then(|| Flat::exchanges(names))
 }
@@ -627,6 +644,7 @@ fn there_and_back(traffic: &Traffic<'_>, operation: Operation) -> Option<Flat> {
         .then(|| both(&along(&down, Direction::Down), &along(&up, Direction::Up)))
 }
 
+mod groups;
 mod levels;
 #[cfg(test)]
 mod tests;

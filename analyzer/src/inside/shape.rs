@@ -7,7 +7,7 @@ use collbench_formats::Operation;
 
 use super::algorithm::Algorithm;
 use super::exchanges::Sent;
-use super::recognize::{Direction, Recognized, recognize};
+use super::recognize::{Direction, Places, Recognized, recognize};
 use super::roles::{Roles, Way};
 
 /// What a shape is the shape of.
@@ -52,8 +52,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// `hosts`: that of each slot.
-    pub(super) fn new(of: Of, sent: Vec<Sent>, hosts: &[u32]) -> Self {
+    /// `places`: those of the slots.
+    pub(super) fn new(of: Of, sent: Vec<Sent>, places: Places<'_>) -> Self {
         let mut edges: Vec<(u32, u32)> = sent.iter().map(|sent| (sent.from, sent.to)).collect();
         edges.sort_unstable();
         edges.dedup();
@@ -62,7 +62,7 @@ impl Shape {
         let root = of.root.map(|root| root as u32);
         let recognized = match sent.is_empty() {
             true => None,
-            false => recognize(of.operation, hosts, root, &sent),
+            false => recognize(of.operation, places, root, &sent),
         };
         let mut directions = vec![None; edges.len()];
         for &(edge, direction) in recognized.iter().flat_map(|found| &found.directed) {

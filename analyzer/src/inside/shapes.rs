@@ -7,6 +7,7 @@ use super::exchanges::Sent;
 use super::message::InstanceMessage;
 use super::messages::Messages;
 use super::numbers::Numbers;
+use super::recognize::Places;
 use super::shape::{Of, Shape};
 use crate::agreed::Agreed;
 
@@ -43,7 +44,12 @@ impl Shapes {
         }
         let members = instance.communicator.members.iter();
         let hosts: Vec<u32> = members.map(|member| member.host as u32).collect();
-        let shape = Arc::new(Shape::new(of, self.sent.clone(), &hosts));
+        let groups = instance.communicator.groups();
+        let places = Places {
+            hosts: &hosts,
+            groups: groups.as_deref(),
+        };
+        let shape = Arc::new(Shape::new(of, self.sent.clone(), places));
         self.known.insert(hash, Arc::clone(&shape));
         shape
     }

@@ -47,6 +47,15 @@ pub(super) fn recognize(
     }
 }
 
+/// Likewise of two groups, in place of hosts.
+pub(super) fn recognize_groups(
+    operation: Operation,
+    groups: &[u32],
+    sent: &[Sent],
+) -> Option<Found> {
+    Levels::of(groups, sent)?.there_and_back(operation.blocking())
+}
+
 fn is_inside(hosts: &[u32], sent: &Sent) -> bool {
     hosts[sent.from as usize] == hosts[sent.to as usize]
 }

@@ -3,8 +3,17 @@
 
 use super::*;
 
+mod groups;
 mod levels;
 mod reductions;
+
+/// On an intracommunicator.
+fn places(hosts: &[u32]) -> Places<'_> {
+    Places {
+        hosts,
+        groups: None,
+    }
+}
 
 /// A schedule while it is written down.
 struct Schedule {
@@ -391,6 +400,11 @@ fn exchanges_are_known_for_any_number_of_ranks() {
         check(ring(n - 1), ReduceScatter, Pattern::Ring);
         let back = doubling(n).map(|distance| n - distance);
         check(around(n, back), Allgather, Pattern::Bruck);
+        // Loch and Koslovski 2021: the halves come first, then twice as many parts each time.
+        if n.is_power_of_two() {
+            let parts = doubling(n).flat_map(|part| (0..part).map(move |_| n / 2 / part));
+            check(around(n, parts), Allgather, Pattern::Sparbit);
+        }
         check(around(n, doubling(n)), Alltoall, Pattern::Bruck);
         if n.is_power_of_two() {
             check(folded(n, 1), Allgather, Pattern::RecursiveDoubling);
@@ -531,7 +545,12 @@ fn what_a_process_sends_to_itself_is_not_looked_at() {
     for n in SIZES.into_iter().filter(|&n| n < 32) {
         let mut all = Schedule::new(n);
         all.together((0..n).flat_map(|from| (0..n).map(move |to| (from, to))));
-        let names = recognize(Operation::Alltoall, &vec![0; n as usize], None, &all.sent);
+        let names = recognize(
+            Operation::Alltoall,
+            places(&vec![0; n as usize]),
+            None,
+            &all.sent,
+        );
         let name = names.unwrap().names[0].to_string();
         let expected = match n {
             2 => "two-process exchange",
@@ -539,6 +558,14 @@ fn what_a_process_sends_to_itself_is_not_looked_at() {
         };
         assert_eq!(name, expected, "{n}");
         let alone: Vec<Sent> = (all.sent.into_iter().filter(|s| s.from == s.to)).collect();
-        assert!(recognize(Operation::Alltoall, &vec![0; n as usize], None, &alone).is_none());
+        assert!(
+            recognize(
+                Operation::Alltoall,
+                places(&vec![0; n as usize]),
+                None,
+                &alone
+            )
+            .is_none()
+        );
     }
 }

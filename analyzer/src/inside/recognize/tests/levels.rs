@@ -76,7 +76,7 @@ impl Layout {
     fn recognize(&self, schedule: &Schedule, operation: Operation, root: Option<u32>) -> Algorithm {
         let mut sent = schedule.sent.clone();
         sent.sort_by_key(|sent| sent.from);
-        recognize(operation, &self.hosts, root, &sent)
+        recognize(operation, places(&self.hosts), root, &sent)
             .unwrap()
             .names[0]
     }

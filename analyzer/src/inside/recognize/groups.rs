@@ -1,0 +1,147 @@
+//! How collectives on intercommunicators are done: of two groups, one of which has something for the
+//! other one, or each for the other.
+//!
+//! Ranks are those in the groups. Data goes directly from group to group, or by way of their leaders,
+//! which are the first of each; then it is asked what goes on within a group.
+
+use std::collections::BTreeSet;
+
+use collbench_formats::{Operation, Semantics};
+
+use super::super::algorithm::{Algorithm, Pattern, Rooted, Within};
+use super::super::exchanges::{Edge, Edges, Sent, Traffic};
+use super::{Direction, Flat, Recognized, flat, from_root, levels, rooted, to_root};
+
+/// Recognizes how `operation` was done by the two groups; `root` as in
+/// [`recognize`](super::recognize).
+pub(super) fn recognize(
+    operation: Operation,
+    groups: &[u32],
+    root: Option<u32>,
+    sent: &[Sent],
+) -> Recognized {
+    let operation = operation.blocking();
+    let found = match (operation.semantics(), root) {
+        (Semantics::OneToMany, Some(root)) => {
+            one_way(operation, groups, root, Direction::Up, sent).map(Recognized::from)
+        }
+        (Semantics::ManyToOne, Some(root)) => {
+            one_way(operation, groups, root, Direction::Down, sent).map(Recognized::from)
+        }
+        _ => each_for_the_other(groups, sent)
+            .map(|name| Flat::exchange(name).into())
+            .or_else(|| by_leaders(operation, groups, sent)),
+    };
+    found.unwrap_or_else(|| Flat::exchange(Pattern::Unrecognized).into())
+}
+
+/// Between the root and the other group.
+fn one_way(
+    operation: Operation,
+    groups: &[u32],
+    root: u32,
+    direction: Direction,
+    sent: &[Sent],
+) -> Option<Flat> {
+    let own = groups[root as usize];
+    let others = (0..groups.len() as u32).filter(|&slot| groups[slot as usize] != own);
+    let slots: Vec<u32> = std::iter::once(root).chain(others).collect();
+    let number = |slot: u32| slots.iter().position(|&other| other == slot);
+    let sent: Option<Vec<Sent>> = sent
+        .iter()
+        .map(|sent| {
+            Some(Sent {
+                from: number(sent.from)? as u32,
+                to: number(sent.to)? as u32,
+                ..*sent
+            })
+        })
+        .collect();
+    let mut sent = sent?;
+    sent.sort_by_key(|sent| sent.from);
+    let n = slots.len() as u32;
+    let direct = flat(operation, n, Some(0), &sent).filter(|found| !found.is_unnamed());
+    let found = direct.or_else(|| by_way_of_leader(operation, n, direction, &sent))?;
+    let slot = |(from, to): Edge| (slots[from as usize], slots[to as usize]);
+    Some(Flat {
+        names: found.names,
+        // It does not span those beside the root.
+        tree: None,
+        directed: (found.directed.into_iter())
+            .map(|(edge, direction)| (slot(edge), direction))
+            .collect(),
+    })
+}
+
+/// Between number 0, the root, and number 1, the leader of the others, and along a tree among those.
+fn by_way_of_leader(
+    operation: Operation,
+    n: u32,
+    direction: Direction,
+    sent: &[Sent],
+) -> Option<Flat> {
+    let (within, between): (Vec<Sent>, Vec<Sent>) =
+        sent.iter().partition(|sent| sent.from > 0 && sent.to > 0);
+    let edge = match direction {
+        Direction::Up => (0, 1),
+        Direction::Down => (1, 0),
+    };
+    if between.iter().any(|sent| (sent.from, sent.to) != edge) {
+        return None;
+    }
+    let within: Vec<Sent> = (within.into_iter())
+        .map(|sent| Sent {
+            from: sent.from - 1,
+            to: sent.to - 1,
+            ..sent
+        })
+        .collect();
+    let traffic = Traffic::new(n - 1, &within);
+    let found = match direction {
+        Direction::Up => from_root(operation, &traffic, Some(0)),
+        Direction::Down => to_root(operation, &traffic, Some(0)),
+    }?;
+    let Pattern::Rooted(Rooted::Tree(name)) = found.names[0] else {
+        return None;
+    };
+    let directed = found.directed.into_iter();
+    let directed = directed.map(|((from, to), direction)| ((from + 1, to + 1), direction));
+    let first = std::iter::once((edge, direction));
+    Some(rooted(Rooted::ByWayOfFirst(name), directed.chain(first)))
+}
+
+/// From everybody to everybody of the other group.
+fn each_for_the_other(groups: &[u32], sent: &[Sent]) -> Option<Pattern> {
+    let n = groups.len() as u32;
+    let traffic = Traffic::new(n, sent);
+    let slots = || 0..n;
+    let is_apart = |(from, to): &Edge| groups[*from as usize] != groups[*to as usize];
+    let all: Edges = slots()
+        .flat_map(|from| slots().map(move |to| (from, to)))
+        .filter(is_apart)
+        .collect::<BTreeSet<Edge>>();
+    let is_direct = traffic.is_once() && traffic.is_exactly(&all);
+    is_direct.then(|| {
+        if traffic.is_at_once() {
+            Pattern::Linear
+        } else if traffic.is_one_by_one() {
+            Pattern::Pairwise
+        } else {
+            Pattern::LinearSynchronized
+        }
+    })
+}
+
+/// To the leader of each group, between the leaders, and back.
+fn by_leaders(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option<Recognized> {
+    let (levels, directed) = levels::recognize_groups(operation, groups, sent)?;
+    let Within::ToAndFrom(to, from) = levels.within else {
+        return None;
+    };
+    let between = levels.between;
+    Some(Recognized {
+        names: vec![Algorithm::TwoGroups { between, to, from }],
+        tree: None,
+        directed,
+    })
+}

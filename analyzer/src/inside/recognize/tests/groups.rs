@@ -1,0 +1,66 @@
+//! Intercommunicators: of groups of 3 and 5 ranks, one behind the other.
+
+use super::*;
+
+const GROUPS: [u32; 8] = [0, 0, 0, 1, 1, 1, 1, 1];
+
+fn name(schedule: &Schedule, operation: Operation, root: Option<u32>) -> String {
+    let mut sent = schedule.sent.clone();
+    sent.sort_by_key(|sent| sent.from);
+    let places = Places {
+        hosts: &[0; 8],
+        groups: Some(&GROUPS),
+    };
+    let found = recognize(operation, places, root, &sent).unwrap();
+    assert!(!found.is_tree());
+    found.names[0].to_string()
+}
+
+#[test]
+fn a_root_has_to_do_with_the_other_group_directly_or_by_way_of_its_leader() {
+    let mut direct = Schedule::new(8);
+    (3..8).for_each(|rank| direct.send(1, rank));
+    assert_eq!(name(&direct, Operation::Ibcast, Some(1)), "linear");
+    let mut direct = Schedule::new(8);
+    (0..3).for_each(|rank| direct.send(rank, 6));
+    assert_eq!(name(&direct, Operation::Gather, Some(6)), "linear");
+    let mut led = Schedule::new(8);
+    for (from, to) in [(2, 3), (3, 4), (3, 5), (4, 6), (4, 7)] {
+        led.send(from, to);
+    }
+    assert_eq!(
+        name(&led, Operation::Bcast, Some(2)),
+        "binary, by way of rank 0"
+    );
+    let back = led.reversed();
+    assert_eq!(
+        name(&back, Operation::Reduce, Some(2)),
+        "binary, by way of rank 0"
+    );
+    // Somebody beside the root takes part.
+    led.send(0, 1);
+    assert_eq!(
+        name(&led, Operation::Bcast, Some(2)),
+        "graph that is no tree"
+    );
+}
+
+#[test]
+fn groups_exchange_directly_or_between_their_leaders() {
+    let mut direct = Schedule::new(8);
+    let all = (0..3).flat_map(|one| (3..8).flat_map(move |other| [(one, other), (other, one)]));
+    direct.together(all);
+    assert_eq!(name(&direct, Operation::Alltoall, None), "linear");
+    let mut led = Schedule::new(8);
+    let within = [(1, 0), (2, 0), (4, 3), (5, 3), (6, 3), (7, 3)];
+    within.iter().for_each(|&(from, to)| led.send(from, to));
+    let mut led = led.next_group();
+    led.together([(0, 3), (3, 0)]);
+    let mut led = led.next_group();
+    within.iter().for_each(|&(from, to)| led.send(to, from));
+    assert_eq!(
+        name(&led, Operation::Allreduce, None),
+        "two groups: recursive doubling between their leaders, linear within them to the leader \
+         and back"
+    );
+}
