@@ -94,8 +94,9 @@ pub fn match_calls<S: Sums>(
         matcher.put_away_idle(&lanes);
         let n_waiting = matcher.processes.iter().map(|process| process.n_queued);
         irregularities.largest_window = irregularities.largest_window.max(n_waiting.sum());
-        if n_done >= n_merged + CALLS_BETWEEN_MERGES {
-            n_merged = n_done;
+        let n_calls = n_done - matcher.n_messages();
+        if n_calls >= n_merged + CALLS_BETWEEN_MERGES {
+            n_merged = n_calls;
             workers.merge_into(&mut sums);
         }
         report(Progress { n_done, n_total });
@@ -340,6 +341,12 @@ impl Matcher<'_> {
         }
     }
 
+    /// Ends of messages that the processes have come by.
+    fn n_messages(&self) -> u64 {
+        let found = self.processes.iter().map(|process| &process.found);
+        found.map(|found| found.n_sent + found.n_received).sum()
+    }
+
     /// Whether the messages inside calls were recorded, by any process.
     fn has_messages(&self) -> bool {
         self.processes.iter().any(|process| process.has_messages)
@@ -539,23 +546,30 @@ impl Matcher<'_> {
 
     /// Forgets what was handed on, of some lanes, and gives back the pages that were read.
     fn drop_done(&mut self, lanes: &[usize]) {
+        // By process: binding, lane, and the position before which all were handed on.
+        let mut done: Vec<Vec<(usize, Lane, u64)>> = vec![Vec::new(); self.processes.len()];
         for &index in lanes {
             let (_, lane) = self.lane_at(index);
             let Some(state) = self.lanes[index].in_use_mut() else {
                 continue;
             };
             for &(process, binding) in state.members.iter().flatten() {
-                let (process, binding) = (&mut self.processes[process as usize], binding as usize);
-                process.drop_before(binding, lane, state.done);
+                let (process, binding) = (process as usize, binding as usize);
+                done[process].push((binding, lane, state.done));
                 for &position in &state.mixed {
-                    process.pass_by_begun(binding, lane, position);
+                    self.processes[process].pass_by_begun(binding, lane, position);
                 }
             }
             state.mixed.clear();
         }
         let step = (KEPT_BYTES / self.processes.len() as u64).clamp(1 << 16, 1 << 20);
-        let processes = self.processes.par_iter_mut();
-        processes.for_each(|process| process.give_back(step));
+        let processes = self.processes.par_iter_mut().zip(done);
+        processes.for_each(|(process, done)| {
+            for (binding, lane, position) in done {
+                process.drop_before(binding, lane, position);
+            }
+            process.give_back(step);
+        });
     }
 }
 
