@@ -106,6 +106,11 @@ impl ByRoles {
             for (at, rounds) in own.nodes.iter_mut().zip(rounds) {
                 let n_rounds = at.rounds.len().max(rounds.len().min(MAX_ROUNDS));
                 at.rounds.resize_with(n_rounds, || RoundFigures::new(grain));
+                for (number, round) in rounds.iter().enumerate() {
+                    if round.partner.is_some() {
+                        at.rounds[number.min(MAX_ROUNDS - 1)].see(round.partner, n);
+                    }
+                }
             }
         }
         Some(&mut own.nodes)

@@ -228,7 +228,7 @@ impl RoundFigures {
     }
 
     /// `n` instances in which the partner was this one.
-    fn see(&mut self, partner: Option<u32>, n: u64) {
+    pub(super) fn see(&mut self, partner: Option<u32>, n: u64) {
         if self.n == 0 {
             self.partner = partner;
         } else if n > 0 && self.partner != partner {

@@ -44,6 +44,8 @@ pub enum Roles {
 pub struct Round {
     /// Messages.
     pub receives: Box<[u32]>,
+    /// The slot that all of them come from, if it is one.
+    pub partner: Option<u32>,
 }
 
 /// Who meets whom in a tree.
@@ -268,8 +270,10 @@ fn rounds(n: usize, sequence: &[Sent]) -> Box<[Box<[Round]>]> {
     }
     let of_node = |mut list: Vec<(u32, u32)>| -> Box<[Round]> {
         list.sort_unstable();
+        let from = |&(_, number): &(u32, u32)| sequence[number as usize].from;
         let rounds = list.chunk_by(|a, b| a.0 == b.0).map(|round| Round {
             receives: round.iter().map(|&(_, number)| number).collect(),
+            partner: Some(from(&round[0])).filter(|one| round.iter().all(|all| from(all) == *one)),
         });
         rounds.collect()
     };
@@ -357,11 +361,8 @@ mod tests {
             panic!("no exchange");
         };
         for (node, rounds) in rounds.iter().enumerate() {
-            let partners: Vec<u32> = rounds
-                .iter()
-                .map(|round| sequence[round.receives[0] as usize][0])
-                .collect();
-            assert_eq!(partners, [node as u32 ^ 1, node as u32 ^ 2]);
+            let partners: Vec<Option<u32>> = rounds.iter().map(|round| round.partner).collect();
+            assert_eq!(partners, [1, 2].map(|bit| Some(node as u32 ^ bit)));
         }
         // A broadcast in which somebody gets it twice, or nobody from the root.
         for sequence in [

@@ -48,7 +48,7 @@ pub(super) enum Quantity {
     Way { node: u32 },
     /// Own leave - the end of the last round.
     Exit { node: u32 },
-    /// The slot that sent what came last in a round.
+    /// The slot that sent what came last in a round in which several send.
     Partner { node: u32, round: u32 },
     /// From the round before (or the enter) to beginning to receive.
     Local { node: u32, round: u32 },
@@ -353,8 +353,11 @@ impl<'a> Seen<'a> {
             let message = self.message(message);
             let begin = message.posted.ns().max(before);
             let node = slot;
+            let has_one_partner = round.partner.is_some();
             let round = number.min(MAX_ROUNDS - 1) as u32;
-            add(Quantity::Partner { node, round }, message.from.into());
+            if !has_one_partner {
+                add(Quantity::Partner { node, round }, message.from.into());
+            }
             add(Quantity::Local { node, round }, span(begin, before));
             let spent = span(end, begin).max(0);
             if self.have_common_time(slot, message.from) {
