@@ -158,15 +158,33 @@ pub(crate) struct ManyStamps<'c> {
     short: Option<ShortLine>,
 }
 
+/// The same for stamps that are near one another and the start, as all of a true file are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NearStamps(ShortLine);
+
+impl NearStamps {
+    /// As [`ManyStamps::both`].
+    #[must_use]
+    #[inline]
+    pub(crate) fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
+        [enter, leave].map(|ticks| Timestamp::from_ns(self.0.ns(ticks)))
+    }
+}
+
 impl ManyStamps<'_> {
+    /// For some stamps whose bits are all among these, ticks, if they are near.
+    #[inline]
+    pub(crate) fn near(&self, ticks: u64) -> Option<NearStamps> {
+        let short = self.short.filter(|_| ShortLine::is_near(ticks))?;
+        Some(NearStamps(short))
+    }
+
     /// The instants of two stamps, ticks, as two of [`RankClock::global`].
     #[must_use]
     #[inline]
     pub(crate) fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
-        if let Some(line) = &self.short
-            && ShortLine::is_near(enter | leave)
-        {
-            return [enter, leave].map(|ticks| Timestamp::from_ns(line.ns(ticks)));
+        if let Some(near) = self.near(enter | leave) {
+            return near.both(enter, leave);
         }
         [enter, leave].map(|ticks| self.clock.global(Timestamp::from_ticks(ticks)))
     }

@@ -208,6 +208,15 @@ impl Record {
         split_call_word(self.call_word()).0
     }
 
+    /// All of it, as four little-endian words: enter, [the second](Self::call_word), communicator and
+    /// root, leave.
+    #[must_use]
+    #[inline]
+    pub fn words(&self) -> [u64; 4] {
+        let words: [U64; 4] = zerocopy::transmute!(*self);
+        words.map(U64::get)
+    }
+
     /// The second word, as [`pack_call_word`] makes it: all but times, communicator and root.
     #[must_use]
     #[inline]

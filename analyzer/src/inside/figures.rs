@@ -425,12 +425,9 @@ impl GraphFigures {
     /// Adds the samples of an instance one by one; `room` has them then.
     fn add_alone(&mut self, seen: &Seen<'_>, room: &mut Room) {
         room.samples.clear();
-        let samples = &mut room.samples;
-        seen.samples(&mut room.order, &mut |quantity, sample| {
-            samples.push((quantity, sample));
-        });
+        seen.samples(&mut room.order, &mut room.samples);
         let mut places = self.places(seen.shape, 1);
-        for &(quantity, sample) in &*samples {
+        for &(quantity, sample) in &room.samples {
             places.add(quantity, &[sample]);
         }
     }
@@ -443,7 +440,7 @@ impl GraphFigures {
         };
         let (_, rows) = &mut self.rows[number];
         let order = &mut room.order;
-        let is_added = rows.add(|row| seen.samples(order, &mut |_, sample| row.push(sample)));
+        let is_added = rows.add(|row| seen.samples(order, row));
         if rows.are_full() {
             self.add_rows(number);
         }

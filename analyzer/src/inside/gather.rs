@@ -10,7 +10,7 @@ use crate::inside::pairing::{NOT_A_SLOT, Pairing};
 use crate::inside::pattern::{Ends, Foreign, Moved, NewEnd, Patterns};
 use crate::inside::recurrence::{Kind, Recurrences, words_of};
 use crate::inside::shape::Of;
-use crate::inside::steps::Steps;
+use crate::inside::steps::{Comes, Steps};
 use crate::queue::Queue;
 use crate::routing::Process;
 use crate::unpacked::RecordReader;
@@ -238,8 +238,9 @@ impl EndsOfSlot<'_, '_> {
         let partner = partner.map(|rank| slot_of(rank).unwrap_or(NOT_A_SLOT));
         // What it sends to itself tells nothing of others.
         let is_to_itself = partner == Some(self.slot);
-        let end_ns = (has_end && !is_to_itself).then_some(end.ns());
-        let step = self.steps.step_of(message, begin.ns(), end_ns);
+        let words = words_of(record);
+        let comes = Comes::of(words[0], has_end && !is_to_itself);
+        let step = self.steps.step_of(comes, begin.ns(), end.ns());
         let travelled = self.travelled(message);
         self.ends.add(&NewEnd {
             slot: self.slot,
@@ -249,7 +250,7 @@ impl EndsOfSlot<'_, '_> {
             is_on_another: travelled.is_on_another,
             has_end,
             step,
-            words: words_of(record),
+            words,
             moved: Moved {
                 begin,
                 end,

@@ -70,11 +70,14 @@ impl Grain {
     /// and those behind its leading one.
     #[inline]
     fn bucket_of_short(self, magnitude: u32) -> u32 {
-        const FRACTION_BITS: u32 = 52;
+        const FRACTION_BITS: u32 = 23;
         let bits = self.bits();
-        let leading = (f64::from(magnitude as i32).to_bits() >> (FRACTION_BITS - bits)) as u32;
+        // What is not exact in so few bits is not rounded up further than to the next one that is
+        // cleared here: the one behind those that are looked at.
+        let cleared = magnitude & !(magnitude >> (bits + 1));
+        let leading = (cleared as i32 as f32).to_bits() >> (FRACTION_BITS - bits);
         // That of 2^bits, whose bucket is the first that is found so.
-        let first = (1023 + bits) << bits;
+        let first = (127 + bits) << bits;
         match magnitude < 1 << bits {
             true => magnitude,
             false => leading.wrapping_sub(first).wrapping_add(1 << bits),
@@ -634,7 +637,9 @@ mod tests {
     fn buckets_of_short_samples_are_those_of_all() {
         for grain in [Grain::Fine, Grain::Medium, Grain::Coarse] {
             let powers = (0..31).flat_map(|bit| (1u32 << bit) - 1..(1 << bit) + 3);
-            for magnitude in (0..5_000).chain(powers).chain([i32::MAX as u32]) {
+            let spread = (0..200_000).map(|n| n * 10_007);
+            let all = (0..5_000).chain(powers).chain(spread);
+            for magnitude in all.chain([i32::MAX as u32]) {
                 let short = grain.bucket_of_short(magnitude);
                 assert_eq!(short as i32, grain.bucket(magnitude.into()), "{magnitude}");
             }

@@ -12,8 +12,8 @@ use collbench_formats::{MESSAGE_BYTES, MESSAGE_TAG_SHIFT, Record, RecordKind};
 use super::gather::is_true;
 use super::pattern::{Ends, Key, Moved, PatternNumber, end_of, partner_of, slot_of};
 use super::shape::Of;
-use super::steps::{Step, Steps};
-use crate::clock::ManyStamps;
+use super::steps::{Comes, Step, Steps};
+use crate::clock::{Global, ManyStamps, Timestamp};
 
 /// The second and third word of a message's record.
 pub(super) type Words = [u64; 2];
@@ -23,15 +23,42 @@ const TAG: u64 = 0xffff << MESSAGE_TAG_SHIFT;
 
 #[inline]
 pub(super) fn words_of(record: &Record) -> Words {
-    let partner = record.root.get() as u32;
-    let third = u64::from(partner) << 32 | u64::from(record.communicator.get());
-    [record.call_word(), third]
+    let [_, second, third, _] = record.words();
+    [second, third]
 }
 
-/// The step of an end, and whether its end is known, in one number.
+/// What is expected of an end besides its words, in 36 bits.
 #[inline]
-fn told(step: Step, has_end: bool) -> u64 {
-    u64::from(step.number) << 2 | u64::from(step.is_in_question) << 1 | u64::from(has_end)
+fn told(step: Step, has_end: bool, comes: Comes) -> u64 {
+    let which = match comes {
+        Comes::Nothing => 0,
+        Comes::Later => LATER,
+        Comes::AtOnce => AT_ONCE,
+    };
+    of_step(step) | which | if has_end { HAS_END } else { 0 }
+}
+
+/// Whether its end is known.
+const HAS_END: u64 = 1;
+/// What comes, if anything does.
+const LATER: u64 = 1 << 1;
+const AT_ONCE: u64 = 1 << 2;
+/// Its step.
+const OF_STEP: u64 = MESSAGE_BYTES & !(HAS_END | LATER | AT_ONCE);
+
+#[inline]
+fn of_step(step: Step) -> u64 {
+    u64::from(step.number) << 4 | u64::from(step.is_in_question) << 3
+}
+
+/// What comes, of what is [told].
+#[inline]
+fn comes_of(told: u64) -> Comes {
+    match told & (LATER | AT_ONCE) {
+        LATER => Comes::Later,
+        AT_ONCE => Comes::AtOnce,
+        _ => Comes::Nothing,
+    }
 }
 
 /// Instances that are likely to leave the same records: calls of one kind and about one payload, by
@@ -52,7 +79,7 @@ pub(super) struct Recurrence {
     pattern: PatternNumber,
     keys: Box<[Key]>,
     groups: Box<[(u32, u16)]>,
-    /// By end the words of its record, with its step, and whether that is known, in place of bytes.
+    /// By end the words of its record, with what is [told] in place of bytes.
     expected: Box<[Words]>,
     /// By slot its first end; and their number behind.
     begins: Box<[u32]>,
@@ -128,35 +155,47 @@ impl Following {
         if !is_behind || self.differing.is_some_and(|known| known != tags) {
             return false;
         }
+        // One after the other, so that what each loop needs stays in registers.
         let mut is_wrong = false;
+        let mut ticks = 0;
         for (record, next) in ends.iter().zip(all_expected) {
-            let [second, third] = words_of(record);
-            let differing = (second ^ next[0]) & !MESSAGE_BYTES;
-            is_wrong |= differing != tags || third != next[1];
-            is_wrong |= !within.contains(&record.enter.get()) || !is_true(record);
+            let [enter, second, third, leave] = record.words();
+            is_wrong |= (second ^ next[0]) & !MESSAGE_BYTES != tags || third != next[1];
+            is_wrong |= !within.contains(&enter) || !is_true(record);
+            is_wrong |= u64::from(leave != 0) != next[0] & HAS_END;
+            ticks |= enter | leave;
         }
         if is_wrong {
             return false;
         }
-        self.differing = Some(tags);
-        let keys = &self.recurrence.keys[moved.len()..];
-        let ends = ends.iter().zip(all_expected).zip(keys);
-        moved.extend(ends.map(|((record, next), key)| {
+        let n_before = moved.len();
+        let moves = |record: &Record, [begin, end]: [Timestamp<Global>; 2]| Moved {
+            begin,
+            end,
+            bytes: record.call_word() & MESSAGE_BYTES,
+        };
+        let stamps = |record: &Record| {
             let (enter, leave) = (record.enter.get(), record.leave.get());
-            let has_end = leave != 0;
-            let [begin, end] = clock.both(enter, if has_end { leave } else { enter });
-            // What it sends to itself tells nothing of others.
-            let tells = has_end && partner_of(key) != slot;
-            let step = record.message().map_or(Step::default(), |message| {
-                steps.step_of(&message, begin.ns(), tells.then_some(end.ns()))
-            });
-            is_wrong |= told(step, has_end) != next[0] & MESSAGE_BYTES;
-            Moved {
-                begin,
-                end,
-                bytes: record.call_word() & MESSAGE_BYTES,
-            }
-        }));
+            [enter, if leave == 0 { enter } else { leave }]
+        };
+        match clock.near(ticks) {
+            Some(near) => moved.extend(ends.iter().map(|record| {
+                let [enter, leave] = stamps(record);
+                moves(record, near.both(enter, leave))
+            })),
+            None => moved.extend(ends.iter().map(|record| {
+                let [enter, leave] = stamps(record);
+                moves(record, clock.both(enter, leave))
+            })),
+        }
+        for (moved, next) in moved[n_before..].iter().zip(all_expected) {
+            let comes = comes_of(next[0]);
+            let step = steps.step_of(comes, moved.begin.ns(), moved.end.ns());
+            is_wrong |= of_step(step) != next[0] & OF_STEP;
+        }
+        if !is_wrong {
+            self.differing = Some(tags);
+        }
         !is_wrong
     }
 
@@ -187,7 +226,9 @@ impl Recurrence {
         let ends_of = keys.iter().zip(ends.words());
         let expected = ends_of.map(|(key, &[second, third])| {
             let (step, has_end) = end_of(key);
-            let told = told(step, has_end);
+            // What it sends to itself tells nothing of others.
+            let tells = has_end && partner_of(key) != slot_of(key);
+            let told = told(step, has_end, Comes::of(second, tells));
             [second & !MESSAGE_BYTES | told, third]
         });
         let begin = |slot: usize| keys.partition_point(|key| slot_of(key) < slot) as u32;
@@ -341,7 +382,7 @@ mod tests {
                     group,
                     is_on_another: false,
                     has_end: true,
-                    step: steps.step_of(&message, begin, Some(end)),
+                    step: steps.step_of(Comes::of(message.words()[0], true), begin, end),
                     words: words_of(record),
                     moved: Moved {
                         begin: Timestamp::from_ns(begin),

@@ -4,7 +4,7 @@
 //! of them. In a row samples stand side by side; some rows later, one quantity at a time is looked
 //! up for all of them.
 
-use super::samples::Quantity;
+use super::samples::{Quantity, Samples};
 
 /// Instances whose samples are of the same quantities, in the same order.
 #[derive(Debug)]
@@ -62,11 +62,11 @@ impl Rows {
             self.samples.resize(begin + self.stride(), 0);
         }
         let mut row = Row {
-            free: self.samples[begin..begin + n].iter_mut(),
-            fits: true,
+            cells: &mut self.samples[begin..begin + n],
+            ..Row::default()
         };
         fill(&mut row);
-        let is_added = row.fits && row.free.len() == 0;
+        let is_added = row.n == n && row.lost == 0;
         self.n_rows += usize::from(is_added);
         is_added
     }
@@ -94,21 +94,25 @@ impl Rows {
 }
 
 /// A row while it is filled.
+#[derive(Default)]
 pub(super) struct Row<'r> {
-    free: std::slice::IterMut<'r, i32>,
-    fits: bool,
+    cells: &'r mut [i32],
+    /// Samples that were to be added.
+    n: usize,
+    /// Bits that some had and a cell has not.
+    lost: i64,
 }
 
-impl Row<'_> {
-    /// The sample of the next quantity.
+impl Samples for Row<'_> {
+    /// The sample of the next quantity, which this is.
     #[inline]
-    pub(super) fn push(&mut self, sample: i64) {
+    fn add(&mut self, _: Quantity, sample: i64) {
         let short = sample as i32;
-        match self.free.next() {
-            Some(free) => *free = short,
-            None => self.fits = false,
+        if let Some(cell) = self.cells.get_mut(self.n) {
+            *cell = short;
         }
-        self.fits &= i64::from(short) == sample;
+        self.n += 1;
+        self.lost |= sample ^ i64::from(short);
     }
 }
 
@@ -121,7 +125,10 @@ mod tests {
     }
 
     fn add(rows: &mut Rows, samples: &[i64]) -> bool {
-        rows.add(|row| samples.iter().for_each(|&sample| row.push(sample)))
+        rows.add(|row| {
+            let way = Quantity::Way { node: 0 };
+            samples.iter().for_each(|&sample| row.add(way, sample));
+        })
     }
 
     #[test]

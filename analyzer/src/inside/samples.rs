@@ -81,6 +81,17 @@ pub(super) struct Meets {
     pub(super) nth: u32,
 }
 
+/// What samples are handed on to, one after the other.
+pub(super) trait Samples: Default {
+    fn add(&mut self, quantity: Quantity, sample: i64);
+}
+
+impl Samples for Vec<(Quantity, i64)> {
+    fn add(&mut self, quantity: Quantity, sample: i64) {
+        self.push((quantity, sample));
+    }
+}
+
 /// From one stamp to another: they lie within 2^60 ns of the start, and no difference of such, nor
 /// of two such differences, leaves its integer.
 #[inline]
@@ -146,23 +157,25 @@ impl<'a> Seen<'a> {
     }
 
     /// Hands on all samples.
-    pub(super) fn samples(&self, order: &mut Order, add: &mut impl FnMut(Quantity, i64)) {
-        self.edges(add);
+    pub(super) fn samples(&self, order: &mut Order, to: &mut impl Samples) {
+        self.edges(to);
         match &self.shape.roles {
             Roles::Tree(tree) => {
                 for (slot, node) in (0..).zip(&tree.nodes) {
-                    self.node(tree, slot, node, order, add);
+                    self.node(tree, slot, node, order, to);
                 }
             }
             Roles::Exchange(rounds) => {
                 for (slot, rounds) in (0..).zip(rounds) {
-                    self.rounds(slot, rounds, add);
+                    self.rounds(slot, rounds, to);
                 }
             }
         }
     }
 
-    fn edges(&self, add: &mut impl FnMut(Quantity, i64)) {
+    fn edges(&self, to: &mut impl Samples) {
+        // Not by reference: it stays in registers then.
+        let mut own = std::mem::take(to);
         let paired = self.taken.map_or(self.paired, |taken| &taken.messages);
         let edges = self.shape.edge_of.iter().zip(&self.shape.is_last);
         for (number, (message, (&edge, &is_last))) in paired.iter().zip(edges).enumerate() {
@@ -173,17 +186,18 @@ impl<'a> Seen<'a> {
             let late = span(posted, sent).max(0);
             let received = received(message);
             let is_last = is_last && received.is_some();
-            add(Quantity::LateReceiver { edge, is_last }, late);
+            own.add(Quantity::LateReceiver { edge, is_last }, late);
             if let Some(taken) = self.taken
                 && let Some(late_progress) = taken.late_progress[number]
             {
-                add(Quantity::LateProgress { edge, is_last }, late_progress);
+                own.add(Quantity::LateProgress { edge, is_last }, late_progress);
             }
             if let Some(received) = received {
                 let transfer = span(received, sent.max(posted));
-                add(Quantity::Transfer { edge, is_last }, transfer);
+                own.add(Quantity::Transfer { edge, is_last }, transfer);
             }
         }
+        *to = own;
     }
 
     fn node(
@@ -192,7 +206,7 @@ impl<'a> Seen<'a> {
         slot: u32,
         node: &Node,
         order: &mut Order,
-        add: &mut impl FnMut(Quantity, i64),
+        to: &mut impl Samples,
     ) {
         let (enter, leave) = self.instance.stamps(slot as usize);
         let is_top = slot == tree.top;
@@ -211,7 +225,7 @@ impl<'a> Seen<'a> {
                 slot,
                 nth: 0,
             };
-            last_arrival = self.meet(own, enter, children, order, add);
+            last_arrival = self.meet(own, enter, children, order, to);
         }
         let from_parent = node
             .from_parent
@@ -229,7 +243,7 @@ impl<'a> Seen<'a> {
                 slot,
                 nth: 0,
             };
-            first_departure = self.meet(own, leave, children, order, add);
+            first_departure = self.meet(own, leave, children, order, to);
             // What everybody's departure is measured from.
             let base = match from_parent {
                 Some(received) => received,
@@ -241,30 +255,30 @@ impl<'a> Seen<'a> {
                         node: slot,
                         position,
                     };
-                    add(place, span(time, base));
+                    to.add(place, span(time, base));
                 }
             }
         }
         if let (Some(to_parent), Some(last_arrival)) = (node.to_parent, last_arrival) {
             let sent = self.message(to_parent).sent.ns();
-            add(Quantity::Down { node: slot }, span(sent, last_arrival));
+            to.add(Quantity::Down { node: slot }, span(sent, last_arrival));
         }
         if let (Some(Some(received)), Some(departure)) = (from_parent, first_departure) {
-            add(Quantity::Up { node: slot }, span(departure, received));
+            to.add(Quantity::Up { node: slot }, span(departure, received));
         }
         if let (true, Some(arrival), Some(departure)) = (is_top, last_arrival, first_departure) {
-            add(Quantity::Core { node: slot }, span(departure, arrival));
+            to.add(Quantity::Core { node: slot }, span(departure, arrival));
         }
         if self.taken.is_some() {
             let on = node.to_parent.map(|number| self.message(number).sent.ns());
             let on = on.or(first_departure.filter(|_| is_top));
             if let (None, Some(on)) = (last_arrival, on) {
-                add(Quantity::Own { node: slot }, span(on, enter));
+                to.add(Quantity::Own { node: slot }, span(on, enter));
             }
             let presence = self.instance.presence;
             let calls = presence.and_then(|presence| presence.of(slot as usize));
             if let (true, Some(from), Some(calls)) = (goes_up, first_departure, calls) {
-                add(
+                to.add(
                     Quantity::Away { node: slot },
                     outside_ns(calls, from, leave),
                 );
@@ -277,7 +291,7 @@ impl<'a> Seen<'a> {
                 (true, false) => span(top_leave, enter),
                 (false, _) => span(leave, top_enter),
             };
-            add(Quantity::Way { node: slot }, way);
+            to.add(Quantity::Way { node: slot }, way);
         }
         if let (Some(down), Some(up)) = (node.to_parent, node.from_parent) {
             let (down_at, up_at) = (self.message(down), self.message(up));
@@ -286,7 +300,7 @@ impl<'a> Seen<'a> {
                 let outside = span(t4, down_at.sent.ns());
                 let inside = span(up_at.sent.ns(), t2);
                 let edge = self.shape.edge_of[down as usize];
-                add(Quantity::TwoWay { edge }, span(outside, inside));
+                to.add(Quantity::TwoWay { edge }, span(outside, inside));
             }
         }
     }
@@ -301,12 +315,12 @@ impl<'a> Seen<'a> {
         own_time: i64,
         children: impl ExactSizeIterator<Item = (u32, Option<i64>)>,
         order: &mut Order,
-        add: &mut impl FnMut(Quantity, i64),
+        to: &mut impl Samples,
     ) -> Option<i64> {
         order.clear();
         order.add(own.slot, own_time);
         if children.len() == 0 {
-            add(Quantity::Wait(own), 0);
+            to.add(Quantity::Wait(own), 0);
             return Some(own_time);
         }
         for (slot, time) in children {
@@ -328,15 +342,23 @@ impl<'a> Seen<'a> {
             let (slot, n) = (met.slot, n as u32);
             let of = Meets { slot, nth, ..own };
             let wait = span(decides.max(met.time), decides.min(met.time));
-            add(Quantity::Wait(of), wait);
-            add(Quantity::Position { of, n }, met.position);
+            to.add(Quantity::Wait(of), wait);
+            to.add(Quantity::Position { of, n }, met.position);
         }
         Some(decides)
     }
 
-    fn rounds(&self, slot: u32, rounds: &[Round], add: &mut impl FnMut(Quantity, i64)) {
+    fn rounds(&self, slot: u32, rounds: &[Round], to: &mut impl Samples) {
+        // As of the edges.
+        let mut own = std::mem::take(to);
+        self.each_round(slot, rounds, &mut own);
+        *to = own;
+    }
+
+    #[inline(always)]
+    fn each_round(&self, slot: u32, rounds: &[Round], to: &mut impl Samples) {
         let (enter, leave) = self.instance.stamps(slot as usize);
-        add(Quantity::Way { node: slot }, span(leave, enter));
+        to.add(Quantity::Way { node: slot }, span(leave, enter));
         let mut before = enter;
         for (number, round) in rounds.iter().enumerate() {
             // The receive that ended last decides.
@@ -356,18 +378,18 @@ impl<'a> Seen<'a> {
             let has_one_partner = round.partner.is_some();
             let round = number.min(MAX_ROUNDS - 1) as u32;
             if !has_one_partner {
-                add(Quantity::Partner { node, round }, message.from.into());
+                to.add(Quantity::Partner { node, round }, message.from.into());
             }
-            add(Quantity::Local { node, round }, span(begin, before));
+            to.add(Quantity::Local { node, round }, span(begin, before));
             let spent = span(end, begin).max(0);
             if self.have_common_time(slot, message.from) {
                 let late = span(message.sent.ns(), begin).clamp(0, spent);
-                add(Quantity::LateSender { node, round }, late);
-                add(Quantity::RoundTransfer { node, round }, spent - late);
+                to.add(Quantity::LateSender { node, round }, late);
+                to.add(Quantity::RoundTransfer { node, round }, spent - late);
             }
             before = begin.saturating_add(spent);
         }
-        add(Quantity::Exit { node: slot }, span(leave, before));
+        to.add(Quantity::Exit { node: slot }, span(leave, before));
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use collbench_formats::{Direction, Message};
+use collbench_formats::{Direction, Message, message_direction};
 
 use super::message::InstanceMessage;
 
@@ -23,15 +23,50 @@ pub(super) struct Step {
 }
 
 /// Tells the steps of a process apart.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Steps {
     step: u32,
     /// When the receives came that no step has ended with yet, ns.
     came: Vec<i64>,
-    /// The first of them.
-    first: Option<i64>,
+    /// The first of them; `i64::MAX` where there is none.
+    first: i64,
     /// Whether the last end is a receive that came at once.
     has_come_at_once: bool,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self {
+            step: 0,
+            came: Vec::new(),
+            first: i64::MAX,
+            has_come_at_once: false,
+        }
+    }
+}
+
+/// What an end of a message does for the steps behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comes {
+    /// Nothing comes, or nobody saw it, or it tells nothing of others.
+    Nothing,
+    /// It was waited for.
+    Later,
+    /// It was there when the library asked for it.
+    AtOnce,
+}
+
+impl Comes {
+    /// By the second word of the record of a message.
+    #[inline]
+    pub(super) fn of(second: u64, tells_of_others: bool) -> Self {
+        match message_direction(second) {
+            Direction::Receive if !tells_of_others => Self::Nothing,
+            Direction::Receive if second & Message::NONBLOCKING != 0 => Self::Later,
+            Direction::Receive => Self::AtOnce,
+            Direction::Send => Self::Nothing,
+        }
+    }
 }
 
 impl Steps {
@@ -44,27 +79,38 @@ impl Steps {
         self.came.clear();
     }
 
-    /// The step of the next end.
-    pub(super) fn step_of(&mut self, message: &Message, begin: i64, end: Option<i64>) -> Step {
-        let is_sure = self.first.is_some_and(|first| first <= begin);
+    /// The step of the next end. `end` is of no concern where nothing comes.
+    #[inline(always)]
+    pub(super) fn step_of(&mut self, comes: Comes, begin: i64, end: i64) -> Step {
+        let is_sure = self.first <= begin;
         if is_sure {
-            self.came.retain(|&came| came > begin);
-            self.first = self.came.iter().copied().min();
+            self.look(begin);
         }
-        let may_begin = std::mem::take(&mut self.has_come_at_once);
+        let may_begin = self.has_come_at_once;
+        self.has_come_at_once = comes == Comes::AtOnce;
         self.step += u32::from(is_sure || may_begin);
-        if let (Direction::Receive, Some(end)) = (message.direction, end) {
-            if message.is_nonblocking {
-                self.came.push(end);
-                self.first = Some(self.first.map_or(end, |first| first.min(end)));
-            } else {
-                self.has_come_at_once = true;
-            }
+        if comes == Comes::Later {
+            self.came.push(end);
+            self.first = self.first.min(end);
         }
         Step {
             number: self.step,
             is_in_question: may_begin && !is_sure,
         }
+    }
+
+    /// Forgets what has come up to a time.
+    #[inline(never)]
+    fn look(&mut self, at: i64) {
+        let mut first = i64::MAX;
+        self.came.retain(|&came| {
+            let is_left = came > at;
+            if is_left {
+                first = first.min(came);
+            }
+            is_left
+        });
+        self.first = first;
     }
 }
 
@@ -167,43 +213,34 @@ mod tests {
 
     #[test]
     fn a_step_ends_where_what_has_come_is_known_before_the_next_end_begins() {
-        let (send, receive) = ((Direction::Send, true), (Direction::Receive, true));
-        let at_once = (Direction::Receive, false);
+        let (send, receive, at_once) = (Comes::Nothing, Comes::Later, Comes::AtOnce);
         let mut steps = Steps::default();
         for _ in 0..2 {
             steps.begin();
             let ends = [
                 // Two receives posted together, and a send while they are waited for.
-                (receive, 0, Some(10), (0, false)),
-                (receive, 1, Some(30), (0, false)),
-                (send, 2, Some(3), (0, false)),
+                (receive, 0, 10, (0, false)),
+                (receive, 1, 30, (0, false)),
+                (send, 2, 3, (0, false)),
                 // Behind the first.
-                (send, 10, Some(11), (1, false)),
-                (send, 12, Some(13), (1, false)),
+                (send, 10, 11, (1, false)),
+                (send, 12, 13, (1, false)),
                 // Behind the second; what nobody saw come ends nothing.
-                (receive, 35, None, (2, false)),
-                (send, 40, Some(41), (2, false)),
+                (Comes::Nothing, 35, 36, (2, false)),
+                (send, 40, 41, (2, false)),
                 // What came at once may be known, or be looked at later.
-                (at_once, 50, Some(51), (2, false)),
-                (at_once, 52, Some(53), (3, true)),
-                (receive, 54, Some(56), (4, true)),
-                (at_once, 55, Some(57), (4, false)),
-                (send, 58, Some(59), (5, false)),
+                (at_once, 50, 51, (2, false)),
+                (at_once, 52, 53, (3, true)),
+                (receive, 54, 56, (4, true)),
+                (at_once, 55, 57, (4, false)),
+                (send, 58, 59, (5, false)),
             ];
-            for ((direction, is_nonblocking), begin, end, (number, is_in_question)) in ends {
-                let message = Message {
-                    direction,
-                    is_nonblocking,
-                    partner: 0,
-                    communicator: 0,
-                    tag: 0,
-                    bytes: 0,
-                };
+            for (comes, begin, end, (number, is_in_question)) in ends {
                 let expected = Step {
                     number,
                     is_in_question,
                 };
-                assert_eq!(steps.step_of(&message, begin, end), expected, "at {begin}");
+                assert_eq!(steps.step_of(comes, begin, end), expected, "at {begin}");
             }
         }
     }
