@@ -253,6 +253,8 @@ impl Numbers {
                 counts.splice(0..0, std::iter::repeat_n(T::default(), before));
             }
             if n > counts.len() {
+                // The greatest sample is seldom exceeded: room in advance would mostly stay empty.
+                counts.reserve_exact(n - counts.len());
                 counts.resize(n, T::default());
             }
         }
