@@ -245,6 +245,34 @@ fn messages_of_what_goes_on_in_a_call_are_not_its_own_however_few_are_looked_at_
     assert_eq!(messages("MPI_Ibcast"), 13);
 }
 
+/// The second thread sends and receives for it from inside a call of its own.
+#[test]
+fn what_another_thread_sends_while_a_collective_is_waited_for_is_of_that_collective() {
+    const OWN: u32 = 1;
+    let mut trace = TestTrace::new(2);
+    for (rank, process) in (0u32..).zip(&mut trace.processes) {
+        process.with_messages();
+        let direction = [Direction::Send, Direction::Receive][rank as usize];
+        let of_broadcast = |at: u64| tagged_message(direction, 0, 1 - rank, -30, (at, at + 5));
+        process.call(begin(Operation::Ibcast, 0, 0, 8, (1000, 1100)));
+        process.call(of_broadcast(1050));
+        process.call(wait(0, (2000, 5000)));
+        process.chunks.push(TestChunk {
+            thread: 1,
+            records: vec![
+                call(Operation::Barrier, OWN, -1, 0, (1500, 1600)),
+                call(Operation::Allgather, OWN, -1, 8, (2500, 4000)),
+                of_broadcast(3000),
+            ],
+            ..TestChunk::default()
+        });
+    }
+    let analysis = trace.analyze();
+    let edges = only(&analysis, "MPI_Ibcast").edges.clone().unwrap();
+    assert_eq!(edges.iter().map(|edge| edge.messages).sum::<u64>(), 2);
+    assert_eq!(only(&analysis, "MPI_Allgather").edges, None);
+}
+
 #[test]
 fn what_is_never_completed_holds_up_nothing_else() {
     let mut trace = TestTrace::new(2);

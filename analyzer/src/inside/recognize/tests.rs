@@ -1,6 +1,7 @@
 //! Schedules of published algorithms, process by process and round by round, against the models,
 //! which are sets of edges.
 
+use super::super::algorithm::Tree;
 use super::*;
 
 mod groups;
