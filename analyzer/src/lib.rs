@@ -201,8 +201,8 @@ pub enum AnalyzeError {
     Selection(#[from] SelectionError),
 }
 
-/// Records that are looked at together: what is a window of all files then fits into the cache.
-const WINDOW: u64 = 1 << 18;
+/// Records that are looked at together: what is a window of all files then fits into the last cache.
+const WINDOW: u64 = 1 << 19;
 
 /// Analyses a trace directory, or the part of it that is asked for. `report` is called now and
 /// then with how far it has come.
