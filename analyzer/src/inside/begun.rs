@@ -232,6 +232,13 @@ impl Owners {
         }
     }
 
+    /// All calls have returned.
+    pub(crate) fn forget_calls(&mut self) {
+        for state in self.threads.values_mut() {
+            state.calls = [None; 2];
+        }
+    }
+
     /// The messages of a thread up to a place were looked at ahead of their turn.
     pub(crate) fn has_looked_at(&mut self, thread: u32, until: Place) {
         self.threads.entry(thread).or_default().looked_at = Some(until);

@@ -200,6 +200,10 @@ impl Process<'_> {
                 lane,
                 position,
             });
+            if self.owners.is_idle() && self.stream.is_single_threaded() {
+                // Calls are not noted from now on.
+                self.owners.forget_calls();
+            }
         }
         if let Some(operation) = operation
             && record.leave.get() == 0

@@ -150,17 +150,27 @@ impl Process<'_> {
     /// A call behind which its messages may stand.
     #[inline]
     pub(super) fn note_call(&mut self, record: &Record, place: Place, of: CallOf) {
-        if self.has_messages {
-            let thread = self.thread_of(place);
-            let communicator = record.communicator.get();
-            self.end_call(thread, record.is_internal());
-            self.owners.call(thread, record, communicator, of);
-            let may_be_of_others = !self.owners.is_idle() || !self.stream.is_single_threaded();
-            if let (CallOf::Blocking(of), true) = (of, may_be_of_others) {
-                let leave = record.leave.get();
-                let calls = self.unfinished.entry(thread).or_default();
-                calls[usize::from(record.is_internal())] = Some(Unfinished { of, leave });
-            }
+        if !self.has_messages {
+            return;
+        }
+        // All messages behind it are its own: nothing is under way, and nobody else can begin anything.
+        let is_alone =
+            self.owners.is_idle() && self.unfinished.is_empty() && self.stream.is_single_threaded();
+        if !is_alone || matches!(of, CallOf::Begin(_)) {
+            self.note_call_beside(record, place, of);
+        }
+    }
+
+    fn note_call_beside(&mut self, record: &Record, place: Place, of: CallOf) {
+        let thread = self.thread_of(place);
+        let communicator = record.communicator.get();
+        self.end_call(thread, record.is_internal());
+        self.owners.call(thread, record, communicator, of);
+        let may_be_of_others = !self.owners.is_idle() || !self.stream.is_single_threaded();
+        if let (CallOf::Blocking(of), true) = (of, may_be_of_others) {
+            let leave = record.leave.get();
+            let calls = self.unfinished.entry(thread).or_default();
+            calls[usize::from(record.is_internal())] = Some(Unfinished { of, leave });
         }
     }
 
