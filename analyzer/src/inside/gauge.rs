@@ -70,14 +70,11 @@ impl Grain {
     /// and those behind its leading one.
     #[inline]
     fn bucket_of_short(self, magnitude: u32) -> u32 {
-        const FRACTION_BITS: u32 = 23;
+        const FRACTION_BITS: u32 = 52;
         let bits = self.bits();
-        // What is not exact in so few bits is not rounded up further than to the next one that is
-        // cleared here: the one behind those that are looked at.
-        let cleared = magnitude & !(magnitude >> (bits + 1));
-        let leading = (cleared as i32 as f32).to_bits() >> (FRACTION_BITS - bits);
+        let leading = (f64::from(magnitude as i32).to_bits() >> (FRACTION_BITS - bits)) as u32;
         // That of 2^bits, whose bucket is the first that is found so.
-        let first = (127 + bits) << bits;
+        let first = (1023 + bits) << bits;
         match magnitude < 1 << bits {
             true => magnitude,
             false => leading.wrapping_sub(first).wrapping_add(1 << bits),
