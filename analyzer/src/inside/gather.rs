@@ -229,10 +229,8 @@ struct Travelled {
 impl EndsOfSlot<'_, '_> {
     #[inline(always)]
     fn add(&mut self, record: &Record, message: &Message) {
-        let (enter, leave) = (record.enter.get(), record.leave.get());
-        let has_end = leave != 0;
-        let last = if has_end { leave } else { enter };
-        let [begin, end] = self.clock.both(enter, last);
+        let has_end = record.leave.get() != 0;
+        let moved = Moved::of(record, |enter, leave| self.clock.both(enter, leave));
         let slot_of = |rank: u32| self.slots.get(rank as usize).copied();
         let partner = message.known_partner();
         let partner = partner.map(|rank| slot_of(rank).unwrap_or(NOT_A_SLOT));
@@ -240,7 +238,7 @@ impl EndsOfSlot<'_, '_> {
         let is_to_itself = partner == Some(self.slot);
         let words = words_of(record);
         let comes = Comes::of(words[0], has_end && !is_to_itself);
-        let step = self.steps.step_of(comes, begin.ns(), end.ns());
+        let step = self.steps.step_of(comes, moved.begin.ns(), moved.end.ns());
         let travelled = self.travelled(message);
         self.ends.add(&NewEnd {
             slot: self.slot,
@@ -251,11 +249,7 @@ impl EndsOfSlot<'_, '_> {
             has_end,
             step,
             words,
-            moved: Moved {
-                begin,
-                end,
-                bytes: message.bytes,
-            },
+            moved,
         });
     }
 

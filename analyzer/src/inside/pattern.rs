@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use collbench_formats::Direction;
+use collbench_formats::{Direction, MESSAGE_BYTES, Record};
 
 use super::message::InstanceMessage;
 use super::numbers::Numbers;
@@ -65,6 +65,20 @@ pub(super) struct Moved {
     /// The same as `begin` where it is not known.
     pub(super) end: Timestamp<Global>,
     pub(super) bytes: u64,
+}
+
+impl Moved {
+    /// By the record of an end, whose two stamps, ticks, `both` converts.
+    #[inline]
+    pub(super) fn of(record: &Record, both: impl Fn(u64, u64) -> [Timestamp<Global>; 2]) -> Self {
+        let (enter, leave) = (record.enter.get(), record.leave.get());
+        let [begin, end] = both(enter, if leave == 0 { enter } else { leave });
+        Self {
+            begin,
+            end,
+            bytes: record.call_word() & MESSAGE_BYTES,
+        }
+    }
 }
 
 /// One end as it is added.

@@ -13,7 +13,7 @@ use super::gather::is_true;
 use super::pattern::{Ends, Key, Moved, PatternNumber, end_of, partner_of, slot_of};
 use super::shape::Of;
 use super::steps::{Comes, Step, Steps};
-use crate::clock::{Global, ManyStamps, Timestamp};
+use crate::clock::ManyStamps;
 
 /// The second and third word of a message's record.
 pub(super) type Words = [u64; 2];
@@ -169,24 +169,15 @@ impl Following {
             return false;
         }
         let n_before = moved.len();
-        let moves = |record: &Record, [begin, end]: [Timestamp<Global>; 2]| Moved {
-            begin,
-            end,
-            bytes: record.call_word() & MESSAGE_BYTES,
-        };
-        let stamps = |record: &Record| {
-            let (enter, leave) = (record.enter.get(), record.leave.get());
-            [enter, if leave == 0 { enter } else { leave }]
-        };
         match clock.near(ticks) {
-            Some(near) => moved.extend(ends.iter().map(|record| {
-                let [enter, leave] = stamps(record);
-                moves(record, near.both(enter, leave))
-            })),
-            None => moved.extend(ends.iter().map(|record| {
-                let [enter, leave] = stamps(record);
-                moves(record, clock.both(enter, leave))
-            })),
+            Some(near) => {
+                let both = |enter, leave| near.both(enter, leave);
+                moved.extend(ends.iter().map(|record| Moved::of(record, both)));
+            }
+            None => {
+                let both = |enter, leave| clock.both(enter, leave);
+                moved.extend(ends.iter().map(|record| Moved::of(record, both)));
+            }
         }
         for (moved, next) in moved[n_before..].iter().zip(all_expected) {
             let comes = comes_of(next[0]);
