@@ -21,7 +21,7 @@ pub(super) struct Link<'a> {
     pub(super) total_ns: i64,
 }
 
-/// The two hosts between which most of the time goes, if it is more than on the dearest hop alone;
+/// The two hosts between which most of the time goes, if it is half as much again as on the dearest hop alone;
 /// `None`, too, on one host.
 pub(super) fn dearest<'a>(analysis: &'a Analysis, path: &CriticalPathSummary) -> Option<Link<'a>> {
     if analysis.trace.hosts.len() < 2 {

@@ -37,8 +37,8 @@ pub(crate) fn paragraph(analysis: &Analysis, operation: &OperationSummary) -> Op
              way there and back.",
         ),
     }
-    let dearest = figures.critical_path.as_ref();
-    if let Some(path) = dearest
+    let path = figures.critical_path.as_ref();
+    if let Some(path) = path
         && let Some(link) = links::dearest(analysis, path)
     {
         text.push_str(&format!(
@@ -50,7 +50,7 @@ pub(crate) fn paragraph(analysis: &Analysis, operation: &OperationSummary) -> Op
             link.n
         ));
     }
-    if let Some(hop) = dearest.and_then(|path| path.hops.first())
+    if let Some(hop) = path.and_then(|path| path.hops.first())
         && let Some(running) = why_late::inside(analysis, operation, [hop.from, hop.to])
     {
         text.push_str(&running);
