@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use collbench_tests::{
-    Analysis, Finished, Job, Workspace, analyze, calls_by_class, check_against_monitoring, have,
-    have_folder, monitoring, program, target_dir,
+    Analysis, Job, Workspace, analyze, calls_by_class, check_against_monitoring, have, have_folder,
+    monitoring, program, target_dir,
 };
+
+const RANKS: usize = 4;
 
 type ByClass = BTreeMap<String, u64>;
 
@@ -20,15 +22,20 @@ fn have_mpi4py() -> bool {
     have(&["mpirun", "mpicc"]) && have_folder(&folder())
 }
 
-/// How many tests ran, were skipped and failed; each rank says so, and lines of several may mix.
-fn outcome(finished: &Finished) -> (i32, Vec<String>) {
-    let said = finished.stderr.split(|c: char| !c.is_ascii_alphanumeric());
-    let mut words: Vec<String> = said
-        .filter(|word| ["OK", "FAILED", "skipped"].contains(word))
-        .map(str::to_owned)
-        .collect();
-    words.sort();
-    (finished.status, words)
+/// What each rank says at its end of its tests, such as "OK (skipped=2)", by rank. Read from files
+/// that mpirun writes below `folder` for each rank: on the terminal their lines mix.
+fn outcomes(folder: &Path) -> Vec<String> {
+    (0..RANKS)
+        .map(|rank| {
+            let said = fs::read_to_string(folder.join(format!("1/rank.{rank}/stderr"))).unwrap();
+            assert!(said.contains("\nRan "), "rank {rank}: {said}");
+            assert!(!said.contains("\nRan 0 tests"), "rank {rank}: {said}");
+            let is_end = |line: &&str| line.starts_with("OK") || line.starts_with("FAILED");
+            let end = said.lines().rfind(is_end);
+            end.unwrap_or_else(|| panic!("rank {rank}: {said}"))
+                .to_owned()
+        })
+        .collect()
 }
 
 /// What a module of mpi4py's tests does.
@@ -45,8 +52,9 @@ fn run_tests(modules: &str, is_monitored: bool) -> Tested {
     let workspace = Workspace::new();
     let python = folder().join("environment/bin/python");
     let main = folder().join("source/test/main.py");
-    let job = Job::new(4, python, &[main.to_str().unwrap(), "-i", modules]);
+    let job = Job::new(RANKS, python, &[main.to_str().unwrap(), "-i", modules]);
     let here = workspace.path().to_str().unwrap();
+    let [said_counted, said_recorded] = ["counted", "recorded"].map(|name| workspace.join(name));
     let counter = program("counter.c");
     let variables = [
         ("LD_PRELOAD", counter.to_str().unwrap()),
@@ -54,25 +62,30 @@ fn run_tests(modules: &str, is_monitored: bool) -> Tested {
     ];
     let counted = Job {
         variables: &variables,
+        launcher_options: &["--output-filename", said_counted.to_str().unwrap()],
         ..job.clone()
     };
-    let counted = counted.plain(workspace.path()).expect(0);
+    counted.plain(workspace.path()).expect(0);
 
     let prefix = workspace.join("monitored");
-    let options = monitoring(prefix.to_str().unwrap());
+    let mut options = vec!["--output-filename", said_recorded.to_str().unwrap()];
+    if is_monitored {
+        options.extend(monitoring(prefix.to_str().unwrap()));
+    }
     let job = Job {
-        launcher_options: if is_monitored { &options } else { &[] },
+        launcher_options: &options,
         ..job
     };
     let (recorded, trace) = job.record(workspace.path());
-    assert_eq!(outcome(&recorded), outcome(&counted), "{recorded}");
-    assert!(!recorded.stderr.contains("Ran 0 tests"), "{recorded}");
+    let recorded = recorded.expect(0);
+    let said = outcomes(&said_recorded);
+    assert_eq!(said, outcomes(&said_counted), "{recorded}");
     let analysis = analyze(&trace, &[]).expect(0);
     assert_eq!(analysis.json["trace"]["complete"], true);
     if is_monitored {
         check_against_monitoring(&analysis, &prefix);
     }
-    let counts: Vec<ByClass> = (0..4)
+    let counts: Vec<ByClass> = (0..RANKS)
         .map(|rank| {
             let own = fs::read_to_string(workspace.join(format!("counter.{rank}.json"))).unwrap();
             let own: ByClass = serde_json::from_str(&own).unwrap();
