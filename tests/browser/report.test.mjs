@@ -200,10 +200,13 @@ test('the pictures of one operation are shown at a time', async () => {
     const choice = page.getByLabel('Operation', { exact: true });
     await choice.selectOption({ index: 1 });
     assert.match(await chosen(), /^MPI_Barrier/);
-    assert.match(page.url(), /#operation-2$/);
+    // Playwright hears of it later than the page.
+    await page.waitForURL(/#operation-2$/);
     await choice.selectOption('all operations');
     assert.equal(await visible(page, 'section.group'), 3);
     await page.getByRole('link', { name: 'MPI_Bcast' }).click();
+    // The page hears of its new address some time after the click.
+    await page.waitForFunction(() => document.querySelectorAll('section.group:not([hidden])').length === 1);
     assert.match(await chosen(), /^MPI_Bcast/);
     assert.equal(await choice.inputValue(), 'operation-3');
     await page.emulateMedia({ media: 'print' });
