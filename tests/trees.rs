@@ -8,9 +8,21 @@ use serde_json::Value;
 
 /// Records a program with messages, and analyses that.
 fn record(ranks: usize, source: &str, arguments: &[&str], launcher_options: &[&str]) -> Analysis {
+    let layers = "calls,messages";
+    record_layers(layers, ranks, source, arguments, launcher_options)
+}
+
+/// Likewise with these layers.
+fn record_layers(
+    layers: &str,
+    ranks: usize,
+    source: &str,
+    arguments: &[&str],
+    launcher_options: &[&str],
+) -> Analysis {
     let workspace = Workspace::new();
     let job = Job {
-        options: &["--layers", "calls,messages"],
+        options: &["--layers", layers],
         launcher_options,
         form: Form::Outer,
         ..Job::new(ranks, program(source), arguments)
@@ -185,6 +197,57 @@ fn other_collectives_are_known_by_name() {
         .count();
     let n_up = edges.filter(|edge| edge["direction"] == "up").count();
     assert_eq!((n_down, n_up), (7, 7));
+}
+
+#[test]
+fn among_few_processes_the_library_decides_between_names_of_one_graph() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    let names = ["binary", "binomial"];
+    let both = |tree: &Value| {
+        let also = tree["also"].as_array().unwrap().iter();
+        let all: Vec<&str> = also
+            .chain([&tree["algorithm"]])
+            .map(|name| name.as_str().unwrap())
+            .collect();
+        names.iter().all(|name| all.contains(name))
+    };
+    let mut unsaid = BTreeSet::new();
+    for (number, name, library_name) in [
+        ("5", "binary", "bcast_intra_bintree"),
+        ("6", "binomial", "bcast_intra_binomial"),
+    ] {
+        let options = [
+            "--mca",
+            "coll_tuned_use_dynamic_rules",
+            "1",
+            "--mca",
+            "coll_tuned_bcast_algorithm",
+            number,
+        ];
+        for layers in ["calls,messages,algorithms", "calls,messages"] {
+            let arguments = ["bcast", "3", "2", "100"];
+            let analysis = record_layers(layers, 4, "algorithms.c", &arguments, &options);
+            let found = entries(&analysis, "MPI_Bcast");
+            assert_eq!(found.len(), 1, "{found:?}");
+            let tree = &found[0]["trees"][0];
+            assert_eq!(found[0]["algorithm"], tree["algorithm"]);
+            assert!(both(tree), "{tree}");
+            match layers.contains("algorithms") {
+                true => {
+                    assert_eq!(tree["algorithm"], name);
+                    assert_eq!(tree["library_name"], library_name);
+                }
+                false => {
+                    unsaid.insert(tree["algorithm"].as_str().unwrap().to_owned());
+                    assert!(tree["library_name"].is_null());
+                }
+            }
+        }
+    }
+    // It is one graph: without the library's word, one name.
+    assert_eq!(unsaid.len(), 1, "{unsaid:?}");
 }
 
 #[test]

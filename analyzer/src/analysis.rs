@@ -679,6 +679,8 @@ pub struct TreeSummary {
     pub algorithm: Option<String>,
     /// Other names of the same graph, which among so few processes cannot be told apart.
     pub also: Vec<String>,
+    /// What the MPI library calls the algorithm, where that has decided between `algorithm` and `also`.
+    pub library_name: Option<String>,
     /// Whether data went along a spanning tree (towards its root, from it, or both), and nowhere
     /// else.
     pub is_tree: bool,

@@ -45,6 +45,7 @@ pub(crate) mod summary;
 mod sums;
 
 // Sums to results.
+pub(crate) mod called;
 mod kept;
 mod links;
 mod measured;

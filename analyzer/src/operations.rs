@@ -4,22 +4,27 @@ use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
 
+use crate::algorithms::AlgorithmSummary;
 use crate::analysis::{OperationSummary, SerializationPoint, Spread, Stage, ThreadWay};
 use crate::distribution::{Distribution, Summary};
 use crate::estimate::Evidence;
+use crate::inside::called::called;
 use crate::inside::summary as inside;
 use crate::over_time::{operation_sections, outliers};
 use crate::sources::Sources;
 use crate::sums::{OperationKey, OperationTally, OverlapTally, wait_state_names};
 
-/// The operations, by time, the longest first.
-pub(crate) fn operations(sources: &Sources<'_>) -> Vec<OperationSummary> {
+/// The operations, by time, the longest first; `library`: the names of the library's algorithms.
+pub(crate) fn operations(
+    sources: &Sources<'_>,
+    library: &[AlgorithmSummary],
+) -> Vec<OperationSummary> {
     let mut operations: Vec<(i64, OperationSummary)> = sources
         .tally
         .operations()
         .map(|(key, tally)| {
             let time = tally.call_time.total();
-            (time, operation_summary(sources, key, tally))
+            (time, operation_summary(sources, key, tally, library))
         })
         .collect();
     // Stable: operations of equal time stay in the order of their keys.
@@ -31,6 +36,7 @@ fn operation_summary(
     sources: &Sources<'_>,
     key: &OperationKey,
     tally: &OperationTally,
+    library: &[AlgorithmSummary],
 ) -> OperationSummary {
     let (spread, uncertainty_ns) = spread(sources, key.entry);
     // A difference of stamps of several clocks is as wrong as these are aligned.
@@ -82,7 +88,8 @@ fn operation_summary(
             stages(key.operation, inside, (None, None), &core)
         }
     };
-    let trees = inside::trees(sources, key, tally);
+    let called = called(sources, key, tally, library);
+    let trees = inside::trees(sources, key, tally, called);
     stages.extend(inside::stages(trees.as_deref()));
     OperationSummary {
         operation: key.operation.name(),
@@ -90,7 +97,10 @@ fn operation_summary(
         root: key.root,
         bytes_min: tally.bytes.map(|(least, _)| least),
         bytes_max: tally.bytes.map(|(_, most)| most),
-        algorithm: key.algorithm.map(|algorithm| algorithm.to_string()),
+        algorithm: called
+            .map(|called| called.algorithm)
+            .or(key.algorithm)
+            .map(|algorithm| algorithm.to_string()),
         calls: tally.calls,
         instances: tally.instances,
         // Calls that do not tell their instance are of one at least.

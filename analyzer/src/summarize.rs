@@ -42,11 +42,12 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let damage = damage(sources);
     let exchanges = Exchanges::of(sources.run, sources.clocks);
     let pauses = recorder_pauses(sources, &exchanges);
-    let operations = operations(sources);
+    let of_processes = || sources.irregularities.processes.iter();
+    let algorithms = algorithms(sources.run, of_processes().map(|found| &found.algorithms));
+    let operations = operations(sources, algorithms.as_deref().unwrap_or_default());
     let n_findings = damage.len();
     let trace = trace_summary(sources, damage);
     let known = (n_findings, trace.window.as_ref());
-    let of_processes = || sources.irregularities.processes.iter();
     let at_end = Hang::of(sources);
     let hang = at_end.summary();
     let remarks = remarks(sources, known, &pauses, hang.as_ref(), &exchanges);
@@ -61,7 +62,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         disturbances: disturbances(sources),
         timeline: timeline(sources),
         classes: rank_classes(sources),
-        algorithms: algorithms(sources.run, of_processes().map(|found| &found.algorithms)),
+        algorithms,
         running: running(
             sources.run,
             sources.clocks,

@@ -48,7 +48,7 @@ const MAX_NAME: usize = 40;
 /// Where an algorithm was at work.
 #[derive(Debug, Default)]
 struct Use {
-    /// What else its graph is called everywhere, among so few.
+    /// What else its graph is called everywhere, among so few, where the library has not decided.
     also: Option<Vec<String>>,
     instances: u64,
     bytes: Option<(u64, u64)>,
@@ -65,9 +65,13 @@ impl Use {
         }
         let tree = operation.trees.as_ref().and_then(|trees| trees.first());
         if let Some(tree) = tree {
+            let names = match tree.library_name {
+                Some(_) => &[],
+                None => &tree.also[..],
+            };
             match &mut self.also {
-                Some(also) => also.retain(|name| tree.also.contains(name)),
-                None => self.also = Some(tree.also.clone()),
+                Some(also) => also.retain(|name| names.contains(name)),
+                None => self.also = Some(names.to_vec()),
             }
         }
         self.tree = tree

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::called::Called;
 use super::figures::EdgeFigures;
 use super::measured::{self, Places, host_of, tree_figures};
 use super::recognize::Direction;
@@ -44,17 +45,18 @@ pub(crate) fn edges(
     (!sums.is_empty()).then(|| edges.collect())
 }
 
-/// The graphs that instances executed, the most frequent first.
+/// The graphs that instances executed, the most frequent first; `called`: which of their names is meant.
 pub(crate) fn trees(
     sources: &Sources<'_>,
     key: &OperationKey,
     tally: &OperationTally,
+    called: Option<Called<'_>>,
 ) -> Option<Vec<TreeSummary>> {
     let inside = tally.inside.as_ref()?;
     let ranks = Ranks::of(sources, key);
     let graphs = inside.graphs.iter();
     let mut trees: Vec<_> = graphs
-        .map(|(edges, graph)| ranks.tree(edges, graph))
+        .map(|(edges, graph)| ranks.tree(edges, graph, called))
         .collect();
     // Stable: graphs as frequent as one another stay in the order of their edges.
     trees.sort_by_key(|tree| Reverse(tree.instances));
@@ -178,11 +180,23 @@ impl<'s> Ranks<'s> {
         rank.unwrap_or(position)
     }
 
-    fn tree(&self, edges: &[(u32, u32)], graph: &GraphTally) -> TreeSummary {
-        let mut names = graph.names.iter().map(ToString::to_string);
+    fn tree(
+        &self,
+        edges: &[(u32, u32)],
+        graph: &GraphTally,
+        called: Option<Called<'_>>,
+    ) -> TreeSummary {
+        let chosen = called.map(|called| called.algorithm);
+        let others = graph.names.iter().copied();
+        let others = others.filter(|name| Some(*name) != chosen);
+        let mut names = chosen
+            .into_iter()
+            .chain(others)
+            .map(|name| name.to_string());
         TreeSummary {
             algorithm: names.next(),
             also: names.collect(),
+            library_name: called.map(|called| called.name.to_owned()),
             is_tree: graph.tree.is_some(),
             root: graph.tree.map(|tree| self.at(tree.root)),
             height: graph.tree.map(|tree| tree.height),

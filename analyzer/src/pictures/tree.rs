@@ -209,6 +209,7 @@ mod tests {
         TreeSummary {
             algorithm: None,
             also: Vec::new(),
+            library_name: None,
             is_tree: true,
             root: Some(0),
             height: Some(1),
