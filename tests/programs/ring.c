@@ -7,7 +7,7 @@
  * end       as it should; each rank prints how many collectives it called
  * kill      rank 0 kills itself after the last iteration, the others wait for it in a barrier
  * late      rank 0 sleeps for five seconds after it, the others wait for it likewise
- * timer     barriers of each process alone, until it kills itself after MICROSECONDS
+ * timer     barriers of each process alone, until it kills itself after MICROSECONDS of its own time
  * waitall   only this: ITERATIONS nonblocking allreduces, all completed by one MPI_Waitall; twice
  * threads   two threads of each rank make ITERATIONS allreduces, each on a communicator of its own, and
  *           a third one some at the beginning and at the end */
@@ -32,8 +32,8 @@ static void die(int number)
 static void until_killed(long microseconds)
 {
     struct itimerval when = {.it_value = {microseconds / 1000000, microseconds % 1000000}};
-    signal(SIGALRM, die);
-    setitimer(ITIMER_REAL, &when, NULL);
+    signal(SIGPROF, die);
+    setitimer(ITIMER_PROF, &when, NULL);
     for (;;)
         MPI_Barrier(MPI_COMM_SELF);
 }
