@@ -264,7 +264,7 @@ impl Owners {
         }
         let begin = record.enter.get();
         let [own, internal] = state.calls;
-        let is_in = |call: &Around| begin < call.leave || call.leave == 0;
+        let is_in = |call: &Around| begin <= call.leave || call.leave == 0;
         let around = internal.filter(is_in).or(own.filter(is_in));
         self.owner_in(around.as_ref(), begin, message)
     }

@@ -302,8 +302,10 @@ pub(super) fn is_true(record: &Record) -> bool {
 }
 
 /// Hands on the messages of the call at a place (or of the call that completed collectives there),
-/// with their own places: those behind it that began before it returned, but for those of calls that
-/// the library made below it. Gives the place of the last record that was of the call.
+/// with their own places: those behind it that began no later than it returned, but for those of calls
+/// that the library made below it. Gives the place of the last record that was of the call.
+///
+/// A clock with coarse steps may show the begin of the last message and the return alike.
 pub(crate) fn each_message(
     reader: &RecordReader<'_>,
     mut place: Place,
@@ -313,6 +315,7 @@ pub(crate) fn each_message(
     let thread = chunks[place.chunk as usize].thread;
     let mut records = reader.slice(place, SLICE);
     let (enter, leave) = (records[0].enter.get(), records[0].leave.get());
+    let is_completion = records[0].kind() == Some(RecordKind::Completion);
     let mut last = place;
     // Up to when a call below it lasts.
     let mut below_until = 0;
@@ -332,7 +335,7 @@ pub(crate) fn each_message(
                 continue;
             }
             let begin = record.enter.get();
-            if begin >= leave || begin < enter {
+            if begin > leave || begin < enter {
                 return last;
             }
             if let Some(message) = record.message() {
@@ -347,7 +350,7 @@ pub(crate) fn each_message(
                     below_until = record.leave.get().max(below_until);
                 }
                 // Those of a call that completed several stand side by side.
-                Some(RecordKind::Completion) if begin == enter => {}
+                Some(RecordKind::Completion) if is_completion && begin == enter => {}
                 Some(RecordKind::Call | RecordKind::Completion) => return last,
                 _ => {}
             }

@@ -145,7 +145,7 @@ impl Following {
             // Perhaps there are more, in another place.
             return false;
         };
-        let within = call.enter.get()..call.leave.get();
+        let within = call.enter.get()..=call.leave.get();
         let is_behind =
             other.kind() != Some(RecordKind::Note) && !within.contains(&other.enter.get());
         let (Some(first), Some(first_expected)) = (ends.first(), all_expected.first()) else {
@@ -468,9 +468,11 @@ mod tests {
         assert!(!replaced(2, message(false, 0, 7, 8, 170)));
         assert!(!replaced(2, message(true, 1, 7, 8, 170)));
         assert!(!replaced(2, message(true, 0, 8, 8, 170)));
-        // Before the first has come: another step. Outside of the call; without an end.
+        // Before the first has come: another step. Outside of the call, not as it returns; without an
+        // end.
         assert!(!replaced(2, message(true, 0, 7, 8, 155)));
-        assert!(!replaced(3, message(false, 0, 7, 8, 1000)));
+        assert!(replaced(3, message(false, 0, 7, 8, 1000)));
+        assert!(!replaced(3, message(false, 0, 7, 8, 1001)));
         let last = message(false, 0, 7, 8, 190);
         assert!(!replaced(3, record(words_of(&last), 190, 0)));
         assert!(!replaced(3, record(words_of(&last), 190, 189)));

@@ -174,6 +174,8 @@ struct Passed {
     posted: u64,
     completed: u64,
     late_progress: Option<u64>,
+    /// Which of all ends of its sender the send is, and which of its receiver the receive.
+    nth: [usize; 2],
 }
 
 /// Way, node and child; of a round its sender and receiver.
@@ -210,18 +212,21 @@ impl TreeBook {
         let detail = self.detail;
         let sums = self.trees.entry(key).or_default();
         sums.instances += 1;
-        let passed: Vec<Passed> = match instance.calls {
-            None => (instance.course.messages.iter())
-                .filter_map(Passed::of)
-                .collect(),
-            Some(calls) => (0..instance.course.messages.len())
-                .filter_map(|number| Passed::in_calls(instance.course, number, calls))
-                .collect(),
-        };
+        let course = instance.course;
+        let nths = nth_ends(course);
+        let passed = (course.messages.iter().zip(&nths).enumerate()).filter_map(
+            |(number, (message, &nth))| {
+                let passed = Passed::of(message, nth)?;
+                match instance.calls {
+                    None => Some(passed),
+                    Some(calls) => passed.in_calls(course, number, calls),
+                }
+            },
+        );
         if let Some(nobody) = instance.calls.and_then(InCalls::nobody_ns) {
             sums.nobody_in_mpi_ns.add(nobody.cast_signed(), detail);
         }
-        let passed = AllPassed::of(passed, instance.ranks.len());
+        let passed = AllPassed::of(passed.collect(), instance.ranks.len());
         sums.add_edges(instance, &passed, detail);
         match instance.inside.shape.is_exchange() {
             true => sums.add_rounds(instance, &passed, detail),
@@ -266,8 +271,19 @@ impl TreeBook {
     }
 }
 
+/// By message: which of all ends of its sender the send is, and which of its receiver the receive.
+fn nth_ends(course: &Course) -> Vec<[usize; 2]> {
+    let mut nths = vec![[0; 2]; course.messages.len()];
+    for ends in &course.ends {
+        for (nth, end) in ends.iter().enumerate() {
+            nths[end.message][end.side as usize] = nth;
+        }
+    }
+    nths
+}
+
 impl Passed {
-    fn of(message: &TrueMessage) -> Option<Self> {
+    fn of(message: &TrueMessage, nth: [usize; 2]) -> Option<Self> {
         Some(Self {
             from: message.from,
             to: message.to,
@@ -277,20 +293,19 @@ impl Passed {
             posted: message.posted?,
             completed: message.completed?,
             late_progress: None,
+            nth,
         })
     }
 
     /// One whose receiver is not seen to have it before it hands it on.
-    fn in_calls(course: &Course, number: usize, calls: &[InCalls]) -> Option<Self> {
-        let message = &course.messages[number];
+    fn in_calls(self, course: &Course, number: usize, calls: &[InCalls]) -> Option<Self> {
         let taken = course.handed_on(number)?;
-        let (sent, posted) = (message.sent?, message.posted?);
-        let (ready, late_progress) = calls[message.to].lateness(sent, posted, taken);
+        let (ready, late_progress) = calls[self.to].lateness(self.sent, self.posted, taken);
         Some(Self {
             posted: ready,
             completed: taken,
             late_progress,
-            ..Self::of(message)?
+            ..self
         })
     }
 
@@ -330,10 +345,10 @@ impl AllPassed {
         of_node.map(|(&(.., child), message)| (child, message))
     }
 
-    /// Whether a message is the last one on its edge, by when it came.
+    /// Whether a message is the last one on its edge.
     fn is_last(&self, message: &Passed) -> bool {
         let last = self.last.get(&message.edge());
-        last.is_some_and(|last| last.completed == message.completed)
+        last.is_some_and(|last| last.nth == message.nth)
     }
 
     fn goes(&self, way: Way) -> bool {
@@ -495,22 +510,25 @@ impl Sums {
     }
 
     /// Back from the last leave: to the receive that ended last, and from there to who was waited
-    /// for.
+    /// for. Of what has the same stamp, what the process did first was first.
     fn add_critical_path(&mut self, instance: &TrueInstance<'_>, passed: &AllPassed) {
         let leaves = || instance.leaves.iter().copied();
         let latest = leaves().max().unwrap_or(0);
         let Some(mut at) = leaves().position(|leave| leave == latest) else {
             return;
         };
-        let mut until = latest;
+        let mut until = (latest, usize::MAX);
         let mut gone = BTreeSet::new();
+        // With no time between them, two that exchange messages end each other's waits.
+        let mut followed = BTreeSet::new();
         loop {
             let received = passed.to[at].iter();
-            let received =
-                received.filter(|m| m.completed <= until && m.sent.max(m.posted) < until);
-            let Some(message) = received.max_by_key(|m| (m.completed, m.sent, m.from)) else {
+            let received = received.filter(|m| (m.completed, m.nth[1]) < until);
+            let received = received.filter(|m| !followed.contains(&(m.to, m.nth[1])));
+            let Some(message) = received.max_by_key(|m| (m.completed, m.sent, m.nth[1])) else {
                 break;
             };
+            followed.insert((message.to, message.nth[1]));
             let (from, to) = (instance.ranks[message.from], instance.ranks[message.to]);
             let hops = &mut self.critical_path.hops;
             let hop = hops.entry(format!("{from}-{to}")).or_default();
@@ -518,9 +536,9 @@ impl Sums {
             hop.1 += message.transfer();
             if message.sent >= message.posted {
                 at = message.from;
-                until = message.sent;
+                until = (message.sent, message.nth[0]);
             } else {
-                until = message.posted;
+                until = (message.posted, message.nth[1]);
             }
         }
         let rank = instance.ranks[at];
