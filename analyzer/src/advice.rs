@@ -83,6 +83,15 @@ pub(crate) fn next_step(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opti
     };
     match (&verdict.culprit, &verdict.change) {
         (Some(Culprit::Rank(rank)), _)
+            if why_late::is_late_from_before(analysis, verdict, *rank) =>
+        {
+            Some(format!(
+                "next: look inside the collective before this {operation}: rank {rank} leaves it \
+                 late{}",
+                mean_excess().unwrap_or_default()
+            ))
+        }
+        (Some(Culprit::Rank(rank)), _)
             if why_late::before(analysis, verdict, *rank)
                 .is_some_and(|before| !why_late::is_mostly_running(before)) =>
         {
@@ -295,6 +304,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::{ClockSummary, InStep, PhaseSummary, Timeline, TraceSummary, Violations};
+    use crate::running::RunningSummary;
 
     /// The analysis of a run without anything.
     fn nothing() -> Analysis {
@@ -402,6 +412,54 @@ mod tests {
                 ]
             ),
             "rank 1 is late from 100 ns to 200 ns, from 300 ns to 400 ns"
+        );
+    }
+
+    #[test]
+    fn a_rank_that_leaves_the_call_before_late_is_not_said_to_compute() {
+        let verdict = ImbalanceSummary {
+            communicator: 0,
+            operation: "MPI_Barrier",
+            path: Vec::new(),
+            culprit: Some(Culprit::Rank(5)),
+            share: Some(0.5),
+            wait_caused_ns: Some(1),
+            excess_ns: Some(300_000_000),
+            dearest: None,
+            hosts: Vec::new(),
+            all_waits_caused_ns: 1,
+            instances: 200,
+            resolved: 200,
+            sections: Vec::new(),
+            change: None,
+        };
+        // 100 times 3 ms late.
+        let next = |outside_ns: Option<i64>| {
+            let before = outside_ns.map(|elapsed_ns| RunningSummary {
+                rank: 5,
+                communicator: Some(0),
+                operation: "MPI_Barrier",
+                place: "before",
+                samples: 3,
+                elapsed_ns,
+                on_core_ns: elapsed_ns,
+                blocked: 0,
+                preempted: 0,
+            });
+            let analysis = Analysis {
+                running: outside_ns.map(|_| before.into_iter().collect()),
+                ..nothing()
+            };
+            next_step(&analysis, &verdict).unwrap()
+        };
+        let computes =
+            "next: look at what rank 5 computes before this MPI_Barrier (it comes 3.00 ms";
+        assert!(next(None).starts_with(computes));
+        assert!(next(Some(290_000_000)).starts_with(computes));
+        assert_eq!(
+            next(Some(2_000_000)),
+            "next: look inside the collective before this MPI_Barrier: rank 5 leaves it late (it comes \
+             3.00 ms after the second last, in the mean)"
         );
     }
 

@@ -56,7 +56,7 @@ pub(crate) mod words;
 pub use algorithm::{Algorithm, Pattern, Rooted, Tree, TwoLevels, Within};
 pub(crate) use begun::{CallOf, OwnCollective, Owner, Owners};
 pub use by_roles::RoleFigures;
-pub use critical::{Begin, CriticalTally, Hop};
+pub use critical::{Begin, CriticalTally, Hop, Stay};
 pub(crate) use figures::Room;
 pub use figures::{EdgeFigures, GraphFigures, LastMessage, Meeting, NodeFigures, RoundFigures};
 pub(crate) use gather::{Gatherer, each_message};
@@ -67,8 +67,8 @@ pub use recognize::{Direction as TreeDirection, Recognized, TreeFacts};
 pub(crate) use recurrence::Kind;
 pub use results::{
     BeginSummary, Contributor, CriticalPathSummary, HopSummary, Hotspot, JoiningPoint, LastArrival,
-    OneWayClass, ProgressSummary, RoundSummary, StageKind, TransferSummary, TreeFigures, WayClass,
-    WayLine, WayStage,
+    OneWayClass, ProgressSummary, RoundSummary, StageKind, StaySummary, TransferSummary,
+    TreeFigures, WayClass, WayLine, WayStage,
 };
 pub use roles::{Node, Roles, Round, TreeRoles, Way};
 pub(crate) use shape::Of;

@@ -22,6 +22,42 @@ pub(crate) fn before<'a>(
     })
 }
 
+/// What is known of why the culprit of a verdict is late; `None` where nobody asked.
+pub(crate) fn of_culprit(
+    analysis: &Analysis,
+    verdict: &ImbalanceSummary,
+    rank: u32,
+) -> Option<String> {
+    match is_late_from_before(analysis, verdict, rank) {
+        true => Some(format!(
+            "hardly any of that passes in front of it: rank {rank} is late already when it leaves the \
+             call before"
+        )),
+        false => before(analysis, verdict, rank).map(sentence),
+    }
+}
+
+/// In gaps of this length and more in front of calls the kernel is asked, ns.
+const LONG_NS: i64 = 100_000;
+
+/// Whether a rank was late already when it left the call before: of what it was later than all others,
+/// hardly any passed in front of its calls. `false` where nobody asked, and where gaps may have been
+/// too short to be asked in.
+pub(crate) fn is_late_from_before(
+    analysis: &Analysis,
+    verdict: &ImbalanceSummary,
+    rank: u32,
+) -> bool {
+    let (Some(_), Some(excess_ns), Some(share)) =
+        (&analysis.running, verdict.excess_ns, verdict.share)
+    else {
+        return false;
+    };
+    let n_late = (share * verdict.resolved as f64).round() as i64;
+    let outside_ns = before(analysis, verdict, rank).map_or(0, |before| before.elapsed_ns);
+    excess_ns / 2 > n_late.saturating_mul(LONG_NS) && excess_ns / 2 > outside_ns
+}
+
 /// Whether a thread was on a core nearly all the time.
 pub(crate) fn is_mostly_running(sum: &RunningSummary) -> bool {
     sum.on_core_ns.saturating_mul(100) >= sum.elapsed_ns.saturating_mul(MOSTLY_RUNNING)
@@ -32,6 +68,8 @@ pub(crate) fn sentence(before: &RunningSummary) -> String {
     let times = |n| counted(n, "time");
     let why = match (is_mostly_running(before), before.blocked, before.preempted) {
         (true, ..) => "it computed, or waited in a loop".to_owned(),
+        // It had left its core before that time began.
+        (false, 0, 0) => "it was not running, nobody has noted why".to_owned(),
         (false, blocked, 0) => {
             format!(
                 "it slept, waited for something or was stopped, {}",
@@ -156,6 +194,10 @@ mod tests {
                 "it slept, waited for something or was stopped, 5 times",
             ),
             (sum(0, 0, 1), "0 %: others got its core, 1 time"),
+            (
+                sum(0, 0, 0),
+                "0 %: it was not running, nobody has noted why",
+            ),
             (sum(10, 2, 7), "others got its core 7 times, and it slept"),
         ];
         for (sum, words) in cases {

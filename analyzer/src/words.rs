@@ -415,9 +415,9 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
         sentence += &format!("; {}", advice::change(change));
     }
     if let Some(Culprit::Rank(rank)) = &verdict.culprit
-        && let Some(before) = why_late::before(analysis, verdict, *rank)
+        && let Some(why) = why_late::of_culprit(analysis, verdict, *rank)
     {
-        sentence += &format!("; {}", why_late::sentence(before));
+        sentence += &format!("; {why}");
     }
     Some(sentence)
 }

@@ -285,6 +285,57 @@ fn on_three_hosts_every_stage_comes_back_within_the_error_of_the_clocks() {
     compare_critical_paths(&case, error);
 }
 
+/// Trees and exchanges whose messages take no time, and whose processes leave as they send.
+const AT_ONCE: &str = r#"
+schema = 1
+seed = 6
+[[hosts]]
+name = "a"
+ranks = 7
+clock = "raw"
+# clock
+[network]
+in_host_ns = 0
+send_ns = 0
+receive_ns = 0
+[[program]]
+repeat = 30
+steps = [
+  { operation = "MPI_Bcast", bytes = 8, root = 3, work = [{ exponential_ns = 3000 }], tree = { shape = [-1, 0, 1, 0, 3, 3, 2], entry_ns = 0, exit_ns = 0 } },
+  { operation = "MPI_Reduce", bytes = 64, root = 2, work = [{ exponential_ns = 3000 }], tree = { shape = "binomial", posts_all = true, entry_ns = 0, exit_ns = 0 } },
+  { operation = "MPI_Allgather", bytes = 100, work = [{ exponential_ns = 3000 }], tree = { shape = "ring", entry_ns = 0, exit_ns = 0 } },
+  { operation = "MPI_Allreduce", bytes = 8, work = [{ exponential_ns = 3000 }], tree = { shape = "binary", segments = 3, entry_ns = 0, exit_ns = 0 } },
+]
+"#;
+
+#[test]
+fn where_stamps_fall_together_no_message_is_lost_and_the_way_back_leads_to_who_was_late() {
+    let at_once = case(AT_ONCE);
+    let n = compare(&at_once, EXACT, true);
+    assert!(n > 150, "{n}");
+    compare_critical_paths(&at_once, 0);
+    for (what, _, found) in trees(&at_once) {
+        let path = &found["critical_path"];
+        // Nothing else takes time.
+        let late = list(&path["begins"]).iter();
+        let late: i64 = late.map(|begin| number(&begin["late_ns"])).sum();
+        assert_eq!(late, number(&path["duration_ns"]), "{what}");
+    }
+    // A clock of coarse steps.
+    let coarse = AT_ONCE
+        .replace("# clock", "granularity_ticks = 1000")
+        .replace("in_host_ns = 0", "in_host_ns = 300");
+    let coarse = case(&coarse);
+    let ends = &coarse.analysis["trace"]["message_ends"];
+    assert_eq!(
+        ends["paired"], coarse.analysis["trace"]["messages"],
+        "{ends}"
+    );
+    for (what, expected, found) in trees(&coarse) {
+        assert_eq!(found["instances"], expected["instances"], "{what}");
+    }
+}
+
 #[test]
 fn without_a_common_time_what_lies_between_hosts_is_not_made_up() {
     let case = case(INSIDE);
@@ -299,6 +350,12 @@ fn compare_critical_paths(case: &Case, error: i64) {
     for (what, expected, found) in trees(case) {
         let path = &found["critical_path"];
         assert_eq!(path["instances"], expected["instances"], "{what}");
+        let sum = |list_of: &str, field: &str| -> i64 {
+            let all = list(&path[list_of]).iter();
+            all.map(|one| number(&one[field])).sum()
+        };
+        let parts = sum("begins", "late_ns") + sum("hops", "total_ns") + sum("stays", "total_ns");
+        assert_eq!(parts, number(&path["duration_ns"]), "{what}");
         let expected = &expected["critical_path"];
         let begins: BTreeMap<String, i64> = list(&path["begins"])
             .iter()
@@ -584,6 +641,86 @@ fn a_hop_that_costs_by_a_few_long_messages_is_told_from_a_slow_one() {
     let (screen, _) = shown(&interrupted);
     let words = "as if something had interrupted its ends; recorded with --layers";
     assert!(screen.contains(words), "{screen}");
+}
+
+#[test]
+fn a_slow_link_in_a_ring_is_told_by_its_slowest_round_and_not_taken_for_interruptions() {
+    // All rounds but the first find their messages there: most transfers over the link take no time.
+    let link = "links = [{ ranks = [0, 1], ns = 1000000, one_way = true }]";
+    let (screen, pictures) = shown(&slow("MPI_Allgather", "\"ring\"", link));
+    let words =
+        "The hop that costs most is from rank 0 to rank 1: 1.01 ms on average in 100 of 100";
+    assert!(screen.contains(words), "{screen}");
+    assert!(
+        screen.contains("(transfer in round 0, its slowest: median 1.00 ms, a tenth below 99"),
+        "{screen}"
+    );
+    assert!(!screen.contains("in few instances only"), "{screen}");
+    let document: Value = serde_json::from_str(&pictures["analysis.json"]).unwrap();
+    let operations = list(&document["operations"]);
+    let ring = operations
+        .iter()
+        .find(|o| o["operation"] == "MPI_Allgather");
+    let tree = &ring.unwrap()["trees"][0];
+    let mut edges = list(&tree["edges"]).iter();
+    let edge = edges.find(|edge| (number(&edge["from"]), number(&edge["to"])) == (0, 1));
+    assert!(number(&edge.unwrap()["transfer_p10_ns"]) < 2_000);
+    let mut rounds = list(&tree["rounds"]).iter();
+    let round = rounds.find(|r| (number(&r["rank"]), number(&r["round"])) == (1, 0));
+    assert!(number(&round.unwrap()["transfer_p10_ns"]) > 900_000);
+}
+
+#[test]
+fn time_between_messages_is_told_where_it_is_a_part_worth_telling() {
+    let (screen, _) = shown(&slow("MPI_Bcast", "\"binomial\"", ""));
+    assert!(!screen.contains("between their messages"), "{screen}");
+    let computes = "{ shape = \"binomial\", compute = [{ constant_ns = 70000, ranks = [4] }] }";
+    let (screen, _) = shown(&slow("MPI_Reduce", computes, ""));
+    let words = "in processes between their messages (most in rank 4: ";
+    assert!(screen.contains(words), "{screen}");
+}
+
+#[test]
+fn what_spans_two_clocks_says_how_wrong_they_may_be_and_nothing_else_does() {
+    let case = case(&three_hosts());
+    let ranks = list(&case.analysis["ranks"]).iter();
+    let hosts: Vec<&Value> = ranks.map(|rank| &rank["host"]).collect();
+    let host = |rank: &Value| hosts[number(rank) as usize];
+    let (mut n_within, mut n_between) = (0, 0);
+    let mut check = |what: &str, one: &Value, other: &Value, figures: &Value| {
+        if figures.is_null() {
+            return;
+        }
+        let is_within = host(one) == host(other);
+        n_within += usize::from(is_within);
+        n_between += usize::from(!is_within);
+        assert_eq!(
+            figures["uncertainty_ns"].is_null(),
+            is_within,
+            "{what}: {figures}"
+        );
+    };
+    for (what, expected, found) in trees(&case) {
+        for edge in list(&found["edges"]) {
+            check(&what, &edge["from"], &edge["to"], &edge["transfer_ns"]);
+        }
+        for round in list(&found["rounds"]) {
+            for field in ["late_sender_ns", "transfer_ns"] {
+                check(&what, &round["rank"], &round["from"], &round[field]);
+            }
+            check(&what, &round["rank"], &round["rank"], &round["local_ns"]);
+        }
+        let goes_one_way =
+            ["MPI_Bcast", "MPI_Reduce"].contains(&expected["operation"].as_str().unwrap());
+        for way in list(&found["ways"]) {
+            let end = match goes_one_way {
+                true => &found["root"],
+                false => &way["representative"],
+            };
+            check(&what, &way["representative"], end, &way["way_ns"]);
+        }
+    }
+    assert!(n_within > 50 && n_between > 50, "{n_within} {n_between}");
 }
 
 #[test]

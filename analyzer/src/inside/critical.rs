@@ -19,6 +19,8 @@ pub(crate) struct CriticalPath {
     begin: usize,
     /// Edges that it goes over, ascending, and the time spent there, ns; once for each message.
     hops: Vec<(u32, i64)>,
+    /// Slots that it goes through, ascending, and the time spent there, ns; once for each time.
+    stays: Vec<(u32, i64)>,
     /// By slot: its receives, when they ended, ascending; and how many of them are still to come.
     receives: Vec<Receives>,
     /// Slots whose receives are in order.
@@ -43,6 +45,8 @@ pub struct CriticalTally {
     pub begins: Vec<Begin>,
     /// By edge.
     pub hops: Vec<Hop>,
+    /// By slot.
+    pub stays: Vec<Stay>,
 }
 
 /// What is kept of a slot.
@@ -65,6 +69,16 @@ pub struct Hop {
     pub n_longest: u64,
 }
 
+/// What is kept of the time that ways spend in a slot: from its enter, or from where it has a message,
+/// to where it sends or posts the next, or to its leave.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stay {
+    /// Instances whose way goes through it.
+    pub n: u64,
+    /// The time spent there, ns in all.
+    pub total_ns: i128,
+}
+
 impl CriticalPath {
     /// Finds the way back of an instance whose processes have a common time.
     pub(crate) fn follow(
@@ -80,6 +94,7 @@ impl CriticalPath {
         self.receives
             .resize_with(self.receives.len().max(n), Receives::default);
         self.hops.clear();
+        self.stays.clear();
         let leaves = instance.leaves.iter().map(|leave| leave.ns());
         // Of several the first.
         let last = leaves
@@ -88,6 +103,8 @@ impl CriticalPath {
         let Some((mut slot, mut until)) = last else {
             return;
         };
+        // Which end of the process the way leaves by: stamps of coarse clocks are often the same.
+        let mut before = u32::MAX;
         loop {
             let receives = &mut self.receives[slot];
             if !receives.is_sorted {
@@ -107,21 +124,28 @@ impl CriticalPath {
             let Some((received, sent, number)) = receives.list.pop() else {
                 break;
             };
-            let posted = paired[number as usize].posted.ns();
-            if received > until || sent.max(posted) >= until {
+            let message = &paired[number as usize];
+            if (received, message.nth_of_receiver) >= (until, before) {
                 continue;
             }
+            let posted = message.posted.ns();
             let spent = received.saturating_sub(sent.max(posted));
             self.hops.push((shape.edge_of[number as usize], spent));
+            (self.stays).push((slot as u32, until.saturating_sub(received)));
+            // Between clocks with an error it may have come before it was sent: it ended the wait all
+            // the same.
             if sent >= posted {
-                slot = paired[number as usize].from as usize;
-                until = sent;
+                slot = message.from as usize;
+                (until, before) = (sent, message.nth_of_sender);
             } else {
-                until = posted;
+                (until, before) = (posted, message.nth_of_receiver);
             }
         }
         self.begin = slot;
+        let (enter, _) = instance.stamps(slot);
+        self.stays.push((slot as u32, until.saturating_sub(enter)));
         self.hops.sort_unstable();
+        self.stays.sort_unstable();
     }
 }
 
@@ -149,6 +173,12 @@ impl CriticalTally {
         if let Some((_, edge)) = longest {
             self.hops[edge as usize].n_longest += 1;
         }
+        self.stays.resize(instance.n_calls(), Stay::default());
+        for of_slot in path.stays.chunk_by(|a, b| a.0 == b.0) {
+            let stay = &mut self.stays[of_slot[0].0 as usize];
+            stay.n += 1;
+            stay.total_ns += of_slot.iter().map(|&(_, ns)| i128::from(ns)).sum::<i128>();
+        }
     }
 
     /// Adds another part.
@@ -167,6 +197,12 @@ impl CriticalTally {
             own.n += other.n;
             own.total_ns += other.total_ns;
             own.n_longest += other.n_longest;
+        }
+        let n = self.stays.len().max(other.stays.len());
+        self.stays.resize(n, Stay::default());
+        for (own, other) in self.stays.iter_mut().zip(&other.stays) {
+            own.n += other.n;
+            own.total_ns += other.total_ns;
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Figures to results: slots to world ranks, sums to what is said.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::by_roles::RoleFigures;
 use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
 use super::results::{
     BeginSummary, Contributor, CriticalPathSummary, HopSummary, JoiningPoint, LastArrival,
-    OneWayClass, ProgressSummary, RoundSummary, TransferSummary, TreeFigures, WayLine, WayStage,
+    OneWayClass, ProgressSummary, RoundSummary, StaySummary, TransferSummary, TreeFigures, WayLine,
+    WayStage,
 };
 use super::ways::{OneWay, Ways, hotspot};
 use crate::clock::Clocks;
@@ -23,6 +25,28 @@ pub(crate) struct Places<'s> {
     pub(crate) rank: &'s dyn Fn(u32) -> u32,
     /// Host of a position; `None` without a file.
     pub(crate) host: &'s dyn Fn(u32) -> Option<usize>,
+    pub(crate) clocks: &'s Clocks,
+}
+
+impl Places<'_> {
+    /// Uncertainty of a difference between stamps of two positions, ns; `None` where they have one
+    /// clock, or no common time.
+    fn uncertainty_ns(&self, a: u32, b: u32) -> Option<i64> {
+        match ((self.host)(a), (self.host)(b)) {
+            (Some(a), Some(b)) if a != b => self.clocks.uncertainty_ns(a, b),
+            _ => None,
+        }
+    }
+
+    /// The greatest of any two of so many positions.
+    fn worst_uncertainty_ns(&self, n: u32) -> Option<i64> {
+        let hosts: BTreeSet<usize> = (0..n).filter_map(self.host).collect();
+        let others = |a: usize| hosts.range(a + 1..).map(move |&b| (a, b));
+        let pairs = hosts.iter().flat_map(|&a| others(a));
+        pairs
+            .filter_map(|(a, b)| self.clocks.uncertainty_ns(a, b))
+            .max()
+    }
 }
 
 /// Host of a world rank.
@@ -58,7 +82,10 @@ pub(crate) fn transfer(
 
 /// # Source
 /// `metrics.md`, "Clocks": resolved above 1.5 times the uncertainty, likely above a third of that.
-fn one_way_class(difference_ns: Option<i64>, uncertainty_ns: Option<i64>) -> OneWayClass {
+pub(super) fn one_way_class(
+    difference_ns: Option<i64>,
+    uncertainty_ns: Option<i64>,
+) -> OneWayClass {
     let (Some(difference), Some(uncertainty)) = (difference_ns, uncertainty_ns) else {
         return OneWayClass::NotResolvable;
     };
@@ -90,6 +117,10 @@ pub(crate) fn tree_figures(
     };
     let mut classes = through.classes(&ways, &crosses_hosts);
     for class in &mut classes {
+        // Where it goes both ways, or through rounds, it ends where it began.
+        if let (Some(way), true) = (&mut class.way_ns, roles.has[0] != roles.has[1]) {
+            way.uncertainty_ns = places.uncertainty_ns(class.representative, roles.top);
+        }
         class.representative = rank(class.representative);
         class.ranks.iter_mut().for_each(|slot| *slot = rank(*slot));
         class.stages.iter_mut().for_each(in_ranks);
@@ -117,7 +148,7 @@ pub(crate) fn tree_figures(
         rounds: match n_rounds > MAX_ROUNDS {
             true => Vec::new(),
             false => nodes()
-                .flat_map(|(slot, node)| rounds(slot, node, rank))
+                .flat_map(|(slot, node)| rounds(slot, node, places, roles.nodes.len() as u32))
                 .collect(),
         },
         ways: classes,
@@ -127,7 +158,8 @@ pub(crate) fn tree_figures(
         progress: (figures.nobody.n() > 0).then(|| ProgressSummary {
             instances: figures.nobody.n(),
             duration_ns: saturate(figures.nobody_of_ns),
-            nobody_in_mpi_ns: figures.nobody.summary(None),
+            nobody_in_mpi_ns: (figures.nobody)
+                .summary(places.worst_uncertainty_ns(roles.nodes.len() as u32)),
         }),
     })
 }
@@ -206,16 +238,23 @@ fn joining_point(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> Jo
     }
 }
 
-fn rounds(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> Vec<RoundSummary> {
+fn rounds(slot: u32, node: &NodeFigures, places: &Places<'_>, n: u32) -> Vec<RoundSummary> {
     let rounds = node.rounds.iter().enumerate();
     rounds
-        .map(|(number, round)| RoundSummary {
-            rank: rank(slot),
-            round: number,
-            from: round.partner.map(rank),
-            local_ns: round.local.summary(None),
-            late_sender_ns: round.late_sender.summary(None),
-            transfer_ns: round.transfer.summary(None),
+        .map(|(number, round)| {
+            let uncertainty_ns = match round.partner {
+                Some(partner) => places.uncertainty_ns(partner, slot),
+                None => places.worst_uncertainty_ns(n),
+            };
+            RoundSummary {
+                rank: (places.rank)(slot),
+                round: number,
+                from: round.partner.map(places.rank),
+                local_ns: round.local.summary(None),
+                late_sender_ns: round.late_sender.summary(uncertainty_ns),
+                transfer_ns: round.transfer.summary(uncertainty_ns),
+                transfer_p10_ns: round.transfer.quantile(10),
+            }
         })
         .collect()
 }
@@ -250,11 +289,21 @@ fn critical_path(
         })
         .collect();
     hops.sort_by_key(|hop| (Reverse(hop.total_ns), hop.from, hop.to));
+    let stays = (0..).zip(&critical.stays).filter(|(_, stay)| stay.n > 0);
+    let mut stays: Vec<StaySummary> = stays
+        .map(|(slot, stay)| StaySummary {
+            rank: rank(slot),
+            instances: stay.n,
+            total_ns: saturate(stay.total_ns),
+        })
+        .collect();
+    stays.sort_by_key(|stay| (Reverse(stay.total_ns), stay.rank));
     Some(CriticalPathSummary {
         instances: critical.n,
         duration_ns: saturate(critical.duration_ns),
         begins,
         hops,
+        stays,
     })
 }
 

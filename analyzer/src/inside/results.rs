@@ -133,6 +133,8 @@ pub struct RoundSummary {
     pub late_sender_ns: Option<Summary>,
     /// From then on to having it.
     pub transfer_ns: Option<Summary>,
+    /// A tenth of these took less.
+    pub transfer_p10_ns: Option<i64>,
 }
 
 /// What a stage of a way is.
@@ -240,6 +242,8 @@ pub struct CriticalPathSummary {
     pub begins: Vec<BeginSummary>,
     /// By hop, the dearest first.
     pub hops: Vec<HopSummary>,
+    /// By process that they go through, the dearest first.
+    pub stays: Vec<StaySummary>,
 }
 
 /// A process at which critical paths begin.
@@ -266,4 +270,15 @@ pub struct HopSummary {
     pub total_ns: i64,
     /// Instances in which it was the longest hop.
     pub longest: u64,
+}
+
+/// A process that critical paths go through.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StaySummary {
+    /// The process.
+    pub rank: u32,
+    /// Instances.
+    pub instances: u64,
+    /// What they spent there between enter, messages and leave, in all.
+    pub total_ns: i64,
 }

@@ -216,6 +216,7 @@ impl<'s> Ranks<'s> {
                 &Places {
                     rank: &|position| self.at(position),
                     host: &|position| host_of(self.sources, self.at(position)),
+                    clocks: self.sources.clocks,
                 },
             ),
         }

@@ -1,7 +1,10 @@
 //! What was found inside collectives, in a few sentences that somebody can act on: what ran, whether
 //! it is late processes or the tree, and which hop.
 
+use std::cmp::Reverse;
+
 use super::links;
+use super::measured::one_way_class;
 use super::results::{
     CriticalPathSummary, HopSummary, Hotspot, OneWayClass, ProgressSummary, StageKind, TreeFigures,
 };
@@ -166,9 +169,11 @@ fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSum
         ));
     }
     text.push_str(&format!(
-        ", {} on messages.",
+        ", {} on messages",
         percent(on_hops, path.duration_ns)
     ));
+    text.push_str(&in_processes(analysis, path));
+    text.push('.');
     let Some(hop) = path.hops.first() else {
         return text;
     };
@@ -179,49 +184,114 @@ fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSum
         in_so_many(hop.instances),
         percent(hop.total_ns, path.duration_ns),
     ));
-    let mut edges = tree.edges.iter();
-    let measured = edges
-        .find(|edge| (edge.from, edge.to) == (hop.from, hop.to))
-        .and_then(|edge| edge.measured.as_ref());
-    if let Some(measured) = measured
-        && let (Some(transfer), Some(p10)) = (&measured.transfer_ns, measured.transfer_p10_ns)
-    {
-        let class = match measured.one_way_class {
-            OneWayClass::OneClock | OneWayClass::Resolved => "",
-            OneWayClass::Likely => ", likely by the clocks",
-            OneWayClass::NotResolvable => ", not resolvable by the clocks",
-        };
-        let error = match transfer.uncertainty_ns {
-            Some(error) => format!(", give or take {}", duration(error)),
-            None => String::new(),
-        };
-        let quantiles = match transfer.n {
-            1 => duration(transfer.median),
-            _ => format!(
-                "median {}, a tenth below {}",
-                duration(transfer.median),
-                duration(p10)
-            ),
-        };
-        text.push_str(&format!(
-            " (transfer: {quantiles}{error}, n = {}{class}).",
-            transfer.n
-        ));
-        if is_seldom_long(hop, transfer) {
-            text.push_str(
-                " It is that long in few instances only, as if something had interrupted its ends",
-            );
-            text.push_str(match analysis.running {
-                Some(_) => ".",
-                None => {
-                    "; recorded with --layers calls,messages,algorithms,switches, the trace tells."
-                }
-            });
-        }
+    let Some(messages) = HopMessages::of(tree, hop, n) else {
+        text.push('.');
         return text;
+    };
+    let transfer = messages.transfer;
+    let class = match messages.class {
+        OneWayClass::OneClock | OneWayClass::Resolved => "",
+        OneWayClass::Likely => ", likely by the clocks",
+        OneWayClass::NotResolvable => ", not resolvable by the clocks",
+    };
+    let error = match transfer.uncertainty_ns {
+        Some(error) => format!(", give or take {}", duration(error)),
+        None => String::new(),
+    };
+    let quantiles = match transfer.n {
+        1 => duration(transfer.median),
+        _ => format!(
+            "median {}, a tenth below {}",
+            duration(transfer.median),
+            duration(messages.p10_ns)
+        ),
+    };
+    let which = match messages.round {
+        Some(round) => format!(" in round {round}, its slowest"),
+        None => String::new(),
+    };
+    text.push_str(&format!(
+        " (transfer{which}: {quantiles}{error}, n = {}{class}).",
+        transfer.n
+    ));
+    if messages.is_one_each && is_seldom_long(hop, transfer) {
+        text.push_str(
+            " It is that long in few instances only, as if something had interrupted its ends",
+        );
+        text.push_str(match analysis.running {
+            Some(_) => ".",
+            None => "; recorded with --layers calls,messages,algorithms,switches, the trace tells.",
+        });
     }
-    text.push('.');
     text
+}
+
+/// The messages over a hop of the critical path: all of them, or, of an exchange of several rounds over it,
+/// those of the slowest of these.
+struct HopMessages<'a> {
+    transfer: &'a Summary,
+    p10_ns: i64,
+    class: OneWayClass,
+    /// Number of the round, from 0.
+    round: Option<usize>,
+    /// Whether each instance has one of them, so that what is usual of them is usual of instances.
+    is_one_each: bool,
+}
+
+impl<'a> HopMessages<'a> {
+    /// `None` where nothing is known of them.
+    fn of(tree: &'a TreeSummary, hop: &HopSummary, n_instances: u64) -> Option<Self> {
+        let mut edges = tree.edges.iter();
+        let edge = edges.find(|edge| (edge.from, edge.to) == (hop.from, hop.to))?;
+        let measured = edge.measured.as_ref()?;
+        let (transfer, p10_ns) = (measured.transfer_ns.as_ref()?, measured.transfer_p10_ns?);
+        let is_one_each = transfer.n <= n_instances;
+        let all = Self {
+            transfer,
+            p10_ns,
+            class: measured.one_way_class,
+            round: None,
+            is_one_each,
+        };
+        if is_one_each {
+            return Some(all);
+        }
+        let rounds = tree.figures.iter().flat_map(|figures| &figures.rounds);
+        let over_it = rounds.filter(|round| (round.from, round.rank) == (Some(hop.from), hop.to));
+        let known = over_it.filter_map(|round| {
+            Some((
+                round.transfer_ns.as_ref()?,
+                round.transfer_p10_ns?,
+                round.round,
+            ))
+        });
+        let slowest = known.max_by_key(|(transfer, _, round)| (transfer.mean, Reverse(*round)));
+        Some(slowest.map_or(all, |(transfer, p10_ns, round)| Self {
+            transfer,
+            p10_ns,
+            class: match measured.one_way_class {
+                OneWayClass::OneClock => OneWayClass::OneClock,
+                _ => one_way_class(Some(transfer.median), transfer.uncertainty_ns),
+            },
+            round: Some(round),
+            is_one_each: true,
+        }))
+    }
+}
+
+/// The time that is spent in processes, between the messages that the rest waits for, where that is
+/// worth saying.
+fn in_processes(analysis: &Analysis, path: &CriticalPathSummary) -> String {
+    let all = sum_ns(path.stays.iter().map(|stay| stay.total_ns));
+    let Some(dearest) = path.stays.first().filter(|_| all > path.duration_ns / 20) else {
+        return String::new();
+    };
+    format!(
+        ", {} in processes between their messages (most in {}: {})",
+        percent(all, path.duration_ns),
+        process(analysis, dearest.rank),
+        percent(dearest.total_ns, path.duration_ns)
+    )
 }
 
 /// Whether a hop costs what it costs by a few messages that took much longer than most.
