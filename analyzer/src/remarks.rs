@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::align::closure::Blame;
 use crate::inert;
+use crate::words::duration;
 
 /// One remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,6 +224,21 @@ pub enum Remark {
         /// Number of instances.
         n_instances: u64,
     },
+    /// Messages were received before they were sent, by more than the clocks are said to be off.
+    ReceivedTooEarly {
+        /// Messages that were received before they were sent.
+        n_messages: u64,
+        /// All whose two ends are known.
+        n_paired: u64,
+        /// Host of the sender of that which was earliest.
+        from: String,
+        /// Host of its receiver.
+        to: String,
+        /// By how much it was, ns.
+        by_ns: i64,
+        /// What is said of these clocks, ns.
+        uncertainty_ns: i64,
+    },
     /// The recorder stopped the application noticeably.
     RecorderPauses {
         /// Time in all processes, ns.
@@ -284,6 +300,7 @@ impl Remark {
             Self::StrayCompletions { .. } => "stray_completions",
             Self::SequenceConflict { .. } => "sequence_conflict",
             Self::NegativeCore { .. } => "negative_core",
+            Self::ReceivedTooEarly { .. } => "received_too_early",
             Self::RecorderPauses { .. } => "recorder_pauses",
             Self::Ring { .. } => "ring",
             Self::Restricted => "restricted",
@@ -589,6 +606,24 @@ impl fmt::Display for Remark {
                 "{} that a process left before the last one came: the clock's error, or an \
                  operation that did not need all",
                 counted(*n_instances, "instance")
+            ),
+            Self::ReceivedTooEarly {
+                n_messages,
+                n_paired,
+                from,
+                to,
+                by_ns,
+                uncertainty_ns,
+            } => write!(
+                f,
+                "{n_messages} of {} were received before they were sent, from {} to {} by up to {}: one of \
+                 these two clocks is off by more than the {} that is said, as where a path takes longer one \
+                 way than back. What lies between them and other hosts is no better known than that",
+                counted(*n_paired, "message"),
+                inert::line(from, 40),
+                inert::line(to, 40),
+                duration(*by_ns),
+                duration(*uncertainty_ns)
             ),
             Self::RecorderPauses {
                 total_ns,

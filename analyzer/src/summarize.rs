@@ -50,7 +50,12 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let known = (n_findings, trace.window.as_ref());
     let at_end = Hang::of(sources);
     let hang = at_end.summary();
-    let remarks = remarks(sources, known, &pauses, hang.as_ref(), &exchanges);
+    let mut remarks = remarks(sources, known, &pauses, hang.as_ref(), &exchanges);
+    remarks.extend(inside::received_too_early(
+        sources,
+        &operations,
+        &message_ends(sources),
+    ));
     Analysis {
         schema: crate::json::SCHEMA,
         trace,

@@ -724,6 +724,37 @@ fn what_spans_two_clocks_says_how_wrong_they_may_be_and_nothing_else_does() {
 }
 
 #[test]
+fn messages_that_contradict_the_stated_error_of_the_clocks_are_told_with_their_hosts() {
+    let scenario = |asymmetry_ns: u32| {
+        format!(
+            "schema = 1\nseed = 3\n\
+             [[hosts]]\nname = \"near\"\nranks = 2\nclock = \"raw\"\n\
+             [[hosts]]\nname = \"far\"\nranks = 2\nclock = \"raw\"\noffset_ns = 4000\n\
+             [exchanges]\none_way_ns = 1000\nn = 20\nasymmetry_ns = {asymmetry_ns}\n\
+             [network]\nacross_hosts_ns = 2000\n\
+             [[program]]\nrepeat = 50\nsteps = [\n\
+             {{ operation = \"MPI_Allreduce\", bytes = 8, tree = \"recursive-doubling\" }},\n]\n"
+        )
+    };
+    let remark = |asymmetry_ns: u32| {
+        // By the exchanges alone.
+        let case = case_with(&scenario(asymmetry_ns), &["--alignment", "two-point"]);
+        let remarks = list(&case.analysis["remarks"]).to_vec();
+        let mut remarks = remarks.into_iter();
+        let found = remarks.find(|remark| remark["code"] == "received_too_early");
+        found.map(|remark| remark["text"].to_string())
+    };
+    assert_eq!(remark(0), None);
+    // The clocks seem to agree on half of that, which no exchange between two hosts can see.
+    let text = remark(20_000).unwrap();
+    assert!(
+        text.contains(" of 400 messages were received before they were sent, from "),
+        "{text}"
+    );
+    assert!(text.contains("from near to far by up to 7.90 us"), "{text}");
+}
+
+#[test]
 fn the_screen_tells_late_processes_from_a_slow_tree() {
     let late = slow("MPI_Allreduce", "\"binomial\"", "").replace(
         "work = [{ exponential_ns = 2000 }]",

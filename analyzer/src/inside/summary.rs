@@ -9,7 +9,9 @@ use super::figures::EdgeFigures;
 use super::measured::{self, Places, host_of, tree_figures};
 use super::recognize::Direction;
 use super::sums::{EdgeTally, GraphTally, InsideTally};
-use crate::analysis::{EdgeSummary, MessageEnds, OutsideTrees, Stage, TreeSummary};
+use crate::analysis::{
+    EdgeSummary, MessageEnds, OperationSummary, OutsideTrees, Stage, TreeSummary,
+};
 use crate::distribution::Summary;
 use crate::remarks::Remark;
 use crate::sources::Sources;
@@ -158,6 +160,37 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
         });
     }
     remarks
+}
+
+/// What messages say of the clocks, if they were received before they were sent by more than the clocks are
+/// said to be off.
+pub(crate) fn received_too_early(
+    sources: &Sources<'_>,
+    operations: &[OperationSummary],
+    ends: &MessageEnds,
+) -> Option<Remark> {
+    let edges = operations.iter().flat_map(|of| of.edges.iter().flatten());
+    let too_early = edges.filter_map(|edge| {
+        let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
+        let [from, to] = [edge.from, edge.to].map(|rank| host_of(sources, rank));
+        let uncertainty_ns = transfer.uncertainty_ns?;
+        let by_ns = transfer.min.saturating_neg();
+        // Three standard deviations.
+        let is_too_early = by_ns > uncertainty_ns.saturating_add(uncertainty_ns / 2);
+        is_too_early.then_some((by_ns, from?, to?, uncertainty_ns))
+    });
+    // Of equal ones the first.
+    let (by_ns, from, to, uncertainty_ns) =
+        too_early.max_by_key(|&(by_ns, from, to, _)| (by_ns, Reverse((from, to))))?;
+    let name = |host: usize| sources.clocks.hosts[host].name.clone();
+    Some(Remark::ReceivedTooEarly {
+        n_messages: ends.received_before_sent,
+        n_paired: ends.paired,
+        from: name(from),
+        to: name(to),
+        by_ns,
+        uncertainty_ns,
+    })
 }
 
 /// World ranks by position in a communicator's entry.
