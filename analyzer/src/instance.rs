@@ -53,12 +53,13 @@ impl Call {
     }
 
     /// Whether it was under way at the end of its file: not one whose request was given back
-    /// before it was complete.
+    /// before it was complete, nor one that the library refused to begin.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
         let by = self.course.and_then(|course| course.completing);
         let is_freed = by.is_some_and(|call| call.by == CompletingCall::RequestFree);
-        self.leave.is_none() && !is_freed
+        let is_refused = self.has_failed && self.course.is_some() && by.is_none();
+        self.leave.is_none() && !is_freed && !is_refused
     }
 }
 

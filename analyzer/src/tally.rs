@@ -13,7 +13,7 @@ use collbench_formats::Operation;
 use crate::agreed::Agreed;
 use crate::batches::InstanceSums;
 use crate::causality::{ByHost, CausalityCounts};
-use crate::clock::{Clocks, HostOffset};
+use crate::clock::{Clocks, Global, HostOffset, Timestamp};
 use crate::communicators::{Communicator, Communicators, Scope};
 use crate::distribution::Distribution;
 use crate::inside::{MessageCounts, Room, Shapes};
@@ -70,11 +70,24 @@ pub struct Tally<'a> {
     scratch: Scratch,
     shapes: Shapes,
     inside_room: Room,
+    /// When recording stopped early, by process: calls up to there are in the trace, but the messages of
+    /// the last one need not be.
+    stops: BTreeMap<usize, Timestamp<Global>>,
     /// By host the offset of its clock.
     offsets: &'a [HostOffset],
     by_host: ByHost,
     /// Where operations were found last.
     found: Found,
+}
+
+/// When recording stopped early, of processes of which it did.
+fn stops(run: &Run<'_>, clocks: &Clocks) -> BTreeMap<usize, Timestamp<Global>> {
+    let stops = run.processes.iter().zip(&clocks.processes).enumerate();
+    let stops = stops.filter_map(|(process, (file, clock))| {
+        let ticks = file.trace.header.stop_ticks.get();
+        (ticks != 0).then(|| (process, clock.global(Timestamp::from_ticks(ticks))))
+    });
+    stops.collect()
 }
 
 /// Where the operations at hand are kept: instances of a few operations on a few communicators
@@ -161,6 +174,7 @@ impl<'a> Tally<'a> {
             scratch: Scratch::default(),
             shapes: Shapes::default(),
             inside_room: Room::default(),
+            stops: stops(run, clocks),
             offsets: clocks.offsets(),
             by_host: ByHost::default(),
             found: Found::default(),
@@ -254,7 +268,9 @@ impl<'a> Tally<'a> {
             phase.add(section.calls, section.call_ns, wait_ns);
         }
         self.add_instance(instance, index, &place, &figures, section);
-        if let (Some(messages), Some(shape)) = (&instance.messages, shape) {
+        if let (Some(messages), Some(shape)) = (&instance.messages, shape)
+            && !(messages.is_empty() && self.has_stopped_in(instance))
+        {
             let inside = self.tallies[index].inside.get_or_insert_default();
             let room = (&self.resolution, &mut self.inside_room);
             inside.add(instance, messages, &shape, &place.positions, room);
@@ -263,6 +279,14 @@ impl<'a> Tally<'a> {
             self.add_lateness(instance, key, &place, &figures);
         }
         self.figures = Some(figures);
+    }
+
+    /// Whether recording had stopped when one of its processes left it.
+    fn has_stopped_in(&self, instance: &Agreed<'_>) -> bool {
+        self.stops.iter().any(|(&process, stop)| {
+            let slot = instance.communicator.slot_of(process);
+            slot.is_some_and(|slot| instance.leaves[slot] >= *stop)
+        })
     }
 
     /// Figures of the instance as a whole.

@@ -161,7 +161,8 @@ impl InsideTally {
     }
 }
 
-/// Whether an instance cannot do without that something goes from process to process.
+/// Whether an instance cannot do without that something goes from process to process: one that the
+/// library refused can.
 fn must_send(instance: &Agreed<'_>) -> bool {
     let has_data = match instance.semantics() {
         Semantics::Barrier => true,
@@ -170,7 +171,7 @@ fn must_send(instance: &Agreed<'_>) -> bool {
         }
         _ => false,
     };
-    has_data && instance.n_calls() > 1
+    has_data && instance.n_calls() > 1 && instance.n_failed == 0
 }
 
 impl GraphTally {

@@ -12,7 +12,7 @@ use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
     Completion, Definition, Direction, FileHeader, HostIdentity, Identity, Initiation, LayerState,
     Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record,
-    SequenceEntry, TestsInVain, encode, phase_words,
+    SequenceEntry, StopReason, TestsInVain, encode, phase_words,
 };
 use tempfile::TempDir;
 
@@ -41,6 +41,8 @@ pub struct TestProcess {
     pub is_finalized: bool,
     /// The size of the ring that it is; 0: it is none.
     pub keep_bytes: u64,
+    /// When recording stopped early; 0: it did not.
+    pub stopped_at: u64,
 }
 
 /// A trace to be written.
@@ -258,6 +260,7 @@ impl TestProcess {
             chunks: vec![TestChunk::default()],
             is_finalized: true,
             keep_bytes: 0,
+            stopped_at: 0,
         }
     }
 
@@ -304,6 +307,12 @@ impl TestProcess {
         let mut bytes = encode::file_header(&self.identity, end).unwrap();
         let keep_at = std::mem::offset_of!(FileHeader, keep_bytes);
         bytes[keep_at..][..8].copy_from_slice(&self.keep_bytes.to_le_bytes());
+        if self.stopped_at > 0 {
+            let at = std::mem::offset_of!(FileHeader, stop_reason);
+            bytes[at..][..4].copy_from_slice(&(StopReason::NoSpace as u32).to_le_bytes());
+            let at = std::mem::offset_of!(FileHeader, stop_ticks);
+            bytes[at..][..8].copy_from_slice(&(START + self.stopped_at).to_le_bytes());
+        }
         bytes.extend(encode::definitions_chunk(0, anchor(START - 400), &self.definitions).unwrap());
         for chunk in &self.chunks {
             let place = encode::ChunkPlace {
