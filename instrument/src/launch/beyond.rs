@@ -79,19 +79,15 @@ fn is_set_id(metadata: &Metadata) -> bool {
         || metadata.mode() & SET_GROUP == SET_GROUP && metadata.gid() != group
 }
 
-/// Whether this is an ELF file of 64 bits that names no loader.
+/// Whether this is an ELF file of 64 bits that names no loader, and no library either: those that do
+/// are libraries themselves.
 fn is_static(path: &Path) -> bool {
-    const PT_INTERP: u32 = 3;
+    const PT_DYNAMIC: u64 = 2;
+    const PT_INTERP: u64 = 3;
     let Some(header) =
         read_at::<64>(path, 0).filter(|header| header.starts_with(b"\x7fELF\x02\x01"))
     else {
         return false;
-    };
-    let number = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .rev()
-            .fold(0, |sum, &byte| sum << 8 | u64::from(byte))
     };
     let (at, size, n) = (
         number(&header[32..40]),
@@ -101,8 +97,27 @@ fn is_static(path: &Path) -> bool {
     !(0..n).any(|i| {
         let place = at.saturating_add(i * size);
         // A file that is cut is none that runs.
-        read_at::<4>(path, place).is_none_or(|kind| u32::from_le_bytes(kind) == PT_INTERP)
+        read_at::<56>(path, place).is_none_or(|segment| match number(&segment[..4]) {
+            PT_INTERP => true,
+            PT_DYNAMIC => needs_libraries(path, number(&segment[8..16]), number(&segment[32..40])),
+            _ => false,
+        })
     })
+}
+
+/// Whether a library is named in the dynamic section of `length` bytes at an offset.
+fn needs_libraries(path: &Path, at: u64, length: u64) -> bool {
+    const DT_NEEDED: u64 = 1;
+    const BYTES: u64 = 16;
+    let entry = |i: u64| read_at::<8>(path, at.saturating_add(i * BYTES));
+    let mut tags = (0..length / BYTES).map_while(entry);
+    tags.any(|tag| number(&tag) == DT_NEEDED)
+}
+
+/// A number of so many bytes, as ELF files of this machine have them.
+fn number(bytes: &[u8]) -> u64 {
+    let bytes = bytes.iter().rev();
+    bytes.fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
 fn read_at<const N: usize>(path: &Path, at: u64) -> Option<[u8; N]> {
@@ -138,5 +153,15 @@ mod tests {
         bytes[64 + 56] = 3;
         std::fs::write(&path, &bytes).unwrap();
         assert!(!is_static(&path));
+        // A dynamic section behind the program headers, as libraries and programs without a fixed place
+        // have it: that of a library names another one.
+        let at = bytes.len();
+        bytes.resize(at + 32, 0);
+        (bytes[64 + 56], bytes[64 + 56 + 8], bytes[64 + 56 + 32]) = (2, at as u8, 32);
+        for (tag, is_program) in [(6, true), (1, false)] {
+            bytes[at] = tag;
+            std::fs::write(&path, &bytes).unwrap();
+            assert_eq!(is_static(&path), is_program, "tag {tag}");
+        }
     }
 }

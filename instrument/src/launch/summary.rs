@@ -205,7 +205,11 @@ impl Problem {
              not to be found: use a file system that all hosts share, or the inner form (mpirun \
              ... collbench-record -- PROGRAM)\n  \
              - the loader refused the library (a line \"object ... cannot be preloaded\" above), \
-             or the program is set-user-id";
+             or the program is set-user-id\n  \
+             - the environment of the ranks was emptied on the way (env -i, sudo, srun --export): \
+             use the inner form behind that\n  \
+             - the program looks MPI functions up in the library itself (Julia, ctypes, \
+             RTLD_DEEPBIND): it cannot be recorded";
         if let (Self::Nothing | Self::Missing { .. }, Some((word, beyond))) =
             (self, program_beyond(command))
         {
