@@ -78,13 +78,10 @@ fn halves_that_connect_join_and_spawn_are_matched_with_each_other() {
     }
 }
 
-#[test]
-fn a_program_of_four_bindings_counts_each_call_once() {
-    if !have(&["mpirun", "mpifort"]) {
-        return;
-    }
-    let analysis = run_both(&Job::new(3, program("mixed.F90"), &[]));
-    check_complete(&analysis);
+/// That of three processes of `mixed.F90`.
+#[track_caller]
+fn check_four_bindings(analysis: &Analysis) {
+    check_complete(analysis);
     for rank in 0..3 {
         let expected = table(&[
             ("Comm_dup", 1),
@@ -95,6 +92,45 @@ fn a_program_of_four_bindings_counts_each_call_once() {
         assert_eq!(calls_by_class(analysis.rank(rank)), expected, "rank {rank}");
     }
     assert_eq!(analysis.json["totals"]["MPI_Ibarrier"]["instances"], 20);
+}
+
+#[test]
+fn a_program_of_four_bindings_counts_each_call_once() {
+    if !have(&["mpirun", "mpifort"]) {
+        return;
+    }
+    let analysis = run_both(&Job::new(3, program("mixed.F90"), &[]));
+    check_four_bindings(&analysis);
+}
+
+#[test]
+fn a_tool_between_program_and_library_sees_what_it_sees_without_recording() {
+    if !have(&["mpirun", "mpicc", "mpifort"]) {
+        return;
+    }
+    let tool = program("tool.c");
+    let variables = [("LD_PRELOAD", tool.to_str().expect("a path in UTF-8"))];
+    let with_tool = |program: &str, arguments: &[&str], says: &str| {
+        let job = Job {
+            variables: &variables,
+            ..Job::new(3, collbench_tests::program(program), arguments)
+        };
+        let plain = job.plain(Workspace::new().path()).expect(0);
+        assert!(plain.sorted_lines().contains(&says), "{plain}");
+        // What the tool says is a part of what must be the same.
+        let analysis = run_both(&job);
+        check_complete(&analysis);
+        // It makes one of its own in MPI_Finalize, where that is called in C.
+        let has_own = !says.contains("all saw 0");
+        assert_eq!(analysis.has_remark("internal_calls"), has_own);
+        analysis
+    };
+    let says = "the tool of rank 2 saw 11 barriers, all saw 33, 0 begun";
+    let analysis = with_tool("many.c", &["10"], says);
+    assert_eq!(analysis.json["trace"]["calls"], 3 * 11);
+    // It sees what is called in C, of four languages.
+    let says = "the tool of rank -1 saw 5 barriers, all saw 0, 5 begun";
+    check_four_bindings(&with_tool("mixed.F90", &[], says));
 }
 
 #[test]

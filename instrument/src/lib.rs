@@ -50,13 +50,13 @@ pub use clock::{Clock, measure_clock};
 pub use collbench_formats::Abi;
 pub use communicator::{CommunicatorEntry, HowMade, Opened};
 pub use environment::{Form, Layers, Settings, SettingsError, environment_of};
-pub use library::{MpiLibrary, RealFunction};
+pub use library::{CalledAs, MpiLibrary, RealFunction};
 pub use memory::ReservedMemory;
 pub use narrow::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed};
 pub use recorder::{
     Algorithm, Recorder, RequestCall, abort_call, access_begin_call, access_end_call,
     algorithm_call, begin_call, closing_call, constructor_call, end_call, fence_call, free_call,
-    get_status_call, group_constructor_call, guarded_call, name_communicator,
+    get_status_call, group_constructor_call, guarded_call, is_inside_a_call, name_communicator,
     nonblocking_access_call, nonblocking_call, opened_call, opening_call, persistent_call,
     phase_call, recorded_call, request_free_call, rooted_call, some_call, start_call,
     startall_call, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,

@@ -79,6 +79,35 @@ fn find_anywhere(name: &CStr) -> *mut c_void {
     object_with(name).map_or(std::ptr::null_mut(), |(_, function)| function)
 }
 
+/// The function `MPI_X` of a tool which stands before the MPI library that has `name`, `PMPI_X`.
+fn find_tool(name: &CStr) -> Option<*mut c_void> {
+    let real = find_function(name);
+    let mpi_name = CStr::from_bytes_with_nul(name.to_bytes_with_nul().get(1..)?).ok()?;
+    // SAFETY: a C string; RTLD_NEXT searches behind the object of the caller.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, mpi_name.as_ptr()) };
+    let begin = |function: *mut c_void| address_info(function).map(|info| info.dli_fbase);
+    let library = begin(real)?;
+    if begin(next)? == library {
+        return None;
+    }
+    // A library in two parts, one for each name, is no tool: the part with the `PMPI_X` of a whole one
+    // has an `MPI_X` too.
+    let path = CString::new(object_of(real)?).ok()?;
+    // SAFETY: a C string; RTLD_NOLOAD only gives a handle of what is loaded already.
+    let object = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if object.is_null() {
+        return None;
+    }
+    // SAFETY: `object` is a valid handle, which is given back; the library stays loaded by whoever
+    // loaded it.
+    let own = unsafe {
+        let own = libc::dlsym(object, mpi_name.as_ptr());
+        libc::dlclose(object);
+        own
+    };
+    (begin(own) == Some(library)).then_some(next)
+}
+
 /// A loaded object, other than this one, that has a function of this name or depends on one that
 /// has, and the function.
 fn object_with(name: &CStr) -> Option<(*mut c_void, *mut c_void)> {
@@ -168,10 +197,31 @@ unsafe fn text_at(text: *const c_char) -> Option<String> {
 #[derive(Debug)]
 pub struct RealFunction {
     name: &'static CStr,
-    /// Whether any object that is loaded may have it.
-    is_anywhere: bool,
+    reach: Reach,
     /// Null: not looked up with success yet; [`MISSING`]: the library has no such function.
     address: AtomicPtr<c_void>,
+}
+
+/// By which of its two names a routine is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CalledAs {
+    /// `MPI_X`.
+    Mpi,
+    /// `PMPI_X`.
+    Pmpi,
+}
+
+/// Which function of a name is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// That of the MPI library.
+    Library,
+    /// That of any object that is loaded.
+    Anywhere,
+    /// That of a tool which stands before the MPI library, if there is one, else the library's.
+    ToolFirst,
+    /// That of the MPI library, if a tool stands before it; else none.
+    BehindTool,
 }
 
 /// What is kept instead of the address of a function that the MPI library lacks: to search for it
@@ -184,7 +234,7 @@ impl RealFunction {
     pub const fn new(name: &'static CStr) -> Self {
         Self {
             name,
-            is_anywhere: false,
+            reach: Reach::Library,
             address: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
@@ -194,7 +244,32 @@ impl RealFunction {
     #[must_use]
     pub const fn below_mpi(name: &'static CStr) -> Self {
         Self {
-            is_anywhere: true,
+            reach: Reach::Anywhere,
+            ..Self::new(name)
+        }
+    }
+
+    /// What a wrapper makes a call of; `name` is `PMPI_X`.
+    ///
+    /// Called as `MPI_X` that is what the program would have called without collbench: a tool's
+    /// function, where one is linked with the program or preloaded that has an `MPI_X` of its own
+    /// (and makes the call by `PMPI_X`).
+    #[must_use]
+    pub const fn wrapped(name: &'static CStr, called_as: CalledAs) -> Self {
+        Self {
+            reach: match called_as {
+                CalledAs::Mpi => Reach::ToolFirst,
+                CalledAs::Pmpi => Reach::Library,
+            },
+            ..Self::new(name)
+        }
+    }
+
+    /// The function `PMPI_X` behind such a tool; null where there is none.
+    #[must_use]
+    pub const fn behind_tool(name: &'static CStr) -> Self {
+        Self {
+            reach: Reach::BehindTool,
             ..Self::new(name)
         }
     }
@@ -207,14 +282,29 @@ impl RealFunction {
         if known > MISSING { known } else { self.find() }
     }
 
+    /// As [`address`](Self::address), quick for what is not there.
+    #[inline]
+    #[must_use]
+    pub fn address_if_any(&self) -> *mut c_void {
+        match self.address.load(Ordering::Relaxed) {
+            MISSING => std::ptr::null_mut(),
+            _ => self.address(),
+        }
+    }
+
     #[cold]
     fn find(&self) -> *mut c_void {
         if self.address.load(Ordering::Relaxed) == MISSING {
             return std::ptr::null_mut();
         }
-        let found = match self.is_anywhere {
-            true => find_anywhere(self.name),
-            false => find_function(self.name),
+        let found = match self.reach {
+            Reach::Library => find_function(self.name),
+            Reach::Anywhere => find_anywhere(self.name),
+            Reach::ToolFirst => find_tool(self.name).unwrap_or_else(|| find_function(self.name)),
+            Reach::BehindTool => match find_tool(self.name) {
+                Some(_) => find_function(self.name),
+                None => std::ptr::null_mut(),
+            },
         };
         // Nothing is missing in a library that is not loaded yet.
         let is_missing = found.is_null() && !find_function(c"PMPI_Init").is_null();

@@ -1263,6 +1263,12 @@ pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
     })
 }
 
+/// Whether a wrapped call is under way in this thread.
+#[must_use]
+pub fn is_inside_a_call() -> bool {
+    LOCAL.with(|local| local.depth.get()) > 0
+}
+
 /// How many of `MPI_Init` and `MPI_Session_init` were called, and not yet ended.
 static N_BEGUN: AtomicUsize = AtomicUsize::new(0);
 

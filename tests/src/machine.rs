@@ -132,7 +132,7 @@ pub fn program(name: &str) -> PathBuf {
         "quiet.c" => ("gcc", &[], stem),
         "quiet.c static" => ("gcc", &["-static"], "quiet_static".to_owned()),
         "other_preload.c" | "refuses.c" | "ahead.c" => ("gcc", &["-shared", "-fPIC"], stem + ".so"),
-        "counter.c" => ("mpicc", &["-shared", "-fPIC"], stem + ".so"),
+        "counter.c" | "tool.c" => ("mpicc", &["-shared", "-fPIC"], stem + ".so"),
         _ => ("mpicc", &["-pthread"], stem),
     };
     let source = source.with_file_name(name.split(' ').next().expect("a first word"));

@@ -12,14 +12,15 @@ use std::ffi::c_int;
 
 use collbench_formats::{CompletingCall, Operation};
 use collbench_instrument::{
-    Algorithm, ArgumentRole, Begun, HowMade, InitAnchor, Opened, Peers, RealFunction, RequestCall,
-    ReservedMemory, abort_call, access_begin_call, access_end_call, algorithm_call, begin_call,
-    call_narrowed, closing_call, constructor_call, end_call, endpoint_call, fence_call, free_call,
-    get_status_call, group_constructor_call, guarded_call, library_algorithms, mpi_routines,
-    name_communicator, nonblocking_access_call, nonblocking_call, opened_call, opening_call,
-    own_address_call, payload, persistent_call, phase_call, recorded_call, request_free_call,
-    rooted_call, some_call, start_call, start_recording, startall_call, tagged_receive,
-    tagged_send, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
+    Algorithm, ArgumentRole, Begun, CalledAs, HowMade, InitAnchor, Opened, Peers, RealFunction,
+    RequestCall, ReservedMemory, abort_call, access_begin_call, access_end_call, algorithm_call,
+    begin_call, call_narrowed, closing_call, constructor_call, end_call, endpoint_call, fence_call,
+    free_call, get_status_call, group_constructor_call, guarded_call, is_inside_a_call,
+    library_algorithms, mpi_routines, name_communicator, nonblocking_access_call, nonblocking_call,
+    opened_call, opening_call, own_address_call, payload, persistent_call, phase_call,
+    recorded_call, request_free_call, rooted_call, some_call, start_call, start_recording,
+    startall_call, tagged_receive, tagged_send, test_call, testall_call, testany_call, wait_call,
+    waitall_call, waitany_call,
 };
 
 #[global_allocator]
@@ -67,7 +68,7 @@ macro_rules! call {
 macro_rules! real {
     ($symbol:expr; $($argument:ident),*) => {
         {
-            static REAL: RealFunction = RealFunction::new(symbol!($symbol));
+            static REAL: RealFunction = RealFunction::wrapped(symbol!($symbol), CALLED_AS);
             // Looked up here, and not between the enter stamp and the call. What the library
             // lacks is not called, and so not recorded: this leaves the wrapper.
             let address = REAL.address();
@@ -120,8 +121,8 @@ macro_rules! real_large {
     };
     ($name:expr, $comm:ident, $peers:expr; $($argument:ident),*) => {
         {
-            static LARGE: RealFunction = RealFunction::new(symbol!(concat!("P", $name, "_c")));
-            static CLASSIC: RealFunction = RealFunction::new(symbol!(concat!("P", $name)));
+            static LARGE: RealFunction = RealFunction::wrapped(symbol!(concat!("P", $name, "_c")), CALLED_AS);
+            static CLASSIC: RealFunction = RealFunction::wrapped(symbol!(concat!("P", $name)), CALLED_AS);
             let large = LARGE.address();
             let classic = if large.is_null() { CLASSIC.address() } else { large };
             if classic.is_null() {
@@ -145,15 +146,26 @@ macro_rules! real_large {
 }
 
 /// Exports a wrapper under the two names of a routine.
+///
+/// Under `MPI_X` it stands before a tool's function, if there is one: what the program calls is
+/// recorded once, and the tool's own call of `PMPI_X` is passed on.
 macro_rules! export {
     ($name:expr; ($($argument:ident),*) $body:expr) => {
         const _: () = {
             #[unsafe(export_name = $name)]
             extern "C-unwind" fn mpi($($argument: usize),*) -> c_int {
+                const CALLED_AS: CalledAs = CalledAs::Mpi;
                 $body
             }
             #[unsafe(export_name = concat!("P", $name))]
             extern "C-unwind" fn pmpi($($argument: usize),*) -> c_int {
+                const CALLED_AS: CalledAs = CalledAs::Pmpi;
+                static BEHIND: RealFunction =
+                    RealFunction::behind_tool(symbol!(concat!("P", $name)));
+                let behind = BEHIND.address_if_any();
+                if !behind.is_null() && is_inside_a_call() {
+                    return call!(behind; $($argument),*);
+                }
                 $body
             }
         };
@@ -418,8 +430,8 @@ macro_rules! wrap {
     // Programs on MPI libraries before MPI 4 that look for it find it here: an info is a hint only.
     (@nonblocking_constructor CommIdupWithInfo $name:expr; ($($a:ident),*) $comm:ident $made:ident $request:ident) => {
         export!($name; ($($a),*) {
-            static WITH_INFO: RealFunction = RealFunction::new(symbol!(concat!("P", $name)));
-            static WITHOUT: RealFunction = RealFunction::new(c"PMPI_Comm_idup");
+            static WITH_INFO: RealFunction = RealFunction::wrapped(symbol!(concat!("P", $name)), CALLED_AS);
+            static WITHOUT: RealFunction = RealFunction::wrapped(c"PMPI_Comm_idup", CALLED_AS);
             let (with_info, without) = (WITH_INFO.address(), WITHOUT.address());
             if with_info.is_null() && without.is_null() {
                 return NO_SUCH_FUNCTION;
@@ -442,7 +454,7 @@ macro_rules! wrap {
     // that come in registers for integers are passed on.
     (@process Pcontrol $name:expr; $level:ident, $($a:ident),*) => {
         export!($name; ($level, $($a),*) {
-            static REAL: RealFunction = RealFunction::new(symbol!(concat!("P", $name)));
+            static REAL: RealFunction = RealFunction::wrapped(symbol!(concat!("P", $name)), CALLED_AS);
             let address = REAL.address();
             if address.is_null() {
                 return NO_SUCH_FUNCTION;
