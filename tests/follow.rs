@@ -14,7 +14,7 @@ fn follow(workspace: &Workspace, job: &Job<'_>) -> (Output, String) {
     let child = Command::new("timeout")
         .arg("120")
         .arg(command("collbench-analyze"))
-        .args(["--follow", "--interval", "0.5"])
+        .args(["--follow", "--interval", "0.2"])
         .arg(&trace)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

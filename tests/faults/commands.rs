@@ -137,8 +137,9 @@ fn each_signal_reaches_the_program_once_with_its_mask_and_ignored_signals_as_giv
         return;
     }
     // The launcher passes these on, to the process groups of its ranks.
-    let program = "trap 'echo USR1' USR1; trap 'echo USR2' USR2; : > ready; i=0; \
-                   while [ $i -lt 15 ]; do sleep 0.1; i=$((i+1)); done; echo end";
+    // One that came twice would come soon.
+    let program = "trap 'echo USR1; : > one' USR1; trap 'echo USR2; : > two' USR2; : > ready; \
+                   while ! [ -e two ]; do sleep 0.1; done; sleep 0.3; sleep 0.3; echo end";
     let recorder = command("collbench-record");
     let recorder = format!("{} --force --", recorder.display());
     let launcher: Vec<_> = collbench_tests::mpirun(1)
@@ -154,7 +155,7 @@ fn each_signal_reaches_the_program_once_with_its_mask_and_ignored_signals_as_giv
         let workspace = Workspace::new();
         let script = format!(
             "{line} sh -c '{}' & while ! [ -e ready ]; do sleep 0.1; done; \
-             kill -USR1 $!; sleep 0.3; kill -USR2 $!; wait",
+             kill -USR1 $!; while ! [ -e one ]; do sleep 0.1; done; kill -USR2 $!; wait",
             program.replace('\'', "'\\''")
         );
         let finished = run_in(workspace.path(), &[], &["sh", "-c", &script]);

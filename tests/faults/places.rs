@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use collbench_tests::{Form, Job, Workspace, analyze, command, have, mpirun, program, run_in};
+use collbench_tests::{
+    Finished, Form, Job, Workspace, analyze, command, have, mpirun, program, run_in,
+};
 
 use crate::matrix::{Fault, Kept};
 use crate::{MPI, good_trace, rank_files, record_command};
@@ -111,6 +113,19 @@ fn two_jobs_at_once_in_two_directories() {
     }
 }
 
+/// So many recorders in one directory, of which one records until all others were refused; its
+/// command says what is in the directory then.
+fn several_at_once(workspace: &Workspace, recorder: &str, n: usize) -> Finished {
+    let others = n - 1;
+    let wait = format!("while [ $(ls refused | wc -l) -lt {others} ]; do sleep 0.1; done");
+    let script = format!(
+        "mkdir refused; i=0; while [ $i -lt {n} ]; do i=$((i+1)); \
+             {{ {recorder} -o trace -- sh -c '{wait}; ls trace; exit 9' || : > refused/$i; }} & \
+         done; wait"
+    );
+    run_in(workspace.path(), &[], &["sh", "-c", &script]).expect(0)
+}
+
 #[test]
 fn of_two_forced_recorders_at_once_one_records_and_the_other_says_why_not() {
     if !have(MPI) {
@@ -120,13 +135,8 @@ fn of_two_forced_recorders_at_once_one_records_and_the_other_says_why_not() {
     let trace = good_trace(&workspace, 2);
     let recorder = command("collbench-record");
     // Each would remove what the others have just begun.
-    let script = format!(
-        "for i in 1 2 3 4 5 6 7 8; do \
-             {} --force -o trace -- sh -c 'sleep 2; ls trace; exit 9' & \
-         done; wait",
-        recorder.display()
-    );
-    let finished = run_in(workspace.path(), &[], &["sh", "-c", &script]).expect(0);
+    let recorder = format!("{} --force", recorder.display());
+    let finished = several_at_once(&workspace, &recorder, 8);
     assert_eq!(finished.stdout, "run.json\n", "{finished}");
     let refused = finished.stderr.matches("is recording into").count();
     assert_eq!(refused, 7, "{finished}");
@@ -142,23 +152,25 @@ fn a_running_job_keeps_its_directory() {
         let workspace = Workspace::new();
         let intruder = format!(
             "while ! ls trace/rank-* >/dev/null 2>&1; do sleep 0.05; done; \
-             {} --force -o trace -- echo ran; echo $?",
+             {} --force -o trace -- echo ran; echo $?; : > tried",
             command("collbench-record").display()
         );
         let script = format!("\"$@\" & ({intruder}); wait $!");
         let around = ["sh", "-c", &script, "sh"];
-        let job = Job::new(2, program("many.c"), &["3000000"]);
+        let tried = workspace.join("tried");
+        let variables = [("UNTIL", tried.to_str().unwrap())];
         let job = Job {
             around: &around,
             form,
-            ..job
+            variables: &variables,
+            ..Job::new(2, program("many.c"), &["3000"])
         };
         let (finished, trace) = job.record(workspace.path());
         let finished = finished.expect(0);
         let lines = ["125", "rank 0 done", "rank 1 done"];
         assert_eq!(finished.sorted_lines(), lines, "{finished}");
         let analysis = analyze(&trace, &[]).expect(0);
-        assert_eq!(analysis.json["trace"]["calls"], 2 * 3_000_001);
+        assert_eq!(analysis.json["trace"]["calls"], 2 * 3001);
     }
 }
 
@@ -294,11 +306,7 @@ fn a_directory_is_removed_only_by_the_command_that_made_it() {
 fn of_recorders_at_once_in_one_directory_one_records_and_the_others_say_why_not() {
     let workspace = Workspace::new();
     let recorder = command("collbench-record");
-    let script = format!(
-        "for i in 1 2 3 4; do {} -o trace -- sh -c 'sleep 1; ls trace; exit 9' & done; wait",
-        recorder.display()
-    );
-    let finished = run_in(workspace.path(), &[], &["sh", "-c", &script]).expect(0);
+    let finished = several_at_once(&workspace, &recorder.display().to_string(), 4);
     assert_eq!(finished.stdout, "run.json\n", "{finished}");
     let refused = ["holds a trace already", "is recording into"];
     let refused = refused.map(|words| finished.stderr.matches(words).count());

@@ -1,6 +1,8 @@
 /* So many barriers of one process, to fill a trace; says so when it is done.
  *
- *     many CALLS [DIRECTORY]          changes to DIRECTORY before MPI_Init */
+ *     many CALLS [DIRECTORY]          changes to DIRECTORY before MPI_Init
+ *
+ * Where UNTIL names a file, it waits for that one to be there before MPI_Finalize. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,9 @@ int main(int argc, char **argv)
     const char *greeting = getenv("GREETING");
     printf("rank %d done%s%s\n", rank, greeting ? " " : "", greeting ? greeting : "");
     fflush(stdout);
+    const char *until = getenv("UNTIL");
+    while (until && access(until, F_OK) != 0)
+        usleep(10000);
     MPI_Finalize();
     return 0;
 }
