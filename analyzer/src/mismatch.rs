@@ -169,9 +169,13 @@ pub(crate) fn mismatch_of(
     let mut roots = calls().map(|call| call.root);
     let root = roots.next()?;
     if is_rooted {
-        let differ = is_intra && roots.any(|other| other != root);
-        // Between groups each names the root in its own way, and all are needed to tell.
-        if differ || (instance.is_complete() && has_other_roots) {
+        // Between groups each names the root in its own way, and all are needed to tell. Within one, a
+        // root that is none of its ranks may be the same for all: the library refuses that.
+        let differ = match is_intra {
+            true => roots.any(|other| other != root),
+            false => instance.is_complete() && has_other_roots,
+        };
+        if differ {
             return Some(MismatchKind::Roots);
         }
     }

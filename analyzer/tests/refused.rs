@@ -58,6 +58,25 @@ fn a_nonblocking_collective_that_the_library_refused_was_never_begun() {
 }
 
 #[test]
+fn a_root_that_is_no_rank_is_not_taken_for_different_roots() {
+    let analysis = |roots: [i32; 2]| {
+        let mut trace = TestTrace::new(2);
+        for (process, root) in trace.processes.iter_mut().zip(roots) {
+            process.call(refused(call(Operation::Bcast, 0, root, 8, (100, 200))));
+        }
+        trace.analyze()
+    };
+    let same = analysis([7, 7]);
+    assert_eq!(codes(&same), ["incomplete_instances", "failed_calls"]);
+    assert!(same.mismatches.is_empty());
+    let different = analysis([7, 1]);
+    let [found] = &different.mismatches[..] else {
+        panic!("{:?}", different.mismatches);
+    };
+    assert_eq!(found.kind, "roots");
+}
+
+#[test]
 fn a_collective_in_which_recording_stopped_is_not_opaque() {
     let opaque = |stopped_at: u64| {
         let mut trace = with_messages(&[]);
