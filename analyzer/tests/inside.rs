@@ -739,6 +739,16 @@ fn messages_that_contradict_the_stated_error_of_the_clocks_are_told_with_their_h
     let remark = |asymmetry_ns: u32| {
         // By the exchanges alone.
         let case = case_with(&scenario(asymmetry_ns), &["--alignment", "two-point"]);
+        for edge in list(&case.analysis["operations"][0]["edges"]) {
+            let transfer = &edge["transfer_ns"];
+            let is_known_to_come_first = number(&transfer["min"]) >= 0;
+            assert!(
+                is_known_to_come_first || edge["one_way_class"] != "resolved",
+                "{edge}"
+            );
+            let error = transfer["uncertainty_ns"].as_i64().unwrap_or(0);
+            assert!(error >= -number(&transfer["min"]), "{edge}");
+        }
         let remarks = list(&case.analysis["remarks"]).to_vec();
         let mut remarks = remarks.into_iter();
         let found = remarks.find(|remark| remark["code"] == "received_too_early");

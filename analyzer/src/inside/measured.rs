@@ -64,7 +64,10 @@ pub(crate) fn transfer(
     let (class, uncertainty_ns) = match hosts {
         (Some(a), Some(b)) if a == b => (OneWayClass::OneClock, None),
         (Some(a), Some(b)) => {
-            let uncertainty_ns = clocks.uncertainty_ns(a, b);
+            // One that was received before it was sent proves an error at least as large.
+            let transfer = edge.transfer.summary(None);
+            let proven_ns = transfer.map_or(0, |transfer| transfer.min.saturating_neg());
+            let uncertainty_ns = (clocks.uncertainty_ns(a, b)).map(|stated| stated.max(proven_ns));
             let median = edge.transfer.quantile(50);
             (one_way_class(median, uncertainty_ns), uncertainty_ns)
         }

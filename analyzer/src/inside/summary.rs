@@ -172,12 +172,13 @@ pub(crate) fn received_too_early(
     let edges = operations.iter().flat_map(|of| of.edges.iter().flatten());
     let too_early = edges.filter_map(|edge| {
         let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
-        let [from, to] = [edge.from, edge.to].map(|rank| host_of(sources, rank));
-        let uncertainty_ns = transfer.uncertainty_ns?;
+        let from = host_of(sources, edge.from)?;
+        let to = host_of(sources, edge.to)?;
+        let uncertainty_ns = sources.clocks.uncertainty_ns(from, to)?;
         let by_ns = transfer.min.saturating_neg();
         // Three standard deviations.
         let is_too_early = by_ns > uncertainty_ns.saturating_add(uncertainty_ns / 2);
-        is_too_early.then_some((by_ns, from?, to?, uncertainty_ns))
+        (from != to && is_too_early).then_some((by_ns, from, to, uncertainty_ns))
     });
     // Of equal ones the first.
     let (by_ns, from, to, uncertainty_ns) =
