@@ -191,8 +191,15 @@ fn hpcc_where_one_process_works_and_the_others_wait() {
     let run = run_both(&job, |folder| {
         fs::copy(input("hpccinf.txt"), folder.join("hpccinf.txt")).unwrap();
     });
-    let everybody = "Allreduce=616, Alltoall=84, Barrier=184, Bcast=367, Gather=1, Reduce=63, \
-                     Comm_free=6, Comm_free:sub=12, Comm_split=18";
+    // A part of it takes as many steps, each with an MPI_Alltoall and an MPI_Barrier, as it has time for:
+    // all of them but on a busy machine. What the library counted in this run has been compared.
+    let steps = calls_by_class(run.analysis.rank(0))["MPI_Alltoall"];
+    assert!((1..=84).contains(&steps), "{steps}");
+    let everybody = format!(
+        "Allreduce=616, Alltoall={steps}, Barrier={}, Bcast=367, Gather=1, Reduce=63, Comm_free=6, \
+         Comm_free:sub=12, Comm_split=18",
+        100 + steps
+    );
     // Chosen by the program at random, which one does the work of one process.
     let worker = "Allreduce:self=1, Barrier:self=80, Gather:self=1";
     let mut alone = Vec::new();
@@ -201,7 +208,7 @@ fn hpcc_where_one_process_works_and_the_others_wait() {
             calls_by_class(run.analysis.rank(rank))
                 .into_iter()
                 .partition(|(class, _)| class.ends_with(":self"));
-        assert_eq!(shared, table(everybody), "rank {rank}");
+        assert_eq!(shared, table(&everybody), "rank {rank}");
         alone.push(own);
     }
     // Hence the counts of each class over the ranks, and not by rank.
