@@ -3,7 +3,7 @@
 use std::fs;
 
 use collbench_tests::{
-    Analysis, Cluster, Finished, Form, Workspace, analyze, command, program, run_in,
+    Analysis, Cluster, Finished, Form, Workspace, analyze, command, program, run_in, tuned,
 };
 use serde_json::{Value, json};
 
@@ -196,17 +196,8 @@ fn the_slow_link_is_named_as_what_costs_most() {
     let Some(cluster) = Cluster::up("slow-link", &options) else {
         return;
     };
-    let options = [
-        "--mca",
-        "coll_tuned_use_dynamic_rules",
-        "1",
-        "--mca",
-        "coll_tuned_bcast_algorithm",
-        "6",
-        "--mca",
-        "coll_tuned_allreduce_algorithm",
-        "3",
-    ];
+    let of_allreduce = ["--mca", "coll_tuned_allreduce_algorithm", "3"];
+    let options = [&tuned("coll_tuned_bcast_algorithm", "6")[..], &of_allreduce].concat();
     let arguments = ["120", "8000"];
     let analysis = record_messages(&cluster, &workspace, &options, "slow_link.c", &arguments);
     let host = |rank: &Value| {

@@ -4,7 +4,7 @@
 use collbench_formats::{Direction, Operation};
 use collbench_tests::{
     Analysis, End, Form, Job, Workspace, analyze, edges_of_bcast, ends, have, n_received, paired,
-    program,
+    program, tuned,
 };
 
 /// What `messages.c` records with these options of the launcher.
@@ -104,14 +104,7 @@ fn a_broadcast_takes_the_tree_that_was_asked_for() {
     ];
     for root in [0, 3] {
         for (algorithm, tree) in trees {
-            let options = [
-                "--mca",
-                "coll_tuned_use_dynamic_rules",
-                "1",
-                "--mca",
-                "coll_tuned_bcast_algorithm",
-                algorithm,
-            ];
+            let options = tuned("coll_tuned_bcast_algorithm", algorithm);
             let arguments = ["2", "4096", &root.to_string()];
             let (_, ends) = record(8, &arguments, &options, "calls,messages");
             let rotated = |rank: u32| (rank + root) % 8;
@@ -147,14 +140,7 @@ fn the_library_names_the_algorithm_that_was_asked_for_with_messages_and_without(
         ("5", "bcast_intra_bintree"),
         ("6", "bcast_intra_binomial"),
     ] {
-        let options = [
-            "--mca",
-            "coll_tuned_use_dynamic_rules",
-            "1",
-            "--mca",
-            "coll_tuned_bcast_algorithm",
-            number,
-        ];
+        let options = tuned("coll_tuned_bcast_algorithm", number);
         for layers in ["calls,algorithms", "calls,messages,algorithms"] {
             let (analysis, ends) = record(5, &["3", "4096", "1"], &options, layers);
             assert_eq!(ends.iter().any(|ends| !ends.is_empty()), layers.len() > 16);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use collbench_tests::{Analysis, Form, Job, Workspace, analyze, have, program};
+use collbench_tests::{Analysis, Form, Job, Workspace, analyze, have, program, tuned};
 use serde_json::Value;
 
 /// Records a program with messages, and analyses that.
@@ -43,8 +43,7 @@ fn entries<'a>(analysis: &'a Analysis, operation: &str) -> Vec<&'a Value> {
 fn forced(operation: &str, root: u32, count: &str, number: u32, options: &[&str]) -> Value {
     let name = format!("coll_tuned_{operation}_algorithm");
     let number = number.to_string();
-    let rules = ["--mca", "coll_tuned_use_dynamic_rules", "1"];
-    let options = [&rules, &["--mca", &name, &number][..], options].concat();
+    let options = [&tuned(&name, &number)[..], options].concat();
     let root = root.to_string();
     let arguments = [operation, "3", &root, count];
     let analysis = record(8, "algorithms.c", &arguments, &options);
@@ -218,14 +217,7 @@ fn among_few_processes_the_library_decides_between_names_of_one_graph() {
         ("5", "binary", "bcast_intra_bintree"),
         ("6", "binomial", "bcast_intra_binomial"),
     ] {
-        let options = [
-            "--mca",
-            "coll_tuned_use_dynamic_rules",
-            "1",
-            "--mca",
-            "coll_tuned_bcast_algorithm",
-            number,
-        ];
+        let options = tuned("coll_tuned_bcast_algorithm", number);
         for layers in ["calls,messages,algorithms", "calls,messages"] {
             let arguments = ["bcast", "3", "2", "100"];
             let analysis = record_layers(layers, 4, "algorithms.c", &arguments, &options);

@@ -20,4 +20,4 @@ pub use machine::{
     Workspace, command, have, have_folder, program, release_dir, skipped, source_dir, target_dir,
 };
 pub use monitoring::{check_against_monitoring, monitoring};
-pub use run::{Finished, Form, Job, mpirun, run, run_in};
+pub use run::{Finished, Form, Job, mpirun, run, run_in, tuned};

@@ -137,6 +137,14 @@ pub fn mpirun(ranks: usize) -> Vec<OsString> {
     line
 }
 
+/// Options of a launcher by which a parameter of Open MPI's `coll_tuned`, such as
+/// `coll_tuned_bcast_algorithm`, has this value.
+#[must_use]
+pub fn tuned<'a>(parameter: &'a str, value: &'a str) -> [&'a str; 6] {
+    let rules = "coll_tuned_use_dynamic_rules";
+    ["--mca", rules, "1", "--mca", parameter, value]
+}
+
 /// The two ways to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
