@@ -1,6 +1,8 @@
 //! Why a rank is late, or a message takes long, in words: by what the ranks did in front of their calls
 //! and in them, where the kernel was asked.
 
+use collbench_formats::Running;
+
 use crate::analysis::{Analysis, ImbalanceSummary, OperationSummary};
 use crate::running::RunningSummary;
 use crate::words::{counted, duration, percent};
@@ -37,9 +39,6 @@ pub(crate) fn of_culprit(
     }
 }
 
-/// In gaps of this length and more in front of calls the kernel is asked, ns.
-const LONG_NS: i64 = 100_000;
-
 /// Whether a rank was late already when it left the call before: of what it was later than all others,
 /// hardly any passed in front of its calls. `false` where nobody asked, and where gaps may have been
 /// too short to be asked in.
@@ -55,7 +54,8 @@ pub(crate) fn is_late_from_before(
     };
     let n_late = (share * verdict.resolved as f64).round() as i64;
     let outside_ns = before(analysis, verdict, rank).map_or(0, |before| before.elapsed_ns);
-    excess_ns / 2 > n_late.saturating_mul(LONG_NS) && excess_ns / 2 > outside_ns
+    let unasked_ns = n_late.saturating_mul(Running::LONG_NS.cast_signed());
+    excess_ns / 2 > unasked_ns && excess_ns / 2 > outside_ns
 }
 
 /// Whether a thread was on a core nearly all the time.

@@ -57,6 +57,9 @@ impl AlgorithmBegun {
 }
 
 impl Running {
+    /// A gap in front of a call, or a call, that the recorder looks at takes so long at least, ns.
+    pub const LONG_NS: u64 = 100_000;
+
     /// Bytes 8 to 23 of its record, as two little-endian words.
     #[must_use]
     #[inline]

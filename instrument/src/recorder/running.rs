@@ -10,8 +10,6 @@ use collbench_formats::{Anchor, Record, Running};
 
 use super::{Local, Recorder, Slot};
 
-/// Gaps and calls from this on are long.
-const LONG_NS: u64 = 100_000;
 /// After so long the kernel is asked behind any call.
 const LONGEST_NS: u64 = 1_000_000;
 
@@ -34,7 +32,7 @@ struct Sample {
     n_preempted: u64,
 }
 
-/// [`LONG_NS`] and [`LONGEST_NS`] in ticks.
+/// [`Running::LONG_NS`] and [`LONGEST_NS`] in ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lengths {
     long_ticks: u64,
@@ -53,7 +51,7 @@ impl Lengths {
     fn of(ticks_per_us: f64) -> Self {
         let ticks = |ns: u64| (ns as f64 * ticks_per_us / 1e3) as u64;
         Self {
-            long_ticks: ticks(LONG_NS),
+            long_ticks: ticks(Running::LONG_NS),
             longest_ticks: ticks(LONGEST_NS),
         }
     }
