@@ -12,6 +12,7 @@ use super::results::{
 };
 use super::ways::{OneWay, Ways, hotspot};
 use crate::clock::Clocks;
+use crate::distribution::Summary;
 use crate::nanoseconds::saturate;
 use crate::serialization::SerializationPoint;
 use crate::sources::Sources;
@@ -61,20 +62,23 @@ pub(crate) fn transfer(
     hosts: (Option<usize>, Option<usize>),
     clocks: &Clocks,
 ) -> TransferSummary {
+    let transfer = edge.transfer.summary(None);
     let (class, uncertainty_ns) = match hosts {
         (Some(a), Some(b)) if a == b => (OneWayClass::OneClock, None),
         (Some(a), Some(b)) => {
             // One that was received before it was sent proves an error at least as large.
-            let transfer = edge.transfer.summary(None);
-            let proven_ns = transfer.map_or(0, |transfer| transfer.min.saturating_neg());
+            let proven_ns = (transfer.as_ref()).map_or(0, |transfer| transfer.min.saturating_neg());
             let uncertainty_ns = (clocks.uncertainty_ns(a, b)).map(|stated| stated.max(proven_ns));
-            let median = edge.transfer.quantile(50);
+            let median = transfer.as_ref().map(|transfer| transfer.median);
             (one_way_class(median, uncertainty_ns), uncertainty_ns)
         }
         _ => (OneWayClass::NotResolvable, None),
     };
     TransferSummary {
-        transfer_ns: edge.transfer.summary(uncertainty_ns),
+        transfer_ns: transfer.map(|transfer| Summary {
+            uncertainty_ns,
+            ..transfer
+        }),
         transfer_p10_ns: edge.transfer.quantile(10),
         late_receiver_ns: edge.late_receiver.summary(uncertainty_ns),
         late_progress_ns: edge.late_progress.summary(uncertainty_ns),
@@ -137,6 +141,7 @@ pub(crate) fn tree_figures(
             .for_each(|slot| *slot = rank(*slot));
     }
     let is_tree = roles.has != [false, false];
+    let worst_ns = places.worst_uncertainty_ns(roles.nodes.len() as u32);
     let nodes = || (0..).zip(&roles.nodes);
     let n_rounds: usize = roles.nodes.iter().map(|node| node.rounds.len()).sum();
     Some(TreeFigures {
@@ -151,7 +156,7 @@ pub(crate) fn tree_figures(
         rounds: match n_rounds > MAX_ROUNDS {
             true => Vec::new(),
             false => nodes()
-                .flat_map(|(slot, node)| rounds(slot, node, places, roles.nodes.len() as u32))
+                .flat_map(|(slot, node)| rounds(slot, node, places, worst_ns))
                 .collect(),
         },
         ways: classes,
@@ -161,8 +166,7 @@ pub(crate) fn tree_figures(
         progress: (figures.nobody.n() > 0).then(|| ProgressSummary {
             instances: figures.nobody.n(),
             duration_ns: saturate(figures.nobody_of_ns),
-            nobody_in_mpi_ns: (figures.nobody)
-                .summary(places.worst_uncertainty_ns(roles.nodes.len() as u32)),
+            nobody_in_mpi_ns: figures.nobody.summary(worst_ns),
         }),
     })
 }
@@ -241,13 +245,19 @@ fn joining_point(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> Jo
     }
 }
 
-fn rounds(slot: u32, node: &NodeFigures, places: &Places<'_>, n: u32) -> Vec<RoundSummary> {
+/// `worst_ns`: the greatest uncertainty between any two processes.
+fn rounds(
+    slot: u32,
+    node: &NodeFigures,
+    places: &Places<'_>,
+    worst_ns: Option<i64>,
+) -> Vec<RoundSummary> {
     let rounds = node.rounds.iter().enumerate();
     rounds
         .map(|(number, round)| {
             let uncertainty_ns = match round.partner {
                 Some(partner) => places.uncertainty_ns(partner, slot),
-                None => places.worst_uncertainty_ns(n),
+                None => worst_ns,
             };
             RoundSummary {
                 rank: (places.rank)(slot),
