@@ -45,6 +45,7 @@ mod recorder;
 mod start;
 mod topology;
 mod ucx;
+mod uninterrupted;
 
 pub use clock::{Clock, measure_clock};
 pub use collbench_formats::Abi;

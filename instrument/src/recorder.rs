@@ -67,6 +67,7 @@ use crate::payload::CallView;
 use crate::point_to_point::MessageSource;
 use crate::rank_file::{GrowError, OpenChunk, Opening, RankFile};
 use crate::ucx::Endpoints;
+use crate::uninterrupted::Uninterrupted;
 
 const _: () = assert!(
     cfg!(target_pointer_width = "64"),
@@ -302,7 +303,7 @@ impl Local {
             }
             return std::ptr::null_mut();
         }
-        let opened = recorder.guarded(|| {
+        let opened = recorder.uninterrupted(|| {
             let thread = match self.thread.get() {
                 Some(thread) => thread,
                 None => {
@@ -635,6 +636,15 @@ impl Recorder {
         }
     }
 
+    /// As [`guarded`](Self::guarded), for what is long or goes to the kernel: signals wait.
+    pub(crate) fn uninterrupted<T>(
+        &self,
+        path: impl FnOnce() -> Result<T, GrowError>,
+    ) -> Option<T> {
+        let _signals_wait = Uninterrupted::begin();
+        self.guarded(path)
+    }
+
     fn stop(&self, reason: StopReason, why: &str) {
         let is_first = self.file.note_stop(reason, why, self.clock.now());
         // All threads stop, with room left or not: what one of them loses, the positions of
@@ -674,7 +684,7 @@ impl Recorder {
 
     /// Closes all chunks and the file, in order.
     fn finish(&self) {
-        self.guarded(|| {
+        self.uninterrupted(|| {
             let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
             let mut n_records = 0;
             for thread in threads.iter() {
@@ -747,6 +757,7 @@ fn thread_exit_key() -> Option<libc::pthread_key_t> {
 /// Runs when a thread ends. Calls that it makes after this one (from other destructors) take
 /// another state, and are given back in a further round of destructors.
 unsafe extern "C" fn give_thread_back(thread: *mut libc::c_void) {
+    let _signals_wait = Uninterrupted::begin();
     LOCAL.with(|local| local.thread.set(None));
     let Some(recorder) = Recorder::active() else {
         return;

@@ -1,0 +1,249 @@
+//! Paths of the recorder that no signal handler of the program cuts into, and at which no thread
+//! is cancelled.
+//!
+//! A handler may do what ends or copies the process (`MPI_Abort`, `exit`, `fork`) and what leaves for
+//! good (`siglongjmp`). Where it interrupts the MPI library, that is between the program and
+//! the library. Where it interrupts the recorder, nothing may be held that it then waits for: no
+//! lock of ours, and no lock of the C library that is held because of us, such as the allocator's.
+//! So on such paths signals wait: they are handled right behind the path, a millisecond later
+//! at most. Where the recorder itself waits for others, they are let through ([`interruptible`]).
+//!
+//! Two system calls, which is why this is for cold paths only.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::c_int;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use libc::sigset_t;
+
+/// Those that an instruction of the thread itself causes: blocked, they would kill the process.
+const SYNCHRONOUS: [c_int; 7] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGABRT,
+];
+
+/// `PTHREAD_CANCEL_DISABLE` of all C libraries for Linux.
+const CANCEL_DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// What a thread does when its last [`Uninterrupted`] ends.
+struct Outside {
+    /// How many live.
+    depth: Cell<u32>,
+    /// As they were before the first of them.
+    cancel_state: Cell<c_int>,
+    mask: UnsafeCell<MaybeUninit<sigset_t>>,
+}
+
+thread_local! {
+    static OUTSIDE: Outside = const {
+        Outside {
+            depth: Cell::new(0),
+            cancel_state: Cell::new(CANCEL_DISABLE),
+            mask: UnsafeCell::new(MaybeUninit::uninit()),
+        }
+    };
+}
+
+impl Outside {
+    fn block(&self) {
+        // SAFETY: the set is made by the first call, and valid for all others; the old mask goes to a
+        // place of this thread, where only this function stores, with no handler in between that
+        // could come here.
+        unsafe {
+            let mut blocked = MaybeUninit::<sigset_t>::uninit();
+            libc::sigfillset(blocked.as_mut_ptr());
+            for signal in SYNCHRONOUS {
+                libc::sigdelset(blocked.as_mut_ptr(), signal);
+            }
+            let mut before = MaybeUninit::<sigset_t>::uninit();
+            libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), before.as_mut_ptr());
+            *self.mask.get() = before;
+        }
+    }
+
+    /// The last thing of a path: handlers of signals that came meanwhile run here.
+    fn let_through(&self) {
+        // SAFETY: `block` has stored the mask. The copy is the handlers' leave to come here again.
+        unsafe {
+            let before = *self.mask.get();
+            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+        }
+    }
+}
+
+/// While this lives, signals of the calling thread wait, but those that its own instructions cause,
+/// and so does a request to cancel it.
+#[derive(Debug)]
+#[must_use = "signals wait as long as this lives"]
+pub(crate) struct Uninterrupted {
+    /// Of this thread.
+    _local: PhantomData<*const ()>,
+}
+
+impl Uninterrupted {
+    pub(crate) fn begin() -> Self {
+        OUTSIDE.with(|outside| {
+            let depth = outside.depth.get();
+            if depth == 0 {
+                outside.block();
+                let mut state = CANCEL_DISABLE;
+                // SAFETY: `state` is valid for writing.
+                unsafe { pthread_setcancelstate(CANCEL_DISABLE, &mut state) };
+                outside.cancel_state.set(state);
+            }
+            outside.depth.set(depth + 1);
+        });
+        Self {
+            _local: PhantomData,
+        }
+    }
+}
+
+impl Drop for Uninterrupted {
+    fn drop(&mut self) {
+        OUTSIDE.with(|outside| {
+            let depth = outside.depth.get() - 1;
+            outside.depth.set(depth);
+            if depth == 0 {
+                let mut disabled = CANCEL_DISABLE;
+                // SAFETY: the state that `begin` found; `disabled` is valid for writing.
+                unsafe { pthread_setcancelstate(outside.cancel_state.get(), &mut disabled) };
+                outside.let_through();
+            }
+        });
+    }
+}
+
+/// Waits for something outside of this process, within a path that is [`Uninterrupted`]: handlers
+/// run meanwhile. To be called with no lock held that a call of MPI may need.
+pub(crate) fn interruptible<T>(wait: impl FnOnce() -> T) -> T {
+    /// Ends the wait also where `wait` panics.
+    struct Waiting<'a> {
+        outside: &'a Outside,
+        depth: u32,
+        cancel_state: c_int,
+    }
+    impl Drop for Waiting<'_> {
+        fn drop(&mut self) {
+            self.outside.block();
+            self.outside.cancel_state.set(self.cancel_state);
+            self.outside.depth.set(self.depth);
+        }
+    }
+    OUTSIDE.with(|outside| {
+        let depth = outside.depth.replace(0);
+        if depth == 0 {
+            return wait();
+        }
+        let _waiting = Waiting {
+            outside,
+            depth,
+            cancel_state: outside.cancel_state.get(),
+        };
+        outside.let_through();
+        wait()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    static HANDLED: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn count(_: c_int) {
+        // A handler may come here itself.
+        let _path = Uninterrupted::begin();
+        HANDLED.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn blocked(signal: c_int) -> bool {
+        // SAFETY: the mask is valid for writing, and then read.
+        unsafe {
+            let mut mask = MaybeUninit::<sigset_t>::uninit();
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
+            libc::sigismember(mask.as_ptr(), signal) == 1
+        }
+    }
+
+    fn raise() {
+        // SAFETY: a handler is installed.
+        unsafe { libc::pthread_kill(libc::pthread_self(), libc::SIGUSR1) };
+    }
+
+    #[test]
+    fn signals_wait_until_the_outermost_path_ends_or_waits_itself() {
+        let handled = || HANDLED.load(Ordering::SeqCst);
+        // SAFETY: the handler stores to an atomic, and sets the mask of its thread.
+        unsafe { libc::signal(libc::SIGUSR1, count as *const () as libc::sighandler_t) };
+        let outer = Uninterrupted::begin();
+        let inner = Uninterrupted::begin();
+        raise();
+        drop(inner);
+        assert_eq!(handled(), 0);
+        assert!(blocked(libc::SIGUSR1) && blocked(libc::SIGTERM) && !blocked(libc::SIGSEGV));
+        interruptible(|| {
+            assert_eq!(handled(), 1);
+            raise();
+            assert_eq!(handled(), 2);
+            drop(Uninterrupted::begin());
+        });
+        raise();
+        assert_eq!(handled(), 2);
+        drop(outer);
+        assert_eq!(handled(), 3);
+        assert!(!blocked(libc::SIGUSR1) && !blocked(libc::SIGTERM));
+        interruptible(raise);
+        assert_eq!(handled(), 4);
+    }
+
+    #[test]
+    fn what_was_blocked_before_stays_blocked() {
+        // SAFETY: a set of one signal, which is made before it is used.
+        unsafe {
+            let mut one = MaybeUninit::<sigset_t>::uninit();
+            libc::sigemptyset(one.as_mut_ptr());
+            libc::sigaddset(one.as_mut_ptr(), libc::SIGUSR2);
+            libc::pthread_sigmask(libc::SIG_BLOCK, one.as_ptr(), std::ptr::null_mut());
+        }
+        let path = Uninterrupted::begin();
+        interruptible(|| assert!(blocked(libc::SIGUSR2) && !blocked(libc::SIGTERM)));
+        drop(path);
+        assert!(blocked(libc::SIGUSR2) && !blocked(libc::SIGTERM));
+    }
+
+    #[test]
+    fn a_thread_is_cancelled_behind_the_path_and_not_in_it() {
+        static PASSED: AtomicUsize = AtomicUsize::new(0);
+        unsafe extern "C" {
+            fn pthread_cancel(thread: libc::pthread_t) -> c_int;
+        }
+        let state = std::thread::spawn(|| {
+            // SAFETY: a request to this thread itself, which no function that is called before its end
+            // acts on: cancellation is disabled then.
+            unsafe { pthread_cancel(libc::pthread_self()) };
+            let path = Uninterrupted::begin();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            PASSED.store(1, Ordering::SeqCst);
+            let mut state = 7;
+            drop(path);
+            // SAFETY: valid for writing.
+            unsafe { pthread_setcancelstate(CANCEL_DISABLE, &mut state) };
+            state
+        });
+        assert_eq!(state.join().unwrap(), 0, "enabled again behind the path");
+        assert_eq!(PASSED.load(Ordering::SeqCst), 1);
+    }
+}
