@@ -17,6 +17,7 @@ use collbench_formats::FILE_MAGIC;
 
 use crate::compact::UNFINISHED_SUFFIX;
 use crate::exchange::{DECISION_PREFIX, ROSTER_PREFIX};
+use crate::unsignalled::unsignalled;
 
 /// The file in a trace directory that says which world records there.
 const WORLD_FILE: &str = "world";
@@ -266,7 +267,9 @@ pub(crate) fn out_of_the_way(file: File) -> File {
 
 /// Writes `run.json`. Of two recorders at once, the second finds that the directory holds a trace.
 pub(crate) fn write_run(path: &Path, text: &[u8]) -> Result<(), DirectoryError> {
-    match create_file(path, RUN_FILE).and_then(|mut file| file.write_all(text)) {
+    let written =
+        create_file(path, RUN_FILE).and_then(|mut file| unsignalled(|| file.write_all(text)));
+    match written {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(DirectoryError::HoldsTrace(path.to_owned()))
         }
@@ -286,8 +289,7 @@ pub(crate) fn claim(path: &Path, world: u64) -> Result<u64, DirectoryError> {
     };
     match create_file(path, WORLD_FILE) {
         Ok(mut file) => {
-            file.write_all(format!("{world:016x}\n").as_bytes())
-                .map_err(failed)?;
+            unsignalled(|| file.write_all(format!("{world:016x}\n").as_bytes())).map_err(failed)?;
             Ok(world)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

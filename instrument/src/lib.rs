@@ -43,9 +43,11 @@ mod point_to_point;
 mod rank_file;
 mod recorder;
 mod start;
+mod stderr;
 mod topology;
 mod ucx;
 mod uninterrupted;
+mod unsignalled;
 
 pub use clock::{Clock, measure_clock};
 pub use collbench_formats::Abi;

@@ -24,6 +24,7 @@ use collbench_formats::{
 use memmap2::{Advice, MmapOptions, MmapRaw};
 
 use crate::directory::{self, out_of_the_way};
+use crate::unsignalled::unsignalled;
 use ring::Ring;
 
 /// Bytes of a thread's first chunk of records; each further one is twice as long, up to
@@ -75,7 +76,11 @@ impl GrowError {
 
     fn of(what: &'static str, error: io::Error) -> Self {
         match error.raw_os_error() {
-            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => Self::NoSpace { what, error },
+            Some(libc::EFBIG) => Self::NoSpace {
+                what: "the limit on file sizes (ulimit -f)",
+                error,
+            },
+            Some(libc::ENOSPC | libc::EDQUOT) => Self::NoSpace { what, error },
             _ => Self::Failed { what, error },
         }
     }
@@ -539,7 +544,7 @@ impl RankFile {
             let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
             if self.ensure_own(&mut fd).is_ok() {
                 // A longer file is as good: the error is of no interest.
-                let _ = fd.set_len(used_end.max(others_end));
+                let _ = unsignalled(|| fd.set_len(used_end.max(others_end)));
             }
         }
         self.header_u64(std::mem::offset_of!(FileHeader, n_records))
@@ -581,27 +586,19 @@ const _: () = {
     assert!(std::mem::offset_of!(ChunkHeader, closed) % 8 == 0);
 };
 
-/// Whether a file may be so long: beyond RLIMIT_FSIZE the kernel would not only fail but send
-/// SIGXFSZ, which kills.
-pub(crate) fn within_file_limit(length: u64) -> bool {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` is valid for writing.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
-    !known || limit.rlim_cur == libc::RLIM_INFINITY || length <= limit.rlim_cur
-}
-
 /// Reserves room on the disk, and makes the file that long.
 fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
-    if !within_file_limit(offset + length) {
-        let error = io::Error::from_raw_os_error(libc::EFBIG);
-        return Err(GrowError::NoSpace {
-            what: "the limit on file sizes (ulimit -f)",
-            error,
-        });
+    let allocated = unsignalled(|| allocate(file, offset, length));
+    match allocated.as_ref().map_err(io::Error::raw_os_error) {
+        // A file system without it (NFS): the zeros reserve the room.
+        Ok(()) | Err(Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
+        _ => allocated.map_err(|error| GrowError::of("reserving room on the disk", error))?,
     }
+    unsignalled(|| write_zeros(file, offset, length))
+        .map_err(|error| GrowError::of("writing zeros to the file", error))
+}
+
+fn allocate(file: &File, offset: u64, length: u64) -> io::Result<()> {
     loop {
         // SAFETY: a plain system call on a descriptor that is open.
         let code = unsafe {
@@ -613,17 +610,13 @@ fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
             )
         };
         if code == 0 {
-            break;
+            return Ok(());
         }
         let error = io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EINTR) => {}
-            // A file system without it (NFS): the zeros reserve the room.
-            Some(libc::EOPNOTSUPP | libc::ENOSYS) => break,
-            _ => return Err(GrowError::of("reserving room on the disk", error)),
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
         }
     }
-    write_zeros(file, offset, length)
 }
 
 /// Writes zeros, which brings the pages into the page cache: making those writable takes a
@@ -634,13 +627,12 @@ fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
 /// writable took 290 us with pieces of 64 KiB, 430 with 16 KiB, 1400 with 1 MiB, and 1000 without
 /// writing (medians on one machine; on tmpfs all are the same). Memory that the host of a virtual
 /// machine has to find first costs another 2000, whoever asks for it.
-fn write_zeros(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
+fn write_zeros(file: &File, offset: u64, length: u64) -> io::Result<()> {
     static ZEROS: [u8; 65536] = [0; 65536];
     let mut done = 0;
     while done < length {
         let n = (length - done).min(ZEROS.len() as u64);
-        file.write_all_at(&ZEROS[..n as usize], offset + done)
-            .map_err(|error| GrowError::of("writing zeros to the file", error))?;
+        file.write_all_at(&ZEROS[..n as usize], offset + done)?;
         done += n;
     }
     Ok(())

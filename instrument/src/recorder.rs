@@ -66,6 +66,7 @@ use crate::narrow::KeptArrays;
 use crate::payload::CallView;
 use crate::point_to_point::MessageSource;
 use crate::rank_file::{GrowError, OpenChunk, Opening, RankFile};
+use crate::stderr::say;
 use crate::ucx::Endpoints;
 use crate::uninterrupted::Uninterrupted;
 
@@ -769,13 +770,6 @@ unsafe extern "C" fn give_thread_back(thread: *mut libc::c_void) {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .push(thread);
-}
-
-/// One line on stderr, in one piece.
-pub(crate) fn say(rank: u32, what: &str) {
-    let line = format!("collbench: rank {rank}: {what}\n");
-    // SAFETY: the bytes are valid; stderr may be closed, and then nobody wants to know.
-    unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
 }
 
 /// A slot in which a call is under way.

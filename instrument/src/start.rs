@@ -8,7 +8,6 @@
 
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::Write;
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +26,8 @@ use crate::launcher::{LauncherRank, all_on_this_host, hydra_job, launched_proces
 use crate::library::{Handle, MpiLibrary, ProcessModel, has_function};
 use crate::point_to_point::MessageSource;
 use crate::rank_file::{Limit, RankFile};
-use crate::recorder::{Lengths, Recorder, record_init, say};
+use crate::recorder::{Lengths, Recorder, record_init};
+use crate::stderr::{remember_stderr, say, say_unranked};
 use crate::ucx::watch_endpoints;
 
 /// How long the other ranks wait for world rank 0 to make the directory.
@@ -47,6 +47,7 @@ impl InitAnchor {
     #[must_use]
     pub fn take() -> Option<Self> {
         catch_unwind(|| {
+            remember_stderr();
             let settings = match Settings::from_environment() {
                 Ok(settings) => settings?,
                 Err(error) => {
@@ -78,11 +79,6 @@ impl InitAnchor {
         })
         .unwrap_or(None)
     }
-}
-
-/// Says something before the rank is known; where nobody reads stderr, that is no failure.
-fn say_unranked(what: &str) {
-    let _ = std::io::stderr().write_all(format!("collbench: {what}\n").as_bytes());
 }
 
 /// Why recording could not begin.

@@ -205,6 +205,42 @@ fn the_program_handles_signals_itself() {
     .check();
 }
 
+/// Rows in which recording stops, and there is nowhere to say so.
+#[test]
+fn the_program_has_an_odd_stderr() {
+    for (what, name) in [
+        (
+            "unread",
+            "stderr is a pipe that nobody has open, when recording stops",
+        ),
+        (
+            "full",
+            "stderr is a full pipe that nobody reads, when recording stops",
+        ),
+        (
+            "data",
+            "descriptor 2 is a file of the program's, before MPI_Init",
+        ),
+        (
+            "reused",
+            "descriptor 2 is a file of the program's, after MPI_Init",
+        ),
+    ] {
+        let job = Job {
+            options: &["--max-size", "64k"],
+            ..Job::new(2, program("stderrs.c"), &[what, "10000"])
+        };
+        Fault {
+            name,
+            job,
+            calls: 10_000,
+            kept: Kept::UntilStop,
+            ..many("")
+        }
+        .check();
+    }
+}
+
 // ---- system calls that fail ----
 
 /// A row in which system calls on rank files fail, as `refuses.c` is told.

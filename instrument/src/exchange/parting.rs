@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 use collbench_formats::Abi;
 
 use super::roster::{marks_at, open, read_at, roster_path};
-use crate::rank_file::within_file_limit;
+use crate::unsignalled::unsignalled;
 
 /// How long a process waits for the others: all have left a barrier already.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -74,10 +74,8 @@ impl Parting {
         let begin = Instant::now();
         let marks = marks_at(self.world_size);
         let own = marks + u64::from(self.rank);
-        if !within_file_limit(own + 1) {
-            return Err(io::Error::from_raw_os_error(libc::EFBIG));
-        }
-        open(&self.roster)?.write_all_at(&[HAS_LEFT], own)?;
+        let roster = open(&self.roster)?;
+        unsignalled(|| roster.write_all_at(&[HAS_LEFT], own))?;
         let mut found = vec![0; self.world_size as usize];
         let mut pause = Duration::from_micros(100);
         loop {

@@ -20,7 +20,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::rank_file::within_file_limit;
+use crate::unsignalled::unsignalled;
 
 /// Names of the two files begin so, and end in the number of the world.
 pub(crate) const ROSTER_PREFIX: &str = "roster.";
@@ -140,10 +140,7 @@ impl Roster {
 
     fn write(&self, entry: u64, bytes: [u8; ENTRY_BYTES]) -> io::Result<()> {
         let at = entry * ENTRY_BYTES as u64;
-        if !within_file_limit(at + ENTRY_BYTES as u64) {
-            return Err(io::Error::from_raw_os_error(libc::EFBIG));
-        }
-        self.file.write_all_at(&bytes, at)
+        unsignalled(|| self.file.write_all_at(&bytes, at))
     }
 
     /// The first `n` entries; zeros for what is not there yet.
@@ -182,7 +179,7 @@ impl Roster {
             .open(&self.decision);
         match made {
             Ok(mut file) => {
-                file.write_all(&decision.encoded())?;
+                unsignalled(|| file.write_all(&decision.encoded()))?;
                 // Others who do not find it in the roster find it in its own file, later.
                 let _ = self.write(0, decision.encoded());
                 Ok(decision)

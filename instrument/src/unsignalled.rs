@@ -1,0 +1,181 @@
+//! Writing without the signals that a write may cause.
+//!
+//! A write into a pipe that nobody reads raises SIGPIPE, one beyond RLIMIT_FSIZE raises SIGXFSZ:
+//! the program that is recorded would be killed for what the recorder wrote. Looking first whether
+//! the write will do is a race. So these signals are blocked in this thread, to which alone the
+//! kernel sends them, and the one that was caused is taken away before they are let through again.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// Makes system calls that write, stopping at the first error; what that error's signal would have
+/// done to the program does not happen. A signal of the same kind that was pending before, or that
+/// somebody has sent, stays.
+pub(crate) fn unsignalled<T>(write: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    // SIGTTOU: a line on a terminal that belongs to other processes would stop this one. With the
+    // signal blocked the line is written, and nothing becomes pending.
+    let blocked = set_of(&[libc::SIGPIPE, libc::SIGXFSZ, libc::SIGTTOU]);
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: both sets are valid, one for reading and one for writing.
+    let code = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &blocked, before.as_mut_ptr()) };
+    if code != 0 {
+        return Err(io::Error::from_raw_os_error(code));
+    }
+    let _unblocked = Restored(before);
+    let was_pending = [libc::SIGPIPE, libc::SIGXFSZ].map(is_pending);
+    let written = write();
+    if let Err(error) = &written {
+        match error.raw_os_error() {
+            Some(libc::EPIPE) if !was_pending[0] => take(libc::SIGPIPE),
+            Some(libc::EFBIG) if !was_pending[1] => take(libc::SIGXFSZ),
+            _ => {}
+        }
+    }
+    written
+}
+
+/// The signals that a thread had blocked; when this is dropped, it has these blocked again.
+struct Restored(MaybeUninit<libc::sigset_t>);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        // SAFETY: `unsignalled` makes this when the set was written.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, self.0.as_ptr(), ptr::null_mut()) };
+    }
+}
+
+fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset makes `set` a valid set, to which numbers of signals are added.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for &signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        set.assume_init()
+    }
+}
+
+fn is_pending(signal: libc::c_int) -> bool {
+    let mut pending = set_of(&[]);
+    // SAFETY: a set that is valid for writing, and one to be read.
+    unsafe { libc::sigpending(&mut pending) == 0 && libc::sigismember(&pending, signal) == 1 }
+}
+
+/// Takes a signal that is pending, of this thread before one of the process; does not wait.
+fn take(signal: libc::c_int) {
+    let set = set_of(&[signal]);
+    let no_time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    loop {
+        // SAFETY: a set and a time that are valid for reading; no information is asked for.
+        let code = unsafe { libc::sigtimedwait(&set, ptr::null_mut(), &no_time) };
+        if code >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write;
+    use std::os::fd::FromRawFd;
+
+    use super::*;
+
+    /// Writes into a pipe that nobody reads.
+    fn write_for_nobody() -> io::Result<()> {
+        let mut ends = [0; 2];
+        // SAFETY: an array of two, valid for writing; both descriptors are ours then.
+        let (reader, mut writer) = unsafe {
+            assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
+            (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
+        };
+        drop(reader);
+        writer.write_all(b"line\n")
+    }
+
+    /// Runs a test in a forked process that has all signals as they are by default, and gives by
+    /// what signal it was killed, or 0.
+    fn in_a_process(test: impl FnOnce()) -> i32 {
+        // SAFETY: the child makes system calls and allocations only, which the C library allows
+        // in the child of a process with threads, and ends without destructors.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
+                test();
+                libc::_exit(0);
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &mut status, 0), child);
+            assert!(libc::WIFSIGNALED(status) || libc::WEXITSTATUS(status) == 0);
+            match libc::WIFSIGNALED(status) {
+                true => libc::WTERMSIG(status),
+                false => 0,
+            }
+        }
+    }
+
+    fn expect(holds: bool) {
+        if !holds {
+            // SAFETY: ends the child, without destructors.
+            unsafe { libc::_exit(1) };
+        }
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_kills_nobody() {
+        let plain = in_a_process(|| drop(write_for_nobody()));
+        assert_eq!(plain, libc::SIGPIPE);
+        let guarded = in_a_process(|| {
+            let error = unsignalled(write_for_nobody).unwrap_err();
+            expect(error.raw_os_error() == Some(libc::EPIPE));
+            expect(!is_pending(libc::SIGPIPE));
+        });
+        assert_eq!(guarded, 0);
+    }
+
+    #[test]
+    fn a_limit_on_files_kills_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str| {
+            let mut file = File::create(folder.path().join(name)).unwrap();
+            let limit = libc::rlimit {
+                rlim_cur: 5,
+                rlim_max: libc::RLIM_INFINITY,
+            };
+            // SAFETY: a limit that is valid for reading; of the child alone.
+            expect(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) } == 0);
+            file.write_all(b"ten bytes\n")
+        };
+        assert_eq!(in_a_process(|| drop(write("plain"))), libc::SIGXFSZ);
+        let guarded = in_a_process(|| {
+            let error = unsignalled(|| write("guarded")).unwrap_err();
+            expect(error.raw_os_error() == Some(libc::EFBIG));
+        });
+        assert_eq!(guarded, 0);
+    }
+
+    #[test]
+    fn a_signal_that_was_pending_before_stays_pending() {
+        let status = in_a_process(|| {
+            let set = set_of(&[libc::SIGPIPE]);
+            // SAFETY: a valid set; the signal is sent to this thread, which has it blocked.
+            unsafe {
+                libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut());
+                libc::raise(libc::SIGPIPE);
+            }
+            expect(unsignalled(write_for_nobody).is_err());
+            expect(is_pending(libc::SIGPIPE));
+            let unharmed = unsignalled(|| Ok(()));
+            expect(unharmed.is_ok() && is_pending(libc::SIGPIPE));
+        });
+        assert_eq!(status, 0);
+    }
+}
