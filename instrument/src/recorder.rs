@@ -21,6 +21,7 @@ mod completion;
 mod initiation;
 mod messages;
 mod opened;
+mod overflow;
 mod persistent;
 mod requests;
 mod retained;

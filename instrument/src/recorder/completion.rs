@@ -163,7 +163,7 @@ impl Found {
     }
 
     /// Commits the record; the collective is complete if the call has succeeded.
-    #[inline]
+    #[inline(always)]
     fn leave(self, recorder: &'static Recorder, array: Array, code: c_int, ticks: u64) {
         self.slots.completion.leave(code, ticks);
         if code == 0 || self.is_gone(recorder, array) {

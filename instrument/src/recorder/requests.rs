@@ -5,18 +5,21 @@
 //! beginning. So the table allows duplicates, and whoever completes an operation takes its entry
 //! *before* the MPI library may give the handle to another thread.
 //!
-//! The table takes no lock: an entry belongs to whoever has exchanged its key for [`TAKEN`]. Buckets
-//! that overflow are chained and stay. Nothing is ever moved, so an entry that is put back
-//! stands where it stood.
+//! The table takes no lock: an entry belongs to whoever has exchanged its key for [`TAKEN`]. Nothing
+//! in it is ever moved, so an entry that is put back stands where it stood. What finds its bucket
+//! full goes to the [`Overflow`].
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use collbench_formats::Initiation;
 
+use super::overflow::Overflow;
 use super::persistent::Persistent;
 use crate::library::Handle;
 use crate::narrow::KeptArrays;
+use crate::uninterrupted::Uninterrupted;
 
 /// The key of an entry that is free.
 const FREE: usize = 0;
@@ -43,22 +46,64 @@ pub(crate) struct Tracked {
 }
 
 #[derive(Debug)]
-struct Entry {
+pub(super) struct Entry {
     /// When it was filled, ticks; and by which thread.
     stamp: AtomicU64,
     owner: AtomicUsize,
     content: UnsafeCell<Tracked>,
+    /// Its place in the overflow, if it is one of that.
+    place: Option<u32>,
 }
 
 // SAFETY: `content` is touched only by the thread that has stored TAKEN as its key, with Acquire,
-// and gives it up with Release.
+// and gives it up with Release; of an entry of the overflow by the one that has taken it, under its
+// lock.
 unsafe impl Sync for Entry {}
+
+impl Entry {
+    fn new(place: Option<u32>) -> Self {
+        Self {
+            stamp: AtomicU64::new(0),
+            owner: AtomicUsize::new(0),
+            content: UnsafeCell::default(),
+            place,
+        }
+    }
+
+    /// One of the overflow.
+    pub(super) fn overflown(place: u32) -> Self {
+        Self::new(Some(place))
+    }
+
+    pub(super) fn place(&self) -> Option<u32> {
+        self.place
+    }
+
+    /// # Safety
+    /// The entry is the caller's.
+    #[inline]
+    pub(super) unsafe fn fill(&self, owner: usize, stamp: u64, tracked: Tracked) {
+        self.stamp.store(stamp, Ordering::Relaxed);
+        self.owner.store(owner, Ordering::Relaxed);
+        // SAFETY: the caller's promise; what stood there holds nothing.
+        unsafe { self.content.get().write(tracked) };
+    }
+
+    /// Which of several entries with one handle comes first for this owner: the greatest.
+    fn order_for(&self, owner: usize) -> (bool, u64) {
+        (
+            self.owner.load(Ordering::Relaxed) == owner,
+            self.stamp.load(Ordering::Relaxed),
+        )
+    }
+}
 
 #[derive(Debug)]
 #[repr(align(64))]
 struct Bucket {
     keys: [AtomicUsize; ENTRIES],
-    next: AtomicPtr<Bucket>,
+    /// How many belong here and are in the overflow; changed under the lock of that.
+    n_overflown: AtomicUsize,
     entries: [Entry; ENTRIES],
 }
 
@@ -66,13 +111,16 @@ impl Bucket {
     fn new() -> Self {
         Self {
             keys: [const { AtomicUsize::new(FREE) }; ENTRIES],
-            next: AtomicPtr::new(std::ptr::null_mut()),
-            entries: std::array::from_fn(|_| Entry {
-                stamp: AtomicU64::new(0),
-                owner: AtomicUsize::new(0),
-                content: UnsafeCell::default(),
-            }),
+            n_overflown: AtomicUsize::new(0),
+            entries: std::array::from_fn(|_| Entry::new(None)),
         }
+    }
+
+    /// Notes that so many more, or fewer, are in the overflow, which is locked.
+    fn count_overflown(&self, difference: isize) {
+        let n = self.n_overflown.load(Ordering::Relaxed);
+        self.n_overflown
+            .store(n.wrapping_add_signed(difference), Ordering::Release);
     }
 }
 
@@ -80,6 +128,7 @@ impl Bucket {
 #[derive(Debug)]
 pub(crate) struct Requests {
     buckets: Box<[Bucket]>,
+    overflow: Mutex<Overflow>,
     /// Whether calls of MPI never overlap, so that a load and a store do for an exchange.
     is_serialized: bool,
     /// How many there are; where calls overlap, whether there ever was one, since a counter
@@ -91,7 +140,8 @@ pub(crate) struct Requests {
 #[derive(Debug)]
 pub(crate) struct Taken {
     handle: Handle,
-    key: &'static AtomicUsize,
+    /// `None` for an entry of the overflow.
+    key: Option<&'static AtomicUsize>,
     entry: &'static Entry,
 }
 
@@ -121,6 +171,7 @@ impl Requests {
     pub(crate) fn new(is_serialized: bool) -> Self {
         Self {
             buckets: (0..BUCKETS).map(|_| Bucket::new()).collect(),
+            overflow: Mutex::default(),
             is_serialized,
             n: AtomicUsize::new(0),
         }
@@ -170,46 +221,40 @@ impl Requests {
     /// Adds a request. `owner` tells the calling thread from others, `stamp` is the time, ticks.
     #[inline]
     pub(crate) fn add(&self, handle: Handle, owner: usize, stamp: u64, tracked: Tracked) {
-        let mut bucket = self.bucket(handle);
-        loop {
-            for (key, entry) in bucket.keys.iter().zip(&bucket.entries) {
-                if self.take_key(key, FREE) {
-                    entry.stamp.store(stamp, Ordering::Relaxed);
-                    entry.owner.store(owner, Ordering::Relaxed);
-                    // SAFETY: the entry was just taken; what stood there holds nothing.
-                    unsafe { entry.content.get().write(tracked) };
-                    key.store(handle, Ordering::Release);
-                    self.count(1);
-                    return;
-                }
+        let bucket = self.bucket(handle);
+        for (key, entry) in bucket.keys.iter().zip(&bucket.entries) {
+            if self.take_key(key, FREE) {
+                // SAFETY: the entry was just taken.
+                unsafe { entry.fill(owner, stamp, tracked) };
+                key.store(handle, Ordering::Release);
+                self.count(1);
+                return;
             }
-            bucket = self.next_or_new(bucket);
         }
+        self.add_to_overflow(bucket, handle, owner, stamp, tracked);
     }
 
     #[cold]
-    fn next_or_new<'a>(&'a self, bucket: &'a Bucket) -> &'a Bucket {
-        let known = bucket.next.load(Ordering::Acquire);
-        let next = if known.is_null() {
-            let new = Box::into_raw(Box::new(Bucket::new()));
-            match bucket.next.compare_exchange(
-                std::ptr::null_mut(),
-                new,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => new,
-                Err(others) => {
-                    // SAFETY: made above, and seen by nobody.
-                    drop(unsafe { Box::from_raw(new) });
-                    others
-                }
-            }
-        } else {
-            known
-        };
-        // SAFETY: a bucket of a chain is never freed.
-        unsafe { &*next }
+    fn add_to_overflow(
+        &self,
+        bucket: &Bucket,
+        handle: Handle,
+        owner: usize,
+        stamp: u64,
+        tracked: Tracked,
+    ) {
+        let _signals_wait = Uninterrupted::begin();
+        let mut overflow = self.overflow();
+        // Where no memory is left, recording ends at the next occasion.
+        if overflow.add(handle, owner, stamp, tracked).is_ok() {
+            bucket.count_overflown(1);
+            drop(overflow);
+            self.count(1);
+        }
+    }
+
+    fn overflow(&self) -> MutexGuard<'_, Overflow> {
+        self.overflow.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the request of this handle out of the table, or rather lets no other thread find it:
@@ -232,12 +277,16 @@ impl Requests {
                 n += 1;
             }
         }
-        if n > 1 || !bucket.next.load(Ordering::Acquire).is_null() {
+        if n > 1 || bucket.n_overflown.load(Ordering::Acquire) > 0 {
             return self.take_best(handle, owner);
         }
         let (key, entry) = only?;
         match self.take_key(key, handle) {
-            true => Some(Taken { handle, key, entry }),
+            true => Some(Taken {
+                handle,
+                key: Some(key),
+                entry,
+            }),
             false => self.take_best(handle, owner),
         }
     }
@@ -245,31 +294,36 @@ impl Requests {
     /// As [`take`](Self::take), where there may be several.
     #[cold]
     fn take_best(&'static self, handle: Handle, owner: usize) -> Option<Taken> {
+        let bucket = self.bucket(handle);
         loop {
-            let mut best: Option<(&'static AtomicUsize, &'static Entry, (bool, u64))> = None;
-            let mut bucket = self.bucket(handle);
-            loop {
-                for (key, entry) in bucket.keys.iter().zip(&bucket.entries) {
-                    if key.load(Ordering::Relaxed) == handle {
-                        let order = (
-                            entry.owner.load(Ordering::Relaxed) == owner,
-                            entry.stamp.load(Ordering::Relaxed),
-                        );
-                        if best.is_none_or(|(_, _, found)| found <= order) {
-                            best = Some((key, entry, order));
-                        }
-                    }
+            let entries = bucket.keys.iter().zip(&bucket.entries);
+            let best = entries
+                .filter(|(key, _)| key.load(Ordering::Relaxed) == handle)
+                .max_by_key(|(_, entry)| entry.order_for(owner));
+            if bucket.n_overflown.load(Ordering::Acquire) > 0 {
+                let _signals_wait = Uninterrupted::begin();
+                let mut overflow = self.overflow();
+                let found = overflow.newest(handle, owner).filter(|found| {
+                    let order = found.order_for(owner);
+                    best.is_none_or(|(_, best)| best.order_for(owner) < order)
+                });
+                if let Some(entry) = found {
+                    overflow.take(entry);
+                    bucket.count_overflown(-1);
+                    return Some(Taken {
+                        handle,
+                        key: None,
+                        entry,
+                    });
                 }
-                let next = bucket.next.load(Ordering::Acquire);
-                if next.is_null() {
-                    break;
-                }
-                // SAFETY: a bucket of a chain is never freed.
-                bucket = unsafe { &*next };
             }
-            let (key, entry, _) = best?;
+            let (key, entry) = best?;
             if self.take_key(key, handle) {
-                return Some(Taken { handle, key, entry });
+                return Some(Taken {
+                    handle,
+                    key: Some(key),
+                    entry,
+                });
             }
         }
     }
@@ -277,20 +331,41 @@ impl Requests {
     /// Puts a request back: its collective is not complete.
     #[inline]
     pub(crate) fn put_back(&self, taken: Taken) {
-        taken.key.store(taken.handle, Ordering::Release);
+        match taken.key {
+            Some(key) => key.store(taken.handle, Ordering::Release),
+            None => self.put_back_to_overflow(taken.handle, taken.entry),
+        }
+    }
+
+    #[cold]
+    fn put_back_to_overflow(&self, handle: Handle, entry: &'static Entry) {
+        let _signals_wait = Uninterrupted::begin();
+        let mut overflow = self.overflow();
+        overflow.put_back(entry);
+        self.bucket(handle).count_overflown(1);
     }
 
     /// Forgets a request: its collective is complete.
     #[inline]
     pub(crate) fn remove(&self, mut taken: Taken) {
         taken.tracked_mut().kept = KeptArrays::default();
-        taken.key.store(FREE, Ordering::Release);
+        match taken.key {
+            Some(key) => key.store(FREE, Ordering::Release),
+            None => self.free_in_overflow(taken.entry),
+        }
         self.count(-1);
+    }
+
+    #[cold]
+    fn free_in_overflow(&self, entry: &'static Entry) {
+        let _signals_wait = Uninterrupted::begin();
+        self.overflow().free(entry);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::overflow::tests::STEPS;
     use super::*;
 
     fn table(is_serialized: bool) -> &'static Requests {
@@ -335,6 +410,75 @@ mod tests {
                 table.remove(taken);
             }
             assert_eq!(table.may_have_any(), !is_serialized);
+        }
+    }
+
+    /// Steps in the overflow for each of `n` requests with these handles, completed in this order;
+    /// every third was tested in vain before.
+    fn steps(n: usize, handle: impl Fn(usize) -> Handle, order: impl Fn(usize) -> usize) -> u64 {
+        let table = table(true);
+        STEPS.set(0);
+        for i in 0..n {
+            table.add(handle(i), 1 + i % 2, i as u64, tracked(i as u64));
+        }
+        for i in (0..n).map(order) {
+            if i % 3 == 0 {
+                let taken = table.take(handle(i), 1).unwrap();
+                table.put_back(taken);
+            }
+            let taken = table.take(handle(i), 1 + i % 2).unwrap();
+            table.remove(taken);
+        }
+        assert!(!table.may_have_any());
+        STEPS.get() / n as u64
+    }
+
+    #[test]
+    fn what_a_request_takes_does_not_depend_on_how_many_there_are() {
+        const N: usize = 20_000;
+        let in_one_bucket: Vec<Handle> = {
+            let table = table(true);
+            let first = std::ptr::from_ref(table.bucket(64));
+            let handles = (1..).map(|i| 64 * i);
+            let of_it = handles.filter(|&handle| std::ptr::eq(table.bucket(handle), first));
+            of_it.take(N).collect()
+        };
+        let handles: [(&str, &dyn Fn(usize) -> Handle); 3] = [
+            ("one", &|_| 0x5000),
+            ("apart", &|i| 0x7f00_0000 + 192 * i),
+            ("in one bucket", &|i| in_one_bucket[i]),
+        ];
+        for (name, handle) in handles {
+            for reverse in [false, true] {
+                let order = |i: usize| if reverse { N - 1 - i } else { i };
+                let each = steps(N, handle, order);
+                assert!(each < 30, "{name}, {reverse}: {each} steps for each");
+            }
+        }
+    }
+
+    #[test]
+    fn what_overflows_is_held_until_it_is_removed_and_its_room_used_again() {
+        let table = table(true);
+        for round in 0..3 {
+            for i in 0..200 {
+                table.add(7, 1, i, tracked(i));
+            }
+            let mut taken: Vec<_> = (0..200).map(|_| table.take(7, 1).unwrap()).collect();
+            assert!(table.take(7, 1).is_none(), "all are taken");
+            for (i, taken) in taken.iter_mut().rev().enumerate() {
+                assert_eq!(position(taken), i as u64, "round {round}");
+                taken.tracked_mut().n_tests += 1;
+            }
+            for taken in taken {
+                table.put_back(taken);
+            }
+            for _ in 0..200 {
+                let taken = table.take(7, 2).unwrap();
+                assert_eq!(taken.tracked().n_tests, 1);
+                table.remove(taken);
+            }
+            assert!(!table.may_have_any());
         }
     }
 
