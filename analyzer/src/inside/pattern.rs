@@ -58,6 +58,10 @@ fn group_of(key: &Key) -> usize {
     (key[1] >> GROUP_SHIFT & GROUP_MASK) as usize
 }
 
+fn group_bits(group: u32) -> u64 {
+    (u64::from(group) & GROUP_MASK) << GROUP_SHIFT
+}
+
 /// What an end takes and moves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moved {
@@ -113,7 +117,8 @@ pub(super) struct Ends {
     words: Vec<Words>,
     moved: Vec<Moved>,
     /// Number of the communicator, and tag, of each group. Of a nonblocking collective they are
-    /// others each time.
+    /// others each time. The keys name all of them, in this order: so ends with the same keys have as
+    /// many groups, whatever these are.
     groups: Numbers<(u32, u16)>,
 }
 
@@ -151,6 +156,7 @@ impl Ends {
         self.words.extend(following.words(n));
         let n_groups = self.keys.iter().map(|key| group_of(key) + 1).max();
         let groups = following.groups().take(n_groups.unwrap_or(0));
+        self.groups.clear();
         self.groups.extend(groups);
     }
 
@@ -178,7 +184,7 @@ impl Ends {
         self.groups.met()
     }
 
-    /// The number of those ends that have this communicator and tag.
+    /// The number of those ends that have this communicator and tag, of which one is added next.
     #[inline]
     pub(super) fn group_of(&mut self, communicator: u32, tag: u16) -> u32 {
         self.groups.of((communicator, tag))
@@ -195,7 +201,7 @@ impl Ends {
         let partner = end.partner.unwrap_or(NOT_A_SLOT);
         self.keys.push([
             u64::from(partner) << 32 | u64::from(end.step.number),
-            u64::from(end.slot) << 32 | (u64::from(end.group) & GROUP_MASK) << GROUP_SHIFT | bits,
+            u64::from(end.slot) << 32 | group_bits(end.group) | bits,
         ]);
         self.words.push(end.words);
         self.moved.push(end.moved);
@@ -210,17 +216,30 @@ impl Ends {
             is_to_nobody_known || is_outside && rest & IS_FROM_ANY == 0
         };
         let mut foreign = Foreign::default();
-        let mut keys = self.keys.iter();
-        self.moved.retain(|_| !keys.next().is_some_and(is_foreign));
-        self.keys.retain(|key| {
-            let is_foreign = is_foreign(key);
-            match key[1] & IS_RECEIVE == 0 {
-                true => foreign.n_sends += u64::from(is_foreign),
-                false => foreign.n_receives += u64::from(is_foreign),
+        for key in self.keys.iter().filter(|key| is_foreign(key)) {
+            match key[1] & IS_RECEIVE {
+                0 => foreign.n_sends += 1,
+                _ => foreign.n_receives += 1,
             }
-            !is_foreign
-        });
+        }
+        if foreign != Foreign::default() {
+            self.retain(|key| !is_foreign(key));
+        }
         foreign
+    }
+
+    /// Forgets those whose keys are not wanted, and the groups that were theirs alone.
+    fn retain(&mut self, is_wanted: impl Fn(&Key) -> bool) {
+        let wanted = || self.keys.iter().map(&is_wanted);
+        let [mut for_words, mut for_moved] = [wanted(), wanted()];
+        self.words.retain(|_| for_words.next() == Some(true));
+        self.moved.retain(|_| for_moved.next() == Some(true));
+        self.keys.retain(is_wanted);
+        let before = std::mem::take(&mut self.groups);
+        for key in &mut self.keys {
+            let group = self.groups.of(before.met()[group_of(key)]);
+            key[1] = key[1] & !(GROUP_MASK << GROUP_SHIFT) | group_bits(group);
+        }
     }
 
     /// Adds all of them to what puts them together.
@@ -275,7 +294,8 @@ impl Ends {
 pub(crate) struct Pattern {
     of: Of,
     keys: Box<[Key]>,
-    groups: Box<[(u32, u16)]>,
+    /// Those of the last instance that it was found for.
+    groups: Vec<(u32, u16)>,
     /// The two ends of each message.
     ends: Box<[[u32; 2]]>,
     /// The messages of the last instance.
@@ -316,8 +336,9 @@ impl Pattern {
             message.posted = receive.begin;
             message.received = message.received.map(|_| receive.end);
         }
-        if *self.groups != *ends.groups() {
-            self.groups.copy_from_slice(ends.groups());
+        if self.groups != ends.groups() {
+            self.groups.clear();
+            self.groups.extend_from_slice(ends.groups());
             for (message, &[send, _]) in self.paired.iter_mut().zip(&self.ends) {
                 message.tag = self.groups[group_of(&self.keys[send as usize])].1;
             }
@@ -591,5 +612,25 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(begins(&all), begins(&kept));
+    }
+
+    #[test]
+    fn instances_that_differ_in_what_goes_to_another_group_are_of_one_pattern() {
+        let (mut patterns, mut pairing) = (Patterns::default(), Pairing::default());
+        let own = [(0, Some(1), true, 7), (1, Some(0), false, 7)];
+        let others = [
+            (0, Some(NOT_A_SLOT), true, 9),
+            (0, Some(NOT_A_SLOT), true, 8),
+            (0, Some(NOT_A_SLOT), false, 8),
+        ];
+        for n_others in [3, 0, 1, 2] {
+            let mut ends = ends(&[&others[..n_others], &own].concat(), 100);
+            ends.take_out_foreign();
+            assert_eq!((ends.groups(), ends.words.len()), (&[(3, 7)][..], 2));
+            let number = patterns.find(OF, &mut ends, &mut pairing).unwrap();
+            let paired = patterns.at(number).paired();
+            assert!(paired.len() == 1 && paired[0].tag == 7);
+        }
+        assert_eq!(patterns.list.len(), 1);
     }
 }

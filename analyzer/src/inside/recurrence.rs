@@ -356,7 +356,7 @@ mod tests {
     }
 
     /// Takes the records of both slots one by one.
-    fn add_one_by_one(ends: &mut Ends, calls: &[Vec<Record>; 2]) {
+    fn add_one_by_one(ends: &mut Ends, calls: &[Vec<Record>]) {
         let mut steps = Steps::default();
         for (slot, records) in (0..).zip(calls) {
             steps.begin();
@@ -510,6 +510,25 @@ mod tests {
                 .is_some()
         );
         assert_eq!(ends.keys(), &expected.keys()[..3]);
+    }
+
+    #[test]
+    fn a_recurrence_whose_pattern_was_forgotten_is_left() {
+        let mut met = Met::new(7);
+        let again = calls(9, 8);
+        let (mut ends, _) = met.follow(&again);
+        // More than are kept.
+        let one = message(true, 1, 7, 8, 200);
+        for slot in 0..3 {
+            let mut many = Ends::default();
+            let mut calls = [vec![], vec![], vec![]];
+            calls[slot] = vec![one; MAX_ENDS];
+            add_one_by_one(&mut many, &calls);
+            assert!(met.patterns.find(OF, &mut many, &mut met.pairing).is_some());
+        }
+        let number = met.patterns.find(OF, &mut ends, &mut met.pairing).unwrap();
+        assert_eq!(met.patterns.at(number).paired().len(), 3);
+        assert_eq!(ends.groups(), one_by_one(&again).groups());
     }
 
     #[test]
