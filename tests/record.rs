@@ -480,6 +480,42 @@ fn a_library_that_was_preloaded_before_stays_and_the_trace_is_the_same() {
 }
 
 #[test]
+fn a_program_built_with_address_sanitizer_runs_and_no_leak_is_reported_of_the_recorder() {
+    if !have(MPI) {
+        return;
+    }
+    // What leaks is the MPI library's.
+    let leaked = |finished: &collbench_tests::Finished| -> u64 {
+        let ends = finished.stderr.split("SUMMARY: AddressSanitizer: ").skip(1);
+        ends.filter_map(|end| end.split(' ').next()?.parse::<u64>().ok())
+            .sum()
+    };
+    for form in [Form::Outer, Form::Inner] {
+        for variables in [&[("ASAN_OPTIONS", "detect_leaks=0")][..], &[]] {
+            let workspace = Workspace::new();
+            let job = Job {
+                form,
+                variables,
+                ..Job::new(2, program("many.c sanitized"), &["50"])
+            };
+            let plain = job.plain(workspace.path());
+            let (recorded, trace) = job.record(workspace.path());
+            let recorded = recorded.expect(plain.status);
+            assert_eq!(recorded.status == 0, !variables.is_empty(), "{recorded}");
+            assert_eq!(recorded.sorted_lines(), plain.sorted_lines());
+            // What the recorder keeps for ever is more than that.
+            let (with, without) = (leaked(&recorded), leaked(&plain));
+            assert!(with < without + 10_000, "{with}, {without}: {recorded}");
+            assert_eq!(
+                analyze(&trace, &[]).expect(0).json["trace"]["calls"],
+                2 * 51,
+                "{form:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn variables_for_the_ranks_are_left_as_they_are() {
     if !have(MPI) {
         return;

@@ -2,6 +2,7 @@
 //! afterwards at what came of it.
 
 mod beyond;
+mod loader;
 mod process;
 mod program;
 mod relay;
@@ -24,6 +25,7 @@ use crate::directory;
 use crate::environment::{Form, Layers, Settings, clock_of_name, environment_of};
 use crate::exchange::ExchangeSettings;
 use crate::launcher::LauncherRank;
+use loader::{ASAN_OPTIONS, PRELOAD, asan_options, with_preload};
 use process::Ended;
 use program::find_program;
 use relay::{FORK_AGENT, relay_agent};
@@ -403,24 +405,9 @@ fn hand_down(command: &mut std::process::Command, settings: &Settings, preload: 
             None => command.env_remove(name),
         };
     }
-    command.env("LD_PRELOAD", with_preload(preload));
-}
-
-/// `LD_PRELOAD` with the library first; what the user has there stays.
-fn with_preload(preload: &Path) -> OsString {
-    let mut list = preload.as_os_str().to_owned();
-    if let Some(others) = std::env::var_os("LD_PRELOAD") {
-        let text = others.to_string_lossy().into_owned();
-        let rest: Vec<&str> = text
-            .split([' ', ':'])
-            .filter(|path| !path.is_empty() && Path::new(path) != preload)
-            .collect();
-        if !rest.is_empty() {
-            list.push(" ");
-            list.push(rest.join(" "));
-        }
-    }
-    list
+    let user = std::env::var_os;
+    command.env(PRELOAD, with_preload(preload, user(PRELOAD)));
+    command.env(ASAN_OPTIONS, asan_options(user(ASAN_OPTIONS)));
 }
 
 /// The preloaded library: named by `COLLBENCH_PRELOAD`, or beside this command, or in ../lib.

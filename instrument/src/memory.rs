@@ -6,7 +6,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// Bytes of the reserve. Some kB are used: recording ends, and nothing is allocated after that.
 /// Pages that are not used take no memory.
@@ -21,6 +22,33 @@ unsafe impl Sync for Reserve {}
 static BYTES: Reserve = Reserve(UnsafeCell::new([0; RESERVE]));
 static USED: AtomicUsize = AtomicUsize::new(0);
 static WAS_USED: AtomicBool = AtomicBool::new(false);
+
+/// Where a leak checker is told to leave a block out, if there is one in the process.
+static UNCHECKED: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Lets a leak checker (LeakSanitizer, alone or within AddressSanitizer) report no block of this
+/// library's from here on: much is kept as long as the process lives, and what is reported would
+/// change the exit status of the program.
+pub(crate) fn hide_from_leak_checkers() {
+    // SAFETY: a C string; the default scope has what the program itself would find.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__lsan_ignore_object".as_ptr()) };
+    UNCHECKED.store(found, Ordering::Relaxed);
+}
+
+/// Tells the leak checker of a block.
+#[inline]
+fn leave_out(block: *mut u8) -> *mut u8 {
+    let unchecked = UNCHECKED.load(Ordering::Relaxed);
+    if !unchecked.is_null() && !block.is_null() {
+        // SAFETY: the sanitizer's function of this name takes an address, and gives nothing.
+        unsafe {
+            let ignore =
+                std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const u8)>(unchecked);
+            ignore(block);
+        }
+    }
+    block
+}
 
 /// The allocator of the preloaded library: that of the system, and behind it the reserve.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +96,7 @@ impl ReservedMemory {
 unsafe impl GlobalAlloc for ReservedMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        let block = unsafe { System.alloc(layout) };
+        let block = leave_out(unsafe { System.alloc(layout) });
         match block.is_null() {
             false => block,
             true => Self::take_reserve(layout),
@@ -86,7 +114,7 @@ unsafe impl GlobalAlloc for ReservedMemory {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if !Self::is_of_reserve(block) {
             // SAFETY: as above.
-            let moved = unsafe { System.realloc(block, layout, size) };
+            let moved = leave_out(unsafe { System.realloc(block, layout, size) });
             if !moved.is_null() {
                 return moved;
             }

@@ -24,6 +24,7 @@ use crate::environment::{ALGORITHMS, Form, Layers, MESSAGES, SWITCHES, Settings}
 use crate::exchange::{self, Exchanges, TickLength};
 use crate::launcher::{LauncherRank, all_on_this_host, hydra_job, launched_processes};
 use crate::library::{Handle, MpiLibrary, ProcessModel, has_function};
+use crate::memory::hide_from_leak_checkers;
 use crate::point_to_point::MessageSource;
 use crate::rank_file::{Limit, RankFile};
 use crate::recorder::{Lengths, Recorder, record_init};
@@ -48,6 +49,7 @@ impl InitAnchor {
     pub fn take() -> Option<Self> {
         catch_unwind(|| {
             remember_stderr();
+            hide_from_leak_checkers();
             let settings = match Settings::from_environment() {
                 Ok(settings) => settings?,
                 Err(error) => {

@@ -131,6 +131,11 @@ pub fn program(name: &str) -> PathBuf {
         _ if name.ends_with(".F90") => ("mpifort", &[], stem),
         "quiet.c" => ("gcc", &[], stem),
         "quiet.c static" => ("gcc", &["-static"], "quiet_static".to_owned()),
+        "many.c sanitized" => (
+            "mpicc",
+            &["-fsanitize=address"],
+            "many_sanitized".to_owned(),
+        ),
         "other_preload.c" | "refuses.c" | "ahead.c" => ("gcc", &["-shared", "-fPIC"], stem + ".so"),
         "counter.c" | "tool.c" => ("mpicc", &["-shared", "-fPIC"], stem + ".so"),
         _ => ("mpicc", &["-pthread"], stem),

@@ -206,6 +206,9 @@ impl Problem {
              ... collbench-record -- PROGRAM)\n  \
              - the loader refused the library (a line \"object ... cannot be preloaded\" above), \
              or the program is set-user-id\n  \
+             - the runtime of a sanitizer refused it (a line \"ASan runtime does not come first\" above): \
+             GCC 9 or LLVM 7 and later accept it, as long as ASAN_OPTIONS does not say \
+             verify_asan_link_order=1\n  \
              - the environment of the ranks was emptied on the way (env -i, sudo, srun --export): \
              use the inner form behind that\n  \
              - the program looks MPI functions up in the library itself (Julia, ctypes, \
