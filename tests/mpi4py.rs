@@ -74,6 +74,7 @@ fn run_tests(modules: &str, is_monitored: bool) -> Tested {
     }
     let job = Job {
         launcher_options: &options,
+        options: &["--layers", "calls,messages,algorithms,io,rma"],
         ..job
     };
     let (recorded, trace) = job.record(workspace.path());

@@ -1,7 +1,13 @@
 /* A tool of the old kind, to check collbench against: preloaded, linked with one MPI library, it
- * counts what a program calls in C: collectives (blocking, nonblocking, and the starts of persistent
- * ones) and the calls that make and free communicators, per class as calls_by_class of the analysis
- * has them, and writes COUNTER_DIRECTORY/counter.RANK.json. */
+ * counts what a program calls: collectives (blocking, nonblocking, and the starts of persistent
+ * ones), the calls that make and free communicators, and the collectives of files and windows, per
+ * class as calls_by_class of the analysis has them, and writes COUNTER_DIRECTORY/counter.RANK.json.
+ *
+ * The bindings of Open MPI for Fortran call PMPI_X, so PMPI_X is counted, too: but not within a call
+ * that has been counted, where the library calls it on its own behalf. MPI_X always is, within
+ * others as well: the library has no use for that name, and callbacks of the program have. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #ifdef OPEN_MPI
 #include <mpi-ext.h>
@@ -17,36 +23,78 @@ static struct entry { char name[64]; long calls; } table[CLASSES];
 static struct { MPI_Request request; int class; } made[MADE];
 static int n_made, world_size;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* In how many calls of the library this thread is. */
+static __thread int inside;
 
-/* Index in the table of an operation on a communicator. */
-static int class_of(const char *name, MPI_Comm comm)
+static const char *mark(int size) { return size == 1 ? ":self" : size < world_size ? ":sub" : ""; }
+
+/* What stands behind the name of an operation on a communicator. */
+static const char *of_comm(MPI_Comm comm)
 {
-    char full[64];
-    int inter, size, i = 0;
+    int inter, size;
     PMPI_Comm_test_inter(comm, &inter);
     PMPI_Comm_size(comm, &size);
-    snprintf(full, sizeof full, "MPI_%s%s", name,
-             inter ? ":inter" : size == 1 ? ":self" : size < world_size ? ":sub" : "");
+    return inter ? ":inter" : mark(size);
+}
+
+/* The same of what was opened on a communicator, which has the group of that. */
+static const char *of_group(MPI_Group group)
+{
+    int size;
+    PMPI_Group_size(group, &size);
+    PMPI_Group_free(&group);
+    return mark(size);
+}
+
+static const char *of_file(MPI_File file)
+{
+    MPI_Group group;
+    PMPI_File_get_group(file, &group);
+    return of_group(group);
+}
+
+static const char *of_window(MPI_Win window)
+{
+    MPI_Group group;
+    PMPI_Win_get_group(window, &group);
+    return of_group(group);
+}
+
+/* The library's own function of this name. */
+static void *below(const char *name)
+{
+    void *function = dlsym(RTLD_NEXT, name);
+    if (!function)
+        abort();
+    return function;
+}
+
+/* Index in the table of an operation. */
+static int class_of(const char *name, const char *of)
+{
+    char full[64];
+    int i = 0;
+    snprintf(full, sizeof full, "MPI_%s%s", name, of);
     while (i < CLASSES - 1 && table[i].name[0] && strcmp(table[i].name, full))
         i++;
     strcpy(table[i].name, full);
     return i;
 }
 
-static void count(const char *name, MPI_Comm comm)
+static void count(const char *name, const char *of)
 {
     pthread_mutex_lock(&lock);
-    table[class_of(name, comm)].calls++;
+    table[class_of(name, of)].calls++;
     pthread_mutex_unlock(&lock);
 }
 
-static void persists(const char *name, MPI_Comm comm, MPI_Request request)
+static void persists(const char *name, const char *of, MPI_Request request)
 {
     pthread_mutex_lock(&lock);
     if (n_made == MADE)
         abort();
     made[n_made].request = request;
-    made[n_made++].class = class_of(name, comm);
+    made[n_made++].class = class_of(name, of);
     pthread_mutex_unlock(&lock);
 }
 
@@ -65,28 +113,12 @@ static void meet(MPI_Request request, int is_start)
     pthread_mutex_unlock(&lock);
 }
 
-static void begin(void) { PMPI_Comm_size(MPI_COMM_WORLD, &world_size); }
-
-int MPI_Init(int *argc, char ***argv)
-{
-    int code = PMPI_Init(argc, argv);
-    begin();
-    return code;
-}
-
-int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-    int code = PMPI_Init_thread(argc, argv, required, provided);
-    begin();
-    return code;
-}
-
-int MPI_Finalize(void)
+/* Writes down what has been counted. */
+static void report(int rank)
 {
     char path[4096];
-    int rank, n = 0;
+    int n = 0;
     FILE *file;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     snprintf(path, sizeof path, "%s/counter.%d.json", getenv("COUNTER_DIRECTORY"), rank);
     file = fopen(path, "w");
     fprintf(file, "{");
@@ -95,8 +127,50 @@ int MPI_Finalize(void)
             fprintf(file, "%s\"%s\": %ld", n++ ? ", " : "", entry->name, entry->calls);
     fprintf(file, "}\n");
     fclose(file);
-    return PMPI_Finalize();
 }
+
+/* MPI_X and PMPI_X, of which BEFORE comes before and AFTER behind the library's own function. */
+#define BOTH(name, parameters, arguments, always, unless_inside, after) \
+    static int library_##name parameters                                \
+    {                                                                   \
+        static int (*function) parameters;                              \
+        int code;                                                       \
+        if (!function)                                                  \
+            function = below("PMPI_" #name);                            \
+        inside++;                                                       \
+        code = function arguments;                                      \
+        inside--;                                                       \
+        after;                                                          \
+        return code;                                                    \
+    }                                                                   \
+    int MPI_##name parameters                                           \
+    {                                                                   \
+        always;                                                         \
+        return library_##name arguments;                                \
+    }                                                                   \
+    int PMPI_##name parameters                                          \
+    {                                                                   \
+        if (!inside) {                                                  \
+            unless_inside;                                              \
+        }                                                               \
+        return library_##name arguments;                                \
+    }
+#define COUNTED_OF(name, of, parameters, arguments) \
+    BOTH(name, parameters, arguments, count(#name, of), count(#name, of), )
+#define COUNTED(name, on, parameters, arguments) COUNTED_OF(name, of_comm(on), parameters, arguments)
+
+static int own_rank;
+static void know(void)
+{
+    PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &own_rank);
+}
+
+BOTH(Init, (int *argc, char ***argv), (argc, argv), , , know())
+BOTH(Init_thread, (int *argc, char ***argv, int required, int *provided),
+     (argc, argv, required, provided), , , know())
+/* Attributes of MPI_COMM_SELF are deleted in it, and what is called there counts. */
+BOTH(Finalize, (void), (), , , report(own_rank))
 
 int MPI_Start(MPI_Request *request)
 {
@@ -117,12 +191,6 @@ int MPI_Request_free(MPI_Request *request)
     return PMPI_Request_free(request);
 }
 
-#define COUNTED(name, on, parameters, arguments) \
-    int MPI_##name parameters                    \
-    {                                            \
-        count(#name, on);                        \
-        return PMPI_##name arguments;            \
-    }
 #define LIST(...) __VA_ARGS__
 /* Before MPI 4 they were an extension of Open MPI. */
 #if defined OPEN_MPI && OMPI_MAJOR_VERSION < 5
@@ -131,19 +199,15 @@ int MPI_Request_free(MPI_Request *request)
 #define INIT(p, name) p##MPI_##name##_init
 #endif
 /* All forms of a collective on the communicator c. */
-#define COLLECTIVE(name, nonblocking, parameters, arguments)                        \
-    COUNTED(name, c, parameters, arguments)                                         \
-    int MPI_##nonblocking(LIST parameters, MPI_Request *q)                          \
-    {                                                                               \
-        count(#nonblocking, c);                                                     \
-        return PMPI_##nonblocking(LIST arguments, q);                               \
-    }                                                                               \
-    int INIT(, name)(LIST parameters, MPI_Info info, MPI_Request *q)                \
-    {                                                                               \
-        int code = INIT(P, name)(LIST arguments, info, q);                          \
-        if (code == MPI_SUCCESS)                                                    \
-            persists(#name "_init", c, *q);                                         \
-        return code;                                                                \
+#define COLLECTIVE(name, nonblocking, parameters, arguments)                                \
+    COUNTED(name, c, parameters, arguments)                                                 \
+    COUNTED(nonblocking, c, (LIST parameters, MPI_Request * q), (LIST arguments, q))        \
+    int INIT(, name)(LIST parameters, MPI_Info info, MPI_Request *q)                        \
+    {                                                                                       \
+        int code = INIT(P, name)(LIST arguments, info, q);                                  \
+        if (code == MPI_SUCCESS)                                                            \
+            persists(#name "_init", of_comm(c), *q);                                        \
+        return code;                                                                        \
     }
 #define T MPI_Datatype
 #define C const void *
@@ -228,3 +292,50 @@ COUNTED(Comm_connect, c, (const char *p, MPI_Info i, int r, MPI_Comm c, MPI_Comm
 COUNTED(Comm_join, MPI_COMM_WORLD, (int f, MPI_Comm *m), (f, m))
 COUNTED(Comm_free, *c, (MPI_Comm * c), (c))
 COUNTED(Comm_disconnect, *c, (MPI_Comm * c), (c))
+
+/* On files f and windows w. */
+#define S MPI_Status *
+#define ON_FILE(name, parameters, arguments) COUNTED_OF(name, of_file(f), parameters, arguments)
+#define OPENED(name, parameters, arguments) COUNTED(name, c, parameters, arguments)
+
+OPENED(File_open, (MPI_Comm c, const char *p, int m, MPI_Info i, MPI_File *f), (c, p, m, i, f))
+COUNTED_OF(File_close, of_file(*f), (MPI_File * f), (f))
+ON_FILE(File_set_size, (MPI_File f, MPI_Offset n), (f, n))
+ON_FILE(File_preallocate, (MPI_File f, MPI_Offset n), (f, n))
+ON_FILE(File_set_info, (MPI_File f, MPI_Info i), (f, i))
+ON_FILE(File_set_view, (MPI_File f, MPI_Offset o, T e, T t, const char *r, MPI_Info i),
+        (f, o, e, t, r, i))
+ON_FILE(File_set_atomicity, (MPI_File f, int a), (f, a))
+ON_FILE(File_sync, (MPI_File f), (f))
+ON_FILE(File_seek_shared, (MPI_File f, MPI_Offset o, int w), (f, o, w))
+/* Reading into, and writing from, a buffer of this type. */
+#define ACCESSES(direction, B)                                                                \
+    ON_FILE(File_##direction##_all, (MPI_File f, B b, int n, T t, S s), (f, b, n, t, s))      \
+    ON_FILE(File_##direction##_at_all, (MPI_File f, MPI_Offset o, B b, int n, T t, S s),      \
+            (f, o, b, n, t, s))                                                               \
+    ON_FILE(File_##direction##_ordered, (MPI_File f, B b, int n, T t, S s), (f, b, n, t, s))  \
+    ON_FILE(File_i##direction##_all, (MPI_File f, B b, int n, T t, MPI_Request *q),           \
+            (f, b, n, t, q))                                                                  \
+    ON_FILE(File_i##direction##_at_all,                                                       \
+            (MPI_File f, MPI_Offset o, B b, int n, T t, MPI_Request *q), (f, o, b, n, t, q))  \
+    ON_FILE(File_##direction##_all_begin, (MPI_File f, B b, int n, T t), (f, b, n, t))        \
+    ON_FILE(File_##direction##_at_all_begin, (MPI_File f, MPI_Offset o, B b, int n, T t),     \
+            (f, o, b, n, t))                                                                  \
+    ON_FILE(File_##direction##_ordered_begin, (MPI_File f, B b, int n, T t), (f, b, n, t))
+ACCESSES(read, void *)
+ACCESSES(write, C)
+
+OPENED(Win_create, (void *b, MPI_Aint n, int u, MPI_Info i, MPI_Comm c, MPI_Win *w),
+       (b, n, u, i, c, w))
+OPENED(Win_allocate, (MPI_Aint n, int u, MPI_Info i, MPI_Comm c, void *b, MPI_Win *w),
+       (n, u, i, c, b, w))
+OPENED(Win_allocate_shared, (MPI_Aint n, int u, MPI_Info i, MPI_Comm c, void *b, MPI_Win *w),
+       (n, u, i, c, b, w))
+OPENED(Win_create_dynamic, (MPI_Info i, MPI_Comm c, MPI_Win *w), (i, c, w))
+COUNTED_OF(Win_free, of_window(*w), (MPI_Win * w), (w))
+COUNTED_OF(Win_fence, of_window(w), (int a, MPI_Win w), (a, w))
+COUNTED_OF(Win_set_info, of_window(w), (MPI_Win w, MPI_Info i), (w, i))
+/* Of one process alone, which may be collective below. */
+BOTH(File_delete, (const char *p, MPI_Info i), (p, i), , , )
+BOTH(File_read_shared, (MPI_File f, void *b, int n, T t, S s), (f, b, n, t, s), , , )
+BOTH(File_write_shared, (MPI_File f, C b, int n, T t, S s), (f, b, n, t, s), , , )
