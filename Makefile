@@ -5,13 +5,14 @@ CARGO  ?= cargo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test test-browser test-programs mutate corpus bench bench-analyze clocks guard install clean
+.PHONY: help build demo test test-browser test-programs test-strangers mutate corpus bench bench-analyze clocks guard install clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
 	@echo 'make test            all tests of the project, with small MPI programs of its own'
 	@echo 'make test-browser    the report page in Chromium (part of make test)'
 	@echo 'make test-programs   the same recorder on programs that others wrote, and on other MPIs'
+	@echo 'make test-strangers  dozens of programs that others wrote, from packages of 2.5 GB (see docs/strangers.md)'
 	@echo 'make mutate          $(N) damaged traces through the analyzer (N=..., SEED=...)'
 	@echo 'make bench           what recording costs on this machine, and how fast the analysis is'
 	@echo 'make bench-analyze   the latter alone'
@@ -41,6 +42,11 @@ test-programs: build
 	@scripts/programs.sh
 	@scripts/mpis.sh
 	$(CARGO) test -p collbench-tests --features programs --test programs --test mpi4py --test mpis
+
+# STRANGERS=TEXT,..: only those whose name has one of these texts.
+test-strangers: build
+	@scripts/strangers.sh
+	$(CARGO) test -p collbench-tests --features strangers --test strangers -- --nocapture
 
 # In processes of their own, each below 1 GiB; what fails is named by its number.
 N    ?= 100000
