@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use collbench_analyzer::generate::generate;
-use collbench_analyzer::{AlignmentMethod, Clocks, Run, RunFiles, Selection, analyze_by};
+use collbench_analyzer::{AlignmentMethod, Clocks, Details, Run, RunFiles, Selection, analyze_by};
 use divan::{Bencher, black_box};
 use tempfile::TempDir;
 
@@ -84,6 +84,7 @@ fn analysis(bencher: Bencher<'_, '_>, has: Has, method: AlignmentMethod) {
             black_box(&trace),
             &Selection::default(),
             method,
+            Details::All,
             &mut |_| {},
         )
         .expect("a trace")

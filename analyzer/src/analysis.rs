@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::Semantics;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::algorithms::AlgorithmSummary;
 use crate::buckets::Bucket;
+use crate::detail::Detail;
 use crate::distribution::Summary;
 use crate::estimate::Evidence;
 pub use crate::findings::{
@@ -70,8 +71,25 @@ pub struct Analysis {
     pub mismatches: Vec<MismatchSummary>,
     /// Nonblocking collectives that were begun and never completed, the first. (An addition.)
     pub never_completed: Vec<NeverCompletedSummary>,
+    /// Whether all details are there. (An addition.)
+    pub details: DetailsSummary,
     /// What a reader should know.
     pub remarks: Vec<RemarkSummary>,
+}
+
+/// Which details of operations and verdicts there are; all sums are there in any case.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct DetailsSummary {
+    /// Whether nothing was left out.
+    pub complete: bool,
+    /// Operations with all of their details.
+    pub operations: usize,
+    /// Part of the time of all operations that is theirs; `None` where there is none.
+    pub share_of_time: Option<f64>,
+    /// Entries of `imbalance` with theirs.
+    pub imbalance: usize,
+    /// What gives all; `None` where nothing was left out.
+    pub all_by: Option<&'static str>,
 }
 
 /// What was recorded.
@@ -388,7 +406,7 @@ pub struct OperationSummary {
     pub duration_ns: Option<Summary>,
     /// How many instances took how long, in eight steps for each doubling, from the first to the
     /// last that has one. (An addition.)
-    pub duration_histogram: Vec<Bucket>,
+    pub duration_histogram: Detail<Vec<Bucket>>,
     /// Leave minus enter, per call.
     pub call_time_ns: Option<Summary>,
     /// Wait, per call.
@@ -428,24 +446,24 @@ pub struct OperationSummary {
     /// Of `first_unresolved` those of which it is likely.
     pub first_likely: u64,
     /// Counts `[process][position]`; `None` above 256 processes, and across hosts.
-    pub arrival_order: Option<Vec<Vec<u32>>>,
+    pub arrival_order: Detail<Option<Vec<Vec<u32>>>>,
     /// Likewise.
-    pub departure_order: Option<Vec<Vec<u32>>>,
+    pub departure_order: Detail<Option<Vec<Vec<u32>>>>,
     /// Counts `[process][tenth of the order]`, above 256 processes. (An addition.)
-    pub arrival_deciles: Option<Vec<Vec<u32>>>,
+    pub arrival_deciles: Detail<Option<Vec<Vec<u32>>>>,
     /// Likewise.
-    pub departure_deciles: Option<Vec<Vec<u32>>>,
+    pub departure_deciles: Detail<Option<Vec<Vec<u32>>>>,
     /// How much later each next process leaves; barrier and N x N on one clock only. By position
     /// in the order of departure up to 256 processes, beyond in 100 steps of it. (An addition.)
-    pub serialization: Option<Vec<SerializationPoint>>,
+    pub serialization: Detail<Option<Vec<SerializationPoint>>>,
     /// What it took, section by section of the run; `None` of fewer than 32 instances. (An
     /// addition.)
-    pub sections: Option<Vec<OperationSectionSummary>>,
+    pub sections: Detail<Option<Vec<OperationSectionSummary>>>,
     /// The few instances that stick out, the longest first. (An addition.)
     pub outliers: Vec<OutlierSummary>,
     /// Messages between processes, by sender and receiver, all graphs together; `None` where no
     /// message was seen.
-    pub edges: Option<Vec<EdgeSummary>>,
+    pub edges: Detail<Option<Vec<EdgeSummary>>>,
     /// The graphs that instances executed, the most frequent first; `None` where messages were not
     /// recorded. (An addition.)
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -454,7 +472,10 @@ pub struct OperationSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside_trees: Option<OutsideTrees>,
     /// The stages of the way.
-    pub stages: Vec<Stage>,
+    pub stages: Stages,
+    /// Which of the above are `null`, or cut, since the document of a large run has details of what
+    /// matters only. (An addition.)
+    pub left_out: Vec<&'static str>,
     /// The way of each process that took part, for pictures.
     #[serde(skip)]
     pub threads: Vec<ThreadWay>,
@@ -491,8 +512,24 @@ pub struct RankClass {
     pub calls: u64,
 }
 
+/// Stages of a way.
+#[derive(Debug, Clone, Default)]
+pub struct Stages {
+    /// Those that are seen from outside, from the thread to the core.
+    pub outside: Vec<Stage>,
+    /// Those of the nodes of the most frequent tree, then of its edges.
+    pub inside: Detail<Vec<Stage>>,
+}
+
+impl Serialize for Stages {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let inside = self.inside.iter().filter(|_| !self.inside.is_left_out());
+        serializer.collect_seq(self.outside.iter().chain(inside))
+    }
+}
+
 /// One stage, in both directions.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stage {
     /// Its name.
     pub name: &'static str,
@@ -586,7 +623,7 @@ pub struct ImbalanceSummary {
     /// nobody waited. (An addition.)
     pub dearest: Option<Dearest>,
     /// Which hosts the last to come came from, in the order of the clocks. (An addition.)
-    pub hosts: Vec<HostLateness>,
+    pub hosts: Detail<Vec<HostLateness>>,
     /// Waits that somebody's coming ended, ns, in resolved instances. (An addition.)
     pub all_waits_caused_ns: i64,
     /// Complete instances.
@@ -594,7 +631,7 @@ pub struct ImbalanceSummary {
     /// Those of which it is known who came last. (An addition.)
     pub resolved: u64,
     /// Who came last, section by section of the run; those with instances. (An addition.)
-    pub sections: Vec<LatenessSectionSummary>,
+    pub sections: Detail<Vec<LatenessSectionSummary>>,
     /// How that changed; `None` where no change is beyond chance. (An addition.)
     pub change: Option<ChangeSummary>,
 }
@@ -697,7 +734,7 @@ pub struct TreeSummary {
     /// Largest payload of a process in these, bytes.
     pub bytes_max: Option<u64>,
     /// Its edges, by sender and receiver.
-    pub edges: Vec<EdgeSummary>,
+    pub edges: Detail<Vec<EdgeSummary>>,
     /// What was measured at its nodes; `None` of nonblocking operations.
     #[serde(flatten)]
     pub figures: Option<TreeFigures>,

@@ -30,6 +30,37 @@ pub(crate) fn document(content: &impl Serialize) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
+/// Bytes that a value takes in a document, in so many objects and arrays.
+pub(crate) fn n_bytes(content: &impl Serialize, depth: usize) -> u64 {
+    let mut count = Count(0);
+    let around = || Open {
+        on_lines: true,
+        at_first: false,
+        is_empty: false,
+    };
+    let formatter = InertFormatter {
+        open: (0..depth).map(|_| around()).collect(),
+    };
+    let mut serializer = serde_json::Serializer::with_formatter(&mut count, formatter);
+    let written = content.serialize(&mut serializer);
+    debug_assert!(written.is_ok(), "counting cannot fail");
+    count.0
+}
+
+/// Counts what is written.
+struct Count(u64);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// One value on a line, and arrays of nothing but scalars on one line: a rank's figures are
 /// hundreds of numbers.
 ///
@@ -204,6 +235,15 @@ mod tests {
             serde_json::from_str::<serde_json::Value>(&text).unwrap(),
             value
         );
+    }
+
+    #[test]
+    fn a_value_takes_as_many_bytes_as_its_document_has_less_its_key() {
+        let value = json!([{"a": [[1, 2], [3]]}, {}, "b\u{9b}"]);
+        let whole = document(&json!({"k": {"l": value}}));
+        let without = document(&json!({"k": {"l": 7}}));
+        let bytes = n_bytes(&value, 2);
+        assert_eq!(bytes, (whole.len() - without.len() + 1) as u64);
     }
 
     #[test]

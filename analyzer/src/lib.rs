@@ -80,6 +80,7 @@ mod change;
 mod classes;
 mod clock_summary;
 mod damage;
+mod detail;
 mod disturbances;
 mod estimate;
 mod exchanges;
@@ -122,13 +123,14 @@ pub use align::closure::{Blame, Closure};
 pub use align::errors::OffsetErrors;
 pub use analysis::{
     Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, ClosureSummary,
-    CommunicatorSummary, Culprit, CycleSummary, DamageSummary, Dearest, DisturbanceSummary,
-    EdgeSummary, HangSummary, HostLateness, HostSummary, ImbalanceSummary, InFlightSummary, InStep,
-    LastCallSummary, LatenessSectionSummary, Layer, MarkedPhase, MessageEnds, MismatchSummary,
-    MismatchedCallSummary, NeverCompletedSummary, OperationSectionSummary, OperationSummary,
-    OutlierSummary, PairErrors, PhaseSummary, RankClass, RankEndSummary, RankLateness, RankState,
-    RankSummary, RankTimeline, RankWindow, RemarkSummary, SerializationPoint, Spread, Stage,
-    ThreadWay, Timeline, Total, TraceSummary, UnfinishedSummary, Violations, WindowSummary,
+    CommunicatorSummary, Culprit, CycleSummary, DamageSummary, Dearest, DetailsSummary,
+    DisturbanceSummary, EdgeSummary, HangSummary, HostLateness, HostSummary, ImbalanceSummary,
+    InFlightSummary, InStep, LastCallSummary, LatenessSectionSummary, Layer, MarkedPhase,
+    MessageEnds, MismatchSummary, MismatchedCallSummary, NeverCompletedSummary,
+    OperationSectionSummary, OperationSummary, OutlierSummary, PairErrors, PhaseSummary, RankClass,
+    RankEndSummary, RankLateness, RankState, RankSummary, RankTimeline, RankWindow, RemarkSummary,
+    SerializationPoint, Spread, Stage, Stages, ThreadWay, Timeline, Total, TraceSummary,
+    UnfinishedSummary, Violations, WindowSummary,
 };
 pub use batches::Batches;
 pub use buckets::Bucket;
@@ -142,6 +144,7 @@ pub use comparison::{
     RunDifferences, comparison_to_text, write_comparison,
 };
 pub use conduct::{Conduct, Moments};
+pub use detail::{Detail, Details};
 pub use distribution::{Distribution, Summary};
 pub use follow::{Follower, Look};
 pub use imbalance::{Verdict, Vertex};
@@ -214,10 +217,12 @@ pub fn analyze(
     selection: &Selection,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
-    analyze_by(directory, selection, AlignmentMethod::default(), report)
+    let method = AlignmentMethod::default();
+    analyze_by(directory, selection, method, Details::All, report)
 }
 
-/// Like [`analyze`], the clocks of several hosts being brought to one time by `method`.
+/// Like [`analyze`], the clocks of several hosts being brought to one time by `method`, with so many
+/// details.
 ///
 /// # Errors
 /// Those of [`analyze`].
@@ -225,10 +230,11 @@ pub fn analyze_by(
     directory: &Path,
     selection: &Selection,
     method: AlignmentMethod,
+    details: Details,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
     let files = RunFiles::open(directory)?;
-    analyze_files_by(&files, selection, method, WINDOW, report)
+    analyze_files_by(&files, selection, (method, details), WINDOW, report)
 }
 
 /// Like [`analyze`], looking at `window` records together, > 0: what follows does not depend on it.
@@ -251,13 +257,14 @@ fn analyze_files(
     window: u64,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
-    analyze_files_by(files, selection, AlignmentMethod::default(), window, report)
+    let how = (AlignmentMethod::default(), Details::All);
+    analyze_files_by(files, selection, how, window, report)
 }
 
 fn analyze_files_by(
     files: &RunFiles,
     selection: &Selection,
-    method: AlignmentMethod,
+    (method, details): (AlignmentMethod, Details),
     window: u64,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
@@ -287,5 +294,6 @@ fn analyze_files_by(
         tally: &tally,
         irregularities,
         is_restricted: *selection != Selection::default(),
+        details,
     }))
 }

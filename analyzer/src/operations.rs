@@ -5,31 +5,37 @@ use std::collections::BTreeMap;
 use collbench_formats::Operation;
 
 use crate::algorithms::AlgorithmSummary;
-use crate::analysis::{OperationSummary, SerializationPoint, Spread, Stage, ThreadWay};
+use crate::analysis::{OperationSummary, SerializationPoint, Spread, Stage, Stages, ThreadWay};
+use crate::detail::Chooser;
 use crate::distribution::{Distribution, Summary};
 use crate::estimate::Evidence;
 use crate::inside::called::called;
-use crate::inside::summary as inside;
+use crate::inside::summary::{self as inside, TooEarly};
 use crate::over_time::{operation_sections, outliers};
 use crate::sources::Sources;
 use crate::sums::{OperationKey, OperationTally, OverlapTally, wait_state_names};
 
-/// The operations, by time, the longest first; `library`: the names of the library's algorithms.
+/// The operations, by time, the longest first, and the message of any that was received before it was
+/// sent by most; `library`: the names of the library's algorithms.
 pub(crate) fn operations(
     sources: &Sources<'_>,
     library: &[AlgorithmSummary],
-) -> Vec<OperationSummary> {
-    let mut operations: Vec<(i64, OperationSummary)> = sources
-        .tally
-        .operations()
-        .map(|(key, tally)| {
-            let time = tally.call_time.total();
-            (time, operation_summary(sources, key, tally, library))
-        })
-        .collect();
+) -> (Vec<OperationSummary>, Option<TooEarly>) {
+    let mut tallies: Vec<(&OperationKey, &OperationTally)> = sources.tally.operations().collect();
     // Stable: operations of equal time stay in the order of their keys.
-    operations.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
-    operations.into_iter().map(|(_, summary)| summary).collect()
+    tallies.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.call_time.total()));
+    let mut chooser = Chooser::new(sources.details);
+    let mut earliest = None;
+    // One after the other: the details of all may be many times what is kept of them.
+    let operations = tallies.into_iter().map(|(key, tally)| {
+        let mut operation = operation_summary(sources, key, tally, library);
+        let edges = operation.edges.iter().flatten();
+        earliest = earliest.max(inside::received_too_early(sources, edges));
+        chooser.choose(&mut operation);
+        operation
+    });
+    let operations = operations.collect();
+    (operations, earliest)
 }
 
 fn operation_summary(
@@ -66,7 +72,7 @@ fn operation_summary(
     let is_by_position = tally.arrivals.is_by_position();
     let by_position = |rows: Vec<Vec<u32>>| (has_order && is_by_position).then_some(rows);
     let by_decile = |rows: Vec<Vec<u32>>| (has_order && !is_by_position).then_some(rows);
-    let mut stages = match &tally.split {
+    let outside = match &tally.split {
         Some(split) => {
             let [wait_inside, wait_across, departure_inside, departure_across] = [
                 &split.wait_inside,
@@ -90,7 +96,10 @@ fn operation_summary(
     };
     let called = called(sources, key, tally, library);
     let trees = inside::trees(sources, key, tally, called);
-    stages.extend(inside::stages(trees.as_deref()));
+    let stages = Stages {
+        outside,
+        inside: inside::stages(trees.as_deref()).into(),
+    };
     OperationSummary {
         operation: key.operation.name(),
         communicator: key.entry,
@@ -106,7 +115,7 @@ fn operation_summary(
         // Calls that do not tell their instance are of one at least.
         incomplete: tally.incomplete.max(tally.has_open_call.into()),
         duration_ns: compared(&tally.duration),
-        duration_histogram: tally.duration.buckets(),
+        duration_histogram: tally.duration.buckets().into(),
         call_time_ns: tally.call_time.summary(),
         arrival_lag_ns: compared(&tally.lag),
         initiation_ns: overlap(|o| &o.initiation),
@@ -126,17 +135,18 @@ fn operation_summary(
         first_unresolved: tally.first_unresolved,
         last_likely: tally.last_likely,
         first_likely: tally.first_likely,
-        arrival_order: by_position(tally.arrivals.rows()),
-        departure_order: by_position(tally.departures.rows()),
-        arrival_deciles: by_decile(tally.arrivals.rows()),
-        departure_deciles: by_decile(tally.departures.rows()),
-        serialization: serialization(tally),
-        sections: operation_sections(sources, tally),
+        arrival_order: by_position(tally.arrivals.rows()).into(),
+        departure_order: by_position(tally.departures.rows()).into(),
+        arrival_deciles: by_decile(tally.arrivals.rows()).into(),
+        departure_deciles: by_decile(tally.departures.rows()).into(),
+        serialization: serialization(tally).into(),
+        sections: operation_sections(sources, tally).into(),
         outliers: outliers(sources, key, tally),
-        edges: inside::edges(sources, key, tally),
+        edges: inside::edges(sources, key, tally).into(),
         trees,
         outside_trees: tally.inside.as_deref().map(inside::outside_trees),
         stages,
+        left_out: Vec::new(),
         threads: threads(sources, key, tally),
         semantics: key.operation.semantics(),
         class: key.class,

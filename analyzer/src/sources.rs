@@ -2,6 +2,7 @@
 
 use crate::clock::Clocks;
 use crate::communicators::Communicators;
+use crate::detail::Details;
 use crate::irregularities::Irregularities;
 use crate::run::Run;
 use crate::tally::Tally;
@@ -14,4 +15,5 @@ pub(crate) struct Sources<'a> {
     pub(crate) tally: &'a Tally<'a>,
     pub(crate) irregularities: Irregularities,
     pub(crate) is_restricted: bool,
+    pub(crate) details: Details,
 }

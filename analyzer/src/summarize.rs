@@ -15,6 +15,7 @@ use crate::clock::{Clocks, Timestamp};
 use crate::clock_summary::clock_summary;
 use crate::communicators::Communicators;
 use crate::damage::damage;
+use crate::detail::{choose_verdicts, summary as details};
 use crate::disturbances::disturbances;
 use crate::exchanges::Exchanges;
 use crate::hang::{self, Hang};
@@ -44,18 +45,20 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let pauses = recorder_pauses(sources, &exchanges);
     let of_processes = || sources.irregularities.processes.iter();
     let algorithms = algorithms(sources.run, of_processes().map(|found| &found.algorithms));
-    let operations = operations(sources, algorithms.as_deref().unwrap_or_default());
+    let library = algorithms.as_deref().unwrap_or_default();
+    let (operations, earliest) = operations(sources, library);
+    let mut imbalance = imbalance(sources);
+    choose_verdicts(sources.details, &mut imbalance);
     let n_findings = damage.len();
     let trace = trace_summary(sources, damage);
     let known = (n_findings, trace.window.as_ref());
     let at_end = Hang::of(sources);
     let hang = at_end.summary();
     let mut remarks = remarks(sources, known, &pauses, hang.as_ref(), &exchanges);
-    remarks.extend(inside::received_too_early(
-        sources,
-        &operations,
-        &message_ends(sources),
-    ));
+    remarks.extend(
+        earliest
+            .map(|earliest| inside::too_early_remark(sources, earliest, &message_ends(sources))),
+    );
     Analysis {
         schema: crate::json::SCHEMA,
         trace,
@@ -63,7 +66,8 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         communicators: communicator_summaries(sources.communicators),
         totals: totals(sources.tally),
         ranks: rank_summaries(sources, &pauses),
-        imbalance: imbalance(sources),
+        details: details(&operations, &imbalance),
+        imbalance,
         disturbances: disturbances(sources),
         timeline: timeline(sources),
         classes: rank_classes(sources),
@@ -357,11 +361,11 @@ fn imbalance(sources: &Sources<'_>) -> Vec<ImbalanceSummary> {
                 wait_caused_ns: is_resolved.then_some(verdict.caused_ns),
                 excess_ns: is_resolved.then_some(verdict.excess_ns),
                 dearest: dearest(run, lateness),
-                hosts: hosts(run, clocks, lateness),
+                hosts: hosts(run, clocks, lateness).into(),
                 all_waits_caused_ns: sum_ns(lateness.members.iter().map(|m| m.caused_ns)),
                 instances: lateness.instances,
                 resolved: lateness.resolved,
-                sections: lateness_sections(sources, lateness),
+                sections: lateness_sections(sources, lateness).into(),
                 change: change(sources, lateness, collectives_ns, n_judged),
             }
         })

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use collbench_analyzer::generate::generate;
 use collbench_analyzer::{
-    AlignmentMethod, Analysis, Clocks, Run, RunFiles, Selection, Timestamp, analyze_by,
+    AlignmentMethod, Analysis, Clocks, Details, Run, RunFiles, Selection, Timestamp, analyze_by,
 };
 use collbench_formats::RankTrace;
 use collbench_formats::encode::file_header;
@@ -150,7 +150,14 @@ fn without_exchanges_every_host_has_a_time_of_its_own() {
 
 fn analysis(directory: &tempfile::TempDir, method: AlignmentMethod) -> Analysis {
     let trace = directory.path().join("trace");
-    analyze_by(&trace, &Selection::default(), method, &mut |_| {}).unwrap()
+    analyze_by(
+        &trace,
+        &Selection::default(),
+        method,
+        Details::All,
+        &mut |_| {},
+    )
+    .unwrap()
 }
 
 fn has_remark(analysis: &Analysis, code: &str) -> bool {

@@ -229,7 +229,7 @@ fn operations_without_a_core_have_no_serialization_curve() {
     let mut trace = TestTrace::new(2);
     trace.world(Operation::Bcast, 0, 8, &[(50, 60), (20, 70)]);
     let analysis = trace.analyze();
-    assert_eq!(only(&analysis, "MPI_Bcast").serialization, None);
+    assert_eq!(*only(&analysis, "MPI_Bcast").serialization, None);
 }
 
 #[test]

@@ -308,7 +308,7 @@ fn on_several_hosts_times_are_compared_within_each_only() {
     assert_eq!(sums["departure"], Some((4, 10 + 20)));
     assert_eq!(sums["duration"], Some((1, 710)));
     assert_eq!((sums["core"], allreduce.last_unresolved), (None, 1));
-    assert_eq!(allreduce.arrival_order, None);
+    assert_eq!(*allreduce.arrival_order, None);
     assert_eq!(analysis.clock.hosts[1].offset_ns, None);
     assert_eq!(analysis.clock.hosts[0].offset_ns, Some(0));
 }

@@ -238,7 +238,7 @@ fn messages_of_what_goes_on_in_a_call_are_not_its_own_however_few_are_looked_at_
     }
     let messages = |operation: &str| -> u64 {
         let analysis = trace.analyze();
-        let edges = only(&analysis, operation).edges.clone().unwrap();
+        let edges = (*only(&analysis, operation).edges).clone().unwrap();
         edges.iter().map(|edge| edge.messages).sum()
     };
     assert_eq!(messages("MPI_Allreduce"), 6);
@@ -268,9 +268,9 @@ fn what_another_thread_sends_while_a_collective_is_waited_for_is_of_that_collect
         });
     }
     let analysis = trace.analyze();
-    let edges = only(&analysis, "MPI_Ibcast").edges.clone().unwrap();
+    let edges = (*only(&analysis, "MPI_Ibcast").edges).clone().unwrap();
     assert_eq!(edges.iter().map(|edge| edge.messages).sum::<u64>(), 2);
-    assert_eq!(only(&analysis, "MPI_Allgather").edges, None);
+    assert_eq!(*only(&analysis, "MPI_Allgather").edges, None);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{CommandFactory, Parser, ValueEnum};
 use collbench_analyzer::{
-    AlignmentMethod, Analysis, AnalyzeError, Comparison, Follower, Look, Progress, ReportError,
-    Selection, comparison_to_text, write_comparison,
+    AlignmentMethod, Analysis, AnalyzeError, Comparison, Details, Follower, Look, Progress,
+    ReportError, Selection, comparison_to_text, write_comparison,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -48,6 +48,10 @@ struct Options {
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
 
+    /// Details of everything in the JSON, however large (without: of what matters, the rest in sums)
+    #[arg(long)]
+    full: bool,
+
     /// Only this operation, such as MPI_Allreduce (several: comma, or again)
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     operation: Vec<String>,
@@ -74,7 +78,7 @@ struct Options {
 
     /// Show the newest calls of a run that goes on, again and again until it has ended, or until
     /// interrupted; may be started before the run
-    #[arg(long, conflicts_with_all = ["output", "format", "no_pictures", "top", "operation",
+    #[arg(long, conflicts_with_all = ["output", "format", "no_pictures", "top", "full", "operation",
         "communicator", "ranks", "phase", "from", "to", "alignment"])]
     follow: bool,
 
@@ -275,10 +279,20 @@ fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
         trace,
         &selection(options),
         options.alignment.into(),
+        details(options),
         &mut |progress| show(&bar, progress),
     );
     bar.finish_and_clear();
     Ok(analysis?)
+}
+
+fn details(options: &Options) -> Details {
+    match options.full {
+        true => Details::All,
+        false => Details::OfWhatMatters {
+            n_drawn: options.top,
+        },
+    }
 }
 
 fn selection(options: &Options) -> Selection {

@@ -12,6 +12,7 @@ use super::results::{
 };
 use super::ways::{OneWay, Ways, hotspot};
 use crate::clock::Clocks;
+use crate::detail::Detail;
 use crate::distribution::Summary;
 use crate::nanoseconds::saturate;
 use crate::serialization::SerializationPoint;
@@ -150,16 +151,16 @@ pub(crate) fn tree_figures(
             true => nodes()
                 .map(|(slot, node)| joining_point(slot, node, rank))
                 .collect(),
-            false => Vec::new(),
+            false => Detail::default(),
         },
         last_path: last_path(roles, rank),
         rounds: match n_rounds > MAX_ROUNDS {
-            true => Vec::new(),
+            true => Detail::default(),
             false => nodes()
                 .flat_map(|(slot, node)| rounds(slot, node, places, worst_ns))
                 .collect(),
         },
-        ways: classes,
+        ways: classes.into(),
         lines: lines(ways, in_ranks, rank),
         hotspot,
         critical_path: critical_path(figures, edges, rank),
@@ -314,9 +315,9 @@ fn critical_path(
     Some(CriticalPathSummary {
         instances: critical.n,
         duration_ns: saturate(critical.duration_ns),
-        begins,
-        hops,
-        stays,
+        begins: begins.into(),
+        hops: hops.into(),
+        stays: stays.into(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::detail::Detail;
 use crate::distribution::Summary;
 use crate::serialization::SerializationPoint;
 
@@ -45,14 +46,14 @@ pub struct TreeFigures {
     /// Instances.
     pub n: u64,
     /// The nodes of a tree, by rank; empty for an exchange.
-    pub joining_points: Vec<JoiningPoint>,
+    pub joining_points: Detail<Vec<JoiningPoint>>,
     /// The load-imbalance graph of the way down, along its heaviest edges from the root: at each
     /// node who came last most often, down to the process that did. Empty where nothing goes down.
     pub last_path: Vec<LastArrival>,
     /// The rounds of an exchange, by rank; empty for a tree, and above 2,048 of them.
-    pub rounds: Vec<RoundSummary>,
+    pub rounds: Detail<Vec<RoundSummary>>,
     /// The ways of the processes' data, alike ones together, the slowest first.
-    pub ways: Vec<WayClass>,
+    pub ways: Detail<Vec<WayClass>>,
     /// The way of each process, for pictures.
     #[serde(skip)]
     pub lines: Vec<WayLine>,
@@ -239,11 +240,11 @@ pub struct CriticalPathSummary {
     /// Sum of their durations.
     pub duration_ns: i64,
     /// By process at whose enter they begin, the most frequent first.
-    pub begins: Vec<BeginSummary>,
+    pub begins: Detail<Vec<BeginSummary>>,
     /// By hop, the dearest first.
-    pub hops: Vec<HopSummary>,
+    pub hops: Detail<Vec<HopSummary>>,
     /// By process that they go through, the dearest first.
-    pub stays: Vec<StaySummary>,
+    pub stays: Detail<Vec<StaySummary>>,
 }
 
 /// A process at which critical paths begin.

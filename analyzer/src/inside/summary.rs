@@ -9,9 +9,7 @@ use super::figures::EdgeFigures;
 use super::measured::{self, Places, host_of, tree_figures};
 use super::recognize::Direction;
 use super::sums::{EdgeTally, GraphTally, InsideTally};
-use crate::analysis::{
-    EdgeSummary, MessageEnds, OperationSummary, OutsideTrees, Stage, TreeSummary,
-};
+use crate::analysis::{EdgeSummary, MessageEnds, OutsideTrees, Stage, TreeSummary};
 use crate::distribution::Summary;
 use crate::remarks::Remark;
 use crate::sources::Sources;
@@ -162,14 +160,21 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
     remarks
 }
 
-/// What messages say of the clocks, if they were received before they were sent by more than the clocks are
-/// said to be off.
-pub(crate) fn received_too_early(
+/// A message that was received before it was sent, by more than the clocks are said to be off; the
+/// greatest is that which was earliest, of equal ones the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TooEarly {
+    by_ns: i64,
+    /// Hosts of the sender and the receiver.
+    hosts: Reverse<(usize, usize)>,
+    uncertainty_ns: i64,
+}
+
+/// The earliest of the messages over some edges, if one came too early.
+pub(crate) fn received_too_early<'a>(
     sources: &Sources<'_>,
-    operations: &[OperationSummary],
-    ends: &MessageEnds,
-) -> Option<Remark> {
-    let edges = operations.iter().flat_map(|of| of.edges.iter().flatten());
+    edges: impl Iterator<Item = &'a EdgeSummary>,
+) -> Option<TooEarly> {
     let too_early = edges.filter_map(|edge| {
         let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
         let from = host_of(sources, edge.from)?;
@@ -178,20 +183,31 @@ pub(crate) fn received_too_early(
         let by_ns = transfer.min.saturating_neg();
         // Three standard deviations.
         let is_too_early = by_ns > uncertainty_ns.saturating_add(uncertainty_ns / 2);
-        (from != to && is_too_early).then_some((by_ns, from, to, uncertainty_ns))
+        (from != to && is_too_early).then_some(TooEarly {
+            by_ns,
+            hosts: Reverse((from, to)),
+            uncertainty_ns,
+        })
     });
-    // Of equal ones the first.
-    let (by_ns, from, to, uncertainty_ns) =
-        too_early.max_by_key(|&(by_ns, from, to, _)| (by_ns, Reverse((from, to))))?;
+    too_early.max()
+}
+
+/// What such a message says of the clocks.
+pub(crate) fn too_early_remark(
+    sources: &Sources<'_>,
+    earliest: TooEarly,
+    ends: &MessageEnds,
+) -> Remark {
+    let Reverse((from, to)) = earliest.hosts;
     let name = |host: usize| sources.clocks.hosts[host].name.clone();
-    Some(Remark::ReceivedTooEarly {
+    Remark::ReceivedTooEarly {
         n_messages: ends.received_before_sent,
         n_paired: ends.paired,
         from: name(from),
         to: name(to),
-        by_ns,
-        uncertainty_ns,
-    })
+        by_ns: earliest.by_ns,
+        uncertainty_ns: earliest.uncertainty_ns,
+    }
 }
 
 /// World ranks by position in a communicator's entry.

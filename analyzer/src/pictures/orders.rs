@@ -31,8 +31,8 @@ pub(super) fn order_map(
 ) -> Option<OrderMap> {
     let communicator = analysis.communicators.get(operation.communicator?)?;
     let (by_position, deciles) = match order {
-        Order::Arrival => (&operation.arrival_order, &operation.arrival_deciles),
-        Order::Departure => (&operation.departure_order, &operation.departure_deciles),
+        Order::Arrival => (&*operation.arrival_order, &*operation.arrival_deciles),
+        Order::Departure => (&*operation.departure_order, &*operation.departure_deciles),
     };
     let (counts, positions) = match (by_position, deciles) {
         (Some(counts), _) => (counts, Positions::Each(counts.len())),
