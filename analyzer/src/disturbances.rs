@@ -1,7 +1,9 @@
 //! Sums to results: disturbances that come in a rhythm, such as a daemon every second.
 //!
 //! Late arrivals that are out of the ordinary for their operation, of all operations together,
-//! are searched for a rhythm; what belongs to it is taken out, and the rest searched again.
+//! become stops: whoever is stopped before it begins ten collectives at once is late for all of them,
+//! and that is one event, not ten. Stops are searched for a rhythm; what belongs to it is taken out,
+//! and the rest searched again.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +17,7 @@ use crate::sources::Sources;
 use crate::sums::Lateness;
 use collbench_formats::Operation;
 
-/// Most late arrivals that are searched at once.
+/// Most stops that are searched at once.
 const MAX_EVENTS: usize = 256;
 /// Most disturbances.
 const MAX_FOUND: usize = 3;
@@ -28,10 +30,49 @@ const QUARTILE_DISTANCES: i64 = 3;
 const MIN_PART: f64 = 0.7;
 /// The greatest chance of naming one wrongly.
 const MAX_P: f64 = 0.01;
+/// A period has this many times the length of a stop at least: what comes again before it was over is
+/// no rhythm.
+const MIN_PERIODS: f64 = 2.0;
 
 /// A late arrival, and the index of its operation on its communicator.
 type Event = (LateArrival, usize);
 type Group<'a> = (&'a (usize, Operation), &'a Lateness);
+
+/// Late arrivals of which each began to be late before the latest of them came, and came after that one
+/// began to be late.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    /// The latest.
+    latest: Event,
+    /// Waits that all of them ended, ns.
+    caused_ns: i64,
+}
+
+/// The stops that late arrivals come from, the longest first, and whether there are more; `events`:
+/// the latest first.
+fn stops(events: &[Event]) -> (Vec<Stop>, bool) {
+    let mut stops: Vec<Stop> = Vec::new();
+    // By its begin, the end of each, and which it is: none begins before the one in front is over.
+    let mut spans: BTreeMap<i64, (i64, usize)> = BTreeMap::new();
+    let mut are_more = false;
+    for &(arrival, group) in events {
+        let from_ns = arrival.at_ns.saturating_sub(arrival.excess_ns);
+        let before = spans.range(..=arrival.at_ns).next_back();
+        if let Some((_, &(_, stop))) = before.filter(|(_, (end_ns, _))| *end_ns >= from_ns) {
+            let sum = &mut stops[stop].caused_ns;
+            *sum = sum.saturating_add(arrival.caused_ns);
+        } else if stops.len() < MAX_EVENTS {
+            spans.insert(from_ns, (arrival.at_ns, stops.len()));
+            stops.push(Stop {
+                latest: (arrival, group),
+                caused_ns: arrival.caused_ns,
+            });
+        } else {
+            are_more = true;
+        }
+    }
+    (stops, are_more)
+}
 
 /// The disturbances, the dearest first.
 pub(crate) fn disturbances(sources: &Sources<'_>) -> Vec<DisturbanceSummary> {
@@ -55,8 +96,8 @@ pub(crate) fn disturbances(sources: &Sources<'_>) -> Vec<DisturbanceSummary> {
         is_least |= events.len() - n_before == MAX_LATEST;
     }
     events.sort_unstable_by(|a, b| b.cmp(a));
-    is_least |= events.len() > MAX_EVENTS;
-    events.truncate(MAX_EVENTS);
+    let (mut stops, are_more) = stops(&events);
+    is_least |= are_more;
 
     let background: Vec<Vec<i64>> = groups
         .iter()
@@ -74,7 +115,10 @@ pub(crate) fn disturbances(sources: &Sources<'_>) -> Vec<DisturbanceSummary> {
     };
     let mut found = Vec::new();
     while found.len() < MAX_FOUND {
-        let at: Vec<(i64, usize)> = events.iter().map(|(a, group)| (a.at_ns, *group)).collect();
+        let at = stops
+            .iter()
+            .map(|stop| (stop.latest.0.at_ns, stop.latest.1));
+        let at: Vec<(i64, usize)> = at.collect();
         let Some(rhythm) = rhythm(&Times {
             events: &at,
             background: &background,
@@ -83,9 +127,13 @@ pub(crate) fn disturbances(sources: &Sources<'_>) -> Vec<DisturbanceSummary> {
         }) else {
             break;
         };
-        let own: Vec<Event> = rhythm.events.iter().map(|&index| events[index]).collect();
-        events.retain(|event| !own.contains(event));
-        found.push(summary(sources, &groups, &rhythm, &own, is_least));
+        let own: Vec<Stop> = rhythm.events.iter().map(|&index| stops[index]).collect();
+        let disturbance = summary(sources, &groups, &rhythm, &own, is_least);
+        if disturbance.excess_ns as f64 * MIN_PERIODS > rhythm.period_ns {
+            break;
+        }
+        stops.retain(|stop| !own.iter().any(|other| other.latest == stop.latest));
+        found.push(disturbance);
     }
     found.sort_by_key(|disturbance| std::cmp::Reverse(disturbance.wait_caused_ns));
     found
@@ -106,9 +154,11 @@ fn summary(
     sources: &Sources<'_>,
     groups: &[Group<'_>],
     rhythm: &Rhythm,
-    own: &[Event],
+    own: &[Stop],
     is_least: bool,
 ) -> DisturbanceSummary {
+    let wait_caused_ns = sum_ns(own.iter().map(|stop| stop.caused_ns));
+    let own: &[Event] = &own.iter().map(|stop| stop.latest).collect::<Vec<_>>();
     let mut excess: Vec<i64> = own.iter().map(|(arrival, _)| arrival.excess_ns).collect();
     excess.sort_unstable();
     DisturbanceSummary {
@@ -119,7 +169,7 @@ fn summary(
         is_least,
         excess_ns: excess[excess.len() / 2],
         late: who(sources, groups, own),
-        wait_caused_ns: sum_ns(own.iter().map(|(arrival, _)| arrival.caused_ns)),
+        wait_caused_ns,
         in_step: in_step(groups, own),
     }
 }
@@ -178,5 +228,53 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     match b {
         0 => a,
         b => greatest_common_divisor(b, a % b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(at_ns: i64, excess_ns: i64) -> Event {
+        let arrival = LateArrival {
+            excess_ns,
+            at_ns,
+            position: 0,
+            sequence: at_ns.unsigned_abs(),
+            caused_ns: 10,
+        };
+        (arrival, 0)
+    }
+
+    #[test]
+    fn arrivals_that_are_late_at_once_are_one_stop() {
+        let mut events = [
+            arrival(1_000, 400),
+            // Begun right behind it, and late by as much.
+            arrival(1_003, 399),
+            arrival(1_006, 399),
+            // Another rank, stopped meanwhile, and one that was late before.
+            arrival(900, 150),
+            arrival(599, 100),
+            arrival(3_000, 500),
+        ];
+        events.sort_unstable_by(|a, b| b.cmp(a));
+        let (stops, are_more) = stops(&events);
+        let found: Vec<(i64, i64)> = stops
+            .iter()
+            .map(|stop| (stop.latest.0.at_ns, stop.caused_ns))
+            .collect();
+        assert_eq!(found, [(3_000, 10), (1_000, 40), (599, 10)]);
+        assert!(!are_more);
+    }
+
+    #[test]
+    fn of_many_stops_the_longest_are_kept() {
+        let n = MAX_EVENTS as i64 + 5;
+        let mut events: Vec<Event> = (0..n).map(|at| arrival(1_000 * at, 10 + at)).collect();
+        events.sort_unstable_by(|a, b| b.cmp(a));
+        let (stops, are_more) = stops(&events);
+        assert!(are_more && stops.len() == MAX_EVENTS);
+        assert_eq!(stops[0].latest, events[0]);
     }
 }
