@@ -348,20 +348,42 @@ fn table(analysis: &Analysis, n_rows: usize, name_width: usize) -> String {
     lines.fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
-/// A name that fits, or as much as fits behind the id, so that two cut names are told apart.
+/// A name that fits: the whole, or the shortest that no other communicator has; else the id, and as
+/// much of the name as fits behind it.
 fn communicator_cell(analysis: &Analysis, id: Option<usize>, width: usize) -> String {
     let name = words::communicator(analysis, id, width + 1);
-    match id {
-        Some(id) if inert::columns(&name) > width => {
-            let front = format!("{id}: ");
-            let rest = width.saturating_sub(front.len());
-            if rest < 4 {
-                return id.to_string();
-            }
-            format!("{front}{}", words::communicator(analysis, Some(id), rest))
-        }
-        _ => name,
+    let Some(id) = id.filter(|_| inert::columns(&name) > width) else {
+        return name;
+    };
+    let communicators = &analysis.communicators;
+    let is_only = |short: &String| {
+        let mut alike = communicators
+            .iter()
+            .filter(|c| short_name(&c.name) == *short);
+        alike.next().is_some() && alike.next().is_none()
+    };
+    let short = communicators.get(id).map(|c| short_name(&c.name));
+    let fits = |short: &String| inert::columns(short) <= width && is_only(short);
+    if let Some(short) = short.map(|short| inert::line(&short, WIDTH)).filter(fits) {
+        return short;
     }
+    let front = format!("{id}: ");
+    let rest = width.saturating_sub(front.len());
+    if rest < 4 {
+        return id.to_string();
+    }
+    format!("{front}{}", words::communicator(analysis, Some(id), rest))
+}
+
+/// The name of a communicator that has none of its own, without what all such names begin with, and
+/// without what it was made of: `split 3` of `MPI_Comm_split 3 of MPI_COMM_WORLD`.
+fn short_name(name: &str) -> String {
+    let begins = ["MPI_Comm_", "MPI_COMM_", "MPI_"];
+    let mut bare = begins.iter().filter_map(|begin| name.strip_prefix(begin));
+    let Some(bare) = bare.next() else {
+        return name.to_owned();
+    };
+    bare.split(" of ").next().unwrap_or(bare).to_owned()
 }
 
 pub(crate) fn fact(text: &mut String, name: &str, value: &str) {
@@ -456,6 +478,18 @@ fn cut(word: &mut String, line: &mut String, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_name_keeps_what_tells_a_communicator_apart() {
+        for (name, short) in [
+            ("MPI_Comm_split 12 of MPI_COMM_WORLD", "split 12"),
+            ("MPI_Cart_create 1 of communicator 4", "Cart_create 1"),
+            ("MPI_COMM_WORLD", "WORLD"),
+            ("rows of the matrix", "rows of the matrix"),
+        ] {
+            assert_eq!(short_name(name), short);
+        }
+    }
 
     #[test]
     fn a_line_does_not_begin_with_the_unit_of_a_number() {
