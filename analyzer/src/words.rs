@@ -34,6 +34,15 @@ pub(crate) fn duration(ns: i64) -> String {
     format!("{sign}{:.0} s", magnitude as f64 / 1e9)
 }
 
+/// A time since the start of the run. What a rank was in when the first one left `MPI_Init`, such as
+/// `MPI_Init` itself, began before that.
+pub(crate) fn instant(ns: i64) -> String {
+    match ns {
+        ..0 => format!("{} before the start", duration(ns.saturating_neg())),
+        _ => duration(ns),
+    }
+}
+
 /// A duration that may be a small part of a ns, as a slope is: `0.42 ns`, else as [`duration`].
 pub(crate) fn fine_duration(ns: f64) -> String {
     if ns == 0.0 || ns.abs() >= 99.95 {
@@ -453,7 +462,15 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
     let instances: u64 = analysis.imbalance.iter().map(|v| v.instances).sum();
     let is_apart = analysis.clock.hosts.iter().any(|host| host.group > 0);
     if instances == 0 {
-        return vec!["not known: no complete instance of several processes".to_owned()];
+        let mut operations = analysis.operations.iter();
+        let has_met = operations.any(|of| of.instances > 0 && of.last_arrivals.len() > 1);
+        return vec![
+            match has_met {
+                true => "nobody need wait for anybody in what several processes called together",
+                false => "not known: no complete instance of several processes",
+            }
+            .to_owned(),
+        ];
     } else if resolved == 0 && is_apart {
         return vec!["not known: the clocks of the hosts are not aligned".to_owned()];
     }
@@ -583,6 +600,12 @@ mod tests {
         ] {
             assert_eq!(duration(ns), words);
         }
+    }
+
+    #[test]
+    fn an_instant_before_the_start_is_told_so() {
+        assert_eq!(instant(12_400_000), "12.4 ms");
+        assert_eq!(instant(-247_013_868), "247 ms before the start");
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn who_waits(analysis: &Analysis, instance: &UnfinishedSummary) -> String {
         words::communicator(analysis, Some(instance.communicator), 40),
     );
     if let Some(&since) = instance.inside_since_ns.iter().min() {
-        let _ = write!(sentence, " since {}", words::duration(since));
+        let _ = write!(sentence, " since {}", words::instant(since));
     }
     let others = [
         ("had begun it", &instance.begun),

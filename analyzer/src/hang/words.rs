@@ -12,7 +12,7 @@ use crate::instance::Lane;
 use crate::irregularities::InFlight;
 use crate::mismatch::{Mismatch, MismatchKind};
 use crate::never_completed::NeverCompleted;
-use crate::words::{counted, duration};
+use crate::words::{counted, duration, instant};
 
 /// Columns for the name of a communicator.
 const NAME: usize = 40;
@@ -136,10 +136,10 @@ fn instance_in_words(hang: &Hang<'_>, instance: &AtEnd<'_>) -> String {
         inert::ranks(&inside),
         waits(inside.len()),
         call_in_words(hang, instance),
-        duration(first),
+        instant(first),
     );
-    if duration(last) != duration(first) {
-        sentence += &format!(" (the last since {})", duration(last));
+    if instant(last) != instant(first) {
+        sentence += &format!(" (the last since {})", instant(last));
     }
     for way in ways(hang, instance) {
         sentence += &format!("; {way}");
@@ -237,14 +237,14 @@ impl OnTheWay {
             _ => ("they", "are"),
         };
         let instead = match way {
-            Way::In(call) => format!("{it} {is} in {call} since {}", duration(self.first_ns)),
+            Way::In(call) => format!("{it} {is} in {call} since {}", instant(self.first_ns)),
             Way::Finished => format!(
                 "{it} called MPI_Finalize at {}, and left it",
-                duration(self.first_ns)
+                instant(self.first_ns)
             ),
             Way::After(call) => format!(
                 "{it} left {call} at {}, and called no collective in the {} after that",
-                duration(self.last_ns),
+                instant(self.last_ns),
                 duration(self.idle_ns)
             ),
             Way::NoCall => format!("{it} called no collective at all"),
@@ -373,7 +373,7 @@ fn other_calls(hang: &Hang<'_>) -> Vec<String> {
         format!(
             "{} {are} in {call} since {}",
             inert::ranks(&ranks),
-            duration(first)
+            instant(first)
         )
     });
     calls.collect()
@@ -395,7 +395,7 @@ fn nobody_waits(hang: &Hang<'_>) -> Vec<String> {
     let after = after.into_iter().take(MAX_WAYS);
     let after = after.map(|(way, (ranks, last))| {
         let left = match way {
-            Way::After(call) => format!("; the last call was {call}, left at {}", duration(last)),
+            Way::After(call) => format!("; the last call was {call}, left at {}", instant(last)),
             _ => String::new(),
         };
         let was = if ranks.len() == 1 { "was" } else { "were" };
