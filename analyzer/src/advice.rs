@@ -209,7 +209,7 @@ fn outlier_words(
         .duration_ns
         .as_ref()
         .map_or(0, |usual| usual.median);
-    let mut sentence = format!(
+    let sentence = format!(
         "{} on {} at {} (call {}) took {}, usually {}",
         operation.operation,
         communicator(analysis, operation.communicator, 30),
@@ -218,17 +218,35 @@ fn outlier_words(
         duration(outlier.duration_ns),
         duration(usual),
     );
-    if let (Some(rank), Some(excess)) = (outlier.last_rank, outlier.excess_ns) {
-        // Half of what it took longer, at least, or the late one does not explain it.
-        sentence += &match excess >= (outlier.duration_ns - usual) / 2 {
-            true => format!(
+    // Half of what it took longer, at least, or those who came late do not explain it.
+    let least_ns = (outlier.duration_ns - usual) / 2;
+    let n_ranks = operation.last_arrivals.len();
+    let late = outlier.late_by_ns.filter(|late_ns| *late_ns >= least_ns);
+    let why = match (late, &outlier.late_ranks[..], outlier.spread_ns) {
+        (Some(late_ns), [rank], _) => {
+            format!(
                 ": rank {rank} came last, {} after the others",
-                duration(excess)
-            ),
-            false => ": no single rank was that late".to_owned(),
-        };
-    }
-    sentence
+                duration(late_ns)
+            )
+        }
+        (Some(late_ns), ranks, _) if 2 * ranks.len() <= n_ranks => format!(
+            ": {} came last, together, {} after the others",
+            inert::ranks(ranks),
+            duration(late_ns)
+        ),
+        (Some(late_ns), ranks, _) => format!(
+            ": {} came {} after the first",
+            inert::ranks(ranks),
+            duration(late_ns)
+        ),
+        (None, _, Some(spread_ns)) if spread_ns >= least_ns => format!(
+            ": its ranks came one by one, the last {} after the first",
+            duration(spread_ns)
+        ),
+        (None, _, Some(_)) => ": nobody came late, the time passed inside".to_owned(),
+        (None, _, None) => String::new(),
+    };
+    sentence + &why
 }
 
 /// The classes of ranks, if there are several.
@@ -303,7 +321,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::analysis::{ClockSummary, InStep, PhaseSummary, Timeline, TraceSummary, Violations};
+    use crate::analysis::{
+        ClockSummary, DetailsSummary, InStep, PhaseSummary, Timeline, TraceSummary, Violations,
+    };
+    use crate::detail::Detail;
     use crate::running::RunningSummary;
 
     /// The analysis of a run without anything.
@@ -351,6 +372,7 @@ mod tests {
             hang: None,
             mismatches: Vec::new(),
             never_completed: Vec::new(),
+            details: DetailsSummary::default(),
             remarks: Vec::new(),
         }
     }
@@ -426,11 +448,11 @@ mod tests {
             wait_caused_ns: Some(1),
             excess_ns: Some(300_000_000),
             dearest: None,
-            hosts: Vec::new(),
+            hosts: Detail::default(),
             all_waits_caused_ns: 1,
             instances: 200,
             resolved: 200,
-            sections: Vec::new(),
+            sections: Detail::default(),
             change: None,
         };
         // 100 times 3 ms late.

@@ -400,6 +400,9 @@ pub struct OperationSummary {
     pub calls: u64,
     /// Complete instances.
     pub instances: u64,
+    /// Instances to which all processes came, and which all left, some with an error code: counted, in
+    /// no figure. (An addition.)
+    pub failed: u64,
     /// Other instances.
     pub incomplete: u64,
     /// Last leave minus first enter, per instance.

@@ -64,7 +64,7 @@ pub struct OperationSectionSummary {
 }
 
 /// An instance that took much longer than others of its operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OutlierSummary {
     /// Position among the calls on its communicator, from 0.
     pub sequence: u64,
@@ -76,6 +76,13 @@ pub struct OutlierSummary {
     pub last_rank: Option<u32>,
     /// How much later than the second last it came; `None` likewise.
     pub excess_ns: Option<i64>,
+    /// World ranks that came behind the longest time in which nobody came: late together, unless they
+    /// are most. Empty where that is not resolved.
+    pub late_ranks: Vec<u32>,
+    /// How long that time was; `None` likewise.
+    pub late_by_ns: Option<i64>,
+    /// From the first enter to the last; `None` where the hosts have no common time.
+    pub spread_ns: Option<i64>,
 }
 
 /// Who came last in one section of the run.

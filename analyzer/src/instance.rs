@@ -32,11 +32,12 @@ pub struct Call {
 }
 
 impl Call {
-    /// Time in it, ns; 0 for a call under way. Of a nonblocking one that in the initiating and
+    /// Time in it, ns; 0 for a call under way, and for one that returned an error. Of a nonblocking one that in the initiating and
     /// the completing call.
     #[must_use]
     pub fn time_ns(&self) -> i64 {
         match &self.course {
+            _ if self.has_failed => 0,
             Some(course) => course.call_ns(),
             None => self.leave.map_or(0, |leave| leave.ns() - self.enter.ns()),
         }
@@ -121,6 +122,16 @@ impl Instance<'_> {
         let mut phases = self.calls.iter().flatten().map(|call| call.phase);
         let first = phases.next()??;
         phases.all(|phase| phase == Some(first)).then_some(first)
+    }
+
+    /// Whether every process of the communicator called, and nothing is under way, but calls were
+    /// refused.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        let mut calls = self.calls.iter();
+        self.communicator.is_whole
+            && calls.clone().flatten().any(|call| call.has_failed)
+            && calls.all(|call| call.is_some_and(|call| !call.is_under_way()))
     }
 
     /// Whether every process of the communicator came, and left, at known times.

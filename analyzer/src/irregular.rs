@@ -95,13 +95,14 @@ impl Tally<'_> {
         }
         let size = self.communicators.entries[instance.communicator.entry].size;
         let has_other_roots = disagreement == Some(Disagreement::Roots);
-        if let Some(kind) = mismatch_of(instance, has_other_roots, size) {
+        let mismatch = mismatch_of(instance, has_other_roots, size);
+        if let Some(kind) = mismatch {
             let calls = instance.calls.iter().enumerate();
             let calls = calls.filter_map(|(slot, call)| Some((slot, (*call)?)));
             let is_complete = instance.is_complete();
             self.add_mismatch(kind, instance.communicator, place, is_complete, calls);
         }
-        self.take_incomplete(instance);
+        self.take_incomplete(instance, mismatch.is_none() && instance.has_failed());
     }
 
     /// An instance of which a ring has kept the calls of some: these are counted, and that is all.
@@ -123,11 +124,14 @@ impl Tally<'_> {
         }
     }
 
-    /// An instance that is not whole, or not one collective: its calls are counted, each under
-    /// what it says of itself.
-    fn take_incomplete(&mut self, instance: &Instance<'_>) {
+    /// An instance that is not whole, not one collective, or one that was refused (`has_failed`): its
+    /// calls are counted, each under what it says of itself.
+    fn take_incomplete(&mut self, instance: &Instance<'_>, has_failed: bool) {
         let place = self.place(instance.communicator, instance.called_on);
-        self.counts.incomplete += 1;
+        match has_failed {
+            true => self.counts.failed_instances += 1,
+            false => self.counts.incomplete += 1,
+        }
         let mut seen = Vec::new();
         // Between groups, those beside the root do not name it; any of the others does.
         let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
@@ -164,13 +168,20 @@ impl Tally<'_> {
             let index = self.index_of(key);
             if !seen.contains(&index) {
                 seen.push(index);
-                self.tallies[index].incomplete += 1;
+                match has_failed {
+                    true => self.tallies[index].failed += 1,
+                    false => self.tallies[index].incomplete += 1,
+                }
             }
             let member = &instance.communicator.members[slot];
             if self.selection.has_rank(member.world_rank) {
-                self.tallies[index].add_call(call);
                 let process = &mut self.processes[member.process];
                 process.count(call.operation, place.scope, 1);
+                if has_failed {
+                    self.tallies[index].count_call(call);
+                    continue;
+                }
+                self.tallies[index].add_call(call);
                 add_ns(&mut process.call_ns, call.time_ns());
                 process.course.add_unmeasured(call);
                 if let Some(level) = instance.phase() {

@@ -53,6 +53,11 @@ fn operation_summary(
             ..summary
         })
     };
+    // Three standard deviations, where clocks differ.
+    let granularities = sources.clocks.hosts.iter().map(|host| host.granularity_ns);
+    let apart_ns = uncertainty_ns
+        .map_or(0, |two| two.saturating_add(two / 2))
+        .max(granularities.max().unwrap_or(0));
     let wait = compared(&tally.wait);
     let core = compared(&tally.core);
     let departure_wait = compared(&tally.departure_wait);
@@ -112,6 +117,7 @@ fn operation_summary(
             .map(|algorithm| algorithm.to_string()),
         calls: tally.calls,
         instances: tally.instances,
+        failed: tally.failed,
         // Calls that do not tell their instance are of one at least.
         incomplete: tally.incomplete.max(tally.has_open_call.into()),
         duration_ns: compared(&tally.duration),
@@ -141,7 +147,7 @@ fn operation_summary(
         departure_deciles: by_decile(tally.departures.rows()).into(),
         serialization: serialization(tally).into(),
         sections: operation_sections(sources, tally).into(),
-        outliers: outliers(sources, key, tally),
+        outliers: outliers(sources, key, tally, apart_ns),
         edges: inside::edges(sources, key, tally).into(),
         trees,
         outside_trees: tally.inside.as_deref().map(inside::outside_trees),

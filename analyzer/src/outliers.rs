@@ -1,10 +1,12 @@
 //! Instances that stick out: the few that took longest.
 
+use std::cmp::Reverse;
+
 /// Most instances kept of one operation.
 const MAX_KEPT: usize = 8;
 
 /// One instance that took long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LongInstance {
     /// Last leave minus first enter, ns.
     pub duration_ns: i64,
@@ -16,6 +18,39 @@ pub struct LongInstance {
     pub last: Option<usize>,
     /// How much later than the second last that one came, ns.
     pub excess_ns: i64,
+    /// Who came late together; `None` where stamps of its processes cannot be compared.
+    pub late: Option<LateTogether>,
+}
+
+/// Those who came behind the longest time in which nobody came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LateTogether {
+    /// Their positions in the communicator's entry, ascending.
+    pub positions: Vec<usize>,
+    /// That time, ns.
+    pub by_ns: i64,
+    /// From the first to the last to come, ns.
+    pub spread_ns: i64,
+}
+
+impl LateTogether {
+    /// Who came late by these lags (last enter minus own), each with the position of whose it is; of
+    /// several times as long the last.
+    pub(crate) fn of(lags: impl Iterator<Item = (i64, usize)>) -> Self {
+        // The last to come first.
+        let mut order: Vec<(i64, usize)> = lags.collect();
+        order.sort_unstable();
+        let gaps = order.windows(2).map(|pair| pair[1].0 - pair[0].0);
+        let longest = (1..).zip(gaps).min_by_key(|&(_, gap)| Reverse(gap));
+        let (n_late, by_ns) = longest.unwrap_or((0, 0));
+        let mut positions: Vec<usize> = order[..n_late].iter().map(|(_, at)| *at).collect();
+        positions.sort_unstable();
+        Self {
+            positions,
+            by_ns,
+            spread_ns: order.last().map_or(0, |(lag, _)| *lag),
+        }
+    }
 }
 
 /// The few instances of an operation that took longest; among equals the last.
@@ -26,8 +61,14 @@ pub struct Longest {
 }
 
 impl Longest {
-    /// Looks at an instance.
+    /// Whether an instance that took so long may be kept.
     #[inline]
+    pub(crate) fn may_keep(&self, duration_ns: i64) -> bool {
+        let least = self.kept.get(MAX_KEPT - 1);
+        least.is_none_or(|least| duration_ns >= least.duration_ns)
+    }
+
+    /// Looks at an instance.
     pub fn add(&mut self, instance: LongInstance) {
         if self.kept.len() == MAX_KEPT {
             if instance <= self.kept[MAX_KEPT - 1] {
@@ -41,7 +82,7 @@ impl Longest {
 
     /// Adds those of another part of the instances.
     pub fn merge(&mut self, other: &Self) {
-        other.kept.iter().for_each(|&instance| self.add(instance));
+        other.kept.iter().cloned().for_each(|it| self.add(it));
     }
 
     /// Those that took longer than so long, the longest first.
@@ -58,6 +99,22 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn late_together_are_those_behind_the_longest_gap() {
+        let late = |enters: &[i64]| {
+            let last = enters.iter().max().unwrap();
+            let lags = enters.iter().map(|enter| last - enter);
+            let found = LateTogether::of(lags.zip(0..));
+            (found.positions, found.by_ns, found.spread_ns)
+        };
+        assert_eq!(late(&[100, 107, 3, 5]), (vec![0, 1], 95, 104));
+        assert_eq!(late(&[1, 2, 90, 3]), (vec![2], 87, 89));
+        assert_eq!(late(&[0, 80, 82, 81]), (vec![1, 2, 3], 80, 82));
+        // Of two gaps the last.
+        assert_eq!(late(&[0, 10, 20]), (vec![2], 10, 20));
+        assert_eq!(late(&[7]), (vec![], 0, 0));
+    }
+
     proptest! {
         #[test]
         fn the_longest_are_those_of_sorting_all(
@@ -70,10 +127,11 @@ mod tests {
                 sequence: sequence as u64,
                 last: None,
                 excess_ns: 0,
+                late: None,
             };
             let mut all: Vec<LongInstance> = durations.iter().enumerate().map(instance).collect();
             let (mut first, mut second) = (Longest::default(), Longest::default());
-            for (n, &instance) in all.iter().enumerate() {
+            for (n, instance) in all.iter().cloned().enumerate() {
                 if n < cut { first.add(instance) } else { second.add(instance) }
             }
             first.merge(&second);

@@ -10,6 +10,7 @@ use crate::findings::{
     ChangeSummary, LatenessSectionSummary, OperationSectionSummary, OutlierSummary, PhaseSummary,
 };
 use crate::nanoseconds::sum_ns;
+use crate::outliers::LongInstance;
 use crate::sections::{LatenessSections, MAX_SECTIONS, TimesLast};
 use crate::sources::Sources;
 use crate::sums::{Lateness, OperationKey, OperationTally};
@@ -58,11 +59,13 @@ pub(crate) fn operation_sections(
     Some(sections.iter().map(summary).collect())
 }
 
-/// The instances that took longest, as far as they stick out.
+/// The instances that took longest, as far as they stick out; `apart_ns`: stamps that are further apart
+/// than this have an order.
 pub(crate) fn outliers(
     sources: &Sources<'_>,
     key: &OperationKey,
     tally: &OperationTally,
+    apart_ns: i64,
 ) -> Vec<OutlierSummary> {
     let Some(usual) = tally.duration.summary() else {
         return Vec::new();
@@ -88,17 +91,25 @@ pub(crate) fn outliers(
     let ranks = key
         .entry
         .map(|entry| &sources.communicators.entries[entry].ranks);
-    tally
-        .longest
-        .beyond(least_ns)
-        .map(|instance| OutlierSummary {
+    let rank = |position: usize| ranks?[position];
+    let summary = |instance: &LongInstance| {
+        let late = instance.late.as_ref();
+        let resolved = late.filter(|late| late.by_ns > apart_ns);
+        let positions = resolved.map_or(&[][..], |late| &late.positions);
+        let mut late_ranks: Vec<u32> = positions.iter().filter_map(|at| rank(*at)).collect();
+        late_ranks.sort_unstable();
+        OutlierSummary {
             sequence: instance.sequence,
             at_ns: instance.at_ns,
             duration_ns: instance.duration_ns,
-            last_rank: instance.last.and_then(|position| ranks?[position]),
+            last_rank: instance.last.and_then(rank),
             excess_ns: instance.last.map(|_| instance.excess_ns),
-        })
-        .collect()
+            late_ranks,
+            late_by_ns: resolved.map(|late| late.by_ns),
+            spread_ns: late.map(|late| late.spread_ns),
+        }
+    };
+    tally.longest.beyond(least_ns).map(summary).collect()
 }
 
 fn rank_at(sources: &Sources<'_>, lateness: &Lateness, position: u32) -> Option<u32> {

@@ -172,6 +172,8 @@ pub enum Remark {
     FailedCalls {
         /// Number of calls.
         n_calls: u64,
+        /// Number of instances with such calls that all processes came to.
+        n_instances: u64,
     },
     /// Calls whose payload the recorder could not tell.
     PayloadUnknown {
@@ -223,6 +225,8 @@ pub enum Remark {
     NegativeCore {
         /// Number of instances.
         n_instances: u64,
+        /// Those of them on one host.
+        n_of_one_clock: u64,
     },
     /// Messages were received before they were sent, by more than the clocks are said to be off.
     ReceivedTooEarly {
@@ -540,8 +544,19 @@ impl fmt::Display for Remark {
                 "{} whose time stamps cannot be true: damage; counted, in no figure of time",
                 counted(*n_calls, "call")
             ),
-            Self::FailedCalls { n_calls } => {
-                write!(f, "{} returned an error code", counted(*n_calls, "call"))
+            Self::FailedCalls {
+                n_calls,
+                n_instances,
+            } => {
+                write!(f, "{} returned an error code", counted(*n_calls, "call"))?;
+                match n_instances {
+                    0 => Ok(()),
+                    1 => f.write_str(": the instance with such calls is in no figure of time"),
+                    n => write!(
+                        f,
+                        ": the {n} instances with such calls are in no figure of time"
+                    ),
+                }
             }
             Self::PayloadUnknown { n_calls } => write!(
                 f,
@@ -601,12 +616,25 @@ impl fmt::Display for Remark {
                  may be matched wrongly",
                 counted(*n_chunks, "chunk")
             ),
-            Self::NegativeCore { n_instances } => write!(
-                f,
-                "{} that a process left before the last one came: the clock's error, or an \
-                 operation that did not need all",
-                counted(*n_instances, "instance")
-            ),
+            Self::NegativeCore {
+                n_instances,
+                n_of_one_clock,
+            } => {
+                write!(
+                    f,
+                    "{} that a process left before the last one came: ",
+                    counted(*n_instances, "instance")
+                )?;
+                let not_all = "an operation that did not need all";
+                match *n_of_one_clock {
+                    0 => write!(f, "the error of the clocks, or {not_all}"),
+                    n if n == *n_instances => f.write_str(not_all),
+                    n => write!(
+                        f,
+                        "{not_all}, or, but for {n} on one host, the error of the clocks"
+                    ),
+                }
+            }
             Self::ReceivedTooEarly {
                 n_messages,
                 n_paired,

@@ -582,6 +582,7 @@ fn remarks(
             counts.failed,
             Remark::FailedCalls {
                 n_calls: counts.failed,
+                n_instances: counts.failed_instances,
             },
         ),
         (
@@ -594,6 +595,7 @@ fn remarks(
             counts.negative_core,
             Remark::NegativeCore {
                 n_instances: counts.negative_core,
+                n_of_one_clock: counts.negative_core_of_one_clock,
             },
         ),
         (

@@ -235,6 +235,8 @@ pub struct OperationTally {
     pub calls: u64,
     /// Complete instances.
     pub instances: u64,
+    /// Instances to which all came, and which all left, some with an error.
+    pub failed: u64,
     /// Other instances.
     pub incomplete: u64,
     /// Whether a call was under way that is in no instance: a constructor over a group, which
@@ -295,6 +297,7 @@ impl OperationTally {
         Self {
             calls: 0,
             instances: 0,
+            failed: 0,
             incomplete: 0,
             has_open_call: false,
             bytes: None,
@@ -324,12 +327,18 @@ impl OperationTally {
         }
     }
 
-    pub(crate) fn add_call(&mut self, call: &Call) {
+    /// Counts a call that is in no figure of time.
+    pub(crate) fn count_call(&mut self, call: &Call) {
         self.calls += 1;
         if let Some(bytes) = call.payload {
             self.see_bytes(bytes, bytes);
         }
-        if call.leave.is_some() && call.is_timed {
+    }
+
+    pub(crate) fn add_call(&mut self, call: &Call) {
+        self.count_call(call);
+        // How long it took until it was refused says nothing of the operation.
+        if call.leave.is_some() && call.is_timed && !call.has_failed {
             self.call_time.add(call.time_ns());
             if let Some(course) = &call.course {
                 self.overlap.get_or_insert_default().add(course);
@@ -379,6 +388,7 @@ impl OperationTally {
         other.settle();
         self.calls += other.calls;
         self.instances += other.instances;
+        self.failed += other.failed;
         self.incomplete += other.incomplete;
         self.has_open_call |= other.has_open_call;
         if let Some((least, most)) = other.bytes {

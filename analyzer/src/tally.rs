@@ -25,7 +25,7 @@ use crate::mismatch::{Mismatches, has_sizes_apart};
 use crate::nanoseconds::{add_ns, sum_ns};
 use crate::never_completed::AllNeverCompleted;
 use crate::nonblocking::OverlapCourse;
-use crate::outliers::LongInstance;
+use crate::outliers::{LateTogether, LongInstance};
 use crate::resolution::Resolution;
 use crate::run::Run;
 use crate::sections::OperationSection;
@@ -127,6 +127,8 @@ pub struct Counts {
     pub unknown_communicator: u64,
     /// Calls that returned an error.
     pub failed: u64,
+    /// Instances in which every process called and returned, some with an error.
+    pub failed_instances: u64,
     /// Calls of unknown payload.
     pub payload_unknown: u64,
     /// Instances that are not complete.
@@ -137,6 +139,8 @@ pub struct Counts {
     pub calls_of_cut: u64,
     /// Instances with a core below zero.
     pub negative_core: u64,
+    /// Those of them whose processes read one clock.
+    pub negative_core_of_one_clock: u64,
     /// Stamps that contradict what must have come before what.
     pub causality: CausalityCounts,
     /// Messages inside instances.
@@ -247,6 +251,10 @@ impl<'a> Tally<'a> {
         if !is_wanted {
             return;
         }
+        if instance.n_failed > 0 {
+            self.count_failed(instance, key, &place);
+            return;
+        }
         let shape = (instance.messages.as_ref())
             .map(|messages| messages.shape(|| self.shapes.of(instance, messages)));
         let key = OperationKey {
@@ -281,6 +289,26 @@ impl<'a> Tally<'a> {
         self.figures = Some(figures);
     }
 
+    /// An instance in which calls returned an error: what that took says nothing of the operation. Its
+    /// calls are counted, and that is all.
+    #[cold]
+    fn count_failed(&mut self, instance: &Agreed<'_>, key: OperationKey, place: &Place<'_>) {
+        self.counts.failed_instances += 1;
+        let index = self.index_of(key);
+        self.tallies[index].failed += 1;
+        for (slot, member) in instance.communicator.members.iter().enumerate() {
+            if self.selection.has_rank(member.world_rank) {
+                let tally = &mut self.tallies[index];
+                tally.calls += 1;
+                if let Some(bytes) = instance.payloads.of(slot) {
+                    tally.see_bytes(bytes, bytes);
+                }
+                let process = &mut self.processes[member.process];
+                process.count(instance.operation, place.scope, 1);
+            }
+        }
+    }
+
     /// Whether recording had stopped when one of its processes left it.
     fn has_stopped_in(&self, instance: &Agreed<'_>) -> bool {
         self.stops.iter().any(|(&process, stop)| {
@@ -298,7 +326,11 @@ impl<'a> Tally<'a> {
         figures: &Figures,
         section: OperationSection,
     ) {
-        self.counts.negative_core += u64::from(figures.core.is_some_and(|core| core < 0));
+        if figures.core.is_some_and(|core| core < 0) {
+            let is_one_clock = instance.communicator.hosts.len() == 1;
+            self.counts.negative_core += 1;
+            self.counts.negative_core_of_one_clock += u64::from(is_one_clock);
+        }
         let at_ns = figures.last_enter_ns(instance);
         let tally = &mut self.tallies[index];
         let sums = InstanceSums {
@@ -311,13 +343,20 @@ impl<'a> Tally<'a> {
         };
         tally.batches.add(instance.position, &sums);
         tally.sections.add(at_ns, section);
-        tally.longest.add(LongInstance {
-            duration_ns: figures.duration,
-            at_ns,
-            sequence: instance.position,
-            last: figures.last.map(|slot| place.positions[slot]),
-            excess_ns: figures.excess,
-        });
+        if tally.longest.may_keep(figures.duration) {
+            // Otherwise lags are against some of its processes only.
+            let has_one_time = instance.communicator.times.len() == 1;
+            let lags = figures.lags.iter().zip(place.positions.iter());
+            let lags = lags.map(|(&lag, &position)| (lag, position));
+            tally.longest.add(LongInstance {
+                duration_ns: figures.duration,
+                at_ns,
+                sequence: instance.position,
+                last: figures.last.map(|slot| place.positions[slot]),
+                excess_ns: figures.excess,
+                late: has_one_time.then(|| LateTogether::of(lags)),
+            });
+        }
         tally.instances += 1;
         tally.duration.add(figures.duration);
         if let Some(core) = figures.core {
@@ -711,12 +750,14 @@ impl Counts {
         self.internal_calls += other.internal_calls;
         self.unknown_communicator += other.unknown_communicator;
         self.failed += other.failed;
+        self.failed_instances += other.failed_instances;
         self.payload_unknown += other.payload_unknown;
         self.incomplete += other.incomplete;
         self.cut += other.cut;
         self.calls_of_cut += other.calls_of_cut;
         self.causality.merge(other.causality);
         self.negative_core += other.negative_core;
+        self.negative_core_of_one_clock += other.negative_core_of_one_clock;
         self.messages.merge(other.messages);
     }
 }

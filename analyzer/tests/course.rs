@@ -4,6 +4,7 @@
 mod built;
 
 use built::{TestTrace, call, only};
+use collbench_analyzer::to_text;
 use collbench_formats::Operation;
 use proptest::prelude::*;
 
@@ -203,6 +204,56 @@ fn an_instance_that_took_much_longer_than_the_others_sticks_out() {
         (3_020_000, Some(1))
     );
     assert_eq!(outliers[0].excess_ns, Some(19_990));
+}
+
+#[test]
+fn of_an_instance_that_sticks_out_it_is_told_who_came_late_together() {
+    // By how much each of four ranks comes late to one of fifty barriers, and how long that one takes
+    // behind the last.
+    let told = |late: [u64; 4], inside: u64| {
+        let mut trace = TestTrace::new(4);
+        for n in 0..50u64 {
+            let at = 1_000_000 * n;
+            let (late, inside) = match n {
+                30 => (late, inside),
+                _ => ([0, 10, 20, n * 37 % 100], 300),
+            };
+            let leave = at + late.iter().max().unwrap() + inside;
+            let stamps = late.map(|late| (at + late, leave));
+            trace.world(Operation::Barrier, -1, 0, &stamps);
+        }
+        let analysis = trace.analyze();
+        let [outlier] = &only(&analysis, "MPI_Barrier").outliers[..] else {
+            panic!("{:?}", only(&analysis, "MPI_Barrier").outliers);
+        };
+        let text = to_text(&analysis, None).replace("\n   ", "");
+        let (_, rest) = text.split_once("(call 30) took").expect("it is told");
+        let words = rest.lines().next().unwrap().split_once(": ").unwrap().1;
+        (
+            outlier.late_ranks.clone(),
+            outlier.late_by_ns,
+            words.to_owned(),
+        )
+    };
+    let (ranks, by_ns, words) = told([90_000, 90_020, 5, 0], 300);
+    assert_eq!((&ranks[..], by_ns), (&[0, 1][..], Some(89_995)));
+    assert_eq!(
+        words,
+        "ranks 0-1 came last, together, 90.0 us after the others"
+    );
+    let (ranks, _, words) = told([3, 0, 80_000, 9], 300);
+    assert_eq!(ranks, [2]);
+    assert_eq!(words, "rank 2 came last, 80.0 us after the others");
+    let (ranks, _, words) = told([70_000, 70_010, 70_020, 0], 300);
+    assert_eq!(ranks, [0, 1, 2]);
+    assert_eq!(words, "ranks 0-2 came 70.0 us after the first");
+    let (_, _, words) = told([0, 30_000, 60_000, 90_000], 300);
+    assert_eq!(
+        words,
+        "its ranks came one by one, the last 90.0 us after the first"
+    );
+    let (_, _, words) = told([0, 10, 20, 30], 90_000);
+    assert_eq!(words, "nobody came late, the time passed inside");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod built;
 
 use built::{TestTrace, begin, call, codes, message, only};
+use collbench_analyzer::{RankSummary, Summary};
 use collbench_formats::{CODE_FAILED, Direction, Operation, Record};
 
 /// A call that returned an error code.
@@ -38,15 +39,65 @@ fn a_collective_that_the_library_refused_is_not_opaque() {
         (barrier.instances, opaque, codes)
     };
     let barrier = call(Operation::Barrier, 0, -1, 0, (100, 200));
-    assert_eq!(found(refused(barrier)), (1, 0, vec!["failed_calls".into()]));
+    assert_eq!(found(refused(barrier)), (0, 0, vec!["failed_calls".into()]));
     assert_eq!(found(barrier), (1, 1, vec!["opaque_collectives".into()]));
+}
+
+#[test]
+fn what_was_refused_is_counted_and_in_no_figure() {
+    let mut trace = TestTrace::new(2);
+    // Refused at once by both; by one of them, for which the other waits in vain; and not.
+    for (process, stamps) in trace.processes.iter_mut().zip([
+        [(100, 150), (10_000, 90_000), (100_000, 104_000)],
+        [(9_000, 9_050), (89_000, 89_100), (101_000, 104_500)],
+    ]) {
+        let [both, one, none] = stamps.map(|at| call(Operation::Barrier, 0, -1, 0, at));
+        process.call(refused(both));
+        let is_refused = process.identity.rank == 1;
+        process.call(if is_refused { refused(one) } else { one });
+        process.call(none);
+    }
+    let analysis = trace.analyze();
+    let barrier = only(&analysis, "MPI_Barrier");
+    assert_eq!((barrier.calls, barrier.instances), (6, 1));
+    assert_eq!((barrier.failed, barrier.incomplete), (2, 0));
+    let total = |of: &Option<Summary>| of.as_ref().map(|of| (of.n, of.total));
+    assert_eq!(total(&barrier.core_ns), Some((1, 3_000)));
+    assert_eq!(total(&barrier.call_time_ns), Some((2, 7_500)));
+    assert_eq!(total(&barrier.wait_ns), Some((2, 1_000)));
+    let ranks = |of: fn(&RankSummary) -> i64| analysis.ranks.iter().map(of).collect::<Vec<_>>();
+    assert_eq!(ranks(|rank| rank.calls.cast_signed()), [3, 3]);
+    assert_eq!(ranks(|rank| rank.call_time_ns), [4_000, 3_500]);
+    let [remark] = &analysis.remarks[..] else {
+        panic!("{:?}", analysis.remarks);
+    };
+    assert_eq!(
+        remark.text,
+        "3 calls returned an error code: the 2 instances with such calls are in no figure of time"
+    );
+}
+
+#[test]
+fn a_core_below_zero_on_one_host_is_not_put_down_to_clocks() {
+    let mut trace = TestTrace::new(2);
+    // The second rank comes when the first has left.
+    trace.world(Operation::Barrier, -1, 0, &[(100, 200), (300, 400)]);
+    let analysis = trace.analyze();
+    assert_eq!(codes(&analysis), ["negative_core"]);
+    let text = &analysis.remarks[0].text;
+    assert!(
+        !text.contains("clock") && text.contains("did not need all"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_nonblocking_collective_that_the_library_refused_was_never_begun() {
     let begun = begin(Operation::Ibcast, 0, 0, 8, (100, 200));
     let analysis = with_messages(&[refused(begun)]).analyze();
-    assert_eq!(codes(&analysis), ["incomplete_instances", "failed_calls"]);
+    assert_eq!(codes(&analysis), ["failed_calls"]);
+    let bcast = only(&analysis, "MPI_Ibcast");
+    assert_eq!((bcast.calls, bcast.failed, bcast.incomplete), (2, 1, 0));
     assert!(analysis.never_completed.is_empty() && analysis.unfinished.is_empty());
 
     let analysis = with_messages(&[begun]).analyze();
@@ -67,7 +118,7 @@ fn a_root_that_is_no_rank_is_not_taken_for_different_roots() {
         trace.analyze()
     };
     let same = analysis([7, 7]);
-    assert_eq!(codes(&same), ["incomplete_instances", "failed_calls"]);
+    assert_eq!(codes(&same), ["failed_calls"]);
     assert!(same.mismatches.is_empty());
     let different = analysis([7, 1]);
     let [found] = &different.mismatches[..] else {

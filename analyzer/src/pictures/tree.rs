@@ -217,7 +217,7 @@ mod tests {
             instances: 3,
             bytes_min: None,
             bytes_max: None,
-            edges,
+            edges: edges.into(),
             figures: None,
         }
     }
