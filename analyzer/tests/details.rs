@@ -66,6 +66,14 @@ fn analysis(details: Details) -> Analysis {
     analyze_by(trace, &Selection::default(), method, details, report).unwrap()
 }
 
+/// With all details, and with those of what matters; made once.
+static WHOLE: LazyLock<Analysis> = LazyLock::new(|| analysis(Details::All));
+static BOUNDED: LazyLock<Analysis> =
+    LazyLock::new(|| analysis(Details::OfWhatMatters { n_drawn: DRAWN }));
+
+/// Operations that get pictures: more than there are all details of in the document.
+const DRAWN: usize = 90;
+
 fn list(value: &Value) -> &[Value] {
     value.as_array().expect("a list")
 }
@@ -107,8 +115,8 @@ fn has(operation: &Value, path: &str) -> bool {
 
 #[test]
 fn a_document_of_many_operations_is_bounded_and_says_what_it_leaves_out() {
-    let all = to_json(&analysis(Details::All));
-    let bounded = to_json(&analysis(Details::OfWhatMatters { n_drawn: 5 }));
+    let all = to_json(&WHOLE);
+    let bounded = to_json(&BOUNDED);
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     let (whole, told) = (read(&all), read(&bounded));
     let n = list(&told["operations"]).len();
@@ -123,7 +131,7 @@ fn a_document_of_many_operations_is_bounded_and_says_what_it_leaves_out() {
     assert_eq!(told["details"]["complete"], false);
     assert_eq!(told["details"]["all_by"], "collbench-analyze --full");
     let n_with = told["details"]["operations"].as_u64().unwrap() as usize;
-    assert!((20..n).contains(&n_with), "{n_with} of {n}");
+    assert!((20..DRAWN).contains(&n_with), "{n_with} of {n}");
     let share = told["details"]["share_of_time"].as_f64().unwrap();
     assert!(share > n_with as f64 / n as f64, "{share}");
 
@@ -182,10 +190,9 @@ fn a_document_of_many_operations_is_bounded_and_says_what_it_leaves_out() {
 
 #[test]
 fn screen_page_and_pictures_do_not_depend_on_what_the_document_leaves_out() {
-    let report = |details: Details| {
-        let analysis = analysis(details);
+    let report = |analysis: &Analysis| {
         let directory = tempfile::tempdir().unwrap();
-        write_report(&analysis, directory.path(), 100).unwrap();
+        write_report(analysis, directory.path(), DRAWN).unwrap();
         let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(directory.path())
             .unwrap()
             .map(|entry| {
@@ -196,10 +203,10 @@ fn screen_page_and_pictures_do_not_depend_on_what_the_document_leaves_out() {
             .filter(|(name, _)| name != "analysis.json")
             .collect();
         files.sort_unstable();
-        (to_text(&analysis, None), files)
+        (to_text(analysis, None), files)
     };
-    let (whole_text, whole_files) = report(Details::All);
-    let (text, files) = report(Details::OfWhatMatters { n_drawn: 100 });
+    let (whole_text, whole_files) = report(&WHOLE);
+    let (text, files) = report(&BOUNDED);
     assert_eq!(text, whole_text);
     assert!(files.len() > 500, "{}", files.len());
     for (own, whole) in files.iter().zip(&whole_files) {
