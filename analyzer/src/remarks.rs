@@ -565,7 +565,8 @@ impl fmt::Display for Remark {
             ),
             Self::InternalCalls { n_calls } => write!(
                 f,
-                "{} by the MPI library on its own behalf: recorded, not counted",
+                "{} by the MPI library, or by a tool in front of it, on its own behalf: recorded, \
+                 not counted",
                 counted(*n_calls, "call")
             ),
             Self::Opaque {

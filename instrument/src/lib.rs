@@ -26,6 +26,7 @@ mod algorithms;
 #[macro_use]
 mod routines;
 mod abi;
+mod caller;
 mod clock;
 mod communicator;
 pub mod compact;

@@ -6,6 +6,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use collbench_formats::Abi;
 
@@ -105,7 +106,105 @@ fn find_tool(name: &CStr) -> Option<*mut c_void> {
         libc::dlclose(object);
         own
     };
-    (begin(own) == Some(library)).then_some(next)
+    let is_tool = begin(own) == Some(library);
+    if let (true, Some(tool)) = (is_tool, object_at(next as usize)) {
+        let mut tools = TOOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tools.contains(&tool) {
+            tools.push(tool);
+        }
+    }
+    is_tool.then_some(next)
+}
+
+/// The tools that were found.
+static TOOLS: Mutex<Vec<LoadedObject>> = Mutex::new(Vec::new());
+
+/// An object (executable or library) that the loader has mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct LoadedObject {
+    begin: usize,
+    end: usize,
+}
+
+impl LoadedObject {
+    /// Whether an address lies in it.
+    pub(crate) fn has(&self, address: usize) -> bool {
+        (self.begin..self.end).contains(&address)
+    }
+}
+
+/// The object in which an address lies.
+pub(crate) fn object_at(address: usize) -> Option<LoadedObject> {
+    struct Search {
+        address: usize,
+        found: Option<LoadedObject>,
+    }
+    unsafe extern "C" fn look(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: dl_iterate_phdr passes a valid info struct, with the program headers that it counts,
+        // and `search` as given.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+        // SAFETY: as above.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let loaded = headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_LOAD);
+        let first = (info.dlpi_addr as usize).wrapping_add(
+            loaded
+                .clone()
+                .map(|header| header.p_vaddr)
+                .min()
+                .unwrap_or(0) as usize,
+        );
+        let end = (info.dlpi_addr as usize).wrapping_add(
+            loaded
+                .map(|header| header.p_vaddr + header.p_memsz)
+                .max()
+                .unwrap_or(0) as usize,
+        );
+        let object = LoadedObject { begin: first, end };
+        if !object.has(search.address) {
+            return 0;
+        }
+        search.found = Some(object);
+        1
+    }
+    let mut search = Search {
+        address,
+        found: None,
+    };
+    // SAFETY: the callback gets what it expects, and does not unwind.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.found
+}
+
+/// Whether an object belongs to the MPI library, or is a tool that stands before it.
+///
+/// Besides the one that has `PMPI_Init` those are known by their names: the plugins and parts of
+/// Open MPI, and the two halves of an MPICH. Bindings for other languages are none of them: what
+/// they call, the program has called.
+pub(crate) fn is_of_mpi(object: &LoadedObject) -> bool {
+    const BEGIN_AS: [&str; 8] = [
+        "mca_",
+        "libmca_",
+        "libompi",
+        "libopen-pal",
+        "libopen-rte",
+        "libpmpi.",
+        "libmpich.",
+        "libromio",
+    ];
+    let tools = TOOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if tools.contains(object) || object.has(find_function(c"PMPI_Init") as usize) {
+        return true;
+    }
+    drop(tools);
+    let path = object_of(object.begin as *const c_void).unwrap_or_default();
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    BEGIN_AS.iter().any(|begin| name.starts_with(begin))
 }
 
 /// A loaded object, other than this one, that has a function of this name or depends on one that

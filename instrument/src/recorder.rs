@@ -55,6 +55,7 @@ use sequences::Phase;
 use tagged::Contexts;
 pub use tagged::{tagged_receive, tagged_send};
 
+use crate::caller;
 use crate::clock::Clock;
 use crate::communicator::{
     CommunicatorEntry, Communicators, ConstructorCall, HowMade, hash_of_text,
@@ -136,6 +137,8 @@ struct Thread {
     end: AtomicUsize,
     chunks: Mutex<Chunks>,
     receives: Receives,
+    /// Whether there was a call of the application inside another one.
+    has_nested_calls: AtomicBool,
 }
 
 /// The chunks of a thread; locked by the thread itself when one is full, and at the end.
@@ -170,7 +173,7 @@ struct Cached {
 struct Local {
     thread: Cell<Option<&'static Thread>>,
     /// How many wrapped calls are under way in this thread: inside one, further calls are the
-    /// MPI library's own.
+    /// MPI library's own, but for those of functions that it calls back.
     depth: Cell<u32>,
     /// The epoch of communicators in which the cache is true.
     epoch: Cell<u64>,
@@ -300,7 +303,7 @@ impl Local {
     #[cold]
     fn take_slot_of_new_chunk(&self, recorder: &'static Recorder) -> *mut u64 {
         if recorder.file.is_stopped() {
-            if self.depth.get() == 0 {
+            if self.is_own_call() {
                 recorder.file.count_lost();
             }
             return std::ptr::null_mut();
@@ -333,7 +336,7 @@ impl Local {
                 slot as *mut u64
             }
             None => {
-                if self.depth.get() == 0 {
+                if self.is_own_call() {
                     recorder.file.count_lost();
                 }
                 std::ptr::null_mut()
@@ -414,8 +417,9 @@ impl Thread {
         };
         let first = chunk.content() as usize;
         let n = (self.next.load(Ordering::Acquire) - first) / size_of::<Record>();
-        // The last leave is that of the last call of the application: those behind it happened
-        // inside it.
+        // The last leave is that of the last call of the application, those behind it happened
+        // inside it; unless that is itself inside another one.
+        let has_nested_calls = self.has_nested_calls.load(Ordering::Relaxed);
         let mut last_leave = 0;
         for i in (0..n).rev() {
             // SAFETY: slot `i` lies before `next`, in the mapped content; its words are 8-aligned
@@ -429,7 +433,7 @@ impl Thread {
             };
             last_leave = last_leave.max(leave.load(Ordering::Acquire));
             let is_internal = word.load(Ordering::Relaxed) >> 48 & u64::from(CODE_INTERNAL) != 0;
-            if !is_internal && last_leave > 0 {
+            if !is_internal && last_leave > 0 && !has_nested_calls {
                 break;
             }
         }
@@ -607,6 +611,7 @@ impl Recorder {
                 end: AtomicUsize::new(0),
                 chunks: Mutex::default(),
                 receives: Receives::default(),
+                has_nested_calls: AtomicBool::new(false),
             }));
             threads.push(thread);
             thread
@@ -962,11 +967,24 @@ impl Local {
     /// The flag of a call that begins now: whether it is the MPI library's own.
     #[inline]
     fn internal_flag(&self) -> u16 {
-        if self.depth.get() > 0 {
-            CODE_INTERNAL
-        } else {
-            0
+        if self.is_own_call() { 0 } else { CODE_INTERNAL }
+    }
+
+    /// Whether a call that begins now is the application's.
+    #[inline]
+    fn is_own_call(&self) -> bool {
+        self.depth.get() == 0 || self.is_called_back()
+    }
+
+    /// Whether a call that begins now, inside another one, is made by a function of the application
+    /// that the MPI library calls back.
+    #[cold]
+    fn is_called_back(&self) -> bool {
+        let is_own = caller::is_program();
+        if let (true, Some(thread)) = (is_own, self.thread.get()) {
+            thread.has_nested_calls.store(true, Ordering::Relaxed);
         }
+        is_own
     }
 }
 
@@ -1396,7 +1414,7 @@ pub unsafe fn name_communicator(comm: usize, name: usize) {
     let Some(entry) = LOCAL.with(|local| local.communicator(recorder, comm)) else {
         return;
     };
-    if name == 0 || LOCAL.with(|local| local.depth.get()) > 0 || recorder.file.is_stopped() {
+    if name == 0 || recorder.file.is_stopped() || !LOCAL.with(Local::is_own_call) {
         return;
     }
     // SAFETY: the caller's promise, and not null.

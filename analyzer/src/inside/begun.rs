@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{Message, Record};
 
+use super::gather::is_within;
 use super::tags::Tags;
 use crate::calls::Place;
 use crate::instance::Lane;
@@ -153,11 +154,20 @@ impl Owners {
         self.unknown_until = unknown_until;
     }
 
+    /// Whether a call of the application was made within its last one: by a function that the MPI library
+    /// has called back.
+    pub(crate) fn is_called_back(&self, thread: u32, record: &Record) -> bool {
+        let around = self.threads.get(&thread).and_then(|state| state.calls[0]);
+        !record.is_internal()
+            && around.is_some_and(|around| is_within(record, around.enter, around.leave))
+    }
+
     /// A thread has made a call.
     pub(crate) fn call(&mut self, thread: u32, record: &Record, communicator: u32, of: CallOf) {
         let nth = self.n_begun;
+        let is_below = record.is_internal() || self.is_called_back(thread, record);
         let state = self.threads.entry(thread).or_default();
-        let last = &mut state.calls[usize::from(record.is_internal())];
+        let last = &mut state.calls[usize::from(is_below)];
         let is_started_with = |last: &Around| {
             let is_persistent = |of| matches!(of, CallOf::Begin(one) if one.is_persistent());
             (last.enter, last.leave) == (record.enter.get(), record.leave.get())
@@ -447,6 +457,35 @@ mod tests {
         trial.owners.complete(collective(1));
         assert!(trial.owners.is_idle());
         assert_eq!(trial.owner(70, WORLD, 70), Owner::TheCall);
+    }
+
+    #[test]
+    fn a_call_that_calls_the_application_back_goes_on_behind_what_that_calls() {
+        let mut trial = Trial::default();
+        trial.call(0, 100, CallOf::Blocking(collective(0)));
+        trial.call(10, 20, CallOf::Begin(collective(1)));
+        assert_eq!(
+            trial.owner(15, WORLD, 70),
+            Owner::Begun(collective(1), None)
+        );
+        trial.call(30, 40, CallOf::Blocking(collective(2)));
+        let below = Some(collective(2));
+        assert_eq!(
+            trial.owner(35, WORLD, 70),
+            Owner::Begun(collective(1), below)
+        );
+        let around = Some(collective(0));
+        assert_eq!(
+            trial.owner(60, WORLD, 70),
+            Owner::Begun(collective(1), around)
+        );
+        // The next one is in none.
+        trial.call(100, 110, CallOf::Blocking(collective(3)));
+        let next = Some(collective(3));
+        assert_eq!(
+            trial.owner(105, WORLD, 70),
+            Owner::Begun(collective(1), next)
+        );
     }
 
     #[test]

@@ -301,6 +301,14 @@ pub(super) fn is_true(record: &Record) -> bool {
     record.leave.get() == 0 || record.enter.get() <= record.leave.get()
 }
 
+/// Whether a record is of a call that was made within another one, which was entered and left then: by a
+/// function of the application that the MPI library has called back. Those that one call starts or
+/// completes together have its times.
+pub(crate) fn is_within(record: &Record, enter: u64, leave: u64) -> bool {
+    let (begin, end) = (record.enter.get(), record.leave.get());
+    (begin, end) != (enter, leave) && (enter..leave).contains(&begin) && (1..=leave).contains(&end)
+}
+
 /// Hands on the messages of the call at a place (or of the call that completed collectives there),
 /// with their own places: those behind it that began no later than it returned, but for those of calls
 /// that the library made below it. Gives the place of the last record that was of the call.
@@ -345,12 +353,14 @@ pub(crate) fn each_message(
                 last = here;
                 continue;
             }
+            // One of the application is below it where the library has called the application back.
+            let is_below = record.is_internal() || is_within(record, enter, leave);
             match record.kind() {
-                Some(RecordKind::Call) if record.is_internal() => {
-                    below_until = record.leave.get().max(below_until);
-                }
                 // Those of a call that completed several stand side by side.
                 Some(RecordKind::Completion) if is_completion && begin == enter => {}
+                Some(RecordKind::Call | RecordKind::Completion) if is_below => {
+                    below_until = record.leave.get().max(below_until);
+                }
                 Some(RecordKind::Call | RecordKind::Completion) => return last,
                 _ => {}
             }

@@ -164,13 +164,15 @@ impl Process<'_> {
     fn note_call_beside(&mut self, record: &Record, place: Place, of: CallOf) {
         let thread = self.thread_of(place);
         let communicator = record.communicator.get();
-        self.end_call(thread, record.is_internal());
+        // As below the library's own calls, the one that is around goes on behind it.
+        let is_below = record.is_internal() || self.owners.is_called_back(thread, record);
+        self.end_call(thread, is_below);
         self.owners.call(thread, record, communicator, of);
         let may_be_of_others = !self.owners.is_idle() || !self.stream.is_single_threaded();
         if let (CallOf::Blocking(of), true) = (of, may_be_of_others) {
             let leave = record.leave.get();
             let calls = self.unfinished.entry(thread).or_default();
-            calls[usize::from(record.is_internal())] = Some(Unfinished { of, leave });
+            calls[usize::from(is_below)] = Some(Unfinished { of, leave });
         }
     }
 

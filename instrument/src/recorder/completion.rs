@@ -82,8 +82,7 @@ impl Array {
     #[inline]
     fn recorder(self, local: &Local) -> Option<&'static Recorder> {
         let recorder = Recorder::active()?;
-        (recorder.requests.may_have_any() && local.depth.get() == 0 && self.n > 0)
-            .then_some(recorder)
+        (recorder.requests.may_have_any() && self.n > 0 && local.is_own_call()).then_some(recorder)
     }
 
     /// Takes the entries of its collectives; `None` where there are none.
@@ -428,7 +427,7 @@ pub fn request_free_call(request: usize, real: impl FnOnce() -> c_int) -> c_int 
     let Some(recorder) = Recorder::active() else {
         return real();
     };
-    if array.n == 0 || local.depth.get() > 0 {
+    if array.n == 0 || !local.is_own_call() {
         return real();
     }
     // SAFETY: MPI wants the address of a request here, and it is not null.

@@ -24,7 +24,7 @@ impl Opened {
             Self::File => recorder.layers.io,
             Self::Window => recorder.layers.rma,
         };
-        (is_on && local.depth.get() == 0).then_some(recorder)
+        (is_on && local.is_own_call()).then_some(recorder)
     }
 }
 

@@ -42,9 +42,9 @@ pub fn persistent_call(
         return real().and_keep_for_ever();
     };
     let local = Local::of_this_thread();
-    let entry = match local.depth.get() {
-        0 if !recorder.file.is_stopped() => local.communicator(recorder, call.on),
-        _ => None,
+    let entry = match !recorder.file.is_stopped() && local.is_own_call() {
+        true => local.communicator(recorder, call.on),
+        false => None,
     };
     let Some(entry) = entry else {
         let _inside = Inside::enter(local);
@@ -109,7 +109,7 @@ pub fn startall_call(count: usize, requests: usize, real: impl FnOnce() -> c_int
     let n = (count as i32).max(0) as usize;
     let recorder = match Recorder::active() {
         Some(recorder)
-            if recorder.persistents.may_have_any() && local.depth.get() == 0 && requests != 0 =>
+            if recorder.persistents.may_have_any() && requests != 0 && local.is_own_call() =>
         {
             recorder
         }
