@@ -15,7 +15,7 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-pub use expand::{Expansion, Mismatch, Piece, expands_to};
+pub use expand::{Expansion, Mismatch, Piece, compared, expands_to};
 pub(crate) use packed::PackedBytes;
 pub use packed::{MAX_PACKED_BYTES, PackedRecords};
 pub(crate) use parts::{Held, PackedChunk, PartContent, Parts};
@@ -121,7 +121,10 @@ impl<'a> Compaction<'a> {
                 Step::Skipped { offset, .. } => return Err(NotCompactable::NotAChunk { offset }),
             }
         }
-        // The cast is lossless: `begin` is at most a length in memory.
+        // The casts are lossless: `begin` is at most a length in memory.
+        if begin as usize > MAX_PACKED_BYTES {
+            return Err(too_long(0, begin as usize));
+        }
         let recorded_head = &bytes[..begin as usize];
         let mut head = CompactHeader::new(bytes.len() as u64, found.len() as u32)
             .as_bytes()

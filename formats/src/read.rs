@@ -147,6 +147,17 @@ pub enum Damage {
         /// Parts found, damaged ones included.
         found: u32,
     },
+    /// A compact file that says of a longer one than its parts can have been of.
+    #[error(
+        "the compact trace says that {length} bytes were recorded; behind {explained} there is \
+         nothing that they could have been"
+    )]
+    Hollow {
+        /// Bytes of the recorded file, as stated.
+        length: u64,
+        /// Up to where parts say what there was.
+        explained: u64,
+    },
     /// A definition that does not decode; those behind it in its chunk are lost.
     #[error("offset {offset}: damaged definition: {error}")]
     Definition {

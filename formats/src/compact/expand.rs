@@ -3,7 +3,7 @@
 use zerocopy::IntoBytes;
 
 use super::parts::{Held, Part, PartContent, Parts};
-use crate::{Damage, FormatError};
+use crate::{Damage, FormatError, Record};
 
 /// Some bytes of the recorded file, in their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,12 +14,40 @@ pub struct Piece {
     pub bytes: Vec<u8>,
 }
 
+/// The most bytes of room that a chunk is believed to have had: this version's have 1 MiB, or as
+/// much as a definition of the largest size takes.
+const MAX_ROOM: u64 = 32 << 20;
+
+/// The most zeros of which no part says what they were for, together: each thread of a killed
+/// process may have reserved room that it did not come to use.
+const MAX_HOLLOW: u64 = 1 << 30;
+
 /// The pieces of the file that was recorded, in order. What is between them is zeros.
+///
+/// Sizes that a file states are believed as far as its parts bear them: behind what there is room
+/// for in its chunks, a GiB of zeros at most.
 #[derive(Debug)]
 pub struct Expansion<'a> {
     head: Option<Piece>,
     parts: Parts<'a>,
     n_parts: u32,
+    /// What is left of the part that was begun.
+    part: Option<Begun<'a>>,
+    /// Up to where parts say what there was.
+    end: u64,
+    /// Zeros before that of which none does.
+    hollow: u64,
+}
+
+/// A part of which some pieces were given.
+#[derive(Debug)]
+struct Begun<'a> {
+    part: Part<'a>,
+    /// Which of its pieces comes next: the first is that of all but records, then come the blocks of
+    /// these, then what is behind them.
+    next: usize,
+    /// For messages.
+    damaged: Damage,
 }
 
 impl<'a> Expansion<'a> {
@@ -38,6 +66,9 @@ impl<'a> Expansion<'a> {
                 .map(|bytes| Piece { offset: 0, bytes }),
             parts,
             n_parts: 0,
+            part: None,
+            end: 0,
+            hollow: 0,
         }))
     }
 
@@ -46,6 +77,71 @@ impl<'a> Expansion<'a> {
     pub fn length(&self) -> u64 {
         self.parts.recorded_length()
     }
+
+    /// Notes that a part says what stood at an offset, and in so many bytes from there on.
+    fn explain(&mut self, offset: u64, room: u64) -> Result<(), Damage> {
+        self.hollow = self.hollow.saturating_add(offset.saturating_sub(self.end));
+        self.end = self.end.max(offset.saturating_add(room));
+        match self.hollow > MAX_HOLLOW {
+            true => Err(Damage::Hollow {
+                length: self.length(),
+                explained: self.end.min(offset),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// The next piece of the part that was begun.
+    fn piece_of_part(&mut self) -> Option<Result<Piece, Damage>> {
+        let length = self.length();
+        loop {
+            let begun = self.part.as_mut()?;
+            let piece = begun.part.piece(begun.next);
+            begun.next += 1;
+            match piece {
+                Some(Ok(mut piece)) => {
+                    let most = length.saturating_sub(piece.offset);
+                    let most = usize::try_from(most).unwrap_or(usize::MAX);
+                    piece.bytes.truncate(most);
+                    // Of a file that was cut before.
+                    if piece.bytes.is_empty() {
+                        continue;
+                    }
+                    self.end = self.end.max(piece.offset + piece.bytes.len() as u64);
+                    return Some(Ok(piece));
+                }
+                Some(Err(DoesNotUnpack)) => {
+                    return self.part.take().map(|begun| Err(begun.damaged));
+                }
+                None => self.part = None,
+            }
+        }
+    }
+
+    /// Begins the next part; `None` behind the last.
+    fn begin_part(&mut self) -> Option<Result<(), Damage>> {
+        let offset = self.parts.read_to();
+        let part = self.parts.next()?;
+        self.n_parts += 1;
+        let skipped = self.parts.read_to() - offset;
+        let damaged = Damage::DamagedPart { offset, skipped };
+        Some(part.and_then(|part| {
+            if part.offset > self.length() {
+                return Err(damaged);
+            }
+            let room = match part.held {
+                Held::Chunk(chunk) => chunk.header.length.get().min(MAX_ROOM),
+                Held::Place(_) => 0,
+            };
+            self.explain(part.offset, room)?;
+            self.part = Some(Begun {
+                part,
+                next: 0,
+                damaged,
+            });
+            Ok(())
+        }))
+    }
 }
 
 impl Iterator for Expansion<'_> {
@@ -53,49 +149,72 @@ impl Iterator for Expansion<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(head) = self.head.take() {
+            self.end = head.bytes.len() as u64;
             return Some(Ok(head));
         }
-        let offset = self.parts.read_to();
-        let Some(part) = self.parts.next() else {
-            let (expected, found) = (self.parts.n_stated(), self.n_parts);
+        loop {
+            if let Some(piece) = self.piece_of_part() {
+                return Some(piece);
+            }
+            match self.begin_part() {
+                Some(Ok(())) => {}
+                Some(Err(damage)) => return Some(Err(damage)),
+                None => break,
+            }
+        }
+        let (expected, found) = (self.parts.n_stated(), self.n_parts);
+        if found != expected {
             self.n_parts = expected;
-            return (found != expected).then_some(Err(Damage::MissingParts { expected, found }));
-        };
-        self.n_parts += 1;
-        let skipped = self.parts.read_to() - offset;
+            return Some(Err(Damage::MissingParts { expected, found }));
+        }
         let length = self.length();
-        Some(part.and_then(|part| {
-            expanded(&part, length).ok_or(Damage::DamagedPart { offset, skipped })
-        }))
+        let (end, is_said) = (self.end, self.end >= length);
+        self.end = length;
+        let zeros = length.saturating_sub(end);
+        (!is_said && self.hollow.saturating_add(zeros) > MAX_HOLLOW).then_some(Err(
+            Damage::Hollow {
+                length,
+                explained: end,
+            },
+        ))
     }
 }
 
-/// The piece of a file of so many bytes; `None` if something in it does not unpack.
-fn expanded(part: &Part<'_>, length: u64) -> Option<Piece> {
-    let mut bytes = match part.held {
-        Held::Place(packed) => packed.unpack()?,
-        Held::Chunk(chunk) => {
-            let mut bytes = chunk.opening.to_vec();
-            match chunk.content {
-                PartContent::Records(records, behind) => {
-                    for block in 0..records.n_blocks() {
-                        bytes.extend_from_slice(records.unpack(block).as_bytes());
-                    }
-                    if let Some(behind) = behind {
-                        bytes.extend(behind.unpack()?);
-                    }
-                }
-                PartContent::Other(packed) => bytes.extend(packed.unpack()?),
-            }
+/// Bytes that are not what their head says.
+struct DoesNotUnpack;
+
+impl Part<'_> {
+    /// One of its pieces, by number; `None` behind the last.
+    fn piece(&self, n: usize) -> Option<Result<Piece, DoesNotUnpack>> {
+        let piece = |at: usize, bytes: Option<Vec<u8>>| {
+            let offset = self.offset.saturating_add(at as u64);
             bytes
+                .map(|bytes| Piece { offset, bytes })
+                .ok_or(DoesNotUnpack)
+        };
+        let chunk = match self.held {
+            Held::Place(packed) => return (n == 0).then(|| piece(0, packed.unpack())),
+            Held::Chunk(chunk) => chunk,
+        };
+        let opening = chunk.opening.len();
+        if n == 0 {
+            return Some(piece(0, Some(chunk.opening.to_vec())));
         }
-    };
-    let most = length.checked_sub(part.offset)?;
-    bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-    Some(Piece {
-        offset: part.offset,
-        bytes,
-    })
+        match chunk.content {
+            PartContent::Records(records, behind) => {
+                let block = n - 1;
+                if block < records.n_blocks() {
+                    let at = opening + records.first_of(block) * size_of::<Record>();
+                    let bytes = records.unpack(block).as_bytes().to_vec();
+                    return Some(piece(at, Some(bytes)));
+                }
+                let at = opening + records.len() * size_of::<Record>();
+                let behind = behind.filter(|_| block == records.n_blocks())?;
+                Some(piece(at, behind.unpack()))
+            }
+            PartContent::Other(packed) => (n == 1).then(|| piece(opening, packed.unpack())),
+        }
+    }
 }
 
 /// What a compact file does not hold of the one it was made of.
@@ -131,16 +250,37 @@ pub enum Mismatch {
 /// # Errors
 /// [`Mismatch`] where they do not.
 pub fn expands_to(compact: &[u8], recorded: &[u8]) -> Result<(), Mismatch> {
-    let expansion = Expansion::of(compact)?.ok_or(Mismatch::NotCompact)?;
+    compared(compact, recorded)?.collect()
+}
+
+/// The same piece by piece, for those who cannot wait for the end: the first error is the answer.
+///
+/// # Errors
+/// As of [`expands_to`].
+pub fn compared<'a>(
+    compact: &'a [u8],
+    recorded: &'a [u8],
+) -> Result<impl Iterator<Item = Result<(), Mismatch>> + use<'a>, Mismatch> {
+    let mut expansion = Expansion::of(compact)?.ok_or(Mismatch::NotCompact)?;
     let (expected, found) = (recorded.len() as u64, expansion.length());
     if expected != found {
         return Err(Mismatch::Length { expected, found });
     }
     let is_zero = |bytes: &[u8]| bytes.iter().all(|&byte| byte == 0);
-    let mut rest = (0, recorded);
-    for piece in expansion {
-        let Piece { offset, bytes } = piece?;
-        let (at, ahead) = rest;
+    let mut rest = Some((0, recorded));
+    Ok(std::iter::from_fn(move || {
+        let (at, ahead) = rest?;
+        let (offset, bytes) = match expansion.next() {
+            Some(Ok(Piece { offset, bytes })) => (offset, bytes),
+            Some(Err(damage)) => return Some(Err(damage.into())),
+            None => {
+                rest = None;
+                return Some(match is_zero(ahead) {
+                    true => Ok(()),
+                    false => Err(Mismatch::Differs { offset: at }),
+                });
+            }
+        };
         let before = offset
             .checked_sub(at)
             .and_then(|n| ahead.split_at_checked(usize::try_from(n).ok()?));
@@ -149,12 +289,9 @@ pub fn expands_to(compact: &[u8], recorded: &[u8]) -> Result<(), Mismatch> {
             (is_zero(before) && here == bytes).then_some(ahead)
         });
         let Some(ahead) = split else {
-            return Err(Mismatch::Differs { offset });
+            return Some(Err(Mismatch::Differs { offset }));
         };
-        rest = (offset + bytes.len() as u64, ahead);
-    }
-    match is_zero(rest.1) {
-        true => Ok(()),
-        false => Err(Mismatch::Differs { offset: rest.0 }),
-    }
+        rest = Some((offset + bytes.len() as u64, ahead));
+        Some(Ok(()))
+    }))
 }

@@ -140,6 +140,11 @@ impl<'a> PackedRecords<'a> {
         (record / self.block_records, record % self.block_records)
     }
 
+    /// The number of the first record of a block.
+    pub(super) fn first_of(&self, block: usize) -> usize {
+        block * self.block_records
+    }
+
     /// Where the bytes of a block begin and end in the file.
     ///
     /// # Panics
@@ -164,9 +169,11 @@ impl<'a> PackedRecords<'a> {
     #[must_use]
     pub fn unpack(&self, block: usize) -> Vec<Record> {
         let (from, to) = self.within(block);
+        // A file that is cut while it is read gives zeros, also in the place of ends.
+        let bytes = self.blocks.get(from..to).unwrap_or_default();
         let n = (self.n_records - block * self.block_records).min(self.block_records);
         let mut records = Vec::new();
-        if block::unpack(&self.blocks[from..to], n, &mut records).is_none() {
+        if block::unpack(bytes, n, &mut records).is_none() {
             records.clear();
             records.resize(n, Record::FREE);
         }

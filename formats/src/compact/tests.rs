@@ -211,3 +211,47 @@ fn a_compact_file_cut_anywhere_gives_the_parts_before() {
     }
     assert_eq!(most, 3);
 }
+
+/// With another length of the recorded file in the header.
+fn stating(compact: &[u8], length: u64) -> Vec<u8> {
+    let n_parts = u32::from_le_bytes(compact[24..28].try_into().unwrap());
+    let header = CompactHeader::new(length, n_parts);
+    [header.as_bytes(), &compact[size_of::<CompactHeader>()..]].concat()
+}
+
+#[test]
+fn a_length_that_no_part_can_explain_is_not_believed() {
+    let recorded = long_file();
+    let length = recorded.len() as u64;
+    let compact = compacted(&recorded);
+    let last = |compact: &[u8]| Expansion::of(compact).unwrap().unwrap().last().unwrap();
+    // Room that was reserved, and not used before the process was killed.
+    assert!(last(&stating(&compact, length + (500 << 20))).is_ok());
+    for stated in [length + (3 << 30), 1 << 40, 1 << 62] {
+        let found = last(&stating(&compact, stated));
+        let Err(Damage::Hollow { length, explained }) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!((length, explained), (stated, recorded.len() as u64));
+    }
+    // Nor is the place of a part.
+    let mut parts: Vec<Vec<u8>> = Compaction::of(&recorded).unwrap().collect();
+    let n = parts.len();
+    let content = parts[n - 1][size_of::<PartHeader>()..].to_vec();
+    parts[n - 1] = part(PartKind::Chunk, 1 << 40, &content);
+    let moved = stating(&parts.concat(), (1 << 40) + length);
+    let mut pieces = Expansion::of(&moved).unwrap().unwrap();
+    let refused = pieces.find(Result::is_err).unwrap();
+    assert!(matches!(refused, Err(Damage::Hollow { .. })), "{refused:?}");
+}
+
+#[test]
+fn no_piece_is_longer_than_a_block_however_many_records_its_chunk_has() {
+    let mut bytes = encode::file_header(&identity(), None).unwrap();
+    let records = calls(0, 100_000);
+    bytes.extend(encode::records_chunk(&place(0, 0, 90), &[], &records, true));
+    let compact = compacted(&bytes);
+    let pieces = Expansion::of(&compact).unwrap().unwrap();
+    let longest = pieces.map(|piece| piece.unwrap().bytes.len()).max();
+    assert_eq!(longest, Some(BLOCK_RECORDS * size_of::<Record>()));
+}
