@@ -2,13 +2,16 @@
 //! without loss, or back.
 //!
 //! A file is replaced only when the new one lies on the disk, has been read again, and gives
-//! every byte of the old one; by a rename, so that whenever this ends there is one whole file.
+//! every byte of the old one; by a rename, so that whenever this ends there is one whole file. A
+//! signal ends it at once, without what is half done; so does a later run, of one that was killed.
 
 mod rewrite;
+mod unfinished;
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -16,15 +19,20 @@ use std::sync::PoisonError;
 
 use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
+use collbench_files::{Folder, guard_mappings};
 
 use crate::directory::is_rank_file;
 use crate::environment::Form;
+use crate::interrupt::{self, Interrupted};
 use rewrite::{Direction, Ended, Rewritten, rewrite};
+use unfinished::{MARK, Unfinished};
 
 /// Exit status when some files stay as they are.
 const PARTLY: u8 = 3;
 /// What files are called while they are written; a trace has none of these.
 pub(crate) const UNFINISHED_SUFFIX: &str = ".compacting";
+/// Why a file stays as it is that somebody has cut.
+const HAS_SHRUNK: &str = "became shorter while it was read";
 
 /// Rewrites a finished trace at a fraction of its size, without loss.
 ///
@@ -35,7 +43,7 @@ pub(crate) const UNFINISHED_SUFFIX: &str = ".compacting";
     name = "collbench-compact",
     version,
     after_help = "Exit status: 0 done, 1 failed, 2 usage, 3 done, but some files stay as they are \
-    (damaged, or of processes that may still run)."
+    (damaged, or of processes that may still run) or are left out (links, pipes ...)."
 )]
 struct Options {
     /// Trace directory
@@ -70,16 +78,24 @@ pub(crate) struct Outcome {
     pub(crate) bytes_after: u64,
     /// Names of those that stay as they are, and why.
     pub(crate) kept: Vec<(String, String)>,
+    /// Names of what is no file, and was not opened, and what it is.
+    pub(crate) refused: Vec<(String, String)>,
 }
 
 /// Runs the command with the arguments of this process; gives its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
-    match run(&Options::parse()) {
+    let options = Options::parse();
+    guard_mappings();
+    interrupt::watch();
+    match run(&options) {
         Ok(status) => status,
         Err(error) => {
             tell(&format!("{error:#}"));
-            ExitCode::FAILURE
+            match error.downcast_ref::<Interrupted>() {
+                Some(interrupted) => interrupted.end(),
+                None => ExitCode::FAILURE,
+            }
         }
     }
 }
@@ -113,12 +129,20 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
             trace.join(name).display()
         ));
     }
+    for (name, what) in &outcome.refused {
+        tell(&format!(
+            "{}: neither followed nor copied: {what}",
+            trace.join(name).display()
+        ));
+    }
     let place = options.out.as_deref().unwrap_or(trace);
     tell(&outcome.line(&place.display().to_string()));
-    Ok(match outcome.kept.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(PARTLY),
-    })
+    Ok(
+        match outcome.kept.is_empty() && outcome.refused.is_empty() {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::from(PARTLY),
+        },
+    )
 }
 
 fn tell(words: &str) {
@@ -137,108 +161,147 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
 /// inner form, of one that is just ending.
 pub(crate) fn compact_recorded(trace: &Path, form: Form) -> anyhow::Result<Outcome> {
     match form {
-        Form::Outer => replace(trace, Direction::Compact, Ended::Surely),
+        Form::Outer => {
+            let folder = Folder::open_itself(trace).with_context(|| no_trace(trace))?;
+            replace((&folder, trace), Direction::Compact, Ended::Surely)
+        }
         Form::Inner => in_place(trace, Direction::Compact, Ended::IfSeen),
     }
 }
 
 /// Replaces the files of a trace that nobody else is at work in.
 fn in_place(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<Outcome> {
-    let folder = File::open(trace).with_context(|| no_trace(trace))?;
-    lock(&folder).with_context(|| trace.display().to_string())?;
-    replace(trace, direction, ended)
+    let folder = Folder::open(trace).with_context(|| no_trace(trace))?;
+    let opened = folder.opened().with_context(|| no_trace(trace))?;
+    lock(&opened).with_context(|| trace.display().to_string())?;
+    replace((&folder, trace), direction, ended)
 }
 
-fn replace(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<Outcome> {
-    let names = rank_files(trace)?;
+fn replace(
+    (folder, trace): (&Folder, &Path),
+    direction: Direction,
+    ended: Ended,
+) -> anyhow::Result<Outcome> {
+    let names = rank_files((folder, trace))?;
     let outcome = for_all(&names, |name| {
-        let path = trace.join(name);
-        let unfinished = trace.join(format!("{name}{UNFINISHED_SUFFIX}"));
+        let unfinished = format!("{name}{UNFINISHED_SUFFIX}");
         // Of an earlier one that was killed: with the lock nobody writes it.
-        let _ = fs::remove_file(&unfinished);
-        let rewritten = rewrite(&path, &unfinished, direction, ended);
-        match rewritten {
-            Ok(Rewritten::New { .. }) => fs::rename(&unfinished, &path)
-                .with_context(|| format!("renaming {}", unfinished.display()))?,
-            _ => {
-                let _ = fs::remove_file(&unfinished);
-            }
+        let _ = folder.remove_file(&unfinished);
+        let rewritten = of_file((folder, trace), name, |file| {
+            rewrite(file, (folder, &unfinished), direction, ended)
+        });
+        if let Ok(Rewritten::New { .. }) = rewritten {
+            folder
+                .rename(&unfinished, name)
+                .with_context(|| format!("renaming {unfinished}"))?;
         }
         rewritten
-    })?;
+    });
     // The names, too, are to be on the disk; some file systems cannot say so of directories.
-    let _ = File::open(trace).and_then(|folder| folder.sync_all());
-    Ok(outcome)
+    let _ = folder.opened().and_then(|folder| folder.sync_all());
+    outcome.with_context(|| format!("{}: all its files are whole", trace.display()))
+}
+
+/// What comes of a file, which is refused if it is none.
+fn of_file(
+    (folder, trace): (&Folder, &Path),
+    name: &str,
+    work: impl FnOnce(&File) -> anyhow::Result<Rewritten>,
+) -> anyhow::Result<Rewritten> {
+    match folder.file(name) {
+        Ok(file) => work(&file),
+        Err(error) if error.kind() == io::ErrorKind::Other => Ok(Rewritten::Refused {
+            why: error.to_string(),
+        }),
+        Err(error) => Err(error.into()),
+    }
+    .with_context(|| trace.join(name).display().to_string())
 }
 
 /// Makes a new trace beside the old one: it gets its name when it is whole.
 fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outcome> {
-    let names = rank_files(trace)?;
+    let folder = Folder::open(trace).with_context(|| no_trace(trace))?;
+    let names = rank_files((&folder, trace))?;
     if out.symlink_metadata().is_ok() {
         bail!(
             "{}: exists already; name a directory that does not",
             out.display()
         );
     }
-    let mut unfinished = out.as_os_str().to_owned();
-    unfinished.push(UNFINISHED_SUFFIX);
-    let unfinished = PathBuf::from(unfinished);
-    fs::create_dir(&unfinished).with_context(|| {
-        format!(
-            "{}: cannot be made; if an earlier collbench-compact was killed, remove it",
-            unfinished.display()
-        )
-    })?;
-    let made = fill_new(trace, &unfinished, &names, direction).and_then(|outcome| {
-        fs::rename(&unfinished, out).with_context(|| format!("making {}", out.display()))?;
-        Ok(outcome)
-    });
-    if made.is_err() {
-        let _ = fs::remove_dir_all(&unfinished);
-    }
-    made.with_context(|| {
-        format!(
-            "{}: not made, and {} is as it was; name a place with more room, or that can be written",
+    let unfinished = Unfinished::beside(out)?;
+    let made = fill_new((&folder, trace), &unfinished.folder, &names, direction)
+        .and_then(|outcome| unfinished.finish(out).map(|()| outcome));
+    made.map_err(|error| {
+        unfinished.remove();
+        let what = format!(
+            "{}: not made, and {} is as it was",
             out.display(),
             trace.display()
-        )
+        );
+        match error.is::<Interrupted>() {
+            true => error.context(what),
+            false => error.context(format!(
+                "{what}; name a place with more room, or that can be written"
+            )),
+        }
     })
 }
 
 fn fill_new(
-    trace: &Path,
-    folder: &Path,
+    (from, trace): (&Folder, &Path),
+    folder: &Folder,
     names: &[String],
     direction: Direction,
 ) -> anyhow::Result<Outcome> {
-    let copy = |name: &str| {
-        let (from, to) = (trace.join(name), folder.join(name));
-        fs::copy(&from, &to).with_context(|| format!("{} to {}", from.display(), to.display()))
-    };
     // What was recorded about the run, but no report: that is of the other trace.
-    for entry in fs::read_dir(trace)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let is_other = !is_rank_file(&name) && !name.ends_with(UNFINISHED_SUFFIX);
-        if is_other && entry.file_type()?.is_file() {
-            copy(&name)?;
+    let mut refused = Vec::new();
+    for name in from.names()? {
+        let name = name.to_string_lossy().into_owned();
+        let is_other = !is_rank_file(&name) && !name.ends_with(UNFINISHED_SUFFIX) && name != MARK;
+        if !is_other || from.look_at(&name).is_ok_and(|found| found.is_dir()) {
+            continue;
+        }
+        let copied = of_file((from, trace), &name, |file| {
+            copy(file, (folder, &name))?;
+            Ok(Rewritten::Kept {
+                n_bytes: 0,
+                why: None,
+            })
+        })?;
+        if let Rewritten::Refused { why } = copied {
+            refused.push((name, why));
         }
     }
-    let outcome = for_all(names, |name| {
-        // A copy of a file that is still written would be a whole trace of what there is.
-        let rewritten = rewrite(
-            &trace.join(name),
-            &folder.join(name),
-            direction,
-            Ended::Surely,
-        )?;
-        if let Rewritten::Kept { .. } = rewritten {
-            copy(name)?;
-        }
-        Ok(rewritten)
+    let mut outcome = for_all(names, |name| {
+        of_file((from, trace), name, |file| {
+            // A copy of a file that is still written would be a whole trace of what there is.
+            let rewritten = rewrite(file, (folder, name), direction, Ended::Surely)?;
+            if let Rewritten::Kept { .. } = rewritten {
+                copy(file, (folder, name))?;
+            }
+            Ok(rewritten)
+        })
     })?;
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    outcome.refused.extend(refused);
+    outcome.refused.sort();
     Ok(outcome)
+}
+
+/// Copies a file, as long as it is now, with its permissions.
+fn copy(file: &File, (folder, name): (&Folder, &str)) -> anyhow::Result<()> {
+    const AT_ONCE: u64 = 16 << 20;
+    let metadata = file.metadata()?;
+    let mut target = folder.create_private(name)?;
+    let mut left = metadata.len();
+    while left > 0 {
+        interrupt::check()?;
+        match io::copy(&mut file.take(left.min(AT_ONCE)), &mut target)? {
+            0 => break,
+            n => left -= n,
+        }
+    }
+    let permissions = Permissions::from_mode(metadata.mode() & 0o777);
+    Ok(target.set_permissions(permissions)?)
 }
 
 fn no_trace(place: &Path) -> String {
@@ -249,11 +312,10 @@ fn no_trace(place: &Path) -> String {
 }
 
 /// The names of the rank files of a trace.
-fn rank_files(trace: &Path) -> anyhow::Result<Vec<String>> {
+fn rank_files((folder, trace): (&Folder, &Path)) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
-    let entries = fs::read_dir(trace).with_context(|| no_trace(trace))?;
-    for entry in entries {
-        let name = entry?.file_name().to_string_lossy().into_owned();
+    for name in folder.names().with_context(|| no_trace(trace))? {
+        let name = name.to_string_lossy().into_owned();
         if is_rank_file(&name) {
             names.push(name);
         }
@@ -268,8 +330,9 @@ fn rank_files(trace: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Keeps recorders, and others of this command, away from a directory for as long as it is open.
-fn lock(folder: &File) -> anyhow::Result<()> {
+/// Keeps recorders, and others of this command, away from a directory for as long as it is open;
+/// gives whether that works there.
+fn lock(folder: &File) -> anyhow::Result<bool> {
     // SAFETY: the descriptor is open.
     let locked = unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
     let error = io::Error::last_os_error();
@@ -277,7 +340,7 @@ fn lock(folder: &File) -> anyhow::Result<()> {
         bail!("collbench-record, or another collbench-compact, is at work here");
     }
     // Where the file system has no locks, the files are made anew in any case.
-    Ok(())
+    Ok(locked == 0)
 }
 
 /// Has all files done, some at a time; ends with the first error, by name.
@@ -295,7 +358,10 @@ fn for_all(
                     let lock = left.lock();
                     let next = lock.unwrap_or_else(PoisonError::into_inner).next_back();
                     let Some(name) = next else { break };
-                    let result = work(name);
+                    let result = match interrupt::check() {
+                        Ok(()) => work(name),
+                        Err(interrupted) => Err(interrupted.into()),
+                    };
                     let has_failed = result.is_err();
                     let lock = done.lock();
                     let mut done = lock.unwrap_or_else(PoisonError::into_inner);
@@ -314,6 +380,7 @@ fn for_all(
     for (name, result) in done {
         outcome.n_files += 1;
         match result? {
+            Rewritten::Refused { why } => outcome.refused.push((name.clone(), why)),
             Rewritten::New {
                 n_records,
                 before,

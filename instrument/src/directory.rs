@@ -4,15 +4,15 @@
 //! the place of the directory itself nor in that of a file, and nothing is opened that could make
 //! a reader wait.
 
-use std::ffi::CString;
-use std::fs::{self, File, OpenOptions};
+use std::ffi::{CString, OsString};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use collbench_files::Folder;
 use collbench_formats::FILE_MAGIC;
 
 use crate::compact::UNFINISHED_SUFFIX;
@@ -71,12 +71,26 @@ fn look(path: &Path, force: bool) -> Result<(), DirectoryError> {
             path: path.to_owned(),
             error,
         }),
-        Ok(metadata) if metadata.is_dir() && is_empty(path) => Ok(()),
-        Ok(metadata) if !metadata.is_dir() || files_of_trace(path).is_none() => {
-            Err(DirectoryError::NotATrace(path.to_owned()))
-        }
-        Ok(_) if !force => Err(DirectoryError::HoldsTrace(path.to_owned())),
-        Ok(_) => Ok(()),
+        Ok(metadata) if !metadata.is_dir() => Err(DirectoryError::NotATrace(path.to_owned())),
+        Ok(_) => match Folder::open_itself(path) {
+            Ok(folder) => look_in(&folder, path, force),
+            Err(error) => Err(DirectoryError::Io {
+                path: path.to_owned(),
+                error,
+            }),
+        },
+    }
+}
+
+/// The same, of a directory that is there, and open.
+fn look_in(folder: &Folder, path: &Path, force: bool) -> Result<(), DirectoryError> {
+    if folder.names().is_ok_and(|names| names.is_empty()) {
+        return Ok(());
+    }
+    match Parts::of(folder) {
+        None => Err(DirectoryError::NotATrace(path.to_owned())),
+        Some(_) if !force => Err(DirectoryError::HoldsTrace(path.to_owned())),
+        Some(_) => Ok(()),
     }
 }
 
@@ -139,10 +153,10 @@ pub(crate) fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryErr
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => false,
             Err(error) => return Err(failed(error)),
         };
-        if let Some(lock) = lock(path)? {
+        if let Some(Held { folder, lock }) = lock(path)? {
             // Another recorder may have come first.
-            look(path, force)?;
-            remove_trace(path)?;
+            look_in(&folder, path, force)?;
+            remove_trace(&folder, path)?;
             return Ok(Fresh { lock, is_new });
         }
     }
@@ -151,106 +165,56 @@ pub(crate) fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryErr
 
 /// Removes the trace at `path`, if there is one that no other recorder is writing.
 pub(crate) fn remove_old(path: &Path) -> Result<(), DirectoryError> {
-    let _lock = match path.symlink_metadata() {
-        Ok(_) => lock(path)?,
-        Err(_) => None,
-    };
-    remove_trace(path)
+    match path.symlink_metadata() {
+        Ok(_) => match lock(path)? {
+            Some(held) => remove_trace(&held.folder, path),
+            None => Ok(()),
+        },
+        Err(_) => Ok(()),
+    }
 }
 
-/// Locks the directory, as long as the file lives; `Some(None)` where locks do not work, `None` if
-/// there is another directory now, or none.
-fn lock(path: &Path) -> Result<Option<Option<File>>, DirectoryError> {
+/// A directory that is kept open, and locked where that works.
+struct Held {
+    folder: Folder,
+    lock: Option<File>,
+}
+
+/// Opens the directory, and locks it as long as the file lives; `None` if there is another
+/// directory now, or none.
+fn lock(path: &Path) -> Result<Option<Held>, DirectoryError> {
     let failed = |error| DirectoryError::Io {
         path: path.to_owned(),
         error,
     };
-    let folder = match OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
-        .open(path)
-    {
-        Ok(folder) => folder,
+    let opened = Folder::open_itself(path).and_then(|folder| Ok((folder.opened()?, folder)));
+    let (lock, folder) = match opened {
+        Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
     // SAFETY: a plain system call on a descriptor that is open.
-    let is_locked = unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
+    let is_locked = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
     if !is_locked {
         return match io::Error::last_os_error().raw_os_error() {
             Some(libc::EWOULDBLOCK) => Err(DirectoryError::InUse(path.to_owned())),
             // Some network file systems lock no directories; what follows is checked all the same.
-            _ => Ok(Some(None)),
+            _ => Ok(Some(Held { folder, lock: None })),
         };
     }
-    let own = folder.metadata().map_err(failed)?;
-    let is_there = path
-        .symlink_metadata()
-        .is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino()));
-    Ok(is_there.then_some(Some(folder)))
+    let lock = Some(lock);
+    Ok(folder.is_at(path).then_some(Held { folder, lock }))
 }
 
 /// Makes a file in the directory, new and for writing and reading, with the permissions that the
 /// user's umask leaves, never executable.
 pub(crate) fn create_file(path: &Path, name: &str) -> io::Result<File> {
-    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
-    open_at(path, name, flags)
-}
-
-/// Opens a regular file in the directory for reading.
-fn open_file(path: &Path, name: &str) -> io::Result<File> {
-    regular(open_at(path, name, libc::O_RDONLY | libc::O_NONBLOCK)?)
-}
-
-/// Opens a file for reading if it is a regular one, and no link.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path)?;
-    regular(file)
-}
-
-fn regular(file: File) -> io::Result<File> {
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("not a regular file")),
-    }
+    Folder::open_itself(path)?.create(name)
 }
 
 /// Removes a file of the directory.
 pub(crate) fn remove_file(path: &Path, name: &str) -> io::Result<()> {
-    let (folder, name) = (open_folder(path)?, CString::new(name)?);
-    // SAFETY: a descriptor that is open, and a C string.
-    match unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn open_at(path: &Path, name: &str, flags: libc::c_int) -> io::Result<File> {
-    let (folder, name) = (open_folder(path)?, CString::new(name)?);
-    let flags = flags | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    loop {
-        // SAFETY: a descriptor that is open, and a C string.
-        let fd = unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, 0o666) };
-        if fd >= 0 {
-            // SAFETY: openat has just given this descriptor to us.
-            return Ok(unsafe { File::from_raw_fd(fd) });
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-}
-
-/// The directory, to find files in; an error if a link is in its place.
-fn open_folder(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW)
-        .open(path)
+    Folder::open_itself(path)?.remove_file(name)
 }
 
 /// Moves a descriptor to a high number, where programs that count on low ones (or close "all"
@@ -317,7 +281,8 @@ pub(crate) fn claimed_by(path: &Path) -> Option<u64> {
 
 fn read_claim(path: &Path) -> io::Result<Option<u64>> {
     let mut text = String::new();
-    open_file(path, WORLD_FILE)?
+    Folder::open_itself(path)?
+        .file(WORLD_FILE)?
         .take(64)
         .read_to_string(&mut text)?;
     let number = text.strip_suffix('\n');
@@ -332,88 +297,91 @@ pub(crate) fn mark_refused(path: &Path, world: u64) {
 
 /// How many worlds were refused.
 pub(crate) fn n_refused(path: &Path) -> usize {
-    fs::read_dir(path)
+    let names = Folder::open_itself(path).and_then(|folder| folder.names());
+    names
         .into_iter()
         .flatten()
-        .flatten()
-        .filter(|entry| {
-            entry
-                .file_name()
-                .to_string_lossy()
-                .starts_with(REFUSED_PREFIX)
-        })
+        .filter(|name| name.to_string_lossy().starts_with(REFUSED_PREFIX))
         .count()
 }
 
-fn is_empty(path: &Path) -> bool {
-    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
-}
-
-/// The files of the trace at `path`, and last the folder of its report; `None` if there is
-/// anything that is not of a trace. No link is followed.
+/// What a trace in a directory consists of, and nothing else is there. No link is followed.
 ///
 /// Whoever is told to replace a trace deletes what is named here. So names are not enough:
 /// other programs too write files that end in `.trace`.
-fn files_of_trace(path: &Path) -> Option<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut report = Vec::new();
-    let mut has_run = false;
-    let mut n_rank_files = 0;
-    let mut n_empty = 0;
-    for entry in fs::read_dir(path).ok()? {
-        let entry = entry.ok()?;
-        let name = entry.file_name().into_string().ok()?;
-        let kind = entry.file_type().ok()?;
-        let path = entry.path();
-        if name == REPORT_FOLDER && kind.is_dir() {
-            report = files_of_report(&path)?;
-            report.push(path);
-            continue;
-        }
-        if !kind.is_file() {
-            return None;
-        }
-        match name.as_str() {
-            RUN_FILE if is_run(&path) => has_run = true,
-            WORLD_FILE if is_world(&path) => {}
-            TRUTH_FILE => {}
-            _ if is_rank_file(&name) => match first_bytes(&path)?.as_slice() {
-                // Its rank ended before it wrote anything.
-                [] => n_empty += 1,
-                bytes if *bytes == FILE_MAGIC => n_rank_files += 1,
+struct Parts {
+    files: Vec<OsString>,
+    /// The folder of the report, open, and the files in it: what is removed is what was looked at,
+    /// even where another folder has got its name.
+    report: Option<(Folder, Vec<OsString>)>,
+}
+
+impl Parts {
+    /// `None` if there is anything that is not of a trace.
+    fn of(folder: &Folder) -> Option<Self> {
+        let mut files = Vec::new();
+        let mut report = None;
+        let mut has_run = false;
+        let mut n_rank_files = 0;
+        let mut n_empty = 0;
+        for name in folder.names().ok()? {
+            let name = name.into_string().ok()?;
+            let kind = folder.look_at(&name).ok()?.file_type();
+            if name == REPORT_FOLDER && kind.is_dir() {
+                let folder = folder.folder(&name).ok()?;
+                let names = files_of_report(&folder)?;
+                report = Some((folder, names));
+                continue;
+            }
+            if !kind.is_file() {
+                return None;
+            }
+            match name.as_str() {
+                RUN_FILE if is_run(folder) => has_run = true,
+                WORLD_FILE if is_world(folder) => {}
+                TRUTH_FILE => {}
+                _ if is_rank_file(&name) => match first_bytes(folder, &name)?.as_slice() {
+                    // Its rank ended before it wrote anything.
+                    [] => n_empty += 1,
+                    bytes if *bytes == FILE_MAGIC => n_rank_files += 1,
+                    _ => return None,
+                },
+                _ if name.starts_with(REFUSED_PREFIX) || is_agreement(&name) => {}
+                // Left by a collbench-compact that was killed.
+                _ if name.ends_with(UNFINISHED_SUFFIX) => {}
                 _ => return None,
-            },
-            _ if name.starts_with(REFUSED_PREFIX) || is_agreement(&name) => {}
-            // Left by a collbench-compact that was killed.
-            _ if name.ends_with(UNFINISHED_SUFFIX) => {}
-            _ => return None,
+            }
+            files.push(name.into());
         }
-        files.push(path);
+        (has_run || (n_rank_files > 0 && n_empty == 0)).then_some(Self { files, report })
     }
-    files.append(&mut report);
-    (has_run || (n_rank_files > 0 && n_empty == 0)).then_some(files)
+
+    fn has_rank_files(&self) -> bool {
+        let mut names = self.files.iter();
+        names.any(|name| is_rank_file(&name.to_string_lossy()))
+    }
 }
 
 /// The files of a report, if the folder holds nothing else.
-fn files_of_report(folder: &Path) -> Option<Vec<PathBuf>> {
+fn files_of_report(folder: &Folder) -> Option<Vec<OsString>> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).ok()? {
-        let entry = entry.ok()?;
-        let name = entry.file_name().into_string().ok()?;
+    for name in folder.names().ok()? {
+        let name = name.into_string().ok()?;
         let belongs = ["index.html", "analysis.json"].contains(&name.as_str())
             || name.ends_with(".svg")
             || name.ends_with(".dot");
-        if !belongs || !entry.file_type().ok()?.is_file() {
+        if !belongs || !folder.look_at(&name).ok()?.is_file() {
             return None;
         }
-        files.push(entry.path());
+        files.push(name.into());
     }
     Some(files)
 }
 
-fn is_run(path: &Path) -> bool {
+fn is_run(folder: &Folder) -> bool {
     let mut text = Vec::new();
-    let read = open_regular(path).and_then(|file| file.take(16 << 20).read_to_end(&mut text));
+    let file = folder.file(RUN_FILE);
+    let read = file.and_then(|file| file.take(16 << 20).read_to_end(&mut text));
     read.is_ok()
         && serde_json::from_slice::<serde_json::Value>(&text)
             .is_ok_and(|run| run["schema"] == RUN_SCHEMA)
@@ -429,17 +397,18 @@ fn is_agreement(name: &str) -> bool {
 }
 
 /// A world's number in hexadecimal; cut off, if its writer was killed.
-fn is_world(path: &Path) -> bool {
+fn is_world(folder: &Folder) -> bool {
     let mut text = String::new();
-    let read = open_regular(path).and_then(|file| file.take(64).read_to_string(&mut text));
+    let file = folder.file(WORLD_FILE);
+    let read = file.and_then(|file| file.take(64).read_to_string(&mut text));
     read.is_ok_and(|length| length <= 17)
         && text.trim_end().bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn first_bytes(path: &Path) -> Option<Vec<u8>> {
+fn first_bytes(folder: &Folder, name: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_regular(path)
-        .and_then(|file| file.take(FILE_MAGIC.len() as u64).read_to_end(&mut bytes))
+    let file = folder.file(name);
+    file.and_then(|file| file.take(FILE_MAGIC.len() as u64).read_to_end(&mut bytes))
         .ok()?;
     Some(bytes)
 }
@@ -448,21 +417,28 @@ pub(crate) fn is_rank_file(name: &str) -> bool {
     name.ends_with(".trace")
 }
 
-/// Removes the trace at `path`, if there is one. The directory stays: its owner, permissions and
-/// place on the disk may have been chosen with care.
-fn remove_trace(path: &Path) -> Result<(), DirectoryError> {
-    for file in files_of_trace(path).into_iter().flatten() {
-        let removed = if file.ends_with(REPORT_FOLDER) {
-            fs::remove_dir(&file)
-        } else {
-            fs::remove_file(&file)
-        };
-        match removed {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(DirectoryError::Io { path: file, error });
-            }
-            _ => {}
+/// Removes the trace in a directory, if there is one; `path` is for messages. The directory stays:
+/// its owner, permissions and place on the disk may have been chosen with care.
+fn remove_trace(folder: &Folder, path: &Path) -> Result<(), DirectoryError> {
+    let Some(Parts { files, report }) = Parts::of(folder) else {
+        return Ok(());
+    };
+    let gone = |path: PathBuf, removed: io::Result<()>| match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(DirectoryError::Io { path, error })
         }
+        _ => Ok(()),
+    };
+    // The report first: as long as something is left, it is a trace.
+    if let Some((report, names)) = report {
+        let path = path.join(REPORT_FOLDER);
+        for name in names {
+            gone(path.join(&name), report.remove_file(&name))?;
+        }
+        gone(path, folder.remove_folder(REPORT_FOLDER))?;
+    }
+    for name in files {
+        gone(path.join(&name), folder.remove_file(&name))?;
     }
     Ok(())
 }
@@ -470,13 +446,18 @@ fn remove_trace(path: &Path) -> Result<(), DirectoryError> {
 /// Removes a trace that nothing was recorded into: of the run with this `run.json`, and no other;
 /// the directory too, if it `is_new`.
 pub(crate) fn remove_unused(path: &Path, run: &str, is_new: bool) {
-    let is_ours = fs::read_to_string(path.join(RUN_FILE)).is_ok_and(|text| text == run);
-    let files = files_of_trace(path).unwrap_or_default();
-    let is_unused = !files
-        .iter()
-        .any(|file| is_rank_file(&file.to_string_lossy()));
+    let Ok(folder) = Folder::open_itself(path) else {
+        return;
+    };
+    let mut text = Vec::new();
+    // One byte more than it should have: nobody knows how long it is now.
+    let read = folder
+        .file(RUN_FILE)
+        .and_then(|file| file.take(run.len() as u64 + 1).read_to_end(&mut text));
+    let is_ours = read.is_ok() && text == run.as_bytes();
+    let is_used = Parts::of(&folder).is_some_and(|parts| parts.has_rank_files());
     // What cannot be removed stays, and is said when the directory is used again.
-    if is_ours && is_unused && remove_trace(path).is_ok() && is_new {
+    if is_ours && !is_used && remove_trace(&folder, path).is_ok() && is_new && folder.is_at(path) {
         let _ = fs::remove_dir(path);
     }
 }
@@ -600,6 +581,51 @@ mod tests {
     }
 
     #[test]
+    fn what_is_removed_is_what_was_looked_at_wherever_its_name_leads_now() {
+        let elsewhere = folder_of(&[("index.html", ""), ("thesis.svg", "")]);
+        let folder = folder_of(&[("run.json", RUN), ("report/index.html", "")]);
+        let parts = Parts::of(&Folder::open_itself(folder.path()).unwrap()).unwrap();
+        let (report, names) = parts.report.unwrap();
+        fs::rename(folder.path().join("report"), folder.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("report")).unwrap();
+        for name in names {
+            report.remove_file(name).unwrap();
+        }
+        assert_eq!(all_files(elsewhere.path()).len(), 2);
+        assert!(!folder.path().join("moved/index.html").exists());
+        // The trace itself moved away, and a link in its place.
+        let place = folder_of(&[("trace/run.json", RUN), ("trace/report/index.html", "")]);
+        let path = place.path().join("trace");
+        let opened = Folder::open_itself(&path).unwrap();
+        fs::rename(&path, place.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), &path).unwrap();
+        remove_trace(&opened, &path).unwrap();
+        assert_eq!(all_files(elsewhere.path()).len(), 2);
+        assert!(all_files(&place.path().join("moved")).is_empty());
+    }
+
+    #[test]
+    fn nobody_waits_for_what_has_taken_the_place_of_run_json() {
+        let folder = folder_of(&[("trace/", "")]);
+        let path = folder.path().join("trace");
+        let run = path.join(RUN_FILE);
+        let pipe = CString::new(run.as_os_str().as_bytes()).unwrap();
+        // SAFETY: a C string.
+        assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o666) }, 0);
+        remove_unused(&path, RUN, true);
+        assert!(run.symlink_metadata().is_ok(), "it is not ours");
+        fs::remove_file(&run).unwrap();
+        // Endless.
+        std::os::unix::fs::symlink("/dev/zero", &run).unwrap();
+        remove_unused(&path, RUN, true);
+        assert!(run.is_symlink());
+        fs::remove_file(&run).unwrap();
+        fs::write(&run, format!("{RUN} and more")).unwrap();
+        remove_unused(&path, RUN, true);
+        assert!(run.exists(), "of another run");
+    }
+
+    #[test]
     fn the_second_of_two_recorders_is_told_and_cannot_remove_what_the_first_has() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("trace");
@@ -645,7 +671,7 @@ mod tests {
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o666) }, 0);
         assert_eq!(claimed_by(&trace), None);
         assert!(claim(&trace, 7).is_err(), "and this takes no five seconds");
-        assert!(open_regular(&place("trace/world")).is_err());
+        assert!(collbench_files::open_regular(&place("trace/world")).is_err());
 
         let link = std::os::unix::fs::symlink::<PathBuf, PathBuf>;
         link(

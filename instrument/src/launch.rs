@@ -18,12 +18,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
+use collbench_files::guard_mappings;
 
 use crate::clock::Clock;
 use crate::compact::compact_recorded;
 use crate::directory;
 use crate::environment::{Form, Layers, Settings, clock_of_name, environment_of};
 use crate::exchange::ExchangeSettings;
+use crate::interrupt::Interrupted;
 use crate::launcher::LauncherRank;
 use loader::{ASAN_OPTIONS, PRELOAD, asan_options, with_preload};
 use process::Ended;
@@ -311,6 +313,7 @@ impl Job {
 
     /// Says what was recorded, and ends as COMMAND did.
     fn report(&self, ended: Ended, unused: Unused) -> ExitCode {
+        guard_mappings();
         let shown = shown_path(&self.settings.output);
         let found = summary::look_at(&self.settings.output, self.settings.form);
         // It goes only if nothing was recorded; before the end, which may be by a signal.
@@ -323,9 +326,10 @@ impl Job {
                 };
                 tell(&summary.line(&shown));
                 if let Err(error) = compacted {
-                    tell(&format!(
-                        "--compact: {error:#}; every file of the trace is whole"
-                    ));
+                    tell(&format!("--compact: {error:#}"));
+                    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+                        return interrupted.end();
+                    }
                     if ended.is_success() {
                         return ExitCode::from(FAILED);
                     }
@@ -345,8 +349,9 @@ impl Job {
     fn make_small(&self, summary: &mut summary::Summary) -> anyhow::Result<()> {
         let outcome = compact_recorded(&self.settings.output, self.settings.form)?;
         summary.n_bytes = outcome.bytes_after;
-        if let Some((name, why)) = outcome.kept.first() {
-            let n = outcome.kept.len();
+        let left = [outcome.kept, outcome.refused].concat();
+        if let Some((name, why)) = left.first() {
+            let n = left.len();
             tell(&format!(
                 "--compact: {n} files stay as they are; {name}: {why}"
             ));

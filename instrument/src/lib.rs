@@ -33,6 +33,7 @@ pub mod compact;
 mod directory;
 mod environment;
 pub mod exchange;
+mod interrupt;
 pub mod launch;
 mod launcher;
 mod library;

@@ -8,14 +8,15 @@
 
 mod ring;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use collbench_files::Folder;
 use collbench_formats::encode::{ChunkPlace, chunk_opening, communicator_entry, definition_entry};
 use collbench_formats::{
     Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Communicator, Definition, FILE_MAGIC,
@@ -365,11 +366,10 @@ impl RankFile {
         if is_own(file) {
             return Ok(());
         }
-        let again = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-            .open(&self.path)
+        let place = self.path.parent().zip(self.path.file_name());
+        let again = place
+            .ok_or_else(|| io::ErrorKind::InvalidInput.into())
+            .and_then(|(folder, name)| Folder::open_itself(folder)?.file_to_change(name))
             .map_err(|error| GrowError::of("opening the file again", error))?;
         let again = out_of_the_way(again);
         if !is_own(&again) {

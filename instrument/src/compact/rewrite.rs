@@ -1,15 +1,17 @@
 //! One rank file, written anew beside the old one.
 
-use std::fs::{self, File, FileTimes, OpenOptions};
+use std::fs::{File, FileTimes, Metadata, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, fchown};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
+use collbench_files::{Folder, Mapped};
 use collbench_formats::RankTrace;
-use collbench_formats::compact::{Compaction, Expansion, expands_to, is_compact};
-use memmap2::Mmap;
+use collbench_formats::compact::{Compaction, Expansion, compared, is_compact};
+
+use super::HAS_SHRUNK;
+use crate::interrupt;
 
 /// Of fcntl, on Linux: the signal that tells of a lease.
 const F_SETSIG: libc::c_int = 10;
@@ -41,95 +43,89 @@ pub(super) enum Rewritten {
     },
     /// There is no new one; without a reason, since it would not be another.
     Kept { n_bytes: u64, why: Option<String> },
+    /// It was not even opened, and why.
+    Refused { why: String },
 }
 
-/// Writes a file anew under another name, which must be free, with the permissions, the owner and
-/// the times of the old one.
+/// Writes a file anew in a folder, under a name that must be free, with the permissions, the owner
+/// and the times of the old one.
 pub(super) fn rewrite(
-    path: &Path,
-    new: &Path,
+    file: &File,
+    (folder, new): (&Folder, &str),
     direction: Direction,
     ended: Ended,
 ) -> anyhow::Result<Rewritten> {
-    let shown = || path.display().to_string();
-    let kept = |n_bytes: u64, why: Option<String>| Ok(Rewritten::Kept { n_bytes, why });
-    if !fs::symlink_metadata(path).with_context(shown)?.is_file() {
-        return kept(0, Some("not a regular file".to_owned()));
+    let metadata = file.metadata()?;
+    let n_bytes = metadata.len();
+    let kept = |why: Option<String>| Rewritten::Kept { n_bytes, why };
+    if n_bytes == 0 {
+        return Ok(kept(Some("an empty file".to_owned())));
     }
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(path)
-        .with_context(shown)?;
-    let metadata = file.metadata().with_context(shown)?;
-    let before = metadata.len();
-    if before == 0 {
-        return kept(0, Some("an empty file".to_owned()));
-    }
-    // SAFETY: a rank file that was ended is not written any more, nor cut; others are looked at
-    // only where their process is known to have ended. Of one that is written after all, free
-    // slots change, which are read as integers; the comparison below then tells.
-    let old = unsafe { Mmap::map(&file) }.with_context(shown)?;
-    if is_compact(&old) == (direction == Direction::Compact) {
-        return kept(before, None);
-    }
-    let trace = match RankTrace::parse(&old) {
-        Ok(trace) => trace,
-        Err(error) => return kept(before, Some(error.to_string())),
-    };
-    let n_records = trace.chunks.iter().map(|c| c.records.len() as u64).sum();
-    let is_ended = direction == Direction::Expand
-        || trace.header.finalized.get() == 1
-        || ended == Ended::Surely
-        || nobody_writes(&file, &trace);
-    if !is_ended {
-        let why = "its process did not reach MPI_Finalize and may still run; if the run has \
-                   ended, say so with --ended";
-        return kept(before, Some(why.to_owned()));
-    }
-    drop(trace);
-    let made = (|| -> anyhow::Result<Option<String>> {
-        let target = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-            .open(new)?;
+    let old = Mapped::of(file)?;
+    let made = old.read(|bytes| -> anyhow::Result<Rewritten> {
+        let n_records = match what_is_in(bytes, file, direction, ended) {
+            Ok(n_records) => n_records,
+            Err(why) => return Ok(kept(why)),
+        };
+        let target = folder.create_private(new)?;
         let refused = match direction {
-            Direction::Compact => write_compact(&old, &target)?,
-            Direction::Expand => write_expanded(&old, &target)?,
+            Direction::Compact => write_compact(bytes, &target)?,
+            Direction::Expand => write_expanded(bytes, &target)?,
         };
         if refused.is_some() {
-            return Ok(refused);
+            return Ok(kept(refused));
         }
         take_after(&target, &metadata)?;
         target.sync_all()?;
-        // SAFETY: the file was made above, and nobody else knows it.
-        let written = unsafe { Mmap::map(&target) }?;
-        let compared = match direction {
-            Direction::Compact => expands_to(&written, &old),
-            Direction::Expand => expands_to(&old, &written),
-        };
-        if let Err(mismatch) = compared {
-            bail!("read again, it is not what was written: {mismatch}");
+        match direction {
+            Direction::Compact => compare_compact(&target, bytes)?,
+            Direction::Expand => compare_expanded(bytes, &target)?,
         }
-        Ok(None)
-    })();
-    let refused = made.with_context(|| format!("writing {}", new.display()));
-    let after = fs::metadata(new).map_or(before, |metadata| metadata.len());
-    let is_smaller = direction == Direction::Expand || after < before;
-    match refused {
-        Ok(None) if is_smaller => Ok(Rewritten::New {
-            n_records,
-            before,
-            after,
-        }),
-        other => {
-            let _ = fs::remove_file(new);
-            kept(before, other?)
-        }
+        let after = target.metadata()?.len();
+        let is_smaller = direction == Direction::Expand || after < n_bytes;
+        Ok(match is_smaller {
+            true => Rewritten::New {
+                n_records,
+                before: n_bytes,
+                after,
+            },
+            false => kept(None),
+        })
+    });
+    // What was cut off within a page is zeros there, of which nobody is told.
+    let is_as_long = file.metadata().is_ok_and(|now| now.len() >= n_bytes);
+    let rewritten = match made {
+        Ok(made) if is_as_long => made.with_context(|| format!("writing {new}")),
+        _ => Ok(kept(Some(HAS_SHRUNK.to_owned()))),
+    };
+    if !matches!(rewritten, Ok(Rewritten::New { .. })) {
+        let _ = folder.remove_file(new);
     }
+    rewritten
+}
+
+/// How many records there are to be written anew; an error, with a reason unless it would not be
+/// another file, if the file stays as it is.
+fn what_is_in(
+    old: &[u8],
+    file: &File,
+    direction: Direction,
+    ended: Ended,
+) -> Result<u64, Option<String>> {
+    if is_compact(old) == (direction == Direction::Compact) {
+        return Err(None);
+    }
+    let trace = RankTrace::parse(old).map_err(|error| Some(error.to_string()))?;
+    let is_ended = direction == Direction::Expand
+        || trace.header.finalized.get() == 1
+        || ended == Ended::Surely
+        || nobody_writes(file, &trace);
+    if !is_ended {
+        let why = "its process did not reach MPI_Finalize and may still run; if the run has \
+                   ended, say so with --ended";
+        return Err(Some(why.to_owned()));
+    }
+    Ok(trace.chunks.iter().map(|c| c.records.len() as u64).sum())
 }
 
 /// Gives the reason if the file stays as it is.
@@ -140,6 +136,7 @@ fn write_compact(old: &[u8], target: &File) -> anyhow::Result<Option<String>> {
     };
     let mut writer = BufWriter::new(target);
     for part in parts {
+        interrupt::check()?;
         writer.write_all(&part)?;
     }
     writer.flush()?;
@@ -153,24 +150,64 @@ fn write_expanded(old: &[u8], target: &File) -> anyhow::Result<Option<String>> {
         Ok(None) => return Ok(Some("it is not compact".to_owned())),
         Err(error) => return Ok(Some(error.to_string())),
     };
-    // Zeros, where nothing is written.
-    target.set_len(expansion.length())?;
+    let length = expansion.length();
     for piece in expansion {
+        interrupt::check()?;
         match piece {
             Ok(piece) => target.write_all_at(&piece.bytes, piece.offset)?,
             Err(damage) => return Ok(Some(damage.to_string())),
         }
     }
+    // Zeros, where nothing was written. Not before: the length is believed once it is explained.
+    target.set_len(length)?;
     Ok(None)
 }
 
+/// Compares a compact file with the one that it was made of.
+fn compare_compact(written: &File, old: &[u8]) -> anyhow::Result<()> {
+    let written = Mapped::of(written)?;
+    let found = written.read(|bytes| -> anyhow::Result<()> {
+        for piece in compared(bytes, old).map_err(not_as_written)? {
+            interrupt::check()?;
+            piece.map_err(not_as_written)?;
+        }
+        Ok(())
+    });
+    found?
+}
+
+/// Compares an expanded file with the one that it was made of, in all that was written: the rest
+/// are zeros, of a file that nobody else has, and may be many.
+fn compare_expanded(old: &[u8], written: &File) -> anyhow::Result<()> {
+    let expansion = Expansion::of(old)?.context("it is not compact")?;
+    if written.metadata()?.len() != expansion.length() {
+        return Err(not_as_written("another length"));
+    }
+    let mut found = Vec::new();
+    for piece in expansion {
+        interrupt::check()?;
+        let piece = piece.map_err(not_as_written)?;
+        found.resize(piece.bytes.len(), 0);
+        written.read_exact_at(&mut found, piece.offset)?;
+        if found != piece.bytes {
+            let place = format!("other bytes at offset {}", piece.offset);
+            return Err(not_as_written(place));
+        }
+    }
+    Ok(())
+}
+
+fn not_as_written(found: impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("read again, it is not what was written: {found}")
+}
+
 /// Gives a file the permissions, the owner and the times of another.
-fn take_after(target: &File, old: &fs::Metadata) -> io::Result<()> {
+fn take_after(target: &File, old: &Metadata) -> io::Result<()> {
     let new = target.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
         fchown(target, Some(old.uid()), Some(old.gid()))?;
     }
-    target.set_permissions(fs::Permissions::from_mode(old.mode() & 0o7777))?;
+    target.set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
     let times = FileTimes::new()
         .set_accessed(old.accessed()?)
         .set_modified(old.modified()?);

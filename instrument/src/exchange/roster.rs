@@ -14,11 +14,14 @@
 //! decided, whatever happens to files. So it keeps the roster open, and reads that where the name
 //! is gone.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use collbench_files::Folder;
 
 use crate::unsignalled::unsignalled;
 
@@ -171,13 +174,8 @@ impl Roster {
 
     /// Decides, if nobody has; gives what is decided.
     fn decide(&self, decision: Decision) -> io::Result<Decision> {
-        let made = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o666)
-            .custom_flags(libc::O_CLOEXEC)
-            .open(&self.decision);
-        match made {
+        let (folder, name) = place(&self.decision)?;
+        match folder.create(name) {
             Ok(mut file) => {
                 unsignalled(|| file.write_all(&decision.encoded()))?;
                 // Others who do not find it in the roster find it in its own file, later.
@@ -195,10 +193,8 @@ impl Roster {
         let begin = Instant::now();
         loop {
             let mut bytes = Vec::new();
-            let file = OpenOptions::new()
-                .read(true)
-                .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-                .open(&self.decision)?;
+            let (folder, name) = place(&self.decision)?;
+            let file = folder.file(name)?;
             file.take(ENTRY_BYTES as u64).read_to_end(&mut bytes)?;
             match Decision::decoded(&bytes) {
                 Some(decision) => return Ok(decision),
@@ -211,8 +207,9 @@ impl Roster {
     /// Removes both files, when all have read them.
     pub(crate) fn remove(&self) {
         // What cannot be removed stays, and is known as a part of the trace.
-        let _ = std::fs::remove_file(&self.decision);
-        let _ = std::fs::remove_file(&self.roster);
+        for path in [&self.decision, &self.roster] {
+            let _ = place(path).and_then(|(folder, name)| folder.remove_file(name));
+        }
     }
 }
 
@@ -238,14 +235,15 @@ pub(super) fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<(
 }
 
 pub(super) fn open(roster: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o666)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(roster)
+    let (folder, name) = place(roster)?;
+    folder.file_or_new(name)
+}
+
+/// The directory that a file is in, open, and the name of the file there.
+fn place(path: &Path) -> io::Result<(Folder, &OsStr)> {
+    let place = path.parent().zip(path.file_name());
+    let (folder, name) = place.ok_or(io::ErrorKind::InvalidInput)?;
+    Ok((Folder::open_itself(folder)?, name))
 }
 
 #[cfg(test)]

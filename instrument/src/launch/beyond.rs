@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use super::program::find_program;
-use crate::directory::open_regular;
+use collbench_files::open_regular;
 
 /// Why the loader puts no library before a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

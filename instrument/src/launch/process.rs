@@ -6,11 +6,17 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
+use crate::interrupt;
+
 /// Whom signals are passed on to, as `kill` takes it: a process, or minus a process group; 0 for
 /// nobody.
 static CHILD: AtomicI32 = AtomicI32::new(0);
 /// Whether also those signals are passed on that no process has sent.
 static PASS_ALL: AtomicBool = AtomicBool::new(false);
+/// Whether the child was there, and is no more: what this process does now is its own.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+/// Signals that were ignored when this process began, one bit each.
+static IGNORED: AtomicU64 = AtomicU64::new(0);
 /// Signals that came when there was nobody to pass them on to, one bit each.
 static CAME: AtomicU64 = AtomicU64::new(0);
 
@@ -36,18 +42,7 @@ impl Ended {
     /// The child's exit status; where a signal ended the child, it ends this process too.
     pub(super) fn pass_on(self) -> ExitCode {
         if let Some(signal) = self.0.signal() {
-            // SAFETY: plain calls; the handler goes back to the default, so that the signal ends
-            // this process. No second core file.
-            unsafe {
-                let none = libc::rlimit {
-                    rlim_cur: 0,
-                    rlim_max: 0,
-                };
-                libc::setrlimit(libc::RLIMIT_CORE, &none);
-                libc::signal(signal, libc::SIG_DFL);
-                libc::raise(signal);
-            }
-            return ExitCode::from((128 + signal) as u8);
+            return interrupt::end_by(signal);
         }
         ExitCode::from(self.0.code().unwrap_or(i32::from(super::FAILED)) as u8)
     }
@@ -85,6 +80,7 @@ pub(super) fn run(command: &mut Command, signals: Signals) -> io::Result<Ended> 
     wait_without_reaping(child.id());
     // The number of a child that was waited for may be that of another process.
     CHILD.store(0, Ordering::SeqCst);
+    HAS_ENDED.store(true, Ordering::SeqCst);
     child.wait().map(Ended)
 }
 
@@ -158,6 +154,7 @@ impl Handled {
                 }
             }
         }
+        IGNORED.store(handled.ignored, Ordering::SeqCst);
         handled
     }
 }
@@ -231,6 +228,14 @@ unsafe extern "C" fn pass_on_signal(
     let sent_by_a_process = unsafe { (*info).si_code } <= 0;
     if child == 0 {
         CAME.fetch_or(bit(signal), Ordering::SeqCst);
+        let is_ignored = IGNORED.load(Ordering::SeqCst) & bit(signal) != 0;
+        if HAS_ENDED.load(Ordering::SeqCst) && !is_ignored {
+            if signal == libc::SIGTSTP {
+                // SAFETY: a system call that is allowed in handlers.
+                unsafe { libc::raise(libc::SIGSTOP) };
+            }
+            interrupt::note(signal);
+        }
         return;
     }
     // SAFETY: system calls that are allowed in handlers; errno is put back.

@@ -1,18 +1,19 @@
 //! What a run has left in its trace directory.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use collbench_files::{Folder, Mapped};
 use collbench_formats::{FILE_MAGIC, FileHeader, Operation, RankTrace, StopReason};
-use memmap2::Mmap;
 
 use super::beyond::program_beyond;
-use crate::directory::{self, is_rank_file, open_regular};
+use crate::directory::{self, is_rank_file};
 use crate::environment::Form;
+use crate::interrupt;
 
 /// How long rank 0 of the inner form waits for the other ranks to end their files.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,7 +46,8 @@ pub(super) enum Problem {
 pub(super) fn look_at(path: &Path, form: Form) -> Result<Summary, Problem> {
     let begin = Instant::now();
     loop {
-        let may_wait = form == Form::Inner && begin.elapsed() < PATIENCE;
+        let may_wait =
+            form == Form::Inner && begin.elapsed() < PATIENCE && interrupt::check().is_ok();
         if !(may_wait && some_unfinished(path)) {
             let found = count(path, form);
             // The files of ranks that began late may be still to come.
@@ -60,14 +62,20 @@ pub(super) fn look_at(path: &Path, form: Form) -> Result<Summary, Problem> {
 
 /// Whether there is a file that its rank has not ended yet.
 fn some_unfinished(path: &Path) -> bool {
-    fs::read_dir(path)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| is_rank_file(&entry.file_name().to_string_lossy()))
-        .any(|entry| {
-            open_regular(&entry.path()).is_ok_and(|file| !is_finalized(&file).unwrap_or(false))
-        })
+    let Ok(folder) = Folder::open_itself(path) else {
+        return false;
+    };
+    rank_files(&folder).iter().any(|name| {
+        let file = folder.file(name);
+        file.is_ok_and(|file| !is_finalized(&file).unwrap_or(false))
+    })
+}
+
+/// The names of all rank files, in no order.
+fn rank_files(folder: &Folder) -> Vec<OsString> {
+    let mut names = folder.names().unwrap_or_default();
+    names.retain(|name| is_rank_file(&name.to_string_lossy()));
+    names
 }
 
 /// Whether the recorder has ended this file: it is not written any more, nor cut.
@@ -78,31 +86,50 @@ fn is_finalized(file: &File) -> io::Result<bool> {
     Ok(header.magic == FILE_MAGIC && header.finalized.get() == 1)
 }
 
-/// The bytes of a rank file.
-enum Content {
-    Mapped(Mmap),
-    Read(Vec<u8>),
+/// What `look` makes of the bytes of a file, mapped: one that was not ended may be of any size. Its
+/// recorder may be about to cut it to what it holds, so this looks again if it became shorter.
+fn read<T>(file: &File, mut look: impl FnMut(&[u8]) -> T) -> io::Result<T> {
+    const TRIES: usize = 3;
+    for _ in 1..TRIES {
+        if file.metadata()?.len() == 0 {
+            return Ok(look(&[]));
+        }
+        if let Ok(found) = Mapped::of(file)?.read(&mut look) {
+            return Ok(found);
+        }
+    }
+    Mapped::of(file)?.read(look)
 }
 
-impl Content {
-    /// Maps a file only if it stays as it is: where one is cut while it is mapped, reading behind
-    /// its new end is fatal (SIGBUS).
-    fn of(mut file: File) -> io::Result<Self> {
-        if is_finalized(&file).unwrap_or(false) {
-            // SAFETY: the recorder cuts a file to its content before it marks it as finalized,
-            // and does not touch it afterwards; others have no business in a trace directory.
-            return unsafe { Mmap::map(&file) }.map(Self::Mapped);
+impl Summary {
+    /// What is in a rank file of so many bytes.
+    fn of(trace: &RankTrace<'_>, n_bytes: usize) -> Self {
+        let reason = StopReason::from_code(trace.header.stop_reason.get());
+        let records = trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
+        let calls = records.filter(|record| {
+            !record.is_internal() && record.operation().is_some_and(Operation::is_counted)
+        });
+        let window = trace.window.as_ref();
+        Self {
+            n_ranks: 1,
+            n_unfinished: usize::from(trace.header.finalized.get() == 0),
+            n_stopped: usize::from(reason != StopReason::NotStopped),
+            n_calls: window.map_or_else(|| calls.count() as u64, |window| window.n_calls_kept),
+            n_bytes: n_bytes as u64,
+            n_dropped: window.map_or(0, |window| window.n_calls_dropped),
+            keep_bytes: window.map_or(0, |window| window.keep_bytes),
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(Self::Read(bytes))
     }
 
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Mapped(map) => map,
-            Self::Read(bytes) => bytes,
-        }
+    /// Adds what is in another file.
+    fn add(&mut self, other: &Self) {
+        self.n_ranks += other.n_ranks;
+        self.n_unfinished += other.n_unfinished;
+        self.n_stopped += other.n_stopped;
+        self.n_calls += other.n_calls;
+        self.n_bytes += other.n_bytes;
+        self.n_dropped += other.n_dropped;
+        self.keep_bytes = self.keep_bytes.max(other.keep_bytes);
     }
 }
 
@@ -110,43 +137,30 @@ fn count(path: &Path, form: Form) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
     let mut started = 0;
     let mut of_started_worlds = 0;
-    if form == Form::Outer && !path.is_dir() {
-        return Err(Problem::Gone);
-    }
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !is_rank_file(&name) {
-            continue;
-        }
+    let folder = match Folder::open_itself(path) {
+        Ok(folder) => folder,
+        Err(_) if form == Form::Outer => return Err(Problem::Gone),
+        Err(_) => return Err(Problem::Nothing),
+    };
+    for name in rank_files(&folder) {
         let unreadable = |error: String| Problem::Unreadable {
-            file: name.clone(),
+            file: name.to_string_lossy().into_owned(),
             error,
         };
-        let content = open_regular(&entry.path())
-            .and_then(Content::of)
-            .map_err(|error| unreadable(error.to_string()))?;
-        let bytes = content.bytes();
-        let trace = RankTrace::parse(bytes).map_err(|error| unreadable(error.to_string()))?;
-        summary.n_ranks += 1;
-        summary.n_bytes += bytes.len() as u64;
-        summary.n_unfinished += usize::from(trace.header.finalized.get() == 0);
-        let reason = StopReason::from_code(trace.header.stop_reason.get());
-        summary.n_stopped += usize::from(reason != StopReason::NotStopped);
-        let records = trace.chunks.iter().flat_map(|chunk| chunk.records.iter());
-        let calls = records.filter(|record| {
-            !record.is_internal() && record.operation().is_some_and(Operation::is_counted)
+        let found = folder.file(&name).and_then(|file| {
+            read(&file, |bytes| {
+                let trace = RankTrace::parse(bytes).map_err(|error| error.to_string())?;
+                let world_size = trace.identity.world_size as usize;
+                let of_file = Summary::of(&trace, bytes.len());
+                Ok((of_file, (!trace.identity.spawned).then_some(world_size)))
+            })
         });
-        summary.n_calls += match &trace.window {
-            Some(window) => {
-                summary.n_dropped += window.n_calls_dropped;
-                summary.keep_bytes = window.keep_bytes;
-                window.n_calls_kept
-            }
-            None => calls.count() as u64,
-        };
-        if !trace.identity.spawned {
+        let found = found.map_err(|error| unreadable(error.to_string()))?;
+        let (of_file, world_size) = found.map_err(unreadable)?;
+        summary.add(&of_file);
+        if let Some(world_size) = world_size {
             of_started_worlds += 1;
-            started = started.max(trace.identity.world_size as usize);
+            started = started.max(world_size);
         }
     }
     if summary.n_ranks == 0 {
