@@ -12,6 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use collbench_files::Folder;
+
 use crate::analysis::Analysis;
 use crate::run::{RankFile, Run, RunError, RunFiles};
 use crate::selection::Selection;
@@ -64,29 +66,42 @@ impl Follower {
     /// # Errors
     /// [`AnalyzeError`] if the directory holds something that is no trace.
     pub fn look(&mut self) -> Result<Look, AnalyzeError> {
-        if let Err(error) = self.find_files() {
-            return match error.kind() {
-                io::ErrorKind::NotFound => Ok(Look::NotYet),
-                io::ErrorKind::NotADirectory => Err(RunError::NotADirectory {
-                    path: self.directory.clone(),
-                }
-                .into()),
-                _ => Err(RunError::Unreachable {
-                    path: self.directory.clone(),
-                    error,
-                }
-                .into()),
-            };
-        }
+        let found = Folder::open(&self.directory).and_then(|folder| {
+            let refused = self.find_files(&folder)?;
+            Ok((folder, refused))
+        });
+        let (folder, refused) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                return match error.kind() {
+                    io::ErrorKind::NotFound => Ok(Look::NotYet),
+                    io::ErrorKind::NotADirectory => Err(RunError::NotADirectory {
+                        path: self.directory.clone(),
+                    }
+                    .into()),
+                    _ => Err(RunError::Unreachable {
+                        path: self.directory.clone(),
+                        error,
+                    }
+                    .into()),
+                };
+            }
+        };
         if self.tails.is_empty() {
             return Ok(Look::NotYet);
         }
         let each = (MAX_RECORDS / self.tails.len()).clamp(OF_A_RANK.0, OF_A_RANK.1);
         let images = self.tails.iter_mut();
-        let images: Vec<(String, io::Result<Vec<u8>>)> = images
+        let mut images: Vec<(String, io::Result<Vec<u8>>)> = images
             .map(|(name, tail)| (name.clone(), tail.newest(each)))
             .collect();
-        let files = RunFiles::of_images(&self.directory, images);
+        // What could not be read is opened anew at the next look: it may have been cut.
+        for (name, _) in images.iter().filter(|(_, image)| image.is_err()) {
+            self.tails.remove(name);
+        }
+        images.extend(refused.into_iter().map(|(name, why)| (name, Err(why))));
+        images.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let files = RunFiles::of_images((&folder, &self.directory), images);
         let run = Run::read(&files)?;
         if has_ended(&run) {
             return Ok(Look::Ended);
@@ -98,20 +113,23 @@ impl Follower {
         Ok(Look::Running(running_to_text(&analysis, n_ended, &waits)))
     }
 
-    /// Opens the rank files that are new.
-    fn find_files(&mut self) -> io::Result<()> {
-        for entry in fs::read_dir(&self.directory)? {
-            let entry = entry?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let is_new = name.ends_with(".trace") && !self.tails.contains_key(&name);
-            if !is_new || !entry.file_type()?.is_file() {
+    /// Opens the rank files that are new; gives those that cannot be opened, and why.
+    fn find_files(&mut self, folder: &Folder) -> io::Result<Vec<(String, io::Error)>> {
+        let mut refused = Vec::new();
+        for name in folder.names()? {
+            let shown = name.to_string_lossy().into_owned();
+            if !shown.ends_with(".trace") || self.tails.contains_key(&shown) {
                 continue;
             }
-            if let Some(tail) = Tail::open(&entry.path())? {
-                self.tails.insert(name, tail);
+            match folder.file(&name).and_then(Tail::open) {
+                Ok(Some(tail)) => drop(self.tails.insert(shown, tail)),
+                // Its process begins, or is gone again.
+                Ok(None) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => refused.push((shown, error)),
             }
         }
-        Ok(())
+        Ok(refused)
     }
 
     /// For each instance that someone is in for how long it was seen so: `None` at the first look.
@@ -199,12 +217,13 @@ steps = [
 
     fn images(trace: &Path, n: usize) -> RunFiles {
         let mut follower = Follower::new(trace);
-        follower.find_files().unwrap();
+        let folder = Folder::open(trace).unwrap();
+        follower.find_files(&folder).unwrap();
         let tails = follower.tails.iter_mut();
         let images = tails
             .map(|(name, tail)| (name.clone(), tail.newest(n)))
             .collect();
-        RunFiles::of_images(trace, images)
+        RunFiles::of_images((&folder, trace), images)
     }
 
     /// What is said of the calls from a time on, apart from the trace as a whole.

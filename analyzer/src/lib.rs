@@ -10,8 +10,9 @@
 //! Everything is streamed: memory grows with processes, communicators and operations, not with
 //! calls. Nothing that is printed depends on the order of files, on hashing or on the number of
 //! threads.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 // The bytes of a trace, and what they say.
@@ -174,7 +175,7 @@ pub use phases::LevelTime;
 pub use presence::Presence;
 pub use progress::Progress;
 pub use remarks::Remark;
-pub use report::{ReportError, write_report};
+pub use report::{ReportError, write_report, write_report_of_trace};
 pub use resolution::Resolution;
 pub use run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
 pub use running::{RunningCounts, RunningSummary};
@@ -233,8 +234,9 @@ pub fn analyze_by(
     details: Details,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
-    let files = RunFiles::open(directory)?;
-    analyze_files_by(&files, selection, (method, details), WINDOW, report)
+    while_whole(directory, &mut |files| {
+        analyze_files_by(files, selection, (method, details), WINDOW, report)
+    })
 }
 
 /// Like [`analyze`], looking at `window` records together, > 0: what follows does not depend on it.
@@ -247,8 +249,36 @@ pub fn analyze_in_windows(
     window: u64,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
-    let files = RunFiles::open(directory)?;
-    analyze_files(&files, selection, window, report)
+    while_whole(directory, &mut |files| {
+        analyze_files(files, selection, window, report)
+    })
+}
+
+/// Analyses files that somebody may cut meanwhile: then what was made of them, even a panic, means
+/// nothing, and they are looked at once more as they are.
+fn while_whole(
+    directory: &Path,
+    analyze: &mut dyn FnMut(&RunFiles) -> Result<Analysis, AnalyzeError>,
+) -> Result<Analysis, AnalyzeError> {
+    const TRIES: usize = 3;
+    let mut files = RunFiles::open(directory)?;
+    for n_left in (0..TRIES).rev() {
+        let analysis = catch_unwind(AssertUnwindSafe(|| analyze(&files)));
+        let shorter = files.shorter_now();
+        match (analysis, shorter.first()) {
+            (Ok(analysis), None) => return analysis,
+            (Err(panic), None) => resume_unwind(panic),
+            (_, Some(_)) if n_left > 0 => files = files.open_again(shorter)?,
+            (_, Some(name)) => {
+                return Err(RunError::BecomesShorter {
+                    path: directory.to_path_buf(),
+                    name: inert::line(name, 255),
+                }
+                .into());
+            }
+        }
+    }
+    unreachable!("the last try returns")
 }
 
 fn analyze_files(

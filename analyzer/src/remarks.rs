@@ -23,6 +23,11 @@ pub enum Remark {
         /// What is wrong with it.
         error: String,
     },
+    /// Files of which something was cut off while they were read.
+    BecameShorter {
+        /// Their names.
+        names: Vec<String>,
+    },
     /// Files of spawned worlds are not analysed.
     SpawnedSetAside {
         /// Number of worlds.
@@ -271,6 +276,7 @@ impl Remark {
             Self::Incomplete { .. } => "incomplete",
             Self::ManifestMissing => "run_json_missing",
             Self::ManifestUnreadable { .. } => "run_json_unreadable",
+            Self::BecameShorter { .. } => "became_shorter",
             Self::SpawnedSetAside { .. } => "spawned_set_aside",
             Self::ClocksNotAligned { .. } => "clocks_not_aligned",
             Self::ClocksApart { .. } => "clocks_apart",
@@ -330,6 +336,18 @@ impl fmt::Display for Remark {
                 f,
                 "run.json is missing; the command shown is that of the lowest rank"
             ),
+            Self::BecameShorter { names } => {
+                let shown = names.iter().take(3).map(|name| inert::line(name, 255));
+                let mut shown: Vec<String> = shown.collect();
+                if names.len() > shown.len() {
+                    shown.push(format!("{} more", names.len() - shown.len()));
+                }
+                let files = shown.join(", ");
+                write!(
+                    f,
+                    "{files}: became shorter while the trace was read; analysed as it is now"
+                )
+            }
             Self::ManifestUnreadable { error } => write!(
                 f,
                 "run.json cannot be used ({}); the command shown is that of the lowest rank",

@@ -1,8 +1,10 @@
 //! Results to files: pictures, a page that shows them, the JSON document.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+use collbench_files::Folder;
 
 use crate::analysis::Analysis;
 use crate::json::{SCHEMA, to_json};
@@ -30,16 +32,27 @@ pub struct ReportError {
 /// # Errors
 /// [`ReportError`] if anything cannot be written.
 pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result<(), ReportError> {
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |error| ReportError { path, error }
-    };
-    fs::create_dir_all(directory).map_err(failed(directory))?;
-    remove_pictures(directory, ("analysis.json", SCHEMA), pictures::is_picture);
-    let write = |name: &str, content: &str| {
-        let path = directory.join(name);
-        write_new(&path, content).map_err(failed(&path))
-    };
+    let place = Place::at(directory)?;
+    write_into(analysis, &place, top)
+}
+
+/// The same, into the directory `report` of a trace, where no link is followed: others than the
+/// trace's owner may have put one there.
+///
+/// # Errors
+/// [`ReportError`] if anything cannot be written.
+pub fn write_report_of_trace(
+    analysis: &Analysis,
+    trace: &Path,
+    top: usize,
+) -> Result<(), ReportError> {
+    let place = Place::within(trace, "report")?;
+    write_into(analysis, &place, top)
+}
+
+fn write_into(analysis: &Analysis, place: &Place, top: usize) -> Result<(), ReportError> {
+    remove_pictures(place, ("analysis.json", SCHEMA), pictures::is_picture);
+    let write = |name: &str, content: &str| place.write(name, content);
     let write_pictures = |shown: &[Shown]| {
         let mut pictures = shown.iter();
         pictures.try_for_each(|Shown { file, figure, dot }| {
@@ -64,44 +77,82 @@ pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result
     write("analysis.json", &to_json(analysis))
 }
 
-/// Writes a file in the place of whatever has this name: not into it, which might be a link to
-/// another one that somebody has put there.
-pub(crate) fn write_new(path: &Path, content: &str) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+/// The directory of a report, open.
+#[derive(Debug)]
+pub(crate) struct Place {
+    folder: Folder,
+    /// For messages.
+    path: PathBuf,
+}
+
+impl Place {
+    /// The directory that somebody has named, made if need be.
+    pub(crate) fn at(path: &Path) -> Result<Self, ReportError> {
+        let opened = fs::create_dir_all(path).and_then(|()| Folder::open(path));
+        Self::of(opened, path.to_path_buf())
     }
-    fs::File::create_new(path)?.write_all(content.as_bytes())
+
+    /// A directory in a trace, made if need be.
+    fn within(trace: &Path, name: &str) -> Result<Self, ReportError> {
+        let opened = Folder::open(trace).and_then(|trace| {
+            match trace.create_folder(name) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+            trace.folder(name).map_err(|error| {
+                let found = trace.look_at(name);
+                match found.is_ok_and(|found| found.is_symlink()) {
+                    true => io::Error::other("a link, and inside of a trace none is followed"),
+                    false => error,
+                }
+            })
+        });
+        Self::of(opened, trace.join(name))
+    }
+
+    fn of(opened: io::Result<Folder>, path: PathBuf) -> Result<Self, ReportError> {
+        match opened {
+            Ok(folder) => Ok(Self { folder, path }),
+            Err(error) => Err(ReportError { path, error }),
+        }
+    }
+
+    /// Writes a file in the place of whatever has this name: not into it, which might be a link to
+    /// another one that somebody has put there.
+    pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), ReportError> {
+        let gone = match self.folder.remove_file(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        gone.and_then(|()| self.folder.create(name)?.write_all(content.as_bytes()))
+            .map_err(|error| ReportError {
+                path: self.path.join(name),
+                error,
+            })
+    }
 }
 
 /// Removes the pictures of an earlier report from a directory, and nothing that a person has put
 /// there: only names that a report gives, and only beside the document (its name and its schema)
 /// of one.
 pub(crate) fn remove_pictures(
-    directory: &Path,
+    place: &Place,
     (document, schema): (&str, &str),
     is_picture: fn(&str) -> bool,
 ) {
-    let document = directory.join(document);
-    // A pipe would wait for a writer.
-    let is_file = document
-        .symlink_metadata()
-        .is_ok_and(|found| found.is_file());
-    let is_report = is_file
-        && fs::read(document).is_ok_and(|document| {
-            let beginning = &document[..document.len().min(200)];
-            String::from_utf8_lossy(beginning).contains(schema)
-        });
+    let mut beginning = Vec::new();
+    let read = place
+        .folder
+        .file(document)
+        .and_then(|file| file.take(200).read_to_end(&mut beginning));
+    let is_report = read.is_ok() && String::from_utf8_lossy(&beginning).contains(schema);
     if !is_report {
         return;
     }
-    let Ok(entries) = fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if is_picture(&entry.file_name().to_string_lossy()) {
+    for name in place.folder.names().unwrap_or_default() {
+        if is_picture(&name.to_string_lossy()) {
             // One that stays is only a picture too many.
-            let _ = fs::remove_file(entry.path());
+            let _ = place.folder.remove_file(name);
         }
     }
 }
@@ -134,7 +185,7 @@ mod tests {
         }
         fs::write(folder.path().join("analysis.json"), "mine").unwrap();
         remove_pictures(
-            folder.path(),
+            &Place::at(folder.path()).unwrap(),
             ("analysis.json", SCHEMA),
             pictures::is_picture,
         );
@@ -142,7 +193,7 @@ mod tests {
         let document = format!("{{\n  \"schema\": \"{SCHEMA}\",");
         fs::write(folder.path().join("analysis.json"), document).unwrap();
         remove_pictures(
-            folder.path(),
+            &Place::at(folder.path()).unwrap(),
             ("analysis.json", SCHEMA),
             pictures::is_picture,
         );

@@ -4,12 +4,13 @@
 //! process is known by its world and its rank, both of which its file states.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use collbench_files::{Folder, Mapped};
 use collbench_formats::{FormatError, LayerState, RankTrace};
-use memmap2::{Mmap, UncheckedAdvice};
 use rayon::prelude::*;
 use serde::Deserialize;
 
@@ -80,6 +81,18 @@ pub enum RunError {
         /// Files, ranks and hosts of the next.
         second: String,
     },
+    /// A file that is cut again and again.
+    #[error(
+        "{}: {name} became shorter while it was read, each time; \
+         wait until nobody writes in the trace any more, or look at it with --follow",
+        inert::path(.path)
+    )]
+    BecomesShorter {
+        /// What was given.
+        path: PathBuf,
+        /// The file.
+        name: String,
+    },
     /// Two files of one process.
     #[error(
         "{}: two files of rank {rank} of one run: {first} and {second}; \
@@ -116,51 +129,51 @@ pub struct RunFiles {
     /// Name and bytes of each `*.trace` file, by name.
     files: Vec<(String, io::Result<Bytes>)>,
     manifest: Option<Result<RunManifest, String>>,
+    /// Files that became shorter while they were read before, by name.
+    became_shorter: Vec<String>,
 }
 
 /// The bytes of one file, for as long as they are needed.
 #[derive(Debug)]
 enum Bytes {
     Empty,
-    Mapped(Mmap),
+    Mapped {
+        map: Mapped,
+        /// Device and inode.
+        identity: (u64, u64),
+    },
     /// Made of a file that is being written.
     Copied(Vec<u8>),
 }
-
-/// Pages are of this size, or multiples.
-const PAGE_BYTES: u64 = 4096;
-
-/// An access to a page brings in those around it, in a stretch of so many bytes: also pages before
-/// it that were given back.
-const AROUND_BYTES: u64 = 64 << 10;
 
 /// So many bytes are read of chunk headers before their pages are given back.
 const GIVE_BACK_BYTES: u64 = 1 << 20;
 
 impl Bytes {
+    fn of(file: &File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        if metadata.len() == 0 {
+            return Ok(Self::Empty);
+        }
+        Ok(Self::Mapped {
+            map: Mapped::of(file)?,
+            identity: (metadata.dev(), metadata.ino()),
+        })
+    }
+
     fn as_slice(&self) -> &[u8] {
         match self {
             Self::Empty => &[],
-            Self::Mapped(map) => map,
+            Self::Mapped { map, .. } => map.bytes(),
             Self::Copied(bytes) => bytes,
         }
     }
 
     /// Gives back the pages that hold the bytes `[from, to)`, and some before.
     fn give_back(&self, from: u64, to: u64) {
-        let Self::Mapped(map) = self else { return };
-        let from = from.saturating_sub(AROUND_BYTES).min(map.len() as u64);
-        let begin = (from / PAGE_BYTES * PAGE_BYTES) as usize;
-        let end = to.min(map.len() as u64) as usize;
-        // SAFETY: MADV_DONTNEED drops the pages of the range from this process; the next access
-        // reads the same bytes from the file, since the mapping is of a file, is not anonymous,
-        // and was never writable, so that no page of it can be a private copy that is lost.
-        #[allow(unsafe_code)]
-        let given = unsafe {
-            map.unchecked_advise_range(UncheckedAdvice::DontNeed, begin, end.saturating_sub(begin))
-        };
-        // Refused where the system has larger pages: then they stay until the end.
-        let _ = given;
+        if let Self::Mapped { map, .. } = self {
+            map.give_back(from, to);
+        }
     }
 }
 
@@ -183,19 +196,21 @@ impl RunFiles {
             path: path(),
             error,
         };
-        if !fs::metadata(directory).map_err(unreachable)?.is_dir() {
-            return Err(RunError::NotADirectory { path: path() });
-        }
-        let mut paths = Vec::new();
+        let folder = match Folder::open(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                return Err(RunError::NotADirectory { path: path() });
+            }
+            opened => opened.map_err(unreachable)?,
+        };
+        let mut names = Vec::new();
         let mut n_others = 0usize;
-        for entry in fs::read_dir(directory).map_err(unreachable)? {
-            let file = entry.map_err(unreachable)?.path();
-            match file.extension() {
-                Some(extension) if extension == "trace" => paths.push(file),
+        for name in folder.names().map_err(unreachable)? {
+            match Path::new(&name).extension() {
+                Some(extension) if extension == "trace" => names.push(name),
                 _ => n_others += 1,
             }
         }
-        if paths.is_empty() {
+        if names.is_empty() {
             let found = match n_others {
                 0 => "an empty directory".to_owned(),
                 1 => "one other file".to_owned(),
@@ -206,65 +221,97 @@ impl RunFiles {
                 found,
             });
         }
-        paths.sort();
-        let files = paths
+        names.sort();
+        let files = names
             .par_iter()
-            .map(|file| {
-                let name = file.file_name().unwrap_or_default().to_string_lossy();
-                (name.into_owned(), map_file(file))
+            .map(|name| {
+                let bytes = folder.file(name).and_then(|file| Bytes::of(&file));
+                (name.to_string_lossy().into_owned(), bytes)
             })
             .collect();
         Ok(Self {
             directory: path(),
             files,
-            manifest: read_manifest(&directory.join("run.json")),
+            manifest: read_manifest(&folder),
+            became_shorter: Vec::new(),
         })
     }
 
+    /// Opens the directory once more, after files were found shorter than before.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub(crate) fn open_again(self, shorter: Vec<String>) -> Result<Self, RunError> {
+        let mut became_shorter = self.became_shorter;
+        became_shorter.extend(shorter);
+        became_shorter.sort();
+        became_shorter.dedup();
+        Ok(Self {
+            became_shorter,
+            ..Self::open(&self.directory)?
+        })
+    }
+
+    /// The names of the files of which something was cut off since they were opened: what was made
+    /// of them means nothing.
+    pub(crate) fn shorter_now(&self) -> Vec<String> {
+        let folder = Folder::open(&self.directory).ok();
+        let is_shorter = |name: &str, bytes: &io::Result<Bytes>| {
+            let Ok(Bytes::Mapped { map, identity }) = bytes else {
+                return false;
+            };
+            // What was cut off within a page is zeros there, of which nobody is told.
+            let is_cut = |found: Metadata| {
+                (found.dev(), found.ino()) == *identity && found.len() < map.bytes().len() as u64
+            };
+            let found = folder.as_ref().and_then(|folder| folder.look_at(name).ok());
+            map.has_shrunk() || found.is_some_and(is_cut)
+        };
+        let shorter = self
+            .files
+            .iter()
+            .filter(|(name, bytes)| is_shorter(name, bytes));
+        shorter.map(|(name, _)| name.clone()).collect()
+    }
+
     /// What was made of the rank files of a directory, by name.
-    pub(crate) fn of_images(directory: &Path, images: Vec<(String, io::Result<Vec<u8>>)>) -> Self {
+    pub(crate) fn of_images(
+        (folder, directory): (&Folder, &Path),
+        images: Vec<(String, io::Result<Vec<u8>>)>,
+    ) -> Self {
         let files = images.into_iter();
         Self {
             directory: directory.to_path_buf(),
             files: files
                 .map(|(name, bytes)| (name, bytes.map(Bytes::Copied)))
                 .collect(),
-            manifest: read_manifest(&directory.join("run.json")),
+            manifest: read_manifest(folder),
+            became_shorter: Vec::new(),
         }
     }
 }
 
-fn map_file(path: &Path) -> io::Result<Bytes> {
-    // Asked before opening: opening a pipe would wait for a writer.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let file = File::open(path)?;
-    if file.metadata()?.len() == 0 {
-        return Ok(Bytes::Empty);
-    }
-    // SAFETY: a mapping is unsound only if the file changes below it. Rank files are written
-    // once, by a recorder that has ended; of one that still runs only free slots change, which
-    // are read as integers of any value. A file that someone cuts during the analysis ends this
-    // process with SIGBUS, which is defined, if unkind; nothing else can follow.
-    #[allow(unsafe_code)]
-    let map = unsafe { Mmap::map(&file)? };
-    Ok(Bytes::Mapped(map))
-}
-
 /// `None` if there is no such file.
-fn read_manifest(path: &Path) -> Option<Result<RunManifest, String>> {
-    let metadata = fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > MAX_MANIFEST_BYTES {
-        return Some(Err(format!(
-            "expected a file of at most {MAX_MANIFEST_BYTES} bytes, found {}",
-            match metadata.is_file() {
-                true => format!("{} bytes", metadata.len()),
-                false => "something other than a file".to_owned(),
-            }
-        )));
-    }
-    let read = fs::read(path).map_err(|error| error.to_string());
+fn read_manifest(folder: &Folder) -> Option<Result<RunManifest, String>> {
+    let expected = |found: &str| {
+        format!("expected a file of at most {MAX_MANIFEST_BYTES} bytes, found {found}")
+    };
+    let file = match folder.file("run.json") {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) if error.kind() == io::ErrorKind::Other => {
+            return Some(Err(expected("something other than a file")));
+        }
+        Err(error) => return Some(Err(error.to_string())),
+    };
+    let mut bytes = Vec::new();
+    // No more than that, however long it becomes.
+    let read = file.take(MAX_MANIFEST_BYTES + 1).read_to_end(&mut bytes);
+    let read = match read {
+        Ok(n) if n as u64 > MAX_MANIFEST_BYTES => Err(expected("more")),
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    };
     Some(read.and_then(|bytes| {
         let manifest: RunManifest =
             serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
@@ -410,6 +457,11 @@ impl<'a> Run<'a> {
             });
         }
         let mut remarks = Vec::new();
+        if !files.became_shorter.is_empty() {
+            remarks.push(Remark::BecameShorter {
+                names: files.became_shorter.clone(),
+            });
+        }
         if !worlds.is_empty() {
             remarks.push(Remark::SpawnedSetAside {
                 n_worlds: worlds.len(),

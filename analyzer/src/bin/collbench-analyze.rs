@@ -9,8 +9,9 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser, ValueEnum};
 use collbench_analyzer::{
     AlignmentMethod, Analysis, AnalyzeError, Comparison, Details, Follower, Look, Progress,
-    ReportError, Selection, comparison_to_text, write_comparison,
+    Selection, comparison_to_text, write_comparison, write_report, write_report_of_trace,
 };
+use collbench_files::guard_mappings;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// The trace is damaged or incomplete, and was analysed as far as it goes.
@@ -141,6 +142,7 @@ impl From<Alignment> for AlignmentMethod {
 }
 
 fn main() -> ExitCode {
+    guard_mappings();
     match run(&Options::parse()) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
@@ -186,14 +188,10 @@ fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
     let output = options.output.clone();
     let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| trace.join("report")));
     // Written before anything is printed, which names the place; printed even if it failed.
-    let written = match &report {
-        // Others than the trace's owner may have put one there.
-        Some(directory) if options.output.is_none() && directory.is_symlink() => Err(ReportError {
-            path: directory.clone(),
-            error: io::Error::other("a link, and inside of a trace none is followed"),
-        }),
-        Some(directory) => collbench_analyzer::write_report(&analysis, directory, options.top),
-        None => Ok(()),
+    let written = match (&report, &options.output) {
+        (Some(_), None) => write_report_of_trace(&analysis, trace, options.top),
+        (Some(directory), Some(_)) => write_report(&analysis, directory, options.top),
+        (None, _) => Ok(()),
     };
     match options.format {
         Format::Json => print_inert(&collbench_analyzer::to_json(&analysis))?,

@@ -1,6 +1,5 @@
 //! A comparison to files: pictures, a page that shows them, the JSON document.
 
-use std::fs;
 use std::path::Path;
 
 use collbench_viz as viz;
@@ -11,7 +10,7 @@ use crate::comparison::remarks::letter;
 use crate::comparison::text::{Row, advice, bytes, instances, signed, verdict};
 use crate::comparison::{Comparison, SCHEMA, pictures};
 use crate::inert;
-use crate::report::{ReportError, remove_pictures, write_new};
+use crate::report::{Place, ReportError, remove_pictures};
 use crate::words;
 
 const DOCUMENT: &str = "comparison.json";
@@ -28,16 +27,9 @@ pub fn write_comparison(
     directory: &Path,
     top: usize,
 ) -> Result<(), ReportError> {
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |error| ReportError { path, error }
-    };
-    fs::create_dir_all(directory).map_err(failed(directory))?;
-    remove_pictures(directory, (DOCUMENT, SCHEMA), pictures::is_picture);
-    let write = |name: &str, content: &str| {
-        let path = directory.join(name);
-        write_new(&path, content).map_err(failed(&path))
-    };
+    let place = Place::at(directory)?;
+    remove_pictures(&place, (DOCUMENT, SCHEMA), pictures::is_picture);
+    let write = |name: &str, content: &str| place.write(name, content);
     let mut groups = Vec::new();
     for (row, operation) in comparison.operations.iter().enumerate().take(top) {
         let shown = pictures::of_operation(analyses, operation, row + 1);

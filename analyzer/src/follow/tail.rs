@@ -10,7 +10,6 @@ use std::fs::File;
 use std::io;
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use collbench_formats::encode::{ChunkPlace, records_chunk};
 use collbench_formats::{
@@ -54,9 +53,8 @@ struct Read {
 }
 
 impl Tail {
-    /// Opens a file; `None` while its header is not there.
-    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
-        let file = File::open(path)?;
+    /// Follows a file that is open; `None` while its header is not there.
+    pub(super) fn open(file: File) -> io::Result<Option<Self>> {
         let mut head = vec![0; size_of::<FileHeader>()];
         if file.metadata()?.len() < head.len() as u64 {
             return Ok(None);
@@ -84,6 +82,13 @@ impl Tail {
 
     /// A rank file with the newest `n` records, or a little more.
     pub(super) fn newest(&mut self, n: usize) -> io::Result<Vec<u8>> {
+        self.read_image(n).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::other("became shorter while it was read"),
+            _ => error,
+        })
+    }
+
+    fn read_image(&mut self, n: usize) -> io::Result<Vec<u8>> {
         let fixed = size_of::<FileHeader>();
         self.file.read_exact_at(&mut self.head[..fixed], 0)?;
         self.find_chunks()?;
@@ -146,7 +151,8 @@ impl Tail {
             let Some(header) = self.header_at(at)? else {
                 continue;
             };
-            let mut bytes = vec![0; header.length.get().min(MAX_BYTES) as usize];
+            let length = header.length.get().min(self.there_from(at)?);
+            let mut bytes = vec![0; length as usize];
             self.read_as_far(&mut bytes, at)?;
             all.extend_from_slice(&bytes);
             if header.closed.get() > 0 {
@@ -154,6 +160,13 @@ impl Tail {
             }
         }
         Ok(all)
+    }
+
+    /// Bytes that the file has from an offset on, as many as are believed: lengths that it states
+    /// are no longer.
+    fn there_from(&self, at: u64) -> io::Result<u64> {
+        let length = self.file.metadata()?.len();
+        Ok(length.saturating_sub(at).min(MAX_BYTES))
     }
 
     /// Reads what there is; the rest stays zero.
@@ -212,12 +225,14 @@ impl Tail {
         }
         let n_table = header.n_sequences.get() as usize * size_of::<SequenceEntry>();
         let at = size_of::<ChunkHeader>() as u64;
-        let mut table = vec![0; n_table.min(content_at as usize)];
+        let there = self.there_from(offset)?;
+        let mut table = vec![0; n_table.min(content_at.min(there) as usize)];
         self.read_as_far(&mut table, offset + at)?;
         let length = match header.closed.get() {
             0 => room,
             n => room.min((n - 1).saturating_mul(RECORD_BYTES)),
         };
+        let length = length.min(there.saturating_sub(content_at));
         let mut content = vec![0; (length / RECORD_BYTES * RECORD_BYTES) as usize];
         self.read_as_far(&mut content, offset + content_at)?;
         if !self.header_at(offset)?.is_some_and(|found| same(&found)) {
@@ -466,7 +481,7 @@ mod tests {
         let path = directory.path().join("rank.trace");
         let open = |header_length, chunk_length| {
             fs::write(&path, file(header_length, chunk_length)).unwrap();
-            Tail::open(&path).unwrap()
+            Tail::open(File::open(&path).unwrap()).unwrap()
         };
         for length in [0, 100, 255, 3 * CHUNK_ALIGN, u64::MAX] {
             assert!(open(length, CHUNK_ALIGN).is_none(), "{length}");
