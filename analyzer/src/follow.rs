@@ -9,10 +9,12 @@ mod words;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use collbench_files::Folder;
+use collbench_formats::compact::is_compact;
 
 use crate::analysis::Analysis;
 use crate::run::{RankFile, Run, RunError, RunFiles};
@@ -32,6 +34,8 @@ pub struct Follower {
     directory: PathBuf,
     /// By name of the file.
     tails: BTreeMap<String, Tail>,
+    /// Whether some file is a compact one: its process writes no more.
+    is_compact: bool,
     /// Instances that someone was in at the last look, and when that was seen first.
     waiting: BTreeMap<Waiting, Instant>,
 }
@@ -57,6 +61,7 @@ impl Follower {
         Self {
             directory: directory.to_path_buf(),
             tails: BTreeMap::new(),
+            is_compact: false,
             waiting: BTreeMap::new(),
         }
     }
@@ -87,6 +92,9 @@ impl Follower {
                 };
             }
         };
+        if self.is_compact {
+            return Ok(Look::Ended);
+        }
         if self.tails.is_empty() {
             return Ok(Look::NotYet);
         }
@@ -121,7 +129,11 @@ impl Follower {
             if !shown.ends_with(".trace") || self.tails.contains_key(&shown) {
                 continue;
             }
-            match folder.file(&name).and_then(Tail::open) {
+            let file = folder.file(&name);
+            let mut begin = [0; 16];
+            let read = file.as_ref().map(|file| file.read_at(&mut begin, 0));
+            self.is_compact |= read.is_ok() && is_compact(&begin);
+            match file.and_then(Tail::open) {
                 Ok(Some(tail)) => drop(self.tails.insert(shown, tail)),
                 // Its process begins, or is gone again.
                 Ok(None) => {}
@@ -169,6 +181,7 @@ fn has_ended(run: &Run<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use collbench_formats::FileHeader;
     use serde_json::Value;
 
     use super::*;
@@ -262,6 +275,53 @@ steps = [
         }
         let everything = images(&trace, 1 << 20);
         assert_eq!(from(&everything, 0), from(&whole, 0));
+    }
+
+    #[test]
+    fn what_is_no_file_is_named_while_the_run_goes_on_and_a_file_that_is_cut_is_read_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let trace = write(directory.path());
+        let mut files: Vec<PathBuf> = fs::read_dir(&trace)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "trace"))
+            .collect();
+        files.sort();
+        // One of the processes runs.
+        let mut bytes = fs::read(&files[1]).unwrap();
+        bytes[std::mem::offset_of!(FileHeader, finalized)] = 0;
+        fs::write(&files[1], &bytes).unwrap();
+        let secret = directory.path().join("secret");
+        fs::write(&secret, "root:x:0").unwrap();
+        std::os::unix::fs::symlink(secret, trace.join("link.trace")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", trace.join("device.trace")).unwrap();
+        let mut follower = Follower::new(&trace);
+        let mut look = || match follower.look() {
+            Ok(Look::Running(screen)) => screen,
+            other => panic!("{other:?}"),
+        };
+        for _ in 0..2 {
+            let screen = look();
+            for name in ["link.trace", "device.trace"] {
+                let named = format!("{name}: cannot be opened: not a regular file");
+                assert!(screen.contains(&named), "{screen}");
+            }
+            assert!(!screen.contains("root:"), "{screen}");
+        }
+        // Cut: told once, and opened anew as what it is.
+        fs::File::options()
+            .write(true)
+            .open(&files[1])
+            .and_then(|file| file.set_len(bytes.len() as u64 / 2))
+            .unwrap();
+        let cut = look();
+        assert!(!cut.contains("fill whole buffer"), "{cut}");
+        let screen = look();
+        assert!(!screen.contains("became shorter"), "{screen}");
+        assert!(
+            screen.contains("3 of 3 ranks run") || screen.contains("of 3 ranks"),
+            "{screen}"
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod deaths;
 mod limits;
 mod matrix;
 mod places;
+mod planted;
 mod safety;
 mod traces;
 

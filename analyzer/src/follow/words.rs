@@ -38,6 +38,9 @@ pub(super) fn running_to_text(
         ),
     };
     fact(&mut text, "now", &state);
+    let unread = trace.damage.iter().filter(|found| found.rank.is_none());
+    let unread: Vec<String> = unread.map(|found| found.what.clone()).collect();
+    items(&mut text, "Not read", unread.into_iter(), MAX_VERDICT);
     let waiting = analysis.unfinished.iter().zip(waits);
     let waiting = waiting.filter(|(instance, _)| !instance.inside.is_empty());
     let waiting: Vec<String> = waiting

@@ -4,8 +4,11 @@
 //! [`guard_mappings`] the page, and all behind it, becomes zeros instead, and the mapping says
 //! afterwards that it [has shrunk](Mapped::has_shrunk): what was made of it is then worth nothing.
 //!
-//! The road not taken is reading into buffers: every page is then copied, which takes a tenth more
-//! time of an analysis.
+//! The road not taken is reading into buffers. It takes as long: 2.07 ns of processor time for a
+//! record of 32 bytes, mapped 2.06 ns (`benches/read.rs`, 512 MiB in the page cache, 2 cores of a
+//! virtual machine, November 2026), of about 140 ns that the analysis takes for a call. But mapped
+//! bytes are looked at in place, by several threads and more than once, and no buffer grows with the
+//! number of processes.
 
 use std::fs::File;
 use std::io;
@@ -47,7 +50,7 @@ impl Mapped {
         let map = unsafe { Mmap::map(file) }?;
         let begin = map.as_ptr() as usize;
         let entry = Entry::take();
-        entry.has_shrunk.store(false, Ordering::Relaxed);
+        entry.has_shrunk.store(false, Ordering::SeqCst);
         entry.end.store(begin + map.len(), Ordering::Relaxed);
         entry.begin.store(begin, Ordering::Release);
         Ok(Self { map, entry })
@@ -102,6 +105,9 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         // Before the addresses belong to somebody else.
         self.entry.begin.store(0, Ordering::Release);
+        if self.has_shrunk() {
+            N_SHRUNK.fetch_sub(1, Ordering::SeqCst);
+        }
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
         free.push(self.entry);
     }
@@ -155,11 +161,11 @@ impl Entry {
     }
 }
 
-/// Whether any mapping ever has shrunk.
-static HAS_ANY_SHRUNK: AtomicBool = AtomicBool::new(false);
+/// How many mappings there are that have shrunk.
+static N_SHRUNK: AtomicUsize = AtomicUsize::new(0);
 
 /// Has all mappings of this process survive that their file is cut: for commands, since it takes
-/// the process's handler of SIGBUS, and keeps still about panics from what was half there.
+/// the process's handler of SIGBUS, and keeps still about panics while there is a file that was cut.
 pub fn guard_mappings() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -182,7 +188,7 @@ pub fn guard_mappings() {
         }
         let tell = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if !HAS_ANY_SHRUNK.load(Ordering::Acquire) {
+            if N_SHRUNK.load(Ordering::SeqCst) == 0 {
                 tell(panic);
             }
         }));
@@ -222,8 +228,9 @@ unsafe extern "C" fn put_zeros(
             mapped != libc::MAP_FAILED
         };
         if is_mapped {
-            entry.has_shrunk.store(true, Ordering::Release);
-            HAS_ANY_SHRUNK.store(true, Ordering::Release);
+            if !entry.has_shrunk.swap(true, Ordering::SeqCst) {
+                N_SHRUNK.fetch_add(1, Ordering::SeqCst);
+            }
             return;
         }
     }
