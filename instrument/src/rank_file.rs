@@ -8,15 +8,14 @@
 
 mod ring;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use collbench_files::Folder;
 use collbench_formats::encode::{ChunkPlace, chunk_opening, communicator_entry, definition_entry};
 use collbench_formats::{
     Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Communicator, Definition, FILE_MAGIC,
@@ -366,10 +365,14 @@ impl RankFile {
         if is_own(file) {
             return Ok(());
         }
-        let place = self.path.parent().zip(self.path.file_name());
-        let again = place
-            .ok_or_else(|| io::ErrorKind::InvalidInput.into())
-            .and_then(|(folder, name)| Folder::open_itself(folder)?.file_to_change(name))
+        // By its path, since a second descriptor for the directory may be one too many: that it is
+        // the file which was made here is looked at below.
+        let wary = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+        let again = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(wary)
+            .open(&self.path)
             .map_err(|error| GrowError::of("opening the file again", error))?;
         let again = out_of_the_way(again);
         if !is_own(&again) {

@@ -478,7 +478,7 @@ fn what_a_killed_compaction_leaves_does_not_block_the_next_and_what_is_not_its_o
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32, byte: &u8| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            crc >> 1 ^ 0xedb8_8320 * (crc & 1)
+            (crc >> 1) ^ (0xedb8_8320 * (crc & 1))
         })
     };
     !bytes.iter().fold(!0, step)

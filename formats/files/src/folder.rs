@@ -61,17 +61,7 @@ impl Folder {
             .and_then(regular)
     }
 
-    /// A regular file, for reading and writing.
-    ///
-    /// # Errors
-    /// As of [`Self::file`].
-    pub fn file_to_change(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
-        self.open_at(name.as_ref(), libc::O_RDWR | WARY)
-            .map_err(in_words)
-            .and_then(regular)
-    }
-
-    /// The same; an empty one is made where there is none.
+    /// A regular file, for reading and writing; an empty one is made where there is none.
     ///
     /// # Errors
     /// As of [`Self::file`].
@@ -318,7 +308,6 @@ mod tests {
         for name in ["link", "device", "dangling", "folder", "pipe", "socket"] {
             for opened in [
                 folder.file(name),
-                folder.file_to_change(name),
                 folder.file_or_new(name),
                 open_regular(&place(name)),
             ] {
