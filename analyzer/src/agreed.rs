@@ -6,7 +6,7 @@ use collbench_formats::{
 
 use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
-use crate::inside::Messages;
+use crate::inside::{Messages, Said};
 use crate::instance::{Call, Instance, Lane};
 use crate::nonblocking::OverlapCourse;
 use crate::presence::Presence;
@@ -46,6 +46,8 @@ pub struct Agreed<'m> {
     pub is_open_fence: bool,
     /// First and last of `enters` and `leaves`.
     pub extent: Extent,
+    /// What the library said of its calls: the algorithms that it began in them.
+    pub said: Option<Said>,
     /// The messages that the library sent for it; `None` where messages were not recorded.
     pub messages: Option<Messages<'m>>,
 }

@@ -394,8 +394,14 @@ pub struct OperationSummary {
     pub bytes_min: Option<u64>,
     /// Largest payload seen, bytes.
     pub bytes_max: Option<u64>,
-    /// How it was done, as the messages tell; `None` where they were not seen.
+    /// How it was done: as the library said, else as the messages tell; `None` where neither is known.
     pub algorithm: Option<String>,
+    /// What the MPI library calls the algorithms that it began in these calls; `None` where it said
+    /// nothing. (An addition.)
+    pub library_name: Option<String>,
+    /// Instances whose messages are not those of the algorithm that the library has named. (An
+    /// addition.)
+    pub contradicted: u64,
     /// Calls begun.
     pub calls: u64,
     /// Complete instances.
@@ -717,9 +723,10 @@ pub struct EdgeSummary {
 pub struct TreeSummary {
     /// How the collective is done so.
     pub algorithm: Option<String>,
-    /// Other names of the same graph, which among so few processes cannot be told apart.
+    /// Other names of the same graph, which among so few processes cannot be told apart. Where it
+    /// contradicts what the library said, those that it has.
     pub also: Vec<String>,
-    /// What the MPI library calls the algorithm, where that has decided between `algorithm` and `also`.
+    /// What the MPI library calls the algorithm, as in its operation.
     pub library_name: Option<String>,
     /// Whether data went along a spanning tree (towards its root, from it, or both), and nowhere
     /// else.

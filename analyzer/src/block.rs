@@ -16,7 +16,7 @@ use crate::communicators::{Communicator, Communicators};
 use crate::inside::{Gatherer, Kind, Of};
 use crate::instance::{Call, Instance, Lane};
 use crate::matched::Matched;
-use crate::nonblocking::OverlapCourse;
+use crate::nonblocking::{Begun, OverlapCourse};
 use crate::presence::Presence;
 use crate::queue::Queue;
 use crate::routing::Process;
@@ -121,15 +121,27 @@ fn instances_together(n_members: usize) -> usize {
     (1024 / n_members.max(1)).clamp(1, 16)
 }
 
-/// Notes where the records of a block stand, by row and slot, if the messages behind them were
-/// recorded by anyone; gives whether they were.
+/// What anybody has recorded behind the calls.
+#[derive(Clone, Copy)]
+struct Recorded {
+    messages: bool,
+    /// Messages, or notes on algorithms.
+    any: bool,
+}
+
+/// Notes where the records of a block stand, by row and slot, if anything that is behind them was
+/// recorded by anyone; gives whether it was.
 fn keep_places(
     places: &mut Vec<Option<Place>>,
     block: &Block,
     sources: &[Option<Source<'_, '_>>],
-) -> bool {
-    let has_messages = sources.iter().flatten().any(|s| s.process.has_messages);
-    if has_messages {
+) -> Recorded {
+    let of_any = |is: fn(&Process<'_>) -> bool| sources.iter().flatten().any(|s| is(s.process));
+    let recorded = Recorded {
+        messages: of_any(|process| process.has_messages),
+        any: of_any(|process| process.has_messages || process.has_algorithms),
+    };
+    if recorded.any {
         let n = sources.len();
         places.clear();
         places.resize((block.to - block.from) as usize * n, None);
@@ -146,7 +158,7 @@ fn keep_places(
             }
         }
     }
-    has_messages
+    recorded
 }
 
 /// Between rows: not a power of two, so that a column does not fall into one set of the cache.
@@ -173,7 +185,8 @@ impl Decoder {
             return;
         }
         self.decode_columns(block, sources);
-        let has_messages = keep_places(&mut self.places, block, sources);
+        let recorded = keep_places(&mut self.places, block, sources);
+        let has_messages = recorded.messages;
         let may_be_mixed = sources.iter().flatten().any(|s| s.process.may_be_mixed());
         let n = communicator.members.len();
         let n_together = instances_together(n);
@@ -206,7 +219,7 @@ impl Decoder {
                 let (_, flags) = split_call_word(row.word);
                 let enters = &self.enters[at * stride(n)..][..n];
                 let leaves = &self.leaves[at * stride(n)..][..n];
-                if has_messages && !gathered.contains(&at) {
+                if recorded.any && !gathered.contains(&at) {
                     gathered = at..self.rows.len().min(at + n_together);
                     let kinds = self.rows[gathered.clone()].iter();
                     let kinds = kinds.map(|row| kind(row, block.communicator, communicator));
@@ -221,6 +234,10 @@ impl Decoder {
                     0..0
                 }];
                 let is_mixed = may_be_mixed && is_mixed(sources, position, places);
+                let said = match recorded.any {
+                    true => self.gatherer.said(at - gathered.start),
+                    false => None,
+                };
                 let messages = (has_messages && !is_mixed).then(|| {
                     let of = of(communicator, operation, root);
                     self.gatherer.pair(at - gathered.start, of)
@@ -246,6 +263,7 @@ impl Decoder {
                         0
                     },
                     is_open_fence: is_open_fence(operation, row.root),
+                    said,
                     messages,
                 }));
             } else if row.n_calls > 0 {
@@ -373,7 +391,7 @@ impl Decoder {
         let mut n_begun = std::mem::take(&mut self.n_begun);
         count_begun(&mut n_begun, sources);
         let mut places = std::mem::take(&mut self.places_of_part);
-        let has_messages = keep_places(&mut places, block, sources);
+        let recorded = keep_places(&mut places, block, sources);
         calls.clear();
         calls.resize(n_rows * n, None);
         called_on.clear();
@@ -416,7 +434,8 @@ impl Decoder {
                     n_begun: &n_begun,
                     called_on: called_on[at],
                 };
-                let behind = has_messages.then(|| Behind::Calls(&places[at * n..][..n]));
+                let behind = recorded.any.then(|| Behind::Calls(&places[at * n..][..n]));
+                let behind = (behind, recorded.messages);
                 self.hand_on(&instance, (sources, behind), communicators, sink);
             }
         }
@@ -436,6 +455,7 @@ impl Decoder {
         let mut n_begun = std::mem::take(&mut self.n_begun);
         count_begun(&mut n_begun, sources);
         let has_messages = sources.iter().flatten().any(|s| s.process.has_messages);
+        let has_algorithms = sources.iter().flatten().any(|s| s.process.has_algorithms);
         for &position in &settled.positions {
             calls.clear();
             calls.extend(sources.iter().map(|source| {
@@ -468,7 +488,8 @@ impl Decoder {
                 n_begun: &n_begun,
                 called_on: None,
             };
-            let kept = has_messages.then_some(Behind::Kept);
+            let kept = (has_messages || has_algorithms).then_some(Behind::Kept);
+            let kept = (kept, has_messages);
             self.hand_on(&instance, (sources, kept), communicators, sink);
         }
         (self.calls, self.n_begun) = (calls, n_begun);
@@ -477,7 +498,7 @@ impl Decoder {
     fn hand_on(
         &mut self,
         instance: &Instance<'_>,
-        (sources, behind): (&[Option<Source<'_, '_>>], Option<Behind<'_>>),
+        (sources, (behind, has_messages)): (&[Option<Source<'_, '_>>], (Option<Behind<'_>>, bool)),
         communicators: &Communicators,
         sink: &mut dyn FnMut(Matched<'_>),
     ) {
@@ -499,20 +520,24 @@ impl Decoder {
         self.courses.clear();
         self.courses.extend(calls().filter_map(|call| call.course));
         let is_begun = self.courses.len() == instance.calls.len();
-        let has_presence = matches!(behind, Some(Behind::Kept));
-        let behind = behind.filter(|behind| match behind {
-            Behind::Calls(places) => !is_mixed(sources, instance.position, places),
-            Behind::Kept => true,
-        });
-        let messages = behind.map(|behind| {
+        let has_presence = has_messages && matches!(behind, Some(Behind::Kept));
+        let mut said = None;
+        if let Some(behind) = &behind {
             let (index, communicator) = (instance.communicator_index, instance.communicator);
             let kind = std::iter::once(None);
             self.gatherer.begin(kind, index, communicator);
             let from = (1, instance.position);
-            gather(&mut self.gatherer, from, communicators, sources, &behind);
+            gather(&mut self.gatherer, from, communicators, sources, behind);
+            said = self.gatherer.said(0);
+        }
+        let behind = behind.filter(|behind| match behind {
+            Behind::Calls(places) => !is_mixed(sources, instance.position, places),
+            Behind::Kept => true,
+        });
+        let messages = behind.filter(|_| has_messages).map(|_| {
             let of = Of {
                 n_slots: enters.len(),
-                ..of(communicator, operation, root)
+                ..of(instance.communicator, operation, root)
             };
             self.gatherer.pair(0, of)
         });
@@ -533,6 +558,7 @@ impl Decoder {
             phase: instance.phase(),
             n_failed: calls().filter(|call| call.has_failed).count() as u64,
             is_open_fence: calls().any(|call| is_open_fence(operation, call.root)),
+            said,
             messages,
         }));
     }
@@ -546,7 +572,7 @@ enum Behind<'i> {
     Kept,
 }
 
-/// Gathers the messages of `n` instances from a position on: process by process, since the records of
+/// Gathers the messages, and what the library said, of `n` instances from a position on: process by process, since the records of
 /// each stand side by side.
 fn gather(
     gatherer: &mut Gatherer,
@@ -559,7 +585,7 @@ fn gather(
         let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
             continue;
         };
-        if !process.has_messages {
+        if !process.has_messages && !process.has_algorithms {
             continue;
         }
         for (nth, position) in (0..n).zip(position..) {
@@ -571,8 +597,9 @@ fn gather(
                     }
                 }
                 Behind::Kept => {
+                    let said = queue.outstanding.get(position).and_then(Begun::said);
                     let kept = queue.outstanding.messages(position);
-                    gatherer.add_kept((nth, slot), process, kept, communicators);
+                    gatherer.add_kept((nth, slot), process, (kept, said), communicators);
                 }
             }
         }

@@ -23,9 +23,11 @@ mod tags;
 
 // Who sent to whom, and what that is called.
 mod algorithm;
+mod called;
 mod exchanges;
 mod recognize;
 mod roles;
+pub(crate) mod said;
 mod shape;
 mod shapes;
 mod trees;
@@ -45,7 +47,6 @@ pub(crate) mod summary;
 mod sums;
 
 // Sums to results.
-pub(crate) mod called;
 mod kept;
 mod links;
 mod measured;
@@ -53,9 +54,10 @@ mod results;
 mod ways;
 pub(crate) mod words;
 
-pub use algorithm::{Algorithm, Pattern, Rooted, Tree, TwoLevels, Within};
+pub use algorithm::{Algorithm, Pattern, Rooted, ThenFromLeader, Tree, TwoLevels, Within};
 pub(crate) use begun::{CallOf, OwnCollective, Owner, Owners};
 pub use by_roles::RoleFigures;
+pub(crate) use called::Calling;
 pub use critical::{Begin, CriticalTally, Hop, Stay};
 pub(crate) use figures::Room;
 pub use figures::{EdgeFigures, GraphFigures, LastMessage, Meeting, NodeFigures, RoundFigures};
@@ -71,6 +73,8 @@ pub use results::{
     TreeFigures, WayClass, WayLine, WayStage,
 };
 pub use roles::{Node, Roles, Round, TreeRoles, Way};
+pub use said::Said;
+pub(crate) use said::{Names, Saying};
 pub(crate) use shape::Of;
 pub use shape::Shape;
 pub(crate) use shapes::Shapes;

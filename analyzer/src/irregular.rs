@@ -51,6 +51,7 @@ impl Tally<'_> {
                 root: None,
                 class: ByteClass::of(call.payload),
                 algorithm: None,
+                said: None,
             };
             let index = self.index_of(key);
             self.tallies[index].add_call(call);
@@ -164,6 +165,7 @@ impl Tally<'_> {
                 }),
                 class: class_of(instance.calls.iter().flatten().filter(alike)),
                 algorithm: None,
+                said: None,
             };
             let index = self.index_of(key);
             if !seen.contains(&index) {

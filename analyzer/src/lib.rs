@@ -154,9 +154,9 @@ pub use inside::{
     EdgeTally, Gauge, Grain, GraphFigures, GraphTally, Hop, HopSummary, Hotspot, InsideTally,
     InstanceMessage, JoiningPoint, LastArrival, LastMessage, Meeting, MessageCounts, Messages,
     Node, NodeFigures, OneWayClass, Pattern, ProgressSummary, Recognized, RoleFigures, Roles,
-    Rooted, Round, RoundFigures, RoundSummary, Shape, StageKind, Stay, StaySummary,
-    TransferSummary, Tree, TreeDirection, TreeFacts, TreeFigures, TreeRoles, TwoLevels, Way,
-    WayClass, WayLine, WayStage, Within,
+    Rooted, Round, RoundFigures, RoundSummary, Said, Shape, StageKind, Stay, StaySummary,
+    ThenFromLeader, TransferSummary, Tree, TreeDirection, TreeFacts, TreeFigures, TreeRoles,
+    TwoLevels, Way, WayClass, WayLine, WayStage, Within,
 };
 pub use instance::{Call, Instance, Lane};
 pub use irregularities::{InFlight, Irregularities, ProcessDamage};

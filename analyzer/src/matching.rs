@@ -65,7 +65,8 @@ pub fn match_calls<S: Sums>(
         window,
         processes: processes
             .map(|(index, (file, limits))| {
-                Process::new(index, file, clocks, communicators, persistents, limits)
+                let of_file = (file, run.names.of_process(index));
+                Process::new(index, of_file, clocks, communicators, persistents, limits)
             })
             .collect(),
         lanes: Vec::new(),

@@ -11,6 +11,7 @@ use collbench_formats::{CompletingCall, Completion, Operation, Record, TestsInVa
 
 use crate::calls::Place;
 use crate::clock::{Global, RankClock, Timestamp};
+use crate::inside::{Said, Saying};
 use crate::presence::CallSpans;
 
 /// One collective that a process has begun.
@@ -24,6 +25,8 @@ pub(crate) struct Begun {
     pub(crate) is_possible: bool,
     /// The phase in which it was called.
     pub(crate) phase: Option<i32>,
+    /// What the library said of the initiating call.
+    saying: Saying,
     /// The call that completed it.
     end: Option<End>,
     tests: Option<TestsInVain>,
@@ -61,6 +64,7 @@ impl Begun {
             place,
             is_possible,
             phase,
+            saying: Saying::default(),
             end: None,
             tests: None,
             meanwhile: None,
@@ -70,6 +74,11 @@ impl Begun {
     /// Whether nothing more can come of it.
     pub(crate) fn is_complete(&self) -> bool {
         self.end.is_some_and(|end| end.is_final())
+    }
+
+    /// What the library said of the initiating call.
+    pub(crate) fn said(&self) -> Option<Said> {
+        self.saying.said()
     }
 
     /// When the operation was complete; `None` where that is not known: it was under way at the
@@ -214,6 +223,15 @@ impl Outstanding {
     pub(crate) fn keep_message(&mut self, position: u64, record: &Record) {
         if self.begun.contains_key(&position) {
             self.messages.entry(position).or_default().push(*record);
+        }
+    }
+
+    /// Hears a note on the call that began something at a position, by a process whose names have these
+    /// numbers.
+    pub(crate) fn hear(&mut self, position: u64, call: &Record, note: &Record, numbers: &[u16]) {
+        let begun = self.begun.get_mut(&position);
+        if let Some(begun) = begun.filter(|begun| begun.record == *call) {
+            begun.saying.hear(note, numbers);
         }
     }
 

@@ -4,23 +4,18 @@ use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
 
-use crate::algorithms::AlgorithmSummary;
 use crate::analysis::{OperationSummary, SerializationPoint, Spread, Stage, Stages, ThreadWay};
 use crate::detail::Chooser;
 use crate::distribution::{Distribution, Summary};
 use crate::estimate::Evidence;
-use crate::inside::called::called;
 use crate::inside::summary::{self as inside, TooEarly};
 use crate::over_time::{operation_sections, outliers};
 use crate::sources::Sources;
 use crate::sums::{OperationKey, OperationTally, OverlapTally, wait_state_names};
 
 /// The operations, by time, the longest first, and the message of any that was received before it was
-/// sent by most; `library`: the names of the library's algorithms.
-pub(crate) fn operations(
-    sources: &Sources<'_>,
-    library: &[AlgorithmSummary],
-) -> (Vec<OperationSummary>, Option<TooEarly>) {
+/// sent by most.
+pub(crate) fn operations(sources: &Sources<'_>) -> (Vec<OperationSummary>, Option<TooEarly>) {
     let mut tallies: Vec<(&OperationKey, &OperationTally)> = sources.tally.operations().collect();
     // Stable: operations of equal time stay in the order of their keys.
     tallies.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.call_time.total()));
@@ -28,7 +23,7 @@ pub(crate) fn operations(
     let mut earliest = None;
     // One after the other: the details of all may be many times what is kept of them.
     let operations = tallies.into_iter().map(|(key, tally)| {
-        let mut operation = operation_summary(sources, key, tally, library);
+        let mut operation = operation_summary(sources, key, tally);
         let edges = operation.edges.iter().flatten();
         earliest = earliest.max(inside::received_too_early(sources, edges));
         chooser.choose(&mut operation);
@@ -42,7 +37,6 @@ fn operation_summary(
     sources: &Sources<'_>,
     key: &OperationKey,
     tally: &OperationTally,
-    library: &[AlgorithmSummary],
 ) -> OperationSummary {
     let (spread, uncertainty_ns) = spread(sources, key.entry);
     // A difference of stamps of several clocks is as wrong as these are aligned.
@@ -99,8 +93,7 @@ fn operation_summary(
             stages(key.operation, inside, (None, None), &core)
         }
     };
-    let called = called(sources, key, tally, library);
-    let trees = inside::trees(sources, key, tally, called);
+    let trees = inside::trees(sources, key, tally);
     let stages = Stages {
         outside,
         inside: inside::stages(trees.as_deref()).into(),
@@ -111,10 +104,9 @@ fn operation_summary(
         root: key.root,
         bytes_min: tally.bytes.map(|(least, _)| least),
         bytes_max: tally.bytes.map(|(_, most)| most),
-        algorithm: called
-            .map(|called| called.algorithm)
-            .or(key.algorithm)
-            .map(|algorithm| algorithm.to_string()),
+        algorithm: key.algorithm.map(|algorithm| algorithm.to_string()),
+        library_name: inside::library_name(sources, key),
+        contradicted: (tally.inside.as_ref()).map_or(0, |inside| inside.n_contradicted),
         calls: tally.calls,
         instances: tally.instances,
         failed: tally.failed,

@@ -197,6 +197,13 @@ pub enum Remark {
         /// Their operations, by name.
         operations: Vec<&'static str>,
     },
+    /// Instances whose messages are not those of the algorithm that the library has named.
+    AlgorithmContradicted {
+        /// Number of instances.
+        n_instances: u64,
+        /// Operation, what the library says, and what the graph is called, of the most frequent.
+        first: (&'static str, String, String),
+    },
     /// Messages of which not both ends are known in one instance.
     UnpairedMessages {
         /// Sends inside complete instances without a receive.
@@ -304,6 +311,7 @@ impl Remark {
             Self::PayloadUnknown { .. } => "payload_unknown",
             Self::InternalCalls { .. } => "internal_calls",
             Self::Opaque { .. } => "opaque_collectives",
+            Self::AlgorithmContradicted { .. } => "algorithm_contradicted",
             Self::UnpairedMessages { .. } => "unpaired_messages",
             Self::UnknownRecords { .. } => "unknown_records",
             Self::AbandonedCalls { .. } => "abandoned_calls",
@@ -597,6 +605,16 @@ impl fmt::Display for Remark {
                  the library sets up once and starts). Nothing is known of the trees of these",
                 counted(*n_instances, "instance"),
                 operations.join(", ")
+            ),
+            Self::AlgorithmContradicted {
+                n_instances,
+                first: (operation, said, seen),
+            } => write!(
+                f,
+                "{} with messages that the algorithm has not which the library named, most of \
+                 {operation}: {said}, whose graph is {seen}. They are told by what the library said; \
+                 `trees` has what went where, and `contradicted` counts them",
+                counted(*n_instances, "instance"),
             ),
             Self::UnpairedMessages {
                 n_sends,

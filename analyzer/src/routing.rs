@@ -80,6 +80,10 @@ pub(crate) struct Process<'a> {
     is_end_known: bool,
     /// Whether the messages inside its calls were recorded.
     pub(crate) has_messages: bool,
+    /// Whether the algorithms of its calls were noted.
+    pub(crate) has_algorithms: bool,
+    /// The numbers of their names, by index of the definition.
+    names: &'a [u16],
     /// Whose they are.
     owners: Owners,
     /// By thread: its last call of the application, and the last one of the MPI library itself, if
@@ -117,7 +121,7 @@ pub(crate) struct Found {
 impl<'a> Process<'a> {
     pub(crate) fn new(
         index: usize,
-        file: &'a RankFile<'a>,
+        (file, names): (&'a RankFile<'a>, &'a [u16]),
         clocks: &Clocks,
         communicators: &Communicators,
         persistents: &'a Persistents,
@@ -152,6 +156,8 @@ impl<'a> Process<'a> {
             has_ended: false,
             is_end_known: false,
             has_messages: file.has_layer("messages"),
+            has_algorithms: !names.is_empty(),
+            names,
             owners: Owners::new(
                 Tags::of(&file.trace.identity.mpi),
                 persistents.iter().map(|own| own.on),
@@ -341,6 +347,11 @@ impl<'a> Process<'a> {
         });
         let oldest = fronts.chain(starts).min_by_key(|(run, ..)| run.place)?;
         Some((oldest.1, oldest.2, oldest.0.position))
+    }
+
+    /// The numbers of the names of its library's algorithms, by index of the definition.
+    pub(crate) fn names(&self) -> &'a [u16] {
+        self.names
     }
 
     /// Finds its records.

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use crate::inert;
+use crate::inside::Names;
 use crate::remarks::Remark;
 
 /// Why a directory cannot be analysed at all.
@@ -399,6 +400,8 @@ pub struct Run<'a> {
     pub unreadable: Vec<UnreadableFile>,
     /// What a reader should know about the directory.
     pub remarks: Vec<Remark>,
+    /// What the MPI library calls its algorithms.
+    pub(crate) names: Names,
 }
 
 impl<'a> Run<'a> {
@@ -502,6 +505,7 @@ impl<'a> Run<'a> {
             directory: &files.directory,
             command,
             world_size,
+            names: Names::new(&processes),
             processes,
             unreadable,
             remarks,

@@ -45,8 +45,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let pauses = recorder_pauses(sources, &exchanges);
     let of_processes = || sources.irregularities.processes.iter();
     let algorithms = algorithms(sources.run, of_processes().map(|found| &found.algorithms));
-    let library = algorithms.as_deref().unwrap_or_default();
-    let (operations, earliest) = operations(sources, library);
+    let (operations, earliest) = operations(sources);
     let mut imbalance = imbalance(sources);
     choose_verdicts(sources.details, &mut imbalance);
     let n_findings = damage.len();
@@ -55,6 +54,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let at_end = Hang::of(sources);
     let hang = at_end.summary();
     let mut remarks = remarks(sources, known, &pauses, hang.as_ref(), &exchanges);
+    remarks.extend(inside::contradicted(&operations));
     remarks.extend(
         earliest
             .map(|earliest| inside::too_early_remark(sources, earliest, &message_ends(sources))),

@@ -6,7 +6,7 @@ use crate::batches::Batches;
 use crate::communicators::Scope;
 use crate::conduct::Conduct;
 use crate::distribution::Distribution;
-use crate::inside::{Algorithm, InsideTally};
+use crate::inside::{Algorithm, InsideTally, Said};
 use crate::instance::Call;
 use crate::late_arrivals::LateArrivals;
 use crate::nanoseconds::add_ns;
@@ -52,8 +52,10 @@ pub struct OperationKey {
     pub root: Option<u32>,
     /// Class of payloads.
     pub class: ByteClass,
-    /// How it was done, of instances whose messages were seen.
+    /// How it was done, of instances of which the library has said so, or whose messages were seen.
     pub algorithm: Option<Algorithm>,
+    /// What the library said.
+    pub said: Option<Said>,
 }
 
 /// Sums of one process in one operation; its line of the timemap.

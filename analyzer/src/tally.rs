@@ -16,7 +16,7 @@ use crate::causality::{ByHost, CausalityCounts};
 use crate::clock::{Clocks, Global, HostOffset, Timestamp};
 use crate::communicators::{Communicator, Communicators, Scope};
 use crate::distribution::Distribution;
-use crate::inside::{MessageCounts, Room, Shapes};
+use crate::inside::{Calling, MessageCounts, Room, Shapes};
 use crate::instance::{Call, Lane};
 use crate::late_arrivals::LateArrival;
 use crate::matched::{Matched, Sums};
@@ -69,6 +69,7 @@ pub struct Tally<'a> {
     figures: Option<Box<Figures>>,
     scratch: Scratch,
     shapes: Shapes,
+    calling: Calling,
     inside_room: Room,
     /// When recording stopped early, by process: calls up to there are in the trace, but the messages of
     /// the last one need not be.
@@ -177,6 +178,7 @@ impl<'a> Tally<'a> {
             figures: None,
             scratch: Scratch::default(),
             shapes: Shapes::default(),
+            calling: Calling::default(),
             inside_room: Room::default(),
             stops: stops(run, clocks),
             offsets: clocks.offsets(),
@@ -242,6 +244,7 @@ impl<'a> Tally<'a> {
             root: root.map(|slot| instance.communicator.members[slot].world_rank),
             class: ByteClass::of(payloads.range.map(|(_, greatest)| greatest)),
             algorithm: None,
+            said: instance.said,
         };
         let first_enter = instance.extent.first_enter;
         let is_wanted = self
@@ -257,10 +260,17 @@ impl<'a> Tally<'a> {
         }
         let shape = (instance.messages.as_ref())
             .map(|messages| messages.shape(|| self.shapes.of(instance, messages)));
-        let key = OperationKey {
-            algorithm: shape.as_ref().and_then(|shape| shape.algorithm()),
-            ..key
+        let mut is_contradicted = false;
+        let algorithm = match instance.said {
+            None => shape.as_ref().and_then(|shape| shape.algorithm()),
+            Some(said) => {
+                let names = &self.run.names;
+                let called = self.calling.called(instance, (names, said), shape.as_ref());
+                is_contradicted = called.is_contradicted;
+                called.algorithm
+            }
         };
+        let key = OperationKey { algorithm, ..key };
         let index = self.index_of(key);
         let mut figures = self.figures.take().unwrap_or_default();
         figures.measure(instance, &self.resolution);
@@ -281,6 +291,7 @@ impl<'a> Tally<'a> {
         {
             let inside = self.tallies[index].inside.get_or_insert_default();
             let room = (&self.resolution, &mut self.inside_room);
+            inside.n_contradicted += u64::from(is_contradicted);
             inside.add(instance, messages, &shape, &place.positions, room);
         }
         if n > 1 && figures.has_waits() {

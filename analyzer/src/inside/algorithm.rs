@@ -13,9 +13,9 @@ pub enum Tree {
     Binomial,
     /// Two children each.
     Binary,
-    /// Likewise with the digits of another base.
+    /// Likewise with the digits of another base; 0: not known.
     Knomial(u32),
-    /// So many chains that begin at the root.
+    /// So many chains that begin at the root; 0: not known.
     Chain(u32),
     /// So many children each.
     Kary(u32),
@@ -30,6 +30,8 @@ impl fmt::Display for Tree {
             Self::Pipeline => f.write_str("pipeline"),
             Self::Binomial => f.write_str("binomial"),
             Self::Binary => f.write_str("binary"),
+            Self::Knomial(0) => f.write_str("k-nomial"),
+            Self::Chain(0) => f.write_str("chain"),
             Self::Knomial(k) => write!(f, "k-nomial({k})"),
             Self::Chain(k) => write!(f, "chain({k})"),
             Self::Kary(k) => write!(f, "k-ary({k})"),
@@ -57,6 +59,8 @@ pub enum Rooted {
     ByWayOfFirst(Tree),
     /// Along a tree of no name.
     UnnamedTree,
+    /// Along a tree of so many of the processes, without the others.
+    TreeOfSome(u32),
 }
 
 impl fmt::Display for Rooted {
@@ -72,6 +76,7 @@ impl fmt::Display for Rooted {
             Self::LinearSynchronized => f.write_str("linear with synchronization"),
             Self::ByWayOfFirst(tree) => write!(f, "{tree}, by way of rank 0"),
             Self::UnnamedTree => f.write_str("unrecognized tree"),
+            Self::TreeOfSome(n) => write!(f, "tree of {n} of the processes"),
         }
     }
 }
@@ -83,6 +88,10 @@ pub enum Pattern {
     Rooted(Rooted),
     /// To a root, then from it.
     ToAndFrom(Rooted, Rooted),
+    /// To a root that nobody gets anything from.
+    To(Rooted),
+    /// From a root that nobody gives anything to.
+    From(Rooted),
     /// Everybody with everybody, all at once.
     Linear,
     /// Everybody with everybody, a few at a time.
@@ -133,6 +142,8 @@ impl fmt::Display for Pattern {
             Self::Rooted(rooted) => rooted.fmt(f),
             Self::ToAndFrom(to, from) if to == from => write!(f, "{to}, to the root and back"),
             Self::ToAndFrom(to, from) => write!(f, "{to} to the root, {from} back"),
+            Self::To(to) => write!(f, "{to} to the root, nothing back"),
+            Self::From(from) => write!(f, "{from} from the root, nothing to it"),
             Self::Linear => f.write_str("linear"),
             Self::LinearSynchronized => f.write_str("linear with synchronization"),
             Self::Pairwise => f.write_str("pairwise"),
@@ -225,6 +236,19 @@ pub enum Algorithm {
         /// From the leaders.
         from: Pattern,
     },
+    /// On an intercommunicator: from everybody to the leader of the other group, and then so.
+    ToOtherLeader(ThenFromLeader),
+}
+
+/// What the leaders of two groups do with what they have got from the other one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ThenFromLeader {
+    /// Nothing that others see.
+    Nothing,
+    /// Each answers those it has got it from.
+    Back,
+    /// Each hands it on within its own group.
+    Within(Pattern),
 }
 
 impl fmt::Display for Algorithm {
@@ -232,6 +256,14 @@ impl fmt::Display for Algorithm {
         match self {
             Self::Flat(pattern) => pattern.fmt(f),
             Self::TwoLevels(levels) => levels.fmt(f),
+            Self::ToOtherLeader(then) => {
+                f.write_str("two groups: linear to the leader of the other one")?;
+                match then {
+                    ThenFromLeader::Nothing => Ok(()),
+                    ThenFromLeader::Back => f.write_str(" and back"),
+                    ThenFromLeader::Within(within) => write!(f, ", {within} from it within"),
+                }
+            }
             Self::TwoGroups { between, to, from } => {
                 write!(f, "two groups: {between} between their leaders, ")?;
                 match to == from {

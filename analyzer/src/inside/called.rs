@@ -1,180 +1,513 @@
-//! Which of several names of a graph is the one that the MPI library means.
+//! What the MPI library means by the names of its algorithms, and whether the graph can be that.
 //!
-//! Among few processes some algorithms are one graph. Open MPI says by what names it calls its
-//! algorithms, though not in which instance; where one of the names fits, it decides.
+//! Among few processes many algorithms are one graph, and where some have nothing to give or to take
+//! even more of them are. So what the library said of a call decides by which name it is told. The graph
+//! adds what the library does not say: the parameters of a tree, and those parts of an algorithm that
+//! have no name. A message between two processes that the algorithm has no message between contradicts the
+//! name: that is counted, and the name is still the library's.
+//!
+//! # Source
+//! Open MPI's `coll_base_functions.h`, and the comments of its `coll_base_*.c` on what each algorithm
+//! is made of, and falls back to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use collbench_formats::{CommunicatorKind, Operation, Semantics};
 
 use super::algorithm::{Algorithm, Pattern, Rooted, Tree};
-use crate::algorithms::AlgorithmSummary;
-use crate::sources::Sources;
-use crate::sums::{OperationKey, OperationTally};
+use super::exchanges::{
+    Aside, Edge, Edges, Folded, butterfly, by_powers, hypercube, neighbor_exchange, ring, two_ways,
+};
+use super::recognize::{Direction, rotated, turned};
+use super::said::{Names, Said};
+use super::shape::Shape;
+use super::trees::{self, binomial_in_order, in_order_binary, split_binary};
+use crate::agreed::Agreed;
 
-/// A name that was chosen among several.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Called<'a> {
-    pub(crate) algorithm: Algorithm,
-    /// What the library calls it.
-    pub(crate) name: &'a str,
+/// The collectives that the library has algorithms for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Collective {
+    Allgather,
+    Allreduce,
+    Alltoall,
+    Barrier,
+    Bcast,
+    Gather,
+    Reduce,
+    ReduceScatter,
+    Scan,
+    Scatter,
 }
 
-/// The one among the names of all graphs of an operation by which the library calls an algorithm that
-/// it ran for such payloads among so many processes; `None` where there is nothing to choose, it has
-/// said nothing, or several are meant.
-pub(crate) fn called<'a>(
-    sources: &Sources<'_>,
-    key: &OperationKey,
-    tally: &OperationTally,
-    library: &'a [AlgorithmSummary],
-) -> Option<Called<'a>> {
-    let mut graphs = tally.inside.as_ref()?.graphs.values();
-    let first = graphs.next()?;
-    let rest: Vec<_> = graphs.collect();
-    let is_common = |name: &&Algorithm| rest.iter().all(|graph| graph.names.contains(name));
-    let names = first.names.iter().filter(is_common).copied();
-    let names: Vec<Algorithm> = names.collect();
-    // What goes on among leaders of hosts is said as if it were all.
-    let is_flat = matches!(key.algorithm, Some(Algorithm::Flat(_)));
-    if names.len() < 2 || !is_flat {
-        return None;
-    }
-    let n_processes = sources.communicators.entries[key.entry?].ranks.len() as u64;
-    let meant = library
-        .iter()
-        .filter(|one| one.operation == key.operation.name())
-        .filter(|one| is_within(one, tally.bytes, n_processes))
-        .flat_map(|one| {
-            let is_meant = |name: &Algorithm| is_called(*name, &one.name);
-            let meant: Vec<Algorithm> = names.iter().copied().filter(is_meant).collect();
-            meant.into_iter().map(|algorithm| Called {
-                algorithm,
-                name: &one.name,
-            })
-        });
-    let mut chosen: Option<Called<'a>> = None;
-    for one in meant {
-        match chosen {
-            Some(chosen) if chosen.algorithm != one.algorithm => return None,
-            Some(_) => {}
-            None => chosen = Some(one),
-        }
-    }
-    let chosen = chosen?;
-    let renamed = OperationKey {
-        algorithm: Some(chosen.algorithm),
-        ..*key
-    };
-    // Two entries of one name would not be told apart.
-    let is_taken = |other: &OperationKey| *other == renamed && *other != *key;
-    let is_taken = sources.tally.operations().any(|(other, _)| is_taken(other));
-    (!is_taken).then_some(chosen)
-}
+/// Their names, the longest first where one begins like another.
+const COLLECTIVES: [(&str, Collective); 16] = [
+    ("allgatherv", Collective::Allgather),
+    ("allgather", Collective::Allgather),
+    ("allreduce", Collective::Allreduce),
+    ("alltoallv", Collective::Alltoall),
+    ("alltoallw", Collective::Alltoall),
+    ("alltoall", Collective::Alltoall),
+    ("barrier", Collective::Barrier),
+    ("bcast", Collective::Bcast),
+    ("exscan", Collective::Scan),
+    ("gatherv", Collective::Gather),
+    ("gather", Collective::Gather),
+    ("reduce_scatter_block", Collective::ReduceScatter),
+    ("reduce_scatter", Collective::ReduceScatter),
+    ("reduce", Collective::Reduce),
+    ("scan", Collective::Scan),
+    ("scatter", Collective::Scatter),
+];
 
-/// Whether the library ran it for some of these payloads, and on a communicator that may be this one.
-fn is_within(one: &AlgorithmSummary, bytes: Option<(u64, u64)>, n_processes: u64) -> bool {
-    let meets = |own: Option<(u64, u64)>, other: Option<(u64, u64)>| match (own, other) {
-        (Some((least, most)), Some((other_least, other_most))) => {
-            least <= other_most && other_least <= most
-        }
-        _ => true,
-    };
-    let processes = one.processes_min.zip(one.processes_max);
-    let processes = processes.map(|(least, most)| (least.into(), most.into()));
-    meets(one.bytes_min.zip(one.bytes_max), bytes)
-        && meets(processes, Some((n_processes, n_processes)))
-}
-
-/// Whether that is the algorithm which Open MPI calls `name`, such as `bcast_intra_bintree`: see its
-/// `coll_base_functions.h`.
-fn is_called(algorithm: Algorithm, name: &str) -> bool {
-    let Algorithm::Flat(pattern) = algorithm else {
-        return false;
-    };
-    let Some((_, how)) = name.split_once("_intra_") else {
-        return false;
-    };
-    let rooted = match pattern {
-        Pattern::Rooted(rooted) => Some(rooted),
-        Pattern::ToAndFrom(to, from) if to == from => Some(to),
-        _ => None,
-    };
-    let tree = match rooted {
-        Some(Rooted::Tree(tree)) => Some(tree),
-        _ => None,
-    };
-    match how {
-        "basic_linear" | "linear" | "linear_nb" => {
-            tree == Some(Tree::Linear) || matches!(pattern, Pattern::Linear | Pattern::Chain)
-        }
-        "linear_sync" => {
-            rooted == Some(Rooted::LinearSynchronized) || pattern == Pattern::LinearSynchronized
-        }
-        "binomial" | "tree" => tree == Some(Tree::Binomial),
-        "bintree" | "binary" => tree == Some(Tree::Binary),
-        "in_order_binary" => tree == Some(Tree::InOrderBinary),
-        "knomial" => matches!(tree, Some(Tree::Knomial(_))),
-        "chain" => matches!(tree, Some(Tree::Chain(_))),
-        "pipeline" => tree == Some(Tree::Pipeline),
-        "split_bintree" => rooted == Some(Rooted::SplitBinary),
-        "scatter_allgather" => rooted == Some(Rooted::ScatterRecursiveDoubling),
-        "scatter_allgather_ring" => rooted == Some(Rooted::ScatterRing),
-        "redscat_allgather" | "redscat_gather" => {
-            rooted == Some(Rooted::Rabenseifner) || pattern == Pattern::Rabenseifner
-        }
-        "recursivedoubling" => pattern == Pattern::RecursiveDoubling,
-        "recursivehalving" | "basic_recursivehalving" => pattern == Pattern::RecursiveHalving,
-        "butterfly" => pattern == Pattern::Butterfly,
-        "bruck" => matches!(pattern, Pattern::Bruck | Pattern::Dissemination),
-        "ring" => pattern == Pattern::Ring,
-        "ring_segmented" => pattern == Pattern::SegmentedRing,
-        "doublering" => pattern == Pattern::DoubleRing,
-        "sparbit" => pattern == Pattern::Sparbit,
-        "neighborexchange" => pattern == Pattern::NeighborExchange,
-        "pairwise" => pattern == Pattern::Pairwise,
-        "two_procs" => pattern == Pattern::TwoProcesses,
-        _ => false,
+impl Collective {
+    fn of(operation: Operation) -> Option<Self> {
+        Some(match operation.blocking() {
+            Operation::Allgather | Operation::Allgatherv => Self::Allgather,
+            Operation::Allreduce => Self::Allreduce,
+            Operation::Alltoall | Operation::Alltoallv | Operation::Alltoallw => Self::Alltoall,
+            Operation::Barrier => Self::Barrier,
+            Operation::Bcast => Self::Bcast,
+            Operation::Gather | Operation::Gatherv => Self::Gather,
+            Operation::Reduce => Self::Reduce,
+            Operation::ReduceScatter | Operation::ReduceScatterBlock => Self::ReduceScatter,
+            Operation::Scan | Operation::Exscan => Self::Scan,
+            Operation::Scatter | Operation::Scatterv => Self::Scatter,
+            _ => return None,
+        })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What a name means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LibraryName {
+    of: Collective,
+    how: How,
+}
 
-    #[test]
-    fn a_name_of_the_library_means_one_algorithm() {
-        let tree = |tree| Algorithm::Flat(Pattern::Rooted(Rooted::Tree(tree)));
-        let there_and_back = |tree| {
-            let rooted = Rooted::Tree(tree);
-            Algorithm::Flat(Pattern::ToAndFrom(rooted, rooted))
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// Of two parts, each by an algorithm of its own.
+    Composed,
+    /// Along a tree, or in another way that has a root.
+    Rooted(Rooted),
+    Exchange(Pattern),
+    /// Linear, of whatever sort.
+    Linear,
+    Rabenseifner,
+}
+
+impl LibraryName {
+    /// That of a name such as `bcast_intra_bintree`; `None` if it is not known.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        let mut collectives = COLLECTIVES.iter();
+        let (of, how) = collectives.find_map(|&(prefix, of)| {
+            let how = name.strip_prefix(prefix)?.strip_prefix("_intra_")?;
+            Some((of, how))
+        })?;
+        let tree = |tree| How::Rooted(Rooted::Tree(tree));
+        let how = match (how, of) {
+            ("linear_sync", Collective::Alltoall) => How::Exchange(Pattern::LinearSynchronized),
+            ("linear_sync", _) => How::Rooted(Rooted::LinearSynchronized),
+            ("basic_default" | "nonoverlapping", _) | ("basic_linear", Collective::Allgather) => {
+                How::Composed
+            }
+            ("basic_linear" | "linear" | "linear_nb", _) => How::Linear,
+            ("binomial" | "tree", _) => tree(Tree::Binomial),
+            ("bintree" | "binary", _) => tree(Tree::Binary),
+            ("in_order_binary", _) => tree(Tree::InOrderBinary),
+            ("knomial", _) => tree(Tree::Knomial(0)),
+            ("chain", _) => tree(Tree::Chain(0)),
+            ("pipeline", _) => tree(Tree::Pipeline),
+            ("split_bintree", _) => How::Rooted(Rooted::SplitBinary),
+            ("scatter_allgather", _) => How::Rooted(Rooted::ScatterRecursiveDoubling),
+            ("scatter_allgather_ring", _) => How::Rooted(Rooted::ScatterRing),
+            ("redscat_allgather" | "redscat_gather", _) => How::Rabenseifner,
+            ("recursivedoubling", _) => How::Exchange(Pattern::RecursiveDoubling),
+            ("recursivehalving" | "basic_recursivehalving", _) => {
+                How::Exchange(Pattern::RecursiveHalving)
+            }
+            ("butterfly", _) => How::Exchange(Pattern::Butterfly),
+            ("bruck", Collective::Barrier) => How::Exchange(Pattern::Dissemination),
+            ("bruck", _) => How::Exchange(Pattern::Bruck),
+            ("ring", _) => How::Exchange(Pattern::Ring),
+            ("ring_segmented", _) => How::Exchange(Pattern::SegmentedRing),
+            ("doublering", _) => How::Exchange(Pattern::DoubleRing),
+            ("sparbit", _) => How::Exchange(Pattern::Sparbit),
+            ("neighborexchange", _) => How::Exchange(Pattern::NeighborExchange),
+            ("pairwise", _) => How::Exchange(Pattern::Pairwise),
+            ("two_procs", _) => How::Exchange(Pattern::TwoProcesses),
+            _ => return None,
         };
-        let all = [
-            tree(Tree::Linear),
-            tree(Tree::Binary),
-            tree(Tree::Binomial),
-            tree(Tree::Chain(4)),
-            tree(Tree::Pipeline),
-            there_and_back(Tree::Linear),
-            Algorithm::Flat(Pattern::RecursiveDoubling),
-            Algorithm::Flat(Pattern::Butterfly),
-            Algorithm::Flat(Pattern::Rabenseifner),
-            Algorithm::Flat(Pattern::Rooted(Rooted::Rabenseifner)),
-            Algorithm::Flat(Pattern::Ring),
-            Algorithm::Flat(Pattern::SegmentedRing),
-        ];
-        for (name, meant) in [
-            ("bcast_intra_bintree", vec![1]),
-            ("reduce_intra_binary", vec![1]),
-            ("bcast_intra_binomial", vec![2]),
-            ("bcast_intra_chain", vec![3]),
-            ("bcast_intra_pipeline", vec![4]),
-            ("allreduce_intra_basic_linear", vec![0, 5]),
-            ("reduce_scatter_block_intra_butterfly", vec![7]),
-            ("allreduce_intra_recursivedoubling", vec![6]),
-            ("allreduce_intra_redscat_allgather", vec![8, 9]),
-            ("allreduce_intra_ring", vec![10]),
-            ("allreduce_intra_ring_segmented", vec![11]),
-            ("number 3, without a name", vec![]),
-        ] {
-            let found = (0..all.len()).filter(|&one| is_called(all[one], name));
-            assert_eq!(found.collect::<Vec<_>>(), meant, "{name}");
+        Some(Self { of, how })
+    }
+
+    /// As a part that leads to a root, or from it.
+    fn rooted(self) -> Option<Rooted> {
+        match self.how {
+            How::Rooted(rooted) => Some(rooted),
+            How::Linear => Some(LINEAR),
+            How::Rabenseifner => Some(Rooted::Rabenseifner),
+            How::Composed | How::Exchange(_) => None,
         }
     }
+}
+
+const LINEAR: Rooted = Rooted::Tree(Tree::Linear);
+
+/// What is meant by all names of a call together. Parameters that are not said are 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meant {
+    Rooted(Rooted),
+    /// To a root, then from it; `None` is not said.
+    ToAndFrom(Option<Rooted>, Option<Rooted>),
+    Exchange(Pattern),
+}
+
+impl Meant {
+    /// By the names in the order in which they were begun. Of several of its own the last one ran: those
+    /// before it had it done.
+    fn of(collective: Collective, names: &[LibraryName]) -> Option<Self> {
+        let own = names.iter().rposition(|name| name.of == collective);
+        let parts = &names[own.map_or(0, |own| own + 1)..];
+        let part = |of: [Collective; 2]| {
+            let last = parts.iter().rfind(|name| of.contains(&name.of))?;
+            last.rooted()
+        };
+        let to = part([Collective::Reduce, Collective::Gather]);
+        let from = part([Collective::Bcast, Collective::Scatter]);
+        let both = |rooted| Self::ToAndFrom(Some(rooted), Some(rooted));
+        let Some(own) = own.map(|own| names[own]) else {
+            // A component without names that has others do the parts.
+            return (to.is_some() || from.is_some()).then_some(Self::ToAndFrom(to, from));
+        };
+        Some(match (collective, own.how) {
+            (
+                Collective::Bcast | Collective::Gather | Collective::Reduce | Collective::Scatter,
+                _,
+            ) => Self::Rooted(own.rooted()?),
+            (_, How::Composed) => Self::ToAndFrom(to, from),
+            (Collective::Alltoall, How::Linear) => Self::Exchange(Pattern::Linear),
+            (Collective::Scan, How::Linear) => Self::Exchange(Pattern::Chain),
+            (_, How::Linear) => both(LINEAR),
+            (_, How::Rooted(rooted)) => both(rooted),
+            (_, How::Rabenseifner) => Self::Exchange(Pattern::Rabenseifner),
+            (_, How::Exchange(pattern)) => Self::Exchange(pattern),
+        })
+    }
+
+    /// The name that it is told by, where the graph has these: one of them, if it is, or what was said.
+    fn told(self, names: &[Algorithm]) -> Option<Pattern> {
+        let flat = names.iter().filter_map(|name| match name {
+            Algorithm::Flat(pattern) => Some(*pattern),
+            _ => None,
+        });
+        if let Some(one) = flat.clone().find(|&pattern| self.is(pattern)) {
+            return Some(one);
+        }
+        Some(match self {
+            Self::Rooted(rooted) => Pattern::Rooted(rooted),
+            Self::Exchange(pattern) => pattern,
+            Self::ToAndFrom(None, None) => return None,
+            Self::ToAndFrom(to, from) => {
+                let parts = flat.clone().find_map(|pattern| match pattern {
+                    Pattern::ToAndFrom(to, from) => Some((to, from)),
+                    _ => None,
+                });
+                let part = |said: Option<Rooted>, seen: Option<Rooted>| match (said, seen) {
+                    (Some(said), Some(seen)) if is(seen, said) => seen,
+                    (Some(said), _) => said,
+                    (None, seen) => seen.unwrap_or(LINEAR),
+                };
+                let (seen_to, seen_from) = parts.unzip();
+                Pattern::ToAndFrom(part(to, seen_to), part(from, seen_from))
+            }
+        })
+    }
+
+    /// Whether a name of a graph is this one, with whatever parameters.
+    fn is(self, pattern: Pattern) -> bool {
+        let is_part = |said: Option<Rooted>, seen: Rooted| said.is_none_or(|said| is(seen, said));
+        match (self, pattern) {
+            (Self::Rooted(said), Pattern::Rooted(seen)) => is(seen, said),
+            (Self::ToAndFrom(to, from), Pattern::ToAndFrom(seen_to, seen_from)) => {
+                is_part(to, seen_to) && is_part(from, seen_from)
+            }
+            // In the other part there was nothing to send.
+            (Self::ToAndFrom(to, _), Pattern::To(seen)) => is_part(to, seen),
+            (Self::ToAndFrom(_, from), Pattern::From(seen)) => is_part(from, seen),
+            (Self::Exchange(said), seen) => said == seen,
+            _ => false,
+        }
+    }
+}
+
+/// Whether what was seen is what was said, whose parameters are not known.
+fn is(seen: Rooted, said: Rooted) -> bool {
+    match (seen, said) {
+        (Rooted::Tree(Tree::Knomial(_)), Rooted::Tree(Tree::Knomial(_)))
+        | (Rooted::Tree(Tree::Chain(_)), Rooted::Tree(Tree::Chain(_))) => true,
+        _ => seen == said,
+    }
+}
+
+/// What an instance is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Called {
+    /// `None`: not known, or not asked.
+    pub(crate) algorithm: Option<Algorithm>,
+    /// Whether its graph is none of the algorithm that the library has named.
+    pub(crate) is_contradicted: bool,
+}
+
+/// Shapes of which it is kept what they are called; where there are more it is found anew.
+const MAX_KNOWN: usize = 256;
+
+/// What was said, and the shape, at its place in memory.
+type Known = (Said, usize);
+
+/// Finds what instances are called: once for each shape, and what was said.
+#[derive(Debug, Default)]
+pub(crate) struct Calling {
+    known: BTreeMap<Known, (Arc<Shape>, Called)>,
+    last: Option<(Known, Called)>,
+}
+
+impl Calling {
+    /// What an instance is called of which the library has said something.
+    pub(crate) fn called(
+        &mut self,
+        instance: &Agreed<'_>,
+        (names, said): (&Names, Said),
+        shape: Option<&Arc<Shape>>,
+    ) -> Called {
+        // There it is said of what each group does by itself.
+        if instance.communicator.kind == CommunicatorKind::Inter {
+            return Called {
+                algorithm: shape.and_then(|shape| shape.algorithm()),
+                is_contradicted: false,
+            };
+        }
+        let find = |shape| {
+            let known: Vec<_> = names.known(said).collect();
+            called(instance.operation, &known, shape)
+        };
+        let Some(shape) = shape else {
+            return find(None);
+        };
+        let key = (said, Arc::as_ptr(shape).addr());
+        if let Some((_, last)) = self.last.filter(|(last, _)| *last == key) {
+            return last;
+        }
+        let called = match self.known.get(&key) {
+            Some((_, called)) => *called,
+            None => {
+                if self.known.len() >= MAX_KNOWN {
+                    self.known.clear();
+                }
+                let called = find(Some(shape));
+                // What is kept stays at its place.
+                self.known.insert(key, (Arc::clone(shape), called));
+                called
+            }
+        };
+        self.last = Some((key, called));
+        called
+    }
+}
+
+/// What an instance is called of which processes said this, each another thing; `shape`: that of its
+/// messages, where these are known.
+pub(super) fn called(
+    operation: Operation,
+    said: &[Vec<LibraryName>],
+    shape: Option<&Shape>,
+) -> Called {
+    let seen = shape.and_then(Shape::algorithm);
+    let by_graph = Called {
+        algorithm: seen,
+        is_contradicted: false,
+    };
+    // What leaders of hosts, or groups, do among themselves is said as if it were all.
+    if !matches!(seen, None | Some(Algorithm::Flat(_))) {
+        return by_graph;
+    }
+    let Some(collective) = Collective::of(operation) else {
+        return by_graph;
+    };
+    let mut meant = said.iter().map(|names| Meant::of(collective, names));
+    let first = meant.next().flatten();
+    let Some(said) = first.filter(|_| meant.all(|other| other == first)) else {
+        return by_graph;
+    };
+    let recognized = shape.and_then(|shape| Some((shape, shape.recognized.as_ref()?)));
+    let names = recognized.map_or(&[][..], |(_, recognized)| &recognized.names);
+    let Some(told) = said.told(names) else {
+        return by_graph;
+    };
+    let is_seen = names.contains(&Algorithm::Flat(told));
+    let (told, is_contradicted) = match recognized {
+        Some((shape, _)) if !is_seen => compare(operation, said, told, shape),
+        _ => (told, false),
+    };
+    Called {
+        algorithm: Some(Algorithm::Flat(told)),
+        is_contradicted,
+    }
+}
+
+/// What of an algorithm that is told so a graph shows besides, which has another name, and whether it
+/// contradicts it.
+fn compare(operation: Operation, said: Meant, told: Pattern, shape: &Shape) -> (Pattern, bool) {
+    let (n, root) = (shape.n_slots() as u32, shape.root().unwrap_or(0));
+    let edges = shape.edges.iter().copied();
+    let seen: Edges = edges.filter(|(from, to)| from != to).collect();
+    let direction = match operation.semantics() {
+        Semantics::OneToMany => Direction::Up,
+        _ => Direction::Down,
+    };
+    match said {
+        Meant::Rooted(rooted) => {
+            let mut models = rooted_edges(rooted, n, root, direction);
+            let are_all_there = !may_leave_out(operation) && matches!(rooted, Rooted::Tree(_));
+            let fits = |edges: &Edges| match are_all_there {
+                true => *edges == seen,
+                false => seen.is_subset(edges),
+            };
+            match &mut models {
+                None => (told, false),
+                Some(models) => {
+                    models.retain(|(_, edges)| fits(edges));
+                    match models[..] {
+                        [] => (told, true),
+                        // Of which of several it is the graph is not known.
+                        [(rooted, _)] => (Pattern::Rooted(rooted), false),
+                        _ => (told, false),
+                    }
+                }
+            }
+        }
+        Meant::Exchange(pattern) => {
+            let models = exchange_edges(pattern, n);
+            let is_none = |models: Vec<Edges>| !models.iter().any(|edges| seen.is_subset(edges));
+            (told, models.is_some_and(is_none))
+        }
+        Meant::ToAndFrom(to, from) => {
+            let models = |part: Option<Rooted>, direction| {
+                part.and_then(|part| rooted_edges(part, n, 0, direction))
+            };
+            let (to, from) = (models(to, Direction::Down), models(from, Direction::Up));
+            let (Some(to), Some(from)) = (to, from) else {
+                return (told, false);
+            };
+            let fits = to.iter().any(|(_, to)| {
+                let rest: Edges = seen.difference(to).copied().collect();
+                from.iter().any(|(_, from)| rest.is_subset(from))
+            });
+            (told, !fits)
+        }
+    }
+}
+
+/// Whether processes may have nothing to give or to take.
+fn may_leave_out(operation: Operation) -> bool {
+    matches!(
+        operation.blocking(),
+        Operation::Gatherv | Operation::Scatterv
+    )
+}
+
+/// The edges of an algorithm with a root, by its parameters; `None` where they are not told here.
+fn rooted_edges(
+    rooted: Rooted,
+    n: u32,
+    root: u32,
+    direction: Direction,
+) -> Option<Vec<(Rooted, Edges)>> {
+    let down = |edges: Edges| match direction {
+        Direction::Up => turned(&edges),
+        Direction::Down => edges,
+    };
+    let to_parents = |parents: &[u32]| {
+        let edges = (0..).zip(parents.iter().copied());
+        edges
+            .filter(|(rank, parent)| rank != parent)
+            .collect::<Vec<Edge>>()
+    };
+    let one = |edges: Edges| Some(vec![(rooted, edges)]);
+    match rooted {
+        Rooted::Tree(Tree::InOrderBinary) => {
+            let mut edges: Edges = to_parents(&in_order_binary(n)).into_iter().collect();
+            if root != n - 1 {
+                edges.insert((n - 1, root));
+            }
+            one(down(edges))
+        }
+        Rooted::Tree(tree) => {
+            let models = trees::of_name(tree, n).into_iter();
+            let models = models.map(|(tree, parents)| {
+                let edges = rotated(to_parents(&parents), n, root);
+                (Rooted::Tree(tree), down(edges))
+            });
+            Some(models.collect())
+        }
+        Rooted::SplitBinary => one(rotated(split_binary(n), n, root)),
+        Rooted::ScatterRing => {
+            let scatter = rotated(binomial_in_order(n), n, root);
+            one(scatter.union(&ring(n, true)).copied().collect())
+        }
+        Rooted::LinearSynchronized => {
+            let star = rotated((1..n).map(|rank| (rank, 0)), n, root);
+            one(star.union(&turned(&star)).copied().collect())
+        }
+        Rooted::Rabenseifner => {
+            let of_root = (0..n).flat_map(|rank| [(rank, root), (root, rank)]);
+            let of_root: Edges = of_root.filter(|(from, to)| from != to).collect();
+            let models = folded(n).into_iter();
+            let models = models.map(|edges| (rooted, edges.union(&of_root).copied().collect()));
+            Some(models.collect())
+        }
+        // Those beyond a power of two are served in ways of their own.
+        Rooted::ScatterRecursiveDoubling if n.is_power_of_two() => {
+            one(rotated(hypercube(n), n, root))
+        }
+        Rooted::ScatterRecursiveDoubling
+        | Rooted::ByWayOfFirst(_)
+        | Rooted::UnnamedTree
+        | Rooted::TreeOfSome(_) => None,
+    }
+}
+
+fn folded(n: u32) -> Vec<Edges> {
+    let asides = [Aside::Even, Aside::Odd, Aside::Last];
+    asides.map(|aside| Folded::new(n, aside).all()).into()
+}
+
+/// The edges of an exchange, in all ways in which it may be done; `None` where everybody may have to do
+/// with everybody, or they are not told here.
+fn exchange_edges(pattern: Pattern, n: u32) -> Option<Vec<Edges>> {
+    Some(match pattern {
+        Pattern::RecursiveDoubling => {
+            let mut all = folded(n);
+            all.push(hypercube(n));
+            all
+        }
+        Pattern::RecursiveHalving | Pattern::Rabenseifner => folded(n),
+        Pattern::Butterfly => {
+            let mut all = folded(n);
+            all.extend(butterfly(n));
+            all
+        }
+        Pattern::Bruck | Pattern::Dissemination => [true, false]
+            .map(|is_forward| by_powers(n, is_forward))
+            .into(),
+        Pattern::Ring | Pattern::SegmentedRing | Pattern::DoubleRing => {
+            [true, false].map(|is_forward| ring(n, is_forward)).into()
+        }
+        Pattern::NeighborExchange => neighbor_exchange(n).into_iter().collect(),
+        Pattern::TwoProcesses if n == 2 => vec![two_ways()],
+        Pattern::TwoProcesses => Vec::new(),
+        Pattern::Chain => vec![(1..n).map(|rank| (rank - 1, rank)).collect()],
+        _ => return None,
+    })
 }

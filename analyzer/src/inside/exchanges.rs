@@ -51,6 +51,11 @@ impl<'s> Traffic<'s> {
         self.counts.keys().eq(edges.iter())
     }
 
+    /// Whether nothing went beside these.
+    pub(super) fn is_within(&self, edges: &Edges) -> bool {
+        self.counts.keys().all(|edge| edges.contains(edge))
+    }
+
     pub(super) fn has_all(&self, edges: &Edges) -> bool {
         edges.iter().all(|edge| self.counts.contains_key(edge))
     }

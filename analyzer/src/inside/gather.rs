@@ -9,6 +9,7 @@ use crate::inside::messages::Messages;
 use crate::inside::pairing::{NOT_A_SLOT, Pairing};
 use crate::inside::pattern::{Ends, Foreign, Moved, NewEnd, Patterns};
 use crate::inside::recurrence::{Kind, Recurrences, words_of};
+use crate::inside::said::{Said, SaidByAll, Saying};
 use crate::inside::shape::Of;
 use crate::inside::steps::{Comes, Steps};
 use crate::queue::Queue;
@@ -32,6 +33,8 @@ pub(crate) struct Gatherer {
     ends: Vec<Ends>,
     /// By instance, where that is known.
     kinds: Vec<Option<Kind>>,
+    /// By instance what the library has said of its calls.
+    said: Vec<SaidByAll>,
     patterns: Patterns,
     recurrences: Recurrences,
     pairing: Pairing,
@@ -56,6 +59,8 @@ impl Gatherer {
             *kind = kind.filter(|kind| !joins_groups(kind.of.operation));
             ends.begin(kind.and_then(|kind| self.recurrences.of(kind)));
         }
+        self.said.clear();
+        self.said.resize(n, SaidByAll::default());
         if self.communicator == Some(index) {
             return;
         }
@@ -74,7 +79,7 @@ impl Gatherer {
         }
     }
 
-    /// Adds the messages behind the blocking call of a slot in the n-th instance, at a position of
+    /// Adds the messages, and what was said, behind the blocking call of a slot in the n-th instance, at a position of
     /// a queue.
     pub(crate) fn add_call(
         &mut self,
@@ -87,12 +92,27 @@ impl Gatherer {
         if foreign.is_empty() && self.follow(nth, slot, process, place) {
             return;
         }
-        let mut ends = self.ends_of(nth, slot, process, communicators);
-        each_message(process.reader(), place, |place, record, message| {
-            if foreign.is_empty() || foreign.binary_search(&(position, place)).is_err() {
-                ends.add(record, message);
-            }
-        });
+        let numbers = process.names();
+        let mut saying = Saying::default();
+        if process.has_messages {
+            let mut ends = self.ends_of(nth, slot, process, communicators);
+            let look = |place, record: &Record, message: &Message| {
+                if foreign.is_empty() || foreign.binary_search(&(position, place)).is_err() {
+                    ends.add(record, message);
+                }
+            };
+            let hear = |record: &Record| saying.hear(record, numbers);
+            each_behind(process.reader(), place, look, hear);
+        } else {
+            let hear = |record: &Record| saying.hear(record, numbers);
+            each_behind(process.reader(), place, |_, _, _| {}, hear);
+        }
+        self.said[nth].add(saying.said());
+    }
+
+    /// What the library said of the calls of the n-th instance.
+    pub(crate) fn said(&self, nth: usize) -> Option<Said> {
+        self.said[nth].said()
     }
 
     /// Adds the messages behind a call, if they are those of a recurrence; gives whether they are.
@@ -103,17 +123,31 @@ impl Gatherer {
         let records = process.reader().slice(place, SLICE);
         self.steps.begin();
         let clock = process.clock().for_many();
-        following.take(slot, &records, &clock, &mut self.steps, moved)
+        let is_followed = following.take(slot, &records, &clock, &mut self.steps, moved);
+        if is_followed
+            && let [_, note, ..] = &records[..]
+            && note.kind() == Some(RecordKind::Note)
+        {
+            // It has no others but those right behind it.
+            let notes = records[1..].iter();
+            let mut saying = Saying::default();
+            notes
+                .take_while(|record| record.kind() == Some(RecordKind::Note))
+                .for_each(|note| saying.hear(note, process.names()));
+            self.said[nth].add(saying.said());
+        }
+        is_followed
     }
 
-    /// Adds messages of a slot in the n-th instance that were kept.
+    /// Adds messages of a slot in the n-th instance that were kept, and what was said of its call.
     pub(crate) fn add_kept(
         &mut self,
         (nth, slot): (usize, usize),
         process: &Process<'_>,
-        kept: &[Record],
+        (kept, said): (&[Record], Option<Said>),
         communicators: &Communicators,
     ) {
+        self.said[nth].add(said);
         let mut ends = self.ends_of(nth, slot, process, communicators);
         for record in kept {
             if let Some(message) = record.message().filter(|_| is_true(record)) {
@@ -316,8 +350,18 @@ pub(crate) fn is_within(record: &Record, enter: u64, leave: u64) -> bool {
 /// A clock with coarse steps may show the begin of the last message and the return alike.
 pub(crate) fn each_message(
     reader: &RecordReader<'_>,
+    place: Place,
+    look: impl FnMut(Place, &Record, &Message),
+) -> Place {
+    each_behind(reader, place, look, |_| {})
+}
+
+/// Likewise, and hands on the notes on the call.
+fn each_behind(
+    reader: &RecordReader<'_>,
     mut place: Place,
     mut look: impl FnMut(Place, &Record, &Message),
+    mut hear: impl FnMut(&Record),
 ) -> Place {
     let chunks = reader.chunks();
     let thread = chunks[place.chunk as usize].thread;
@@ -337,12 +381,15 @@ pub(crate) fn each_message(
                 record: at,
                 ..place
             };
+            let begin = record.enter.get();
             // Of what was before the call a note tells behind it, with an earlier stamp.
             if record.kind() == Some(RecordKind::Note) {
+                if (enter..=leave).contains(&begin) && begin >= below_until {
+                    hear(record);
+                }
                 last = here;
                 continue;
             }
-            let begin = record.enter.get();
             if begin > leave || begin < enter {
                 return last;
             }

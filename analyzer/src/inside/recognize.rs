@@ -64,10 +64,11 @@ impl Flat {
 
     /// Whether nothing better than that is known of it.
     fn is_unnamed(&self) -> bool {
-        let is_unnamed = |part: &Rooted| matches!(part, Rooted::UnnamedTree);
+        let is_unnamed =
+            |part: &Rooted| matches!(part, Rooted::UnnamedTree | Rooted::TreeOfSome(_));
         match &self.names[0] {
             Pattern::Unrecognized => true,
-            Pattern::Rooted(part) => is_unnamed(part),
+            Pattern::Rooted(part) | Pattern::To(part) | Pattern::From(part) => is_unnamed(part),
             Pattern::ToAndFrom(to, from) => is_unnamed(to) || is_unnamed(from),
             _ => false,
         }
@@ -165,7 +166,9 @@ fn flat(operation: Operation, n: u32, root: Option<u32>, sent: &[Sent]) -> Optio
         }
         _ => return None,
     };
-    let found = found.or_else(|| there_and_back(&traffic, operation));
+    let found = found
+        .or_else(|| there_and_back(&traffic, operation))
+        .or_else(|| some::exchange_of_some(operation, &traffic));
     Some(found.unwrap_or_else(|| Flat::exchange(Pattern::Unrecognized)))
 }
 
@@ -179,13 +182,13 @@ fn exchange_of_all(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> 
 }
 
 /// Edges relative to a root.
-fn rotated(edges: impl IntoIterator<Item = Edge>, n: u32, root: u32) -> Edges {
+pub(super) fn rotated(edges: impl IntoIterator<Item = Edge>, n: u32, root: u32) -> Edges {
     let at = |rank: u32| (rank + root) % n;
     let edges = edges.into_iter();
     edges.map(|(from, to)| (at(from), at(to))).collect()
 }
 
-fn turned(edges: &Edges) -> Edges {
+pub(super) fn turned(edges: &Edges) -> Edges {
     edges.iter().map(|&(from, to)| (to, from)).collect()
 }
 
@@ -517,13 +520,25 @@ fn there_and_back(traffic: &Traffic<'_>, operation: Operation) -> Option<Flat> {
     let up = edges
         .into_iter()
         .filter(|edge| to.count_of(&Edges::from([*edge])).is_none());
-    let up = SpanningTree::of(traffic.n, up.map(|(from, to)| (to, from)))?;
-    (down.root == 0 && up.root == 0)
-        .then(|| both(&along(&down, Direction::Down), &along(&up, Direction::Up)))
+    let back: Vec<Edge> = up.collect();
+    let up = SpanningTree::of(traffic.n, back.iter().map(|&(from, to)| (to, from)));
+    let up = match up.filter(|up| up.root == 0) {
+        Some(up) => along(&up, Direction::Up),
+        // The root may have something for some of them only.
+        None => {
+            let is_back = |sent: &Sent| back.contains(&(sent.from, sent.to));
+            let sent = traffic.sent.iter().copied();
+            let sent: Vec<Sent> = sent.filter(is_back).collect();
+            let of_some = Traffic::new(traffic.n, &sent);
+            some::of_some(operation, &of_some, Some(0), Direction::Up)?
+        }
+    };
+    (down.root == 0).then(|| both(&along(&down, Direction::Down), &up))
 }
 
 mod groups;
 mod levels;
 mod root;
+mod some;
 #[cfg(test)]
 mod tests;

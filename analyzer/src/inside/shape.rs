@@ -96,7 +96,17 @@ impl Shape {
         self.of == of && *self.sent == *sent
     }
 
-    /// How the collective was done; `None` where that is not known.
+    /// Number of processes.
+    pub(super) fn n_slots(&self) -> usize {
+        self.of.n_slots
+    }
+
+    /// Slot of the root, if there is one.
+    pub(super) fn root(&self) -> Option<u32> {
+        self.of.root.map(|root| root as u32)
+    }
+
+    /// How the collective was done, as far as the messages tell; `None` where that is not known.
     #[must_use]
     pub fn algorithm(&self) -> Option<Algorithm> {
         Some(self.recognized.as_ref()?.names[0])

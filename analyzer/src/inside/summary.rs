@@ -4,13 +4,16 @@ use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::called::Called;
+use super::algorithm::Algorithm;
 use super::figures::EdgeFigures;
 use super::measured::{self, Places, host_of, tree_figures};
 use super::recognize::Direction;
 use super::sums::{EdgeTally, GraphTally, InsideTally};
-use crate::analysis::{EdgeSummary, MessageEnds, OutsideTrees, Stage, TreeSummary};
+use crate::analysis::{
+    EdgeSummary, MessageEnds, OperationSummary, OutsideTrees, Stage, TreeSummary,
+};
 use crate::distribution::Summary;
+use crate::inert;
 use crate::remarks::Remark;
 use crate::sources::Sources;
 use crate::sums::{OperationKey, OperationTally};
@@ -45,18 +48,46 @@ pub(crate) fn edges(
     (!sums.is_empty()).then(|| edges.collect())
 }
 
-/// The graphs that instances executed, the most frequent first; `called`: which of their names is meant.
+/// What the library said of the calls of an operation.
+pub(crate) fn library_name(sources: &Sources<'_>, key: &OperationKey) -> Option<String> {
+    key.said.map(|said| sources.run.names.in_words(said))
+}
+
+/// What a reader should know of instances that are not done as the library said.
+pub(crate) fn contradicted(operations: &[OperationSummary]) -> Option<Remark> {
+    let found = operations.iter().filter(|of| of.contradicted > 0);
+    let n_instances = found.clone().map(|of| of.contradicted).sum();
+    let most = found.max_by_key(|of| (of.contradicted, Reverse(of.operation)))?;
+    let seen = most
+        .trees
+        .iter()
+        .flatten()
+        .find_map(|tree| tree.also.first());
+    let of = |name: Option<&String>| inert::line(name.map_or("", |name| name), MAX_NAME);
+    Some(Remark::AlgorithmContradicted {
+        n_instances,
+        first: (most.operation, of(most.library_name.as_ref()), of(seen)),
+    })
+}
+
+/// Characters of the names of an algorithm in a remark.
+const MAX_NAME: usize = 80;
+
+/// The graphs that instances executed, the most frequent first.
 pub(crate) fn trees(
     sources: &Sources<'_>,
     key: &OperationKey,
     tally: &OperationTally,
-    called: Option<Called<'_>>,
 ) -> Option<Vec<TreeSummary>> {
     let inside = tally.inside.as_ref()?;
     let ranks = Ranks::of(sources, key);
+    let called = Called {
+        algorithm: key.algorithm,
+        library_name: library_name(sources, key),
+    };
     let graphs = inside.graphs.iter();
     let mut trees: Vec<_> = graphs
-        .map(|(edges, graph)| ranks.tree(edges, graph, called))
+        .map(|(edges, graph)| ranks.tree(edges, graph, &called))
         .collect();
     // Stable: graphs as frequent as one another stay in the order of their edges.
     trees.sort_by_key(|tree| Reverse(tree.instances));
@@ -210,6 +241,12 @@ pub(crate) fn too_early_remark(
     }
 }
 
+/// What instances are called.
+struct Called {
+    algorithm: Option<Algorithm>,
+    library_name: Option<String>,
+}
+
 /// World ranks by position in a communicator's entry.
 struct Ranks<'s> {
     sources: &'s Sources<'s>,
@@ -230,23 +267,13 @@ impl<'s> Ranks<'s> {
         rank.unwrap_or(position)
     }
 
-    fn tree(
-        &self,
-        edges: &[(u32, u32)],
-        graph: &GraphTally,
-        called: Option<Called<'_>>,
-    ) -> TreeSummary {
-        let chosen = called.map(|called| called.algorithm);
-        let others = graph.names.iter().copied();
-        let others = others.filter(|name| Some(*name) != chosen);
-        let mut names = chosen
-            .into_iter()
-            .chain(others)
-            .map(|name| name.to_string());
+    fn tree(&self, edges: &[(u32, u32)], graph: &GraphTally, called: &Called) -> TreeSummary {
+        let others = graph.names.iter();
+        let others = others.filter(|name| Some(**name) != called.algorithm);
         TreeSummary {
-            algorithm: names.next(),
-            also: names.collect(),
-            library_name: called.map(|called| called.name.to_owned()),
+            algorithm: called.algorithm.map(|name| name.to_string()),
+            also: others.map(Algorithm::to_string).collect(),
+            library_name: called.library_name.clone(),
             is_tree: graph.tree.is_some(),
             root: graph.tree.map(|tree| self.at(tree.root)),
             height: graph.tree.map(|tree| tree.height),

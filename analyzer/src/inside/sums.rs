@@ -36,6 +36,8 @@ pub struct InsideTally {
     pub n_others: u64,
     /// Ends of messages whose other end is not known.
     pub n_unpaired: u64,
+    /// Instances whose graph is none of the algorithm that the library has named.
+    pub n_contradicted: u64,
 }
 
 /// What is kept of the instances of one graph.
@@ -151,6 +153,7 @@ impl InsideTally {
         self.n_opaque += other.n_opaque;
         self.n_others += other.n_others;
         self.n_unpaired += other.n_unpaired;
+        self.n_contradicted += other.n_contradicted;
         for (edges, graph) in other.graphs {
             match self.graphs.entry(edges) {
                 Entry::Occupied(mut own) => own.get_mut().merge(&graph),

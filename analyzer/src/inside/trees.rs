@@ -6,6 +6,8 @@
 //! The trees of `coll_base_topo.h` of Open MPI and of MPICH's `treealgo`, as their documentation
 //! defines them; binomial and k-nomial trees in both orders of the digits.
 
+use std::collections::BTreeSet;
+
 use super::algorithm::Tree;
 
 /// Parameters of trees that are tried: no library takes more.
@@ -49,6 +51,55 @@ fn models(n: u32) -> impl Iterator<Item = (Tree, Parents)> {
         .chain((3..most).flat_map(of_base))
         .chain((2..most).map(move |k| (Tree::Chain(k), chains(n, k))))
         .chain((3..most).flat_map(k_ary))
+}
+
+/// The trees of `n` ranks of one name; of a parameter that is 0, those with any. Where several
+/// parameters make one tree, it has none.
+pub(super) fn of_name(tree: Tree, n: u32) -> Vec<(Tree, Parents)> {
+    let any = |own: u32| match own {
+        0 => 1..n.clamp(2, MAX_FAN_OUT + 1),
+        k => k..k + 1,
+    };
+    let all = |parent: &dyn Fn(u32) -> u32| (0..n).map(parent).collect::<Parents>();
+    let mut found: Vec<(Tree, Parents)> = match tree {
+        Tree::Knomial(own) => any(own)
+            .map(|k| k + u32::from(own == 0))
+            .flat_map(|k| {
+                let last = all(&|rank| without_last_digit(rank, k));
+                let first = all(&|rank| without_first_digit(rank, k));
+                [(Tree::Knomial(k), last), (Tree::Knomial(k), first)]
+            })
+            .collect(),
+        Tree::Chain(own) => any(own).map(|k| (Tree::Chain(k), chains(n, k))).collect(),
+        _ => models(n).filter(|(name, _)| *name == tree).collect(),
+    };
+    // From n - 1 on all are children of the root, whatever it is said to be.
+    for (name, parents) in &mut found {
+        match name {
+            Tree::Knomial(k) | Tree::Chain(k) if parents.iter().all(|&parent| parent == 0) => {
+                *k = 0
+            }
+            _ => {}
+        }
+    }
+    found.dedup();
+    found
+}
+
+/// The names of the trees of `n` ranks, with this root, that have all these edges from child to parent: of
+/// what is left of a tree where some have nothing to give, or to get.
+pub(super) fn with_edges(n: u32, root: u32, edges: &BTreeSet<(u32, u32)>) -> Vec<Tree> {
+    let number = |slot: u32| (slot + n - root) % n;
+    let has_all = |parents: &Parents| {
+        let mut edges = edges.iter();
+        edges.all(|&(child, parent)| parents[number(child) as usize] == number(parent))
+    };
+    let mut names: Vec<Tree> = models(n)
+        .filter(|(_, parents)| has_all(parents))
+        .map(|(name, _)| name)
+        .collect();
+    names.dedup();
+    names
 }
 
 /// The parent of a rank in a k-nomial tree: the highest digit of base k becomes 0.

@@ -54,6 +54,12 @@ impl Process<'_> {
             let n_processes = algorithms::n_processes(binding, self.index, communicators);
             let algorithms = &mut self.found.damage.algorithms;
             algorithms.count(begun, &call, operation, n_processes);
+            let queue = binding.filter(|_| operation.is_nonblocking());
+            let queue = queue.and_then(|binding| self.queues[binding].application());
+            if let Some(queue) = queue {
+                let last = queue.next.wrapping_sub(1);
+                queue.outstanding.hear(last, &call, record, self.names);
+            }
         }
     }
 

@@ -35,6 +35,14 @@ impl Queues {
         }
     }
 
+    /// That of the application, if it is in use.
+    pub(super) fn application(&mut self) -> Option<&mut Queue> {
+        match self {
+            Self::InUse(queues) => Some(&mut queues[Lane::Application.index()]),
+            _ => None,
+        }
+    }
+
     /// Position of the next call on a lane.
     pub(super) fn next_on(&self, lane: Lane) -> u64 {
         match self {

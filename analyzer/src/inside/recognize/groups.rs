@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 use collbench_formats::{Operation, Semantics};
 
-use super::super::algorithm::{Algorithm, Pattern, Rooted, Within};
+use super::super::algorithm::{Algorithm, Pattern, Rooted, ThenFromLeader, Within};
 use super::super::exchanges::{Edge, Edges, Sent, Traffic};
+use super::some::loose_tree;
 use super::{Direction, Flat, Recognized, flat, from_root, levels, rooted, to_root};
 
 /// Recognizes how `operation` was done by the two groups; `root` as in
@@ -28,10 +29,13 @@ pub(super) fn recognize(
         (Semantics::ManyToOne, Some(root)) => {
             one_way(operation, groups, root, Direction::Down, sent).map(Recognized::from)
         }
-        _ => each_for_the_other(groups, sent)
+        _ => each_for_the_other(operation, groups, sent)
             .map(|name| Flat::exchange(name).into())
-            .or_else(|| by_leaders(operation, groups, sent)),
+            .or_else(|| by_leaders(operation, groups, sent))
+            .or_else(|| to_other_leader(operation, groups, sent)),
     };
+    let n = groups.len() as u32;
+    let found = found.or_else(|| loose_tree(&Traffic::new(n, sent)).map(Recognized::from));
     found.unwrap_or_else(|| Flat::exchange(Pattern::Unrecognized).into())
 }
 
@@ -110,8 +114,8 @@ fn by_way_of_leader(
     Some(rooted(Rooted::ByWayOfFirst(name), directed.chain(first)))
 }
 
-/// From everybody to everybody of the other group.
-fn each_for_the_other(groups: &[u32], sent: &[Sent]) -> Option<Pattern> {
+/// From everybody to everybody of the other group, as far as they have something for one another.
+fn each_for_the_other(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option<Pattern> {
     let n = groups.len() as u32;
     let traffic = Traffic::new(n, sent);
     let slots = || 0..n;
@@ -120,7 +124,13 @@ fn each_for_the_other(groups: &[u32], sent: &[Sent]) -> Option<Pattern> {
         .flat_map(|from| slots().map(move |to| (from, to)))
         .filter(is_apart)
         .collect::<BTreeSet<Edge>>();
-    let is_direct = traffic.is_once() && traffic.is_exactly(&all);
+    let is_all = match operation {
+        Operation::Allgatherv | Operation::Alltoallv | Operation::Alltoallw => {
+            traffic.is_within(&all)
+        }
+        _ => traffic.is_exactly(&all),
+    };
+    let is_direct = traffic.is_once() && is_all;
     is_direct.then(|| {
         if traffic.is_at_once() {
             Pattern::Linear
@@ -141,6 +151,59 @@ fn by_leaders(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option<Rec
     let between = levels.between;
     Some(Recognized {
         names: vec![Algorithm::TwoGroups { between, to, from }],
+        tree: None,
+        directed,
+    })
+}
+
+/// From everybody to the leader of the other group, who hands it on within the own one, or answers.
+///
+/// # Source
+/// Open MPI 4.1, `coll_basic_reduce_scatter.c` and `coll_basic_reduce_scatter_block.c`, and libnbc's
+/// `nbc_iallreduce.c`, `nbc_ibarrier.c` and `nbc_ireduce_scatter_block.c`, on intercommunicators.
+fn to_other_leader(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option<Recognized> {
+    let leader = |group: u32| groups.iter().position(|&other| other == group);
+    let leaders = [leader(0)? as u32, leader(1)? as u32];
+    let of_other = |slot: u32| leaders[1 - groups[slot as usize] as usize];
+    let (within, between): (Vec<Sent>, Vec<Sent>) = sent
+        .iter()
+        .partition(|sent| groups[sent.from as usize] == groups[sent.to as usize]);
+    let is_there = |sent: &Sent| sent.to == of_other(sent.from);
+    let is_back = |sent: &Sent| sent.from == of_other(sent.to);
+    let traffic = Traffic::new(groups.len() as u32, &between);
+    let there: Edges = (0..groups.len() as u32)
+        .map(|slot| (slot, of_other(slot)))
+        .collect();
+    if !traffic.has_all(&there) || !between.iter().all(|sent| is_there(sent) || is_back(sent)) {
+        return None;
+    }
+    // Between the leaders it goes there and back alike.
+    let has_answers = !traffic.is_exactly(&there) || !traffic.is_once();
+    let mut directed: Vec<(Edge, Direction)> = Vec::new();
+    let then = match (within.is_empty(), has_answers) {
+        (true, false) => ThenFromLeader::Nothing,
+        (true, true) => ThenFromLeader::Back,
+        (false, true) => return None,
+        (false, false) => {
+            let mut names: Vec<Vec<Pattern>> = Vec::new();
+            for (group, leader) in [0, 1].into_iter().zip(leaders) {
+                let slots = (0..groups.len() as u32).filter(|&slot| groups[slot as usize] == group);
+                let slots: Vec<u32> = slots.collect();
+                let part = levels::Part::of(slots, &within);
+                if part.is_idle() {
+                    continue;
+                }
+                let root = part.number(leader);
+                let found = part.along(operation, root, Direction::Up)?;
+                part.add_directed(&found, &mut directed);
+                names.push(found.names);
+            }
+            names.sort_by_key(|names| names.len());
+            ThenFromLeader::Within(levels::common(&names))
+        }
+    };
+    Some(Recognized {
+        names: vec![Algorithm::ToOtherLeader(then)],
         tree: None,
         directed,
     })

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_formats::{Operation, Semantics};
 
-use super::super::algorithm::{Pattern, TwoLevels, Within};
+use super::super::algorithm::{Pattern, Rooted, TwoLevels, Within};
 use super::super::exchanges::{Edge, Sent, Traffic};
 use super::super::trees::SpanningTree;
 use super::{Direction, Flat, along, barrier, flat, from_root, to_root, tree_down};
@@ -61,7 +61,7 @@ fn is_inside(hosts: &[u32], sent: &Sent) -> bool {
 }
 
 /// Some of the processes, by numbers of their own, and what went among them.
-struct Part {
+pub(super) struct Part {
     /// Ascending; a number is an index in this list.
     slots: Vec<u32>,
     sent: Vec<Sent>,
@@ -69,7 +69,7 @@ struct Part {
 
 impl Part {
     /// Those messages with both ends among these slots, ascending.
-    fn of<'s>(slots: Vec<u32>, sent: impl IntoIterator<Item = &'s Sent>) -> Self {
+    pub(super) fn of<'s>(slots: Vec<u32>, sent: impl IntoIterator<Item = &'s Sent>) -> Self {
         let number = |slot: u32| slots.binary_search(&slot).ok().map(|number| number as u32);
         let inside = sent.into_iter().filter_map(|sent| {
             Some(Sent {
@@ -100,11 +100,16 @@ impl Part {
         Self { slots, sent }
     }
 
+    /// Whether nothing went among them.
+    pub(super) fn is_idle(&self) -> bool {
+        self.sent.is_empty()
+    }
+
     fn n(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    fn number(&self, slot: u32) -> u32 {
+    pub(super) fn number(&self, slot: u32) -> u32 {
         self.slots.partition_point(|&other| other < slot) as u32
     }
 
@@ -121,15 +126,24 @@ impl Part {
     }
 
     /// In one direction along a tree, or likewise.
-    fn along(&self, operation: Operation, root: u32, direction: Direction) -> Option<Flat> {
-        match direction {
+    pub(super) fn along(
+        &self,
+        operation: Operation,
+        root: u32,
+        direction: Direction,
+    ) -> Option<Flat> {
+        let found = match direction {
             Direction::Up => from_root(operation, &self.traffic(), Some(root)),
             Direction::Down => to_root(operation, &self.traffic(), Some(root)),
-        }
+        };
+        // Somebody would be left out without a reason.
+        let is_of_some =
+            |found: &Flat| matches!(found.names[0], Pattern::Rooted(Rooted::TreeOfSome(_)));
+        found.filter(|found| !is_of_some(found))
     }
 
     /// Adds the directed edges of what was found in this part, by slot.
-    fn add_directed(&self, found: &Flat, to: &mut Vec<(Edge, Direction)>) {
+    pub(super) fn add_directed(&self, found: &Flat, to: &mut Vec<(Edge, Direction)>) {
         let slot = |number: u32| self.slots[number as usize];
         let edges = found.directed.iter();
         to.extend(edges.map(|&((from, to), direction)| ((slot(from), slot(to)), direction)));
@@ -197,7 +211,7 @@ impl Levels {
             let begin = part.number(if is_of_root { root } else { leader });
             let found = part.along(operation, begin, direction);
             let passed_on = match &found {
-                Some(found) if found.is_tree() => None,
+                Some(found) if found.directed.len() + 1 == part.slots.len() => None,
                 _ if is_of_root && root != leader => {
                     part.passed_on(operation, (root, leader), direction)
                 }
@@ -341,7 +355,7 @@ impl Part {
 }
 
 /// The name that fits all of several parts, the first of those of the largest one.
-fn common(names: &[Vec<Pattern>]) -> Pattern {
+pub(super) fn common(names: &[Vec<Pattern>]) -> Pattern {
     let mut of_first = names.first().into_iter().flatten();
     let fits = |name: &&Pattern| names.iter().all(|names| names.contains(name));
     of_first.find(fits).copied().unwrap_or(Pattern::Different)

@@ -7,6 +7,7 @@ use super::super::exchanges::{
     Aside, Edge, Edges, Folded, Sent, Traffic, hypercube, ring, two_ways,
 };
 use super::super::trees::{binomial_in_order, in_order_binary, split_binary};
+use super::some::of_some;
 use super::{Direction, Flat, along, rooted, rotated, tree_down, tree_up, turned};
 
 /// Directly between the root and some of the others, where those with nothing to send, or to get,
@@ -62,7 +63,8 @@ pub(super) fn from_root(
         names.push(Pattern::Rooted(Rooted::ScatterRing));
     }
     if names.is_empty() {
-        return by_way_of_first(traffic, root);
+        return by_way_of_first(traffic, root)
+            .or_else(|| of_some(operation, traffic, Some(root), Direction::Up));
     }
     Some(Flat::exchanges(names))
 }
@@ -102,7 +104,8 @@ pub(super) fn to_root(
     }
     if is_gathered(operation) {
         return linear_of_some(operation, traffic, root, Direction::Down)
-            .or_else(|| with_synchronization(traffic, root));
+            .or_else(|| with_synchronization(traffic, root))
+            .or_else(|| of_some(operation, traffic, Some(root), Direction::Down));
     }
     // From the last rank, where it ends, to the root.
     let parents = in_order_binary(n);
@@ -126,7 +129,7 @@ pub(super) fn to_root(
             return Some(rooted(Rooted::Rabenseifner, []));
         }
     }
-    None
+    of_some(operation, traffic, Some(root), Direction::Down)
 }
 
 /// To the root from each process, which the root has told to.

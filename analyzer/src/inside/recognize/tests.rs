@@ -7,6 +7,8 @@ use super::*;
 mod groups;
 mod levels;
 mod reductions;
+mod said;
+mod some;
 
 /// On an intracommunicator.
 fn places(hosts: &[u32]) -> Places<'_> {

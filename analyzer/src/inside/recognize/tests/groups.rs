@@ -64,3 +64,51 @@ fn groups_exchange_directly_or_between_their_leaders() {
          and back"
     );
 }
+
+#[test]
+fn groups_give_to_the_leader_of_the_other_one() {
+    let to_other = || {
+        let mut schedule = Schedule::new(8);
+        for rank in 0..8 {
+            schedule.send(rank, if rank < 3 { 3 } else { 0 });
+        }
+        schedule
+    };
+    assert_eq!(
+        name(&to_other(), Operation::IreduceScatterBlock, None),
+        "two groups: linear to the leader of the other one"
+    );
+    let mut within = to_other().next_group();
+    for (from, to) in [(0, 1), (0, 2), (3, 4), (3, 5), (3, 6), (3, 7)] {
+        within.send(from, to);
+    }
+    assert_eq!(
+        name(&within, Operation::ReduceScatter, None),
+        "two groups: linear to the leader of the other one, linear from it within"
+    );
+    for is_again in [true, false] {
+        let mut back = to_other();
+        for rank in 0..8 {
+            if is_again || rank % 3 > 0 {
+                back.send(if rank < 3 { 3 } else { 0 }, rank);
+            }
+        }
+        assert_eq!(
+            name(&back, Operation::Ibarrier, None),
+            "two groups: linear to the leader of the other one and back"
+        );
+    }
+}
+
+#[test]
+fn a_group_that_has_nothing_to_give_leaves_the_others_direct() {
+    for operation in [
+        Operation::Alltoallv,
+        Operation::Alltoallw,
+        Operation::Iallgatherv,
+    ] {
+        let mut one_way = Schedule::new(8);
+        one_way.together((0..3).flat_map(|one| (3..8).map(move |other| (one, other))));
+        assert_eq!(name(&one_way, operation, None), "linear");
+    }
+}

@@ -177,7 +177,7 @@ fn who_has_nothing_to_send_or_to_get_may_be_left_out_of_what_is_linear() {
     assert_eq!((&found.names[..], found.directed.len()), (&linear[..], 3));
     // Where each has as much to send as any other, nobody can be left out.
     let found = back.recognize(Operation::Gather, Some(3));
-    assert_eq!(found.names, [Pattern::Unrecognized]);
+    assert_eq!(found.names, [ROOTED(Rooted::TreeOfSome(4))]);
     let mut both = Schedule::new(6);
     both.send(2, 0);
     both.send(5, 0);
