@@ -1,13 +1,15 @@
 //! The trees and other graphs of a run in words.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::analysis::{Analysis, OperationSummary};
 use crate::inert;
 use crate::words::{communicator, counted};
 
-/// How each collective is done, one sentence for each operation and communicator, those with the most
-/// time first; where several algorithms are at work, with the payloads of each.
+/// How each collective is done, one sentence for each operation, and for the communicators on which it is
+/// done alike, those with the most time first; where several algorithms are at work, with the payloads of
+/// each.
 pub(crate) fn algorithms(analysis: &Analysis) -> Vec<String> {
     type Of = (&'static str, Option<usize>);
     let mut order: Vec<Of> = Vec::new();
@@ -23,27 +25,76 @@ pub(crate) fn algorithms(analysis: &Analysis) -> Vec<String> {
         let uses = found.entry(of).or_default();
         uses.entry(algorithm).or_default().add(operation);
     }
-    order
-        .iter()
-        .map(|of| sentence(analysis, *of, &found[of]))
-        .collect()
+    let mut alike: Vec<Alike<'_>> = Vec::new();
+    let mut known: BTreeMap<(&str, Vec<LooksLike<'_>>), usize> = BTreeMap::new();
+    for of in order {
+        let uses = found.remove(&of).unwrap_or_default();
+        let looks_like = uses.iter().map(|(name, of)| of.looks_like(name));
+        let key = (of.0, looks_like.collect());
+        match known.entry(key) {
+            Entry::Occupied(at) => alike[*at.get()].add(of.1, &uses),
+            Entry::Vacant(new) => {
+                new.insert(alike.len());
+                alike.push(Alike {
+                    operation: of.0,
+                    communicators: vec![of.1],
+                    uses,
+                });
+            }
+        }
+    }
+    let sentences = alike.iter().map(|alike| alike.sentence(analysis));
+    sentences.collect()
 }
 
-fn sentence(
-    analysis: &Analysis,
-    (operation, id): (&str, Option<usize>),
-    uses: &BTreeMap<&str, Use>,
-) -> String {
-    let mut uses: Vec<(&str, &Use)> = uses.iter().map(|(name, of)| (*name, of)).collect();
-    // From small payloads to large ones, as libraries choose.
-    uses.sort_by_key(|(name, of)| (of.bytes, *name));
-    let name = communicator(analysis, id, MAX_NAME);
-    let uses: Vec<String> = uses.iter().map(|(name, of)| of.in_words(name)).collect();
-    format!("{operation} on {name}: {}", uses.join("; "))
+/// An operation on communicators on which it is done alike.
+struct Alike<'a> {
+    operation: &'static str,
+    communicators: Vec<Option<usize>>,
+    uses: BTreeMap<&'a str, Use>,
 }
 
+impl<'a> Alike<'a> {
+    fn add(&mut self, communicator: Option<usize>, uses: &BTreeMap<&'a str, Use>) {
+        self.communicators.push(communicator);
+        for (own, other) in self.uses.values_mut().zip(uses.values()) {
+            own.instances += other.instances;
+        }
+    }
+
+    fn sentence(&self, analysis: &Analysis) -> String {
+        let mut uses: Vec<(&str, &Use)> = self.uses.iter().map(|(name, of)| (*name, of)).collect();
+        // From small payloads to large ones, as libraries choose.
+        uses.sort_by_key(|(name, of)| (of.bytes, *name));
+        let n_told = match self.communicators.len() {
+            n if n <= MAX_COMMUNICATORS => n,
+            _ => MAX_COMMUNICATORS - 1,
+        };
+        let mut names: Vec<String> = self.communicators[..n_told]
+            .iter()
+            .map(|&id| communicator(analysis, id, MAX_NAME))
+            .collect();
+        match self.communicators.len() - n_told {
+            0 => {}
+            n => names.push(counted(n as u64, "other")),
+        }
+        let last = names.pop().unwrap_or_default();
+        let names = match names.is_empty() {
+            true => last,
+            false => format!("{} and {last}", names.join(", ")),
+        };
+        let uses: Vec<String> = uses.iter().map(|(name, of)| of.in_words(name)).collect();
+        format!("{} on {names}: {}", self.operation, uses.join("; "))
+    }
+}
+
+/// Communicators that are told by name.
+const MAX_COMMUNICATORS: usize = 3;
 /// Characters of a communicator's name.
 const MAX_NAME: usize = 40;
+
+/// All that is said of an algorithm at work but for the instances.
+type LooksLike<'a> = (&'a str, Vec<String>, Option<(u64, u64)>, Option<(u32, u32)>);
 
 /// Where an algorithm was at work.
 #[derive(Debug, Default)]
@@ -65,7 +116,8 @@ impl Use {
         }
         let tree = operation.trees.as_ref().and_then(|trees| trees.first());
         if let Some(tree) = tree {
-            let names = match tree.library_name {
+            // What the library says is so.
+            let names = match operation.library_name {
                 Some(_) => &[],
                 None => &tree.also[..],
             };
@@ -77,6 +129,11 @@ impl Use {
         self.tree = tree
             .and_then(|tree| tree.height.zip(tree.fan_out))
             .or(self.tree);
+    }
+
+    fn looks_like<'a>(&self, name: &'a str) -> LooksLike<'a> {
+        let also = self.also.clone().unwrap_or_default();
+        (name, also, self.bytes, self.tree)
     }
 
     fn in_words(&self, name: &str) -> String {
@@ -94,7 +151,7 @@ impl Use {
         let instances = counted(self.instances, "instance");
         // Among two or three everything is everything.
         let also = match self.also.as_deref().unwrap_or_default() {
-            names if names.len() > MAX_ALSO => String::new(),
+            names if names.len() > MAX_ALSO => format!(" or {} other names", names.len()),
             names => names.iter().map(|name| format!(" or {name}")).collect(),
         };
         format!(
