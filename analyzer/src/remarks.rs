@@ -638,7 +638,8 @@ impl fmt::Display for Remark {
             ),
             Self::AbandonedCalls { n_calls } => write!(
                 f,
-                "{} never returned, though the thread went on",
+                "{} never returned, though the thread went on: by a jump out of it, or in what it calls \
+                 back",
                 counted(*n_calls, "call")
             ),
             Self::StrayCompletions { n_completions } => write!(

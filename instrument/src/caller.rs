@@ -3,14 +3,14 @@
 //! library's own, as ROMIO makes them below MPI-IO.
 //!
 //! The instruction behind the call tells: which object it lies in, and whether a function is called
-//! there by its name or by a pointer. This is asked for calls inside of calls only, and takes
-//! microseconds.
+//! there by its name or by a pointer. This is asked for calls inside of calls only; to find that
+//! instruction takes a microsecond or two, and what it tells is kept.
 
-use std::collections::HashMap;
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
-use crate::library::{LoadedObject, is_of_mpi, object_at};
+use crate::library::{LoadedObject, is_of_mpi, object_at, objects_epoch};
 use crate::uninterrupted::Uninterrupted;
 
 /// The unwinder's view of a frame; never looked into.
@@ -28,20 +28,59 @@ unsafe extern "C-unwind" {
 const GO_ON: c_int = 0;
 const ENOUGH: c_int = 5;
 
+/// What is known of the places at which this thread has made calls.
+struct Answers {
+    /// The epoch of loaded objects in which they are true.
+    epoch: Cell<u64>,
+    /// The address behind a call, doubled, and 1 more where it is the program's: one word, so that a signal
+    /// handler finds the old or the new one.
+    known: [Cell<usize>; KNOWN],
+}
+
+/// How many answers a thread keeps; a power of two.
+const KNOWN: usize = 16;
+
+thread_local! {
+    static ANSWERS: Answers = const {
+        Answers {
+            epoch: Cell::new(0),
+            known: [const { Cell::new(0) }; KNOWN],
+        }
+    };
+}
+
 /// Whether the program makes the call of MPI that this thread is in, and not the MPI library or a tool
 /// that stands before it.
 pub(crate) fn is_program() -> bool {
-    // A lock is taken, and memory allocated: nothing that a handler may cut into.
-    let _signals_wait = Uninterrupted::begin();
     let Some(return_address) = return_address() else {
         return false;
     };
+    ANSWERS.with(|answers| {
+        let epoch = objects_epoch();
+        if answers.epoch.replace(epoch) != epoch {
+            answers.known.iter().for_each(|known| known.set(0));
+        }
+        let hash = return_address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = &answers.known[hash >> (usize::BITS - KNOWN.ilog2())];
+        if place.get() >> 1 == return_address {
+            return place.get() & 1 == 1;
+        }
+        let is_program = is_in_program(return_address);
+        place.set(return_address << 1 | usize::from(is_program));
+        is_program
+    })
+}
+
+/// Whether the program goes on at this address when its call has returned.
+fn is_in_program(return_address: usize) -> bool {
+    // A lock is taken, and memory allocated: nothing that a handler may cut into.
+    let _signals_wait = Uninterrupted::begin();
     // The last instruction of a function that does not return may be a call.
     let Some(object) = object_at(return_address - 1) else {
         // Code that was made while the program runs.
         return true;
     };
-    !is_of_library(&object) || is_called_back(return_address, &object)
+    !is_of_mpi(&object) || is_called_back(return_address, &object)
 }
 
 /// Where the first function outside of this library goes on, when those of this library that are under
@@ -71,21 +110,6 @@ fn return_address() -> Option<usize> {
     // SAFETY: `look` takes what it is given, does not unwind, and is called before this returns.
     unsafe { _Unwind_Backtrace(look, (&raw mut walk).cast()) };
     walk.found
-}
-
-/// Whether an object belongs to the MPI library, or is a tool before it.
-fn is_of_library(object: &LoadedObject) -> bool {
-    static KNOWN: Mutex<Option<HashMap<LoadedObject, bool>>> = Mutex::new(None);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_default();
-    match known.get(object) {
-        Some(&is_of) => is_of,
-        None => {
-            let is_of = is_of_mpi(object);
-            known.insert(*object, is_of);
-            is_of
-        }
-    }
 }
 
 /// Whether a function was called by a pointer: what the MPI library calls by its name is its own call, and

@@ -120,7 +120,7 @@ fn find_tool(name: &CStr) -> Option<*mut c_void> {
 static TOOLS: Mutex<Vec<LoadedObject>> = Mutex::new(Vec::new());
 
 /// An object (executable or library) that the loader has mapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LoadedObject {
     begin: usize,
     end: usize,
@@ -179,6 +179,23 @@ pub(crate) fn object_at(address: usize) -> Option<LoadedObject> {
     // SAFETY: the callback gets what it expects, and does not unwind.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
     search.found
+}
+
+/// A number that changes when an object is loaded or goes.
+pub(crate) fn objects_epoch() -> u64 {
+    unsafe extern "C" fn look(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        epoch: *mut c_void,
+    ) -> c_int {
+        // SAFETY: dl_iterate_phdr passes a valid info struct, and `epoch` as given.
+        unsafe { *epoch.cast::<u64>() = (*info).dlpi_adds.wrapping_add((*info).dlpi_subs) };
+        1
+    }
+    let mut epoch = 0u64;
+    // SAFETY: the callback gets what it expects, and does not unwind.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut epoch).cast()) };
+    epoch
 }
 
 /// Whether an object belongs to the MPI library, or is a tool that stands before it.
