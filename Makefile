@@ -5,7 +5,7 @@ CARGO  ?= cargo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help build demo test test-browser test-programs test-strangers mutate corpus bench bench-analyze clocks guard install clean
+.PHONY: help build demo test test-browser test-programs test-strangers mutate interrupt corpus bench bench-analyze clocks guard install clean
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
@@ -14,6 +14,7 @@ help:
 	@echo 'make test-programs   the same recorder on programs that others wrote, and on other MPIs'
 	@echo 'make test-strangers  dozens of programs that others wrote, from packages of 2.5 GB (see docs/strangers.md)'
 	@echo 'make mutate          $(N) damaged traces through the analyzer (N=..., SEED=...)'
+	@echo 'make interrupt       signal handlers at instructions of the recorder (RUNS=..., TRIES=...)'
 	@echo 'make bench           what recording costs on this machine, and how fast the analysis is'
 	@echo 'make bench-analyze   the latter alone'
 	@echo 'make clocks          how well clocks are aligned, against bars (SEEDS=20 simulated clusters)'
@@ -54,6 +55,14 @@ SEED ?= 1
 mutate:
 	@scripts/need.sh gcc libc6-dev
 	$(CARGO) run --profile checked -p collbench-mutate -- --count $(N) --seed $(SEED)
+
+# Signal handlers that call MPI_Abort, fork, exit or jump, at TRIES instructions of the recorder on a
+# stand-in of an MPI library, and before RUNS calls that it makes of the C library with the real one.
+TRIES ?= 10000
+RUNS  ?= 200
+interrupt: build
+	@scripts/need.sh gcc libc6-dev openmpi-bin libopenmpi-dev
+	$(CARGO) run -p collbench-interrupt -- --count $(TRIES) --runs $(RUNS)
 
 # Adds what the fuzz targets begin with, as far as it is not there: see fuzz/README.md.
 corpus:

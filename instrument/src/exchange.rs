@@ -23,7 +23,7 @@ mod wire;
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use collbench_formats::{Abi, Definition, HostIdentity};
@@ -239,7 +239,10 @@ impl Exchanges {
     /// Meets the other leaders behind the call at this position on `MPI_COMM_WORLD`.
     pub(crate) fn meet(&self, recorder: &Recorder, position: u64) {
         let Some(leader) = &self.leader else { return };
-        let mut leader = leader.lock().unwrap_or_else(PoisonError::into_inner);
+        // Held only where a handler has interrupted an exchange, or left it for good.
+        let Ok(mut leader) = leader.try_lock() else {
+            return;
+        };
         let begin = recorder.clock.now();
         match leader.meet(recorder, position) {
             Ok(next) => recorder.meet_from(next),
@@ -257,8 +260,7 @@ impl Exchanges {
 
     /// Takes the exchanges of the end, before MPI ends.
     pub(crate) fn end(&self, recorder: &Recorder) {
-        if let Some(leader) = &self.leader {
-            let mut leader = leader.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Ok(mut leader)) = self.leader.as_ref().map(Mutex::try_lock) {
             match leader.measure(recorder) {
                 Ok(()) => leader.wire.free(),
                 Err(error) => recorder.define(&Definition::ClockExchanges {

@@ -5,13 +5,15 @@
 //! that is linked against one MPI can put that one in the place of the application's own.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use collbench_formats::Abi;
 
 use crate::abi::Constants;
 use crate::named_types::NamedTypes;
+use crate::uninterrupted::Uninterrupted;
 
 const _: () = assert!(
     cfg!(target_endian = "little"),
@@ -24,8 +26,10 @@ pub(crate) type Handle = usize;
 /// Finds a function of the MPI library, or of what it depends on, by name.
 ///
 /// The next one behind this library in the global scope; where the MPI library was loaded with
-/// `RTLD_LOCAL` (mpi4py always does), the one in the object that defines `PMPI_Init`.
+/// `RTLD_LOCAL` (mpi4py always does), the one in the object that defines `PMPI_Init`. Signals wait, as
+/// the loader allocates memory by the C library for what it does not find.
 fn find_function(name: &CStr) -> *mut c_void {
+    let _signals_wait = Uninterrupted::begin();
     // SAFETY: `name` is a C string; RTLD_NEXT searches behind the object of the caller.
     let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     if !next.is_null() {
@@ -48,6 +52,7 @@ pub(crate) fn has_function(name: &CStr) -> bool {
 /// In the global scope from its beginning: an executable that was not built as position
 /// independent holds its own copy of such data, and that one counts.
 pub(crate) fn find_datum(name: &CStr) -> Handle {
+    let _signals_wait = Uninterrupted::begin();
     // SAFETY: `name` is a C string.
     let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if !global.is_null() {
@@ -280,6 +285,50 @@ fn address_info(address: *const c_void) -> Option<libc::Dl_info> {
     (found != 0).then_some(info)
 }
 
+/// Where this library is in memory.
+pub(crate) fn own_object() -> Option<Range<usize>> {
+    static BEGIN: AtomicUsize = AtomicUsize::new(0);
+    static END: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn compare(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        _data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: dl_iterate_phdr passes a valid info struct with so many program headers.
+        let (base, headers) = unsafe {
+            let info = &*info;
+            let n = usize::from(info.dlpi_phnum);
+            (
+                info.dlpi_addr,
+                std::slice::from_raw_parts(info.dlpi_phdr, n),
+            )
+        };
+        let own = compare as *const () as usize;
+        let loaded = headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_LOAD);
+        let parts = loaded.map(|header| {
+            let begin = (base + header.p_vaddr) as usize;
+            begin..begin + header.p_memsz as usize
+        });
+        let (begin, end) = parts.fold((usize::MAX, 0), |(begin, end), part| {
+            (part.start.min(begin), part.end.max(end))
+        });
+        if !(begin..end).contains(&own) {
+            return 0;
+        }
+        END.store(end, Ordering::Relaxed);
+        BEGIN.store(begin, Ordering::Release);
+        1
+    }
+    if BEGIN.load(Ordering::Acquire) == 0 {
+        // SAFETY: the function gets what it expects, and does not unwind.
+        unsafe { libc::dl_iterate_phdr(Some(compare), std::ptr::null_mut()) };
+    }
+    let begin = BEGIN.load(Ordering::Acquire);
+    (begin != 0).then(|| begin..END.load(Ordering::Relaxed))
+}
+
 /// Path of the loaded object in which an address lies.
 fn object_of(address: *const c_void) -> Option<String> {
     let info = address_info(address)?;
@@ -413,6 +462,7 @@ impl RealFunction {
         if self.address.load(Ordering::Relaxed) == MISSING {
             return std::ptr::null_mut();
         }
+        let _signals_wait = Uninterrupted::begin();
         let found = match self.reach {
             Reach::Library => find_function(self.name),
             Reach::Anywhere => find_anywhere(self.name),

@@ -1,12 +1,11 @@
-//! Memory where the program has taken all there is.
+//! The recorder's own memory, also where the program has taken all there is.
 //!
 //! A program that has no memory left goes on, if it is made for that. What the recorder allocates
 //! then comes from a reserve, for a failed allocation would end the process; and recording ends at
 //! the next occasion.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// Bytes of the reserve. Some kB are used: recording ends, and nothing is allocated after that.
@@ -23,36 +22,108 @@ static BYTES: Reserve = Reserve(UnsafeCell::new([0; RESERVE]));
 static USED: AtomicUsize = AtomicUsize::new(0);
 static WAS_USED: AtomicBool = AtomicBool::new(false);
 
-/// Where a leak checker is told to leave a block out, if there is one in the process.
-static UNCHECKED: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-
-/// Lets a leak checker (LeakSanitizer, alone or within AddressSanitizer) report no block of this
-/// library's from here on: much is kept as long as the process lives, and what is reported would
-/// change the exit status of the program.
-pub(crate) fn hide_from_leak_checkers() {
-    // SAFETY: a C string; the default scope has what the program itself would find.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__lsan_ignore_object".as_ptr()) };
-    UNCHECKED.store(found, Ordering::Relaxed);
-}
-
-/// Tells the leak checker of a block.
-#[inline]
-fn leave_out(block: *mut u8) -> *mut u8 {
-    let unchecked = UNCHECKED.load(Ordering::Relaxed);
-    if !unchecked.is_null() && !block.is_null() {
-        // SAFETY: the sanitizer's function of this name takes an address, and gives nothing.
-        unsafe {
-            let ignore =
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const u8)>(unchecked);
-            ignore(block);
-        }
-    }
-    block
-}
-
-/// The allocator of the preloaded library: that of the system, and behind it the reserve.
+/// The allocator of the preloaded library: regions of its own, and behind them the reserve.
+///
+/// Not the program's allocator: that one has locks, and a signal handler that interrupts the recorder
+/// in it would wait for them in `MPI_Abort` or `fork`. Here no lock is waited for. Blocks that
+/// are given back are kept by size, as long as nobody else is at that list at the same instant.
 #[derive(Debug, Clone, Copy)]
 pub struct ReservedMemory;
+
+/// The smallest block, and how many sizes there are: each twice as large as the one before.
+const SMALLEST: usize = 16;
+const SIZES: usize = 13;
+/// What is larger than this is a mapping of its own.
+const LARGEST: usize = SMALLEST << (SIZES - 1);
+/// Bytes of a region, of which blocks are cut.
+const REGION: usize = 512 << 10;
+
+/// Blocks of one size that were given back, each with the address of the next.
+struct Free {
+    is_in_use: AtomicBool,
+    first: UnsafeCell<*mut u8>,
+}
+
+// SAFETY: `first`, and the blocks behind it, are touched only by whoever has set `is_in_use`.
+unsafe impl Sync for Free {}
+
+static FREE: [Free; SIZES] = [const {
+    Free {
+        is_in_use: AtomicBool::new(false),
+        first: UnsafeCell::new(std::ptr::null_mut()),
+    }
+}; SIZES];
+
+impl Free {
+    /// `None` also where somebody else is at the list.
+    fn with<T>(&self, with: impl FnOnce(&mut *mut u8) -> T) -> Option<T> {
+        if self.is_in_use.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: this is the only one at the list.
+        let result = with(unsafe { &mut *self.first.get() });
+        self.is_in_use.store(false, Ordering::Release);
+        Some(result)
+    }
+}
+
+/// At the begin of each region: the address of its next free byte.
+static NEWEST: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::null_mut());
+
+/// A mapping of so many bytes; null where there is no memory.
+fn map(bytes: usize) -> *mut u8 {
+    // SAFETY: new memory at an address of the kernel's choice.
+    let place = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    match place == libc::MAP_FAILED {
+        true => std::ptr::null_mut(),
+        false => place.cast(),
+    }
+}
+
+/// Cuts a block of a region; `size` is a power of two.
+fn cut(size: usize) -> *mut u8 {
+    loop {
+        let region = NEWEST.load(Ordering::Acquire);
+        if !region.is_null() {
+            let end = region as usize + REGION;
+            // SAFETY: regions are never given back, and begin with this word.
+            let next = unsafe { &*region };
+            let taken = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |at| {
+                let behind = at.next_multiple_of(size) + size;
+                (behind <= end).then_some(behind)
+            });
+            if let Ok(at) = taken {
+                return at.next_multiple_of(size) as *mut u8;
+            }
+        }
+        let new = map(REGION).cast::<AtomicUsize>();
+        if new.is_null() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: new memory, longer than the word and aligned to pages.
+        unsafe { new.write(AtomicUsize::new(new as usize + size_of::<AtomicUsize>())) };
+        if (NEWEST.compare_exchange(region, new, Ordering::AcqRel, Ordering::Relaxed)).is_err() {
+            // SAFETY: the mapping made above, which nobody has seen.
+            unsafe { libc::munmap(new.cast(), REGION) };
+        }
+    }
+}
+
+/// The list for blocks of a layout; `None` for what is mapped alone.
+fn list(layout: Layout) -> Option<usize> {
+    let bytes = layout.size().max(layout.align()).max(SMALLEST);
+    let list = (bytes.next_power_of_two() / SMALLEST).ilog2() as usize;
+    (bytes <= LARGEST).then_some(list)
+}
 
 impl ReservedMemory {
     /// Whether the reserve had to be used.
@@ -91,12 +162,28 @@ impl ReservedMemory {
     }
 }
 
-// SAFETY: blocks are those of the system's allocator, or of the reserve: aligned, and apart from each
-// other.
+// SAFETY: blocks are aligned, as each size is a power of two and mappings begin with a page, and apart
+// from each other.
 unsafe impl GlobalAlloc for ReservedMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        let block = leave_out(unsafe { System.alloc(layout) });
+        let block = match list(layout) {
+            Some(at) => {
+                let found = FREE[at].with(|first| {
+                    let block = *first;
+                    if !block.is_null() {
+                        // SAFETY: a block of the list begins with the address of the next one.
+                        *first = unsafe { block.cast::<*mut u8>().read() };
+                    }
+                    block
+                });
+                match found {
+                    Some(block) if !block.is_null() => block,
+                    _ => cut(SMALLEST << at),
+                }
+            }
+            None if layout.align() > PAGE => std::ptr::null_mut(),
+            None => map(layout.size()),
+        };
         match block.is_null() {
             false => block,
             true => Self::take_reserve(layout),
@@ -104,24 +191,34 @@ unsafe impl GlobalAlloc for ReservedMemory {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        match Self::is_of_reserve(block) {
-            true => Self::give_back(block, layout.size()),
-            // SAFETY: the caller's promise; the block is of the system's allocator.
-            false => unsafe { System.dealloc(block, layout) },
+        if Self::is_of_reserve(block) {
+            return Self::give_back(block, layout.size());
+        }
+        match list(layout) {
+            // Where somebody else is at the list, the block is lost.
+            Some(at) => {
+                FREE[at].with(|first| {
+                    // SAFETY: the block is nobody's any more, and longer than an address.
+                    unsafe { block.cast::<*mut u8>().write(*first) };
+                    *first = block;
+                });
+            }
+            // SAFETY: what `alloc` has mapped for this layout.
+            None => unsafe {
+                libc::munmap(block.cast(), layout.size());
+            },
         }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if !Self::is_of_reserve(block) {
-            // SAFETY: as above.
-            let moved = leave_out(unsafe { System.realloc(block, layout, size) });
-            if !moved.is_null() {
-                return moved;
-            }
-        }
         // SAFETY: the caller promises that `size`, rounded up to the alignment, does not overflow.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        let moved = Self::take_reserve(wanted);
+        let (of_block, of_wanted) = (list(layout), list(wanted));
+        if of_block.is_some() && of_block == of_wanted && !Self::is_of_reserve(block) {
+            return block;
+        }
+        // SAFETY: a layout with the alignment of the block's.
+        let moved = unsafe { self.alloc(wanted) };
         if !moved.is_null() {
             // SAFETY: both blocks are as long as the shorter of the two sizes, and apart; the old
             // one is the caller's to give back.
@@ -133,6 +230,9 @@ unsafe impl GlobalAlloc for ReservedMemory {
         moved
     }
 }
+
+/// What the alignment of a mapping is at least.
+const PAGE: usize = 4096;
 
 #[cfg(test)]
 mod tests {
@@ -168,5 +268,64 @@ mod tests {
         );
         let all = Layout::from_size_align(RESERVE, 1).unwrap();
         assert!(ReservedMemory::take_reserve(all).is_null());
+    }
+
+    #[test]
+    fn blocks_of_all_sizes_are_apart_aligned_and_used_again() {
+        let layouts = |n: usize| {
+            let size = 1 + n * n * 7 % 200_000;
+            Layout::from_size_align(size, 1 << (n % 8)).unwrap()
+        };
+        let memory = ReservedMemory;
+        let fill = |n: usize| {
+            let layout = layouts(n);
+            // SAFETY: not of size 0; written as long as it is.
+            unsafe {
+                let block = memory.alloc(layout);
+                block.write_bytes(n as u8, layout.size());
+                block
+            }
+        };
+        let mut blocks: Vec<_> = (1..500).map(|n| (n, fill(n))).collect();
+        for round in 0..3 {
+            for (n, block) in &mut blocks {
+                let layout = layouts(*n);
+                assert_eq!(*block as usize % layout.align(), 0);
+                // SAFETY: filled by `fill`, with its layout.
+                unsafe {
+                    let bytes = std::slice::from_raw_parts(*block, layout.size());
+                    assert!(bytes.iter().all(|&byte| byte == *n as u8), "{n} of {round}");
+                    if *n % 3 == round {
+                        memory.dealloc(*block, layout);
+                        *block = fill(*n);
+                    }
+                }
+            }
+        }
+        let small = Layout::from_size_align(9, 8).unwrap();
+        // SAFETY: one after the other, with its layout.
+        unsafe {
+            let block = memory.alloc(small);
+            block.write(5);
+            assert_eq!(memory.realloc(block, small, 16), block, "as long already");
+            let larger = memory.realloc(block, Layout::from_size_align(16, 8).unwrap(), 1 << 20);
+            assert_eq!(larger.read(), 5);
+            memory.dealloc(larger, Layout::from_size_align(1 << 20, 8).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_list_that_somebody_is_at_is_not_waited_for() {
+        let layout = Layout::from_size_align(LARGEST, 8).unwrap();
+        let at = list(layout).unwrap();
+        let block = FREE[at].with(|_| {
+            // SAFETY: one after the other, with its layout.
+            unsafe {
+                let block = ReservedMemory.alloc(layout);
+                ReservedMemory.dealloc(block, layout);
+                block
+            }
+        });
+        assert!(!block.unwrap().is_null());
     }
 }

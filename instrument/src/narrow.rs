@@ -128,12 +128,15 @@ pub unsafe fn call_narrowed(
     // SAFETY: the caller's promise.
     match unsafe { narrow(arguments, shape, is_rooted) } {
         Some((words, arrays)) => Begun {
-            code: classic(&words),
+            code: classic(&words[..arguments.len()]),
             kept: KeptArrays(arrays),
         },
         None => ERR_COUNT.into(),
     }
 }
+
+/// As many arguments as any collective has, and more.
+const MOST_ARGUMENTS: usize = 16;
 
 /// The words of the classic form, and the arrays that some of them point to.
 ///
@@ -143,7 +146,7 @@ unsafe fn narrow(
     arguments: &[(ArgumentRole, usize)],
     shape: Shape,
     is_rooted: bool,
-) -> Option<(Vec<usize>, Vec<Vec<i32>>)> {
+) -> Option<([usize; MOST_ARGUMENTS], Vec<Vec<i32>>)> {
     let in_place = arguments.contains(&(ArgumentRole::SendBuffer, shape.in_place));
     let has_send_arrays = arguments
         .iter()
@@ -155,40 +158,41 @@ unsafe fn narrow(
             .count()
             == 1;
     let mut arrays = Vec::new();
-    let words: Option<Vec<usize>> = arguments
-        .iter()
-        .map(|&(role, word)| {
-            let is_significant = match role {
-                ArgumentRole::Word | ArgumentRole::SendBuffer => return Some(word),
-                ArgumentRole::Count => {
-                    return i32::try_from(word as i64).ok().map(|count| count as usize);
-                }
-                // At the root of a gatherv or scatterv only; elsewhere it may be anything.
-                _ if is_rooted => shape.is_root,
-                ArgumentRole::SendArray => !in_place,
-                ArgumentRole::ReceiveArray => true,
-            };
-            if !is_significant || word == 0 {
-                return Some(word);
+    let mut words = [0; MOST_ARGUMENTS];
+    let mut narrowed_word = |role, word: usize| {
+        let is_significant = match role {
+            ArgumentRole::Word | ArgumentRole::SendBuffer => return Some(word),
+            ArgumentRole::Count => {
+                return i32::try_from(word as i64).ok().map(|count| count as usize);
             }
-            // The counts of a reduce_scatter are those of the own group.
-            let n = match role {
-                _ if is_only_receiving_array => shape.n_local,
-                ArgumentRole::SendArray => shape.n_outgoing,
-                _ => shape.n_incoming,
-            };
-            let entry = |i| {
-                // SAFETY: significant, so it has `n` entries, which are 64-bit in this form.
-                unsafe { (word as *const i64).add(i).read_unaligned() }
-            };
-            let narrowed: Option<Vec<i32>> = (0..n).map(|i| i32::try_from(entry(i)).ok()).collect();
-            let narrowed = narrowed?;
-            let address = narrowed.as_ptr() as usize;
-            arrays.push(narrowed);
-            Some(address)
-        })
-        .collect();
-    Some((words?, arrays))
+            // At the root of a gatherv or scatterv only; elsewhere it may be anything.
+            _ if is_rooted => shape.is_root,
+            ArgumentRole::SendArray => !in_place,
+            ArgumentRole::ReceiveArray => true,
+        };
+        if !is_significant || word == 0 {
+            return Some(word);
+        }
+        // The counts of a reduce_scatter are those of the own group.
+        let n = match role {
+            _ if is_only_receiving_array => shape.n_local,
+            ArgumentRole::SendArray => shape.n_outgoing,
+            _ => shape.n_incoming,
+        };
+        let entry = |i| {
+            // SAFETY: significant, so it has `n` entries, which are 64-bit in this form.
+            unsafe { (word as *const i64).add(i).read_unaligned() }
+        };
+        let narrowed: Option<Vec<i32>> = (0..n).map(|i| i32::try_from(entry(i)).ok()).collect();
+        let narrowed = narrowed?;
+        let address = narrowed.as_ptr() as usize;
+        arrays.push(narrowed);
+        Some(address)
+    };
+    for (narrow, &(role, word)) in words.iter_mut().zip(arguments) {
+        *narrow = narrowed_word(role, word)?;
+    }
+    Some((words, arrays))
 }
 
 /// # Safety
@@ -278,7 +282,7 @@ mod tests {
     fn counts_that_fit_are_narrowed_and_others_refused() {
         // SAFETY: no arrays.
         let narrow_one = |word| unsafe { narrow(&[(Word, 7), (Count, word)], SHAPE, false) };
-        assert_eq!(narrow_one(5).unwrap().0, [7, 5]);
+        assert_eq!(narrow_one(5).unwrap().0[..2], [7, 5]);
         assert_eq!(narrow_one(1 << 31), None);
     }
 
@@ -311,7 +315,7 @@ mod tests {
         let counts = counts.as_ptr() as usize;
         // SAFETY: not looked at.
         let (words, _) = unsafe { narrow(&[(SendArray, 13)], SHAPE, true) }.unwrap();
-        assert_eq!(words, [13]);
+        assert_eq!(words[0], 13);
         let shape = Shape {
             is_root: true,
             ..SHAPE

@@ -6,6 +6,7 @@
 //! maps pages read-only, and each faults again at its first store. Nothing is ever synced:
 //! the pages outlive the process without, and syncing would write-protect them again.
 
+mod mapping;
 mod ring;
 
 use std::fs::{File, OpenOptions};
@@ -21,10 +22,11 @@ use collbench_formats::{
     Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Communicator, Definition, FILE_MAGIC,
     FileHeader, Identity, STOP_TEXT_BYTES, SequenceEntry, StopReason, encode_meta,
 };
-use memmap2::{Advice, MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions};
 
 use crate::directory::{self, out_of_the_way};
 use crate::unsignalled::unsignalled;
+pub(crate) use mapping::{Mapping, is_forked, leave_to_the_parent};
 use ring::Ring;
 
 /// Bytes of a thread's first chunk of records; each further one is twice as long, up to
@@ -95,7 +97,7 @@ pub(crate) struct RankFile {
     identity: (u64, u64),
     fd: Mutex<File>,
     /// The file header; mapped as long as the process lives.
-    header: MmapRaw,
+    header: Mapping,
     max_bytes: Option<u64>,
     /// Where chunks stand, if the newest are to be kept.
     ring: Option<Ring>,
@@ -138,7 +140,7 @@ pub(crate) struct Opening<'a> {
 /// A chunk that is mapped and may be stored into.
 #[derive(Debug)]
 pub(crate) struct OpenChunk {
-    map: Arc<MmapRaw>,
+    map: Arc<Mapping>,
     offset: u64,
     content_at: usize,
 }
@@ -323,7 +325,7 @@ impl RankFile {
 
     /// Makes a part of the file, which was taken by [`RankFile::take_room`], ready to be stored
     /// into.
-    fn make_room(&self, (offset, length): (u64, u64)) -> Result<Arc<MmapRaw>, GrowError> {
+    fn make_room(&self, (offset, length): (u64, u64)) -> Result<Arc<Mapping>, GrowError> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         self.ensure_own(&mut fd)?;
         reserve(&fd, offset, length)?;
@@ -331,7 +333,7 @@ impl RankFile {
     }
 
     /// Maps a part of the file once more.
-    fn map(&self, offset: u64, length: u64) -> Result<Arc<MmapRaw>, GrowError> {
+    fn map(&self, offset: u64, length: u64) -> Result<Arc<Mapping>, GrowError> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         self.ensure_own(&mut fd)?;
         Ok(Arc::new(map_chunk(&fd, offset, length as usize)?))
@@ -634,6 +636,12 @@ fn write_zeros(file: &File, offset: u64, length: u64) -> io::Result<()> {
     static ZEROS: [u8; 65536] = [0; 65536];
     let mut done = 0;
     while done < length {
+        // A handler that has interrupted this may have returned in a child, too.
+        if is_forked() {
+            return Err(io::Error::other(
+                "this is a child of the process that records",
+            ));
+        }
         let n = (length - done).min(ZEROS.len() as u64);
         file.write_all_at(&ZEROS[..n as usize], offset + done)?;
         done += n;
@@ -642,18 +650,19 @@ fn write_zeros(file: &File, offset: u64, length: u64) -> io::Result<()> {
 }
 
 /// Maps a part of the file and makes its pages writable now.
-fn map_chunk(file: &File, offset: u64, length: usize) -> Result<MmapRaw, GrowError> {
+fn map_chunk(file: &File, offset: u64, length: usize) -> Result<Mapping, GrowError> {
     let map = MmapOptions::new()
         .offset(offset)
         .len(length)
         .map_raw(file)
         .map_err(|error| GrowError::of("mapping the file", error))?;
+    let map = Mapping::new(map);
     make_ready(&map)?;
     Ok(map)
 }
 
 /// Makes the pages of a mapping writable now.
-fn make_ready(map: &MmapRaw) -> Result<(), GrowError> {
+fn make_ready(map: &Mapping) -> Result<(), GrowError> {
     match map.advise(Advice::PopulateWrite) {
         Ok(()) => Ok(()),
         // A kernel before 5.14: touch each page. Room is reserved, so this cannot be SIGBUS.

@@ -8,7 +8,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, TryLockError};
 
 use collbench_formats::{
     CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Communicator, Definition, Message, Operation,
@@ -19,6 +19,7 @@ use collbench_formats::{
 mod algorithms;
 mod completion;
 mod initiation;
+mod inside;
 mod messages;
 mod opened;
 mod overflow;
@@ -36,6 +37,7 @@ pub use completion::{
     wait_call, waitall_call, waitany_call,
 };
 pub use initiation::{RequestCall, nonblocking_call};
+use inside::{Inside, own_stack};
 use messages::{Partners, Receives, Route};
 pub(crate) use messages::{
     Post, RawMessage, communicator_appears, communicator_goes, message, start_messages,
@@ -62,15 +64,15 @@ use crate::communicator::{
 };
 use crate::environment::Layers;
 use crate::exchange::{Exchanges, carries_something, synchronizes};
-use crate::library::{Handle, MpiLibrary};
+use crate::library::{Handle, MpiLibrary, own_object};
 use crate::memory::ReservedMemory;
 use crate::narrow::KeptArrays;
 use crate::payload::CallView;
 use crate::point_to_point::MessageSource;
-use crate::rank_file::{GrowError, OpenChunk, Opening, RankFile};
+use crate::rank_file::{GrowError, OpenChunk, Opening, RankFile, is_forked, leave_to_the_parent};
 use crate::stderr::say;
 use crate::ucx::Endpoints;
-use crate::uninterrupted::Uninterrupted;
+use crate::uninterrupted::Uncancelled;
 
 const _: () = assert!(
     cfg!(target_pointer_width = "64"),
@@ -172,9 +174,14 @@ struct Cached {
 /// What a thread itself holds: no destructor, no lazy initialization.
 struct Local {
     thread: Cell<Option<&'static Thread>>,
-    /// How many wrapped calls are under way in this thread: inside one, further calls are the
-    /// MPI library's own, but for those of functions that it calls back.
-    depth: Cell<u32>,
+    /// An address in the frame of the outermost wrapped call that is under way in this thread, 0
+    /// where there is none: inside one, further calls are the MPI library's own,
+    /// but for those of functions that it calls back.
+    outermost: Cell<usize>,
+    /// The thread's stack: lowest address and end.
+    stack: Cell<(usize, usize)>,
+    /// Whether the recorder is on a cold path.
+    is_at_work: Cell<bool>,
     /// The epoch of communicators in which the cache is true.
     epoch: Cell<u64>,
     /// How many have begun.
@@ -188,7 +195,9 @@ thread_local! {
     static LOCAL: Local = const {
         Local {
             thread: Cell::new(None),
-            depth: Cell::new(0),
+            outermost: Cell::new(0),
+            stack: Cell::new((0, 0)),
+            is_at_work: Cell::new(false),
             epoch: Cell::new(0),
             calls: Cell::new(0),
             route: Cell::new(Route::NONE),
@@ -259,7 +268,7 @@ impl Local {
             // SAFETY: as above.
             unsafe { *self.cache.get() = [nothing; CACHED] };
         }
-        let entry = recorder.communicators.find(handle)?;
+        let entry = recorder.find(handle)?;
         self.cache(handle, Some(entry));
         Some(entry)
     }
@@ -308,7 +317,7 @@ impl Local {
             }
             return std::ptr::null_mut();
         }
-        let opened = recorder.uninterrupted(|| {
+        let opened = recorder.guarded(|| {
             let thread = match self.thread.get() {
                 Some(thread) => thread,
                 None => {
@@ -316,6 +325,7 @@ impl Local {
                     // SAFETY: whose it was has ended, and nobody else has taken it.
                     unsafe { thread.receives.forget() };
                     self.thread.set(Some(thread));
+                    self.stack.set(own_stack());
                     self.begin_pace(recorder);
                     thread
                 }
@@ -325,16 +335,14 @@ impl Local {
                 let posted = self.receives_under_way(thread);
                 thread.open_next_chunk(recorder, &posted)?;
             }
-            Ok(thread)
+            let slot = thread.next.load(Ordering::Relaxed);
+            thread
+                .next
+                .store(slot + size_of::<Record>(), Ordering::Relaxed);
+            Ok(slot as *mut u64)
         });
         match opened {
-            Some(thread) => {
-                let slot = thread.next.load(Ordering::Relaxed);
-                thread
-                    .next
-                    .store(slot + size_of::<Record>(), Ordering::Relaxed);
-                slot as *mut u64
-            }
+            Some(slot) => slot,
             None => {
                 if self.is_own_call() {
                     recorder.file.count_lost();
@@ -499,6 +507,8 @@ impl Recorder {
 
     /// Begins to record: from here on wrappers find this recorder.
     pub(crate) fn activate(self) -> &'static Self {
+        // Here, where nobody has interrupted anything, for later.
+        let _ = own_object();
         let recorder = Box::leak(Box::new(self));
         ACTIVE.store(recorder, Ordering::Release);
         recorder
@@ -510,10 +520,13 @@ impl Recorder {
     /// No other thread is inside the library; `parent` is a valid communicator.
     pub(crate) unsafe fn see_messages(&self, source: MessageSource, parent: Option<Handle>) {
         let made_before = parent.into_iter().chain([self.library.comm_self]);
-        for comm in made_before {
-            // SAFETY: the caller's promise.
-            unsafe { self.partners.add(&self.library, comm) };
-        }
+        self.guarded(|| {
+            for comm in made_before {
+                // SAFETY: the caller's promise.
+                unsafe { self.partners.add(&self.library, comm) };
+            }
+            Ok(())
+        });
         if let MessageSource::Tables(tables) = self.messages.get_or_init(|| source) {
             // SAFETY: the caller's promise.
             unsafe { tables.install() };
@@ -563,7 +576,7 @@ impl Recorder {
 
     /// Says from which position on `MPI_COMM_WORLD` on the leaders of the hosts meet.
     pub(crate) fn meet_from(&self, position: u64) {
-        if let Some(world) = self.communicators.find(self.library.comm_world) {
+        if let Some(world) = self.find(self.library.comm_world) {
             world.meet_at.set(position);
         }
     }
@@ -571,14 +584,30 @@ impl Recorder {
     /// Lets the leaders of the hosts meet behind a call on `MPI_COMM_WORLD` that has left.
     #[cold]
     fn meet(&self) {
-        let world = self.communicators.find(self.library.comm_world);
+        let world = self.find(self.library.comm_world);
         let (Some(exchanges), Some(world)) = (self.exchanges.get(), world) else {
             return;
         };
-        self.guarded(|| {
-            exchanges.meet(self, world.last_position());
-            Ok(())
-        });
+        self.among_others(|| exchanges.meet(self, world.last_position()));
+    }
+
+    /// Runs a path on which other processes are waited for: a thread is not cancelled on it, but
+    /// signals are let through.
+    fn among_others(&self, path: impl FnOnce()) {
+        if is_forked() {
+            return;
+        }
+        let _uncancelled = Uncancelled::begin();
+        let ended = catch_unwind(AssertUnwindSafe(path));
+        if ended.is_err() {
+            self.stop(StopReason::Failed, "a defect of collbench (panic)");
+        }
+    }
+
+    /// The communicator (or file, or window) that a handle now means.
+    fn find(&self, handle: Handle) -> Option<&'static CommunicatorEntry> {
+        let _at_work = Local::of_this_thread().begin_work(self)?;
+        self.communicators.find(handle)
     }
 
     /// The recorder of this process; `None` before `MPI_Init`, after `MPI_Finalize`, in a forked
@@ -594,6 +623,13 @@ impl Recorder {
     /// Stops wrappers from finding a recorder; what is under way still ends in order.
     pub(crate) fn deactivate() {
         ACTIVE.store(std::ptr::null_mut(), Ordering::Release);
+    }
+
+    /// In a forked child: nothing is recorded from here on, and calls that were under way store
+    /// nothing into the parent's file when they return. Does nothing that is not allowed there.
+    pub(crate) fn leave_to_the_parent() {
+        Self::deactivate();
+        leave_to_the_parent();
     }
 
     /// The state of a thread that has ended, or a new one, for the calling thread.
@@ -623,8 +659,10 @@ impl Recorder {
         thread
     }
 
-    /// Runs a cold path. Whatever goes wrong in it ends recording, and nothing else.
+    /// Runs a cold path. Whatever goes wrong in it ends recording, and nothing else; so does a call
+    /// of MPI that interrupts it.
     pub(crate) fn guarded<T>(&self, path: impl FnOnce() -> Result<T, GrowError>) -> Option<T> {
+        let _at_work = Local::of_this_thread().begin_work(self)?;
         match catch_unwind(AssertUnwindSafe(path)) {
             Ok(Ok(value)) => {
                 if ReservedMemory::was_used() {
@@ -643,24 +681,31 @@ impl Recorder {
         }
     }
 
-    /// As [`guarded`](Self::guarded), for what is long or goes to the kernel: signals wait.
-    pub(crate) fn uninterrupted<T>(
-        &self,
-        path: impl FnOnce() -> Result<T, GrowError>,
-    ) -> Option<T> {
-        let _signals_wait = Uninterrupted::begin();
-        self.guarded(path)
-    }
-
     fn stop(&self, reason: StopReason, why: &str) {
+        /// How often the lock is tried: those who have it have it for some microseconds.
+        const PATIENCE: u32 = 10_000;
+        let _uncancelled = Uncancelled::begin();
         let is_first = self.file.note_stop(reason, why, self.clock.now());
         // All threads stop, with room left or not: what one of them loses, the positions of
         // calls on shared communicators lose too.
-        let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        for thread in threads.iter() {
-            thread.end.store(0, Ordering::Relaxed);
+        if let Some(own) = Local::of_this_thread().thread.get() {
+            own.end.store(0, Ordering::Relaxed);
         }
-        drop(threads);
+        for _ in 0..PATIENCE {
+            // A handler of what an instruction of the recorder has caused may come here.
+            let threads = match self.threads.try_lock() {
+                Ok(threads) => threads,
+                Err(TryLockError::Poisoned(threads)) => threads.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::yield_now();
+                    continue;
+                }
+            };
+            for thread in threads.iter() {
+                thread.end.store(0, Ordering::Relaxed);
+            }
+            break;
+        }
         if is_first {
             say(
                 self.rank,
@@ -675,7 +720,7 @@ impl Recorder {
     }
 
     /// Appends a definition, on a guarded path.
-    fn write(&self, definition: &Definition) -> Result<(), GrowError> {
+    pub(crate) fn write(&self, definition: &Definition) -> Result<(), GrowError> {
         let clock = self.clock;
         self.file
             .define(definition, || clock.now(), || clock.anchor())
@@ -691,7 +736,7 @@ impl Recorder {
 
     /// Closes all chunks and the file, in order.
     fn finish(&self) {
-        self.uninterrupted(|| {
+        self.guarded(|| {
             let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
             let mut n_records = 0;
             for thread in threads.iter() {
@@ -764,18 +809,17 @@ fn thread_exit_key() -> Option<libc::pthread_key_t> {
 /// Runs when a thread ends. Calls that it makes after this one (from other destructors) take
 /// another state, and are given back in a further round of destructors.
 unsafe extern "C" fn give_thread_back(thread: *mut libc::c_void) {
-    let _signals_wait = Uninterrupted::begin();
     LOCAL.with(|local| local.thread.set(None));
     let Some(recorder) = Recorder::active() else {
         return;
     };
     // SAFETY: `take_thread` set a leaked `Thread`.
     let thread = unsafe { &*thread.cast_const().cast::<Thread>() };
-    recorder
-        .idle
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .push(thread);
+    recorder.guarded(|| {
+        let mut idle = recorder.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(thread);
+        Ok(())
+    });
 }
 
 /// A slot in which a call is under way.
@@ -892,31 +936,6 @@ impl Slot {
     }
 }
 
-/// A wrapped call is under way in this thread, as long as this lives: also where an exception of
-/// the program (thrown by an error handler, say) passes through.
-struct Inside<'a> {
-    depth: &'a Cell<u32>,
-    before: u32,
-}
-
-impl<'a> Inside<'a> {
-    #[inline]
-    fn enter(local: &'a Local) -> Self {
-        let depth = &local.depth;
-        let before = depth.get();
-        depth.set(before + 1);
-        local.calls.set(local.calls.get().wrapping_add(1));
-        Self { depth, before }
-    }
-}
-
-impl Drop for Inside<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.depth.set(self.before);
-    }
-}
-
 /// A call that the MPI library has returned from, and that is not committed yet.
 struct Returned {
     slot: Slot,
@@ -949,13 +968,13 @@ impl Local {
         slot.write([word, u64::from(communicator) | u64::from(root as u32) << 32]);
         let mut enter_ticks = recorder.clock.now();
         if self.is_behind_long_gap(enter_ticks) {
-            self.note_gap(recorder);
+            self.note_gap(recorder, inside.is_outermost());
             enter_ticks = recorder.clock.now();
         }
         slot.stamp(enter_ticks);
         let code = real();
         let leave_ticks = recorder.clock.now();
-        self.pace_on(recorder, slot, leave_ticks);
+        self.pace_on(recorder, slot, leave_ticks, &inside);
         drop(inside);
         Returned {
             slot,
@@ -973,7 +992,7 @@ impl Local {
     /// Whether a call that begins now is the application's.
     #[inline]
     fn is_own_call(&self) -> bool {
-        self.depth.get() == 0 || self.is_called_back()
+        !self.is_inside() || self.is_called_back()
     }
 
     /// Whether a call that begins now, inside another one, is made by a function of the application
@@ -1015,9 +1034,9 @@ impl Local {
         large: bool,
         payload: impl FnOnce(CallView<'_>) -> Option<u64>,
     ) -> Prepared {
+        let mut flags = self.internal_flag();
         // The slot first: the table of a chunk that is opened for it must not count this call.
         let slot = Slot(self.take_slot(recorder));
-        let mut flags = self.internal_flag();
         let mut own_position = None;
         let mut is_meeting = false;
         let (communicator, bytes) = match entry {
@@ -1128,8 +1147,8 @@ pub fn constructor_call(
         return real();
     };
     let local = Local::of_this_thread();
-    let slot = Slot(local.take_slot(recorder));
     let flags = local.internal_flag();
+    let slot = Slot(local.take_slot(recorder));
     let parent = local.communicator(recorder, comm);
     // Calls of the library itself have an order of their own on the parent.
     let position = match parent {
@@ -1247,6 +1266,7 @@ impl Local {
         handle: Handle,
         real: impl FnOnce() -> c_int,
     ) -> c_int {
+        let flags = self.internal_flag();
         let entry = self.entry(recorder, handle);
         // First: the table of a chunk that is opened for it must have this communicator.
         let slot = Slot(self.take_slot(recorder));
@@ -1262,7 +1282,6 @@ impl Local {
                 Ok(())
             });
         }
-        let flags = self.internal_flag();
         if let Some(entry) = entry {
             entry.take_position(flags != 0);
         }
@@ -1281,16 +1300,17 @@ impl Local {
 
 /// Makes a call that is not recorded, but below which the MPI library's calls are its own.
 pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
-    LOCAL.with(|local| {
-        let _inside = Inside::enter(local);
-        real()
-    })
+    let local = Local::of_this_thread();
+    // What has been left by a jump is put in order.
+    local.is_inside();
+    let _inside = Inside::enter(local);
+    real()
 }
 
 /// Whether a wrapped call is under way in this thread.
 #[must_use]
 pub fn is_inside_a_call() -> bool {
-    LOCAL.with(|local| local.depth.get()) > 0
+    LOCAL.with(Local::has_entered)
 }
 
 /// How many of `MPI_Init` and `MPI_Session_init` were called, and not yet ended.
@@ -1303,7 +1323,7 @@ pub fn begin_call<T>(
     real: impl FnOnce() -> c_int,
     begun: impl FnOnce(T),
 ) -> c_int {
-    if LOCAL.with(|local| local.depth.get()) > 0 {
+    if Local::of_this_thread().is_inside() {
         return real();
     }
     let before = before();
@@ -1319,16 +1339,13 @@ pub fn begin_call<T>(
 /// recorded, and ends recording in order.
 pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
     let recorder = match Recorder::active() {
-        Some(recorder) if LOCAL.with(|local| local.depth.get()) == 0 => recorder,
+        Some(recorder) if !Local::of_this_thread().is_inside() => recorder,
         _ => return real(),
     };
     let exchanges = recorder.exchanges.get();
     let real = move || {
         if let (Operation::Finalize, Some(exchanges)) = (operation, exchanges) {
-            recorder.guarded(|| {
-                exchanges.end(recorder);
-                Ok(())
-            });
+            recorder.among_others(|| exchanges.end(recorder));
         }
         real()
     };
@@ -1340,18 +1357,31 @@ pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
     unsafe { recorder.see_no_more_messages() };
     let code = last_call(recorder, operation, real);
     Recorder::deactivate();
+    let _uncancelled = Uncancelled::begin();
     recorder.finish();
-    if let Some(exchanges) = exchanges {
+    if let Some(exchanges) = exchanges.filter(|_| !is_forked()) {
         exchanges.clean_up();
     }
     code
 }
 
 /// Makes the call of `MPI_Abort`, which does not come back: it stays the last one, under way.
+///
+/// Signal handlers call it. Where that interrupts the recorder itself, nothing is waited for, and the
+/// call recorded only if the chunk has room.
 pub fn abort_call(real: impl FnOnce() -> c_int) -> c_int {
-    match Recorder::active() {
-        Some(recorder) => last_call(recorder, Operation::Abort, real),
-        None => real(),
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let local = Local::of_this_thread();
+    match local.is_at_work.get() {
+        false => last_call(recorder, Operation::Abort, real),
+        true => {
+            let slot = local.slot_in_this_chunk().unwrap_or(Slot::NONE);
+            let word = pack_call_word(Operation::Abort, 0, 0);
+            let returned = local.call(recorder, slot, word, 0, ROOT_NONE, real);
+            returned.commit()
+        }
     }
 }
 
@@ -1411,10 +1441,11 @@ pub unsafe fn name_communicator(comm: usize, name: usize) {
     let Some(recorder) = Recorder::active() else {
         return;
     };
-    let Some(entry) = LOCAL.with(|local| local.communicator(recorder, comm)) else {
+    let local = Local::of_this_thread();
+    let Some(entry) = local.communicator(recorder, comm) else {
         return;
     };
-    if name == 0 || recorder.file.is_stopped() || !LOCAL.with(Local::is_own_call) {
+    if name == 0 || recorder.file.is_stopped() || !local.is_own_call() {
         return;
     }
     // SAFETY: the caller's promise, and not null.
@@ -1423,10 +1454,9 @@ pub unsafe fn name_communicator(comm: usize, name: usize) {
         // MPI_MAX_OBJECT_NAME is 64 or 128; a longer name would be the library's to refuse.
         let bytes = &name.to_bytes()[..name.count_bytes().min(256)];
         let name = String::from_utf8_lossy(bytes).into_owned();
-        recorder.define(&Definition::CommunicatorName {
+        recorder.write(&Definition::CommunicatorName {
             index: entry.index,
             name,
-        });
-        Ok(())
+        })
     });
 }

@@ -24,12 +24,12 @@ use crate::environment::{ALGORITHMS, Form, Layers, MESSAGES, SWITCHES, Settings}
 use crate::exchange::{self, Exchanges, TickLength};
 use crate::launcher::{LauncherRank, all_on_this_host, hydra_job, launched_processes};
 use crate::library::{Handle, MpiLibrary, ProcessModel, has_function};
-use crate::memory::hide_from_leak_checkers;
 use crate::point_to_point::MessageSource;
 use crate::rank_file::{Limit, RankFile};
 use crate::recorder::{Lengths, Recorder, record_init};
 use crate::stderr::{remember_stderr, say, say_unranked};
 use crate::ucx::watch_endpoints;
+use crate::uninterrupted::Uncancelled;
 
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
@@ -47,9 +47,9 @@ impl InitAnchor {
     /// Reads the clocks, where something is to be recorded; else `None`.
     #[must_use]
     pub fn take() -> Option<Self> {
+        let _uncancelled = Uncancelled::begin();
         catch_unwind(|| {
             remember_stderr();
-            hide_from_leak_checkers();
             let settings = match Settings::from_environment() {
                 Ok(settings) => settings?,
                 Err(error) => {
@@ -109,6 +109,7 @@ enum StartError {
 pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
     static WAS_TRIED: AtomicBool = AtomicBool::new(false);
     let Some(init) = init else { return };
+    let _uncancelled = Uncancelled::begin();
     if WAS_TRIED.swap(true, Ordering::AcqRel) {
         return;
     }
@@ -212,39 +213,34 @@ fn start(
     let recorder = recorder.activate();
     // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
-    let predefined =
-        recorder
-            .communicators
-            .add_predefined(&recorder.library, world, rank, world_size);
-    // SAFETY: a communicator of the library, which has not ended.
-    let of_parent = parent.map(|parent| unsafe {
-        recorder
-            .communicators
-            .add_parent(&recorder.library, parent, world)
+    recorder.guarded(|| {
+        let (communicators, library) = (&recorder.communicators, &recorder.library);
+        let predefined = communicators.add_predefined(library, world, rank, world_size);
+        // SAFETY: a communicator of the library, which has not ended.
+        let of_parent =
+            parent.map(|parent| unsafe { communicators.add_parent(library, parent, world) });
+        for communicator in predefined.into_iter().chain(of_parent) {
+            recorder.write(&Definition::Communicator(communicator))?;
+        }
+        Ok(())
     });
-    for communicator in predefined.into_iter().chain(of_parent) {
-        recorder.define(&Definition::Communicator(communicator));
-    }
     match model {
         ProcessModel::World => {
             let span = |get: fn(&Anchor) -> u64| get(&left_init).saturating_sub(get(&anchor));
-            let exchanges = Exchanges::begin(
-                recorder,
-                &exchange::Start {
-                    directory: &settings.output,
-                    settings: settings.exchange,
-                    world,
-                    rank,
-                    world_size,
-                    host: &host,
-                    tick: TickLength::of(
-                        span(|anchor| anchor.ticks.get()),
-                        span(|anchor| anchor.raw_ns.get()),
-                    ),
-                    is_said_to_be_alone: all_on_this_host(world_size),
-                },
-            );
-            recorder.take_part(exchanges);
+            let start = exchange::Start {
+                directory: &settings.output,
+                settings: settings.exchange,
+                world,
+                rank,
+                world_size,
+                host: &host,
+                tick: TickLength::of(
+                    span(|anchor| anchor.ticks.get()),
+                    span(|anchor| anchor.raw_ns.get()),
+                ),
+                is_said_to_be_alone: all_on_this_host(world_size),
+            };
+            recorder.take_part(Exchanges::begin(recorder, &start));
         }
         ProcessModel::Sessions => recorder.define(&Definition::ClockExchanges {
             on: false,
@@ -300,7 +296,7 @@ impl Place {
 
 /// A forked child shares the mapping of the parent's file, and must not store into it.
 unsafe extern "C" fn forget_in_child() {
-    Recorder::deactivate();
+    Recorder::leave_to_the_parent();
 }
 
 /// The number of this world, on which all of its processes agree: made of what the launcher

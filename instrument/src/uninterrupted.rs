@@ -1,14 +1,14 @@
-//! Paths of the recorder that no signal handler of the program cuts into, and at which no thread
-//! is cancelled.
+//! Paths of the recorder on which no thread is cancelled ([`Uncancelled`]), and those few that no
+//! signal handler of the program cuts into ([`Uninterrupted`]).
 //!
 //! A handler may do what ends or copies the process (`MPI_Abort`, `exit`, `fork`) and what leaves for
-//! good (`siglongjmp`). Where it interrupts the MPI library, that is between the program and
-//! the library. Where it interrupts the recorder, nothing may be held that it then waits for: no
-//! lock of ours, and no lock of the C library that is held because of us, such as the allocator's.
-//! So on such paths signals wait: they are handled right behind the path, a millisecond later
-//! at most. Where the recorder itself waits for others, they are let through ([`interruptible`]).
-//!
-//! Two system calls, which is why this is for cold paths only.
+//! good (`siglongjmp`). Where it interrupts the MPI library, that is between the program and the
+//! library. Where it interrupts the recorder, nothing may be held that it then waits for. For what the
+//! recorder shares between calls that is seen to without making signals wait
+//! ([`Local::begin_work`](crate::recorder)): a signal that is sent to the process, and not
+//! to a thread, is handled in another thread meanwhile, perhaps one of the MPI library's own, in which
+//! `MPI_Abort` waits for itself and a jump goes to another's stack. So signals wait for
+//! microseconds only, in functions of the C library that take locks of their own.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
@@ -33,6 +33,36 @@ const CANCEL_DISABLE: c_int = 1;
 
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// While this lives, a request to cancel the calling thread waits: unwinding must not begin in the
+/// middle of a path of ours. No system call.
+#[derive(Debug)]
+#[must_use = "requests wait as long as this lives"]
+pub(crate) struct Uncancelled {
+    before: c_int,
+    /// Of this thread.
+    _local: PhantomData<*const ()>,
+}
+
+impl Uncancelled {
+    pub(crate) fn begin() -> Self {
+        let mut before = CANCEL_DISABLE;
+        // SAFETY: `before` is valid for writing.
+        unsafe { pthread_setcancelstate(CANCEL_DISABLE, &mut before) };
+        Self {
+            before,
+            _local: PhantomData,
+        }
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        let mut disabled = CANCEL_DISABLE;
+        // SAFETY: the state that `begin` found; `disabled` is valid for writing.
+        unsafe { pthread_setcancelstate(self.before, &mut disabled) };
+    }
 }
 
 /// What a thread does when its last [`Uninterrupted`] ends.
@@ -82,7 +112,7 @@ impl Outside {
 }
 
 /// While this lives, signals of the calling thread wait, but those that its own instructions cause,
-/// and so does a request to cancel it.
+/// and so does a request to cancel it. Two system calls.
 #[derive(Debug)]
 #[must_use = "signals wait as long as this lives"]
 pub(crate) struct Uninterrupted {
@@ -124,37 +154,6 @@ impl Drop for Uninterrupted {
     }
 }
 
-/// Waits for something outside of this process, within a path that is [`Uninterrupted`]: handlers
-/// run meanwhile. To be called with no lock held that a call of MPI may need.
-pub(crate) fn interruptible<T>(wait: impl FnOnce() -> T) -> T {
-    /// Ends the wait also where `wait` panics.
-    struct Waiting<'a> {
-        outside: &'a Outside,
-        depth: u32,
-        cancel_state: c_int,
-    }
-    impl Drop for Waiting<'_> {
-        fn drop(&mut self) {
-            self.outside.block();
-            self.outside.cancel_state.set(self.cancel_state);
-            self.outside.depth.set(self.depth);
-        }
-    }
-    OUTSIDE.with(|outside| {
-        let depth = outside.depth.replace(0);
-        if depth == 0 {
-            return wait();
-        }
-        let _waiting = Waiting {
-            outside,
-            depth,
-            cancel_state: outside.cancel_state.get(),
-        };
-        outside.let_through();
-        wait()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_wait_until_the_outermost_path_ends_or_waits_itself() {
+    fn signals_wait_until_the_outermost_path_ends() {
         let handled = || HANDLED.load(Ordering::SeqCst);
         // SAFETY: the handler stores to an atomic, and sets the mask of its thread.
         unsafe { libc::signal(libc::SIGUSR1, count as *const () as libc::sighandler_t) };
@@ -194,19 +193,9 @@ mod tests {
         drop(inner);
         assert_eq!(handled(), 0);
         assert!(blocked(libc::SIGUSR1) && blocked(libc::SIGTERM) && !blocked(libc::SIGSEGV));
-        interruptible(|| {
-            assert_eq!(handled(), 1);
-            raise();
-            assert_eq!(handled(), 2);
-            drop(Uninterrupted::begin());
-        });
-        raise();
-        assert_eq!(handled(), 2);
         drop(outer);
-        assert_eq!(handled(), 3);
+        assert_eq!(handled(), 1);
         assert!(!blocked(libc::SIGUSR1) && !blocked(libc::SIGTERM));
-        interruptible(raise);
-        assert_eq!(handled(), 4);
     }
 
     #[test]
@@ -219,7 +208,7 @@ mod tests {
             libc::pthread_sigmask(libc::SIG_BLOCK, one.as_ptr(), std::ptr::null_mut());
         }
         let path = Uninterrupted::begin();
-        interruptible(|| assert!(blocked(libc::SIGUSR2) && !blocked(libc::SIGTERM)));
+        assert!(blocked(libc::SIGUSR2) && blocked(libc::SIGTERM));
         drop(path);
         assert!(blocked(libc::SIGUSR2) && !blocked(libc::SIGTERM));
     }
@@ -234,10 +223,13 @@ mod tests {
             // SAFETY: a request to this thread itself, which no function that is called before its end
             // acts on: cancellation is disabled then.
             unsafe { pthread_cancel(libc::pthread_self()) };
-            let path = Uninterrupted::begin();
+            let path = Uncancelled::begin();
+            let inner = Uninterrupted::begin();
             std::thread::sleep(std::time::Duration::from_millis(1));
             PASSED.store(1, Ordering::SeqCst);
             let mut state = 7;
+            drop(inner);
+            std::thread::sleep(std::time::Duration::from_millis(1));
             drop(path);
             // SAFETY: valid for writing.
             unsafe { pthread_setcancelstate(CANCEL_DISABLE, &mut state) };

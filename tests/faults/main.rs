@@ -7,6 +7,7 @@
 
 mod commands;
 mod deaths;
+mod interruptions;
 mod limits;
 mod matrix;
 mod places;

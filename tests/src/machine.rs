@@ -62,16 +62,21 @@ pub fn source_dir() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Cargo's target directory: the running test is in its `debug/deps`.
+/// Cargo's target directory: the running test is in its `debug/deps`, a command of the tests in its
+/// `debug`.
 ///
 /// # Panics
 ///
 /// If it is not, that is, outside of `cargo test`.
 pub fn target_dir() -> PathBuf {
     let test = std::env::current_exe().expect("the path of the running test");
-    test.ancestors()
-        .find(|folder| folder.ends_with("deps"))
-        .and_then(|deps| deps.ancestors().nth(2))
+    let of_profile = test.parent().map(|folder| match folder.ends_with("deps") {
+        true => folder.parent().unwrap_or(folder),
+        false => folder,
+    });
+    of_profile
+        .and_then(Path::parent)
+        .filter(|target| target.join("CACHEDIR.TAG").is_file() || target.join("release").is_dir())
         .unwrap_or_else(|| panic!("{} is in no target directory of cargo", test.display()))
         .to_owned()
 }

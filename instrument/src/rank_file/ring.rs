@@ -16,9 +16,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use collbench_formats::{CHUNK_ALIGN, ChunkHeader, PLACE_MAGIC};
-use memmap2::MmapRaw;
 
-use super::{GrowError, RankFile, make_ready};
+use super::{GrowError, Mapping, RankFile, make_ready};
 
 /// A ring has about so many places: with each that is used again so much of it is lost at once.
 const PLACES: u64 = 16;
@@ -48,7 +47,7 @@ struct Places {
 struct Place {
     offset: u64,
     /// Whoever uses the chunk in it has it too.
-    map: Arc<MmapRaw>,
+    map: Arc<Mapping>,
     /// The number of its chunk among all that were opened, from 1; 0: it has none.
     opened: u64,
     is_kept: bool,
@@ -112,7 +111,7 @@ impl Ring {
         file: &RankFile,
         at_least: u64,
         is_kept: bool,
-    ) -> Result<(u64, Arc<MmapRaw>), GrowError> {
+    ) -> Result<(u64, Arc<Mapping>), GrowError> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = match is_kept && places.list.is_empty() {
             // The first definitions are few.

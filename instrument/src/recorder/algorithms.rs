@@ -86,7 +86,7 @@ pub fn algorithm_call(algorithm: &Algorithm, real: impl FnOnce() -> c_int) -> c_
         return real();
     };
     let local = Local::of_this_thread();
-    if local.depth.get() > 0 {
+    if local.has_entered() {
         let mut index = algorithm.index.load(Ordering::Acquire);
         if index == NOT_DEFINED {
             index = recorder.define_algorithm(algorithm);

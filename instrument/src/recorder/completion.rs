@@ -453,8 +453,11 @@ pub fn request_free_call(request: usize, real: impl FnOnce() -> c_int) -> c_int 
     match persistent {
         Some(taken) if code == 0 => {
             if let Some(persistent) = taken.tracked().persistent {
-                let mut living = recorder.living_persistents();
-                living.retain(|other| !std::ptr::eq(*other, persistent));
+                recorder.guarded(|| {
+                    let mut living = recorder.living_persistents();
+                    living.retain(|other| !std::ptr::eq(*other, persistent));
+                    Ok(())
+                });
             }
             recorder.persistents.remove(taken);
         }

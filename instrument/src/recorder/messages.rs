@@ -116,6 +116,16 @@ impl Receives {
         // SAFETY: the caller's promise.
         unsafe { *self.0.get() = Posted::default() };
     }
+
+    /// Forgets those of calls that were left by a jump, perhaps out of the middle of a change: what
+    /// they hold is never freed.
+    ///
+    /// # Safety
+    /// The calling thread is that whose they are.
+    pub(super) unsafe fn leave_behind(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.get().write(Posted::default()) };
+    }
 }
 
 #[derive(Debug, Default)]
@@ -484,6 +494,9 @@ impl Local {
 
     #[cold]
     fn find_route(&self, recorder: &'static Recorder, comm: Handle, epoch: u64) -> Route {
+        let Some(_at_work) = self.begin_work(recorder) else {
+            return Route::of_nothing(comm, epoch);
+        };
         let route = match comm == recorder.library.comm_world {
             true => Route::of_world(comm, epoch),
             false => recorder.partners.route(comm, comm, epoch),
@@ -605,7 +618,7 @@ impl Local {
 
     /// Notes what a request will do once it is started, within the present call.
     fn note_startable(&self, request: Handle, raw: RawMessage) {
-        if self.depth.get() > 0 {
+        if self.has_entered() {
             let call = self.calls.get();
             self.with_posted(|posted| {
                 posted.begin(call);
@@ -640,7 +653,7 @@ impl Local {
     /// call is under way that would keep the chunk.
     #[inline]
     pub(super) fn may_await(&self, slot: Slot) -> bool {
-        !slot.is_null() && self.depth.get() > 0
+        !slot.is_null() && self.has_entered()
     }
 
     /// Before a receive is posted: whichever is completed from now on may be that one.
@@ -670,7 +683,7 @@ impl Local {
     pub(super) fn receives_under_way(&self, thread: &Thread) -> Vec<Slot> {
         // SAFETY: this thread's own, and nothing that is called here comes back to it.
         let posted = unsafe { &mut *thread.receives.0.get() };
-        if self.depth.get() == 0 {
+        if !self.has_entered() {
             let full = thread.taken();
             posted
                 .by_request
@@ -705,7 +718,7 @@ impl Local {
         // SAFETY: this thread's own, and nothing that is called here comes back to it.
         let posted = unsafe { &mut *receives.0.get() };
         // Behind the call a request is another one's.
-        let is_within = posted.call == self.calls.get() && self.depth.get() > 0;
+        let is_within = posted.call == self.calls.get() && self.has_entered();
         if !is_within || posted.by_request.is_empty() {
             return None;
         }

@@ -64,7 +64,7 @@ pub fn persistent_call(
             operation: call.operation,
             n_starts: AtomicU64::new(0),
         }));
-        recorder.define(&Definition::PersistentCollective(PersistentCollective {
+        recorder.write(&Definition::PersistentCollective(PersistentCollective {
             index: persistent.index,
             communicator: entry.index,
             position: entry.take_persistent_position(),
@@ -73,7 +73,7 @@ pub fn persistent_call(
                 .root
                 .map_or(ROOT_NONE, |root| recorder.root_of(root as i32)),
             payload_bytes,
-        }));
+        }))?;
         recorder.living_persistents().push(persistent);
         let tracked = Tracked {
             persistent: Some(persistent),

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use collbench_formats::{Anchor, Record, Running};
 
-use super::{Local, Recorder, Slot};
+use super::{Inside, Local, Recorder, Slot};
 
 /// After so long the kernel is asked behind any call.
 const LONGEST_NS: u64 = 1_000_000;
@@ -127,15 +127,21 @@ impl Local {
 
     /// Behind a call that has left.
     #[inline]
-    pub(super) fn pace_on(&self, recorder: &'static Recorder, slot: Slot, leave: u64) {
-        if self.pace.long_from.get() != NEVER {
+    pub(super) fn pace_on(
+        &self,
+        recorder: &'static Recorder,
+        slot: Slot,
+        leave: u64,
+        inside: &Inside<'_>,
+    ) {
+        if self.pace.long_from.get() != NEVER && inside.is_outermost() {
             self.pace_behind(recorder, slot, leave);
         }
     }
 
     #[inline(never)]
     fn pace_behind(&self, recorder: &'static Recorder, slot: Slot, leave: u64) {
-        let Some(lengths) = recorder.lengths.filter(|_| self.depth.get() == 1) else {
+        let Some(lengths) = recorder.lengths else {
             return;
         };
         let is_long = leave.saturating_sub(slot.enter_ticks()) >= lengths.long_ticks
@@ -152,9 +158,9 @@ impl Local {
 
     /// In front of a call behind a long gap.
     #[cold]
-    pub(super) fn note_gap(&self, recorder: &'static Recorder) {
+    pub(super) fn note_gap(&self, recorder: &'static Recorder, is_outermost: bool) {
         // Within another call it is that one's time.
-        if self.depth.get() == 1 {
+        if is_outermost {
             self.note_running(recorder);
         }
     }
@@ -173,7 +179,8 @@ impl Local {
         slot.stamp(now);
     }
 
-    fn slot_in_this_chunk(&self) -> Option<Slot> {
+    /// The next slot, if the chunk has room.
+    pub(super) fn slot_in_this_chunk(&self) -> Option<Slot> {
         use std::sync::atomic::Ordering::Relaxed;
         let thread = self.thread.get()?;
         let slot = thread.next.load(Relaxed);

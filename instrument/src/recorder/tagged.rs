@@ -82,6 +82,9 @@ impl Local {
         slot: Slot,
         (key, epoch): (usize, u64),
     ) -> Route {
+        let Some(_at_work) = self.begin_work(recorder) else {
+            return Route::of_nothing(key, epoch);
+        };
         let tag = tagged.tag;
         let world = Context {
             comm: recorder.library.comm_world,
@@ -121,7 +124,7 @@ impl Local {
 
     /// Learns the context of a message from the call in which it is sent or received.
     fn learn(&self, recorder: &Recorder, tagged: Tagged, slot: Slot) -> Option<Context> {
-        if slot.is_null() || self.depth.get() == 0 {
+        if slot.is_null() || !self.has_entered() {
             return None;
         }
         // What goes on in the background may be any communicator's.
@@ -223,7 +226,7 @@ pub unsafe fn tagged_send(
     let local = Local::of_this_thread();
     let rank = endpoints.rank(endpoint);
     // One that leads to another world, or somebody else's.
-    if rank.is_none() && local.depth.get() == 0 {
+    if rank.is_none() && !local.has_entered() {
         return real();
     }
     // SAFETY: the caller's promise.
