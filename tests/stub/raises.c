@@ -38,8 +38,8 @@ __attribute__((destructor)) static void count(void) {
 typedef long (*function)(long, long, long, long, long, long);
 // All arguments are words, as many as come in registers.
 #define BEFORE(name)                                                                               \
-    long name(long a, long b, long c, long d, long e, long f);                                     \
-    long name(long a, long b, long c, long d, long e, long f) {                                    \
+    long before_##name(long a, long b, long c, long d, long e, long f) __asm__(#name);             \
+    long before_##name(long a, long b, long c, long d, long e, long f) {                           \
         static function real;                                                                      \
         if (!real) real = (function)dlsym(RTLD_NEXT, #name);                                       \
         before_call(__builtin_return_address(0));                                                  \
