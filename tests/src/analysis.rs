@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::machine::command;
 use crate::run::{Finished, run};
 
+#[path = "../../analyzer/tests/promises/mod.rs"]
+mod promises;
+
 /// What `collbench-analyze` says of a trace.
 #[derive(Debug)]
 pub struct Analysis {
@@ -22,7 +25,8 @@ pub struct Analysis {
 ///
 /// # Panics
 ///
-/// If the answer is no JSON of the schema though the status says that there is an analysis.
+/// If the answer is no JSON of the schema though the status says that there is an analysis, or does not
+/// keep what every document promises.
 #[track_caller]
 pub fn analyze(trace: &Path, options: &[&str]) -> Analysis {
     let mut line: Vec<OsString> = vec![command("collbench-analyze").into()];
@@ -39,6 +43,8 @@ pub fn analyze(trace: &Path, options: &[&str]) -> Analysis {
     let json: Value = serde_json::from_str(&finished.stdout)
         .unwrap_or_else(|error| panic!("no JSON ({error}) from {finished}"));
     assert_eq!(json["schema"], "collbench.analysis/1", "{finished}");
+    let broken = promises::broken(&json);
+    assert!(broken.is_empty(), "{finished}\nbreaks {broken:#?}");
     Analysis { finished, json }
 }
 
