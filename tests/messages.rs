@@ -216,6 +216,49 @@ fn programs_do_the_same_with_all_layers() {
 }
 
 #[test]
+fn what_is_sent_to_make_a_communicator_is_in_its_instance_whichever_call_the_library_is_in() {
+    if !have(&["mpirun", "mpicc"]) {
+        return;
+    }
+    for ranks in [2, 4] {
+        let workspace = Workspace::new();
+        let job = Job::new(ranks, program("making.c"), &[]);
+        let (recorded, trace) = job.record(workspace.path());
+        recorded.expect(0);
+        let analysis = analyze(&trace, &[]).expect(0);
+        let ends = &analysis.json["trace"]["message_ends"];
+        for lost in [
+            "unpaired_sends",
+            "unpaired_receives",
+            "sends_elsewhere",
+            "receives_elsewhere",
+        ] {
+            assert_eq!(ends[lost], 0, "{ranks} ranks: {ends}");
+        }
+        let of = |operation: &str| -> u64 {
+            let all = analysis.array("/operations");
+            let all = all.iter().filter(|of| of["operation"] == operation);
+            all.map(|of| of["instances"].as_u64().unwrap()).sum()
+        };
+        assert_eq!((of("MPI_Comm_idup"), of("MPI_Iallreduce")), (80, 20));
+        // Each of them agrees on a number, in three sums at least, of which each takes the same messages.
+        let sent = |operation: &str| -> u64 {
+            let all = analysis.array("/operations");
+            let all = all.iter().filter(|of| of["operation"] == operation);
+            let edges = all.flat_map(|of| of["edges"].as_array().unwrap().clone());
+            edges.map(|edge| edge["messages"].as_u64().unwrap()).sum()
+        };
+        let of_sum = sent("MPI_Iallreduce") / 20;
+        assert_eq!(of_sum, 2 * (ranks as u64 - 1));
+        let n_idups = sent("MPI_Comm_idup");
+        assert!(
+            n_idups >= 80 * 3 * of_sum && n_idups.is_multiple_of(of_sum),
+            "{n_idups}"
+        );
+    }
+}
+
+#[test]
 fn with_calls_alone_no_message_is_seen() {
     if !have(&["mpirun", "mpicc"]) {
         return;

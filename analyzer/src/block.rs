@@ -6,7 +6,7 @@
 //! but time and payload, are instances as they are; the others are put together call by call.
 
 use collbench_formats::{
-    CODE_FAILED, CommunicatorKind, Operation, Semantics, payload_of_word, split_call_word,
+    CODE_FAILED, CommunicatorKind, Operation, payload_of_word, split_call_word,
 };
 
 use crate::agreed::{Agreed, Disagreement, Extent, Payloads, agree, is_open_fence};
@@ -642,9 +642,7 @@ fn count_begun(n_begun: &mut Vec<u64>, sources: &[Option<Source<'_, '_>>]) {
 
 /// Whether a call on this lane only begins an operation, of which the completion is waited for.
 fn is_begun(operation: Operation, lane: Lane) -> bool {
-    lane == Lane::Application
-        && operation.is_nonblocking()
-        && operation.semantics() != Semantics::NonblockingConstructor
+    lane == Lane::Application && operation.is_nonblocking()
 }
 
 /// What the messages of an instance make the shape of.

@@ -204,19 +204,14 @@ pub(crate) struct Outstanding {
     begun: BTreeMap<u64, Begun>,
     /// The messages that the MPI library has exchanged for them.
     messages: BTreeMap<u64, Vec<Record>>,
-    /// Calls whose completion is of no interest: `MPI_Comm_idup`, and those at positions at which
-    /// others made another call.
+    /// Calls whose completion is of no interest: those at positions at which others made another
+    /// call.
     passed_by: BTreeMap<u64, Operation>,
 }
 
 impl Outstanding {
     pub(crate) fn begin(&mut self, position: u64, begun: Begun) {
         self.begun.insert(position, begun);
-    }
-
-    /// A call whose completion, if there is one, says nothing.
-    pub(crate) fn begin_passed_by(&mut self, position: u64, operation: Operation) {
-        self.passed_by.insert(position, operation);
     }
 
     /// Keeps one end of a message of what was begun at a position.

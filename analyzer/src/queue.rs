@@ -4,7 +4,9 @@
 //! stand side by side costs the same as one. So it hardly matters how far one process is ahead
 //! of another.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use collbench_formats::Record;
 
 use crate::calls::Place;
 use crate::nonblocking::Outstanding;
@@ -63,8 +65,10 @@ pub(crate) struct Queue {
     /// The nonblocking calls among them that are not handed on.
     pub(crate) outstanding: Outstanding,
     /// Position, and place of a message that stands behind a blocking call there and is of another
-    /// collective; ascending.
-    pub(crate) foreign: VecDeque<(u64, Place)>,
+    /// collective.
+    pub(crate) foreign: BTreeSet<(u64, Place)>,
+    /// Messages of blocking calls at a position that do not stand behind them, with their places.
+    elsewhere: BTreeMap<u64, Vec<(Place, Record)>>,
 }
 
 impl Queue {
@@ -95,7 +99,18 @@ impl Queue {
 
     /// Whether nothing waits, and nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        self.runs.is_empty() && self.outstanding.is_empty()
+        self.runs.is_empty() && self.outstanding.is_empty() && self.elsewhere.is_empty()
+    }
+
+    /// Keeps a message of the blocking call at a position that does not stand behind it.
+    pub(crate) fn keep_elsewhere(&mut self, position: u64, place: Place, record: &Record) {
+        let kept = self.elsewhere.entry(position).or_default();
+        kept.push((place, *record));
+    }
+
+    /// The messages of the blocking call at a position that do not stand behind it.
+    pub(crate) fn elsewhere(&self, position: u64) -> &[(Place, Record)] {
+        self.elsewhere.get(&position).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a call waits at a position that is not a nonblocking one.
@@ -151,8 +166,13 @@ impl Queue {
             done(&first.within(0, position));
             *first = first.within(position, u64::MAX);
         }
-        while self.foreign.front().is_some_and(|(of, _)| *of < position) {
-            self.foreign.pop_front();
+        while self.foreign.first().is_some_and(|(of, _)| *of < position) {
+            self.foreign.pop_first();
+        }
+        while let Some(first) = self.elsewhere.first_entry()
+            && *first.key() < position
+        {
+            first.remove();
         }
         // A queue that was long once must not stay so.
         if self.runs.is_empty() && self.runs.capacity() > 4096 {

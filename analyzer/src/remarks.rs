@@ -212,6 +212,8 @@ pub enum Remark {
         n_receives: u64,
         /// Sends in no complete instance.
         n_elsewhere: u64,
+        /// Whether there may be calls that were not recorded, or not kept, and have messages of their own.
+        are_calls_missing: bool,
     },
     /// Records of a kind that this version does not know.
     UnknownRecords {
@@ -620,17 +622,29 @@ impl fmt::Display for Remark {
                 n_sends,
                 n_receives,
                 n_elsewhere,
-            } => write!(
-                f,
-                "inside complete instances {} and {} of the library have no other end, and {} in no \
-                 complete instance: they are in no tree",
-                counted(*n_sends, "send"),
-                counted(*n_receives, "receive"),
-                match n_elsewhere {
-                    1 => "1 send is".to_owned(),
-                    n => format!("{n} sends are"),
-                }
-            ),
+                are_calls_missing,
+            } => {
+                let some = |n: u64, noun: &str| (n > 0).then(|| counted(n, noun));
+                let unpaired = [some(*n_sends, "send"), some(*n_receives, "receive")];
+                let unpaired: Vec<String> = unpaired.into_iter().flatten().collect();
+                let is_one = n_sends + n_receives == 1;
+                let has = if is_one { "has" } else { "have" };
+                let unpaired = (!unpaired.is_empty()).then(|| {
+                    let ends = unpaired.join(" and ");
+                    format!("inside complete instances {ends} of the library {has} no other end")
+                });
+                let elsewhere = some(*n_elsewhere, "send").map(|sends| {
+                    let is = if *n_elsewhere == 1 { "is" } else { "are" };
+                    let of = if unpaired.is_some() { "" } else { " of the library" };
+                    let why = match are_calls_missing {
+                        true => " (perhaps of calls on windows or files that were not recorded, or of overwritten ones)",
+                        false => "",
+                    };
+                    format!("{sends}{of} {is} in no complete instance{why}")
+                });
+                let all: Vec<String> = unpaired.into_iter().chain(elsewhere).collect();
+                write!(f, "{}: in no tree", all.join(", and "))
+            }
             Self::UnknownRecords { n_records } => write!(
                 f,
                 "{} of a kind that this version does not know, passed by",

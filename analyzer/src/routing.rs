@@ -508,7 +508,7 @@ impl<'a> Process<'a> {
             let mut sequence: Option<(u64, Lane)> = None;
             match class {
                 Class::Unknown => self.found.n_unknown_records += 1,
-                Class::Message => self.take_messages(run, place),
+                Class::Message => self.take_messages(run, place, communicators),
                 Class::Phase => self.begin_phase(first, batch.is_possible),
                 Class::Note => {
                     let before = batch.records.len() - records.len();
@@ -545,14 +545,8 @@ impl<'a> Process<'a> {
                             let position = queue.next;
                             sequence = Some((position, lane));
                             queue.push(place, n as u32, alike);
-                            let begun = begun.flatten();
-                            let goes_on = begun.is_some();
-                            match (begun, first.operation()) {
-                                (Some(begun), _) => queue.outstanding.begin(position, begun),
-                                (None, Some(operation)) if is_begun => {
-                                    queue.outstanding.begin_passed_by(position, operation);
-                                }
-                                _ => {}
+                            if let Some(begun) = begun {
+                                queue.outstanding.begin(position, begun);
                             }
                             self.n_queued += n as u64;
                             if self.has_messages {
@@ -561,10 +555,9 @@ impl<'a> Process<'a> {
                                     lane,
                                     position: position + (n as u64 - 1),
                                 };
-                                let of = match (is_begun, goes_on) {
-                                    (false, _) => CallOf::Blocking(collective),
-                                    (true, true) => CallOf::Begin(collective),
-                                    (true, false) => CallOf::Nothing,
+                                let of = match is_begun {
+                                    false => CallOf::Blocking(collective),
+                                    true => CallOf::Begin(collective),
                                 };
                                 self.note_call(&run[n - 1], place, of);
                             }

@@ -46,7 +46,7 @@ pub use header::{
 };
 pub use message::{Direction, MESSAGE_BYTES, MESSAGE_TAG_SHIFT, Message, message_direction};
 pub use meta::{MAX_META_BYTES, MetaError, decode_meta, encode_meta};
-pub use note::{AlgorithmBegun, Note, Running};
+pub use note::{AlgorithmBegun, Making, NO_TAG, Note, Running};
 pub use operation::{Layer, Operation, Semantics};
 pub use read::{Chunk, Damage, Definitions, FormatError, RankTrace};
 pub use record::{

@@ -6,6 +6,10 @@ use crate::{CODE_INTERNAL, MAX_PAYLOAD_BYTES, Record, UNKNOWN_COMMUNICATOR};
 /// Numbers in bits 0 to 9 of the code.
 const ALGORITHM: u16 = 1;
 const RUNNING: u16 = 2;
+const MAKING: u16 = 3;
+
+/// Where the 16 bits of the tag begin in the second word of a [`Making`].
+const TAG_SHIFT: u32 = 32;
 
 /// Kind and flag of a note, in the upper 16 bits of the second word.
 const fn code(what: u16) -> u64 {
@@ -20,6 +24,8 @@ pub enum Note {
     Algorithm(AlgorithmBegun),
     /// What the thread has done with its time.
     Running(Running),
+    /// For which call the messages are that stand before it.
+    Making(Making),
 }
 
 /// The begin of an algorithm of the MPI library; the `enter` of the record is that of the call, or later.
@@ -44,6 +50,26 @@ pub struct Running {
     pub n_blocked: u16,
     /// How often another one got the core. Saturates.
     pub n_preempted: u16,
+}
+
+/// In [`Making::tag`]: what was begun has sent and is to receive nothing yet, and takes the next tag on the
+/// communicator.
+pub const NO_TAG: u16 = u16::MAX;
+
+/// For which call the MPI library has begun to exchange messages: one that makes a communicator, file or
+/// window, and goes on in any thread and within any call. It stands behind the records of those messages which
+/// were begun in its thread, and holds for all on that communicator with that tag, until it is told of
+/// another call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Making {
+    /// Index of the communicator that they travel on, as in [`Message`](crate::Message).
+    pub communicator: u32,
+    /// Their tag, as in [`Message`](crate::Message); or [`NO_TAG`].
+    pub tag: u16,
+    /// Index of what the call was made on.
+    pub on: u32,
+    /// The lower half of its position among the calls of the application on that.
+    pub position: u32,
 }
 
 impl AlgorithmBegun {
@@ -77,6 +103,18 @@ impl Running {
     }
 }
 
+impl Making {
+    /// Bytes 8 to 23 of its record, as two little-endian words.
+    #[must_use]
+    #[inline]
+    pub const fn words(self) -> [u64; 2] {
+        [
+            code(MAKING) | (self.tag as u64) << TAG_SHIFT | self.position as u64,
+            self.communicator as u64 | (self.on as u64) << 32,
+        ]
+    }
+}
+
 impl Record {
     /// The note that the record is; `None` for another kind, and for what this version does not know.
     #[must_use]
@@ -96,6 +134,15 @@ impl Record {
                     on_core_us: self.communicator.get(),
                     n_blocked: switches as u16,
                     n_preempted: (switches >> 16) as u16,
+                }))
+            }
+            MAKING => {
+                let low = self.low_word();
+                Some(Note::Making(Making {
+                    communicator: self.communicator.get(),
+                    tag: (low >> TAG_SHIFT) as u16,
+                    on: self.root.get() as u32,
+                    position: low as u32,
                 }))
             }
             _ => None,
@@ -146,14 +193,35 @@ mod tests {
                 0, 0, 0, 0, 0, 0, 0, 0, // nothing
             ]
         );
+        let making = Making {
+            communicator: 7,
+            tag: -50i32 as u16,
+            on: 4,
+            position: 0x0102_0304,
+        };
+        assert_eq!(
+            record(making.words(), 0x1122).as_bytes(),
+            [
+                0x22, 0x11, 0, 0, 0, 0, 0, 0, // written
+                4, 3, 2, 1, // position
+                0xce, 0xff, // tag
+                3, 0xc4, // kind 6, internal, for which call
+                7, 0, 0, 0, // communicator
+                4, 0, 0, 0, // called on
+                0, 0, 0, 0, 0, 0, 0, 0, // nothing
+            ]
+        );
     }
 
     proptest! {
         #[test]
         fn what_goes_into_a_note_comes_out(
             index: u32, enter in 1u64.., elapsed_ticks: u64, on_core_us: u32, n_blocked: u16,
-            n_preempted: u16,
+            n_preempted: u16, tag: u16, on: u32,
         ) {
+            let making = Making { communicator: on_core_us, tag, on, position: index };
+            let making_record = record(making.words(), enter);
+            prop_assert_eq!(making_record.note(), Some(Note::Making(making)));
             let algorithm = AlgorithmBegun { index };
             let running = Running { elapsed_ticks, on_core_us, n_blocked, n_preempted };
             let expected = Running { elapsed_ticks: elapsed_ticks.min(MAX_PAYLOAD_BYTES), ..running };
@@ -161,7 +229,7 @@ mod tests {
             prop_assert_eq!(begun.note(), Some(Note::Algorithm(algorithm)));
             let sample = record(running.words(), enter);
             prop_assert_eq!(sample.note(), Some(Note::Running(expected)));
-            for record in [begun, sample] {
+            for record in [begun, sample, making_record] {
                 prop_assert_eq!(record.enter.get(), enter);
                 prop_assert_eq!((record.is_internal(), record.operation()), (true, None));
                 prop_assert_eq!(record.message(), None);

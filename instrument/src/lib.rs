@@ -61,10 +61,11 @@ pub use narrow::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed};
 pub use recorder::{
     Algorithm, Recorder, RequestCall, abort_call, access_begin_call, access_end_call,
     algorithm_call, begin_call, closing_call, constructor_call, end_call, fence_call, free_call,
-    get_status_call, group_constructor_call, guarded_call, is_inside_a_call, name_communicator,
-    nonblocking_access_call, nonblocking_call, opened_call, opening_call, persistent_call,
-    phase_call, recorded_call, request_free_call, rooted_call, some_call, start_call,
-    startall_call, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
+    get_status_call, group_constructor_call, guarded_call, is_inside_a_call, making_begin,
+    making_call, making_request, making_step, name_communicator, nonblocking_access_call,
+    nonblocking_call, opened_call, opening_call, persistent_call, phase_call, recorded_call,
+    request_free_call, rooted_call, some_call, start_call, startall_call, test_call, testall_call,
+    testany_call, wait_call, waitall_call, waitany_call,
 };
 pub use recorder::{tagged_receive, tagged_send};
 pub use routines::{ROUTINES, Routine, RoutineClass};

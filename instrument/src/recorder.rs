@@ -20,6 +20,7 @@ mod algorithms;
 mod completion;
 mod initiation;
 mod inside;
+mod makings;
 mod messages;
 mod opened;
 mod overflow;
@@ -38,6 +39,8 @@ pub use completion::{
 };
 pub use initiation::{RequestCall, nonblocking_call};
 use inside::{Inside, own_stack};
+use makings::{Maker, MakingHere, Makings};
+pub use makings::{making_begin, making_call, making_request, making_step};
 use messages::{Partners, Receives, Route};
 pub(crate) use messages::{
     Post, RawMessage, communicator_appears, communicator_goes, message, start_messages,
@@ -109,6 +112,8 @@ pub struct Recorder {
     partners: Partners,
     /// What the contexts of messages are of, where they name no communicator.
     contexts: Contexts,
+    /// For which calls the library sends while it makes communicators.
+    makings: Makings,
     /// Where the messages of the library are seen, if they are.
     messages: OnceLock<MessageSource>,
     /// Whether they are still looked at.
@@ -188,6 +193,7 @@ struct Local {
     calls: Cell<u64>,
     route: Cell<Route>,
     pace: Pace,
+    making: MakingHere,
     cache: UnsafeCell<[Cached; CACHED]>,
 }
 
@@ -202,6 +208,7 @@ thread_local! {
             calls: Cell::new(0),
             route: Cell::new(Route::NONE),
             pace: Pace::new(),
+            making: MakingHere::new(),
             cache: UnsafeCell::new([Cached { handle: 0, entry: None }; CACHED]),
         }
     };
@@ -496,6 +503,7 @@ impl Recorder {
             partners: Partners::default(),
             contexts: Contexts::default(),
             messages: OnceLock::new(),
+            makings: Makings::default(),
             sees_messages: AtomicBool::new(false),
             is_alone_on_host,
             threads: Mutex::new(Vec::new()),
@@ -546,14 +554,16 @@ impl Recorder {
         }
     }
 
+    /// Whether the messages of the library are looked at.
+    fn sees_messages(&self) -> bool {
+        self.sees_messages.load(Ordering::Acquire)
+    }
+
     /// The endpoints by which the library sends, where that is how messages are seen.
     #[inline]
     fn endpoints(&self) -> Option<&Endpoints> {
         match self.messages.get() {
-            Some(MessageSource::Tagged(endpoints)) => self
-                .sees_messages
-                .load(Ordering::Acquire)
-                .then_some(endpoints),
+            Some(MessageSource::Tagged(endpoints)) => self.sees_messages().then_some(endpoints),
             _ => None,
         }
     }
@@ -1159,7 +1169,16 @@ pub fn constructor_call(
     };
     let word = pack_call_word(operation, flags, 0);
     let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
+    let maker = match flags == 0 && operation.semantics().is_matched() {
+        true => Maker {
+            communicator: index,
+            position,
+        },
+        false => Maker::UNKNOWN,
+    };
+    let making = local.making.begin(maker);
     let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
+    drop(making);
     if let (0, 0, Some(request)) = (returned.code, flags, request) {
         // SAFETY: the call succeeded, so there is a request at this address.
         let handle = unsafe { recorder.library.handle_at(request, 0) };

@@ -12,6 +12,12 @@
 //! one call starts, those whose tags are not known yet are told apart by the order in which they were
 //! set up on their communicator, once the tag of one is known.
 //!
+//! While a library makes a communicator it goes on with one collective of its own after the other, each
+//! with a tag of its own, in whichever thread and call it is looked for: also those of another
+//! communicator. For which call it was, it tells behind the first messages of each
+//! ([`Making`](collbench_formats::Making)). Where nothing is told (in older traces), what no other may have
+//! is of a communicator that is being made without blocking, if there is one on that communicator.
+//!
 //! Where a ring has overwritten what began earlier, a tag that comes later may be that of a collective
 //! of which nothing is known, until the last of those is complete: till then it is nobody's.
 //!
@@ -19,7 +25,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{Message, Record};
+use collbench_formats::{Message, Record, Semantics};
 
 use super::gather::is_within;
 use super::tags::Tags;
@@ -63,6 +69,8 @@ struct Around {
     begins_at: u64,
     /// Whether the library does it, though it is blocking, with a tag such as nonblocking ones have.
     is_tagged: bool,
+    /// Whether it makes a communicator, and returns when that is there.
+    makes: bool,
 }
 
 /// What is known of one thread.
@@ -79,8 +87,8 @@ struct ThreadState {
 pub(crate) enum Owner {
     /// The call that it is in, or nobody.
     TheCall,
-    /// One that was begun before, and the blocking call that the message is in, if it is.
-    Begun(OwnCollective, Option<OwnCollective>),
+    /// One that was begun before, or is made within others.
+    Begun(OwnCollective),
 }
 
 /// Tells the owners of the messages of one process.
@@ -91,6 +99,12 @@ pub(crate) struct Owners {
     /// The collectives under way.
     open: BTreeMap<OwnCollective, Open>,
     by_tag: BTreeMap<(u32, u16), OwnCollective>,
+    /// Those that make communicators.
+    made: BTreeMap<OwnCollective, Made>,
+    /// Whether the library has told of any.
+    has_told: bool,
+    /// Those of them that are nonblocking and under way, by communicator, then as they were begun.
+    making: BTreeMap<(u32, u64), OwnCollective>,
     /// By communicator, then as they were begun, those without a tag; behind the others those of
     /// which the process has nothing to send.
     untagged: BTreeMap<(u32, bool, u64), OwnCollective>,
@@ -103,6 +117,15 @@ pub(crate) struct Owners {
     persistent_tags: BTreeMap<(u32, u64), u16>,
     /// When the last collective that is not known was complete, ticks.
     unknown_until: u64,
+}
+
+/// What is known of one that makes a communicator, with collectives of the library's own.
+#[derive(Debug, Default)]
+struct Made {
+    /// What of `by_tag` is theirs.
+    ways: Vec<(u32, u16)>,
+    /// What of `untagged` is theirs.
+    untagged: Vec<(u32, bool, u64)>,
 }
 
 /// A collective under way.
@@ -118,6 +141,8 @@ struct Open {
     set_up: Option<u64>,
     /// Its tag, once that is known.
     tag: Option<u16>,
+    /// Whether it makes a communicator, with several tags.
+    makes: bool,
 }
 
 impl Open {
@@ -175,14 +200,15 @@ impl Owners {
                 && is_persistent(of)
         };
         let together = last.as_ref().filter(|last| is_started_with(last));
+        let semantics = record.operation().map(|operation| operation.semantics());
         *last = Some(Around {
             enter: record.enter.get(),
             leave: record.leave.get(),
             communicator,
             of,
             begins_at: together.map_or(nth, |first| first.begins_at),
-            is_tagged: (record.operation())
-                .is_some_and(|operation| self.tags.are_alike(operation.semantics())),
+            is_tagged: semantics.is_some_and(|semantics| self.tags.are_alike(semantics)),
+            makes: semantics == Some(Semantics::Constructor),
         });
         if let CallOf::Begin(collective) = of {
             self.begin(collective, communicator, record);
@@ -203,9 +229,15 @@ impl Owners {
             nth,
             set_up,
             tag: known.copied(),
+            makes: (record.operation())
+                .is_some_and(|one| one.semantics() == Semantics::NonblockingConstructor),
         };
         if let Some(before) = self.open.insert(collective, open) {
             self.is_tagged_now(&before);
+        }
+        if open.makes {
+            self.making.insert((communicator, nth), collective);
+            return;
         }
         match (open.tag, set_up) {
             (Some(tag), _) => drop(self.by_tag.insert((communicator, tag), collective)),
@@ -232,6 +264,11 @@ impl Owners {
         let Some(open) = self.open.remove(&collective) else {
             return;
         };
+        if open.makes {
+            self.making.remove(&(open.communicator, open.nth));
+            self.forget_made(collective);
+            return;
+        }
         let Some(tag) = open.tag else {
             self.is_tagged_now(&open);
             return;
@@ -240,6 +277,77 @@ impl Owners {
         if self.by_tag.get(&way) == Some(&collective) {
             self.by_tag.remove(&way);
         }
+    }
+
+    /// Whether the library may have told, behind a message, for which call it is.
+    pub(crate) fn asks_for_maker(&self, message: &Message) -> bool {
+        let way = (message.communicator, message.tag);
+        let is_known = || !self.tags.is_shared(message.tag) && self.by_tag.contains_key(&way);
+        self.tags.tell_makers() && self.tags.is_of_begun(message.tag) && !is_known()
+    }
+
+    /// The library has told for which call messages on a communicator with this tag are.
+    pub(crate) fn is_made_by(&mut self, message: &Message, maker: OwnCollective) {
+        self.has_told = true;
+        let way = (message.communicator, message.tag);
+        if self.by_tag.insert(way, maker) == Some(maker) {
+            return;
+        }
+        self.made_by(maker).ways.push(way);
+    }
+
+    /// The library has begun a collective for a call, of which it is to take the tag that is next on a
+    /// communicator.
+    pub(crate) fn begins_for(&mut self, maker: OwnCollective, communicator: u32) {
+        self.has_told = true;
+        let place = (communicator, false, self.n_begun);
+        self.n_begun += 1;
+        self.untagged.insert(place, maker);
+        self.made_by(maker).untagged.push(place);
+    }
+
+    fn made_by(&mut self, maker: OwnCollective) -> &mut Made {
+        // Of blocking ones on a communicator one is behind the other.
+        let first = OwnCollective {
+            position: 0,
+            ..maker
+        };
+        let before = self.made.range(first..maker).map(|(&one, _)| one);
+        let done = before.filter(|one| !self.open.contains_key(one));
+        for one in done.collect::<Vec<_>>() {
+            self.forget_made(one);
+        }
+        self.made.entry(maker).or_default()
+    }
+
+    fn forget_made(&mut self, maker: OwnCollective) {
+        let made = self.made.remove(&maker).unwrap_or_default();
+        for way in made.ways {
+            if self.by_tag.get(&way) == Some(&maker) {
+                self.by_tag.remove(&way);
+            }
+        }
+        for place in made.untagged {
+            self.untagged.remove(&place);
+        }
+    }
+
+    /// The only one that makes a communicator, nonblocking, on this one, where the library tells nothing.
+    fn only_maker(&self, communicator: u32) -> Option<OwnCollective> {
+        let all = (communicator, 0)..=(communicator, u64::MAX);
+        let mut all = self.making.range(all).map(|(_, &one)| one);
+        let only = all.next().filter(|_| all.next().is_none());
+        only.filter(|_| !self.has_told)
+    }
+
+    /// Whether something under way goes on in other calls.
+    pub(crate) fn is_open(&self, collective: OwnCollective) -> bool {
+        self.open.contains_key(&collective)
+    }
+
+    /// Whether the library may tell of calls for which it sends within others.
+    pub(crate) fn tell_makers(&self) -> bool {
+        self.tags.tell_makers()
     }
 
     /// All calls have returned.
@@ -279,6 +387,15 @@ impl Owners {
         self.owner_in(around.as_ref(), begin, message)
     }
 
+    /// Of the last call of a thread, and the last one of the library itself, those that are blocking.
+    pub(crate) fn blocking_calls(&self, thread: u32) -> [Option<OwnCollective>; 2] {
+        let calls = self.threads.get(&thread).map(|state| state.calls);
+        calls.unwrap_or_default().map(|call| match call?.of {
+            CallOf::Blocking(blocking) => Some(blocking),
+            _ => None,
+        })
+    }
+
     /// Whose a message is that is in a call which completes collectives.
     pub(crate) fn owner_in_completion(&mut self, record: &Record, message: &Message) -> Owner {
         self.owner_in(None, record.enter.get(), message)
@@ -292,18 +409,27 @@ impl Owners {
             _ => None,
         });
         if let Some(&collective) = self.by_tag.get(&way) {
-            return Owner::Begun(collective, blocking);
+            return match blocking == Some(collective) {
+                true => Owner::TheCall,
+                false => Owner::Begun(collective),
+            };
         }
         let is_here = around.is_some_and(|around| around.communicator == message.communicator);
         let is_tagged = around.is_some_and(|around| around.is_tagged);
+        let makes_here = is_here && around.is_some_and(|around| around.makes);
         let found = match around.map(|around| around.of) {
+            // What is blocking in the call that begins it.
+            Some(CallOf::Begin(collective)) if self.tags.is_of_blocking(message.tag) => {
+                return Owner::Begun(collective);
+            }
             Some(CallOf::Begin(_)) if is_here => {
                 let first = around.map_or(0, |around| around.begins_at);
-                let begun_here = |one: &OwnCollective| self.open[one].nth >= first;
                 // A second tag of the same collective is not known to be its own.
                 let all = || self.untagged_on(message.communicator);
+                let begun_here = || all().find(|&(nth, _)| nth >= first);
                 let in_turn = self.in_turn(message.communicator, tag);
-                in_turn.or_else(|| all().find(begun_here))
+                (in_turn.or_else(|| Some(begun_here()?.1)))
+                    .or_else(|| self.only_maker(message.communicator))
             }
             Some(CallOf::Blocking(_)) if message.is_on_hidden_communicator() => None,
             Some(CallOf::Blocking(_))
@@ -314,17 +440,27 @@ impl Owners {
             Some(CallOf::Nothing) => None,
             _ if begin < self.unknown_until => None,
             _ => {
-                let all = || self.untagged_on(message.communicator);
+                let all = || self.untagged_on(message.communicator).map(|(_, one)| one);
                 let in_turn = self.in_turn(message.communicator, tag);
                 let may_be = || all().find(|one| self.has_its_turn(one, tag).is_none());
-                in_turn.or_else(may_be).or_else(|| all().next())
+                let made = || self.only_maker(message.communicator);
+                (in_turn.or_else(may_be).or_else(|| all().next()))
+                    .or_else(|| made().filter(|_| !makes_here))
             }
         };
         let Some(collective) = found else {
             return Owner::TheCall;
         };
         self.by_tag.insert(way, collective);
-        if let Some(open) = self.open.get_mut(&collective) {
+        if self.made.contains_key(&collective) || self.is_making(collective) {
+            let made = self.made_by(collective);
+            made.ways.push(way);
+            if !made.untagged.is_empty() {
+                // The first of them is found first.
+                let place = made.untagged.remove(0);
+                self.untagged.remove(&place);
+            }
+        } else if let Some(open) = self.open.get_mut(&collective) {
             open.tag = Some(tag);
             let open = *open;
             self.is_tagged_now(&open);
@@ -332,14 +468,23 @@ impl Owners {
                 self.persistent_tags.insert((open.communicator, nth), tag);
             }
         }
-        Owner::Begun(collective, blocking)
+        match blocking == Some(collective) {
+            true => Owner::TheCall,
+            false => Owner::Begun(collective),
+        }
     }
 
-    /// Those without a tag on a communicator, in the order in which they come into question.
-    fn untagged_on(&self, communicator: u32) -> impl Iterator<Item = OwnCollective> + '_ {
+    fn is_making(&self, collective: OwnCollective) -> bool {
+        self.open.get(&collective).is_some_and(|open| open.makes)
+    }
+
+    /// Those without a tag on a communicator, in the order in which they come into question, with how many
+    /// were begun before.
+    fn untagged_on(&self, communicator: u32) -> impl Iterator<Item = (u64, OwnCollective)> + '_ {
         let ends = [(false, 0), (true, u64::MAX)];
         let [from, to] = ends.map(|(is_empty, nth)| (communicator, is_empty, nth));
-        self.untagged.range(from..=to).map(|(_, &one)| one)
+        let all = self.untagged.range(from..=to);
+        all.map(|(&(_, _, nth), &one)| (nth, one))
     }
 
     /// The persistent collective without a tag that was set up when it was the turn of this one.
@@ -357,7 +502,7 @@ impl Owners {
             communicator,
             set_up,
             ..
-        } = self.open[one];
+        } = *self.open.get(one)?;
         let nth = set_up?;
         let on_it = (communicator, 0)..(communicator, nth);
         let before = self.persistent_tags.range(on_it).next_back();
@@ -371,7 +516,7 @@ impl Owners {
 
 #[cfg(test)]
 mod tests {
-    use collbench_formats::{Direction, NO_RANK};
+    use collbench_formats::{Direction, NO_RANK, Operation};
     use zerocopy::FromBytes;
 
     use super::*;
@@ -434,25 +579,15 @@ mod tests {
     fn a_tag_that_is_seen_where_a_collective_begins_is_its_own_until_it_is_complete() {
         let mut trial = Trial::default();
         trial.call(0, 10, CallOf::Begin(collective(0)));
-        assert_eq!(trial.owner(5, WORLD, 70), Owner::Begun(collective(0), None));
+        assert_eq!(trial.owner(5, WORLD, 70), Owner::Begun(collective(0)));
         trial.call(20, 30, CallOf::Begin(collective(1)));
-        assert_eq!(
-            trial.owner(25, WORLD, 69),
-            Owner::Begun(collective(1), None)
-        );
+        assert_eq!(trial.owner(25, WORLD, 69), Owner::Begun(collective(1)));
         // In a blocking collective, its own and those of others.
         trial.call(40, 50, CallOf::Blocking(collective(2)));
         assert_eq!(trial.owner(41, WORLD, 9), Owner::TheCall);
-        let inside = Some(collective(2));
-        assert_eq!(
-            trial.owner(42, WORLD, 70),
-            Owner::Begun(collective(0), inside)
-        );
+        assert_eq!(trial.owner(42, WORLD, 70), Owner::Begun(collective(0)));
         // In no call.
-        assert_eq!(
-            trial.owner(60, WORLD, 69),
-            Owner::Begun(collective(1), None)
-        );
+        assert_eq!(trial.owner(60, WORLD, 69), Owner::Begun(collective(1)));
         trial.owners.complete(collective(0));
         trial.owners.complete(collective(1));
         assert!(trial.owners.is_idle());
@@ -496,22 +631,10 @@ mod tests {
             trial.call(begin, begin + 5, CallOf::Begin(collective(position)));
         }
         // The second one has a tag from its own call; only one was there.
-        assert_eq!(
-            trial.owner(22, WORLD, 68),
-            Owner::Begun(collective(2), None)
-        );
-        assert_eq!(
-            trial.owner(50, WORLD, 70),
-            Owner::Begun(collective(0), None)
-        );
-        assert_eq!(
-            trial.owner(51, WORLD, 69),
-            Owner::Begun(collective(1), None)
-        );
-        assert_eq!(
-            trial.owner(52, WORLD, 70),
-            Owner::Begun(collective(0), None)
-        );
+        assert_eq!(trial.owner(22, WORLD, 68), Owner::Begun(collective(2)));
+        assert_eq!(trial.owner(50, WORLD, 70), Owner::Begun(collective(0)));
+        assert_eq!(trial.owner(51, WORLD, 69), Owner::Begun(collective(1)));
+        assert_eq!(trial.owner(52, WORLD, 70), Owner::Begun(collective(0)));
         // None is left, and another communicator has none.
         assert_eq!(trial.owner(53, WORLD, 67), Owner::TheCall);
         assert_eq!(trial.owner(54, 4, 70), Owner::TheCall);
@@ -524,15 +647,9 @@ mod tests {
         trial.call(0, 10, CallOf::Begin(collective(0)));
         trial.call(20, 30, CallOf::Begin(collective(1)));
         // From its own call.
-        assert_eq!(
-            trial.owner(25, WORLD, 69),
-            Owner::Begun(collective(1), None)
-        );
+        assert_eq!(trial.owner(25, WORLD, 69), Owner::Begun(collective(1)));
         assert_eq!(trial.owner(40, WORLD, 70), Owner::TheCall);
-        assert_eq!(
-            trial.owner(51, WORLD, 68),
-            Owner::Begun(collective(0), None)
-        );
+        assert_eq!(trial.owner(51, WORLD, 68), Owner::Begun(collective(0)));
     }
 
     #[test]
@@ -550,9 +667,8 @@ mod tests {
             trial.call(0, 5, CallOf::Begin(collective(0)));
             trial.call(10, 20, CallOf::Blocking(collective(1)));
             assert_eq!(trial.owner(11, WORLD, blocking), Owner::TheCall);
-            let inside = Some(collective(1));
             let found = trial.owner(12, WORLD, begun[0]);
-            assert_eq!(found, Owner::Begun(collective(0), inside), "{library:?}");
+            assert_eq!(found, Owner::Begun(collective(0)), "{library:?}");
             // No other is under way.
             assert_eq!(trial.owner(13, WORLD, begun[1]), Owner::TheCall);
         }
@@ -574,7 +690,7 @@ mod tests {
         for (position, tag) in [(1, 70), (0, 71)] {
             assert_eq!(
                 trial.owner(20, WORLD, tag),
-                Owner::Begun(collective(position), None)
+                Owner::Begun(collective(position))
             );
         }
     }
@@ -596,7 +712,7 @@ mod tests {
                 owners: Owners::new(library, [WORLD; 3].into_iter()),
                 ..Trial::default()
             };
-            let begun = |of| Owner::Begun(of, None);
+            let begun = |of| Owner::Begun(of);
             for round in 0..2 {
                 let [first, second, third] = [0, 1, 2].map(|local| start(local, round));
                 let at = 100 * round;
@@ -621,6 +737,78 @@ mod tests {
         }
     }
 
+    fn tag(tag: i16) -> u16 {
+        tag as u16
+    }
+
+    fn of_open_mpi() -> Trial {
+        Trial {
+            owners: Owners::new(Tags::OpenMpi, [].into_iter()),
+            ..Trial::default()
+        }
+    }
+
+    #[test]
+    fn a_message_is_of_the_call_that_it_is_told_to_be_for_whichever_it_is_in() {
+        let mut trial = of_open_mpi();
+        trial.call(0, 100, CallOf::Blocking(collective(5)));
+        let first = message(WORLD, tag(-40));
+        assert!(trial.owners.asks_for_maker(&first));
+        trial.owners.is_made_by(&first, collective(3));
+        assert!(!trial.owners.asks_for_maker(&first));
+        assert_eq!(trial.owner(5, WORLD, tag(-40)), Owner::Begun(collective(3)));
+        // What has no tag at first has the next that nobody has.
+        trial.owners.begins_for(collective(3), WORLD);
+        assert_eq!(trial.owner(6, WORLD, tag(-41)), Owner::Begun(collective(3)));
+        assert_eq!(trial.owner(7, WORLD, tag(-42)), Owner::TheCall);
+        // That of its own call; those before on the same communicator are done.
+        let own = message(WORLD, tag(-43));
+        trial.owners.is_made_by(&own, collective(5));
+        for tag in [tag(-43), tag(-40), tag(-41)] {
+            assert_eq!(trial.owner(8, WORLD, tag), Owner::TheCall);
+        }
+        // Several have this tag, of which each is told; and blocking ones are not asked for.
+        let of_leaders = message(WORLD, tag(-31079));
+        trial.owners.is_made_by(&of_leaders, collective(6));
+        assert!(trial.owners.asks_for_maker(&of_leaders));
+        assert!(!trial.owners.asks_for_maker(&message(WORLD, tag(-17))));
+    }
+
+    #[test]
+    fn where_nothing_is_told_tags_that_are_left_are_of_the_only_communicator_being_made() {
+        let idup = |at: u64| Record::call(Operation::CommIdup, 0, WORLD, 1, 0, at, at + 5);
+        let mut trial = of_open_mpi();
+        let begin = |trial: &mut Trial, position: u64| {
+            let record = idup(10 * position + 1);
+            let of = CallOf::Begin(collective(position));
+            trial.owners.call(0, &record, WORLD, of);
+        };
+        begin(&mut trial, 0);
+        for tag in [tag(-40), tag(-41), tag(-40)] {
+            assert_eq!(trial.owner(8, WORLD, tag), Owner::Begun(collective(0)));
+        }
+        // Of two it is not known which.
+        begin(&mut trial, 1);
+        assert_eq!(trial.owner(18, WORLD, tag(-42)), Owner::TheCall);
+        trial.owners.complete(collective(0));
+        assert_eq!(
+            trial.owner(19, WORLD, tag(-43)),
+            Owner::Begun(collective(1))
+        );
+        trial.owners.complete(collective(1));
+        assert!(trial.owners.is_idle() && trial.owners.made.is_empty());
+        assert_eq!(trial.owner(20, WORLD, tag(-43)), Owner::TheCall);
+    }
+
+    #[test]
+    fn what_is_blocking_in_a_call_that_begins_something_is_of_that() {
+        let mut trial = of_open_mpi();
+        trial.call(0, 10, CallOf::Begin(collective(0)));
+        // Such as the gather of an ordered access to a file, on a communicator of the library's own.
+        assert_eq!(trial.owner(5, 9, tag(-19)), Owner::Begun(collective(0)));
+        assert_eq!(trial.owner(15, 9, tag(-19)), Owner::TheCall);
+    }
+
     #[test]
     fn of_many_under_way_each_ends_as_soon_as_of_a_few() {
         let mut trial = Trial::default();
@@ -634,14 +822,14 @@ mod tests {
             trial.owners.complete(collective(position));
         }
         let owner = trial.owner(10 * n, WORLD, 70);
-        assert_eq!(owner, Owner::Begun(collective(0), None));
+        assert_eq!(owner, Owner::Begun(collective(0)));
     }
 
     #[test]
     fn what_was_looked_at_ahead_is_not_handed_on_again() {
         let mut trial = Trial::default();
         trial.call(0, 10, CallOf::Begin(collective(0)));
-        assert_eq!(trial.owner(5, WORLD, 70), Owner::Begun(collective(0), None));
+        assert_eq!(trial.owner(5, WORLD, 70), Owner::Begun(collective(0)));
         let until = Place {
             chunk: 0,
             record: 3,
@@ -650,9 +838,6 @@ mod tests {
         assert!(trial.owners.is_looked_at(0, until));
         assert_eq!(trial.owner(12, WORLD, 70), Owner::TheCall);
         assert_eq!(trial.owner(13, WORLD, 70), Owner::TheCall);
-        assert_eq!(
-            trial.owner(14, WORLD, 70),
-            Owner::Begun(collective(0), None)
-        );
+        assert_eq!(trial.owner(14, WORLD, 70), Owner::Begun(collective(0)));
     }
 }

@@ -1,5 +1,7 @@
 //! The records behind the calls of an instance to the ends of its messages.
 
+use std::collections::BTreeMap;
+
 use collbench_formats::{Message, Operation, Record, RecordKind};
 
 use crate::calls::Place;
@@ -88,16 +90,35 @@ impl Gatherer {
         (queue, position, place): (&Queue, u64, Place),
         communicators: &Communicators,
     ) {
-        let foreign = &queue.foreign;
-        if foreign.is_empty() && self.follow(nth, slot, process, place) {
+        let (foreign, elsewhere) = (&queue.foreign, queue.elsewhere(position));
+        let are_all_here = foreign.is_empty() && elsewhere.is_empty();
+        if are_all_here && self.follow(nth, slot, process, place) {
             return;
         }
+        let is_own = |place: Place| foreign.is_empty() || !foreign.contains(&(position, place));
         let numbers = process.names();
         let mut saying = Saying::default();
+        if !elsewhere.is_empty() {
+            // A damaged one may seem to stand behind the call, too.
+            let mut all: BTreeMap<Place, Record> = elsewhere.iter().copied().collect();
+            let look = |place, record: &Record, _: &Message| {
+                if is_own(place) {
+                    all.insert(place, *record);
+                }
+            };
+            let hear = |record: &Record| saying.hear(record, numbers);
+            each_behind(process.reader(), place, look, hear);
+            let mut all: Vec<Record> = all.into_values().collect();
+            // Stable: of one instant those of a thread stay in their order.
+            all.sort_by_key(|record| record.enter.get());
+            let kept = (&all[..], saying.said());
+            self.add_kept((nth, slot), process, kept, communicators);
+            return;
+        }
         if process.has_messages {
             let mut ends = self.ends_of(nth, slot, process, communicators);
             let look = |place, record: &Record, message: &Message| {
-                if foreign.is_empty() || foreign.binary_search(&(position, place)).is_err() {
+                if is_own(place) {
                     ends.add(record, message);
                 }
             };

@@ -173,19 +173,16 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
     }
     // Collectives on windows and files have messages, too, also where these calls are not recorded; and
     // those of which a ring has overwritten the calls of some.
-    let are_all_calls_there = sources.run.processes.iter().all(|file| {
+    let are_calls_missing = sources.run.processes.iter().any(|file| {
         let is_cut = file.trace.window.is_some_and(|window| window.is_cut());
-        file.has_layer("rma") && file.has_layer("io") && !is_cut
+        !file.has_layer("rma") || !file.has_layer("io") || is_cut
     });
-    let n_elsewhere = match are_all_calls_there {
-        true => ends.sends_elsewhere,
-        false => 0,
-    };
-    if ends.unpaired_sends + ends.unpaired_receives + n_elsewhere > 0 {
+    if ends.unpaired_sends + ends.unpaired_receives + ends.sends_elsewhere > 0 {
         remarks.push(Remark::UnpairedMessages {
             n_sends: ends.unpaired_sends,
             n_receives: ends.unpaired_receives,
-            n_elsewhere,
+            n_elsewhere: ends.sends_elsewhere,
+            are_calls_missing,
         });
     }
     remarks

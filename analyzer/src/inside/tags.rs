@@ -21,6 +21,12 @@ pub(crate) enum Tags {
 /// `coll_tags.h` of Open MPI 4.0 to 5.0: `MCA_COLL_BASE_TAG_SCATTERV`.
 const LAST_OF_OPEN_MPI: i16 = -26;
 
+/// The tag of what the leaders of two groups exchange while they make a communicator, whichever.
+///
+/// # Source
+/// `comm_cid.c` of Open MPI 4.0 to 5.0: `OMPI_COMM_ALLREDUCE_TAG`.
+const OF_LEADERS_IN_OPEN_MPI: i16 = -31079;
+
 /// The lowest tag of nonblocking collectives.
 ///
 /// # Source
@@ -61,6 +67,21 @@ impl Tags {
             Self::Mpich => Some(tag.wrapping_add(turns as u16) & MPICH_TAG),
             Self::Unknown => None,
         }
+    }
+
+    /// Whether the library tells for which call it sends while it makes communicators.
+    pub(crate) fn tell_makers(self) -> bool {
+        self == Self::OpenMpi
+    }
+
+    /// Whether messages of several collectives that are under way on a communicator may have this tag.
+    pub(crate) fn is_shared(self, tag: u16) -> bool {
+        self == Self::OpenMpi && tag as i16 == OF_LEADERS_IN_OPEN_MPI
+    }
+
+    /// Whether only blocking operations have this tag, as records have it.
+    pub(crate) fn is_of_blocking(self, tag: u16) -> bool {
+        self != Self::Unknown && !self.is_of_begun(tag)
     }
 
     /// Whether no blocking operation has this tag, as records have it; where that is not known it is

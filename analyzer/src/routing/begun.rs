@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{Completion, Initiation, Operation, Record, Semantics, TestsInVain};
+use collbench_formats::{Completion, Initiation, Record, TestsInVain};
 
 use super::Process;
 use crate::calls::Place;
@@ -48,12 +48,10 @@ impl AllCompleting {
 }
 
 impl Process<'_> {
-    /// A nonblocking call; `None` for one that nobody waits in, whose completion says nothing.
-    pub(super) fn begun(&self, record: &Record, place: Place, alike: Alike) -> Option<Begun> {
-        let semantics = record.operation().map(Operation::semantics);
+    /// A nonblocking call.
+    pub(super) fn begun(&self, record: &Record, place: Place, alike: Alike) -> Begun {
         let phase = self.phases.level(alike.phase);
-        (semantics != Some(Semantics::NonblockingConstructor))
-            .then(|| Begun::new(record, place, alike.is_possible, phase))
+        Begun::new(record, place, alike.is_possible, phase)
     }
 
     /// The start of a persistent collective: its number, and lane; `None` if that is not known.
@@ -136,7 +134,7 @@ impl Process<'_> {
         if self.has_messages && leave != 0 && !self.stream.is_single_threaded() {
             self.completing.push(leave, completing);
         } else {
-            self.look_ahead(record, place);
+            self.look_ahead(record, place, communicators);
             self.end(&completing, communicators);
         }
     }

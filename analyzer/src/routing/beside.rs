@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use collbench_formats::{Direction, Note, Record, message_direction};
+use collbench_formats::{
+    Direction, Making, Message, NO_TAG, Note, Record, RecordKind, message_direction,
+};
 
 use super::class::is_call;
 use super::{Process, binding};
@@ -13,6 +15,9 @@ use crate::inside::{CallOf, OwnCollective, Owner, each_message};
 use crate::instance::Lane;
 use crate::persistent::local_of;
 use crate::queue::Queue;
+
+/// Messages that a step of making a communicator begins together, at most.
+const MAX_BEGUN_TOGETHER: usize = 256;
 
 /// A blocking call behind which there may be messages of collectives that were begun before it, and
 /// when it returned, ticks.
@@ -36,6 +41,12 @@ impl Process<'_> {
             return;
         };
         let thread = self.thread_of(place);
+        if let Note::Making(making) = note {
+            if self.has_messages && !self.owners.is_looked_at(thread, place) {
+                self.begin_for(&making, communicators);
+            }
+            return;
+        }
         let call = before.iter().rev().find(|record| is_call(record));
         let Some(call) = call.or_else(|| self.last_calls.get(&thread)).copied() else {
             return;
@@ -45,6 +56,7 @@ impl Process<'_> {
                 self.found.damage.running.count(running, record, &call);
                 return;
             }
+            Note::Making(_) => return,
             Note::Algorithm(begun) => begun,
         };
         let begun_at = record.enter.get();
@@ -74,14 +86,19 @@ impl Process<'_> {
 
     /// Messages of the MPI library that stand side by side: those of the calls they stand behind
     /// are found again there, others are kept with the collective that they are of.
-    pub(super) fn take_messages(&mut self, run: &[Record], place: Place) {
+    pub(super) fn take_messages(
+        &mut self,
+        run: &[Record],
+        place: Place,
+        communicators: &Communicators,
+    ) {
         let directions = run
             .iter()
             .map(|record| message_direction(record.call_word()));
         let n_sent = directions.filter(|way| *way == Direction::Send).count();
         self.found.n_sent += n_sent as u64;
         self.found.n_received += (run.len() - n_sent) as u64;
-        if !self.has_messages || self.owners.is_idle() {
+        if !self.has_messages || self.owners.is_idle() && !self.may_make_in_others() {
             return;
         }
         let thread = self.thread_of(place);
@@ -91,21 +108,31 @@ impl Process<'_> {
                 ..place
             };
             let message = record.message();
+            if let Some(message) = &message {
+                self.ask_for_maker(place, message, communicators);
+            }
             let owner = message.map(|message| self.owners.owner(thread, place, record, &message));
-            let Some(Owner::Begun(collective, inside)) = owner else {
+            let Some(Owner::Begun(collective)) = owner else {
                 continue;
             };
-            self.keep_message(collective, record);
-            let queue = inside.and_then(|call| self.queue_mut(call.local, call.lane));
-            if let (Some(call), Some(queue)) = (inside, queue) {
-                queue.foreign.push_back((call.position, place));
+            self.keep_message(collective, place, record);
+            // Behind the last call of the thread, and of the library below it, it is met again.
+            for call in self.owners.blocking_calls(thread).into_iter().flatten() {
+                if let Some(queue) = self.queue_mut(call.local, call.lane) {
+                    queue.foreign.insert((call.position, place));
+                }
             }
         }
     }
 
     /// The messages inside a call that completes collectives, before these are complete: they stand
     /// behind its records.
-    pub(super) fn look_ahead(&mut self, record: &Record, place: Place) {
+    pub(super) fn look_ahead(
+        &mut self,
+        record: &Record,
+        place: Place,
+        communicators: &Communicators,
+    ) {
         if !self.has_messages || self.owners.is_idle() || record.leave.get() == 0 {
             return;
         }
@@ -113,17 +140,149 @@ impl Process<'_> {
         if self.owners.is_looked_at(thread, place) {
             return;
         }
-        let mut found = Vec::new();
-        let until = each_message(&self.reader, place, |_, record, message| {
-            found.push((*record, *message));
+        let (mut found, mut notes) = (Vec::new(), Vec::new());
+        let until = each_message(&self.reader, place, |place, record, message| {
+            found.push((place, *record, *message));
         });
-        for (record, message) in found {
+        if self.owners.tell_makers() {
+            self.each_until(place, until, |place, record| {
+                if let Some(Note::Making(making)) = record.note() {
+                    notes.push((place, making));
+                }
+            });
+        }
+        let mut notes = notes.into_iter().peekable();
+        for (place, record, message) in found {
+            while let Some((_, making)) = notes.next_if(|(at, _)| *at < place) {
+                self.begin_for(&making, communicators);
+            }
+            self.ask_for_maker(place, &message, communicators);
             let owner = self.owners.owner_in_completion(&record, &message);
-            if let Owner::Begun(collective, _) = owner {
-                self.keep_message(collective, &record);
+            if let Owner::Begun(collective) = owner {
+                self.keep_message(collective, place, &record);
             }
         }
+        notes.for_each(|(_, making)| self.begin_for(&making, communicators));
         self.owners.has_looked_at(thread, until);
+    }
+
+    /// Whether the library may send within a call for another one that makes a communicator, with
+    /// nothing under way that goes on in other calls: in another thread.
+    fn may_make_in_others(&self) -> bool {
+        self.owners.tell_makers() && !self.stream.is_single_threaded()
+    }
+
+    /// The library has told for which call it has begun what has no tag yet. (Else it is looked at with
+    /// the messages before it.)
+    fn begin_for(&mut self, making: &Making, communicators: &Communicators) {
+        let may_be_asked = !self.owners.is_idle() || self.may_make_in_others();
+        if making.tag != NO_TAG || !may_be_asked {
+            return;
+        }
+        let maker = self.maker(making, communicators);
+        if let Some(maker) = maker.filter(|&maker| self.is_awaited(maker)) {
+            self.owners.begins_for(maker, making.communicator);
+        }
+    }
+
+    /// Hands on the records of a thread behind a place, up to another one.
+    fn each_until(&self, from: Place, until: Place, mut look: impl FnMut(Place, &Record)) {
+        let chunks = self.chunks();
+        let mut at = Place {
+            record: from.record + 1,
+            ..from
+        };
+        while at <= until {
+            let n = chunks[at.chunk as usize].records.len();
+            if at.record as usize >= n {
+                at.chunk += 1;
+                at.record = 0;
+                continue;
+            }
+            let records = self.reader.slice(at, n);
+            for (record, number) in records.iter().zip(at.record..) {
+                let place = Place {
+                    record: number,
+                    ..at
+                };
+                if place > until {
+                    return;
+                }
+                look(place, record);
+            }
+            at.record += records.len() as u32;
+        }
+    }
+
+    /// Looks behind a message whether the library has told for which call it is.
+    fn ask_for_maker(&mut self, place: Place, message: &Message, communicators: &Communicators) {
+        if !self.owners.asks_for_maker(message) {
+            return;
+        }
+        let making = self.making_behind(place, message);
+        let maker = making.and_then(|making| self.maker(&making, communicators));
+        if let Some(maker) = maker.filter(|&maker| self.is_awaited(maker)) {
+            self.owners.is_made_by(message, maker);
+        }
+    }
+
+    /// What stands behind a message and those that were begun with it, if it tells of them.
+    fn making_behind(&self, place: Place, message: &Message) -> Option<Making> {
+        let chunks = self.chunks();
+        let thread = self.thread_of(place);
+        let mut at = Place {
+            record: place.record + 1,
+            ..place
+        };
+        let mut n_left = MAX_BEGUN_TOGETHER;
+        loop {
+            while at.record as usize >= chunks[at.chunk as usize].records.len() {
+                at.chunk += 1;
+                at.record = 0;
+                let next = chunks.get(at.chunk as usize);
+                next.filter(|next| next.thread == thread)?;
+            }
+            let records = self.reader.slice(at, n_left);
+            for record in records.iter() {
+                match record.note() {
+                    Some(Note::Making(making))
+                        if (making.communicator, making.tag)
+                            == (message.communicator, message.tag) =>
+                    {
+                        return Some(making);
+                    }
+                    Some(_) => {}
+                    None if record.kind() == Some(RecordKind::Message) => {}
+                    None => return None,
+                }
+            }
+            n_left = n_left.checked_sub(records.len()).filter(|&n| n > 0)?;
+            at.record += records.len() as u32;
+        }
+    }
+
+    /// The call of which it is told that messages are for it.
+    fn maker(&self, making: &Making, communicators: &Communicators) -> Option<OwnCollective> {
+        let lane = Lane::Application;
+        let local = communicators.binding(self.index, making.on)?;
+        let next = self.queues[local].next_on(lane);
+        let upper_half = next & !u64::from(u32::MAX);
+        let position = upper_half | u64::from(making.position);
+        let position = match position < next {
+            true => position,
+            false => position.checked_sub(1 << 32)?,
+        };
+        Some(OwnCollective {
+            local,
+            lane,
+            position,
+        })
+    }
+
+    /// Whether messages may still come of a call: it goes on in others, or is the last of its thread.
+    fn is_awaited(&self, call: OwnCollective) -> bool {
+        let mut calls = self.unfinished.values().flatten().flatten();
+        self.owners.is_open(call) || calls.any(|unfinished| unfinished.of == call)
     }
 
     /// Whether there may be messages whose collective had begun before the window of a ring.
@@ -140,16 +299,23 @@ impl Process<'_> {
         }
         let mut ways = BTreeSet::new();
         each_message(&self.reader, place, |place, _, message| {
-            if queue.foreign.binary_search(&(position, place)).is_err() {
+            if !queue.foreign.contains(&(position, place)) {
                 ways.insert((message.communicator, message.tag));
             }
         });
         ways.len() > 1
     }
 
-    pub(super) fn keep_message(&mut self, of: OwnCollective, record: &Record) {
+    fn keep_message(&mut self, of: OwnCollective, place: Place, record: &Record) {
+        let is_begun = self.owners.is_open(of);
+        if !self.is_awaited(of) {
+            return;
+        }
         if let Some(queue) = self.queue_mut(of.local, of.lane) {
-            queue.outstanding.keep_message(of.position, record);
+            match is_begun {
+                true => queue.outstanding.keep_message(of.position, record),
+                false => queue.keep_elsewhere(of.position, place, record),
+            }
         }
     }
 

@@ -16,11 +16,11 @@ use collbench_instrument::{
     RequestCall, ReservedMemory, abort_call, access_begin_call, access_end_call, algorithm_call,
     begin_call, call_narrowed, closing_call, constructor_call, end_call, endpoint_call, fence_call,
     free_call, get_status_call, group_constructor_call, guarded_call, is_inside_a_call,
-    library_algorithms, mpi_routines, name_communicator, nonblocking_access_call, nonblocking_call,
-    opened_call, opening_call, own_address_call, payload, persistent_call, phase_call,
-    recorded_call, request_free_call, rooted_call, some_call, start_call, start_recording,
-    startall_call, tagged_receive, tagged_send, test_call, testall_call, testany_call, wait_call,
-    waitall_call, waitany_call,
+    library_algorithms, making_begin, making_call, making_request, making_step, mpi_routines,
+    name_communicator, nonblocking_access_call, nonblocking_call, opened_call, opening_call,
+    own_address_call, payload, persistent_call, phase_call, recorded_call, request_free_call,
+    rooted_call, some_call, start_call, start_recording, startall_call, tagged_receive,
+    tagged_send, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
 };
 
 #[global_allocator]
@@ -534,6 +534,61 @@ macro_rules! export_algorithms {
 }
 
 library_algorithms!(export_algorithms);
+
+/// Exports a function of Open MPI that makes communicators, in front of the library's own, as those of
+/// algorithms are; `$real` stands for a closure that calls that one.
+macro_rules! export_making {
+    ($($name:ident |$a:ident, $c:ident, $d:ident, $real:ident| $body:expr;)*) => {
+        $(const _: () = {
+            #[unsafe(export_name = stringify!($name))]
+            #[allow(clippy::too_many_arguments, reason = "those of the library's function")]
+            extern "C-unwind" fn making(
+                $a: usize, b: usize, $c: usize, $d: usize, e: usize, f: usize,
+                g: usize, h: usize, i: usize, j: usize, k: usize, l: usize,
+            ) -> c_int {
+                static REAL: RealFunction = RealFunction::new(symbol!(stringify!($name)));
+                let address = REAL.address();
+                if address.is_null() {
+                    return NO_SUCH_FUNCTION;
+                }
+                let $real = move || call!(address; $a, b, $c, $d, e, f, g, h, i, j, k, l);
+                $body
+            }
+        };)*
+    };
+}
+
+export_making! {
+    ompi_comm_set |a, c, d, real| making_call(real);
+    ompi_comm_idup |a, c, d, real| making_call(real);
+    ompi_comm_idup_with_info |a, c, d, real| making_call(real);
+    ompi_comm_nextcid |a, c, d, real| making_call(real);
+    ompi_comm_activate |a, c, d, real| making_call(real);
+    ompi_comm_activate_nb |a, c, d, real| making_begin(real);
+    // SAFETY: an address and a number of requests, as they came.
+    ompi_comm_request_schedule_append |a, c, d, real| unsafe { making_step(a, c, d, real) };
+}
+
+const _: () = {
+    #[unsafe(export_name = "ompi_comm_request_get")]
+    extern "C-unwind" fn making_request_wrapper() -> usize {
+        static REAL: RealFunction = RealFunction::new(c"ompi_comm_request_get");
+        let address = REAL.address();
+        if address.is_null() {
+            return 0;
+        }
+        making_request(move || {
+            // SAFETY: the library's function of this name takes nothing and gives an address.
+            unsafe {
+                let function = std::mem::transmute::<
+                    *mut std::ffi::c_void,
+                    unsafe extern "C-unwind" fn() -> usize,
+                >(address);
+                function()
+            }
+        })
+    }
+};
 
 /// Calls a function of UCX at an address, with the arguments as they came.
 macro_rules! call_ucx {

@@ -8,11 +8,10 @@
 use std::ffi::c_int;
 
 use collbench_formats::{
-    CompletingCall, Completion, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE,
-    UNKNOWN_COMMUNICATOR, pack_call_word,
+    CompletingCall, Completion, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE, pack_call_word,
 };
 
-use super::{Inside, Local, Recorder, RequestCall, Slot, guarded_call};
+use super::{Inside, Local, Maker, Recorder, RequestCall, Slot, guarded_call};
 use crate::communicator::Opened;
 use crate::payload::{self, CallView};
 
@@ -49,12 +48,14 @@ pub fn opening_call(
         })
     });
     let slot = Slot(local.take_slot(recorder));
-    let index = opened.map_or(UNKNOWN_COMMUNICATOR, |entry| {
-        entry.take_position(false);
-        entry.index
+    let maker = opened.map_or(Maker::UNKNOWN, |entry| Maker {
+        communicator: entry.index,
+        position: entry.take_position(false),
     });
     let word = pack_call_word(operation, 0, 0);
-    let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
+    let making = local.making.begin(maker);
+    let returned = local.call(recorder, slot, word, maker.communicator, ROOT_NONE, real);
+    drop(making);
     if let Some(entry) = opened {
         recorder.guarded(|| {
             // SAFETY: a call that has succeeded has put a handle there.
