@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::inside_base::{INSIDE_SCENARIOS, noted};
+use crate::making_base::{MAKING_SCENARIO, with_makings};
 use crate::packing::packed;
 use crate::random::Random;
 use crate::trace::Trace;
@@ -233,7 +234,7 @@ steps = [
 ];
 
 /// Those that there is a compact one of, and its name. (Of `faults` the files that can be.)
-const COMPACT: [(&str, &str); 9] = [
+const COMPACT: [(&str, &str); 10] = [
     ("kinds", "kinds-packed"),
     ("faults", "faults-packed"),
     ("threads", "threads-packed"),
@@ -243,6 +244,7 @@ const COMPACT: [(&str, &str); 9] = [
     ("inside-begun", "inside-begun-packed"),
     ("inside-ring", "inside-ring-packed"),
     ("inside-faults", "inside-faults-packed"),
+    ("making", "making-packed"),
 ];
 
 /// Those that there is one of with more notes, and its name.
@@ -264,12 +266,16 @@ impl Bases {
     /// If `scratch` cannot be written to.
     pub fn generate(scratch: &Path) -> anyhow::Result<Self> {
         let mut traces = Vec::new();
-        for (name, text) in SCENARIOS.into_iter().chain(INSIDE_SCENARIOS) {
+        let scenarios = SCENARIOS.into_iter().chain(INSIDE_SCENARIOS);
+        for (name, text) in scenarios.chain([MAKING_SCENARIO]) {
             let scenario = scratch.join(format!("{name}.toml"));
             let out = scratch.join(name);
             fs::write(&scenario, text)?;
             collbench_analyzer::generate::generate(&scenario, &out, None, true)?;
-            let trace = Trace::read(&out)?;
+            let mut trace = Trace::read(&out)?;
+            if name == MAKING_SCENARIO.0 {
+                trace = trace.map_rank_files(with_makings);
+            }
             if let Some((_, name)) = COMPACT.iter().find(|(of, _)| *of == name) {
                 traces.push((*name, trace.clone().map_rank_files(packed)));
             }

@@ -1,8 +1,8 @@
 //! Traces to begin with in which collectives are seen inside.
 
 use collbench_formats::{
-    AlgorithmBegun, Definition, LayerState, NO_RANK, Operation, RankTrace, Record, RecordKind,
-    Running, UNKNOWN_COMMUNICATOR, encode,
+    AlgorithmBegun, Definition, Identity, LayerState, NO_RANK, Operation, RankTrace, Record,
+    RecordKind, Running, UNKNOWN_COMMUNICATOR, encode,
 };
 
 use crate::checksums;
@@ -222,18 +222,24 @@ fn of_the_library(record: &Record, nth: u32) -> Record {
 
 /// Says that these layers were recorded.
 fn add_layers(bytes: &mut Vec<u8>) {
+    with_identity(bytes, |identity| {
+        let layers = ["algorithms", "switches"].map(|name| LayerState {
+            name: name.to_owned(),
+            on: true,
+            reason: String::new(),
+        });
+        identity.layers.extend(layers);
+    });
+}
+
+/// Changes what a rank file says of its process.
+pub(crate) fn with_identity(bytes: &mut Vec<u8>, change: impl FnOnce(&mut Identity)) {
     let Ok(trace) = RankTrace::parse(bytes) else {
         return;
     };
     let mut identity = trace.identity.clone();
     let chunks_at = trace.header.header_length.get() as usize;
-    for name in ["algorithms", "switches"] {
-        identity.layers.push(LayerState {
-            name: name.to_owned(),
-            on: true,
-            reason: String::new(),
-        });
-    }
+    change(&mut identity);
     let Ok(mut new) = encode::file_header(&identity, None) else {
         return;
     };

@@ -15,6 +15,7 @@ mod base;
 mod drawn;
 mod drawn_graph;
 mod inside_base;
+mod making_base;
 mod random;
 mod trace;
 
