@@ -212,7 +212,7 @@ pub enum Remark {
         n_receives: u64,
         /// Sends in no complete instance.
         n_elsewhere: u64,
-        /// Whether there may be calls that were not recorded, or not kept, and have messages of their own.
+        /// Whether there may be calls on windows or files that were not recorded and have messages, too.
         are_calls_missing: bool,
     },
     /// Records of a kind that this version does not know.
@@ -635,9 +635,13 @@ impl fmt::Display for Remark {
                 });
                 let elsewhere = some(*n_elsewhere, "send").map(|sends| {
                     let is = if *n_elsewhere == 1 { "is" } else { "are" };
-                    let of = if unpaired.is_some() { "" } else { " of the library" };
+                    let of = if unpaired.is_some() {
+                        ""
+                    } else {
+                        " of the library"
+                    };
                     let why = match are_calls_missing {
-                        true => " (perhaps of calls on windows or files that were not recorded, or of overwritten ones)",
+                        true => " (perhaps of calls on windows or files, which were not recorded)",
                         false => "",
                     };
                     format!("{sends}{of} {is} in no complete instance{why}")

@@ -15,6 +15,7 @@ use crate::analysis::{
 use crate::distribution::Summary;
 use crate::inert;
 use crate::remarks::Remark;
+use crate::run::RankFile;
 use crate::sources::Sources;
 use crate::sums::{OperationKey, OperationTally};
 
@@ -171,18 +172,18 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
             operations: opaque.into_iter().collect(),
         });
     }
-    // Collectives on windows and files have messages, too, also where these calls are not recorded; and
-    // those of which a ring has overwritten the calls of some.
-    let are_calls_missing = sources.run.processes.iter().any(|file| {
-        let is_cut = file.trace.window.is_some_and(|window| window.is_cut());
-        !file.has_layer("rma") || !file.has_layer("io") || is_cut
-    });
-    if ends.unpaired_sends + ends.unpaired_receives + ends.sends_elsewhere > 0 {
+    // Of a ring it is said that calls were overwritten, and with them those that these messages are of.
+    let processes = || sources.run.processes.iter();
+    let is_cut = processes().any(|file| file.trace.window.is_some_and(|window| window.is_cut()));
+    let n_elsewhere = if is_cut { 0 } else { ends.sends_elsewhere };
+    if ends.unpaired_sends + ends.unpaired_receives + n_elsewhere > 0 {
+        let are_recorded = |file: &RankFile<'_>| file.has_layer("rma") && file.has_layer("io");
         remarks.push(Remark::UnpairedMessages {
             n_sends: ends.unpaired_sends,
             n_receives: ends.unpaired_receives,
-            n_elsewhere: ends.sends_elsewhere,
-            are_calls_missing,
+            n_elsewhere,
+            // Collectives on windows and files have messages, too, also where these calls are not.
+            are_calls_missing: !processes().all(are_recorded),
         });
     }
     remarks
