@@ -15,6 +15,8 @@ use super::results::{Hotspot, StageKind, WayClass, WayStage};
 #[derive(Debug, Clone)]
 pub(super) struct OneWay {
     pub(super) slot: u32,
+    /// Instances.
+    n: u64,
     pub(super) stages: Vec<WayStage>,
 }
 
@@ -72,15 +74,19 @@ impl<'a> Ways<'a> {
     /// The ways of all processes.
     pub(super) fn all(&self) -> Vec<OneWay> {
         let slots = 0..self.roles.nodes.len() as u32;
-        slots
-            .map(|slot| OneWay {
+        let way = |slot| {
+            let mut way = OneWay {
                 slot,
+                n: self.node(slot).way.n(),
                 stages: match self.roles.has {
                     [false, false] => self.through_rounds(slot),
                     has => self.through_tree(slot, has),
                 },
-            })
-            .collect()
+            };
+            way.spread();
+            way
+        };
+        slots.map(way).collect()
     }
 
     fn through_tree(&self, slot: u32, [goes_down, goes_up]: [bool; 2]) -> Vec<WayStage> {
@@ -294,6 +300,23 @@ impl<'a> Ways<'a> {
 }
 
 impl OneWay {
+    /// Makes the mean of each stage that of all instances, those without it included: else the means
+    /// of stages that are not in all of them do not add up.
+    fn spread(&mut self) {
+        let n = self.n;
+        for stage in self.stages.iter_mut().filter(|stage| stage.n < n) {
+            stage.mean_ns = mean(i128::from(stage.mean_ns) * i128::from(stage.n), n);
+        }
+    }
+
+    /// The median of a stage; of one that is not in all instances so much less.
+    fn median_ns(&self, stage: &WayStage) -> i64 {
+        match stage.n < self.n {
+            true => mean(i128::from(stage.median_ns) * i128::from(stage.n), self.n),
+            false => stage.median_ns,
+        }
+    }
+
     /// What it takes by itself: without waiting for what comes on other ways.
     fn own_ns(&self) -> i64 {
         let own = self.stages.iter().filter(|stage| is_own(stage));
@@ -305,7 +328,7 @@ impl OneWay {
     /// The same of the medians of its stages.
     fn own_median_ns(&self) -> i64 {
         let own = self.stages.iter().filter(|stage| is_own(stage));
-        own.map(|stage| stage.median_ns)
+        own.map(|stage| self.median_ns(stage))
             .fold(0, i64::saturating_add)
     }
 }
@@ -336,7 +359,7 @@ pub(super) fn hotspot(ways: &[OneWay]) -> Option<Hotspot> {
         for stage in way.stages.iter().filter(|stage| is_own(stage)) {
             let place = (stage.kind, stage.node, stage.from, stage.round);
             let entry = shares.entry(place).or_insert((0.0, stage));
-            entry.0 += stage.median_ns as f64 / own;
+            entry.0 += way.median_ns(stage) as f64 / own;
         }
     }
     let n = slow.clone().count() as f64;
