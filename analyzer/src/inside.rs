@@ -39,6 +39,7 @@ mod gauge;
 mod rows;
 mod samples;
 mod taken;
+mod way_back;
 
 // What is kept.
 pub(crate) mod overview;
@@ -58,7 +59,7 @@ pub use algorithm::{Algorithm, Pattern, Rooted, ThenFromLeader, Tree, TwoLevels,
 pub(crate) use begun::{CallOf, OwnCollective, Owner, Owners};
 pub use by_roles::RoleFigures;
 pub(crate) use called::Calling;
-pub use critical::{Begin, CriticalTally, Hop, Stay};
+pub use critical::{AllForAll, Begin, CriticalTally, Hop, Stay};
 pub(crate) use figures::Room;
 pub use figures::{EdgeFigures, GraphFigures, LastMessage, Meeting, NodeFigures, RoundFigures};
 pub(crate) use gather::{Gatherer, each_message};
@@ -68,9 +69,9 @@ pub use messages::{MessageCounts, Messages};
 pub use recognize::{Direction as TreeDirection, Recognized, TreeFacts};
 pub(crate) use recurrence::Kind;
 pub use results::{
-    BeginSummary, Contributor, CriticalPathSummary, HopSummary, Hotspot, JoiningPoint, LastArrival,
-    OneWayClass, ProgressSummary, RoundSummary, StageKind, StaySummary, TransferSummary,
-    TreeFigures, WayClass, WayLine, WayStage,
+    BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, Hotspot,
+    JoiningPoint, LastArrival, OneWayClass, ProgressSummary, RoundSummary, StageKind, StaySummary,
+    TransferSummary, TreeFigures, UnknownPaths, WayClass, WayLine, WayStage,
 };
 pub use roles::{Node, Roles, Round, TreeRoles, Way};
 pub use said::Said;
@@ -80,3 +81,4 @@ pub use shape::Shape;
 pub(crate) use shapes::Shapes;
 pub use sums::{EdgeTally, GraphTally, InsideTally};
 pub(crate) use tags::Tags;
+pub use way_back::Doubt;

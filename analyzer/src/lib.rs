@@ -150,13 +150,13 @@ pub use distribution::{Distribution, Summary};
 pub use follow::{Follower, Look};
 pub use imbalance::{Verdict, Vertex};
 pub use inside::{
-    Algorithm, Begin, BeginSummary, Contributor, CriticalPathSummary, CriticalTally, EdgeFigures,
-    EdgeTally, Gauge, Grain, GraphFigures, GraphTally, Hop, HopSummary, Hotspot, InsideTally,
-    InstanceMessage, JoiningPoint, LastArrival, LastMessage, Meeting, MessageCounts, Messages,
-    Node, NodeFigures, OneWayClass, Pattern, ProgressSummary, Recognized, RoleFigures, Roles,
-    Rooted, Round, RoundFigures, RoundSummary, Said, Shape, StageKind, Stay, StaySummary,
-    ThenFromLeader, TransferSummary, Tree, TreeDirection, TreeFacts, TreeFigures, TreeRoles,
-    TwoLevels, Way, WayClass, WayLine, WayStage, Within,
+    Algorithm, AllForAll, Begin, BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary,
+    CriticalTally, Doubt, EdgeFigures, EdgeTally, Gauge, Grain, GraphFigures, GraphTally, Hop,
+    HopSummary, Hotspot, InsideTally, InstanceMessage, JoiningPoint, LastArrival, LastMessage,
+    Meeting, MessageCounts, Messages, Node, NodeFigures, OneWayClass, Pattern, ProgressSummary,
+    Recognized, RoleFigures, Roles, Rooted, Round, RoundFigures, RoundSummary, Said, Shape,
+    StageKind, Stay, StaySummary, ThenFromLeader, TransferSummary, Tree, TreeDirection, TreeFacts,
+    TreeFigures, TreeRoles, TwoLevels, UnknownPaths, Way, WayClass, WayLine, WayStage, Within,
 };
 pub use instance::{Call, Instance, Lane};
 pub use irregularities::{InFlight, Irregularities, ProcessDamage};

@@ -674,7 +674,7 @@ fn is_bystander(instance: &Agreed<'_>, slot: usize) -> bool {
 /// leave: barrier, N x N and constructors, but not between two groups that wait for each other
 /// only, and not where there is nothing to exchange. Nor where calls are nonblocking: then a
 /// process leaves when it asks, not when it could.
-fn has_core(instance: &Agreed<'_>) -> bool {
+pub(crate) fn has_core(instance: &Agreed<'_>) -> bool {
     if instance.courses.is_some() {
         return false;
     }

@@ -9,7 +9,7 @@ mod shape;
 mod tests;
 mod truth;
 
-pub(crate) use course::{Course, Inside, Setting, Side};
+pub(crate) use course::{Course, Inside, Receives, Setting, Side};
 pub(crate) use in_calls::InCalls;
 pub(crate) use network::{Link, LinkEnds, Network};
 pub(crate) use shape::{Directions, Shape};

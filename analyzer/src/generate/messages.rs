@@ -1,10 +1,10 @@
 //! Collectives of a run that are seen inside: what the network does with them, and the records of
 //! their messages.
 
-use collbench_formats::{Direction, Message};
+use collbench_formats::{Direction, Message, NO_RANK};
 
 use super::group::Members;
-use super::inside::{Course, InCalls, Inside, Setting, Side};
+use super::inside::{Course, InCalls, Inside, Receives, Setting, Side};
 use super::rank_file::{Body, NewRecord};
 use super::simulate::{FileError, Group, Simulation, Turn};
 
@@ -44,6 +44,7 @@ impl Simulation<'_> {
         turn: Turn<'_>,
         group: &Group,
         i: usize,
+        receives: Receives,
     ) -> Result<bool, FileError> {
         let course = std::mem::take(&mut self.scratch.course);
         let ends = Ends {
@@ -53,7 +54,7 @@ impl Simulation<'_> {
             // The library's own tags lie below zero.
             tag: turn.operation.code().wrapping_neg(),
             thread: turn.thread,
-            sees_receives: true,
+            receives,
         };
         let are_all_recorded = self.write_ends(&course, &ends, &|_| true);
         self.scratch.course = course;
@@ -78,9 +79,10 @@ impl Simulation<'_> {
                     Direction::Receive,
                     message.from,
                     message.posted,
-                    message.completed.filter(|_| of.sees_receives),
+                    (message.completed).filter(|_| of.receives != Receives::Unseen),
                 ),
             };
+            let is_from_any = end.side == Side::Receive && of.receives == Receives::FromAny;
             // An end is there from when it began.
             let Some(enter) = enter.filter(|&enter| is_wanted(enter)) else {
                 continue;
@@ -88,7 +90,10 @@ impl Simulation<'_> {
             let words = Message {
                 direction,
                 is_nonblocking: message.is_nonblocking && end.side == Side::Receive,
-                partner: of.members.ranks[partner],
+                partner: match is_from_any {
+                    true => NO_RANK,
+                    false => of.members.ranks[partner],
+                },
                 communicator: of.communicator,
                 tag: of.tag,
                 bytes: message.bytes,
@@ -120,6 +125,6 @@ pub(super) struct Ends<'a> {
     pub(super) communicator: u32,
     pub(super) tag: u16,
     pub(super) thread: u32,
-    /// Whether the library is seen to find that messages have come.
-    pub(super) sees_receives: bool,
+    /// What is seen of receives.
+    pub(super) receives: Receives,
 }

@@ -12,7 +12,7 @@ use collbench_formats::{
 };
 
 use super::group::Members;
-use super::inside::{Course, InCalls};
+use super::inside::{Course, InCalls, Receives};
 use super::messages::Ends;
 use super::rank_file::{Body, NewRecord};
 use super::scenario::{Begin, Call, CompleteStep};
@@ -343,7 +343,7 @@ impl Simulation<'_> {
                     communicator: inside.indexes[i],
                     tag: inside.tag,
                     thread,
-                    sees_receives: false,
+                    receives: Receives::Unseen,
                 };
                 if is_before == (to <= asked) {
                     let is_within = |begin: u64| from <= begin && begin < to;

@@ -653,8 +653,8 @@ impl<'a> Simulation<'a> {
                     );
                 }
             }
-            if call.inside.is_some() {
-                are_all_messages_there &= self.write_messages(turn, group, i)?;
+            if let Some(inside) = &call.inside {
+                are_all_messages_there &= self.write_messages(turn, group, i, inside.receives)?;
             }
             let state = &mut self.ranks[rank as usize];
             state.calls += u64::from(!call.internal);

@@ -1,45 +1,18 @@
-//! How an instance came to its end: from the last leave back to the enter that all waited for.
-//!
-//! The way back goes from a process to its last receive, and from there to the sender, if the
-//! receiver was waiting when that began to send; else it stays with the receiver, which was late
-//! itself.
-//!
-//! # Source
-//! The critical path of Böhme et al. (ICPP 2012), within one collective: wait states are left by
-//! following the message that ended them.
+//! What is kept of how the instances of a graph came to their end.
 
 use crate::agreed::Agreed;
-use crate::inside::message::InstanceMessage;
-use crate::inside::shape::Shape;
-
-/// The way back of one instance; room that is used again.
-#[derive(Debug, Default)]
-pub(crate) struct CriticalPath {
-    /// Slot at whose enter it begins.
-    begin: usize,
-    /// Edges that it goes over, ascending, and the time spent there, ns; once for each message.
-    hops: Vec<(u32, i64)>,
-    /// Slots that it goes through, ascending, and the time spent there, ns; once for each time.
-    stays: Vec<(u32, i64)>,
-    /// By slot: its receives, when they ended, ascending; and how many of them are still to come.
-    receives: Vec<Receives>,
-    /// Slots whose receives are in order.
-    visited: Vec<usize>,
-}
-
-#[derive(Debug, Default)]
-struct Receives {
-    is_sorted: bool,
-    /// End of the receive, begin of the send, message.
-    list: Vec<(i64, i64, u32)>,
-}
+use crate::inside::way_back::{Doubt, Elsewhere, WayBack};
 
 /// What is kept of the ways back of the instances of a graph.
 #[derive(Debug, Default)]
 pub struct CriticalTally {
-    /// Instances.
+    /// Instances of which it is known.
     pub n: u64,
-    /// Sum of their durations, ns.
+    /// Instances of which it is not, by why, as in [`Doubt::ALL`].
+    pub unknown: [u64; Doubt::ALL.len()],
+    /// Of those of which it is known, where all wait for all.
+    pub all_for_all: AllForAll,
+    /// Sum of the durations of those of which it is known, ns.
     pub duration_ns: i128,
     /// By slot.
     pub begins: Vec<Begin>,
@@ -47,6 +20,19 @@ pub struct CriticalTally {
     pub hops: Vec<Hop>,
     /// By slot.
     pub stays: Vec<Stay>,
+}
+
+/// Ways back of instances in which all wait for all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AllForAll {
+    /// Instances.
+    pub n: u64,
+    /// Those that do not begin at the last to come, as the clocks do not tell who that was.
+    pub n_unresolved: u64,
+    /// Those that do not, being on a message when that one came.
+    pub n_on_message: u64,
+    /// Those that do not, being in a process then.
+    pub n_in_process: u64,
 }
 
 /// What is kept of a slot.
@@ -79,79 +65,27 @@ pub struct Stay {
     pub total_ns: i128,
 }
 
-impl CriticalPath {
-    /// Finds the way back of an instance whose processes have a common time.
-    pub(crate) fn follow(
-        &mut self,
-        instance: &Agreed<'_>,
-        paired: &[InstanceMessage],
-        shape: &Shape,
-    ) {
-        let n = instance.n_calls();
-        for slot in self.visited.drain(..) {
-            self.receives[slot].is_sorted = false;
-        }
-        self.receives
-            .resize_with(self.receives.len().max(n), Receives::default);
-        self.hops.clear();
-        self.stays.clear();
-        let leaves = instance.leaves.iter().map(|leave| leave.ns());
-        // Of several the first.
-        let last = leaves
-            .enumerate()
-            .max_by_key(|&(slot, leave)| (leave, n - slot));
-        let Some((mut slot, mut until)) = last else {
-            return;
-        };
-        // Which end of the process the way leaves by: stamps of coarse clocks are often the same.
-        let mut before = u32::MAX;
-        loop {
-            let receives = &mut self.receives[slot];
-            if !receives.is_sorted {
-                receives.is_sorted = true;
-                self.visited.push(slot);
-                receives.list.clear();
-                let known = shape.receives[slot].iter().filter_map(|&number| {
-                    let message = &paired[number as usize];
-                    let received = message.received.filter(|_| !message.is_from_any)?;
-                    Some((received.ns(), message.sent.ns(), number))
-                });
-                receives.list.extend(known);
-                receives.list.sort_unstable();
-            }
-            // What came later than the way leaves here is of no concern, also not when it comes
-            // back: it only goes back in time.
-            let Some((received, sent, number)) = receives.list.pop() else {
-                break;
-            };
-            let message = &paired[number as usize];
-            if (received, message.nth_of_receiver) >= (until, before) {
-                continue;
-            }
-            let posted = message.posted.ns();
-            let spent = received.saturating_sub(sent.max(posted));
-            self.hops.push((shape.edge_of[number as usize], spent));
-            (self.stays).push((slot as u32, until.saturating_sub(received)));
-            // Between clocks with an error it may have come before it was sent: it ended the wait all
-            // the same.
-            if sent >= posted {
-                slot = message.from as usize;
-                (until, before) = (sent, message.nth_of_sender);
-            } else {
-                (until, before) = (posted, message.nth_of_receiver);
-            }
-        }
-        self.begin = slot;
-        let (enter, _) = instance.stamps(slot);
-        self.stays.push((slot as u32, until.saturating_sub(enter)));
-        self.hops.sort_unstable();
-        self.stays.sort_unstable();
-    }
-}
-
 impl CriticalTally {
+    /// Adds an instance of which it is not known.
+    pub(crate) fn add_unknown(&mut self, why: Doubt) {
+        self.unknown[why as usize] += 1;
+    }
+
+    /// Notes of an instance in which all wait for all where its way was when the last one came, if it
+    /// does not begin there.
+    pub(super) fn add_all_for_all(&mut self, elsewhere: Option<Elsewhere>) {
+        let all = &mut self.all_for_all;
+        all.n += 1;
+        match elsewhere {
+            None => {}
+            Some(Elsewhere::Unresolved) => all.n_unresolved += 1,
+            Some(Elsewhere::OnMessage) => all.n_on_message += 1,
+            Some(Elsewhere::InProcess) => all.n_in_process += 1,
+        }
+    }
+
     /// Adds the way of an instance.
-    pub(crate) fn add(&mut self, instance: &Agreed<'_>, path: &CriticalPath, n_edges: usize) {
+    pub(crate) fn add(&mut self, instance: &Agreed<'_>, path: &WayBack, n_edges: usize) {
         self.n += 1;
         let extent = &instance.extent;
         self.duration_ns += i128::from(extent.last_leave) - i128::from(extent.first_enter);
@@ -184,6 +118,13 @@ impl CriticalTally {
     /// Adds another part.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.n += other.n;
+        for (own, other) in self.unknown.iter_mut().zip(other.unknown) {
+            *own += other;
+        }
+        self.all_for_all.n += other.all_for_all.n;
+        self.all_for_all.n_unresolved += other.all_for_all.n_unresolved;
+        self.all_for_all.n_on_message += other.all_for_all.n_on_message;
+        self.all_for_all.n_in_process += other.all_for_all.n_in_process;
         self.duration_ns += other.duration_ns;
         let n = self.begins.len().max(other.begins.len());
         self.begins.resize(n, Begin::default());

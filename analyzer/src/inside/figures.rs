@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::agreed::Agreed;
 use crate::inside::by_roles::{ByRoles, RoleFigures};
-use crate::inside::critical::{CriticalPath, CriticalTally};
+use crate::inside::critical::CriticalTally;
 use crate::inside::gauge::{Gauge, Grain, Sample};
 use crate::inside::messages::Messages;
 use crate::inside::roles::Roles;
@@ -15,6 +15,7 @@ use crate::inside::rows::Rows;
 use crate::inside::samples::{Meets, Order, Quantity, Seen};
 use crate::inside::shape::Shape;
 use crate::inside::taken::Taken;
+use crate::inside::way_back::{self, Doubt, WayBack};
 use crate::resolution::Resolution;
 
 /// Shapes of a graph whose instances are kept in rows at a time.
@@ -131,7 +132,7 @@ pub struct RoundFigures {
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     order: Order,
-    path: CriticalPath,
+    path: WayBack,
     samples: Vec<(Quantity, i64)>,
     taken: Taken,
 }
@@ -404,13 +405,29 @@ impl GraphFigures {
                 self.begin_rows(shape, Rows::new(quantities.collect()));
             }
         }
-        if is_one_time && (!goes_on || taken.are_all_known()) {
-            let paired = match goes_on {
+        let unknown = match () {
+            () if !is_one_time => Some(Doubt::NoCommonTime),
+            () if messages.has_unknown_ends() => Some(Doubt::Incomplete),
+            () if goes_on => taken.doubt(),
+            () => None,
+        };
+        let way = way_back::Seen {
+            instance,
+            paired: match goes_on {
                 true => &taken.messages,
                 false => messages.paired,
-            };
-            room.path.follow(instance, paired, shape);
-            self.critical.add(instance, &room.path, shape.edges.len());
+            },
+            shape,
+            resolution,
+        };
+        match unknown.map_or_else(|| room.path.follow(&way), Err) {
+            Ok(()) => {
+                self.critical.add(instance, &room.path, shape.edges.len());
+                if let Some(elsewhere) = room.path.elsewhere(&way) {
+                    self.critical.add_all_for_all(elsewhere);
+                }
+            }
+            Err(doubt) => self.critical.add_unknown(doubt),
         }
         if let (Some(presence), true) = (instance.presence, is_one_time)
             && let Some(nobody) = presence.nobody_ns(&mut taken.spans)

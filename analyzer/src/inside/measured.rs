@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use super::by_roles::RoleFigures;
 use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
 use super::results::{
-    BeginSummary, Contributor, CriticalPathSummary, HopSummary, JoiningPoint, LastArrival,
-    OneWayClass, ProgressSummary, RoundSummary, StaySummary, TransferSummary, TreeFigures, WayLine,
-    WayStage,
+    BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, JoiningPoint,
+    LastArrival, OneWayClass, ProgressSummary, RoundSummary, StaySummary, TransferSummary,
+    TreeFigures, UnknownPaths, WayLine, WayStage,
 };
+use super::way_back::Doubt;
 use super::ways::{OneWay, Ways, hotspot};
 use crate::clock::Clocks;
 use crate::detail::Detail;
@@ -164,6 +165,7 @@ pub(crate) fn tree_figures(
         lines: lines(ways, in_ranks, rank),
         hotspot,
         critical_path: critical_path(figures, edges, rank),
+        critical_path_unknown: unknown_paths(figures),
         progress: (figures.nobody.n() > 0).then(|| ProgressSummary {
             instances: figures.nobody.n(),
             duration_ns: saturate(figures.nobody_of_ns),
@@ -273,6 +275,16 @@ fn rounds(
         .collect()
 }
 
+fn unknown_paths(figures: &GraphFigures) -> Vec<UnknownPaths> {
+    let unknown = Doubt::ALL.into_iter().zip(figures.critical.unknown);
+    let mut unknown: Vec<UnknownPaths> = unknown
+        .filter(|&(_, instances)| instances > 0)
+        .map(|(reason, instances)| UnknownPaths { reason, instances })
+        .collect();
+    unknown.sort_by_key(|paths| (Reverse(paths.instances), paths.reason));
+    unknown
+}
+
 fn critical_path(
     figures: &GraphFigures,
     edges: &[(u32, u32)],
@@ -312,10 +324,17 @@ fn critical_path(
         })
         .collect();
     stays.sort_by_key(|stay| (Reverse(stay.total_ns), stay.rank));
+    let all = &critical.all_for_all;
     Some(CriticalPathSummary {
         instances: critical.n,
         duration_ns: saturate(critical.duration_ns),
         begins: begins.into(),
+        begins_elsewhere: (all.n > 0).then_some(BeginsElsewhere {
+            of_instances: all.n,
+            unresolved: all.n_unresolved,
+            on_message: all.n_on_message,
+            in_process: all.n_in_process,
+        }),
         hops: hops.into(),
         stays: stays.into(),
     })

@@ -30,6 +30,12 @@ impl Messages<'_> {
         self.pattern.is_some_and(Pattern::are_all_received)
     }
 
+    /// Whether there are ends whose other end is not known, or is outside of the instance.
+    pub(super) fn has_unknown_ends(&self) -> bool {
+        let n_unpaired = self.n_unpaired_sends + self.n_unpaired_receives;
+        n_unpaired + self.n_foreign_sends + self.n_foreign_receives > 0
+    }
+
     /// Their shape, which `find` finds where it is not known.
     pub(crate) fn shape(&self, find: impl FnOnce() -> Arc<Shape>) -> Arc<Shape> {
         match self.pattern {

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::way_back::Doubt;
 use crate::detail::Detail;
 use crate::distribution::Summary;
 use crate::serialization::SerializationPoint;
@@ -59,8 +60,10 @@ pub struct TreeFigures {
     pub lines: Vec<WayLine>,
     /// Where most of the slowest ways goes.
     pub hotspot: Option<Hotspot>,
-    /// What the last to leave waited for; `None` where the hosts have no common time.
+    /// What the last to leave waited for; `None` where that is known of no instance.
     pub critical_path: Option<CriticalPathSummary>,
+    /// Instances of which it is not known, by why; most first. They are not in `critical_path`.
+    pub critical_path_unknown: Vec<UnknownPaths>,
     /// Of a collective that goes on in other calls: whether there were any.
     pub progress: Option<ProgressSummary>,
 }
@@ -184,11 +187,11 @@ pub struct WayStage {
     pub direction: Option<&'static str>,
     /// In an exchange, from 0.
     pub round: Option<usize>,
-    /// The mean.
+    /// The mean over the instances of the way; in those without this stage it takes no time.
     pub mean_ns: i64,
     /// The median; of an edge over which an instance sends several messages the mean.
     pub median_ns: i64,
-    /// Instances.
+    /// Instances that have it.
     pub n: u64,
 }
 
@@ -232,15 +235,39 @@ pub struct Hotspot {
     pub ranks: Vec<u32>,
 }
 
+/// Instances of which it is not known what the last to leave waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct UnknownPaths {
+    /// Why.
+    pub reason: Doubt,
+    /// Instances.
+    pub instances: u64,
+}
+
+/// How many critical paths begin elsewhere than at the last process to come, where all wait for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct BeginsElsewhere {
+    /// Instances in which all wait for all: all that are known.
+    pub of_instances: u64,
+    /// It begins at another one, and the clocks do not tell which of the two came last.
+    pub unresolved: u64,
+    /// When the last one came, the path was on a message: that took longer.
+    pub on_message: u64,
+    /// When the last one came, the path was in a process: that took longer.
+    pub in_process: u64,
+}
+
 /// Where the ways back from the last leaves begin, and over which hops they go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CriticalPathSummary {
-    /// Instances.
+    /// Instances of which it is known.
     pub instances: u64,
     /// Sum of their durations.
     pub duration_ns: i64,
     /// By process at whose enter they begin, the most frequent first.
     pub begins: Detail<Vec<BeginSummary>>,
+    /// How many begin elsewhere than at the last to come; `None` where not all wait for all.
+    pub begins_elsewhere: Option<BeginsElsewhere>,
     /// By hop, the dearest first.
     pub hops: Detail<Vec<HopSummary>>,
     /// By process that they go through, the dearest first.

@@ -3,6 +3,8 @@
 //! Instances of one collective mostly have one shape, message by message. So what is to be known
 //! of a shape is found [once](super::shapes); an instance is then compared with it.
 
+use std::ops::Range;
+
 use collbench_formats::Operation;
 
 use super::algorithm::Algorithm;
@@ -45,6 +47,8 @@ pub struct Shape {
     pub directions: Box<[Option<Direction>]>,
     /// For each message whether it is the last one over its edge.
     pub is_last: Box<[bool]>,
+    /// By slot the messages that it sends.
+    pub sends: Box<[Range<u32>]>,
     /// By slot the messages that it receives.
     pub receives: Box<[Box<[u32]>]>,
     /// What the messages are for.
@@ -81,6 +85,7 @@ impl Shape {
         Self {
             of,
             is_last: last_over_edges(&edge_of, edges.len()),
+            sends: sends(of.n_slots, &sent),
             receives: receives(of.n_slots, &sent),
             roles: along.unwrap_or(roles),
             edge_of,
@@ -123,6 +128,14 @@ fn last_over_edges(edge_of: &[u32], n_edges: usize) -> Box<[bool]> {
         .collect();
     is_last.reverse();
     is_last
+}
+
+/// Messages stand by sender.
+fn sends(n_slots: usize, messages: &[Sent]) -> Box<[Range<u32>]> {
+    let before = |slot: u32| messages.partition_point(|sent| sent.from < slot) as u32;
+    (0..n_slots as u32)
+        .map(|slot| before(slot)..before(slot + 1))
+        .collect()
 }
 
 fn receives(n_slots: usize, messages: &[Sent]) -> Box<[Box<[u32]>]> {

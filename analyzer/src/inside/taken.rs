@@ -9,6 +9,7 @@
 use super::message::InstanceMessage;
 use super::roles::{Roles, TreeRoles, Way};
 use super::shape::Shape;
+use super::way_back::Doubt;
 use crate::agreed::Agreed;
 use crate::clock::Timestamp;
 use crate::presence::outside_ns;
@@ -82,10 +83,16 @@ impl Taken {
         }
     }
 
-    /// Whether it is known of all messages by when they had been taken.
-    pub(crate) fn are_all_known(&self) -> bool {
-        let mut messages = self.messages.iter();
-        messages.all(|message| message.received.is_some())
+    /// Why it is not known of all messages by when they had been taken, if so.
+    pub(crate) fn doubt(&self) -> Option<Doubt> {
+        let mut unknown = (self.messages.iter()).filter(|message| message.received.is_none());
+        let first = unknown.next()?;
+        Some(
+            match first.is_from_any || unknown.any(|message| message.is_from_any) {
+                true => Doubt::FromAny,
+                false => Doubt::NotSeen,
+            },
+        )
     }
 }
 

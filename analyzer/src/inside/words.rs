@@ -2,12 +2,14 @@
 //! it is late processes or the tree, and which hop.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use super::links;
 use super::measured::one_way_class;
 use super::results::{
     CriticalPathSummary, HopSummary, Hotspot, OneWayClass, ProgressSummary, StageKind, TreeFigures,
 };
+use super::way_back::Doubt;
 use crate::analysis::{Analysis, OperationSummary, TreeSummary};
 use crate::distribution::Summary;
 use crate::inert;
@@ -20,29 +22,96 @@ const MAX_OPERATIONS: usize = 3;
 /// Characters of the name of a host.
 const MAX_HOST: usize = 24;
 
-/// A paragraph for each of the operations that took most time and were seen inside.
+/// A paragraph for each of the operations that took most time and were seen inside, and what holds for
+/// several of them.
 pub(crate) fn paragraphs(analysis: &Analysis) -> Vec<String> {
-    let operations = analysis.operations.iter();
-    let seen = operations.filter_map(|operation| paragraph(analysis, operation));
-    seen.take(MAX_OPERATIONS).collect()
+    let mut said = Said::default();
+    let told = |operation| told(analysis, operation, &mut said);
+    let mut told: Vec<Told> = (analysis.operations.iter())
+        .filter_map(told)
+        .take(MAX_OPERATIONS)
+        .collect();
+    let mut together = Vec::new();
+    for reason in Doubt::ALL {
+        let all = told.iter().filter(|told| told.unknown == Some(reason));
+        let names: BTreeSet<&str> = all.clone().map(|told| told.operation).collect();
+        if all.count() > 1 {
+            let names: Vec<&str> = names.into_iter().collect();
+            together.push(format!(
+                "of {} it is not known what the last to leave waited for: {}",
+                names.join(" and "),
+                why(reason)
+            ));
+            for told in &mut told {
+                told.unknown = told.unknown.filter(|&other| other != reason);
+            }
+        }
+    }
+    let alone = told.into_iter().map(Told::all);
+    alone.chain(together).collect()
 }
 
 /// What the most frequent tree of an operation comes to; `None` where nothing was measured inside.
 pub(crate) fn paragraph(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
+    told(analysis, operation, &mut Said::default()).map(Told::all)
+}
+
+/// What was said before, and holds for what follows.
+#[derive(Debug, Default)]
+struct Said {
+    /// That the layer `switches` tells why a hop is long in few instances.
+    how_to_see: bool,
+}
+
+/// What is told of an operation.
+struct Told<'a> {
+    operation: &'a str,
+    text: String,
+    /// Why it is known of no instance what the last to leave waited for.
+    unknown: Option<Doubt>,
+}
+
+impl Told<'_> {
+    fn all(self) -> String {
+        let Some(reason) = self.unknown else {
+            return self.text;
+        };
+        format!(
+            "{} What the last to leave waited for is not known: {}.",
+            self.text,
+            why(reason)
+        )
+    }
+}
+
+fn told<'a>(
+    analysis: &Analysis,
+    operation: &'a OperationSummary,
+    said: &mut Said,
+) -> Option<Told<'a>> {
     let trees = operation.trees.as_ref()?;
     let tree = trees.first()?;
     let figures = tree.figures.as_ref()?;
     let mut text = what_ran(analysis, operation, trees, tree, figures);
-    match &figures.critical_path {
-        Some(path) => text.push_str(&where_it_goes(analysis, tree, path)),
-        None => text.push_str(
-            " The clocks of its hosts have no common time: known is what lies on one host, and the \
-             way there and back.",
-        ),
-    }
     let path = figures.critical_path.as_ref();
+    match path {
+        Some(path) => {
+            text.push_str(&where_it_goes(path, figures.n));
+            text.push_str(&in_processes(analysis, path));
+            text.push('.');
+            text.push_str(&in_others(figures));
+        }
+        None => text.push_str(&what_went(operation, tree)),
+    }
+    // What takes next to nothing of the time is nobody's concern.
+    if let Some((path, hop)) = path.and_then(|path| Some((path, path.hops.first()?)))
+        && is_worth_telling(hop.total_ns, path.duration_ns)
+    {
+        text.push_str(&dearest_hop(analysis, tree, path, hop, said));
+    }
     if let Some(path) = path
         && let Some(link) = links::dearest(analysis, path)
+        && is_worth_telling(link.total_ns, path.duration_ns)
     {
         text.push_str(&format!(
             " All {} hops from {} to {} together take {} of the time (n = {}).",
@@ -61,10 +130,105 @@ pub(crate) fn paragraph(analysis: &Analysis, operation: &OperationSummary) -> Op
     if let Some(progress) = &figures.progress {
         text.push_str(&did_not_progress(progress, figures.n));
     }
-    if let Some(hotspot) = &figures.hotspot {
+    let matters = |hotspot: &&Hotspot| path.is_none_or(|path| matters(path, hotspot));
+    if let Some(hotspot) = figures.hotspot.as_ref().filter(matters) {
         text.push_str(&costs_most(analysis, tree, figures, hotspot));
     }
-    Some(text)
+    Some(Told {
+        operation: operation.operation,
+        text,
+        unknown: match path {
+            Some(_) => None,
+            None => figures
+                .critical_path_unknown
+                .first()
+                .map(|paths| paths.reason),
+        },
+    })
+}
+
+/// Whether the stage that costs most on the slowest ways takes a part of the time up to the last leave
+/// that is worth telling: other ways may be slower still.
+fn matters(path: &CriticalPathSummary, hotspot: &Hotspot) -> bool {
+    let stage = &hotspot.stage;
+    let is_of_edge = |hop: &&HopSummary| {
+        let ends = (Some(hop.from), hop.to);
+        ends == (stage.from, stage.node) || ends == (Some(stage.node), stage.from.unwrap_or(hop.to))
+    };
+    let hops = path.hops.iter().filter(is_of_edge);
+    let on_edge = sum_ns(hops.map(|hop| hop.total_ns));
+    let in_process = match stage.kind {
+        StageKind::Transfer | StageKind::TwoWay => 0,
+        _ => {
+            let stays = path.stays.iter().filter(|stay| stay.rank == stage.node);
+            let begins = path.begins.iter().filter(|begin| begin.rank == stage.node);
+            let late = sum_ns(begins.map(|begin| begin.late_ns));
+            sum_ns(stays.map(|stay| stay.total_ns)) + late
+        }
+    };
+    is_worth_telling(on_edge + in_process, path.duration_ns)
+}
+
+/// Whether a part of the time is worth a sentence of its own.
+fn is_worth_telling(part_ns: i64, of_ns: i64) -> bool {
+    part_ns > of_ns / 20
+}
+
+/// Of how many instances it is not known what the last to leave waited for, where it is of others.
+fn in_others(figures: &TreeFigures) -> String {
+    let unknown = &figures.critical_path_unknown;
+    let Some(most) = unknown.first() else {
+        return String::new();
+    };
+    let n = unknown.iter().map(|paths| paths.instances).sum();
+    let mostly = match unknown.len() {
+        1 => "",
+        _ => "mostly, ",
+    };
+    format!(
+        " Of {} it is not known what the last to leave waited for: {mostly}{}.",
+        counted(n, "more instance"),
+        why(most.reason)
+    )
+}
+
+/// Why it is not known what the last to leave waited for.
+fn why(reason: Doubt) -> &'static str {
+    match reason {
+        Doubt::NoCommonTime => "the clocks of its hosts have no common time",
+        Doubt::UnresolvedClocks => "the clocks of its hosts do not tell what came first",
+        Doubt::FromAny => {
+            "it depends on which message met which of the receives from any process, which is not seen"
+        }
+        Doubt::NotSeen => "the MPI library looks by itself whether messages have come",
+        Doubt::Incomplete => "some messages are known from one end only",
+        Doubt::Hidden => "nothing is seen to come from the last to enter",
+    }
+}
+
+/// What is known of instances of which it is not known what was waited for.
+fn what_went(operation: &OperationSummary, tree: &TreeSummary) -> String {
+    let n = tree.instances.max(1);
+    let messages: u64 = tree.edges.iter().map(|edge| edge.messages).sum();
+    let bytes: u64 = tree.edges.iter().map(|edge| edge.bytes).sum();
+    let (each, per) = match n {
+        1 => ("", ""),
+        _ => ("on average ", " each"),
+    };
+    let mut text = format!(
+        " They send {each}{}, {} bytes together{per}",
+        counted(messages.div_ceil(n), "message"),
+        bytes / n
+    );
+    if let Some(duration_ns) = &operation.duration_ns {
+        text.push_str(&format!(
+            "; from the first enter to the last leave {} pass in the median (n = {})",
+            duration(duration_ns.median),
+            duration_ns.n
+        ));
+    }
+    text.push('.');
+    text
 }
 
 /// The edge whose messages take longest in the mean, of those of which it is known.
@@ -141,22 +305,22 @@ fn what_ran(
     text
 }
 
-/// Late processes against messages, and the hop that costs most.
-fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSummary) -> String {
+/// Late processes against messages. `n_seen`: instances that were seen inside.
+fn where_it_goes(path: &CriticalPathSummary, n_seen: u64) -> String {
     let n = path.instances.max(1);
     // One instance is no average.
-    let (passing, on_average) = match n {
-        1 => ("", ""),
-        _ => (" that pass on average", " on average"),
+    let passing = match n {
+        1 => "",
+        _ => " that pass on average",
     };
-    let in_so_many = |instances: u64| match n {
-        1 => String::new(),
-        _ => format!(" in {instances} of {n}"),
+    let of_those = match n == n_seen {
+        true => String::new(),
+        false => format!(" (in {} of {n_seen} instances)", n),
     };
     let late = sum_ns(path.begins.iter().map(|begin| begin.late_ns));
     let on_hops = sum_ns(path.hops.iter().map(|hop| hop.total_ns));
     let mut text = format!(
-        " Of the {}{passing} from the first enter to the last leave, {} go by until the one comes \
+        " Of the {}{passing}{of_those} from the first enter to the last leave, {} go by until the one comes \
          that all wait for",
         duration(path.duration_ns / n.cast_signed()),
         percent(late, path.duration_ns),
@@ -165,25 +329,44 @@ fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSum
         text.push_str(&format!(
             " (rank {}{})",
             begin.rank,
-            in_so_many(begin.instances)
+            in_so_many(begin.instances, n)
         ));
     }
     text.push_str(&format!(
         ", {} on messages",
         percent(on_hops, path.duration_ns)
     ));
-    text.push_str(&in_processes(analysis, path));
-    text.push('.');
-    let Some(hop) = path.hops.first() else {
-        return text;
+    text
+}
+
+/// In how many of so many instances, if there are several.
+fn in_so_many(instances: u64, n: u64) -> String {
+    match n {
+        1 => String::new(),
+        _ => format!(" in {instances} of {n}"),
+    }
+}
+
+/// The hop that costs most, and what is usual of it.
+fn dearest_hop(
+    analysis: &Analysis,
+    tree: &TreeSummary,
+    path: &CriticalPathSummary,
+    hop: &HopSummary,
+    said: &mut Said,
+) -> String {
+    let n = path.instances.max(1);
+    let on_average = match n {
+        1 => "",
+        _ => " on average",
     };
-    text.push_str(&format!(
+    let mut text = format!(
         " The hop that costs most is {}: {}{on_average}{}, {} of the time",
         edge(analysis, hop.from, hop.to),
         duration(hop.total_ns / hop.instances.max(1).cast_signed()),
-        in_so_many(hop.instances),
+        in_so_many(hop.instances, n),
         percent(hop.total_ns, path.duration_ns),
-    ));
+    );
     let Some(messages) = HopMessages::of(tree, hop, n) else {
         text.push('.');
         return text;
@@ -220,6 +403,7 @@ fn where_it_goes(analysis: &Analysis, tree: &TreeSummary, path: &CriticalPathSum
         );
         text.push_str(match analysis.running {
             Some(_) => ".",
+            None if std::mem::replace(&mut said.how_to_see, true) => ".",
             None => "; recorded with --layers calls,messages,algorithms,switches, the trace tells.",
         });
     }
@@ -283,7 +467,11 @@ impl<'a> HopMessages<'a> {
 /// worth saying.
 fn in_processes(analysis: &Analysis, path: &CriticalPathSummary) -> String {
     let all = sum_ns(path.stays.iter().map(|stay| stay.total_ns));
-    let Some(dearest) = path.stays.first().filter(|_| all > path.duration_ns / 20) else {
+    let Some(dearest) = path
+        .stays
+        .first()
+        .filter(|_| is_worth_telling(all, path.duration_ns))
+    else {
         return String::new();
     };
     format!(

@@ -21,6 +21,8 @@ pub(crate) struct Inside {
     pub(crate) segments: u32,
     /// Whether a node begins to receive from all its children at once.
     pub(crate) posts_all: bool,
+    /// What a recorder sees of receives.
+    pub(crate) receives: Receives,
     /// From the enter to the first action.
     pub(crate) entry_ns: u64,
     /// From the last action to the leave.
@@ -29,6 +31,17 @@ pub(crate) struct Inside {
     pub(crate) busy: Vec<Delay>,
     /// For each message that data are combined with.
     pub(crate) compute: Vec<Delay>,
+}
+
+/// What a recorder sees of the receives of a collective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Receives {
+    /// Whom they are from, and when they ended.
+    Known,
+    /// They are from any process.
+    FromAny,
+    /// Not when they ended.
+    Unseen,
 }
 
 impl Inside {
@@ -80,6 +93,8 @@ pub(crate) struct TrueMessage {
     pub(crate) completed: Option<u64>,
     /// Whether it went on in between.
     pub(crate) is_nonblocking: bool,
+    /// Whether the sender stood still until the receiver began to receive.
+    pub(crate) has_waited: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,12 +111,25 @@ pub(crate) struct MessageEnd {
     pub(crate) message: usize,
 }
 
+/// What a rank did, one after the other; messages by index.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    /// It began to receive.
+    Posted(usize),
+    /// It sent.
+    Sent(usize),
+    /// From this instant on it waited until these were there.
+    Waited(u64, Vec<usize>),
+}
+
 /// What happened in one instance.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
     pub(crate) messages: Vec<TrueMessage>,
     /// By position: its ends of messages, in the order in which it began them.
     pub(crate) ends: Vec<Vec<MessageEnd>>,
+    /// By position: what it did.
+    pub(crate) steps: Vec<Vec<Step>>,
     /// By position; `None` for those that never got so far.
     pub(crate) leaves: Vec<Option<u64>>,
 }
@@ -170,6 +198,7 @@ impl Course {
             course: Self {
                 messages: Vec::new(),
                 ends: vec![Vec::new(); n],
+                steps: vec![Vec::new(); n],
                 leaves: vec![None; n],
             },
             ready: (0..n).collect(),
@@ -281,6 +310,7 @@ impl Running<'_> {
                     posted: None,
                     completed: None,
                     is_nonblocking,
+                    has_waited: false,
                 });
                 message
             }
@@ -290,6 +320,7 @@ impl Running<'_> {
         seen.posted = Some(now);
         seen.is_nonblocking = is_nonblocking;
         self.ranks[i].open.push(message);
+        self.course.steps[i].push(Step::Posted(message));
         self.course.ends[i].push(MessageEnd {
             side: Side::Receive,
             message,
@@ -312,10 +343,9 @@ impl Running<'_> {
         let ready: Option<Vec<u64>> = self.ranks[i].open.iter().map(ready).collect();
         let ready = ready?;
         let mut done = now;
-        for (message, ready) in std::mem::take(&mut self.ranks[i].open)
-            .into_iter()
-            .zip(ready)
-        {
+        let open = std::mem::take(&mut self.ranks[i].open);
+        self.course.steps[i].push(Step::Waited(now, open.clone()));
+        for (message, ready) in open.into_iter().zip(ready) {
             let seen = &mut self.course.messages[message];
             let completed = (self.setting.snap)(ready.saturating_add(receive_ns));
             seen.completed = Some(completed);
@@ -353,6 +383,7 @@ impl Running<'_> {
                     posted: None,
                     completed: None,
                     is_nonblocking: false,
+                    has_waited: false,
                 });
                 message
             }
@@ -360,6 +391,7 @@ impl Running<'_> {
         let seen = &mut self.course.messages[message];
         if seen.sent.is_none() {
             seen.sent = Some(now);
+            self.course.steps[i].push(Step::Sent(message));
             self.course.ends[i].push(MessageEnd {
                 side: Side::Send,
                 message,
@@ -386,6 +418,7 @@ impl Running<'_> {
             returned
         });
         seen.returned = Some(returned);
+        seen.has_waited = leaves > now;
         self.ready.push_back(to);
         Some(returned)
     }
@@ -401,6 +434,7 @@ mod tests {
             shape: Shape::of_name(shape).unwrap(),
             segments: 1,
             posts_all: false,
+            receives: Receives::Known,
             entry_ns: 10,
             exit_ns: 5,
             busy: Vec::new(),

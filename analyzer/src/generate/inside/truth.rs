@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::super::scenario::TruthDetail;
 use super::super::truth::Summary;
-use super::course::{Course, Inside, TrueMessage};
+use super::course::{Course, Inside, Step, TrueMessage};
 use super::in_calls::InCalls;
 use super::shape::Way;
 
@@ -214,15 +214,8 @@ impl TreeBook {
         sums.instances += 1;
         let course = instance.course;
         let nths = nth_ends(course);
-        let passed = (course.messages.iter().zip(&nths).enumerate()).filter_map(
-            |(number, (message, &nth))| {
-                let passed = Passed::of(message, nth)?;
-                match instance.calls {
-                    None => Some(passed),
-                    Some(calls) => passed.in_calls(course, number, calls),
-                }
-            },
-        );
+        let passed = nths.iter().enumerate();
+        let passed = passed.filter_map(|(number, &nth)| instance.passed(number, nth));
         if let Some(nobody) = instance.calls.and_then(InCalls::nobody_ns) {
             sums.nobody_in_mpi_ns.add(nobody.cast_signed(), detail);
         }
@@ -232,7 +225,7 @@ impl TreeBook {
             true => sums.add_rounds(instance, &passed, detail),
             false => sums.add_points(instance, &passed, detail),
         }
-        sums.add_critical_path(instance, &passed);
+        sums.add_critical_path(instance);
     }
 
     pub(crate) fn finish(self) -> Vec<TrueTree> {
@@ -509,39 +502,95 @@ impl Sums {
         }
     }
 
-    /// Back from the last leave: to the receive that ended last, and from there to who was waited
-    /// for. Of what has the same stamp, what the process did first was first.
-    fn add_critical_path(&mut self, instance: &TrueInstance<'_>, passed: &AllPassed) {
+    /// Back from the last leave, by what each rank did: of what it waited for, what was sent last ended
+    /// the wait, if it waited already when that was sent; and a send that waits for its receiver ends
+    /// when that has begun to receive.
+    fn add_critical_path(&mut self, instance: &TrueInstance<'_>) {
+        let course = instance.course;
         let leaves = || instance.leaves.iter().copied();
         let latest = leaves().max().unwrap_or(0);
         let Some(mut at) = leaves().position(|leave| leave == latest) else {
             return;
         };
-        let mut until = (latest, usize::MAX);
+        let passed: Option<Vec<Passed>> = (0..course.messages.len())
+            .map(|number| instance.passed(number, [0; 2]))
+            .collect();
+        let Some(passed) = passed else { return };
         let mut gone = BTreeSet::new();
-        // With no time between them, two that exchange messages end each other's waits.
-        let mut followed = BTreeSet::new();
-        loop {
-            let received = passed.to[at].iter();
-            let received = received.filter(|m| (m.completed, m.nth[1]) < until);
-            let received = received.filter(|m| !followed.contains(&(m.to, m.nth[1])));
-            let Some(message) = received.max_by_key(|m| (m.completed, m.sent, m.nth[1])) else {
-                break;
+        let mut n_steps = course.steps[at].len();
+        while let Some(nth) = n_steps.checked_sub(1) {
+            n_steps = nth;
+            let (number, took, goes_to) = match &course.steps[at][nth] {
+                Step::Posted(_) => continue,
+                Step::Sent(number) => {
+                    let message = &course.messages[*number];
+                    if !message.has_waited {
+                        continue;
+                    }
+                    let posted = passed[*number].posted;
+                    let returned = message.returned.unwrap_or(posted);
+                    let is_post =
+                        |step: &Step| matches!(step, Step::Posted(post) if post == number);
+                    let post = course.steps[message.to].iter().position(is_post);
+                    (
+                        *number,
+                        returned - posted,
+                        post.map(|post| (message.to, post)),
+                    )
+                }
+                Step::Waited(since, awaited) => {
+                    let (mut since, mut awaited) = (*since, awaited.clone());
+                    if instance.calls.is_some() {
+                        // Nobody sees one of them end before all have, nor was it there to wait
+                        // before it was in a call.
+                        while let Some(before) = n_steps.checked_sub(1) {
+                            match &course.steps[at][before] {
+                                Step::Posted(_) => {}
+                                Step::Waited(_, others) => awaited.extend(others),
+                                Step::Sent(_) => break,
+                            }
+                            n_steps = before;
+                        }
+                        let ready = awaited.iter().map(|&number| passed[number].posted);
+                        since = ready.max().unwrap_or(since).max(since);
+                    }
+                    let order =
+                        |&number: &usize| (passed[number].sent, passed[number].from, number);
+                    let Some(&last) = awaited.iter().max_by_key(|number| order(number)) else {
+                        continue;
+                    };
+                    let completed = awaited.iter().map(|&number| passed[number].completed);
+                    let ended = completed.max().unwrap_or(0);
+                    let message = &passed[last];
+                    let is_send = |step: &Step| matches!(step, Step::Sent(send) if *send == last);
+                    let send = course.steps[message.from].iter().position(is_send);
+                    let goes_to = send.filter(|_| message.sent >= since);
+                    let took = ended.saturating_sub(message.sent.max(since));
+                    (last, took, goes_to.map(|send| (message.from, send)))
+                }
             };
-            followed.insert((message.to, message.nth[1]));
+            let message = &passed[number];
             let (from, to) = (instance.ranks[message.from], instance.ranks[message.to]);
             let hops = &mut self.critical_path.hops;
             let hop = hops.entry(format!("{from}-{to}")).or_default();
             hop.0 += u64::from(gone.insert((from, to)));
-            hop.1 += message.transfer();
-            if message.sent >= message.posted {
-                at = message.from;
-                until = (message.sent, message.nth[0]);
-            } else {
-                until = (message.posted, message.nth[1]);
+            hop.1 += took;
+            if let Some(there) = goes_to {
+                (at, n_steps) = there;
             }
         }
         let rank = instance.ranks[at];
         *self.critical_path.begins.entry(rank).or_default() += 1;
+    }
+}
+
+impl TrueInstance<'_> {
+    /// A message, if it was there.
+    fn passed(&self, number: usize, nth: [usize; 2]) -> Option<Passed> {
+        let passed = Passed::of(&self.course.messages[number], nth)?;
+        match self.calls {
+            None => Some(passed),
+            Some(calls) => passed.in_calls(self.course, number, calls),
+        }
     }
 }

@@ -6,7 +6,7 @@ use collbench_formats::Operation;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::super::super::inside::{Directions, Inside, Link, LinkEnds, Network, Shape};
+use super::super::super::inside::{Directions, Inside, Link, LinkEnds, Network, Receives, Shape};
 use super::super::{Amount, Bytes, Deed, Delay, ScenarioError};
 use super::{Check, MAX_DELAY_NS, WrittenDelay};
 
@@ -60,6 +60,8 @@ pub(super) struct WrittenInside {
     segments: Option<u64>,
     #[serde(default)]
     posts_all: bool,
+    #[serde(default)]
+    receives: WrittenReceives,
     entry_ns: Option<u64>,
     exit_ns: Option<u64>,
     #[serde(default)]
@@ -68,12 +70,22 @@ pub(super) struct WrittenInside {
     compute: Vec<WrittenDelay>,
 }
 
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum WrittenReceives {
+    #[default]
+    Known,
+    FromAny,
+    Unseen,
+}
+
 impl WrittenInside {
     fn of(shape: WrittenShape) -> Self {
         Self {
             shape,
             segments: None,
             posts_all: false,
+            receives: WrittenReceives::default(),
             entry_ns: None,
             exit_ns: None,
             busy: Vec::new(),
@@ -223,6 +235,11 @@ impl Check<'_> {
             shape,
             segments: number("segments", written.segments, 1, 1..=MAX_SEGMENTS)? as u32,
             posts_all: written.posts_all,
+            receives: match written.receives {
+                WrittenReceives::Known => Receives::Known,
+                WrittenReceives::FromAny => Receives::FromAny,
+                WrittenReceives::Unseen => Receives::Unseen,
+            },
             entry_ns: number("entry_ns", written.entry_ns, 200, times.clone())?,
             exit_ns: number("exit_ns", written.exit_ns, 200, times)?,
             busy,

@@ -1,0 +1,93 @@
+//! A generated trace, what is true of it, and what the analysis says.
+
+// Each test uses its part of it.
+#![allow(dead_code, unreachable_pub)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+pub struct Case {
+    pub truth: Value,
+    pub analysis: Value,
+}
+
+pub fn case(scenario: &str) -> Case {
+    case_with(scenario, &[])
+}
+
+pub fn case_with(scenario: &str, options: &[&str]) -> Case {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("scenario.toml");
+    let trace = directory.path().join("trace");
+    fs::write(&file, scenario).unwrap();
+    let run = |command: &mut Command| {
+        let output = command.output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{words}");
+        output.stdout
+    };
+    run(Command::new(env!("CARGO_BIN_EXE_collbench-generate"))
+        .arg(&file)
+        .arg(&trace));
+    let analysis = run(Command::new(env!("CARGO_BIN_EXE_collbench-analyze"))
+        .args(["--format", "json", "--no-pictures"])
+        .args(options)
+        .arg(&trace));
+    let truth = fs::read(trace.join("truth.json")).unwrap();
+    Case {
+        truth: serde_json::from_slice(&truth).unwrap(),
+        analysis: serde_json::from_slice(&analysis).unwrap(),
+    }
+}
+
+pub fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+pub fn number(value: &Value) -> i64 {
+    value
+        .as_i64()
+        .unwrap_or_else(|| panic!("an integer, not {value}"))
+}
+
+/// World ranks of the communicator, as text.
+fn ranks(document: &Value, communicator: &Value) -> String {
+    document["communicators"][number(communicator) as usize]["ranks"].to_string()
+}
+
+/// For each tree of the truth what the analysis has of it.
+pub fn trees(case: &Case) -> Vec<(String, &Value, &Value)> {
+    let mut found: BTreeMap<(String, String, String, i64), Vec<&Value>> = BTreeMap::new();
+    for operation in list(&case.analysis["operations"]) {
+        let Some(most) = operation["bytes_max"].as_i64() else {
+            continue;
+        };
+        let class = most.checked_ilog2().map_or(0, |exponent| 1 << exponent);
+        let key = (
+            operation["operation"].to_string(),
+            ranks(&case.analysis, &operation["communicator"]),
+            operation["root"].to_string(),
+            class,
+        );
+        let graphs = match &operation["trees"] {
+            Value::Null => continue,
+            trees => trees,
+        };
+        found.entry(key).or_default().extend(list(graphs));
+    }
+    let of_truth = list(&case.truth["trees"]).iter().map(|expected| {
+        let key = (
+            expected["operation"].to_string(),
+            ranks(&case.truth, &expected["communicator"]),
+            expected["root"].to_string(),
+            number(&expected["bytes_class"]),
+        );
+        let graphs = &found[&key];
+        assert_eq!(graphs.len(), 1, "{key:?}");
+        (format!("{key:?}"), expected, graphs[0])
+    });
+    of_truth.collect()
+}
