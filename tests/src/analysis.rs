@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::agreement::agreements;
 use crate::machine::command;
 use crate::run::{Finished, run};
 
@@ -25,8 +26,8 @@ pub struct Analysis {
 ///
 /// # Panics
 ///
-/// If the answer is no JSON of the schema though the status says that there is an analysis, or does not
-/// keep what every document promises.
+/// If the answer is no JSON of the schema though the status says that there is an analysis, does not
+/// keep what every document promises, or says of the inside of collectives what contradicts the outside.
 #[track_caller]
 pub fn analyze(trace: &Path, options: &[&str]) -> Analysis {
     let mut line: Vec<OsString> = vec![command("collbench-analyze").into()];
@@ -45,6 +46,12 @@ pub fn analyze(trace: &Path, options: &[&str]) -> Analysis {
     assert_eq!(json["schema"], "collbench.analysis/1", "{finished}");
     let broken = promises::broken(&json);
     assert!(broken.is_empty(), "{finished}\nbreaks {broken:#?}");
+    for agreement in agreements(&json) {
+        assert_eq!(
+            agreement.contradictions, 0,
+            "inside and outside say the same of who was waited for: {agreement:?}"
+        );
+    }
     Analysis { finished, json }
 }
 

@@ -6,6 +6,7 @@
 //! insides of collbench: what it expects is the documented behaviour of the commands, and the
 //! documented format of traces.
 
+mod agreement;
 mod analysis;
 mod cluster;
 mod ends;
@@ -13,6 +14,7 @@ mod machine;
 mod monitoring;
 mod run;
 
+pub use agreement::{Agreement, agreements};
 pub use analysis::{Analysis, analyze, calls_by_class, sum};
 pub use cluster::{Cluster, TrueClock, TrueClocks};
 pub use ends::{End, edges_of_bcast, ends, n_received, paired};
