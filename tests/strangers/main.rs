@@ -13,6 +13,7 @@ mod programs;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -344,7 +345,14 @@ fn strangers_do_what_they_do_and_nothing_of_them_is_lost() {
             left_out.push(program.name);
             continue;
         }
-        let (figures, wrong) = measure(program, &mut names);
+        // What cannot be done with one, such as preparing it, does not keep others from being run.
+        let measured = catch_unwind(AssertUnwindSafe(|| measure(program, &mut names)));
+        let (figures, wrong) = measured.unwrap_or_else(|panic| {
+            let said = panic
+                .downcast_ref::<String>()
+                .map_or("it panicked", String::as_str);
+            (Figures::default(), vec![said.to_owned()])
+        });
         let row = row(program, &figures);
         eprint!("{row}");
         table.push_str(&row);

@@ -20,7 +20,8 @@ pub(crate) struct Figures {
     pub without_name: u64,
     /// Those in which the library has said by which algorithm they went.
     pub said: u64,
-    /// Calls that are told with another name than the library said.
+    /// Calls that are told with a name of the library more often than it said that, and instances whose
+    /// name, or whose graph, is another algorithm than the library said.
     pub contradictions: u64,
     /// Ends of messages, inside complete instances, that meet none.
     pub unpaired: u64,
@@ -79,16 +80,23 @@ impl Figures {
             }
             let title = operation["operation"].as_str().unwrap();
             let communicator = communicators[&operation["communicator"].to_string()];
-            for tree in array(&operation["trees"]) {
-                let Some(library) = tree["library_name"].as_str() else {
-                    continue;
-                };
-                let n = number(&tree["instances"]);
-                let algorithm = tree["algorithm"].as_str().unwrap_or("-");
+            figures.contradictions += number(&operation["contradicted"]);
+            if let Some(library) = operation["library_name"].as_str() {
+                let algorithm = operation["algorithm"].as_str().unwrap_or("-");
                 let key = (title.to_owned(), library.to_owned(), algorithm.to_owned());
-                *names.entry(key).or_default() += n;
-                figures.said += n;
-                *told.entry((title, library)).or_default() += n * number(&communicator["size"]);
+                *names.entry(key).or_default() += instances;
+                figures.said += instances;
+                let is_intra = communicator["kind"] == "intra";
+                // Where ranks said different things, one is not that of all calls.
+                if is_intra && !library.contains(" | ") {
+                    for part in library.split(" + ") {
+                        *told.entry((title, part)).or_default() +=
+                            instances * number(&communicator["size"]);
+                    }
+                }
+                if is_intra && !agree(library, algorithm) {
+                    figures.contradictions += instances;
+                }
             }
             figures.add_paths(operation, array(&communicator["ranks"]));
         }
@@ -100,8 +108,8 @@ impl Figures {
             );
             *said.entry(key).or_default() += number(&entry["calls"]);
         }
-        for (key, told) in told {
-            let said = said.get(&key).copied().unwrap_or(0);
+        for (key, &told) in &told {
+            let said = said.get(key).copied().unwrap_or(0);
             figures.contradictions += told.saturating_sub(said);
         }
         figures
@@ -149,6 +157,35 @@ impl Figures {
         let told = elsewhere + number(&operation["last_unresolved"]);
         self.begin_untold += more.sum::<u64>().saturating_sub(told);
     }
+}
+
+/// Whether what collbench calls an algorithm is what the library's name means. Of those made of others
+/// one part has to, at least.
+fn agree(library: &str, told: &str) -> bool {
+    let mut parts = library.split(['+', '|']).map(str::trim);
+    parts.any(|part| {
+        let how = part.split_once("_intra_").map_or(part, |(_, how)| how);
+        let words = match how {
+            "bintree" | "binary" | "in_order_binary" => "binary",
+            "binomial" | "tree" => "binomial",
+            "bruck" => return told.contains("Bruck") || told.contains("dissemination"),
+            "chain" => "chain",
+            "doublering" => "double ring",
+            "knomial" => "nomial",
+            "neighborexchange" => "neighbor exchange",
+            "recursivedoubling" => "recursive doubling",
+            "recursivehalving" | "basic_recursivehalving" => "recursive halving",
+            "redscat_allgather" | "redscat_gather" => "Rabenseifner",
+            "ring" | "ring_segmented" => "ring",
+            "scatter_allgather" | "scatter_allgather_ring" => "scatter",
+            "split_bintree" => "split binary",
+            "two_procs" => "two",
+            "basic_linear" | "linear" | "linear_nb" | "linear_sync" => "linear",
+            // As it is written: butterfly, pairwise, pipeline, sparbit; and what is made of others.
+            _ => how,
+        };
+        told.contains(words)
+    })
 }
 
 /// Whether an algorithm is told by the form of its graph alone.
