@@ -228,7 +228,7 @@ fn measure(program: &Program, names: &mut Names) -> (Figures, Vec<String>) {
     let said = plain.said.concat();
     for words in program.says {
         if !said.contains(words) {
-            wrong.push(format!("does not say {words:?}: {}", plain.finished));
+            wrong.push(format!("does not say {words:?}"));
         }
     }
     if plain.finished.status != 0 {
@@ -254,7 +254,7 @@ fn measure(program: &Program, names: &mut Names) -> (Figures, Vec<String>) {
 
     let recorded = program.run(&workspace, "recorded", |job, folder| job.record(folder).0);
     wrong.extend(program.differences(&plain, &recorded));
-    let analysis = analyze(&workspace.join("recorded/trace"), &[]);
+    let analysis = analyze(&workspace.join("recorded/trace"), &["--full"]);
     if analysis.finished.status != 0 {
         wrong.push(format!("analysis: {}", analysis.finished.stderr));
     }
@@ -281,6 +281,9 @@ fn measure(program: &Program, names: &mut Names) -> (Figures, Vec<String>) {
     }
     (figures, wrong)
 }
+
+/// Characters of what is wrong with a program that are told.
+const LONGEST: usize = 1000;
 
 fn counter() -> PathBuf {
     program("counter.c")
@@ -358,6 +361,15 @@ fn strangers_do_what_they_do_and_nothing_of_them_is_lost() {
         table.push_str(&row);
         n_run += 1;
         for wrong in &wrong {
+            // All that a program has said may be long; what it comes to stands in front and at the end.
+            let wrong = match wrong.char_indices().rev().nth(LONGEST) {
+                Some((tail, _)) => format!(
+                    "{} ... {}",
+                    wrong.lines().next().unwrap_or(""),
+                    &wrong[tail..]
+                ),
+                None => wrong.clone(),
+            };
             eprintln!("  WRONG {}: {wrong}", program.name);
             writeln!(failed, "{}: {wrong}", program.name).unwrap();
         }

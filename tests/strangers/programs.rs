@@ -225,15 +225,15 @@ pub(crate) const PROGRAMS: &[Program] = &[
         ..TESTS
     },
     Program {
-        name: "mpi4py test_comm",
+        name: "mpi4py test_comm_inter, _comm_topo, _group",
         ranks: 5,
-        line: "{mpi4py}/environment/bin/python {mpi4py}/source/test/main.py -i test_comm",
+        line: "{mpi4py}/environment/bin/python {mpi4py}/source/test/main.py -i test_comm_|test_group",
         ..TESTS
     },
     Program {
-        name: "mpi4py test_io, test_rma",
+        name: "mpi4py test_io, _dynproc",
         ranks: 3,
-        line: "{mpi4py}/environment/bin/python {mpi4py}/source/test/main.py -i test_io|test_rma",
+        line: "{mpi4py}/environment/bin/python {mpi4py}/source/test/main.py -i test_io|test_dynproc",
         ..TESTS
     },
     Program {
