@@ -44,7 +44,8 @@ test-programs: build
 	@scripts/mpis.sh
 	$(CARGO) test -p collbench-tests --features programs --test programs --test mpi4py --test mpis
 
-# STRANGERS=TEXT,..: only those whose name has one of these texts.
+# STRANGERS=TEXT,..: only those whose name has one of these texts; STRANGERS_KEEP=1: what is kept is not
+# run again, only analysed.
 test-strangers: build
 	@scripts/strangers.sh
 	$(CARGO) test -p collbench-tests --features strangers --test strangers -- --nocapture

@@ -5,7 +5,8 @@
 //!
 //! What was measured goes into `strangers.md` in cargo's target folder, a table with a row for each
 //! program, and what the library calls its algorithms into `strangers-names.md` beside it. `STRANGERS=TEXT,..`
-//! runs only those whose name has one of these texts.
+//! runs only those whose name has one of these texts. With `STRANGERS_KEEP=1` runs stay in the folder
+//! `strangers` beside the tables, and those that are there are not made again, only analysed.
 
 mod measured;
 mod programs;
@@ -73,14 +74,35 @@ impl Program {
             .then(|| "mpi4py is not there".to_owned())
     }
 
+    /// The folder of its runs, if they are to be kept.
+    fn kept(&self) -> Option<PathBuf> {
+        std::env::var_os("STRANGERS_KEEP")?;
+        let slug = self
+            .name
+            .replace(|character: char| !character.is_alphanumeric(), "_");
+        let folder = target_dir().join("strangers").join(slug);
+        fs::create_dir_all(&folder).unwrap();
+        Some(folder)
+    }
+
     /// Runs it by `launch` in an empty folder, which has the same path each time, for programs that say
     /// it, and is `name` below `workspace` afterwards.
     fn run(
         &self,
-        workspace: &Workspace,
+        workspace: &Path,
         name: &str,
         launch: impl FnOnce(&Job<'_>, &Path) -> Finished,
     ) -> Ran {
+        let has_ended = workspace.join(format!("{name}.status"));
+        if let Ok(status) = fs::read_to_string(&has_ended) {
+            let finished = Finished {
+                line: self.line.to_owned(),
+                status: status.parse().unwrap(),
+                stdout: String::new(),
+                stderr: String::new(),
+            };
+            return self.ran(workspace, name, finished);
+        }
         let folder = workspace.join("run");
         fs::create_dir(&folder).unwrap();
         if !self.prepare.is_empty() {
@@ -102,9 +124,15 @@ impl Program {
             ..Job::new(self.ranks, &*words[0], &arguments)
         };
         let finished = launch(&job, &folder);
-        let kept = workspace.join(name);
-        fs::rename(&folder, &kept).unwrap();
-        let folder = kept;
+        fs::rename(&folder, workspace.join(name)).unwrap();
+        fs::write(has_ended, finished.status.to_string()).unwrap();
+        self.ran(workspace, name, finished)
+    }
+
+    /// What a run has left below `workspace`.
+    fn ran(&self, workspace: &Path, name: &str, finished: Finished) -> Ran {
+        let folder = workspace.join(name);
+        let said = workspace.join(format!("{name}.said"));
         let stream = match self.output {
             Output::Verdicts => "stderr",
             _ => "stdout",
@@ -222,8 +250,13 @@ fn uncounted(program: &Program, folder: &Path, analysis: &Analysis) -> Vec<Strin
 
 /// Runs one program in all three ways.
 fn measure(program: &Program, names: &mut Names) -> (Figures, Vec<String>) {
-    let workspace = Workspace::new();
-    let plain = program.run(&workspace, "plain", |job, folder| job.plain(folder));
+    let kept = program.kept();
+    let passing = kept.is_none().then(Workspace::new);
+    let workspace = kept
+        .as_deref()
+        .or(passing.as_ref().map(Workspace::path))
+        .unwrap();
+    let plain = program.run(workspace, "plain", |job, folder| job.plain(folder));
     let mut wrong = Vec::new();
     let said = plain.said.concat();
     for words in program.says {
@@ -236,8 +269,8 @@ fn measure(program: &Program, names: &mut Names) -> (Figures, Vec<String>) {
     }
 
     let counter = self::counter();
-    let here = workspace.path().to_str().unwrap();
-    let counted = program.run(&workspace, "counted", |job, folder| {
+    let here = workspace.to_str().unwrap();
+    let counted = program.run(workspace, "counted", |job, folder| {
         let variables = [
             ("LD_PRELOAD", counter.to_str().unwrap()),
             ("COUNTER_DIRECTORY", here),
@@ -252,7 +285,7 @@ fn measure(program: &Program, names: &mut Names) -> (Figures, Vec<String>) {
         wrong.push(format!("with the counter: {}", counted.finished));
     }
 
-    let recorded = program.run(&workspace, "recorded", |job, folder| job.record(folder).0);
+    let recorded = program.run(workspace, "recorded", |job, folder| job.record(folder).0);
     wrong.extend(program.differences(&plain, &recorded));
     let analysis = analyze(&workspace.join("recorded/trace"), &["--full"]);
     if analysis.finished.status != 0 {
@@ -261,7 +294,7 @@ fn measure(program: &Program, names: &mut Names) -> (Figures, Vec<String>) {
     if analysis.json.is_null() {
         return (Figures::default(), wrong);
     }
-    wrong.extend(uncounted(program, workspace.path(), &analysis));
+    wrong.extend(uncounted(program, workspace, &analysis));
     let figures = Figures::of(&analysis, names);
     for (what, n) in [
         ("ends of messages meet no other", figures.unpaired),
