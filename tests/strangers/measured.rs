@@ -94,7 +94,8 @@ impl Figures {
                             instances * number(&communicator["size"]);
                     }
                 }
-                if is_intra && !agree(library, algorithm) {
+                let has_graph = operation["algorithm"].is_string();
+                if is_intra && has_graph && !agree(library, algorithm) {
                     figures.contradictions += instances;
                 }
             }
@@ -190,5 +191,7 @@ fn agree(library: &str, told: &str) -> bool {
 
 /// Whether an algorithm is told by the form of its graph alone.
 fn is_unnamed(name: &str) -> bool {
-    name.contains("unrecognized") || name.contains("no tree")
+    ["unrecognized", "no tree", "of the processes"]
+        .iter()
+        .any(|form| name.contains(form))
 }
