@@ -104,6 +104,13 @@ impl Program {
             return self.ran(workspace, name, finished);
         }
         let folder = workspace.join("run");
+        let said = workspace.join(format!("{name}.said"));
+        // Of a run that was interrupted.
+        for left in [&folder, &said] {
+            if left.exists() {
+                fs::remove_dir_all(left).unwrap();
+            }
+        }
         fs::create_dir(&folder).unwrap();
         if !self.prepare.is_empty() {
             let inputs = source_dir().join("inputs");
@@ -116,7 +123,6 @@ impl Program {
         }
         let words = self.words();
         let arguments: Vec<&str> = words[1..].iter().map(String::as_str).collect();
-        let said = workspace.join(format!("{name}.said"));
         let options = ["--output-filename", said.to_str().unwrap()];
         let job = Job {
             launcher_options: &options,

@@ -181,6 +181,8 @@ fn agree(library: &str, told: &str) -> bool {
             "scatter_allgather" | "scatter_allgather_ring" => "scatter",
             "split_bintree" => "split binary",
             "two_procs" => "two",
+            // What Open MPI calls linear there goes from each rank to the next.
+            "linear" if part.contains("scan_") => "from rank to rank",
             "basic_linear" | "linear" | "linear_nb" | "linear_sync" => "linear",
             // As it is written: butterfly, pairwise, pipeline, sparbit; and what is made of others.
             _ => how,
