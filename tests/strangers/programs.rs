@@ -327,7 +327,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
         line: "cp2k.popt -i {inputs}/hydrogen.inp",
         says: &["PROGRAM ENDED AT", "ENERGY| Total FORCE_EVAL"],
         changes: &[
-            "PROGRAM", "P_Mix", "MEMORY|", "Time", "TIME", "CPU", "cpu", "CP2K|", "GLOBAL|",
+            "PROGRAM", "/Diag.", "MEMORY|", "Time", "TIME", "CPU", "cpu", "CP2K|", "GLOBAL|",
         ],
         ..ANY
     },
