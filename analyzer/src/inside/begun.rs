@@ -597,30 +597,22 @@ mod tests {
     #[test]
     fn a_call_that_calls_the_application_back_goes_on_behind_what_that_calls() {
         let mut trial = Trial::default();
+        let around = Some(collective(0));
         trial.call(0, 100, CallOf::Blocking(collective(0)));
         trial.call(10, 20, CallOf::Begin(collective(1)));
-        assert_eq!(
-            trial.owner(15, WORLD, 70),
-            Owner::Begun(collective(1), None)
-        );
+        assert_eq!(trial.owner(15, WORLD, 70), Owner::Begun(collective(1)));
+        assert_eq!(trial.owners.blocking_calls(0), [around, None]);
         trial.call(30, 40, CallOf::Blocking(collective(2)));
+        assert_eq!(trial.owner(35, WORLD, 70), Owner::Begun(collective(1)));
         let below = Some(collective(2));
-        assert_eq!(
-            trial.owner(35, WORLD, 70),
-            Owner::Begun(collective(1), below)
-        );
-        let around = Some(collective(0));
-        assert_eq!(
-            trial.owner(60, WORLD, 70),
-            Owner::Begun(collective(1), around)
-        );
+        assert_eq!(trial.owners.blocking_calls(0), [around, below]);
+        // Behind what was called there, in the call around it.
+        assert_eq!(trial.owner(60, WORLD, 9), Owner::TheCall);
+        assert_eq!(trial.owner(61, WORLD, 70), Owner::Begun(collective(1)));
         // The next one is in none.
         trial.call(100, 110, CallOf::Blocking(collective(3)));
         let next = Some(collective(3));
-        assert_eq!(
-            trial.owner(105, WORLD, 70),
-            Owner::Begun(collective(1), next)
-        );
+        assert_eq!(trial.owners.blocking_calls(0), [next, below]);
     }
 
     #[test]
