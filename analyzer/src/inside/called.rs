@@ -196,6 +196,13 @@ impl Meant {
         })
     }
 
+    /// By the only name in an operation for which the library does a collective of another kind, such as
+    /// the barrier of `MPI_Win_free`.
+    fn of_only(names: &[LibraryName]) -> Option<Self> {
+        let [name] = names else { return None };
+        Self::of(name.of, names).filter(|meant| !matches!(meant, Self::Rooted(_)))
+    }
+
     /// The name that it is told by, where the graph has these: one of them, if it is, or what was said.
     fn told(self, names: &[Algorithm]) -> Option<Pattern> {
         let flat = names.iter().filter_map(|name| match name {
@@ -332,10 +339,11 @@ pub(super) fn called(
     if !matches!(seen, None | Some(Algorithm::Flat(_))) {
         return by_graph;
     }
-    let Some(collective) = Collective::of(operation) else {
-        return by_graph;
-    };
-    let mut meant = said.iter().map(|names| Meant::of(collective, names));
+    let own = Collective::of(operation);
+    let mut meant = said.iter().map(|names| match own {
+        Some(collective) => Meant::of(collective, names),
+        None => Meant::of_only(names),
+    });
     let first = meant.next().flatten();
     let Some(said) = first.filter(|_| meant.all(|other| other == first)) else {
         return by_graph;
@@ -350,6 +358,10 @@ pub(super) fn called(
         Some((shape, _)) if !is_seen => compare(operation, said, told, shape),
         _ => (told, false),
     };
+    // Besides the only one that has a name it may have done others.
+    if own.is_none() && (recognized.is_none() || is_contradicted) {
+        return by_graph;
+    }
     Called {
         algorithm: Some(Algorithm::Flat(told)),
         is_contradicted,

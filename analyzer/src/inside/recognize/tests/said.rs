@@ -289,3 +289,25 @@ fn where_processes_do_not_say_the_same_or_what_nobody_knows_the_graph_decides() 
         assert_eq!(LibraryName::of(unknown), None);
     }
 }
+
+#[test]
+fn a_collective_of_another_kind_within_an_operation_is_told_by_its_name_where_its_graph_is_that() {
+    let pair = shape(&around(2, [1]), Operation::WinFree, None);
+    let told = |said: &[&str], shape: Option<&Shape>| {
+        let found = called_by(said, Operation::WinFree, shape);
+        assert!(!found.is_contradicted);
+        found.algorithm.map(|algorithm| algorithm.to_string())
+    };
+    let recursive_doubling = Some("recursive doubling".to_owned());
+    let barrier = "barrier_intra_recursivedoubling";
+    assert_eq!(told(&[barrier], Some(&pair)), recursive_doubling);
+    // Nobody knows what it is besides.
+    assert_eq!(told(&[barrier], None), None);
+    let by_graph = pair.algorithm().map(|algorithm| algorithm.to_string());
+    assert_ne!(by_graph, recursive_doubling);
+    let two = [barrier, "allgather_intra_two_procs"];
+    assert_eq!(told(&two, Some(&pair)), by_graph);
+    let ring = shape(&around(7, [1]), Operation::WinFree, None);
+    let by_graph = ring.algorithm().map(|algorithm| algorithm.to_string());
+    assert_eq!(told(&[barrier], Some(&ring)), by_graph);
+}
