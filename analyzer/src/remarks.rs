@@ -214,6 +214,8 @@ pub enum Remark {
         n_elsewhere: u64,
         /// Whether there may be calls on windows or files that were not recorded and have messages, too.
         are_calls_missing: bool,
+        /// Whether there are instances that are not complete.
+        are_any_incomplete: bool,
     },
     /// Records of a kind that this version does not know.
     UnknownRecords {
@@ -623,6 +625,7 @@ impl fmt::Display for Remark {
                 n_receives,
                 n_elsewhere,
                 are_calls_missing,
+                are_any_incomplete,
             } => {
                 let some = |n: u64, noun: &str| (n > 0).then(|| counted(n, noun));
                 let unpaired = [some(*n_sends, "send"), some(*n_receives, "receive")];
@@ -640,9 +643,12 @@ impl fmt::Display for Remark {
                     } else {
                         " of the library"
                     };
-                    let why = match are_calls_missing {
-                        true => " (perhaps of calls on windows or files, which were not recorded)",
-                        false => "",
+                    let unrecorded = "of calls on windows or files, which were not recorded";
+                    let why = match (are_any_incomplete, are_calls_missing) {
+                        (true, true) => format!(" (perhaps of incomplete ones, or {unrecorded})"),
+                        (true, false) => " (perhaps of incomplete ones)".to_owned(),
+                        (false, true) => format!(" (perhaps {unrecorded})"),
+                        (false, false) => String::new(),
                     };
                     format!("{sends}{of} {is} in no complete instance{why}")
                 });

@@ -178,12 +178,14 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
     let n_elsewhere = if is_cut { 0 } else { ends.sends_elsewhere };
     if ends.unpaired_sends + ends.unpaired_receives + n_elsewhere > 0 {
         let are_recorded = |file: &RankFile<'_>| file.has_layer("rma") && file.has_layer("io");
+        let counts = &sources.tally.counts;
         remarks.push(Remark::UnpairedMessages {
             n_sends: ends.unpaired_sends,
             n_receives: ends.unpaired_receives,
             n_elsewhere,
             // Collectives on windows and files have messages, too, also where these calls are not.
             are_calls_missing: !processes().all(are_recorded),
+            are_any_incomplete: counts.incomplete + counts.failed_instances > 0,
         });
     }
     remarks
