@@ -301,27 +301,49 @@ impl Local {
         }
     }
 
-    /// Takes the next slot of this thread; null when recording has ended.
+    /// Takes the next slot of this thread for a call; null when recording has ended: then the call is
+    /// counted as lost, if it is the application's.
     #[inline]
     fn take_slot(&self, recorder: &'static Recorder) -> *mut u64 {
-        if let Some(thread) = self.thread.get() {
-            let slot = thread.next.load(Ordering::Relaxed);
-            if slot < thread.end.load(Ordering::Relaxed) {
-                thread
-                    .next
-                    .store(slot + size_of::<Record>(), Ordering::Relaxed);
-                return slot as *mut u64;
-            }
+        match self.next_slot() {
+            Some(slot) => slot,
+            None => self.take_later_slot_of_call(recorder),
         }
-        self.take_slot_of_new_chunk(recorder)
+    }
+
+    /// Takes the next slot of this thread for what belongs to a call, such as a message.
+    #[inline]
+    fn take_slot_of_part(&self, recorder: &'static Recorder) -> *mut u64 {
+        match self.next_slot() {
+            Some(slot) => slot,
+            None => self.take_slot_of_new_chunk(recorder),
+        }
+    }
+
+    /// The next slot of the chunk; `None` where it is full, or recording has ended.
+    #[inline(always)]
+    fn next_slot(&self) -> Option<*mut u64> {
+        let thread = self.thread.get()?;
+        let slot = thread.next.load(Ordering::Relaxed);
+        (slot < thread.end.load(Ordering::Relaxed)).then(|| {
+            let behind = slot + size_of::<Record>();
+            thread.next.store(behind, Ordering::Relaxed);
+            slot as *mut u64
+        })
+    }
+
+    #[cold]
+    fn take_later_slot_of_call(&self, recorder: &'static Recorder) -> *mut u64 {
+        let slot = self.take_slot_of_new_chunk(recorder);
+        if slot.is_null() && self.is_own_call() {
+            recorder.file.count_lost();
+        }
+        slot
     }
 
     #[cold]
     fn take_slot_of_new_chunk(&self, recorder: &'static Recorder) -> *mut u64 {
         if recorder.file.is_stopped() {
-            if self.is_own_call() {
-                recorder.file.count_lost();
-            }
             return std::ptr::null_mut();
         }
         let opened = recorder.guarded(|| {
@@ -348,15 +370,7 @@ impl Local {
                 .store(slot + size_of::<Record>(), Ordering::Relaxed);
             Ok(slot as *mut u64)
         });
-        match opened {
-            Some(slot) => slot,
-            None => {
-                if self.is_own_call() {
-                    recorder.file.count_lost();
-                }
-                std::ptr::null_mut()
-            }
-        }
+        opened.unwrap_or(std::ptr::null_mut())
     }
 }
 

@@ -92,7 +92,7 @@ pub fn algorithm_call(algorithm: &Algorithm, real: impl FnOnce() -> c_int) -> c_
             index = recorder.define_algorithm(algorithm);
         }
         if index != NOT_DEFINED {
-            let slot = Slot(local.take_slot(recorder));
+            let slot = Slot(local.take_slot_of_part(recorder));
             slot.write(AlgorithmBegun { index }.words());
             // A reading of the clock would cost more than all else of this, and most algorithms are
             // the first thing in their call.

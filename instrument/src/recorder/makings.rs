@@ -234,7 +234,7 @@ impl Recorder {
 impl Local {
     fn write_makings(&self, recorder: &'static Recorder, notes: &[Making]) {
         for note in notes {
-            let slot = Slot(self.take_slot(recorder));
+            let slot = Slot(self.take_slot_of_part(recorder));
             slot.write(note.words());
             slot.stamp(recorder.clock.now());
         }

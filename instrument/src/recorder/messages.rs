@@ -599,7 +599,7 @@ impl Local {
         raw: &RawMessage,
         is_nonblocking: bool,
     ) -> Slot {
-        let slot = Slot(self.take_slot(recorder));
+        let slot = Slot(self.take_slot_of_part(recorder));
         let route = self.route(recorder, raw.comm);
         // SAFETY: the library passes a datatype.
         let type_bytes = unsafe { recorder.library.type_bytes(raw.datatype) };

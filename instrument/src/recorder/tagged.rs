@@ -188,7 +188,7 @@ fn tagged_slot(
     partner: impl FnOnce(&Route) -> u32,
     bytes: Option<u64>,
 ) -> Slot {
-    let slot = Slot(local.take_slot(recorder));
+    let slot = Slot(local.take_slot_of_part(recorder));
     let route = local.tagged_route(recorder, tagged, slot);
     let message = Message {
         direction: tagged.direction,
