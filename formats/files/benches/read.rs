@@ -13,13 +13,16 @@ const BYTES: usize = 512 << 20;
 const AT_ONCE: usize = 1 << 20;
 const RECORD_BYTES: usize = 32;
 
+/// Adds up all enter times of a file.
+type Way = fn(&File) -> u64;
+
 fn main() {
     let mut file = tempfile::tempfile().expect("a file");
     let piece: Vec<u8> = (0..AT_ONCE).map(|i| (i % 251) as u8).collect();
     for _ in 0..BYTES / AT_ONCE {
         file.write_all(&piece).expect("room for it");
     }
-    let ways: [(&str, fn(&File) -> u64); 2] = [("mapped", mapped), ("read", read)];
+    let ways: [(&str, Way); 2] = [("mapped", mapped), ("read", read)];
     for (name, way) in ways {
         let mut times: Vec<f64> = (0..9).map(|_| seconds_of(|| way(&file))).collect();
         times.sort_by(f64::total_cmp);
