@@ -638,7 +638,7 @@ impl Local {
     }
 
     /// Notes a receive that was posted, until the library waits for it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn await_receive(&self, request: Handle, slot: Slot) {
         let Some(thread) = self.thread.get().filter(|_| self.may_await(slot)) else {
             return;
