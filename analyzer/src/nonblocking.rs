@@ -222,10 +222,12 @@ impl Outstanding {
     }
 
     /// Hears a note on the call that began something at a position, by a process whose names have these
-    /// numbers.
+    /// numbers. What is complete may be handed on at any time, so a note behind its completion, as only a
+    /// damaged trace has, is not heard.
     pub(crate) fn hear(&mut self, position: u64, call: &Record, note: &Record, numbers: &[u16]) {
         let begun = self.begun.get_mut(&position);
-        if let Some(begun) = begun.filter(|begun| begun.record == *call) {
+        let is_of_call = |begun: &&mut Begun| begun.record == *call && !begun.is_complete();
+        if let Some(begun) = begun.filter(is_of_call) {
             begun.saying.hear(note, numbers);
         }
     }

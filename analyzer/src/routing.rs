@@ -95,9 +95,9 @@ pub(crate) struct Process<'a> {
     recent: Option<RecentCalls>,
     /// By thread: where the last record stands that is not an internal call, once that was asked.
     last_own: BTreeMap<u32, Option<Place>>,
-    /// Whether there may be notes.
-    has_notes: bool,
     last_calls: LastCalls,
+    /// When the latest of the records so far began, ticks, if several threads make calls.
+    reached: u64,
     /// What was met that does not fit.
     pub(crate) found: Found,
 }
@@ -168,8 +168,8 @@ impl<'a> Process<'a> {
                 .all(|chunk| chunk.thread == file.trace.chunks[0].thread)
                 .then(RecentCalls::default),
             last_own: BTreeMap::new(),
-            has_notes: file.has_layer("algorithms") || file.has_layer("switches"),
             last_calls: LastCalls::new(),
+            reached: 0,
             found: Found::default(),
         };
         this.begin_window(communicators);
@@ -497,18 +497,24 @@ impl<'a> Process<'a> {
                 }
                 _ => 1,
             };
-            // One that has not returned can only be the first.
+            // One that has not returned can only be the first; and what completes before the next
+            // record is to end before it.
             let is_call = class != Class::Message;
-            let n = if first.leave.get() == 0 && is_call {
+            let n = if first.leave.get() == 0 && is_call || !self.completing.is_empty() {
                 1
             } else {
                 n
             };
             let (run, rest) = records.split_at(n);
+            if batch.is_possible && class != Class::Message {
+                self.reach(run);
+            }
             let mut sequence: Option<(u64, Lane)> = None;
             match class {
                 Class::Unknown => self.found.n_unknown_records += 1,
-                Class::Message => self.take_messages(run, place, communicators),
+                Class::Message => {
+                    self.take_messages(run, place, batch.is_possible, communicators);
+                }
                 Class::Phase => self.begin_phase(first, batch.is_possible),
                 Class::Note => {
                     let before = batch.records.len() - records.len();
@@ -594,9 +600,7 @@ impl<'a> Process<'a> {
             records = rest;
             place.record += n as u32;
         }
-        if self.has_notes {
-            self.keep_last_call(batch);
-        }
+        self.keep_last_call(batch);
     }
 
     fn thread_of(&self, place: Place) -> u32 {

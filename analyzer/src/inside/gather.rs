@@ -146,14 +146,16 @@ impl Gatherer {
         let clock = process.clock().for_many();
         let is_followed = following.take(slot, &records, &clock, &mut self.steps, moved);
         if is_followed
-            && let [_, note, ..] = &records[..]
+            && let [call, note, ..] = &records[..]
             && note.kind() == Some(RecordKind::Note)
         {
             // It has no others but those right behind it.
             let notes = records[1..].iter();
+            let notes = notes.take_while(|record| record.kind() == Some(RecordKind::Note));
+            let within = call.enter.get()..=call.leave.get();
             let mut saying = Saying::default();
             notes
-                .take_while(|record| record.kind() == Some(RecordKind::Note))
+                .filter(|note| within.contains(&note.enter.get()))
                 .for_each(|note| saying.hear(note, process.names()));
             self.said[nth].add(saying.said());
         }

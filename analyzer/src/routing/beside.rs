@@ -90,6 +90,7 @@ impl Process<'_> {
         &mut self,
         run: &[Record],
         place: Place,
+        is_possible: bool,
         communicators: &Communicators,
     ) {
         let directions = run
@@ -107,6 +108,9 @@ impl Process<'_> {
                 record: at,
                 ..place
             };
+            if is_possible {
+                self.reach(std::slice::from_ref(record));
+            }
             let message = record.message();
             if let Some(message) = &message {
                 self.ask_for_maker(place, message, communicators);
@@ -118,6 +122,9 @@ impl Process<'_> {
             self.keep_message(collective, place, record);
             // Behind the last call of the thread, and of the library below it, it is met again.
             for call in self.owners.blocking_calls(thread).into_iter().flatten() {
+                if !self.stream.is_single_threaded() && !self.is_unfinished(call) {
+                    continue;
+                }
                 if let Some(queue) = self.queue_mut(call.local, call.lane) {
                     queue.foreign.insert((call.position, place));
                 }
@@ -281,8 +288,27 @@ impl Process<'_> {
 
     /// Whether messages may still come of a call: it goes on in others, or is the last of its thread.
     fn is_awaited(&self, call: OwnCollective) -> bool {
+        self.owners.is_open(call) || self.is_unfinished(call)
+    }
+
+    /// Whether a call is the last of its thread and, where several threads make calls, has not returned.
+    /// (Whether it was ended already depends on where batches end.)
+    fn is_unfinished(&self, call: OwnCollective) -> bool {
         let mut calls = self.unfinished.values().flatten().flatten();
-        self.owners.is_open(call) || calls.any(|unfinished| unfinished.of == call)
+        calls.any(|unfinished| unfinished.of == call && !self.has_returned(unfinished))
+    }
+
+    fn has_returned(&self, call: &Unfinished) -> bool {
+        call.leave != 0 && call.leave <= self.reached
+    }
+
+    /// These records were reached.
+    #[inline]
+    pub(super) fn reach(&mut self, records: &[Record]) {
+        if !self.stream.is_single_threaded() {
+            let enters = records.iter().map(|record| record.enter.get());
+            self.reached = enters.fold(self.reached, u64::max);
+        }
     }
 
     /// Whether there may be messages whose collective had begun before the window of a ring.
@@ -370,19 +396,17 @@ impl Process<'_> {
         }
     }
 
-    /// Likewise of calls of other threads that had returned when the first of these records began: a
-    /// thread may make no other one.
+    /// Ends the calls of other threads that had returned when the first of these records began: a thread
+    /// may make no other call.
     pub(super) fn end_calls_before(&mut self, batch: &Batch<'_>) {
         if self.unfinished.is_empty() || self.stream.is_single_threaded() || !batch.is_possible {
             return;
         }
+        self.reach(&batch.records[..1]);
         let of = self.thread_of(batch.place);
-        let now = batch.records[0].enter.get();
-        let has_returned = |call: &Option<Unfinished>| {
-            call.is_none_or(|call| call.leave != 0 && call.leave <= now)
-        };
         let others = self.unfinished.iter().filter(|(thread, _)| **thread != of);
-        let returned = others.filter(|(_, calls)| calls.iter().all(has_returned));
+        let has_returned = |call: &Unfinished| self.has_returned(call);
+        let returned = others.filter(|(_, calls)| calls.iter().flatten().all(has_returned));
         let returned: Vec<u32> = returned.map(|(&thread, _)| thread).collect();
         for thread in returned {
             self.end_call(thread, false);

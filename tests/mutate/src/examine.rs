@@ -99,9 +99,9 @@ fn look_at_document(json: &str, known: Option<&Known>) -> Result<(), Failure> {
 
 /// Once more as before, and with other threads that look at fewer records at a time.
 fn is_the_same_again(directory: &Path, json: &str) -> Result<(), Failure> {
-    let is_same = |again: Analysis| match to_json(&again) == json {
-        true => Ok(()),
-        false => Err("the same trace gave another document"),
+    let is_same = |again: Analysis| match first_difference(json, &to_json(&again)) {
+        None => Ok(()),
+        Some(line) => Err(format!("the same trace gave another document: {line}")),
     };
     if let Ok(again) = analyze(directory, &Selection::default(), &mut |_| {}) {
         is_same(again)?;
@@ -110,9 +110,21 @@ fn is_the_same_again(directory: &Path, json: &str) -> Result<(), Failure> {
     if let Some(threads) = threads()
         && let Ok(again) = threads.install(windows)
     {
-        is_same(again).map_err(|found| format!("{found} with more threads"))?;
+        is_same(again).map_err(|found| format!("with more threads, {found}"))?;
     }
     Ok(())
+}
+
+/// The first line of two documents that differs, as the one and the other have it.
+fn first_difference(one: &str, other: &str) -> Option<String> {
+    if one == other {
+        return None;
+    }
+    let mut lines = one.lines().zip(other.lines()).enumerate();
+    Some(match lines.find(|(_, (one, other))| one != other) {
+        Some((at, (one, other))) => format!("line {}, {one:?} and {other:?}", at + 1),
+        None => String::from("one has more lines"),
+    })
 }
 
 /// Three threads; `None` where they cannot be started.
