@@ -392,7 +392,7 @@ fn each_behind(
     let (enter, leave) = (records[0].enter.get(), records[0].leave.get());
     let is_completion = records[0].kind() == Some(RecordKind::Completion);
     let mut last = place;
-    // Up to when a call below it lasts.
+    // Up to when a call below it lasts, with that tick.
     let mut below_until = 0;
     let mut n_before = 1;
     loop {
@@ -407,7 +407,7 @@ fn each_behind(
             let begin = record.enter.get();
             // Of what was before the call a note tells behind it, with an earlier stamp.
             if record.kind() == Some(RecordKind::Note) {
-                if (enter..=leave).contains(&begin) && begin >= below_until {
+                if (enter..=leave).contains(&begin) && begin > below_until {
                     hear(record);
                 }
                 last = here;
@@ -417,7 +417,7 @@ fn each_behind(
                 return last;
             }
             if let Some(message) = record.message() {
-                if begin >= below_until && is_true(record) {
+                if begin > below_until && is_true(record) {
                     look(here, record, &message);
                 }
                 last = here;
