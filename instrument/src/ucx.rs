@@ -183,6 +183,11 @@ pub(crate) enum Part {
     Host,
     /// One process of each host.
     Leaders,
+    /// Both groups of an intercommunicator, while they are merged.
+    ///
+    /// # Source
+    /// `MPIR_Intercomm_merge_impl` of MPICH 4.0 (`comm_impl.c`).
+    Merged,
 }
 
 impl Tag {
@@ -212,7 +217,8 @@ impl Tag {
         match self.context_bits() >> 1 & 3 {
             0 => Part::Whole,
             1 => Part::Host,
-            _ => Part::Leaders,
+            2 => Part::Leaders,
+            _ => Part::Merged,
         }
     }
 
@@ -360,6 +366,7 @@ mod tests {
         assert_eq!((bcast.context(), bcast.part()), (0x3e, Part::Whole));
         assert!(!bcast.is_in_local_group() && Tag(0x01f9 << 48).is_in_local_group());
         assert!(!Tag(0x01f0_0000_0000_0002).is_of_collective());
+        assert_eq!(Tag(0x01f7 << 48).part(), Part::Merged);
         // Tags that do not fit are none of blocking collectives.
         let of_whole = |tag: u64| Tag(0x01f1 << 48 | tag).in_records();
         assert_eq!((of_whole(30), of_whole(0x3fff)), (30, 0x3fff));

@@ -348,6 +348,7 @@ fn ranks_of_part(all: &[u32], part: Part, own_rank: u32, hosts: &[u32]) -> Box<[
             }
             is_first
         }
+        Part::Merged => false,
     };
     all.iter().filter(is_in_part).copied().collect()
 }
@@ -418,7 +419,7 @@ impl Partners {
     }
 
     /// The way to some of the processes in the table of a communicator, in their order there; `None`
-    /// for that of the world. To nobody where the hosts are not known.
+    /// for that of the world. To nobody where the hosts are not known, or which group comes first.
     pub(super) fn route_of_part(
         &self,
         table: Option<Handle>,
@@ -433,6 +434,7 @@ impl Partners {
             Part::Whole => 0,
             Part::Host => HOST_PART,
             Part::Leaders => LEADERS_PART,
+            Part::Merged => return Route::of_nothing(key, epoch),
         };
         let of_part = table.unwrap_or(0) | bit;
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);

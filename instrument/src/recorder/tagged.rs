@@ -108,7 +108,11 @@ impl Local {
             (false, true) => Some(context.comm | LOCAL_GROUP),
         };
         // Where all processes are on one host, it has all of them, and there are no leaders.
-        let is_whole = tag.part() == Part::Whole || recorder.is_alone_on_host();
+        let is_whole = match tag.part() {
+            Part::Whole => true,
+            Part::Host | Part::Leaders => recorder.is_alone_on_host(),
+            Part::Merged => false,
+        };
         let route = match (is_whole, table) {
             (true, None) => Route::of_world(key, epoch),
             (true, Some(table)) => recorder.partners.route(table, key, epoch),
