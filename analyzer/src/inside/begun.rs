@@ -387,11 +387,16 @@ impl Owners {
         self.owner_in(around.as_ref(), begin, message)
     }
 
-    /// Of the last call of a thread, and the last one of the library itself, those that are blocking.
-    pub(crate) fn blocking_calls(&self, thread: u32) -> [Option<OwnCollective>; 2] {
+    /// Of the last call of a thread, and the last one of the library itself, those that are blocking and
+    /// in which an instant lies, ticks.
+    pub(crate) fn calls_around(&self, thread: u32, at: u64) -> [Option<OwnCollective>; 2] {
         let calls = self.threads.get(&thread).map(|state| state.calls);
-        calls.unwrap_or_default().map(|call| match call?.of {
-            CallOf::Blocking(blocking) => Some(blocking),
+        calls.unwrap_or_default().map(|call| match call? {
+            call if !(call.enter..=call.leave).contains(&at) => None,
+            Around {
+                of: CallOf::Blocking(blocking),
+                ..
+            } => Some(blocking),
             _ => None,
         })
     }
@@ -601,18 +606,19 @@ mod tests {
         trial.call(0, 100, CallOf::Blocking(collective(0)));
         trial.call(10, 20, CallOf::Begin(collective(1)));
         assert_eq!(trial.owner(15, WORLD, 70), Owner::Begun(collective(1)));
-        assert_eq!(trial.owners.blocking_calls(0), [around, None]);
+        assert_eq!(trial.owners.calls_around(0, 15), [around, None]);
         trial.call(30, 40, CallOf::Blocking(collective(2)));
         assert_eq!(trial.owner(35, WORLD, 70), Owner::Begun(collective(1)));
         let below = Some(collective(2));
-        assert_eq!(trial.owners.blocking_calls(0), [around, below]);
+        assert_eq!(trial.owners.calls_around(0, 35), [around, below]);
+        assert_eq!(trial.owners.calls_around(0, 41), [around, None]);
         // Behind what was called there, in the call around it.
         assert_eq!(trial.owner(60, WORLD, 9), Owner::TheCall);
         assert_eq!(trial.owner(61, WORLD, 70), Owner::Begun(collective(1)));
         // The next one is in none.
         trial.call(100, 110, CallOf::Blocking(collective(3)));
         let next = Some(collective(3));
-        assert_eq!(trial.owners.blocking_calls(0), [next, below]);
+        assert_eq!(trial.owners.calls_around(0, 105), [next, None]);
     }
 
     #[test]

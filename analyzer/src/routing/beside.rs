@@ -6,7 +6,7 @@ use collbench_formats::{
     Direction, Making, Message, NO_TAG, Note, Record, RecordKind, message_direction,
 };
 
-use super::class::is_call;
+use super::class::{is_call, is_note};
 use super::{Process, binding};
 use crate::algorithms;
 use crate::calls::{Batch, Place};
@@ -119,12 +119,17 @@ impl Process<'_> {
             let Some(Owner::Begun(collective)) = owner else {
                 continue;
             };
-            self.keep_message(collective, place, record);
             // Behind the last call of the thread, and of the library below it, it is met again.
-            for call in self.owners.blocking_calls(thread).into_iter().flatten() {
-                if !self.stream.is_single_threaded() && !self.is_unfinished(call) {
-                    continue;
-                }
+            let calls = self.owners.calls_around(thread, record.enter.get());
+            let calls = || calls.into_iter().flatten();
+            // Who waits for a call that has returned may have looked: what a damaged trace has there is
+            // that call's.
+            let may_have_looked = |call: OwnCollective| !self.is_unfinished(call);
+            if !self.stream.is_single_threaded() && calls().any(may_have_looked) {
+                continue;
+            }
+            self.keep_message(collective, place, record);
+            for call in calls() {
                 if let Some(queue) = self.queue_mut(call.local, call.lane) {
                     queue.foreign.insert((call.position, place));
                 }
@@ -302,11 +307,12 @@ impl Process<'_> {
         call.leave != 0 && call.leave <= self.reached
     }
 
-    /// These records were reached.
+    /// These records, whose stamps can be true, were reached. (Those of notes are not looked at.)
     #[inline]
     pub(super) fn reach(&mut self, records: &[Record]) {
         if !self.stream.is_single_threaded() {
-            let enters = records.iter().map(|record| record.enter.get());
+            let records = records.iter().filter(|record| !is_note(record));
+            let enters = records.map(|record| record.enter.get());
             self.reached = enters.fold(self.reached, u64::max);
         }
     }

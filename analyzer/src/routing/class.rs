@@ -65,6 +65,10 @@ pub(super) fn is_message(record: &Record) -> bool {
     record.code.get() >> 13 == RecordKind::Message as u16
 }
 
+pub(super) fn is_note(record: &Record) -> bool {
+    record.kind() == Some(RecordKind::Note)
+}
+
 pub(super) fn is_call(record: &Record) -> bool {
     record.kind() == Some(RecordKind::Call)
 }
