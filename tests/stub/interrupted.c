@@ -42,9 +42,11 @@ static void on_signal(int signal) {
     switch (signal) {
     case SIGUSR1:
 #ifndef STUB_MPI_H
-        // Before MPI_Init an abort is none of MPI's.
+        // Before MPI_Init and behind MPI_Finalize an abort is none of MPI's: Open MPI ends with 1 then.
         MPI_Initialized(&status);
         if (!status) _exit(3);
+        MPI_Finalized(&status);
+        if (status) _exit(3);
 #endif
         MPI_Abort(MPI_COMM_WORLD, 3);
         break;
