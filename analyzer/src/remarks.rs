@@ -634,7 +634,7 @@ impl fmt::Display for Remark {
                 let has = if is_one { "has" } else { "have" };
                 let unpaired = (!unpaired.is_empty()).then(|| {
                     let ends = unpaired.join(" and ");
-                    format!("inside complete instances {ends} of the library {has} no other end")
+                    format!("inside complete instances {ends} of the library {has} no other end in the same one")
                 });
                 let elsewhere = some(*n_elsewhere, "send").map(|sends| {
                     let is = if *n_elsewhere == 1 { "is" } else { "are" };
