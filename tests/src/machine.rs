@@ -168,7 +168,8 @@ pub fn program(name: &str) -> PathBuf {
     executable
 }
 
-/// A folder for one test, removed after it; kept, and named, if the test fails.
+/// A folder for one test, removed after it; kept, and named, if the test fails; kept in any case where
+/// the environment has `COLLBENCH_TESTS_KEEP` (for `scripts/same-output.sh`).
 pub struct Workspace(PathBuf);
 
 impl Workspace {
@@ -210,9 +211,12 @@ impl Default for Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
+        let is_kept = std::env::var_os("COLLBENCH_TESTS_KEEP").is_some();
         if std::thread::panicking() {
             eprintln!("what the test left is in {}", self.0.display());
-        } else if let Err(error) = fs::remove_dir_all(&self.0) {
+        } else if !is_kept
+            && let Err(error) = fs::remove_dir_all(&self.0)
+        {
             eprintln!("{} stays: {error}", self.0.display());
         }
     }
