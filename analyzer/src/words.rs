@@ -13,7 +13,7 @@ use crate::nanoseconds::sum_ns;
 use crate::remarks::Remark;
 use crate::why_late;
 
-/// Three significant digits and the fitting unit: `812 ns`, `8.81 us`, `1234 s`.
+/// Three significant digits and the fitting unit: `812 ns`, `8.81 us`, `1,234 s`.
 pub(crate) fn duration(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let magnitude = ns.unsigned_abs();
@@ -31,7 +31,13 @@ pub(crate) fn duration(ns: i64) -> String {
             return format!("{sign}{value:.0} {unit}");
         }
     }
-    format!("{sign}{:.0} s", magnitude as f64 / 1e9)
+    let mut seconds = format!("{:.0}", magnitude as f64 / 1e9);
+    let mut at = seconds.len();
+    while at > 3 {
+        at -= 3;
+        seconds.insert(at, ',');
+    }
+    format!("{sign}{seconds} s")
 }
 
 /// A time since the start of the run. What a rank was in when the first one left `MPI_Init`, such as
