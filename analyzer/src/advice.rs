@@ -1,14 +1,18 @@
 //! Findings over time in words, and what to do next.
 
+use collbench_text::{
+    inert,
+    quantity::{counted, duration, percent, share},
+};
+
 use crate::analysis::{
     Analysis, ChangeSummary, Culprit, DisturbanceSummary, ImbalanceSummary, OperationSummary,
     OutlierSummary,
 };
 use crate::change::ChangeKind;
-use crate::inert;
 use crate::nanoseconds::sum_ns;
 use crate::why_late;
-use crate::words::{communicator, counted, culprit, duration, percent, share};
+use crate::words::{communicator, culprit};
 
 /// Most phases that are told one by one.
 const MAX_PHASES: usize = 4;

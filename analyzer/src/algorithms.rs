@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use collbench_formats::{AlgorithmBegun, Definition, Operation, Record};
+use collbench_text::inert;
 use serde::Serialize;
 
 use crate::communicators::Communicators;
-use crate::inert;
 use crate::run::{RankFile, Run};
 
 /// Characters of a name that are kept.

@@ -1,11 +1,12 @@
 //! Sums to results: what each process did when, and which processes behave alike.
 
+use collbench_text::inert;
+
 use crate::analysis::RankClass;
 use crate::bins::{bin_ns, doublings_to_cover};
 use crate::classes::{Class, Features, classes};
 use crate::conduct::{Conduct, Moments};
 use crate::findings::{RankTimeline, Timeline};
-use crate::inert;
 use crate::sources::Sources;
 use crate::timeline::{Course, MAX_BINS, Stretch};
 

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use collbench_formats::{
     CommunicatorKind, Definition, NO_COMMUNICATOR, NO_RANK, Operation, SequenceEntry,
 };
+use collbench_text::inert;
 
 use crate::clock::Clocks;
-use crate::inert;
 use crate::remarks::Remark;
 use crate::run::Run;
 

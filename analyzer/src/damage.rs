@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{CompletingCall, Damage};
+use collbench_text::inert;
 
 use crate::analysis::{DamageSummary, InFlightSummary};
 use crate::communicators::Communicators;
-use crate::inert;
 use crate::irregularities::InFlight;
 use crate::sources::Sources;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::Definition;
+use collbench_text::inert;
 
 use crate::clock::Clocks;
-use crate::inert;
 use crate::run::Run;
 
 /// Characters of a reason that are shown.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 
 use crate::analysis::Analysis;
-use crate::inert;
+use collbench_text::inert;
 
 /// The document, with a line feed at its end.
 #[must_use]

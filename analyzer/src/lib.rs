@@ -99,7 +99,6 @@ mod summarize;
 
 // Results to what people meet.
 mod advice;
-mod inert;
 mod json;
 mod pictures;
 mod progress;
@@ -272,7 +271,7 @@ fn while_whole(
             (_, Some(name)) => {
                 return Err(RunError::BecomesShorter {
                     path: directory.to_path_buf(),
-                    name: inert::line(name, 255),
+                    name: collbench_text::inert::line(name, 255),
                 }
                 .into());
             }

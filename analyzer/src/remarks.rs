@@ -4,9 +4,12 @@
 
 use std::fmt;
 
+use collbench_text::{
+    inert,
+    quantity::{counted, duration},
+};
+
 use crate::align::closure::Blame;
-use crate::inert;
-use crate::words::duration;
 
 /// One remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -328,12 +331,6 @@ impl Remark {
             Self::Restricted => "restricted",
         }
     }
-}
-
-/// "1 call", "2 calls".
-fn counted(n: impl TryInto<u64>, noun: &str) -> String {
-    let n = n.try_into().unwrap_or(u64::MAX);
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 impl fmt::Display for Remark {

@@ -16,7 +16,7 @@ mod page;
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{}: cannot be written: {error}; name another place with --output, or --no-pictures",
-    crate::inert::path(.path)
+    collbench_text::inert::path(.path)
 )]
 pub struct ReportError {
     /// The file or directory.

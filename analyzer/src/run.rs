@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use collbench_files::{Folder, Mapped};
 use collbench_formats::{FormatError, LayerState, RankTrace};
+use collbench_text::inert;
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use crate::inert;
 use crate::inside::Names;
 use crate::remarks::Remark;
 

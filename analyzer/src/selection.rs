@@ -252,7 +252,7 @@ fn entries_of(communicators: &Communicators, name: &str) -> Result<Vec<usize>, S
         .iter()
         .enumerate()
         .take(8)
-        .map(|(id, entry)| format!("{id} ({})", crate::inert::line(&entry.name, 40)))
+        .map(|(id, entry)| format!("{id} ({})", collbench_text::inert::line(&entry.name, 40)))
         .collect();
     if entries.len() > known.len() {
         known.push("...".to_owned());

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{Abi, CommunicatorKind, MpiIdentity};
+use collbench_text::{inert, quantity};
 
 use crate::algorithms::algorithms;
 use crate::analysis::{
@@ -20,7 +21,6 @@ use crate::disturbances::disturbances;
 use crate::exchanges::Exchanges;
 use crate::hang::{self, Hang};
 use crate::imbalance::{Verdict, Vertex};
-use crate::inert;
 use crate::inside::summary as inside;
 use crate::marked_phases::marked_phases;
 use crate::mismatch::MismatchKind;
@@ -33,7 +33,6 @@ use crate::running::running;
 use crate::sources::Sources;
 use crate::sums::Lateness;
 use crate::tally::Tally;
-use crate::words;
 
 /// Characters of the command that are kept.
 const MAX_COMMAND: usize = 4096;
@@ -211,7 +210,7 @@ fn tell_opaque(sources: &Sources<'_>, layers: &mut BTreeMap<String, Layer>) {
             reason: Some(format!(
                 "looked for, but none was seen in {}: the MPI library exchanges data there in a way \
                  that cannot be seen (shared memory, say)",
-                words::counted(n_opaque, "collective"),
+                quantity::counted(n_opaque, "collective"),
             )),
         };
     }

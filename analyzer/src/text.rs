@@ -7,11 +7,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
+use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::advice;
 use crate::analysis::{Analysis, DamageSummary, RemarkSummary};
-use crate::inert;
 use crate::inside;
 use crate::nanoseconds::sum_ns;
 use crate::words;
@@ -166,7 +166,7 @@ fn missing(text: &mut String, analysis: &Analysis) {
     let until = match &analysis.hang {
         Some(hang) => format!(
             ", up to its latest stamp, at {}",
-            words::duration(hang.end_ns)
+            quantity::duration(hang.end_ns)
         ),
         None => String::new(),
     };
@@ -212,7 +212,7 @@ fn what_lacks(damage: &[DamageSummary]) -> Vec<String> {
         ));
     }
     if n_others > 0 {
-        sentences.push(words::counted(n_others, "other finding"));
+        sentences.push(quantity::counted(n_others, "other finding"));
     }
     sentences
 }
@@ -250,7 +250,7 @@ fn clock(analysis: &Analysis) -> String {
     let mut words = format!(
         "{}, resolves {}",
         clock.source,
-        words::duration(granularity.unwrap_or(0))
+        quantity::duration(granularity.unwrap_or(0))
     );
     let error = clock.hosts.iter().filter_map(|host| host.rate_error_ppm);
     if let Some(error) = error.reduce(f64::max) {
@@ -295,7 +295,7 @@ pub(crate) fn operations(text: &mut String, analysis: &Analysis, n_rows: usize) 
             &format!(
                 "and {} more, {} together (another root, communicator or payload is another row)",
                 rest.len(),
-                words::duration(sum_ns(time))
+                quantity::duration(sum_ns(time))
             ),
         );
     }
@@ -320,8 +320,12 @@ fn table(analysis: &Analysis, n_rows: usize, name_width: usize) -> String {
     for operation in analysis.operations.iter().take(n_rows) {
         let time = operation.call_time_ns.as_ref();
         let instances = match operation.incomplete {
-            0 => words::count(operation.instances),
-            n => format!("{}+{}?", words::count(operation.instances), words::count(n)),
+            0 => quantity::short_count(operation.instances),
+            n => format!(
+                "{}+{}?",
+                quantity::short_count(operation.instances),
+                quantity::short_count(n)
+            ),
         };
         table.add_row([
             operation.operation.to_owned(),
@@ -330,10 +334,10 @@ fn table(analysis: &Analysis, n_rows: usize, name_width: usize) -> String {
                 .root
                 .map_or_else(|| "-".to_owned(), |r| r.to_string()),
             words::bytes(operation),
-            words::count(operation.calls),
+            quantity::short_count(operation.calls),
             instances,
-            time.map_or_else(|| "-".to_owned(), |time| words::duration(time.total)),
-            time.map_or_else(|| "-".to_owned(), |time| words::duration(time.median)),
+            time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.total)),
+            time.map_or_else(|| "-".to_owned(), |time| quantity::duration(time.median)),
             words::waiting(operation),
             words::mostly_last(analysis, operation),
         ]);

@@ -2,10 +2,10 @@
 //! and in them, where the kernel was asked.
 
 use collbench_formats::Running;
+use collbench_text::quantity::{counted, duration, percent};
 
 use crate::analysis::{Analysis, ImbalanceSummary, OperationSummary};
 use crate::running::RunningSummary;
-use crate::words::{counted, duration, percent};
 
 /// From this part of the time on a thread counts as running, in percent.
 const MOSTLY_RUNNING: i64 = 80;

@@ -1,6 +1,7 @@
 //! Findings in words, for text and pictures alike.
 
 use collbench_formats::Semantics;
+use collbench_text::{inert, quantity};
 
 use crate::advice;
 use crate::algorithms::AlgorithmSummary;
@@ -8,81 +9,15 @@ use crate::analysis::{
     Analysis, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase, OperationSummary, Spread,
 };
 use crate::imbalance;
-use crate::inert;
 use crate::nanoseconds::sum_ns;
 use crate::remarks::Remark;
 use crate::why_late;
-
-/// Three significant digits and the fitting unit: `812 ns`, `8.81 us`, `1,234 s`.
-pub(crate) fn duration(ns: i64) -> String {
-    let sign = if ns < 0 { "-" } else { "" };
-    let magnitude = ns.unsigned_abs();
-    if magnitude < 1_000 {
-        return format!("{sign}{magnitude} ns");
-    }
-    for (unit_ns, unit) in [(1e3, "us"), (1e6, "ms"), (1e9, "s")] {
-        let value = magnitude as f64 / unit_ns;
-        // The bounds are where rounding would add a digit.
-        if value < 9.995 {
-            return format!("{sign}{value:.2} {unit}");
-        } else if value < 99.95 {
-            return format!("{sign}{value:.1} {unit}");
-        } else if value < 999.5 {
-            return format!("{sign}{value:.0} {unit}");
-        }
-    }
-    let mut seconds = format!("{:.0}", magnitude as f64 / 1e9);
-    let mut at = seconds.len();
-    while at > 3 {
-        at -= 3;
-        seconds.insert(at, ',');
-    }
-    format!("{sign}{seconds} s")
-}
-
-/// A time since the start of the run. What a rank was in when the first one left `MPI_Init`, such as
-/// `MPI_Init` itself, began before that.
-pub(crate) fn instant(ns: i64) -> String {
-    match ns {
-        ..0 => format!("{} before the start", duration(ns.saturating_neg())),
-        _ => duration(ns),
-    }
-}
-
-/// A duration that may be a small part of a ns, as a slope is: `0.42 ns`, else as [`duration`].
-pub(crate) fn fine_duration(ns: f64) -> String {
-    if ns == 0.0 || ns.abs() >= 99.95 {
-        return duration(ns.round() as i64);
-    }
-    let n_decimals = 2 - (ns.abs().log10().floor() as i32).clamp(0, 2);
-    format!("{ns:.*} ns", n_decimals as usize)
-}
 
 /// A sentence that begins with a capital.
 pub(crate) fn capitalized(sentence: &str) -> String {
     let mut chars = sentence.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string());
     first.unwrap_or_default() + chars.as_str()
-}
-
-/// A part in whole percent; `-` of nothing.
-pub(crate) fn percent(part: i64, whole: i64) -> String {
-    if whole <= 0 {
-        return "-".to_owned();
-    }
-    share(part as f64 / whole as f64)
-}
-
-/// A share in whole percent, with "under 1" and "over 99" where rounding would say none or all.
-pub(crate) fn share(share: f64) -> String {
-    let percent = share * 100.0;
-    if share > 0.0 && percent < 0.5 {
-        "<1 %".to_owned()
-    } else if share < 1.0 && percent >= 99.5 {
-        ">99 %".to_owned()
-    } else {
-        format!("{percent:.0} %")
-    }
 }
 
 /// How the clocks of hosts were brought together, and how wrong that may be.
@@ -93,15 +28,15 @@ pub(crate) fn alignment(clock: &ClockSummary) -> String {
         Some((uncertainty_ns, bound_ns)) => format!(
             "{}, within {} (at most {})",
             clock.method,
-            duration(uncertainty_ns),
-            duration(bound_ns)
+            quantity::duration(uncertainty_ns),
+            quantity::duration(bound_ns)
         ),
         None => clock.method.to_owned(),
     };
     match &clock.closure {
         Some(closure) => format!(
             "{words}; triangles close to {}",
-            duration(closure.gap_ns.abs())
+            quantity::duration(closure.gap_ns.abs())
         ),
         None => words,
     }
@@ -113,8 +48,8 @@ pub(crate) fn waiting(operation: &OperationSummary) -> String {
         return "-".to_owned();
     };
     match known_part(operation) {
-        KnownPart::Whole => percent(wait.total, time.total),
-        KnownPart::WithinHosts => format!(">= {}", percent(wait.total, time.total)),
+        KnownPart::Whole => quantity::percent(wait.total, time.total),
+        KnownPart::WithinHosts => format!(">= {}", quantity::percent(wait.total, time.total)),
         KnownPart::Nothing => "-".to_owned(),
     }
 }
@@ -151,11 +86,11 @@ pub(crate) fn ran(analysis: &Analysis) -> String {
     let trace = &analysis.trace;
     format!(
         "{} on {} ({}), {}, {}",
-        counted(trace.ranks.into(), "rank"),
-        counted(trace.hosts.len() as u64, "host"),
+        quantity::counted(trace.ranks, "rank"),
+        quantity::counted(trace.hosts.len() as u64, "host"),
         inert::line(&trace.hosts.join(", "), 40),
         inert::line(library_name(&trace.mpi_library), 40),
-        duration(trace.duration_ns),
+        quantity::duration(trace.duration_ns),
     )
 }
 
@@ -172,8 +107,8 @@ pub(crate) fn kept(analysis: &Analysis) -> Option<String> {
         "the newest {} of {} calls: of all ranks from {} on, the last {}",
         window.calls_made - window.calls_dropped,
         window.calls_made,
-        duration(from_ns),
-        duration(analysis.trace.duration_ns.saturating_sub(from_ns)),
+        quantity::duration(from_ns),
+        quantity::duration(analysis.trace.duration_ns.saturating_sub(from_ns)),
     ))
 }
 
@@ -188,14 +123,14 @@ pub(crate) fn calls(analysis: &Analysis) -> String {
     match calls {
         0 if is_restricted(analysis) => format!(
             "none in what was asked for; the run took {}",
-            duration(trace.duration_ns)
+            quantity::duration(trace.duration_ns)
         ),
         0 => "none of a collective operation".to_owned(),
         _ => format!(
             "{calls} of {}: {} in all ranks, {} of their time; {}",
-            counted(analysis.totals.len() as u64, "operation"),
-            duration(calls_ns),
-            percent(calls_ns, all_ns),
+            quantity::counted(analysis.totals.len() as u64, "operation"),
+            quantity::duration(calls_ns),
+            quantity::percent(calls_ns, all_ns),
             all_waiting(analysis),
         ),
     }
@@ -218,7 +153,7 @@ pub(crate) fn all_waiting(analysis: &Analysis) -> String {
     if known.is_empty() || calls_ns <= 0 {
         return "waiting not known".to_owned();
     }
-    let part = percent(sum_ns(known), calls_ns);
+    let part = quantity::percent(sum_ns(known), calls_ns);
     let is_least = analysis
         .operations
         .iter()
@@ -227,11 +162,6 @@ pub(crate) fn all_waiting(analysis: &Analysis) -> String {
         true => format!("at least {part} of it waiting"),
         false => format!("{part} of it waiting"),
     }
-}
-
-/// "1 call", "2 calls".
-pub(crate) fn counted(n: u64, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 /// The marked phases, the longest first, in words; `None` without any.
@@ -278,7 +208,7 @@ fn algorithm(algorithm: &AlgorithmSummary) -> String {
         (Some(least), Some(most)) => format!(" of {least} to {most} bytes"),
         _ => String::new(),
     };
-    let calls = counted(algorithm.calls, "call");
+    let calls = quantity::counted(algorithm.calls, "call");
     format!(
         "{} ({calls}{of_bytes})",
         inert::line(&algorithm.name, MAX_NAME)
@@ -295,11 +225,11 @@ fn phase(phase: &MarkedPhase) -> String {
     let mut words = format!(
         "level {}: {}, {}",
         phase.level,
-        duration(phase.time_ns),
-        counted(phase.calls, "call"),
+        quantity::duration(phase.time_ns),
+        quantity::counted(phase.calls, "call"),
     );
     if let Some(wait_ns) = phase.wait_ns {
-        let waiting = percent(wait_ns, phase.time_ns);
+        let waiting = quantity::percent(wait_ns, phase.time_ns);
         words.push_str(&format!(", {waiting} waiting"));
     }
     words
@@ -308,32 +238,14 @@ fn phase(phase: &MarkedPhase) -> String {
 /// Smallest to largest payload: `8`, `8..15`, `2.10M..4.00M`; `-` where unknown.
 pub(crate) fn bytes(operation: &OperationSummary) -> String {
     match (operation.bytes_min, operation.bytes_max) {
-        (Some(least), Some(most)) if least == most => count(least),
-        (Some(least), Some(most)) => format!("{}..{}", count(least), count(most)),
+        (Some(least), Some(most)) if least == most => quantity::short_count(least),
+        (Some(least), Some(most)) => format!(
+            "{}..{}",
+            quantity::short_count(least),
+            quantity::short_count(most)
+        ),
         _ => "-".to_owned(),
     }
-}
-
-/// A count, exactly up to six digits; beyond, three of them: `12.3M`.
-pub(crate) fn count(n: u64) -> String {
-    if n < 1_000_000 {
-        return n.to_string();
-    }
-    let mut value = n as f64 / 1e6;
-    let mut units = ["M", "G", "T", "P", "E"].into_iter();
-    let mut unit = units.next().unwrap_or_default();
-    for larger in units {
-        if value < 999.5 {
-            break;
-        }
-        (value, unit) = (value / 1e3, larger);
-    }
-    let digits = if value < 9.995 {
-        2
-    } else {
-        usize::from(value < 99.95)
-    };
-    format!("{value:.digits$}{unit}")
 }
 
 /// Name of an operation's communicator, inert, in at most `width` characters.
@@ -390,7 +302,7 @@ pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> 
         }
         LastToCome::NobodyInParticular => "unclear".to_owned(),
         LastToCome::Mostly { rank, share: part } => {
-            format!("{rank} ({})", share(part))
+            format!("{rank} ({})", quantity::share(part))
         }
     }
 }
@@ -406,14 +318,14 @@ pub(crate) fn culprit(culprit: &Culprit) -> String {
 /// The verdict on one operation, as a sentence; `None` without a culprit.
 pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
     let who = culprit(verdict.culprit.as_ref()?);
-    let share = verdict.share.map_or_else(String::new, share);
+    let share = verdict.share.map_or_else(String::new, quantity::share);
     let caused_ns = verdict.wait_caused_ns.unwrap_or(0);
     let mut sentence = format!(
         "{who} comes last in {share} of {} {} on {}: the others wait {} for it{}",
         verdict.resolved,
         verdict.operation,
         communicator(analysis, Some(verdict.communicator), 30),
-        duration(caused_ns),
+        quantity::duration(caused_ns),
         advice::of_all_time(analysis, caused_ns),
     );
     if let Some(dearest) = &verdict.dearest
@@ -421,9 +333,9 @@ pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Opt
     {
         sentence += &format!(
             ", and {} for rank {}, last in {}",
-            duration(dearest.wait_caused_ns),
+            quantity::duration(dearest.wait_caused_ns),
             dearest.rank,
-            percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
+            quantity::percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
         );
     }
     if let Some(change) = &verdict.change {
@@ -454,7 +366,7 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
         let n_more = accusations.len().saturating_sub(MAX_ACCUSATIONS);
         accusations.truncate(MAX_ACCUSATIONS);
         let more = (n_more > 0).then(|| {
-            let more = counted(n_more as u64, "more operation");
+            let more = quantity::counted(n_more as u64, "more operation");
             format!("and in {more}: see imbalance in analysis.json")
         });
         let sentences = accusations.into_iter().map(|(_, sentence)| sentence);
@@ -526,12 +438,12 @@ fn most_waited_for(analysis: &Analysis) -> Option<String> {
     (is_most && is_dear).then(|| {
         let mut sentence = format!(
             "but {} of the waiting in {} on {} ({}) was for rank {}, last in {} of the instances",
-            percent(dearest.wait_caused_ns, verdict.all_waits_caused_ns),
+            quantity::percent(dearest.wait_caused_ns, verdict.all_waits_caused_ns),
             verdict.operation,
             communicator(analysis, Some(verdict.communicator), 30),
-            duration(verdict.all_waits_caused_ns),
+            quantity::duration(verdict.all_waits_caused_ns),
             dearest.rank,
-            percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
+            quantity::percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
         );
         if let Some(before) = why_late::before(analysis, verdict, dearest.rank) {
             sentence += &format!("; {}", why_late::sentence(before));
@@ -567,7 +479,7 @@ pub(crate) fn finding(operation: &OperationSummary) -> String {
     let call_ns = operation.call_time_ns.as_ref().map_or(0, |s| s.total);
     let mut sentence = format!(
         "Waiting{within} is {} of the time in this {}",
-        percent(wait_ns, call_ns),
+        quantity::percent(wait_ns, call_ns),
         operation.operation
     );
     // The ranks that the picture shows at its ends.
@@ -582,8 +494,8 @@ pub(crate) fn finding(operation: &OperationSummary) -> String {
     {
         sentence += &format!(
             ": from {} (rank {least_rank}) to {} (rank {most_rank}) in the mean",
-            duration(least),
-            duration(most)
+            quantity::duration(least),
+            quantity::duration(most)
         );
     }
     sentence
@@ -604,14 +516,14 @@ mod tests {
             (-12_345_678, "-12.3 ms"),
             (1_234_000_000_000, "1234 s"),
         ] {
-            assert_eq!(duration(ns), words);
+            assert_eq!(quantity::duration(ns), words);
         }
     }
 
     #[test]
     fn an_instant_before_the_start_is_told_so() {
-        assert_eq!(instant(12_400_000), "12.4 ms");
-        assert_eq!(instant(-247_013_868), "247 ms before the start");
+        assert_eq!(quantity::instant(12_400_000), "12.4 ms");
+        assert_eq!(quantity::instant(-247_013_868), "247 ms before the start");
     }
 
     #[test]
@@ -623,16 +535,16 @@ mod tests {
             (999_500_000, "1.00G"),
             (u64::MAX, "18.4E"),
         ] {
-            assert_eq!(count(n), words);
+            assert_eq!(quantity::short_count(n), words);
         }
     }
 
     #[test]
     fn shares_say_neither_none_nor_all_by_rounding() {
-        assert_eq!(share(0.0), "0 %");
-        assert_eq!(share(0.001), "<1 %");
-        assert_eq!(share(0.999), ">99 %");
-        assert_eq!(share(1.0), "100 %");
-        assert_eq!(percent(1, 0), "-");
+        assert_eq!(quantity::share(0.0), "0 %");
+        assert_eq!(quantity::share(0.001), "<1 %");
+        assert_eq!(quantity::share(0.999), ">99 %");
+        assert_eq!(quantity::share(1.0), "100 %");
+        assert_eq!(quantity::percent(1, 0), "-");
     }
 }

@@ -214,9 +214,7 @@ impl Drop for Workspace {
         let is_kept = std::env::var_os("COLLBENCH_TESTS_KEEP").is_some();
         if std::thread::panicking() {
             eprintln!("what the test left is in {}", self.0.display());
-        } else if !is_kept
-            && let Err(error) = fs::remove_dir_all(&self.0)
-        {
+        } else if !is_kept && let Err(error) = fs::remove_dir_all(&self.0) {
             eprintln!("{} stays: {error}", self.0.display());
         }
     }

@@ -24,7 +24,6 @@ mod labels;
 mod message_matrix;
 mod order_map;
 mod picture;
-mod quantity;
 mod report;
 mod serialization;
 mod style;

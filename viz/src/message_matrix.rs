@@ -1,10 +1,10 @@
 //! The matrix of messages: who sent to whom, and how long that took.
 
+use collbench_text::quantity::{counted_grouped, duration, grouped};
 use plotters_backend::BackendCoord;
 
 use crate::Text;
 use crate::frame::{Head, MARGIN, WIDTH};
-use crate::quantity::{count, counted, duration};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT, text_width};
 use crate::timemap::{Heading, StageTime};
@@ -75,8 +75,8 @@ impl MessageMatrix {
         let subtitle = format!(
             "{}, {}, {}; a row for each sender, a column for each receiver",
             self.heading.operation,
-            counted(self.heading.n_instances, "instance"),
-            counted(messages, "message"),
+            counted_grouped(self.heading.n_instances, "instance"),
+            counted_grouped(messages, "message"),
         );
         let head = Head::new(&self.heading.finding, &subtitle);
         let n = self.processes.len().max(1);
@@ -130,7 +130,7 @@ impl MessageMatrix {
             Some(time) => format!(
                 "mean transfer {} (n = {})",
                 duration(time.mean_ns()),
-                count(time.n())
+                grouped(time.n())
             ),
             None => "transfer not resolvable".to_owned(),
         };
@@ -138,8 +138,8 @@ impl MessageMatrix {
             "{} to {}: {}, {}\n{mean}",
             name(traffic.from),
             name(traffic.to),
-            counted(traffic.messages, "message"),
-            counted(traffic.bytes, "byte"),
+            counted_grouped(traffic.messages, "message"),
+            counted_grouped(traffic.bytes, "byte"),
         )
     }
 

@@ -4,10 +4,11 @@
 //! tell it from both its neighbours. What is undecided has bars of its own beside the rows and is
 //! never spread over the positions; a row's cells and its bar add up to all instances.
 
+use collbench_text::quantity::{counted_grouped, grouped, part_percent, whole_percent};
+
 use crate::frame::Head;
 use crate::heat_map::band::{self, RankOnHost, bands};
 use crate::heat_map::{Axis, Bar, Cell, HeatMap, N_STEPS, Row, Shade};
-use crate::quantity::{count, counted, percent, whole_percent};
 use crate::{Heading, Text};
 
 /// Which order it is.
@@ -90,7 +91,7 @@ impl OrderMap {
         }
     }
 
-    /// Adds a rank. `count(position)` is asked once for each position: the instances in which the
+    /// Adds a rank. `grouped(position)` is asked once for each position: the instances in which the
     /// rank was there. In the rest of the heading's instances its position is undecided.
     pub fn push(&mut self, rank: u32, host: Text, count: impl FnMut(usize) -> u64) {
         let counts: Vec<u64> = (0..self.positions.len()).map(count).collect();
@@ -196,8 +197,8 @@ impl OrderMap {
         format!(
             "{}, {}, {}; in how many % of the instances a rank {} at which position{bands}",
             self.heading.operation,
-            counted(self.heading.n_instances, "instance"),
-            counted(self.ranks.len() as u64, "rank"),
+            counted_grouped(self.heading.n_instances, "instance"),
+            counted_grouped(self.ranks.len() as u64, "rank"),
             match self.order {
                 Order::Arrival => "arrives",
                 Order::Departure => "leaves",
@@ -220,7 +221,7 @@ impl OrderMap {
             bar: Bar {
                 length: undecided.map(|(_, share)| share as f64 / 1e6),
                 number: undecided.map_or_else(String::new, |(member, _)| {
-                    percent(member.n_undecided, member.n_instances)
+                    part_percent(member.n_undecided, member.n_instances)
                 }),
                 is_hatched: true,
             },
@@ -237,7 +238,7 @@ impl OrderMap {
             };
         };
         let n = highest.at(column);
-        let shown = percent(n, highest.n_instances);
+        let shown = part_percent(n, highest.n_instances);
         let whose = match members.len() {
             1 => String::new(),
             _ if n == 0 => String::new(),
@@ -256,8 +257,8 @@ impl OrderMap {
             tooltip: format!(
                 "{name}, {}: {whose}{shown} ({} of {})",
                 self.column_name(column),
-                count(n),
-                counted(highest.n_instances, "instance"),
+                grouped(n),
+                counted_grouped(highest.n_instances, "instance"),
             ),
         }
     }
@@ -282,7 +283,7 @@ impl OrderMap {
             text.push_str(&format!(" ({})", member.rank.host));
         }
         for (_, column, member) in highest.iter().take(3) {
-            let shown = percent(member.at(column), member.n_instances);
+            let shown = part_percent(member.at(column), member.n_instances);
             let whose = match members.len() {
                 1 => String::new(),
                 _ => format!(", rank {}", member.rank.rank),
@@ -290,11 +291,11 @@ impl OrderMap {
             text.push_str(&format!("\n{}: {shown}{whose}", self.column_name(column)));
         }
         if let Some((member, _)) = most(members, |member| member.n_undecided) {
-            let shown = percent(member.n_undecided, member.n_instances);
+            let shown = part_percent(member.n_undecided, member.n_instances);
             let at_most = if members.len() > 1 { "at most " } else { "" };
             text.push_str(&format!("\nundecided: {at_most}{shown}"));
         }
-        text.push_str(&format!(" (n = {})", count(self.heading.n_instances)));
+        text.push_str(&format!(" (n = {})", grouped(self.heading.n_instances)));
         text
     }
 
@@ -306,15 +307,15 @@ impl OrderMap {
                 Order::Departure => "Departure order",
             },
             self.heading.operation,
-            counted(self.ranks.len() as u64, "rank"),
-            counted(self.heading.n_instances, "instance"),
+            counted_grouped(self.ranks.len() as u64, "rank"),
+            counted_grouped(self.heading.n_instances, "instance"),
         );
         for (column, which) in [(columns.first(), "First"), (columns.last(), "Last")] {
             let Some(column) = column else { continue };
             if let Some((member, _)) = most(&self.ranks, |member| member.at(column))
                 && member.at(column) > 0
             {
-                let shown = percent(member.at(column), member.n_instances);
+                let shown = part_percent(member.at(column), member.n_instances);
                 let rank = member.rank.rank;
                 let name = self.column_name(column);
                 text.push_str(&format!(
@@ -323,7 +324,7 @@ impl OrderMap {
             }
         }
         if let Some((member, _)) = most(&self.ranks, |member| member.n_undecided) {
-            let shown = percent(member.n_undecided, member.n_instances);
+            let shown = part_percent(member.n_undecided, member.n_instances);
             text.push_str(&format!(
                 " Undecided at most in {shown} (rank {}).",
                 member.rank.rank

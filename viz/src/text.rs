@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use collbench_text::inert::is_active;
+
 /// Text without control characters: what cannot be shown is replaced by what can be seen.
 ///
 /// C0 controls and DEL become their control pictures (ESC becomes `␛`), so that a terminal escape
@@ -39,7 +41,7 @@ impl Text {
 impl From<&str> for Text {
     fn from(raw: &str) -> Self {
         let mut text = String::with_capacity(raw.len().min(Self::MAX_CHARS));
-        let mut chars = raw.chars().map(inert);
+        let mut chars = raw.chars().map(harmless);
         text.extend(chars.by_ref().take(Self::MAX_CHARS));
         if chars.next().is_some() {
             text.pop();
@@ -61,21 +63,13 @@ impl fmt::Display for Text {
     }
 }
 
-fn inert(c: char) -> char {
+fn harmless(c: char) -> char {
     match c {
         '\n' => c,
         '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
-        '\u{80}'..='\u{9f}' => '\u{fffd}',
-        // Marks, embeddings, overrides and isolates of direction; line and paragraph separators.
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}' => {
-            '\u{fffd}'
-        }
-        // Without width: two names that look alike would not be.
-        '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{feff}' => '\u{fffd}',
-        // Marks of annotations; tags.
-        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
-        '\u{fffe}' | '\u{ffff}' => '\u{fffd}',
+        // The last two XML 1.0 cannot hold.
+        _ if is_active(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => '\u{fffd}',
         _ => c,
     }
 }

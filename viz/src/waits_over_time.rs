@@ -7,6 +7,7 @@
 use std::num::NonZeroU64;
 use std::ops::Range;
 
+use collbench_text::quantity::{TimeUnit, counted_grouped, duration, grouped, tick};
 use plotters::coord::ranged1d::Ranged;
 use plotters::coord::types::RangedCoordf64;
 
@@ -14,7 +15,6 @@ use crate::Text;
 use crate::frame::Head;
 use crate::heat_map::band::{self, RankOnHost, bands};
 use crate::heat_map::{Axis, Bar, Cell, HeatMap, MAX_ROWS, N_STEPS, Row, Shade};
-use crate::quantity::{TimeUnit, count, counted, duration, tick};
 
 /// What one rank did in one stretch of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -265,10 +265,10 @@ impl WaitsOverTime {
         };
         let mut text = format!(
             "{name} ({host}): waits {of_mean}{least}{waits} in all, {}",
-            counted(n_calls, "call")
+            counted_grouped(n_calls, "call")
         );
         if n_unknown > 0 {
-            text.push_str(&format!(", {} of unknown wait", count(n_unknown)));
+            text.push_str(&format!(", {} of unknown wait", grouped(n_unknown)));
         }
         let waits = cells
             .iter()
@@ -306,13 +306,13 @@ impl WaitsOverTime {
         let n_unknown = sum(self.ranks.iter().map(Course::n_unknown)).unwrap_or(0);
         let unknown = match n_unknown {
             0 => String::new(),
-            _ => format!(" (the wait of {} is not known)", count(n_unknown)),
+            _ => format!(" (the wait of {} is not known)", grouped(n_unknown)),
         };
         format!(
             "All operations, {}{unknown}, {}; part of each stretch of {} that a rank spends \
              waiting, in %{bands}",
-            counted(calls, "call"),
-            counted(self.ranks.len() as u64, "rank"),
+            counted_grouped(calls, "call"),
+            counted_grouped(self.ranks.len() as u64, "rank"),
             clipped(self.bin_ns.get()),
         )
     }
@@ -320,8 +320,8 @@ impl WaitsOverTime {
     fn description(&self) -> String {
         let mut text = format!(
             "Waits over time of {}, in {} of {}.",
-            counted(self.ranks.len() as u64, "rank"),
-            counted(self.n_bins as u64, "stretch").replace("stretchs", "stretches"),
+            counted_grouped(self.ranks.len() as u64, "rank"),
+            counted_grouped(self.n_bins as u64, "stretch").replace("stretchs", "stretches"),
             clipped(self.bin_ns.get()),
         );
         let waits = || {
@@ -344,7 +344,7 @@ impl WaitsOverTime {
         if n_unknown > 0 {
             text.push_str(&format!(
                 " The wait of {} is not known.",
-                counted(n_unknown, "call")
+                counted_grouped(n_unknown, "call")
             ));
         }
         text
@@ -382,7 +382,7 @@ fn words(row: &SharedRow<'_>, mean: &Mean) -> String {
     } else {
         ""
     };
-    let calls = counted(mean.n_calls, "call");
+    let calls = counted_grouped(mean.n_calls, "call");
     let Some(wait_ns) = mean.wait_ns else {
         return format!("wait not known, {calls}");
     };

@@ -1,6 +1,7 @@
 //! Compared operations to pictures: timemaps side by side, and one thread in all traces.
 
 use collbench_formats::Operation;
+use collbench_text::inert;
 use collbench_viz as viz;
 use collbench_viz::Heading;
 
@@ -8,7 +9,6 @@ use crate::analysis::{Analysis, OperationSummary, ThreadWay};
 use crate::comparison::ComparedOperation;
 use crate::comparison::remarks::letter;
 use crate::comparison::text::verdict;
-use crate::inert;
 use crate::pictures::{Shown, timemap, title};
 
 const SIDE_BY_SIDE: &str = "side-by-side";

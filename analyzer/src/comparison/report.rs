@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use collbench_text::{inert, quantity};
 use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
 
@@ -9,9 +10,7 @@ use crate::analysis::Analysis;
 use crate::comparison::remarks::letter;
 use crate::comparison::text::{Row, advice, bytes, instances, signed, verdict};
 use crate::comparison::{Comparison, SCHEMA, pictures};
-use crate::inert;
 use crate::report::{Place, ReportError, remove_pictures};
-use crate::words;
 
 const DOCUMENT: &str = "comparison.json";
 
@@ -84,10 +83,10 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
                 "{}: {}; {} on {}, {}, {}",
                 inert::line(&compared.trace.directory, 100),
                 inert::line(&compared.trace.command.join(" "), 200),
-                words::counted(compared.trace.ranks.into(), "rank"),
-                words::counted(compared.trace.hosts.len() as u64, "host"),
+                quantity::counted(compared.trace.ranks, "rank"),
+                quantity::counted(compared.trace.hosts.len() as u64, "host"),
                 inert::line(&compared.trace.mpi_library, 60),
-                words::duration(compared.trace.duration_ns),
+                quantity::duration(compared.trace.duration_ns),
             )
             .into(),
         });
@@ -137,7 +136,7 @@ fn table(comparison: &Comparison) -> viz::Table {
                 Cell::words(instances(from.instances, to.instances)),
                 mean.map_or_else(
                     || Cell::words("-"),
-                    |mean| Cell::number(words::duration(mean), mean),
+                    |mean| Cell::number(quantity::duration(mean), mean),
                 ),
                 Cell::words(letter(differences.trace)),
                 Cell::words(verdict(differences)),

@@ -3,6 +3,10 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use collbench_text::{
+    inert,
+    quantity::{self, short_bytes},
+};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::comparison::remarks::{letter, setting_in_words};
@@ -10,9 +14,7 @@ use crate::comparison::{
     ComparedOperation, Comparison, ComparisonVerdict, Difference, OperationDifferences,
     OperationFigures, RunDifferences,
 };
-use crate::inert;
 use crate::text::{BOLD, WIDTH, fact, item};
-use crate::words;
 
 /// Rows shown of one comparison: of operations that differ, and of the others.
 const ROWS: [usize; 2] = [9, 5];
@@ -67,9 +69,9 @@ fn traces(text: &mut String, comparison: &Comparison) {
         let mut ran = format!(
             "{}: {} on {}, {}{}",
             inert::line(&trace.directory, 36),
-            words::counted(trace.ranks.into(), "rank"),
-            words::counted(trace.hosts.len() as u64, "host"),
-            words::duration(trace.duration_ns),
+            quantity::counted(trace.ranks, "rank"),
+            quantity::counted(trace.hosts.len() as u64, "host"),
+            quantity::duration(trace.duration_ns),
             if trace.complete { "" } else { ", INCOMPLETE" },
         );
         // Of long commands the part in which they differ.
@@ -153,8 +155,8 @@ fn whole_run(text: &mut String, comparison: &Comparison, run: &RunDifferences) {
         };
         format!(
             "{} -> {}{percent}",
-            words::duration(from),
-            words::duration(to)
+            quantity::duration(from),
+            quantity::duration(to)
         )
     };
     let duration = change(from.trace.duration_ns, to.trace.duration_ns);
@@ -208,7 +210,7 @@ fn counts(text: &mut String, differing: &[Row<'_>], others: &[Row<'_>]) {
         words.push(format!("{n_by_median} differ in the median"));
     }
     let n_all = (differing.len() + others.len()) as u64;
-    let of_all = words::counted(n_all, "operation");
+    let of_all = quantity::counted(n_all, "operation");
     fact(text, "of", &format!("{of_all}: {}", words.join(", ")));
 }
 
@@ -309,7 +311,7 @@ fn table(
             from.root.map_or_else(|| "-".to_owned(), |r| r.to_string()),
             bytes(from),
             instances(from.instances, to.instances),
-            mean.map_or_else(|| "-".to_owned(), words::duration),
+            mean.map_or_else(|| "-".to_owned(), quantity::duration),
             verdict(differences),
             signed(total),
         ]);
@@ -332,15 +334,9 @@ fn communicator(operation: &ComparedOperation, width: usize) -> String {
 
 /// Payloads in few characters: `8`, `16..24`, `64k..127k`.
 pub(super) fn bytes(figures: &OperationFigures) -> String {
-    let short = |bytes: u64| match bytes {
-        0..10_000 => bytes.to_string(),
-        10_000..10_485_760 => format!("{}k", bytes >> 10),
-        10_485_760..10_737_418_240 => format!("{}M", bytes >> 20),
-        _ => format!("{}G", bytes >> 30),
-    };
     match (figures.bytes_min, figures.bytes_max) {
-        (Some(least), Some(most)) if short(least) == short(most) => short(least),
-        (Some(least), Some(most)) => format!("{}..{}", short(least), short(most)),
+        (Some(least), Some(most)) if short_bytes(least) == short_bytes(most) => short_bytes(least),
+        (Some(least), Some(most)) => format!("{}..{}", short_bytes(least), short_bytes(most)),
         _ => "-".to_owned(),
     }
 }
@@ -381,13 +377,13 @@ fn named(difference: &Difference) -> String {
     };
     let (Some(ratio), Some((low, high))) = (difference.ratio, difference.ratio_interval) else {
         let (low, high) = difference.interval_ns.unwrap_or_default();
-        let by = words::duration(difference.difference_ns.saturating_abs());
+        let by = quantity::duration(difference.difference_ns.saturating_abs());
         let (low, high) = (low.saturating_abs(), high.saturating_abs());
         let (least, most) = (low.min(high), low.max(high));
         return format!(
             "{word} by {by} ({} to {})",
-            words::duration(least),
-            words::duration(most)
+            quantity::duration(least),
+            quantity::duration(most)
         );
     };
     if ratio >= 2.0 {
@@ -419,7 +415,7 @@ fn signed_percent(ratio: f64) -> String {
 /// A change in time: `+5.20 ms`.
 pub(super) fn signed(ns: i64) -> String {
     let sign = if ns > 0 { "+" } else { "" };
-    format!("{sign}{}", words::duration(ns))
+    format!("{sign}{}", quantity::duration(ns))
 }
 
 /// What one of the two does not have.
@@ -438,7 +434,7 @@ fn only_in(text: &mut String, comparison: &Comparison, trace: usize) {
                     only.operation,
                     inert::line(communicator, 24),
                     bytes(&only.figures),
-                    words::duration(time)
+                    quantity::duration(time)
                 )
             })
             .collect();
@@ -469,7 +465,7 @@ pub(super) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<
     let core = verdict(&differences.core_ns.mean);
     let by = |difference: &Option<Difference>| {
         let ns = difference.as_ref().map_or(0, |d| d.difference_ns);
-        words::duration(ns.saturating_abs())
+        quantity::duration(ns.saturating_abs())
     };
     let (wait_by, core_by) = (by(&differences.wait_ns.mean), by(&differences.core_ns.mean));
     let slower = Some(ComparisonVerdict::Slower);

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use collbench_text::{inert, quantity};
+
 use crate::analysis::Analysis;
 use crate::hang::UnfinishedSummary;
-use crate::inert;
 use crate::text::{MAX_OPERATIONS, MAX_VERDICT, fact, items, operations, what_ran};
 use crate::words;
 
@@ -34,7 +35,7 @@ pub(super) fn running_to_text(
         Some(from_ns) => write!(
             state,
             "; their calls of the last {}",
-            words::duration(trace.duration_ns.saturating_sub(from_ns))
+            quantity::duration(trace.duration_ns.saturating_sub(from_ns))
         ),
     };
     fact(&mut text, "now", &state);
@@ -76,7 +77,7 @@ fn who_waits(analysis: &Analysis, instance: &UnfinishedSummary) -> String {
         words::communicator(analysis, Some(instance.communicator), 40),
     );
     if let Some(&since) = instance.inside_since_ns.iter().min() {
-        let _ = write!(sentence, " since {}", words::instant(since));
+        let _ = write!(sentence, " since {}", quantity::instant(since));
     }
     let others = [
         ("had begun it", &instance.begun),

@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_formats::{CompletingCall, Layer, Operation};
+use collbench_text::{
+    inert,
+    quantity::{counted, duration, instant},
+};
 
 use super::cycles::Cycle;
 use super::{AtEnd, Ending, Hang, RankState};
 use crate::communicators::Communicators;
-use crate::inert;
 use crate::instance::Lane;
 use crate::irregularities::InFlight;
 use crate::mismatch::{Mismatch, MismatchKind};
 use crate::never_completed::NeverCompleted;
-use crate::words::{counted, duration, instant};
 
 /// Columns for the name of a communicator.
 const NAME: usize = 40;

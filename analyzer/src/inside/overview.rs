@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use collbench_text::{inert, quantity::counted};
+
 use crate::analysis::{Analysis, OperationSummary};
-use crate::inert;
-use crate::words::{communicator, counted};
+use crate::words::communicator;
 
 /// How each collective is done, one sentence for each operation, and for the communicators on which it is
 /// done alike, those with the most time first; where several algorithms are at work, with the payloads of
@@ -144,7 +145,7 @@ impl Use {
         };
         let tree = match self.tree {
             Some((height, fan_out)) => {
-                format!(", {} high, {fan_out} wide", counted(height.into(), "hop"))
+                format!(", {} high, {fan_out} wide", counted(height, "hop"))
             }
             None => String::new(),
         };

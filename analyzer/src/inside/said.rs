@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU128;
 
 use collbench_formats::{Definition, Note, Record};
+use collbench_text::inert;
 
 use super::called::LibraryName;
-use crate::inert;
 use crate::run::RankFile;
 
 /// Characters of a name that are kept.

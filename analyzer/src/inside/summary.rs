@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use collbench_text::inert;
+
 use super::algorithm::Algorithm;
 use super::figures::EdgeFigures;
 use super::measured::{self, Places, host_of, tree_figures};
@@ -13,7 +15,6 @@ use crate::analysis::{
     EdgeSummary, MessageEnds, OperationSummary, OutsideTrees, Stage, TreeSummary,
 };
 use crate::distribution::Summary;
-use crate::inert;
 use crate::remarks::Remark;
 use crate::run::RankFile;
 use crate::sources::Sources;

@@ -4,6 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use collbench_text::{
+    inert,
+    quantity::{counted, duration, percent, share},
+};
+
 use super::links;
 use super::measured::one_way_class;
 use super::results::{
@@ -12,10 +17,9 @@ use super::results::{
 use super::way_back::Doubt;
 use crate::analysis::{Analysis, OperationSummary, TreeSummary};
 use crate::distribution::Summary;
-use crate::inert;
 use crate::nanoseconds::sum_ns;
 use crate::why_late;
-use crate::words::{self, counted, duration, percent, share};
+use crate::words;
 
 /// Operations that are told of.
 const MAX_OPERATIONS: usize = 3;
@@ -180,7 +184,7 @@ fn in_others(figures: &TreeFigures) -> String {
     let Some(most) = unknown.first() else {
         return String::new();
     };
-    let n = unknown.iter().map(|paths| paths.instances).sum();
+    let n: u64 = unknown.iter().map(|paths| paths.instances).sum();
     let mostly = match unknown.len() {
         1 => "",
         _ => "mostly, ",

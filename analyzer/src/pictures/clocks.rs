@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use collbench_text::quantity;
 use collbench_viz::{ClockCourses, OffsetPoint};
 
 use crate::analysis::{Analysis, ClockCourse};
@@ -32,7 +33,7 @@ pub(super) fn clock_courses(analysis: &Analysis) -> Option<ClockCourses> {
     };
     let subtitle = format!(
         "Against {}: {}{}{of_all}; {}",
-        crate::inert::line(&analysis.clock.reference_host, 40),
+        collbench_text::inert::line(&analysis.clock.reference_host, 40),
         words::alignment(&analysis.clock),
         drifts(analysis),
         violations(analysis)
@@ -68,12 +69,12 @@ fn finding(courses: &[&ClockCourse]) -> String {
     match courses.iter().find(departs) {
         Some(course) => format!(
             "The clock of {} departs from a straight line by up to {}",
-            crate::inert::line(&course.host, 40),
-            words::duration(bend_ns(course))
+            collbench_text::inert::line(&course.host, 40),
+            quantity::duration(bend_ns(course))
         ),
         None => format!(
             "No clock is seen to depart from a straight line: none by more than the error, {}",
-            words::duration(
+            quantity::duration(
                 courses
                     .iter()
                     .map(|course| error_ns(course))

@@ -1,11 +1,11 @@
 //! The distribution of an operation's durations.
 
+use collbench_text::quantity;
 use collbench_viz::{Bar, DurationMarks, Durations, Heading};
 
 use super::title;
 use crate::analysis::{Analysis, OperationSummary};
 use crate::distribution::Summary;
-use crate::words;
 
 /// How to read it.
 pub(super) const CAPTION: &str = "How many instances took how long, from the first enter to the \
@@ -37,18 +37,18 @@ pub(super) fn durations(analysis: &Analysis, operation: &OperationSummary) -> Op
 }
 
 fn finding(summary: &Summary) -> String {
-    let max = words::duration(summary.max);
+    let max = quantity::duration(summary.max);
     if summary.n == 1 {
         return format!("The only instance takes {max}");
     }
     let half = format!(
         "Half of the instances take at most {}",
-        words::duration(summary.median)
+        quantity::duration(summary.median)
     );
     match summary.n >= MIN_FOR_HUNDREDTH {
         true => format!(
             "{half}, one in a hundred more than {}, the longest {max}",
-            words::duration(summary.p99)
+            quantity::duration(summary.p99)
         ),
         false => format!("{half}, the longest {max}"),
     }

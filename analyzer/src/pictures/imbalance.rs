@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use collbench_text::inert;
 use collbench_viz as viz;
 use collbench_viz::{Blame, Heading, LateRank};
 use petgraph::dot::{Config, Dot, RankDir};
 use petgraph::graphmap::DiGraphMap;
 
 use crate::analysis::{Analysis, Culprit, HostLateness, ImbalanceSummary, OperationSummary};
-use crate::{inert, words};
+use crate::words;
 
 /// How to read it.
 pub(super) const CAPTION: &str = "From the communicator by its hosts to their ranks: the width of \

@@ -1,5 +1,6 @@
 //! Pictures of what was seen inside a collective: the most frequent of its trees.
 
+use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Departure, Heading, Line, MessageMatrix, StageTime, Stages, Traffic};
 
@@ -113,7 +114,7 @@ pub(super) fn nodes(
     let (rise, std::cmp::Reverse(rank)) = dearest.max()?;
     let finding = format!(
         "At rank {rank} the last of those it serves waits {} longer than the first",
-        crate::words::duration(rise)
+        quantity::duration(rise)
     );
     let heading = heading(analysis, operation, figures, finding);
     let mut curves = viz::Serialization::new(heading, u32::try_from(most).ok()?).of_nodes();

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use collbench_text::quantity;
 use collbench_viz::{Heading, Order, OrderMap, Positions};
 
 use super::title;
 use crate::analysis::{Analysis, OperationSummary};
-use crate::{imbalance, words};
+use crate::imbalance;
 
 /// How to read one.
 pub(super) fn caption(order: Order) -> String {
@@ -91,7 +92,7 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
         };
     }
     let of = match n_unresolved {
-        0 => words::counted(n_resolved, "instance"),
+        0 => quantity::counted(n_resolved, "instance"),
         _ => format!(
             "{n_resolved} resolved instances (of {})",
             operation.instances
@@ -108,7 +109,7 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
                 .and_then(|id| analysis.communicators.get(id));
             let rank = communicator.and_then(|c| c.ranks.get(at).copied().flatten());
             let rank = rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
-            let share = words::share(n as f64 / n_resolved as f64);
+            let share = quantity::share(n as f64 / n_resolved as f64);
             format!("Rank {rank} {comes_last} in {share} of {of}")
         }
         _ => format!("Nobody in particular {comes_last} in {of}"),

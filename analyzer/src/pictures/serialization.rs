@@ -1,11 +1,11 @@
 //! The serialization curve of an operation.
 
+use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Departure, Heading, StageTime, StraightLine};
 
 use super::title;
 use crate::analysis::{Analysis, OperationSummary, SerializationPoint};
-use crate::words;
 
 /// How to read it.
 pub(super) const CAPTION: &str = "x is the order in which ranks leave, y the mean time from the \
@@ -106,8 +106,8 @@ fn straight_line(points: &[SerializationPoint], granularity_ns: i64) -> Option<L
 }
 
 fn finding(points: &[SerializationPoint], n_ranks: usize, line: Option<Line>) -> String {
-    let first = words::duration(points[0].mean_ns);
-    let last = words::duration(points[points.len() - 1].mean_ns);
+    let first = quantity::duration(points[0].mean_ns);
+    let last = quantity::duration(points[points.len() - 1].mean_ns);
     let since = "after the last has come";
     // Of many ranks a point stands for those of a step of the order.
     let (first_of, last_of) = match points.len() < n_ranks {
@@ -117,7 +117,7 @@ fn finding(points: &[SerializationPoint], n_ranks: usize, line: Option<Line>) ->
     match line {
         Some(line) => format!(
             "Each further rank leaves {} later: the {first_of} {first} {since}, the {last_of} {last}",
-            words::fine_duration(line.per_rank_ns)
+            quantity::fine_duration(line.per_rank_ns)
         ),
         None => format!("The {first_of} of the ranks leaves {first} {since}, the {last_of} {last}"),
     }

@@ -7,6 +7,7 @@
 //! begin before: with the initiating call, and what the application does from there until it
 //! asks, which is no waiting and has a row of its own.
 
+use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Heading, Line, StageTime, Stages};
 
@@ -149,7 +150,7 @@ fn finding_without_waits(operation: &OperationSummary) -> String {
     let (Some((least, least_rank)), Some((most, most_rank))) = (ways().min(), longest) else {
         return format!("How long this {name} takes without the waits is not resolvable");
     };
-    let (least_time, most_time) = (words::duration(least), words::duration(most));
+    let (least_time, most_time) = (quantity::duration(least), quantity::duration(most));
     match least_time == most_time {
         true => format!("Without the waits this {name} takes each rank {most_time} in the mean"),
         false => format!(

@@ -2,6 +2,10 @@
 
 use std::fmt::Write as _;
 
+use collbench_text::{
+    inert,
+    quantity::{counted, duration},
+};
 use collbench_viz as viz;
 use collbench_viz::{TreeNode, Waits};
 
@@ -9,10 +13,8 @@ use super::inside::{first, heading, host, time};
 use super::title;
 use crate::analysis::{Analysis, EdgeSummary, OperationSummary, TreeSummary};
 use crate::distribution::Summary;
-use crate::inert;
 use crate::inside::words;
 use crate::inside::{Contributor, JoiningPoint};
-use crate::words::{counted, duration};
 
 /// How to read it.
 pub(super) const CAPTION: &str = "A row for each process, below its parent in the tree. Lines are \

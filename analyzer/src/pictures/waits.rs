@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
+use collbench_text::quantity;
 use collbench_viz::{TimeBin, WaitsOverTime};
 
 use crate::analysis::{Analysis, Timeline};
-use crate::words;
 
 /// How to read it.
 pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from left to right: \
@@ -69,7 +69,7 @@ fn finding(timeline: &Timeline) -> String {
     }
     let mut sentence = format!(
         "Waiting is {at_least}{} of the time in collectives",
-        words::percent(clipped(wait_ns), clipped(call_ns))
+        quantity::percent(clipped(wait_ns), clipped(call_ns))
     );
     if let Some(when) = peak(timeline) {
         sentence += &format!(", {when}");
@@ -85,8 +85,8 @@ fn finding(timeline: &Timeline) -> String {
     {
         sentence += &format!(
             "; rank {least_rank} waits least ({}), rank {most_rank} most ({})",
-            words::duration(clipped(least)),
-            words::duration(clipped(most))
+            quantity::duration(clipped(least)),
+            quantity::duration(clipped(most))
         );
     }
     sentence
@@ -110,7 +110,7 @@ fn peak(timeline: &Timeline) -> Option<String> {
     if n_bins < 8 || n_within == 0 || n_rest == 0 || !is_high {
         return None;
     }
-    let time = |bin: usize| words::duration(timeline.bin_ns.saturating_mul(bin as i64));
+    let time = |bin: usize| quantity::duration(timeline.bin_ns.saturating_mul(bin as i64));
     // Of the time of all ranks that are in the picture.
     let all = i128::from(timeline.bin_ns) * timeline.ranks.len() as i128 * n_within;
     let when = match (from, to == n_bins) {
@@ -118,7 +118,7 @@ fn peak(timeline: &Timeline) -> Option<String> {
         (_, true) => format!("from {} on", time(from)),
         (_, false) => format!("from {} to {}", time(from), time(to)),
     };
-    let share = words::percent(clipped(within), clipped(all));
+    let share = quantity::percent(clipped(within), clipped(all));
     Some(format!("the most {when} ({share} of the time there)"))
 }
 

@@ -1,5 +1,6 @@
 //! The page around the pictures: facts, verdict, remarks, tables.
 
+use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
 
@@ -31,7 +32,7 @@ pub(super) fn page(
     let calls_ns = analysis.collectives_ns();
     let mut verdict = words::verdict(analysis);
     if !trace.complete {
-        let findings = words::counted(trace.damage.len() as u64, "finding");
+        let findings = quantity::counted(trace.damage.len() as u64, "finding");
         let incomplete =
             format!("The trace is incomplete: {findings}, see trace.damage in analysis.json.");
         let in_words = analysis.hang.iter().flat_map(|hang| &hang.in_words);
@@ -40,7 +41,7 @@ pub(super) fn page(
         verdict.splice(0..0, std::iter::once(incomplete).chain(unfinished));
     }
     viz::Report {
-        title: format!("collbench: {}", crate::inert::line(&command, 200)).into(),
+        title: format!("collbench: {}", collbench_text::inert::line(&command, 200)).into(),
         lead: format!(
             "{}. Collective calls: {}.",
             words::ran(analysis),
@@ -52,13 +53,13 @@ pub(super) fn page(
             fact("ranks", trace.ranks.to_string()),
             fact("hosts", hosts(&trace.hosts)),
             fact("MPI library", trace.mpi_library.clone()),
-            fact("duration", words::duration(trace.duration_ns)),
+            fact("duration", quantity::duration(trace.duration_ns)),
             fact(
                 "collectives",
                 format!(
                     "{} calls, {} of all ranks together",
                     trace.calls,
-                    words::duration(calls_ns)
+                    quantity::duration(calls_ns)
                 ),
             ),
             fact(
@@ -92,7 +93,7 @@ fn hosts(names: &[String]) -> String {
     let shown: Vec<String> = names
         .iter()
         .take(MAX_NAMES)
-        .map(|name| crate::inert::line(name, 100))
+        .map(|name| collbench_text::inert::line(name, 100))
         .collect();
     match names.len().saturating_sub(MAX_NAMES) {
         0 => shown.join(", "),
@@ -127,7 +128,7 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
             format!(
                 "{} in {}, {} incomplete",
                 operation.calls,
-                words::counted(operation.instances, "instance"),
+                quantity::counted(operation.instances, "instance"),
                 operation.incomplete
             ),
         ),
@@ -138,8 +139,8 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
                 |time| {
                     format!(
                         "{} of all ranks together; median call {}",
-                        words::duration(time.total),
-                        words::duration(time.median)
+                        quantity::duration(time.total),
+                        quantity::duration(time.median)
                     )
                 },
             ),
@@ -151,8 +152,8 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
                 |duration| {
                     format!(
                         "median {} from the first enter to the last leave, longest {} (n = {})",
-                        words::duration(duration.median),
-                        words::duration(duration.max),
+                        quantity::duration(duration.median),
+                        quantity::duration(duration.max),
                         duration.n
                     )
                 },
@@ -209,7 +210,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 // Not to be broken in a narrow column.
                 Cell::words(words::mostly_last(analysis, operation).replace(' ', "\u{a0}")),
                 known(operation.algorithm.as_deref(), |name| {
-                    let name = crate::inert::line(name, MAX_ALGORITHM);
+                    let name = collbench_text::inert::line(name, MAX_ALGORITHM);
                     Cell::words(match name.len() <= MAX_UNBROKEN {
                         true => name.replace(' ', "\u{a0}"),
                         false => name,
@@ -235,7 +236,7 @@ fn ranks(analysis: &Analysis) -> viz::Table {
         analysis.ranks.iter().map(|rank| {
             [
                 count(rank.rank.into()),
-                Cell::words(crate::inert::line(&rank.host, 60)),
+                Cell::words(collbench_text::inert::line(&rank.host, 60)),
                 count(rank.calls),
                 duration(rank.call_time_ns),
                 known(rank.wait_ns, duration),
@@ -269,7 +270,7 @@ fn instances(operation: &OperationSummary) -> Cell {
 }
 
 fn duration(ns: i64) -> Cell {
-    Cell::number(words::duration(ns), ns)
+    Cell::number(quantity::duration(ns), ns)
 }
 
 /// Sorted by the time waited: of two shares, the one of the longer time is the more interesting.

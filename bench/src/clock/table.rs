@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use collbench_text::quantity;
+
 use super::figures::{Figures, PairFigures};
 use super::simulation::Simulation;
 use crate::overhead::{empty_table, write_machine};
@@ -185,34 +187,7 @@ fn time(spread: Option<&Spread>, figure: fn(&Spread) -> f64) -> String {
     spread.map_or("unknown".to_owned(), |spread| duration(figure(spread)))
 }
 
-/// ns to three digits in the unit that suits.
+/// A duration of so many ns, which may be a mean.
 pub(super) fn duration(ns: f64) -> String {
-    let (value, unit) = match ns.abs() {
-        0.0..1e3 => return format!("{ns:.0} ns"),
-        1e3..1e6 => (ns / 1e3, "us"),
-        1e6..1e9 => (ns / 1e6, "ms"),
-        _ => (ns / 1e9, "s"),
-    };
-    let decimals = match value.abs() {
-        0.0..10.0 => 2,
-        10.0..100.0 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$} {unit}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_have_three_digits() {
-        let shown = [812.4, 2_345.0, 45_670.0, 1.5e6, 999e6, 2.5e9].map(duration);
-        assert_eq!(
-            shown,
-            [
-                "812 ns", "2.35 us", "45.7 us", "1.50 ms", "999 ms", "2.50 s"
-            ]
-        );
-    }
+    quantity::duration(ns.round() as i64)
 }

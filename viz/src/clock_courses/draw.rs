@@ -1,12 +1,12 @@
 //! Drawing of the clocks of hosts.
 
+use collbench_text::quantity::{TimeUnit, duration, grouped, tick};
 use plotters::prelude::{BLACK, Circle, LineSeries, Polygon};
 use plotters::style::Color;
 
 use super::{ClockCourses, Course, OffsetPoint};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, Place, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
-use crate::quantity::{TimeUnit, count, duration, tick};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 
@@ -202,7 +202,7 @@ impl Course {
         let measured = match off.get(off.len() / 2) {
             Some(&median) => format!(
                 "{} bursts, half of them within {} of the curve",
-                count(off.len() as u64),
+                grouped(off.len() as u64),
                 duration(median)
             ),
             None => "no bursts".to_owned(),

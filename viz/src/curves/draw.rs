@@ -1,12 +1,12 @@
 //! Drawing of curves.
 
+use collbench_text::quantity::{TimeUnit, counted_grouped, round_duration, tick};
 use plotters::prelude::{BLACK, Circle, LineSeries};
 use plotters::style::Color;
 
 use super::{Curve, CurveAxis, Curves, Quantity, Stroke};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
-use crate::quantity::{TimeUnit, counted, round_duration, tick};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::cut;
@@ -202,7 +202,7 @@ impl Curve {
         let name = self.name.as_str();
         match self.n_left_out {
             0 => name.to_owned(),
-            n => format!("{name} ({} left out)", counted(n as u64, "point")),
+            n => format!("{name} ({} left out)", counted_grouped(n as u64, "point")),
         }
     }
 }

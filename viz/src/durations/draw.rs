@@ -1,12 +1,12 @@
 //! Drawing of a histogram of durations.
 
+use collbench_text::quantity::{counted_grouped, duration, round_duration, tick};
 use plotters::prelude::IntoLogRange;
 
 use super::{Bar, Durations};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
 use crate::labels::{Strip, Wish, spread};
-use crate::quantity::{counted, duration, round_duration, tick};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT, text_width};
 
@@ -113,7 +113,7 @@ impl Durations {
         format!(
             "{}, {}; duration: from the first enter to the last leave",
             self.heading.operation,
-            counted(self.heading.n_instances, "instance"),
+            counted_grouped(self.heading.n_instances, "instance"),
         )
     }
 
@@ -186,7 +186,7 @@ impl Durations {
             let (from, to) = (px(MARGIN, middle - 5), px(MARGIN + 30, middle + 5));
             sheet.rectangle("slow", from, to);
             sheet.hatched(id, from, to);
-            let slow = counted(n_slow, "instance");
+            let slow = counted_grouped(n_slow, "instance");
             let words = format!("above the 99th percentile ({slow} in these bars)");
             sheet.text(px(MARGIN + 38, middle + 4), Anchor::Start, "minor", &words);
         }
@@ -204,7 +204,7 @@ impl Durations {
             "{} to {}: {}",
             duration(bar.from_ns),
             duration(bar.to_ns),
-            counted(bar.n, "instance")
+            counted_grouped(bar.n, "instance")
         )
     }
 

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use collbench_text::quantity::counted_grouped;
+
 use super::MAX_ROWS;
 use crate::Text;
-use crate::quantity::counted;
 
 /// A rank, and where it runs.
 #[derive(Debug, Clone)]
@@ -74,7 +75,7 @@ pub(crate) fn host(band: &[&RankOnHost]) -> Text {
             let mut hosts: Vec<&Text> = band.iter().map(|member| &member.host).collect();
             hosts.sort_unstable();
             hosts.dedup();
-            counted(hosts.len() as u64, "host").into()
+            counted_grouped(hosts.len() as u64, "host").into()
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Drawing of a load-imbalance graph: three columns, and edges as wide as they weigh.
 
+use collbench_text::quantity::{counted_grouped, duration, fine_percent, grouped};
+
 use super::plan::{HostNode, Leaf};
 use super::{Blame, Imbalance};
 use crate::frame::{Head, MARGIN, WIDTH};
-use crate::quantity::{count, counted, duration, fine_percent};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::{cut, wrap};
@@ -98,10 +99,10 @@ impl Imbalance {
         format!(
             "{}, {}, last to come known of {}; {} on {}{fair}",
             self.heading.operation,
-            counted(self.heading.n_instances, "instance"),
-            count(self.resolved),
-            counted(n_ranks as u64, "rank"),
-            counted(self.hosts.len() as u64, "host"),
+            counted_grouped(self.heading.n_instances, "instance"),
+            grouped(self.resolved),
+            counted_grouped(n_ranks as u64, "rank"),
+            counted_grouped(self.hosts.len() as u64, "host"),
         )
     }
 
@@ -203,7 +204,7 @@ impl Imbalance {
         }
         let words = match self.resolved {
             0 => "not resolvable".to_owned(),
-            n => format!("{} resolved", count(n)),
+            n => format!("{} resolved", grouped(n)),
         };
         sheet.text(px(ROOT.0 + 8, y), Anchor::Start, "minor", &words);
     }
@@ -224,7 +225,7 @@ impl Imbalance {
                 true => format!("culprit: {}", node.hosts[0].name.cut(17)),
                 false => node.short_title(),
             };
-            let n_ranks = counted(node.n_ranks() as u64, "rank");
+            let n_ranks = counted_grouped(node.n_ranks() as u64, "rank");
             let lines = [
                 ("name", name),
                 ("minor", often(node.last(), self.resolved)),
@@ -324,7 +325,7 @@ impl HostNode<'_> {
     fn title(&self) -> String {
         match self.hosts[..] {
             [host] => host.name.to_string(),
-            _ => counted(self.hosts.len() as u64, "more host"),
+            _ => counted_grouped(self.hosts.len() as u64, "more host"),
         }
     }
 
@@ -338,7 +339,7 @@ impl HostNode<'_> {
         format!(
             "{}, {}: {}; the others waited {} in all",
             self.title(),
-            counted(self.n_ranks() as u64, "rank"),
+            counted_grouped(self.n_ranks() as u64, "rank"),
             often(self.last(), resolved),
             duration(caused.fold(0, i64::saturating_add)),
         )
@@ -349,7 +350,7 @@ impl Leaf<'_> {
     fn title(&self) -> String {
         match self.ranks[..] {
             [rank] => format!("rank {}", rank.rank),
-            _ => counted(self.ranks.len() as u64, "rank"),
+            _ => counted_grouped(self.ranks.len() as u64, "rank"),
         }
     }
 
@@ -408,7 +409,11 @@ fn often(last: u64, resolved: u64) -> String {
     match (last, resolved) {
         (_, 0) => "not resolvable".to_owned(),
         (0, _) => "never last".to_owned(),
-        _ => format!("last in {} ({})", fine_percent(last, resolved), count(last)),
+        _ => format!(
+            "last in {} ({})",
+            fine_percent(last, resolved),
+            grouped(last)
+        ),
     }
 }
 

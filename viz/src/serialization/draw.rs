@@ -1,12 +1,12 @@
 //! Drawing of serialization curves.
 
+use collbench_text::quantity::{TimeUnit, counted_grouped, duration, fine_duration, grouped, tick};
 use plotters::prelude::{BLACK, Circle, LineSeries};
 use plotters::style::Color;
 
 use super::{Curve, Departure, Serialization};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, say_if_refused};
-use crate::quantity::{TimeUnit, count, counted, duration, fine_duration, tick};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::cut;
@@ -55,8 +55,8 @@ impl Serialization {
         format!(
             "{}, {}, {}; mean times",
             self.heading.operation,
-            counted(self.heading.n_instances, "instance"),
-            counted(u64::from(self.n_ranks), self.noun),
+            counted_grouped(self.heading.n_instances, "instance"),
+            counted_grouped(u64::from(self.n_ranks), self.noun),
         )
     }
 
@@ -88,7 +88,7 @@ impl Serialization {
         let x_axis = Axis {
             words: "position in the order of departure (0 leaves first)",
             ticks: &xs,
-            tick: &|v| count(v as u64),
+            tick: &|v| grouped(v as u64),
         };
         let y_axis = Axis {
             words: &words,
@@ -183,9 +183,9 @@ impl Curve {
                 "{}: left after {} at position {}, after {} at position {}",
                 self.name.cut(40),
                 duration(first.time.mean_ns()),
-                count(u64::from(first.position)),
+                grouped(u64::from(first.position)),
                 duration(last.time.mean_ns()),
-                count(u64::from(last.position)),
+                grouped(u64::from(last.position)),
             ),
             _ => format!("{}: not resolvable", self.name.cut(40)),
         }
@@ -211,9 +211,9 @@ impl Curve {
         format!(
             "{}, position {}: {} (n = {})",
             self.name,
-            count(u64::from(departure.position)),
+            grouped(u64::from(departure.position)),
             duration(departure.time.mean_ns()),
-            count(departure.time.n()),
+            grouped(departure.time.n()),
         )
     }
 }

@@ -3,12 +3,13 @@
 //! The columns share the rows and the axis of time, so that what is longer is longer. In a column
 //! few threads have a thin line each, many share a band; the median of all is the thick line.
 
+use collbench_text::quantity::{TimeUnit, counted_grouped, duration, tick};
+
 use super::band::{band, quantile, stretches};
 use super::{Heading, Thread, Timemap};
 use crate::Text;
 use crate::axes::round_steps;
 use crate::frame::{Head, MARGIN, WIDTH};
-use crate::quantity::{TimeUnit, counted, duration, tick};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::{cut, wrap};
@@ -80,9 +81,9 @@ impl SideBySide {
             let left = LEFT + (scale.width + BETWEEN) * (idx % MAX_COLUMNS) as f64;
             let name = cut(name.as_str(), (scale.width * CHARS_PER_PX) as usize);
             sheet.text(px(left, top + 18.0), Anchor::Start, "name", &name);
-            let ranks = counted(timemap.threads.len() as u64, "rank");
+            let ranks = counted_grouped(timemap.threads.len() as u64, "rank");
             sheet.text(px(left, top + 32.0), Anchor::Start, "minor", &ranks);
-            let instances = counted(timemap.heading.n_instances, "instance");
+            let instances = counted_grouped(timemap.heading.n_instances, "instance");
             sheet.text(px(left, top + 46.0), Anchor::Start, "minor", &instances);
             let class = style::series(idx);
             let column = Column {
@@ -107,8 +108,8 @@ impl SideBySide {
         format!(
             "{}, {}, {}; mean times on the same scales",
             self.heading.operation,
-            counted(self.heading.n_instances, "instance"),
-            counted(self.columns.len() as u64, "trace"),
+            counted_grouped(self.heading.n_instances, "instance"),
+            counted_grouped(self.columns.len() as u64, "trace"),
         )
     }
 
@@ -209,7 +210,10 @@ impl Column<'_> {
                 });
             }
         }
-        let words = format!("median of {}", counted(threads.len() as u64, "rank"));
+        let words = format!(
+            "median of {}",
+            counted_grouped(threads.len() as u64, "rank")
+        );
         sheet.group(&format!("line {class}"), &[], &words, || {
             for stretch in &stretches_of_band {
                 let borders = stretch.borders.iter().zip(stretch.first_stage..);

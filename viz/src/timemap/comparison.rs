@@ -5,6 +5,7 @@
 //! another configuration. Ways through different trees have different numbers of stages, so y is
 //! scaled: all lines begin at the same first level and end at the same last one.
 
+use collbench_text::quantity::{TimeUnit, counted_grouped, duration, grouped, tick};
 use plotters::prelude::{BLACK, Circle, LineSeries};
 use plotters::style::Color;
 
@@ -13,7 +14,6 @@ use super::{Heading, StageTime, Stages, cumulate};
 use crate::Text;
 use crate::axes::{self, Axis, BELOW, Place, RIGHT, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
-use crate::quantity::{TimeUnit, count, counted, duration, tick};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::{cut, wrap};
@@ -115,8 +115,8 @@ impl Comparison {
         format!(
             "{}, {}, {}; mean times of one rank",
             self.heading.operation,
-            counted(self.heading.n_instances, "instance"),
-            counted(self.ways.len() as u64, "run"),
+            counted_grouped(self.heading.n_instances, "instance"),
+            counted_grouped(self.ways.len() as u64, "run"),
         )
     }
 
@@ -287,7 +287,7 @@ impl Way {
                     format!(
                         "\n{name} {} (n = {})",
                         duration(time.mean_ns),
-                        count(time.n)
+                        grouped(time.n)
                     )
                 }
                 None => format!("\n{name} not resolvable"),

@@ -1,5 +1,6 @@
 //! Drawing of a timemap: layout and style here, scale and axis from plotters.
 
+use collbench_text::quantity::{TimeUnit, counted_grouped, duration, tick};
 use plotters::chart::ChartContext;
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
@@ -15,7 +16,6 @@ use super::plan::{Group, Plan, Sample, Single};
 use super::{Thread, Timemap};
 use crate::frame::{Drawn, Head, WIDTH, say_if_refused};
 use crate::labels::{Strip, Wish, spread};
-use crate::quantity::{TimeUnit, counted, duration, tick};
 use crate::style;
 use crate::svg::{Anchor, Backend, Sheet, UNIT, text_width};
 use crate::text::{cut, wrap};
@@ -143,8 +143,8 @@ impl Timemap {
         format!(
             "{}, {}, {}; mean times{bands}",
             self.heading.operation,
-            counted(self.heading.n_instances, "instance"),
-            counted(self.threads.len() as u64, "rank"),
+            counted_grouped(self.heading.n_instances, "instance"),
+            counted_grouped(self.threads.len() as u64, "rank"),
         )
     }
 

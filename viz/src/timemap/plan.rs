@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use collbench_text::quantity::{counted_grouped, duration};
+
 use super::{Thread, Timemap};
-use crate::quantity::{counted, duration};
 use crate::style::{self, N_DASHES};
 
 /// More groups than this share one band.
@@ -276,7 +277,7 @@ impl Group<'_> {
         format!(
             "{} ({})",
             self.name,
-            counted(self.threads.len() as u64, "rank")
+            counted_grouped(self.threads.len() as u64, "rank")
         )
     }
 }

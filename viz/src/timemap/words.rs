@@ -1,9 +1,10 @@
 //! A timemap in words: numbers beside the rows, tooltips, and the description for those who
 //! cannot see it.
 
+use collbench_text::quantity::{counted_grouped, duration, grouped};
+
 use super::band::quantile;
 use super::{StageTime, Thread, Timemap};
-use crate::quantity::{count, counted, duration};
 
 impl Timemap {
     /// The sorted means of the threads that could resolve `stage`.
@@ -30,7 +31,7 @@ impl Timemap {
         if means.is_empty() {
             lines.push("not resolvable".into());
         } else if missing > 0 {
-            let (missing, of) = (count(missing as u64), count(self.threads.len() as u64));
+            let (missing, of) = (grouped(missing as u64), grouped(self.threads.len() as u64));
             lines.insert(0, format!("{missing} of {of} not resolvable"));
         }
         lines
@@ -43,7 +44,11 @@ impl Timemap {
             .names()
             .zip(&thread.times)
             .map(|(name, time)| match time {
-                Some(time) => format!("{name} {} (n = {})", duration(time.mean_ns), count(time.n)),
+                Some(time) => format!(
+                    "{name} {} (n = {})",
+                    duration(time.mean_ns),
+                    grouped(time.n)
+                ),
                 None => format!("{name} not resolvable"),
             });
         let stages: Vec<String> = stages.collect();
@@ -66,8 +71,8 @@ impl Timemap {
         let mut text = format!(
             "Timemap of {}: mean time in each stage, cumulated, for {} over {}.",
             self.heading.operation,
-            counted(self.threads.len() as u64, "rank"),
-            counted(self.heading.n_instances, "instance"),
+            counted_grouped(self.threads.len() as u64, "rank"),
+            counted_grouped(self.heading.n_instances, "instance"),
         );
         for (stage, name) in self.stages.names().enumerate() {
             text.push_str(&format!(" {name}: {}.", self.numbers(stage).join(", ")));

@@ -1,10 +1,10 @@
 //! Drawing of a tree.
 
+use collbench_text::quantity::{counted_grouped, duration};
 use plotters_backend::BackendCoord;
 
 use super::{Row, Tree, TreeNode};
 use crate::frame::{Head, MARGIN, WIDTH};
-use crate::quantity::{counted, duration};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::timemap::StageTime;
@@ -110,8 +110,8 @@ impl Tree {
         format!(
             "{}, {}, {}; mean times",
             self.heading.operation,
-            counted(self.heading.n_instances, "instance"),
-            counted(self.rows.len() as u64, "node"),
+            counted_grouped(self.heading.n_instances, "instance"),
+            counted_grouped(self.rows.len() as u64, "node"),
         )
     }
 
@@ -301,7 +301,7 @@ fn said(time: StageTime) -> String {
     format!(
         "{} (n = {})",
         duration(time.mean_ns()),
-        crate::quantity::count(time.n())
+        collbench_text::quantity::grouped(time.n())
     )
 }
 

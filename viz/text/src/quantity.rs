@@ -1,10 +1,15 @@
-//! Numbers as people read them: durations with a unit, counts in groups of three digits.
+//! Numbers as people read them: durations with a unit, counts, shares in percent.
+//!
+//! Pictures and their captions group the digits of large counts ([`grouped`], [`counted_grouped`]); lines of
+//! text do not ([`counted`]).
 
 /// A unit of time to show durations in.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct TimeUnit {
-    pub(crate) name: &'static str,
-    pub(crate) ns: f64,
+pub struct TimeUnit {
+    /// Its symbol.
+    pub name: &'static str,
+    /// How many ns it is.
+    pub ns: f64,
 }
 
 const UNITS: [TimeUnit; 4] = [
@@ -25,7 +30,8 @@ const UNITS: [TimeUnit; 4] = [
 
 impl TimeUnit {
     /// The largest unit of which `extent_ns` holds at least two: the axis then has whole numbers.
-    pub(crate) fn for_axis(extent_ns: f64) -> TimeUnit {
+    #[must_use]
+    pub fn for_axis(extent_ns: f64) -> TimeUnit {
         let fits = UNITS
             .into_iter()
             .rev()
@@ -35,7 +41,8 @@ impl TimeUnit {
 }
 
 /// A duration to three significant digits, whole below 1 us: `812 ns`, `8.81 us`, `1,234 s`.
-pub(crate) fn duration(ns: i64) -> String {
+#[must_use]
+pub fn duration(ns: i64) -> String {
     let magnitude = ns.unsigned_abs();
     let sign = if ns < 0 { "-" } else { "" };
     if magnitude < 1_000 {
@@ -52,11 +59,25 @@ pub(crate) fn duration(ns: i64) -> String {
             return format!("{sign}{value:.0} {}", unit.name);
         }
     }
-    format!("{sign}{} s", count((magnitude as f64 / 1e9).round() as u64))
+    format!(
+        "{sign}{} s",
+        grouped((magnitude as f64 / 1e9).round() as u64)
+    )
+}
+
+/// A time since the start of the run. What a rank was in when the first one left `MPI_Init`, such as
+/// `MPI_Init` itself, began before that.
+#[must_use]
+pub fn instant(ns: i64) -> String {
+    match ns {
+        ..0 => format!("{} before the start", duration(ns.saturating_neg())),
+        _ => duration(ns),
+    }
 }
 
 /// A duration that may be a small part of a ns, as a slope is: `0.42 ns`, else as [`duration`].
-pub(crate) fn fine_duration(ns: f64) -> String {
+#[must_use]
+pub fn fine_duration(ns: f64) -> String {
     if ns == 0.0 || ns.abs() >= 99.95 {
         return duration(ns.round() as i64);
     }
@@ -65,14 +86,16 @@ pub(crate) fn fine_duration(ns: f64) -> String {
 }
 
 /// A round number of ns in the unit that leaves it shortest, for ticks: `200 ns`, `1 us`, `0.5 s`.
-pub(crate) fn round_duration(ns: f64) -> String {
+#[must_use]
+pub fn round_duration(ns: f64) -> String {
     let fits = UNITS.into_iter().rev().find(|unit| ns >= 0.999 * unit.ns);
     let unit = fits.unwrap_or(UNITS[0]);
     format!("{} {}", tick(ns / unit.ns), unit.name)
 }
 
 /// A count with commas between groups of three digits: `1,024`.
-pub(crate) fn count(n: u64) -> String {
+#[must_use]
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (idx, digit) in digits.chars().enumerate() {
@@ -85,30 +108,108 @@ pub(crate) fn count(n: u64) -> String {
 }
 
 /// A count with its noun, in the plural (by s) unless it is one: `1 rank`, `1,024 ranks`.
-pub(crate) fn counted(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
+#[must_use]
+pub fn counted_grouped(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
+/// A count with its noun, in the plural (by s) unless it is one: `1 call`, `1024 calls`.
+#[must_use]
+pub fn counted(n: impl TryInto<u64>, noun: &str) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A count, exactly up to six digits; beyond, three of them: `12.3M`.
+#[must_use]
+pub fn short_count(n: u64) -> String {
+    if n < 1_000_000 {
+        return n.to_string();
+    }
+    let mut value = n as f64 / 1e6;
+    let mut units = ["M", "G", "T", "P", "E"].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    for larger in units {
+        if value < 999.5 {
+            break;
+        }
+        (value, unit) = (value / 1e3, larger);
+    }
+    let digits = if value < 9.995 {
+        2
+    } else {
+        usize::from(value < 99.95)
+    };
+    format!("{value:.digits$}{unit}")
+}
+
+/// A size of a file in whole units of powers of 1000, never below 10 of them: `9999 B`, `89 MB`.
+#[must_use]
+pub fn file_size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
+        _ => format!("{} GB", bytes / 1_000_000_000),
+    }
+}
+
+/// A payload in few characters, in powers of 1024: `8`, `64k`, `127M`.
+#[must_use]
+pub fn short_bytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => bytes.to_string(),
+        10_000..10_485_760 => format!("{}k", bytes >> 10),
+        10_485_760..10_737_418_240 => format!("{}M", bytes >> 20),
+        _ => format!("{}G", bytes >> 30),
+    }
+}
+
+/// A part in whole percent; `-` of nothing.
+#[must_use]
+pub fn percent(part: i64, whole: i64) -> String {
+    if whole <= 0 {
+        return "-".to_owned();
+    }
+    share(part as f64 / whole as f64)
+}
+
+/// A share in whole percent, with "<1" and ">99" where rounding would say none or all.
+#[must_use]
+pub fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    if share > 0.0 && percent < 0.5 {
+        "<1 %".to_owned()
+    } else if share < 1.0 && percent >= 99.5 {
+        ">99 %".to_owned()
+    } else {
+        format!("{percent:.0} %")
+    }
 }
 
 /// A tick's value without the noise of its last bits, in groups of three digits where whole.
-pub(crate) fn tick(value: f64) -> String {
+#[must_use]
+pub fn tick(value: f64) -> String {
     let rounded = (value * 1e3).round() / 1e3;
     if rounded.fract() == 0.0 && rounded.abs() >= 1e3 && rounded.abs() < 1e18 {
         let sign = if rounded < 0.0 { "-" } else { "" };
-        return format!("{sign}{}", count(rounded.abs() as u64));
+        return format!("{sign}{}", grouped(rounded.abs() as u64));
     }
     // Also turns -0 into 0.
     format!("{}", rounded + 0.0)
 }
 
 /// A part in percent, rounded to whole ones; of nothing 0.
-pub(crate) fn whole_percent(part: u64, whole: u64) -> u64 {
+#[must_use]
+pub fn whole_percent(part: u64, whole: u64) -> u64 {
     let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
     // At most 100 times a u64, over at least 1.
     u64::try_from((part * 200 + whole) / (whole * 2)).unwrap_or(u64::MAX)
 }
 
 /// A part in whole percent, with "<1" and ">99" where rounding would say none or all.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
+#[must_use]
+pub fn part_percent(part: u64, whole: u64) -> String {
     match whole_percent(part, whole) {
         0 if part > 0 => "<1 %".to_owned(),
         100 if part < whole => ">99 %".to_owned(),
@@ -118,7 +219,8 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
 
 /// A part of a whole in percent where parts are small, two significant digits: `45 %`, `1.6 %`,
 /// `0.24 %`; never 0 or 100 by rounding; `-` of nothing.
-pub(crate) fn fine_percent(part: u64, whole: u64) -> String {
+#[must_use]
+pub fn fine_percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();
     }
@@ -149,6 +251,7 @@ mod tests {
             (1_000, "1.00 us"),
             (9_994, "9.99 us"),
             (9_996, "10.0 us"),
+            (45_670, "45.7 us"),
             (99_960, "100 us"),
             (999_600, "1.00 ms"),
             (-12_345_678, "-12.3 ms"),
@@ -187,7 +290,7 @@ mod tests {
             (0, 0, "0 %"),
         ];
         for (part, whole, shown) in cases {
-            assert_eq!(percent(part, whole), shown, "{part} of {whole}");
+            assert_eq!(part_percent(part, whole), shown, "{part} of {whole}");
         }
     }
 
@@ -227,10 +330,10 @@ mod tests {
 
     #[test]
     fn counts_are_grouped_and_nouns_agree() {
-        assert_eq!(count(1_024), "1,024");
-        assert_eq!(count(123_456_789), "123,456,789");
-        assert_eq!(counted(1, "rank"), "1 rank");
-        assert_eq!(counted(0, "rank"), "0 ranks");
+        assert_eq!(grouped(1_024), "1,024");
+        assert_eq!(grouped(123_456_789), "123,456,789");
+        assert_eq!(counted_grouped(1, "rank"), "1 rank");
+        assert_eq!(counted_grouped(0, "rank"), "0 ranks");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthChar;
 /// `text` in at most `width` columns, with control characters, terminal escapes and
 /// direction marks as visible escapes; cut in the middle of nothing, marked by `...`.
 #[must_use]
-pub(crate) fn line(text: &str, width: usize) -> String {
+pub fn line(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut length = 0;
     for c in text.chars() {
@@ -31,7 +31,7 @@ pub(crate) fn line(text: &str, width: usize) -> String {
 
 /// Columns that a terminal takes for a text, at most: marks that combine count one each.
 #[must_use]
-pub(crate) fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     text.chars().map(column).sum()
 }
 
@@ -42,7 +42,7 @@ fn column(c: char) -> usize {
 /// The first `width` characters of `text`, marked by `...` if there are more; nothing else is
 /// changed.
 #[must_use]
-pub(crate) fn cut(text: &str, width: usize) -> String {
+pub fn cut(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -52,7 +52,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 /// The first of several texts, `width` characters of them together, marked by `...` if there are
 /// more; nothing else is changed.
 #[must_use]
-pub(crate) fn cut_all(texts: &[String], width: usize) -> Vec<String> {
+pub fn cut_all(texts: &[String], width: usize) -> Vec<String> {
     let mut left = width;
     let mut kept = Vec::new();
     for text in texts {
@@ -70,7 +70,7 @@ pub(crate) fn cut_all(texts: &[String], width: usize) -> Vec<String> {
 /// Whether a character does something other than stand there: controls, marks of direction, and
 /// what cannot be seen.
 #[must_use]
-pub(crate) fn is_active(c: char) -> bool {
+pub fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -79,7 +79,7 @@ pub(crate) fn is_active(c: char) -> bool {
 
 /// A path, for messages.
 #[must_use]
-pub(crate) fn path(path: &Path) -> String {
+pub fn path(path: &Path) -> String {
     line(&path.to_string_lossy(), MAX_PATH)
 }
 
@@ -89,7 +89,7 @@ const MAX_PATH: usize = 4096;
 /// Ranks in words: `0-3, 7`; of more than eight ranges the first, and how many ranks there are.
 /// `ranks` ascend.
 #[must_use]
-pub(crate) fn ranks(ranks: &[u32]) -> String {
+pub fn ranks(ranks: &[u32]) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &rank in ranks {
         match ranges.last_mut() {
@@ -102,7 +102,7 @@ pub(crate) fn ranks(ranks: &[u32]) -> String {
 
 /// Ranges of ranks in words, each `(first, last)`.
 #[must_use]
-pub(crate) fn rank_ranges(ranges: &[(u32, u32)]) -> String {
+pub fn rank_ranges(ranges: &[(u32, u32)]) -> String {
     let mut words: Vec<String> = ranges
         .iter()
         .take(8)

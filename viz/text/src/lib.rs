@@ -1,0 +1,9 @@
+//! Numbers and foreign text as people read them: one place for both, below everything that prints or
+//! draws.
+//!
+//! [`quantity`] has durations with a unit, counts and shares; [`inert`] makes names and paths that others
+//! wrote harmless for terminals and readers.
+#![forbid(unsafe_code)]
+
+pub mod inert;
+pub mod quantity;
