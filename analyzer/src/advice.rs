@@ -1,5 +1,6 @@
 //! Findings over time in words, and what to do next.
 
+use collbench_stats::integers::sum_ns;
 use collbench_text::{
     inert,
     quantity::{counted, duration, percent, share},
@@ -10,7 +11,6 @@ use crate::analysis::{
     OutlierSummary,
 };
 use crate::change::ChangeKind;
-use crate::nanoseconds::sum_ns;
 use crate::why_late;
 use crate::words::{communicator, culprit};
 

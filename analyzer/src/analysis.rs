@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::Semantics;
+use collbench_stats::buckets::Bucket;
+use collbench_stats::distribution::Summary;
+use collbench_stats::estimate::Evidence;
 use serde::{Serialize, Serializer};
 
 use crate::algorithms::AlgorithmSummary;
-use crate::buckets::Bucket;
 use crate::detail::Detail;
-use crate::distribution::Summary;
-use crate::estimate::Evidence;
 pub use crate::findings::{
     ChangeSummary, Culprit, DisturbanceSummary, InStep, LatenessSectionSummary,
     OperationSectionSummary, OutlierSummary, PhaseSummary, RankTimeline, Timeline,
@@ -22,10 +22,10 @@ pub use crate::hang::{
     NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,
 };
 use crate::inside::{TransferSummary, TreeFigures};
-use crate::nanoseconds::sum_ns;
 use crate::running::RunningSummary;
 pub use crate::serialization::SerializationPoint;
 use crate::sums::ByteClass;
+use collbench_stats::integers::sum_ns;
 
 /// Everything that the analysis of one trace found.
 #[derive(Debug, Clone, Serialize)]

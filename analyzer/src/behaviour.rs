@@ -1,11 +1,12 @@
 //! Sums to results: what each process did when, and which processes behave alike.
 
+use collbench_stats::bins::{bin_ns, doublings_to_cover};
+use collbench_stats::moments::Moments;
 use collbench_text::inert;
 
 use crate::analysis::RankClass;
-use crate::bins::{bin_ns, doublings_to_cover};
 use crate::classes::{Class, Features, classes};
-use crate::conduct::{Conduct, Moments};
+use crate::conduct::Conduct;
 use crate::findings::{RankTimeline, Timeline};
 use crate::sources::Sources;
 use crate::timeline::{Course, MAX_BINS, Stretch};

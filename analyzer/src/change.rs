@@ -9,10 +9,10 @@
 //! phase, the least different first. A late party whose coming cost less than a hundredth of the
 //! time of all collectives is no matter. What is left, if more than one phase, is a change.
 
+use collbench_stats::chance::{binomial_tail, same_share};
+use collbench_stats::integers::add_ns;
 use serde::Serialize;
 
-use crate::chance::{binomial_tail, same_share};
-use crate::nanoseconds::add_ns;
 use crate::sections::TimesLast;
 
 /// The greatest chance of a false statement.

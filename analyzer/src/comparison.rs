@@ -2,27 +2,26 @@
 //!
 //! The first trace is the baseline, every other one is compared with it. Operations are put side
 //! by side ([`Correspondence`]); means and medians have errors from batches of consecutive
-//! instances ([`Evidence`](crate::estimate::Evidence)), which hold what is correlated in a run; differences have intervals
+//! instances ([`Evidence`](collbench_stats::estimate::Evidence)), which hold what is correlated in a run; differences have intervals
 //! ([`Contrast`](difference::Contrast)); what is called a difference is decided for all of them together. What differs
 //! from run to run is in no interval that a single run can give: a remark says so.
 
+use collbench_stats::distribution::Summary;
+use collbench_stats::integers::sum_ns;
 use serde::Serialize;
 
 use crate::analysis::{Analysis, ClockSummary, OperationSummary, RemarkSummary, TraceSummary};
-use crate::distribution::Summary;
 use crate::json;
-use crate::nanoseconds::sum_ns;
 
 mod correspondence;
-pub(crate) mod difference;
 mod operations;
 mod pictures;
 mod remarks;
 mod report;
 mod text;
 
+pub use collbench_stats::difference::Verdict as ComparisonVerdict;
 use correspondence::Correspondence;
-pub use difference::Verdict as ComparisonVerdict;
 pub use report::write_comparison;
 pub use text::comparison_to_text;
 

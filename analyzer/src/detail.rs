@@ -7,12 +7,12 @@
 
 use std::ops::Deref;
 
+use collbench_stats::integers::sum_ns;
 use serde::{Serialize, Serializer};
 
 use crate::analysis::{DetailsSummary, ImbalanceSummary, OperationSummary};
 use crate::inside::CriticalPathSummary;
 use crate::json;
-use crate::nanoseconds::sum_ns;
 
 /// Which details are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,15 +7,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::chance::binomial_tail;
+use collbench_formats::Operation;
+use collbench_stats::chance::binomial_tail;
+use collbench_stats::integers::sum_ns;
+use collbench_stats::periods::{Rhythm, Times, rhythm};
+
 use crate::findings::Culprit;
 use crate::findings::{DisturbanceSummary, InStep};
 use crate::late_arrivals::{LateArrival, LateArrivals, MAX_LATEST};
-use crate::nanoseconds::sum_ns;
-use crate::periods::{Rhythm, Times, rhythm};
 use crate::sources::Sources;
 use crate::sums::Lateness;
-use collbench_formats::Operation;
 
 /// Most stops that are searched at once.
 const MAX_EVENTS: usize = 256;

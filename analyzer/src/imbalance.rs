@@ -14,11 +14,11 @@
 //! A wait counts against the one whose coming ended it, which in a bcast is the root: a process
 //! that comes last but that nobody depends on has made nobody wait.
 
+use collbench_stats::chance::binomial_tail;
+use collbench_stats::integers::add_ns;
 use petgraph::Direction;
 use petgraph::graphmap::DiGraphMap;
 
-use crate::chance::binomial_tail;
-use crate::nanoseconds::add_ns;
 use crate::sums::{Lateness, LatenessOfMember};
 
 /// The greatest chance of a false verdict.

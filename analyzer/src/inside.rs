@@ -15,7 +15,6 @@ mod by_roles;
 mod gather;
 mod message;
 mod messages;
-mod numbers;
 mod pairing;
 mod pattern;
 mod recurrence;
@@ -35,7 +34,6 @@ mod trees;
 // What meets where, and how long it takes.
 mod critical;
 mod figures;
-mod gauge;
 mod rows;
 mod samples;
 mod taken;
@@ -48,7 +46,6 @@ pub(crate) mod summary;
 mod sums;
 
 // Sums to results.
-mod kept;
 mod links;
 mod measured;
 mod results;
@@ -59,11 +56,11 @@ pub use algorithm::{Algorithm, Pattern, Rooted, ThenFromLeader, Tree, TwoLevels,
 pub(crate) use begun::{CallOf, OwnCollective, Owner, Owners};
 pub use by_roles::RoleFigures;
 pub(crate) use called::Calling;
+pub use collbench_stats::compact_distribution::{Gauge, Grain};
 pub use critical::{AllForAll, Begin, CriticalTally, Hop, Stay};
 pub(crate) use figures::Room;
 pub use figures::{EdgeFigures, GraphFigures, LastMessage, Meeting, NodeFigures, RoundFigures};
 pub(crate) use gather::{Gatherer, each_message};
-pub use gauge::{Gauge, Grain};
 pub use message::InstanceMessage;
 pub use messages::{MessageCounts, Messages};
 pub use recognize::{Direction as TreeDirection, Recognized, TreeFacts};

@@ -1,13 +1,13 @@
 //! Calls that are not a complete instance, to sums: each is counted under what it says of itself.
 
 use collbench_formats::{CommunicatorKind, Operation};
+use collbench_stats::integers::add_ns;
 
 use crate::agreed::{Agreed, Disagreement};
 use crate::communicators::{Communicator, Scope};
 use crate::instance::LanePlace;
 use crate::instance::{Call, Instance, Lane};
 use crate::mismatch::{Mismatch, MismatchKind, alike_calls, mismatch_of};
-use crate::nanoseconds::add_ns;
 use crate::sums::{ByteClass, OperationKey};
 use crate::tally::{Tally, class_of};
 use crate::unfinished::{Unfinished, stated_root};

@@ -52,15 +52,10 @@ mod measure;
 mod resolution;
 
 // Figures to sums.
-mod batches;
-mod bins;
-mod buckets;
 mod conduct;
-mod distribution;
 mod irregular;
 mod late_arrivals;
 mod mismatch;
-mod nanoseconds;
 mod never_completed;
 mod orders;
 mod outliers;
@@ -76,14 +71,12 @@ mod unfinished;
 // Sums to results.
 mod analysis;
 mod behaviour;
-mod chance;
 mod change;
 mod classes;
 mod clock_summary;
 mod damage;
 mod detail;
 mod disturbances;
-mod estimate;
 mod exchanges;
 mod findings;
 mod hang;
@@ -91,10 +84,8 @@ mod imbalance;
 mod marked_phases;
 mod operations;
 mod over_time;
-mod periods;
 mod remarks;
 mod sources;
-mod student;
 mod summarize;
 
 // Results to what people meet.
@@ -132,20 +123,21 @@ pub use analysis::{
     SerializationPoint, Spread, Stage, Stages, ThreadWay, Timeline, Total, TraceSummary,
     UnfinishedSummary, Violations, WindowSummary,
 };
-pub use batches::Batches;
-pub use buckets::Bucket;
 pub use causality::CausalityCounts;
 pub use change::ChangeKind;
 pub use clock::{Clocks, Global, HostAlignment, HostClock, Local, RankClock, Timestamp};
+pub use collbench_stats::batches::Batches;
+pub use collbench_stats::buckets::Bucket;
+pub use collbench_stats::distribution::{Distribution, Summary};
+pub use collbench_stats::moments::Moments;
 pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
 pub use comparison::{
     Change, ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, Difference,
     DifferingSetting, OnlyIn, OperationDifferences, OperationFigures, QuantityDifferences,
     RunDifferences, comparison_to_text, write_comparison,
 };
-pub use conduct::{Conduct, Moments};
+pub use conduct::Conduct;
 pub use detail::{Detail, Details};
-pub use distribution::{Distribution, Summary};
 pub use follow::{Follower, Look};
 pub use imbalance::{Verdict, Vertex};
 pub use inside::{

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use collbench_stats::integers::add_ns;
+
 use crate::analysis::MarkedPhase;
-use crate::nanoseconds::add_ns;
 use crate::sources::Sources;
 
 /// The phases, by level.

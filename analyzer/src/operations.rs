@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
+use collbench_stats::distribution::{Distribution, Summary};
+use collbench_stats::estimate::Evidence;
 
 use crate::analysis::{OperationSummary, SerializationPoint, Spread, Stage, Stages, ThreadWay};
 use crate::detail::Chooser;
-use crate::distribution::{Distribution, Summary};
-use crate::estimate::Evidence;
 use crate::inside::summary::{self as inside, TooEarly};
 use crate::over_time::{operation_sections, outliers};
 use crate::sources::Sources;

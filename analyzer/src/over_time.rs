@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::bins::doublings_to_cover;
+use collbench_stats::bins::doublings_to_cover;
+use collbench_stats::integers::sum_ns;
+
 use crate::change::{Parties, Party, Section, phases};
 use crate::findings::Culprit;
 use crate::findings::{
     ChangeSummary, LatenessSectionSummary, OperationSectionSummary, OutlierSummary, PhaseSummary,
 };
-use crate::nanoseconds::sum_ns;
 use crate::outliers::LongInstance;
 use crate::sections::{LatenessSections, MAX_SECTIONS, TimesLast};
 use crate::sources::Sources;

@@ -5,7 +5,7 @@
 //! which it was entered (a nonblocking one: begun). An instance is in a phase if all its
 //! processes entered it in one of that level.
 
-use crate::nanoseconds::add_ns;
+use collbench_stats::integers::add_ns;
 
 /// Most levels of a process that are told apart; calls in further ones belong to no phase.
 const MAX_LEVELS: usize = 1 << 12;

@@ -1,7 +1,7 @@
 //! The run in sections: who came last and what an operation took, early and late.
 
-use crate::bins::{Bins, Sum};
-use crate::nanoseconds::add_ns;
+use collbench_stats::bins::{Bins, Sum};
+use collbench_stats::integers::add_ns;
 
 /// Most sections; at least half as many unless the run is shorter than 16 us.
 pub(crate) const MAX_SECTIONS: u32 = 32;

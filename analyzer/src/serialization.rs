@@ -1,8 +1,7 @@
 //! The serialization curve: how much later each next process leaves.
 
+use collbench_stats::integers::add_ns;
 use serde::Serialize;
-
-use crate::nanoseconds::add_ns;
 
 /// Positions are told one by one up to so many processes, beyond in steps of the order.
 pub(crate) const MAX_STEPS: usize = 256;

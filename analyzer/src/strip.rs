@@ -6,11 +6,11 @@
 //! then handed to their processes together.
 
 use collbench_formats::Operation;
+use collbench_stats::bins::{bin_ns, doublings_to_cover};
+use collbench_stats::integers::add_ns;
+use collbench_stats::moments::Moments;
 
-use crate::bins::{bin_ns, doublings_to_cover};
 use crate::communicators::{Communicator, Scope};
-use crate::conduct::Moments;
-use crate::nanoseconds::add_ns;
 use crate::sums::ProcessTally;
 use crate::timeline::{MAX_BINS, Stretch};
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{Abi, CommunicatorKind, MpiIdentity};
+use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
 use crate::algorithms::algorithms;
@@ -24,7 +25,6 @@ use crate::imbalance::{Verdict, Vertex};
 use crate::inside::summary as inside;
 use crate::marked_phases::marked_phases;
 use crate::mismatch::MismatchKind;
-use crate::nanoseconds::sum_ns;
 use crate::operations::operations;
 use crate::over_time::{change, lateness_sections};
 use crate::remarks::Remark;

@@ -1,15 +1,15 @@
 //! What is kept of each operation, process and communicator.
 
 use collbench_formats::{Operation, Semantics};
+use collbench_stats::batches::Batches;
+use collbench_stats::distribution::Distribution;
+use collbench_stats::integers::add_ns;
 
-use crate::batches::Batches;
 use crate::communicators::Scope;
 use crate::conduct::Conduct;
-use crate::distribution::Distribution;
 use crate::inside::{Algorithm, InsideTally, Said};
 use crate::instance::Call;
 use crate::late_arrivals::LateArrivals;
-use crate::nanoseconds::add_ns;
 use crate::nonblocking::OverlapCourse;
 use crate::orders::OrderCounts;
 use crate::outliers::Longest;

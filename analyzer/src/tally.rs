@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use collbench_formats::Operation;
+use collbench_stats::batches::InstanceSums;
+use collbench_stats::distribution::Distribution;
+use collbench_stats::integers::{add_ns, sum_ns};
 
 use crate::agreed::Agreed;
-use crate::batches::InstanceSums;
 use crate::causality::{ByHost, CausalityCounts};
 use crate::clock::{Clocks, Global, HostOffset, Timestamp};
 use crate::communicators::{Communicator, Communicators, Scope};
-use crate::distribution::Distribution;
 use crate::inside::{Calling, MessageCounts, Room, Shapes};
 use crate::instance::{Call, Lane};
 use crate::late_arrivals::LateArrival;
 use crate::matched::{Matched, Sums};
 use crate::measure::Figures;
 use crate::mismatch::{Mismatches, has_sizes_apart};
-use crate::nanoseconds::{add_ns, sum_ns};
 use crate::never_completed::AllNeverCompleted;
 use crate::nonblocking::OverlapCourse;
 use crate::outliers::{LateTogether, LongInstance};

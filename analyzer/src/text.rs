@@ -7,13 +7,13 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
+use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::advice;
 use crate::analysis::{Analysis, DamageSummary, RemarkSummary};
 use crate::inside;
-use crate::nanoseconds::sum_ns;
 use crate::words;
 
 pub(crate) const WIDTH: usize = 100;

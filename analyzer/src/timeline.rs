@@ -3,10 +3,11 @@
 //! A call that spans several stretches is cut at their borders, and so is its wait, which begins
 //! with it: no stretch has more time in calls than it is long (than that times the threads).
 
-use crate::bins::{Bins, Sum};
+use collbench_stats::bins::{Bins, Sum};
+use collbench_stats::integers::add_ns;
+
 use crate::clock::Timestamp;
 use crate::instance::Call;
-use crate::nanoseconds::add_ns;
 use crate::nonblocking::OverlapCourse;
 
 /// Most stretches; at least half as many unless the run is shorter than 64 us.

@@ -1,6 +1,7 @@
 //! Findings in words, for text and pictures alike.
 
 use collbench_formats::Semantics;
+use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
 use crate::advice;
@@ -9,7 +10,6 @@ use crate::analysis::{
     Analysis, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase, OperationSummary, Spread,
 };
 use crate::imbalance;
-use crate::nanoseconds::sum_ns;
 use crate::remarks::Remark;
 use crate::why_late;
 

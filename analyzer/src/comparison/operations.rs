@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use collbench_stats::difference::{Contrast, Verdict, holm};
+use collbench_stats::distribution::Summary;
+use collbench_stats::estimate::{Estimate, Estimates};
+
 use crate::analysis::{Analysis, OperationSummary};
 use crate::comparison::correspondence::{Correspondence, Key};
-use crate::comparison::difference::{Contrast, Verdict, holm};
 use crate::comparison::{
     Change, ComparedOperation, Difference, OnlyIn, OperationDifferences, QuantityDifferences,
     figures, rounded,
 };
-use crate::distribution::Summary;
-use crate::estimate::{Estimate, Estimates};
 
 /// What all traces have, by the change of total time, and what only one of two has.
 pub(crate) fn compare(

@@ -1,11 +1,11 @@
 //! What a reader of a comparison should know, apart from being printed.
 
+use collbench_stats::estimate::MIN_INSTANCES;
 use collbench_text::inert;
 
 use crate::analysis::{Analysis, RemarkSummary};
 use crate::comparison::correspondence::Correspondence;
 use crate::comparison::{ComparedOperation, ComparedTrace, ComparisonVerdict, DifferingSetting};
-use crate::estimate::MIN_INSTANCES;
 
 /// What a trace is called: `A` is the baseline.
 pub(crate) fn letter(trace: usize) -> String {

@@ -5,9 +5,10 @@
 //! What is measured at the nodes of a tree with one root is nothing to be added to that of another,
 //! or to the rounds of an exchange. So they are kept apart, and told of the most frequent.
 
+use collbench_stats::compact_distribution::Grain;
+use collbench_stats::first_by_key::{Kept, Keyed};
+
 use super::figures::{Meeting, NodeFigures, RoundFigures};
-use super::gauge::Grain;
-use super::kept::{Kept, Keyed};
 use super::roles::Roles;
 use super::samples::MAX_ROUNDS;
 use super::shape::Shape;

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
+use collbench_stats::compact_distribution::{Gauge, Grain, Sample};
+
 use crate::agreed::Agreed;
 use crate::inside::by_roles::{ByRoles, RoleFigures};
 use crate::inside::critical::CriticalTally;
-use crate::inside::gauge::{Gauge, Grain, Sample};
 use crate::inside::messages::Messages;
 use crate::inside::roles::Roles;
 use crate::inside::rows::Rows;

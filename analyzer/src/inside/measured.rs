@@ -3,6 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use collbench_stats::distribution::Summary;
+use collbench_stats::integers::saturate;
+
 use super::by_roles::RoleFigures;
 use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
 use super::results::{
@@ -14,8 +17,6 @@ use super::way_back::Doubt;
 use super::ways::{OneWay, Ways, hotspot};
 use crate::clock::Clocks;
 use crate::detail::Detail;
-use crate::distribution::Summary;
-use crate::nanoseconds::saturate;
 use crate::serialization::SerializationPoint;
 use crate::sources::Sources;
 

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use collbench_formats::{Direction, MESSAGE_BYTES, Record};
+use collbench_stats::numbering::Numbers;
 
 use super::message::InstanceMessage;
-use super::numbers::Numbers;
 use super::pairing::{End, NOT_A_SLOT, Pairing};
 use super::recurrence::{Following, Words};
 use super::shape::{Of, Shape};

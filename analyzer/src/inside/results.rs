@@ -1,10 +1,10 @@
 //! What the analysis says of the inside of a tree: plain types. Ranks are world ranks, times ns.
 
+use collbench_stats::distribution::Summary;
 use serde::Serialize;
 
 use super::way_back::Doubt;
 use crate::detail::Detail;
-use crate::distribution::Summary;
 use crate::serialization::SerializationPoint;
 
 /// Whether a difference between the clocks of two hosts means something.

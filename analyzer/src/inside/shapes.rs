@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use collbench_stats::numbering::Numbers;
+
 use super::exchanges::Sent;
 use super::message::InstanceMessage;
 use super::messages::Messages;
-use super::numbers::Numbers;
 use super::recognize::Places;
 use super::shape::{Of, Shape};
 use crate::agreed::Agreed;

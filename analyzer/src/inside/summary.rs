@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use collbench_stats::distribution::Summary;
 use collbench_text::inert;
 
 use super::algorithm::Algorithm;
@@ -14,7 +15,6 @@ use super::sums::{EdgeTally, GraphTally, InsideTally};
 use crate::analysis::{
     EdgeSummary, MessageEnds, OperationSummary, OutsideTrees, Stage, TreeSummary,
 };
-use crate::distribution::Summary;
 use crate::remarks::Remark;
 use crate::run::RankFile;
 use crate::sources::Sources;

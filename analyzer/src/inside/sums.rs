@@ -10,10 +10,10 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use collbench_formats::Semantics;
+use collbench_stats::first_by_key::{Kept, Keyed};
 
 use super::algorithm::Algorithm;
 use super::figures::{GraphFigures, Room};
-use super::kept::{Kept, Keyed};
 use super::messages::Messages;
 use super::recognize::{Direction, TreeFacts};
 use super::shape::Shape;

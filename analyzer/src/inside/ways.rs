@@ -6,9 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use collbench_stats::compact_distribution::Gauge;
+
 use super::by_roles::RoleFigures;
 use super::figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
-use super::gauge::Gauge;
 use super::results::{Hotspot, StageKind, WayClass, WayStage};
 
 /// The way of one process; slots, not ranks.

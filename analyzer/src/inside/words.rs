@@ -4,6 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use collbench_stats::distribution::Summary;
+use collbench_stats::integers::sum_ns;
 use collbench_text::{
     inert,
     quantity::{counted, duration, percent, share},
@@ -16,8 +18,6 @@ use super::results::{
 };
 use super::way_back::Doubt;
 use crate::analysis::{Analysis, OperationSummary, TreeSummary};
-use crate::distribution::Summary;
-use crate::nanoseconds::sum_ns;
 use crate::why_late;
 use crate::words;
 

@@ -1,11 +1,11 @@
 //! The distribution of an operation's durations.
 
+use collbench_stats::distribution::Summary;
 use collbench_text::quantity;
 use collbench_viz::{Bar, DurationMarks, Durations, Heading};
 
 use super::title;
 use crate::analysis::{Analysis, OperationSummary};
-use crate::distribution::Summary;
 
 /// How to read it.
 pub(super) const CAPTION: &str = "How many instances took how long, from the first enter to the \

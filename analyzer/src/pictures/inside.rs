@@ -1,12 +1,12 @@
 //! Pictures of what was seen inside a collective: the most frequent of its trees.
 
+use collbench_stats::distribution::Summary;
 use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Departure, Heading, Line, MessageMatrix, StageTime, Stages, Traffic};
 
 use super::title;
 use crate::analysis::{Analysis, OperationSummary, TreeSummary};
-use crate::distribution::Summary;
 use crate::inside::words;
 use crate::inside::{JoiningPoint, StageKind, TreeFigures, WayStage};
 

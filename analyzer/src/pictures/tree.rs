@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use collbench_stats::distribution::Summary;
 use collbench_text::{
     inert,
     quantity::{counted, duration},
@@ -12,7 +13,6 @@ use collbench_viz::{TreeNode, Waits};
 use super::inside::{first, heading, host, time};
 use super::title;
 use crate::analysis::{Analysis, EdgeSummary, OperationSummary, TreeSummary};
-use crate::distribution::Summary;
 use crate::inside::words;
 use crate::inside::{Contributor, JoiningPoint};
 

@@ -8,7 +8,7 @@ const FEW: usize = 16;
 /// Numbers of things, from 0, in the order in which they are met: mostly a few, of which the last is
 /// met again.
 #[derive(Debug)]
-pub(super) struct Numbers<T> {
+pub struct Numbers<T> {
     met: Vec<T>,
     /// Of the first of them, as far as it was needed.
     index: BTreeMap<T, u32>,
@@ -24,24 +24,25 @@ impl<T> Default for Numbers<T> {
 }
 
 impl<T: Copy + Ord> Numbers<T> {
-    pub(super) fn clear(&mut self) {
+    /// Forgets all.
+    pub fn clear(&mut self) {
         self.met.clear();
         self.index.clear();
     }
 
     /// All of them, by their numbers.
-    pub(super) fn met(&self) -> &[T] {
+    pub fn met(&self) -> &[T] {
         &self.met
     }
 
     /// Takes others that are known not to be met yet, with the next numbers.
-    pub(super) fn extend(&mut self, others: impl Iterator<Item = T>) {
+    pub fn extend(&mut self, others: impl Iterator<Item = T>) {
         self.met.extend(others);
     }
 
     /// The number of one, a new one if it was not met before.
     #[inline]
-    pub(super) fn of(&mut self, one: T) -> u32 {
+    pub fn of(&mut self, one: T) -> u32 {
         let known = match self.met.len() <= FEW {
             true => self.met.iter().rposition(|known| *known == one),
             false => self.look_up(one),

@@ -16,28 +16,28 @@ const MAX_BATCHES: usize = 64;
 
 /// What is kept of one complete instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct InstanceSums {
+pub struct InstanceSums {
     /// Last leave minus first enter, ns.
-    pub(crate) duration: i64,
+    pub duration: i64,
     /// First leave minus last enter, ns, signed.
-    pub(crate) core: Option<i64>,
+    pub core: Option<i64>,
     /// Calls in it that are wanted.
-    pub(crate) n_calls: u64,
+    pub n_calls: u64,
     /// Their time, ns.
-    pub(crate) call_ns: i64,
+    pub call_ns: i64,
     /// Calls whose wait is known.
-    pub(crate) n_waits: u64,
+    pub n_waits: u64,
     /// Their waits, ns.
-    pub(crate) wait_ns: i64,
+    pub wait_ns: i64,
 }
 
 /// Sums of one quantity in a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Sum {
+pub struct Sum {
     /// Samples.
-    pub(crate) n: u64,
+    pub n: u64,
     /// Their sum, ns.
-    pub(crate) total: i128,
+    pub total: i128,
 }
 
 impl Sum {
@@ -49,21 +49,21 @@ impl Sum {
 
 /// Sums of the instances of one range of positions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Batch {
+pub struct Batch {
     /// First position divided by the width.
     range: u64,
     /// Durations.
-    pub(crate) duration: Sum,
+    pub duration: Sum,
     /// Their magnitudes, see [`magnitude`].
-    pub(crate) duration_magnitudes: i64,
+    pub duration_magnitudes: i64,
     /// Cores.
-    pub(crate) core: Sum,
+    pub core: Sum,
     /// Their magnitudes.
-    pub(crate) core_magnitudes: i64,
+    pub core_magnitudes: i64,
     /// Time of calls.
-    pub(crate) call: Sum,
+    pub call: Sum,
     /// Waits of calls.
-    pub(crate) wait: Sum,
+    pub wait: Sum,
 }
 
 impl Batch {
@@ -95,7 +95,7 @@ pub struct Batches {
 impl Batches {
     /// Adds the instance at a position of its communicator.
     #[inline]
-    pub(crate) fn add(&mut self, position: u64, sums: &InstanceSums) {
+    pub fn add(&mut self, position: u64, sums: &InstanceSums) {
         let once = |sample: i64| Sum {
             n: 1,
             total: sample.into(),
@@ -141,14 +141,14 @@ impl Batches {
     }
 
     /// The batches, at most `most` of them, each of whole ones of those kept.
-    pub(crate) fn at_most(&self, most: usize) -> Vec<Batch> {
+    pub fn at_most(&self, most: usize) -> Vec<Batch> {
         let mut fewer = self.clone();
         fewer.narrow(most);
         fewer.batches
     }
 
     /// Sums of squares of magnitudes: of durations, of cores.
-    pub(crate) fn squares(&self) -> [u64; 2] {
+    pub fn squares(&self) -> [u64; 2] {
         self.squares
     }
 
@@ -197,7 +197,7 @@ impl Batches {
 ///
 /// Grows with the time, so that batches that differ in their times differ in this, and one
 /// extreme time does not outweigh all others.
-pub(crate) fn magnitude(ns: i64) -> i64 {
+pub fn magnitude(ns: i64) -> i64 {
     let value = ns.unsigned_abs();
     if value == 0 {
         return 0;

@@ -23,15 +23,15 @@ pub enum Verdict {
 
 /// How two estimates differ.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Contrast {
+pub struct Contrast {
     /// Second minus first, ns.
-    pub(crate) difference: f64,
+    pub difference: f64,
     /// Its 95 % interval, ns.
-    pub(crate) interval: (f64, f64),
+    pub interval: (f64, f64),
     /// Second by first, with its 95 % interval; `None` where the first may well be 0.
-    pub(crate) ratio: Option<(f64, (f64, f64))>,
+    pub ratio: Option<(f64, (f64, f64))>,
     /// Chance of a difference as large where there is none.
-    pub(crate) p: f64,
+    pub p: f64,
 }
 
 impl Contrast {
@@ -41,7 +41,7 @@ impl Contrast {
     /// Intervals from those of the two: Zou and Donner 2008 for the difference, Donner and Zou
     /// 2012 for the ratio (MOVER). With errors of one size on both sides, as means have them,
     /// these are Welch's interval and Fieller's.
-    pub(crate) fn new(baseline: &Estimate, other: &Estimate) -> Self {
+    pub fn new(baseline: &Estimate, other: &Estimate) -> Self {
         let difference = other.value - baseline.value;
         // A larger difference needs an `other` above or a baseline below its estimate.
         let low = Joint::new((other.below, other.df), (baseline.above, baseline.df));
@@ -59,7 +59,7 @@ impl Contrast {
     }
 
     /// How many times more instances would make the interval just as wide as the difference.
-    pub(crate) fn times_needed(&self) -> Option<f64> {
+    pub fn times_needed(&self) -> Option<f64> {
         let reach = match self.difference > 0.0 {
             true => self.difference - self.interval.0,
             false => self.interval.1 - self.difference,
@@ -135,7 +135,7 @@ fn ratio(
 /// # Source
 /// Holm 1979: the smallest is held against alpha / m, the next against alpha / (m - 1), until
 /// one fails.
-pub(crate) fn holm(chances: &[f64]) -> Vec<bool> {
+pub fn holm(chances: &[f64]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
     order.sort_by(|&a, &b| chances[a].total_cmp(&chances[b]).then(a.cmp(&b)));
     let mut stands = vec![false; chances.len()];

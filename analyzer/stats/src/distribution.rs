@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use crate::buckets::{Bucket, buckets};
-use crate::nanoseconds::{rounded_div, saturate};
+use crate::integers::{rounded_div, saturate};
 
 /// Quantiles of so many samples are exact.
 const MAX_EXACT: u64 = 4096;

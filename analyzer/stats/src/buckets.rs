@@ -20,7 +20,7 @@ pub struct Bucket {
 
 /// Sorts values, each met so often, into eight steps for each doubling (below 8 ns: by the ns),
 /// from the first to the last that has one. Values below zero count as zero.
-pub(crate) fn buckets(counts: impl Iterator<Item = (i64, u64)>) -> Vec<Bucket> {
+pub fn buckets(counts: impl Iterator<Item = (i64, u64)>) -> Vec<Bucket> {
     let mut by_index: BTreeMap<u32, u64> = BTreeMap::new();
     for (value, n) in counts {
         *by_index.entry(index_of(value)).or_default() += n;

@@ -8,49 +8,49 @@ use crate::student;
 /// and with these many, Student's t costs 4 % of width.
 const BATCHES: usize = 32;
 /// Fewer instances than this say nothing about their own spread.
-pub(crate) const MIN_INSTANCES: u64 = 10;
+pub const MIN_INSTANCES: u64 = 10;
 /// Chance that an interval misses the truth.
-pub(crate) const ALPHA: f64 = 0.05;
+pub const ALPHA: f64 = 0.05;
 
 /// A value with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Estimate {
+pub struct Estimate {
     /// ns.
-    pub(crate) value: f64,
+    pub value: f64,
     /// Standard error towards smaller values, ns.
-    pub(crate) below: f64,
+    pub below: f64,
     /// Standard error towards larger values, ns.
-    pub(crate) above: f64,
+    pub above: f64,
     /// Degrees of freedom of both.
-    pub(crate) df: f64,
+    pub df: f64,
 }
 
 /// What is known of one quantity of one operation, from one run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Estimates {
+pub struct Estimates {
     /// Of the mean; `None` with fewer than [`MIN_INSTANCES`] instances or batches.
-    pub(crate) mean: Option<Estimate>,
+    pub mean: Option<Estimate>,
     /// Of the median; `None` likewise, or for quantities that have none here.
-    pub(crate) median: Option<Estimate>,
+    pub median: Option<Estimate>,
 }
 
 /// The quantities that traces are compared in, of one operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Evidence {
+pub struct Evidence {
     /// Last leave minus first enter.
-    pub(crate) duration: Estimates,
+    pub duration: Estimates,
     /// First leave minus last enter.
-    pub(crate) core: Estimates,
+    pub core: Estimates,
     /// Leave minus enter. Its median over the calls is not judged: the calls of an instance are
     /// not independent.
-    pub(crate) call_time: Estimates,
+    pub call_time: Estimates,
     /// Waits; likewise.
-    pub(crate) wait: Estimates,
+    pub wait: Estimates,
 }
 
 impl Evidence {
     /// From the batches of an operation, and the distributions of its instances.
-    pub(crate) fn new(batches: &Batches, duration: &Distribution, core: &Distribution) -> Self {
+    pub fn new(batches: &Batches, duration: &Distribution, core: &Distribution) -> Self {
         let [duration_squares, core_squares] = batches.squares();
         let batches = batches.at_most(BATCHES);
         let of_calls = |pick: fn(&Batch) -> Sum| Estimates {
@@ -180,7 +180,7 @@ fn mean(batches: &[Batch], pick: impl Fn(&Batch) -> Sum) -> Option<Estimate> {
 mod tests {
     use super::*;
     use crate::batches::InstanceSums;
-    use crate::comparison::difference::Contrast;
+    use crate::difference::Contrast;
 
     /// Normal numbers that go on from one another.
     struct Normal(u64);

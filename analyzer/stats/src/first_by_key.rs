@@ -3,15 +3,16 @@
 /// A list of things in the order of their keys, of which no more than `MOST` are kept, and for each
 /// how many instances there are of it.
 #[derive(Debug, Clone)]
-pub(super) struct Kept<T, const MOST: usize> {
+pub struct Kept<T, const MOST: usize> {
     list: Vec<T>,
 }
 
 /// What can be kept.
-pub(super) trait Keyed {
+pub trait Keyed {
     /// What it is told from others by.
     type Key: Ord + ?Sized;
 
+    /// Its key.
     fn key(&self) -> &Self::Key;
 
     /// Instances.
@@ -25,17 +26,18 @@ impl<T, const MOST: usize> Default for Kept<T, MOST> {
 }
 
 impl<T: Keyed, const MOST: usize> Kept<T, MOST> {
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, T> {
+    /// Those that are kept, by their keys.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.list.iter()
     }
 
     /// That of the most instances; the first where several have as many.
-    pub(super) fn usual(&self) -> Option<&T> {
+    pub fn usual(&self) -> Option<&T> {
         self.list.iter().rev().max_by_key(|one| one.instances())
     }
 
     /// That with a key: what is `new`, if it is kept from now on; `None` if it is not.
-    pub(super) fn of(&mut self, key: &T::Key, new: impl FnOnce() -> T) -> Option<&mut T> {
+    pub fn of(&mut self, key: &T::Key, new: impl FnOnce() -> T) -> Option<&mut T> {
         let at = match self.list.binary_search_by(|one| one.key().cmp(key)) {
             Ok(at) => at,
             Err(at) if at == MOST => return None,
@@ -49,7 +51,7 @@ impl<T: Keyed, const MOST: usize> Kept<T, MOST> {
     }
 
     /// Adds those of another part; `add` one to another with the same key.
-    pub(super) fn merge(&mut self, other: &Self, add: impl Fn(&mut T, &T))
+    pub fn merge(&mut self, other: &Self, add: impl Fn(&mut T, &T))
     where
         T: Clone,
     {

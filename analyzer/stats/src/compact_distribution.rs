@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use crate::distribution::Summary;
-use crate::nanoseconds::{rounded_div, saturate};
+use crate::integers::{rounded_div, saturate};
 
 /// How finely a gauge tells times apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ const MAX_MEDIUM_EDGES: usize = 2048;
 
 impl Grain {
     /// That of the places in a graph of so many edges.
-    pub(super) fn of_edges(n_edges: usize) -> Self {
+    pub fn of_edges(n_edges: usize) -> Self {
         match n_edges {
             n if n <= MAX_FINE_EDGES => Self::Fine,
             n if n <= MAX_MEDIUM_EDGES => Self::Medium,
@@ -190,7 +190,7 @@ fn exact_sums<T: Sample>(samples: &[T]) -> (i64, u64) {
 }
 
 /// What samples are handed on in: ns, of which few need more than 32 bits.
-pub(crate) trait Sample: Copy + Ord + Into<i64> {}
+pub trait Sample: Copy + Ord + Into<i64> {}
 
 impl Sample for i32 {}
 impl Sample for i64 {}
@@ -334,7 +334,7 @@ impl Gauge {
     }
 
     /// Adds samples.
-    pub(crate) fn add_all<T: Sample>(&mut self, samples: &[T]) {
+    pub fn add_all<T: Sample>(&mut self, samples: &[T]) {
         if let &[sample] = samples {
             return self.add(sample.into());
         }

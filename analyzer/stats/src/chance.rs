@@ -4,7 +4,7 @@
 ///
 /// Exact up to floating point: the terms of the tail, from the largest down. Gives 1 for `k` at
 /// or below the mean, where the tail is no evidence.
-pub(crate) fn binomial_tail(n: u64, k: u64, p: f64) -> f64 {
+pub fn binomial_tail(n: u64, k: u64, p: f64) -> f64 {
     if n == 0 || k as f64 <= n as f64 * p {
         return 1.0;
     }
@@ -24,7 +24,7 @@ pub(crate) fn binomial_tail(n: u64, k: u64, p: f64) -> f64 {
 }
 
 /// ln of the gamma function for x > 0, by Stirling's series.
-pub(crate) fn ln_gamma(x: f64) -> f64 {
+pub fn ln_gamma(x: f64) -> f64 {
     // The series is good from 10 on; below, the recurrence leads there.
     let mut x = x;
     let mut product = 1.0;
@@ -42,7 +42,7 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
 /// Chance that two samples, of `n` and `other_n` trials of the same unknown chance, differ in their
 /// parts of successes at least as much as `k` of `n` and `other_k` of `other_n` do, in either
 /// direction: Fisher's exact test, twice the smaller tail.
-pub(crate) fn same_share(k: u64, n: u64, other_k: u64, other_n: u64) -> f64 {
+pub fn same_share(k: u64, n: u64, other_k: u64, other_n: u64) -> f64 {
     if n == 0 || other_n == 0 {
         return 1.0;
     }

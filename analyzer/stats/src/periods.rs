@@ -36,30 +36,30 @@ const MIN_PART_OF_CYCLES: f64 = 0.3;
 
 /// Events and the instances among which they happened.
 #[derive(Debug, Clone)]
-pub(crate) struct Times<'a> {
+pub struct Times<'a> {
     /// Time, ns, and group of each event, the most remarkable first.
-    pub(crate) events: &'a [(i64, usize)],
+    pub events: &'a [(i64, usize)],
     /// For each group times of instances, taken at random, ns.
-    pub(crate) background: &'a [Vec<i64>],
+    pub background: &'a [Vec<i64>],
     /// Begin and end of the time in which there were instances, ns.
-    pub(crate) range_ns: (i64, i64),
+    pub range_ns: (i64, i64),
     /// Mean time between instances of the operation that was called most often, ns.
-    pub(crate) interval_ns: f64,
+    pub interval_ns: f64,
 }
 
 /// A rhythm.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Rhythm {
+pub struct Rhythm {
     /// Its period, ns.
-    pub(crate) period_ns: f64,
+    pub period_ns: f64,
     /// Standard error of that, ns.
-    pub(crate) period_error_ns: f64,
+    pub period_error_ns: f64,
     /// Standard deviation of the events from the rhythm, ns.
-    pub(crate) scatter_ns: f64,
+    pub scatter_ns: f64,
     /// Indexes of the events that belong to it, ascending.
-    pub(crate) events: Vec<usize>,
+    pub events: Vec<usize>,
     /// Chance of one as strong where there is none, at most.
-    pub(crate) p: f64,
+    pub p: f64,
 }
 
 /// A mean of unit vectors.
@@ -121,7 +121,7 @@ struct Peak {
 }
 
 /// The clearest rhythm of the events.
-pub(crate) fn rhythm(times: &Times<'_>) -> Option<Rhythm> {
+pub fn rhythm(times: &Times<'_>) -> Option<Rhythm> {
     let (begin, end) = times.range_ns;
     let length = end.checked_sub(begin)? as f64;
     if times.events.len() < MIN_EVENTS || length <= 0.0 {

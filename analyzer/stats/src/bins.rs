@@ -9,14 +9,14 @@
 const LEAST_NS: i64 = 1_000;
 
 /// What can be added up by stretch: sums of integers, in any order.
-pub(crate) trait Sum: Default {
+pub trait Sum: Default {
     /// Adds what another has summed.
     fn merge(&mut self, other: Self);
 }
 
 /// One `T` for each stretch of the run in which there was something to add; at most `MOST`.
 #[derive(Debug, Clone)]
-pub(crate) struct Bins<T, const MOST: u32> {
+pub struct Bins<T, const MOST: u32> {
     /// The stretches are 1 us times two to this power long.
     doublings: u32,
     /// Number of the stretch, and its sums; by number.
@@ -45,13 +45,13 @@ impl<T, const MOST: u32> Default for Bins<T, MOST> {
 
 impl<T: Sum, const MOST: u32> Bins<T, MOST> {
     /// Length of a stretch, ns.
-    pub(crate) fn bin_ns(&self) -> i64 {
+    pub fn bin_ns(&self) -> i64 {
         bin_ns(self.doublings)
     }
 
     /// The sums of the stretch that a time lies in; one before the start is in the first.
     #[inline]
-    pub(crate) fn at(&mut self, time_ns: i64) -> &mut T {
+    pub fn at(&mut self, time_ns: i64) -> &mut T {
         if self.current.from_ns > time_ns || time_ns >= self.current.until_ns {
             self.go_to(time_ns.max(0));
         }
@@ -60,7 +60,7 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
 
     /// The sums of the stretch that both times lie in, if it is that met last.
     #[inline]
-    pub(crate) fn at_both(&mut self, begin_ns: i64, end_ns: i64) -> Option<&mut T> {
+    pub fn at_both(&mut self, begin_ns: i64, end_ns: i64) -> Option<&mut T> {
         let is_here = self.current.from_ns <= begin_ns && end_ns < self.current.until_ns;
         is_here.then(|| &mut self.met[self.current.place].1)
     }
@@ -87,7 +87,7 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
     }
 
     /// Adds up neighbours until the stretches are this long; they never become shorter.
-    pub(crate) fn widen(&mut self, doublings: u32) {
+    pub fn widen(&mut self, doublings: u32) {
         let Some(more @ 1..) = doublings.checked_sub(self.doublings) else {
             return;
         };
@@ -105,7 +105,7 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
     }
 
     /// Adds what another has summed.
-    pub(crate) fn merge(&mut self, mut other: Self) {
+    pub fn merge(&mut self, mut other: Self) {
         self.widen(other.doublings);
         other.widen(self.doublings);
         self.current = Current::default();
@@ -118,23 +118,23 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
     }
 
     /// The stretches with something in them, by number.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.met.iter().map(|(bin, sums)| (*bin as usize, sums))
     }
 
     /// How often the shortest length was doubled.
-    pub(crate) fn doublings(&self) -> u32 {
+    pub fn doublings(&self) -> u32 {
         self.doublings
     }
 }
 
 /// Length of a stretch, ns.
-pub(crate) fn bin_ns(doublings: u32) -> i64 {
+pub fn bin_ns(doublings: u32) -> i64 {
     LEAST_NS << doublings
 }
 
 /// How often the shortest length is doubled so that a time lies in one of the first `most`.
-pub(crate) fn doublings_to_cover(time_ns: i64, most: u32) -> u32 {
+pub fn doublings_to_cover(time_ns: i64, most: u32) -> u32 {
     let mut doublings = 0;
     while time_ns / bin_ns(doublings) >= i64::from(most) {
         doublings += 1;
