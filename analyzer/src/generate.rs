@@ -18,7 +18,6 @@ mod group;
 mod inside;
 mod messages;
 mod nonblocking;
-pub(crate) mod random;
 mod rank_file;
 mod ring;
 mod scenario;
@@ -33,6 +32,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use collbench_formats::{Abi, HostIdentity, Identity, LayerState, MpiIdentity};
+use collbench_stats::random;
 use serde_json::json;
 
 pub use inside::{

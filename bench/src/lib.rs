@@ -7,7 +7,6 @@
 pub mod clock;
 mod machine;
 pub mod overhead;
-mod random;
 mod spread;
 
 use std::io::{self, Write};

@@ -1,8 +1,7 @@
 //! Global time to what the clocks of a host show.
 
 use collbench_formats::{Anchor, ClockSource};
-
-use super::random::Random;
+use collbench_stats::random::Random;
 
 /// The clocks of one host, as functions of global time: the one place where a generated trace
 /// departs from it.

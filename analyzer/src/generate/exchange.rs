@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use collbench_formats::{Definition, OffsetSample};
+use collbench_stats::random::{Random, hash};
 
-use super::random::{Random, hash};
 use super::scenario::Scenario;
 
 /// How the offsets between the clocks of hosts are measured: in bursts of exchanges between the

@@ -15,12 +15,12 @@ use collbench_formats::{
     CODE_INTERNAL, Communicator, Definition, NO_COMMUNICATOR, NO_RANK, Operation, ROOT_NONE,
     Semantics, Topology, UNKNOWN_COMMUNICATOR,
 };
+use collbench_stats::random::{Random, hash};
 
 use super::exchange;
 use super::group::{self, Members, Parts};
 use super::inside::Course;
 use super::nonblocking::Outstanding;
-use super::random::{Random, hash};
 use super::rank_file::{Body, Ending, NewRecord, RankFile, Stop};
 use super::scenario::{Action, Amount, Call, Deed, Delay, Fault, Scenario, ScenarioError, Step};
 use super::semantics::{Release, neighbours_release, payload, releases, root_field, with_noise};

@@ -20,4 +20,5 @@ pub mod integers;
 pub mod moments;
 pub mod numbering;
 pub mod periods;
+pub mod random;
 pub mod student;

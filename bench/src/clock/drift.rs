@@ -197,12 +197,12 @@ mod tests {
 
     #[test]
     fn the_stated_error_of_the_drift_covers_it() {
-        let mut random = crate::random::Random::new(3);
+        let mut random = collbench_stats::random::Random::from_state(3);
         let mut n_covered = 0;
         for _ in 0..400 {
             let bursts: Vec<Burst> = (0..30)
                 .map(|i| {
-                    let [there, back] = [(); 2].map(|()| random.exponential(4_000.0));
+                    let [there, back] = [(); 2].map(|()| random.exponential_real(4_000.0));
                     Burst {
                         rtt_ns: (200_000.0 + there + back) as u64,
                         ..burst(i * 100_000_000, i * 700 + ((there - back) / 2.0) as i64)

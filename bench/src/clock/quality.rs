@@ -6,9 +6,8 @@
 //! far that smallest one lies above the smallest of all.
 
 use collbench_instrument::exchange::{StopRule, Watch};
+use collbench_stats::random::Random;
 use serde::Serialize;
-
-use crate::random::Random;
 
 /// Values of N that are tried.
 const TRIED: [u32; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
@@ -47,7 +46,7 @@ pub(super) fn of_stop_rule(pairs: &[Vec<u64>]) -> Vec<Quality> {
         let (mut exchanges, mut above) = (0.0, 0.0);
         for (pair, (rtts, least)) in pairs.iter().enumerate() {
             for run in 0..RUNS {
-                let mut random = Random::new(run << 32 | pair as u64);
+                let mut random = Random::from_state(run << 32 | pair as u64);
                 let mut watch = Watch::new(rule);
                 while watch.goes_on(rtts[random.below(rtts.len())], 0) {}
                 let best = watch.best_ns().unwrap_or(*least);
@@ -72,9 +71,9 @@ mod tests {
 
     #[test]
     fn a_longer_patience_costs_more_and_finds_smaller_round_trips() {
-        let mut random = Random::new(5);
+        let mut random = Random::from_state(5);
         let rtts: Vec<u64> = (0..5_000)
-            .map(|_| 40_000 + random.exponential(6_000.0) as u64)
+            .map(|_| 40_000 + random.exponential_real(6_000.0) as u64)
             .collect();
         let all = of_stop_rule(&[rtts]);
         for pair in all.windows(2) {

@@ -3,9 +3,8 @@
 //! The schedule and the stop rule are those of the recorder; only the network is made up.
 
 use collbench_instrument::exchange::{Pair, Scheme, StopRule, Watch, rounds};
+use collbench_stats::random::Random;
 use serde::Serialize;
-
-use crate::random::Random;
 
 /// The document, `collbench.bench.clock.simulation/1`.
 #[derive(Debug, Serialize)]
@@ -76,8 +75,8 @@ struct Path {
 impl Path {
     fn of(network: Network, random: &mut Random) -> Self {
         let (low, high) = network.least;
-        let least = random.uniform(low, high);
-        let half = random.uniform(-network.asymmetry, network.asymmetry) / 2.0;
+        let least = random.uniform_real(low, high);
+        let half = random.uniform_real(-network.asymmetry, network.asymmetry) / 2.0;
         Self {
             network,
             least: [least + half, least - half],
@@ -89,9 +88,10 @@ impl Path {
         self.least
             .iter()
             .map(|least| {
-                let shape_2 = random.exponential(jitter / 2.0) + random.exponential(jitter / 2.0);
+                let shape_2 =
+                    random.exponential_real(jitter / 2.0) + random.exponential_real(jitter / 2.0);
                 let late = match random.unit() < tail {
-                    true => random.pareto(jitter, 1.5),
+                    true => random.pareto_real(jitter, 1.5),
                     false => 0.0,
                 };
                 least + shape_2 + late
@@ -141,7 +141,7 @@ impl Simulated {
     fn of(n_hosts: usize, network: Network) -> Self {
         let mean = |scheme: Scheme| {
             let all = (0..REPETITIONS)
-                .map(|seed| duration_ns(n_hosts, scheme, network, &mut Random::new(seed)));
+                .map(|seed| duration_ns(n_hosts, scheme, network, &mut Random::from_state(seed)));
             all.sum::<f64>() / REPETITIONS as f64
         };
         let (linear_ns, rounds_ns) = (mean(Scheme::Linear), mean(Scheme::Rounds));

@@ -1,16 +1,17 @@
 //! Random numbers that are the same on every machine.
 
-/// SplitMix64: a stream of numbers, by seed and name.
+use collbench_stats::random;
+
+/// A stream of numbers, by seed and name.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(random::Random);
 
 impl Random {
     /// The stream of one case.
     #[must_use]
     pub fn new(seed: u64, number: u64) -> Self {
-        let mut random = Self(seed);
-        let mixed = random.next() ^ number;
-        Self(mixed)
+        let mut random = random::Random::from_state(seed);
+        Self(random::Random::from_state(random.bits() ^ number))
     }
 
     /// The next number.
@@ -19,11 +20,7 @@ impl Random {
         reason = "a stream without end is no Iterator"
     )]
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     /// A number below `n`; 0 where `n` is 0.

@@ -1,7 +1,7 @@
 //! Hosts with known clocks: offsets, drift, wander; paths with jitter, tails and asymmetry; bursts
 //! of exchanges and allreduces over a binomial tree.
 
-use crate::generate::random::Random;
+use collbench_stats::random::Random;
 
 /// What the messages between hosts go over.
 #[derive(Debug, Clone, Copy, PartialEq)]

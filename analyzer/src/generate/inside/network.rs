@@ -1,6 +1,7 @@
 //! What a message costs on its way.
 
-use super::super::random::Random;
+use collbench_stats::random::Random;
+
 use super::super::scenario::{Amount, Delay};
 
 /// The network of a scenario, and what the MPI library needs for a message.

@@ -16,19 +16,21 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014, with
 /// the constants of Vigna's `splitmix64.c`.
 #[derive(Debug, Clone)]
-pub(crate) struct Random {
+pub struct Random {
     state: u64,
 }
 
 /// The finalizer of splitmix64: a bijection that spreads every bit over all.
-pub(crate) fn mix(value: u64) -> u64 {
+#[must_use]
+pub fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
 }
 
 /// One number made of several, in their order.
-pub(crate) fn hash(parts: &[u64]) -> u64 {
+#[must_use]
+pub fn hash(parts: &[u64]) -> u64 {
     parts.iter().fold(STEP, |state, &part| {
         mix(state ^ mix(part.wrapping_add(STEP)))
     })
@@ -36,29 +38,57 @@ pub(crate) fn hash(parts: &[u64]) -> u64 {
 
 impl Random {
     /// The stream of this name.
-    pub(crate) fn of(name: &[u64]) -> Self {
+    #[must_use]
+    pub fn of(name: &[u64]) -> Self {
         Self { state: hash(name) }
     }
 
+    /// The stream that begins behind this state.
+    #[must_use]
+    pub fn from_state(state: u64) -> Self {
+        Self { state }
+    }
+
     /// The next 64 bits.
-    pub(crate) fn bits(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STEP);
         mix(self.state)
     }
 
     /// Uniform in (0, 1), neither end included.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         ((self.bits() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
     /// A whole number, uniform in `low..=high`.
-    pub(crate) fn uniform(&mut self, low: u64, high: u64) -> u64 {
+    pub fn uniform(&mut self, low: u64, high: u64) -> u64 {
         let span = u128::from(high.saturating_sub(low)) + 1;
         low + ((u128::from(self.bits()) * span) >> 64) as u64
     }
 
+    /// A whole number below `n` > 0.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((u128::from(self.bits()) * n as u128) >> 64) as usize
+    }
+
+    /// A real number, uniform from `low` to `high`.
+    pub fn uniform_real(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
+    }
+
+    /// A real number, exponential with this mean. (By the logarithm of the C library: the last bit is not
+    /// the same on every machine.)
+    pub fn exponential_real(&mut self, mean: f64) -> f64 {
+        -self.unit().ln() * mean
+    }
+
+    /// A real number by Pareto's distribution with this least value and shape, of which the same holds.
+    pub fn pareto_real(&mut self, least: f64, shape: f64) -> f64 {
+        least * self.unit().powf(-1.0 / shape)
+    }
+
     /// Exponential with this mean, rounded.
-    pub(crate) fn exponential(&mut self, mean: u64) -> u64 {
+    pub fn exponential(&mut self, mean: u64) -> u64 {
         (-ln(self.unit()) * mean as f64).round() as u64
     }
 
@@ -66,7 +96,7 @@ impl Random {
     ///
     /// # Source
     /// Marsaglia's polar method.
-    pub(crate) fn normal(&mut self, mean: u64, sd: u64) -> u64 {
+    pub fn normal(&mut self, mean: u64, sd: u64) -> u64 {
         loop {
             let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
             let s = x * x + y * y;
@@ -143,6 +173,11 @@ mod tests {
         let (mean, sd) = moments(|r| r.uniform(1000, 3000) as f64);
         is_near(mean, 2000.0, 0.005);
         is_near(sd, 2000.0 / 12.0f64.sqrt(), 0.005);
+        is_near(moments(|r| r.uniform_real(2.0, 4.0)).0, 3.0, 0.005);
+        is_near(moments(|r| r.exponential_real(5.0)).0, 5.0, 0.01);
+        is_near(moments(|r| r.below(11) as f64).0, 5.0, 0.01);
+        // shape / (shape - 1) times the least.
+        is_near(moments(|r| r.pareto_real(2.0, 3.0)).0, 3.0, 0.02);
         let (mean, sd) = moments(|r| r.exponential(50_000) as f64);
         is_near(mean, 50_000.0, 0.01);
         is_near(sd, 50_000.0, 0.01);
