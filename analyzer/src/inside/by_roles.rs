@@ -7,11 +7,11 @@
 
 use collbench_stats::compact_distribution::Grain;
 use collbench_stats::first_by_key::{Kept, Keyed};
+use collbench_trees::roles::Roles;
+use collbench_trees::shape::Shape;
 
 use super::figures::{Meeting, NodeFigures, RoundFigures};
-use super::roles::Roles;
 use super::samples::MAX_ROUNDS;
-use super::shape::Shape;
 
 /// Roles of a graph that are kept.
 const MAX_ROLES: usize = 8;
@@ -133,11 +133,11 @@ mod tests {
     use collbench_formats::Operation;
 
     use super::*;
-    use crate::inside::exchanges::Sent;
     use crate::inside::figures::GraphFigures;
-    use crate::inside::recognize::Places;
-    use crate::inside::shape::Of;
     use crate::inside::ways::Ways;
+    use collbench_trees::exchanges::Sent;
+    use collbench_trees::recognize::Places;
+    use collbench_trees::shape::Of;
 
     fn on_one_host(hosts: &[u32]) -> Places<'_> {
         Places {

@@ -6,15 +6,15 @@
 use std::sync::Arc;
 
 use collbench_stats::compact_distribution::{Gauge, Grain, Sample};
+use collbench_trees::roles::Roles;
+use collbench_trees::shape::Shape;
 
 use crate::agreed::Agreed;
 use crate::inside::by_roles::{ByRoles, RoleFigures};
 use crate::inside::critical::CriticalTally;
 use crate::inside::messages::Messages;
-use crate::inside::roles::Roles;
 use crate::inside::rows::Rows;
 use crate::inside::samples::{Meets, Order, Quantity, Seen};
-use crate::inside::shape::Shape;
 use crate::inside::taken::Taken;
 use crate::inside::way_back::{self, Doubt, WayBack};
 use crate::resolution::Resolution;

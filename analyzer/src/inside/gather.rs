@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{Message, Operation, Record, RecordKind};
+use collbench_trees::shape::Of;
 
 use crate::calls::Place;
 use crate::clock::ManyStamps;
@@ -12,7 +13,6 @@ use crate::inside::pairing::{NOT_A_SLOT, Pairing};
 use crate::inside::pattern::{Ends, Foreign, Moved, NewEnd, Patterns};
 use crate::inside::recurrence::{Kind, Recurrences, words_of};
 use crate::inside::said::{Said, SaidByAll, Saying};
-use crate::inside::shape::Of;
 use crate::inside::steps::{Comes, Steps};
 use crate::queue::Queue;
 use crate::routing::Process;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use collbench_trees::shape::Shape;
+
 use super::message::InstanceMessage;
 use super::pattern::Pattern;
-use super::shape::Shape;
 
 /// The messages of one instance.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,11 +9,11 @@ use std::sync::{Arc, OnceLock};
 
 use collbench_formats::{Direction, MESSAGE_BYTES, Record};
 use collbench_stats::numbering::Numbers;
+use collbench_trees::shape::{Of, Shape};
 
 use super::message::InstanceMessage;
 use super::pairing::{End, NOT_A_SLOT, Pairing};
 use super::recurrence::{Following, Words};
-use super::shape::{Of, Shape};
 use super::steps::Step;
 use crate::clock::{Global, Timestamp};
 

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use collbench_formats::{MESSAGE_BYTES, MESSAGE_TAG_SHIFT, Record, RecordKind};
+use collbench_trees::shape::Of;
 
 use super::gather::is_true;
 use super::pattern::{Ends, Key, Moved, PatternNumber, end_of, partner_of, slot_of};
-use super::shape::Of;
 use super::steps::{Comes, Step, Steps};
 use crate::clock::ManyStamps;
 

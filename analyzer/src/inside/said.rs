@@ -10,8 +10,8 @@ use std::num::NonZeroU128;
 
 use collbench_formats::{Definition, Note, Record};
 use collbench_text::inert;
+use collbench_trees::library_name::LibraryName;
 
-use super::called::LibraryName;
 use crate::run::RankFile;
 
 /// Characters of a name that are kept.

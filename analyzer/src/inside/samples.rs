@@ -5,10 +5,11 @@
 //! nothing of it. So the samples of like instances can be written down in rows, one below the other,
 //! and added up column by column.
 
+use collbench_trees::roles::{Node, Roles, Round, TreeRoles};
+use collbench_trees::shape::Shape;
+
 use crate::agreed::Agreed;
 use crate::inside::message::InstanceMessage;
-use crate::inside::roles::{Node, Roles, Round, TreeRoles};
-use crate::inside::shape::Shape;
 use crate::inside::taken::Taken;
 use crate::presence::outside_ns;
 use crate::resolution::Resolution;

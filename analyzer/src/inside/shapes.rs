@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use collbench_stats::numbering::Numbers;
+use collbench_trees::exchanges::Sent;
+use collbench_trees::recognize::Places;
+use collbench_trees::shape::{Of, Shape};
 
-use super::exchanges::Sent;
 use super::message::InstanceMessage;
 use super::messages::Messages;
-use super::recognize::Places;
-use super::shape::{Of, Shape};
 use crate::agreed::Agreed;
 
 /// Shapes that are kept; where there are more they are found anew.

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_stats::distribution::Summary;
 use collbench_text::inert;
+use collbench_trees::algorithm::Algorithm;
+use collbench_trees::recognize::Direction;
 
-use super::algorithm::Algorithm;
 use super::figures::EdgeFigures;
 use super::measured::{self, Places, host_of, tree_figures};
-use super::recognize::Direction;
 use super::sums::{EdgeTally, GraphTally, InsideTally};
 use crate::analysis::{
     EdgeSummary, MessageEnds, OperationSummary, OutsideTrees, Stage, TreeSummary,

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use collbench_formats::Semantics;
 use collbench_stats::first_by_key::{Kept, Keyed};
+use collbench_trees::algorithm::Algorithm;
+use collbench_trees::recognize::{Direction, TreeFacts};
+use collbench_trees::shape::Shape;
 
-use super::algorithm::Algorithm;
 use super::figures::{GraphFigures, Room};
 use super::messages::Messages;
-use super::recognize::{Direction, TreeFacts};
-use super::shape::Shape;
 use crate::agreed::Agreed;
 use crate::resolution::Resolution;
 

@@ -6,9 +6,10 @@
 //! does, when the collective was complete. And it was taken in a call of MPI: a receiver that was
 //! in none when the message was sent is late by the time until it is in one.
 
+use collbench_trees::roles::{Roles, TreeRoles, Way};
+use collbench_trees::shape::Shape;
+
 use super::message::InstanceMessage;
-use super::roles::{Roles, TreeRoles, Way};
-use super::shape::Shape;
 use super::way_back::Doubt;
 use crate::agreed::Agreed;
 use crate::clock::Timestamp;

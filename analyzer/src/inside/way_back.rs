@@ -16,11 +16,11 @@
 //! following the message that ended them.
 
 use collbench_formats::{CommunicatorKind, Semantics};
+use collbench_trees::shape::Shape;
 use serde::Serialize;
 
 use crate::agreed::Agreed;
 use crate::inside::message::InstanceMessage;
-use crate::inside::shape::Shape;
 use crate::measure::has_core;
 use crate::resolution::Resolution;
 

@@ -13,7 +13,7 @@ use super::super::algorithm::{Pattern, Rooted};
 use super::super::exchanges::{
     Aside, Edges, Folded, Traffic, butterfly, by_powers, hypercube, ring,
 };
-use super::super::trees::{self, SpanningTree};
+use super::super::spanning::{self, SpanningTree};
 use super::{Direction, Flat, TreeFacts, turned};
 
 /// Whether each process may have another number of elements, of which some are none.
@@ -54,7 +54,7 @@ pub(super) fn of_some(
     let has_all = members.len() as u32 == traffic.n;
     // Without a reason to be left out, those that are missing tell of another tree.
     let names = match has_all || is_irregular(operation) {
-        true => trees::with_edges(traffic.n, top, &to_parents),
+        true => spanning::with_edges(traffic.n, top, &to_parents),
         false => Vec::new(),
     };
     let mut names: Vec<Rooted> = names.into_iter().map(Rooted::Tree).collect();

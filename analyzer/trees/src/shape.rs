@@ -1,26 +1,29 @@
 //! The shape of an instance: who sent to whom, and in which order.
 //!
 //! Instances of one collective mostly have one shape, message by message. So what is to be known
-//! of a shape is found [once](super::shapes); an instance is then compared with it.
+//! of a shape is found once; an instance is then compared with it.
 
 use std::ops::Range;
 
 use collbench_formats::Operation;
 
-use super::algorithm::Algorithm;
-use super::exchanges::Sent;
-use super::recognize::{Direction, Places, Recognized, recognize};
-use super::roles::{Roles, Way};
+use crate::algorithm::Algorithm;
+use crate::exchanges::Sent;
+use crate::recognize::{Direction, Places, Recognized, recognize};
+use crate::roles::{Roles, Way};
 
 /// What a shape is the shape of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Of {
-    pub(crate) operation: Operation,
-    pub(crate) n_slots: usize,
-    pub(crate) root: Option<usize>,
-    /// Which slots are on which hosts, as [`Communicator::host_map`](crate::communicators::Communicator::host_map)
+pub struct Of {
+    /// What was called.
+    pub operation: Operation,
+    /// Of how many processes.
+    pub n_slots: usize,
+    /// The root, for operations that have one.
+    pub root: Option<usize>,
+    /// Which slots are on which hosts, as the host map of the communicator
     /// has it.
-    pub(crate) hosts: u64,
+    pub hosts: u64,
 }
 
 impl Of {
@@ -35,7 +38,7 @@ impl Of {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shape {
     of: Of,
-    /// By message, as in [`Messages::paired`](crate::inside::Messages::paired).
+    /// By message, as in the messages of the instance.
     sent: Box<[Sent]>,
     /// The directed edges, from slot to slot, ascending.
     pub edges: Box<[(u32, u32)]>,
@@ -57,7 +60,7 @@ pub struct Shape {
 
 impl Shape {
     /// `places`: those of the slots.
-    pub(super) fn new(of: Of, sent: Vec<Sent>, places: Places<'_>) -> Self {
+    pub fn new(of: Of, sent: Vec<Sent>, places: Places<'_>) -> Self {
         let mut edges: Vec<(u32, u32)> = sent.iter().map(|sent| (sent.from, sent.to)).collect();
         edges.sort_unstable();
         edges.dedup();
@@ -97,17 +100,17 @@ impl Shape {
     }
 
     /// Whether it is that of these messages.
-    pub(super) fn is(&self, of: Of, sent: &[Sent]) -> bool {
+    pub fn is(&self, of: Of, sent: &[Sent]) -> bool {
         self.of == of && *self.sent == *sent
     }
 
     /// Number of processes.
-    pub(super) fn n_slots(&self) -> usize {
+    pub fn n_slots(&self) -> usize {
         self.of.n_slots
     }
 
     /// Slot of the root, if there is one.
-    pub(super) fn root(&self) -> Option<u32> {
+    pub fn root(&self) -> Option<u32> {
         self.of.root.map(|root| root as u32)
     }
 

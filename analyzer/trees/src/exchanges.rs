@@ -9,33 +9,40 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// From slot, to slot.
-pub(super) type Edge = (u32, u32);
-pub(super) type Edges = BTreeSet<Edge>;
+pub type Edge = (u32, u32);
+/// Edges, each once.
+pub type Edges = BTreeSet<Edge>;
 
 /// A message as far as its shape goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sent {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) step_of_sender: u32,
-    pub(super) step_of_receiver: u32,
+pub struct Sent {
+    /// Who sends.
+    pub from: u32,
+    /// Who receives.
+    pub to: u32,
+    /// In which of the steps of the sender it is sent, from 0.
+    pub step_of_sender: u32,
+    /// In which of the steps of the receiver it comes, from 0.
+    pub step_of_receiver: u32,
     /// A number of its tag and communicator within the instance.
-    pub(super) group: u32,
+    pub group: u32,
 }
 
 /// What went from whom to whom.
 #[derive(Debug)]
-pub(super) struct Traffic<'s> {
+pub struct Traffic<'s> {
     /// Slots.
-    pub(super) n: u32,
+    pub n: u32,
     /// The messages, by sender and their order there.
-    pub(super) sent: &'s [Sent],
+    pub sent: &'s [Sent],
     /// How many messages went over each edge.
     counts: BTreeMap<Edge, u32>,
 }
 
 impl<'s> Traffic<'s> {
-    pub(super) fn new(n: u32, sent: &'s [Sent]) -> Self {
+    /// What `n` processes sent.
+    #[must_use]
+    pub fn new(n: u32, sent: &'s [Sent]) -> Self {
         let mut counts = BTreeMap::new();
         for message in sent {
             *counts.entry((message.from, message.to)).or_default() += 1;
@@ -43,46 +50,53 @@ impl<'s> Traffic<'s> {
         Self { n, sent, counts }
     }
 
-    pub(super) fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
+    /// The edges that something was sent over, ascending.
+    pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
         self.counts.keys().copied()
     }
 
-    pub(super) fn is_exactly(&self, edges: &Edges) -> bool {
+    /// Whether something was sent over all of these edges, and over no other.
+    #[must_use]
+    pub fn is_exactly(&self, edges: &Edges) -> bool {
         self.counts.keys().eq(edges.iter())
     }
 
     /// Whether nothing went beside these.
-    pub(super) fn is_within(&self, edges: &Edges) -> bool {
+    pub fn is_within(&self, edges: &Edges) -> bool {
         self.counts.keys().all(|edge| edges.contains(edge))
     }
 
-    pub(super) fn has_all(&self, edges: &Edges) -> bool {
+    /// Whether something was sent over all of these edges.
+    #[must_use]
+    pub fn has_all(&self, edges: &Edges) -> bool {
         edges.iter().all(|edge| self.counts.contains_key(edge))
     }
 
     /// Whether everybody sent to everybody.
-    pub(super) fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         let n = self.n as usize;
         self.counts.len() == n * (n - 1) && self.counts.keys().all(|(from, to)| from != to)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether nothing was sent.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
     /// To whom a slot sent first.
-    pub(super) fn first_to(&self, from: u32) -> Option<u32> {
+    pub fn first_to(&self, from: u32) -> Option<u32> {
         let first = self.sent.iter().find(|sent| sent.from == from)?;
         Some(first.to)
     }
 
     /// Whether no edge was used more than once.
-    pub(super) fn is_once(&self) -> bool {
+    pub fn is_once(&self) -> bool {
         self.counts.values().all(|count| *count == 1)
     }
 
     /// How many messages went over each of some edges, if that is one number.
-    pub(super) fn count_of(&self, edges: &Edges) -> Option<u32> {
+    pub fn count_of(&self, edges: &Edges) -> Option<u32> {
         let mut counts = edges.iter().map(|edge| self.counts.get(edge).copied());
         let first = counts.next()??;
         counts.all(|count| count == Some(first)).then_some(first)
@@ -90,7 +104,7 @@ impl<'s> Traffic<'s> {
 
     /// Whether over each of some edges that go both ways neither end had to have received before
     /// it sent: both posted the receive in the step in which they sent.
-    pub(super) fn is_mutual(&self, edges: &Edges) -> bool {
+    pub fn is_mutual(&self, edges: &Edges) -> bool {
         let mut first: BTreeMap<Edge, [u32; 2]> = BTreeMap::new();
         for message in self.sent {
             let steps = [message.step_of_sender, message.step_of_receiver];
@@ -106,14 +120,14 @@ impl<'s> Traffic<'s> {
     }
 
     /// Whether everybody posted and sent everything before anything was waited for.
-    pub(super) fn is_at_once(&self) -> bool {
+    pub fn is_at_once(&self) -> bool {
         let all = self.sent.iter();
         let mut steps = all.flat_map(|sent| [sent.step_of_sender, sent.step_of_receiver]);
         steps.all(|step| step == 0)
     }
 
     /// Whether everybody sent one message in each step, and received one.
-    pub(super) fn is_one_by_one(&self) -> bool {
+    pub fn is_one_by_one(&self) -> bool {
         let mut sends = BTreeSet::new();
         let mut receives = BTreeSet::new();
         self.sent.iter().all(|sent| {
@@ -129,7 +143,7 @@ fn shifted(n: u32, distance: u32) -> impl Iterator<Item = Edge> {
 }
 
 /// Around, in the order of the ranks or against it.
-pub(super) fn ring(n: u32, is_forward: bool) -> Edges {
+pub fn ring(n: u32, is_forward: bool) -> Edges {
     shifted(n, if is_forward { 1 } else { n - 1 }).collect()
 }
 
@@ -141,25 +155,25 @@ fn powers_of_two(n: u32) -> impl Iterator<Item = u32> {
 }
 
 /// To the ranks 1, 2, 4 ... further, or back.
-pub(super) fn by_powers(n: u32, is_forward: bool) -> Edges {
+pub fn by_powers(n: u32, is_forward: bool) -> Edges {
     powers_of_two(n)
         .flat_map(|power| shifted(n, if is_forward { power } else { n - power }))
         .collect()
 }
 
 /// Between two ranks, both ways.
-pub(super) fn two_ways() -> Edges {
+pub fn two_ways() -> Edges {
     Edges::from([(0, 1), (1, 0)])
 }
 
 /// With the left neighbour and the right one, around the end; of an even number of ranks.
-pub(super) fn neighbor_exchange(n: u32) -> Option<Edges> {
+pub fn neighbor_exchange(n: u32) -> Option<Edges> {
     let both = || shifted(n, 1).chain(shifted(n, n - 1)).collect();
     n.is_multiple_of(2).then(both)
 }
 
 /// Each rank with those that differ from it in one bit, as far as there are such.
-pub(super) fn hypercube(n: u32) -> Edges {
+pub fn hypercube(n: u32) -> Edges {
     let partners = |rank: u32| powers_of_two(n).map(move |bit| (rank, rank ^ bit));
     let edges = (0..n).flat_map(partners);
     edges.filter(|(_, partner)| *partner < n).collect()
@@ -168,7 +182,7 @@ pub(super) fn hypercube(n: u32) -> Edges {
 /// Among a power of two of the ranks, for which the even ones of the others stand aside: each with
 /// those that differ in one bit, and then to the rank with the bits in reverse, whose part it has,
 /// and to the one that stands aside for that. `None` where nobody has another one's part.
-pub(super) fn butterfly(n: u32) -> Option<Edges> {
+pub fn butterfly(n: u32) -> Option<Edges> {
     let n_bits = n.ilog2();
     if n_bits < 2 {
         return None;
@@ -192,7 +206,7 @@ pub(super) fn butterfly(n: u32) -> Option<Edges> {
 
 /// Which ranks stand aside where there are more than a power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aside {
+pub enum Aside {
     /// The even ones among the first, each for its right neighbour.
     Even,
     /// The odd ones among the first, each for its left neighbour.
@@ -203,15 +217,17 @@ pub(super) enum Aside {
 
 /// An exchange among a power of two of the ranks.
 #[derive(Debug)]
-pub(super) struct Folded {
+pub struct Folded {
     /// Between those that stand aside and those that stand in for them, both ways.
-    pub(super) pairs: Edges,
+    pub pairs: Edges,
     /// Among the others, those that differ in one bit of their numbers.
-    pub(super) core: Edges,
+    pub core: Edges,
 }
 
 impl Folded {
-    pub(super) fn new(n: u32, aside: Aside) -> Self {
+    /// Of `n` processes.
+    #[must_use]
+    pub fn new(n: u32, aside: Aside) -> Self {
         let n_core = 1 << n.ilog2();
         let rest = n - n_core;
         let member = |number: u32| match aside {
@@ -234,7 +250,9 @@ impl Folded {
         }
     }
 
-    pub(super) fn all(&self) -> Edges {
+    /// Its edges, in the core and to and from those beside it.
+    #[must_use]
+    pub fn all(&self) -> Edges {
         self.pairs.union(&self.core).copied().collect()
     }
 }

@@ -11,7 +11,7 @@ use collbench_formats::{Operation, Semantics};
 
 use super::super::algorithm::{Pattern, Rooted, TwoLevels, Within};
 use super::super::exchanges::{Edge, Sent, Traffic};
-use super::super::trees::SpanningTree;
+use super::super::spanning::SpanningTree;
 use super::{Direction, Flat, along, barrier, flat, from_root, to_root, tree_down};
 
 /// What was found, and the edges that lead towards a root or from it.

@@ -6,7 +6,7 @@ use super::super::algorithm::{Pattern, Rooted, Tree};
 use super::super::exchanges::{
     Aside, Edge, Edges, Folded, Sent, Traffic, hypercube, ring, two_ways,
 };
-use super::super::trees::{binomial_in_order, in_order_binary, split_binary};
+use super::super::spanning::{binomial_in_order, in_order_binary, split_binary};
 use super::some::of_some;
 use super::{Direction, Flat, along, rooted, rotated, tree_down, tree_up, turned};
 

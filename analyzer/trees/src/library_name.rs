@@ -10,20 +10,15 @@
 //! Open MPI's `coll_base_functions.h`, and the comments of its `coll_base_*.c` on what each algorithm
 //! is made of, and falls back to.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use collbench_formats::{Operation, Semantics};
 
-use collbench_formats::{CommunicatorKind, Operation, Semantics};
-
-use super::algorithm::{Algorithm, Pattern, Rooted, Tree};
-use super::exchanges::{
+use crate::algorithm::{Algorithm, Pattern, Rooted, Tree};
+use crate::exchanges::{
     Aside, Edge, Edges, Folded, butterfly, by_powers, hypercube, neighbor_exchange, ring, two_ways,
 };
-use super::recognize::{Direction, rotated, turned};
-use super::said::{Names, Said};
-use super::shape::Shape;
-use super::trees::{self, binomial_in_order, in_order_binary, split_binary};
-use crate::agreed::Agreed;
+use crate::recognize::{Direction, rotated, turned};
+use crate::shape::Shape;
+use crate::spanning::{self, binomial_in_order, in_order_binary, split_binary};
 
 /// The collectives that the library has algorithms for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +75,7 @@ impl Collective {
 
 /// What a name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LibraryName {
+pub struct LibraryName {
     of: Collective,
     how: How,
 }
@@ -99,7 +94,7 @@ enum How {
 
 impl LibraryName {
     /// That of a name such as `bcast_intra_bintree`; `None` if it is not known.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub fn of(name: &str) -> Option<Self> {
         let mut collectives = COLLECTIVES.iter();
         let (of, how) = collectives.find_map(|&(prefix, of)| {
             let how = name.strip_prefix(prefix)?.strip_prefix("_intra_")?;
@@ -260,76 +255,16 @@ fn is(seen: Rooted, said: Rooted) -> bool {
 
 /// What an instance is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Called {
+pub struct Called {
     /// `None`: not known, or not asked.
-    pub(crate) algorithm: Option<Algorithm>,
+    pub algorithm: Option<Algorithm>,
     /// Whether its graph is none of the algorithm that the library has named.
-    pub(crate) is_contradicted: bool,
-}
-
-/// Shapes of which it is kept what they are called; where there are more it is found anew.
-const MAX_KNOWN: usize = 256;
-
-/// What was said, and the shape, at its place in memory.
-type Known = (Said, usize);
-
-/// Finds what instances are called: once for each shape, and what was said.
-#[derive(Debug, Default)]
-pub(crate) struct Calling {
-    known: BTreeMap<Known, (Arc<Shape>, Called)>,
-    last: Option<(Known, Called)>,
-}
-
-impl Calling {
-    /// What an instance is called of which the library has said something.
-    pub(crate) fn called(
-        &mut self,
-        instance: &Agreed<'_>,
-        (names, said): (&Names, Said),
-        shape: Option<&Arc<Shape>>,
-    ) -> Called {
-        // There it is said of what each group does by itself.
-        if instance.communicator.kind == CommunicatorKind::Inter {
-            return Called {
-                algorithm: shape.and_then(|shape| shape.algorithm()),
-                is_contradicted: false,
-            };
-        }
-        let find = |shape| {
-            let known: Vec<_> = names.known(said).collect();
-            called(instance.operation, &known, shape)
-        };
-        let Some(shape) = shape else {
-            return find(None);
-        };
-        let key = (said, Arc::as_ptr(shape).addr());
-        if let Some((_, last)) = self.last.filter(|(last, _)| *last == key) {
-            return last;
-        }
-        let called = match self.known.get(&key) {
-            Some((_, called)) => *called,
-            None => {
-                if self.known.len() >= MAX_KNOWN {
-                    self.known.clear();
-                }
-                let called = find(Some(shape));
-                // What is kept stays at its place.
-                self.known.insert(key, (Arc::clone(shape), called));
-                called
-            }
-        };
-        self.last = Some((key, called));
-        called
-    }
+    pub is_contradicted: bool,
 }
 
 /// What an instance is called of which processes said this, each another thing; `shape`: that of its
 /// messages, where these are known.
-pub(super) fn called(
-    operation: Operation,
-    said: &[Vec<LibraryName>],
-    shape: Option<&Shape>,
-) -> Called {
+pub fn called(operation: Operation, said: &[Vec<LibraryName>], shape: Option<&Shape>) -> Called {
     let seen = shape.and_then(Shape::algorithm);
     let by_graph = Called {
         algorithm: seen,
@@ -456,7 +391,7 @@ fn rooted_edges(
             one(down(edges))
         }
         Rooted::Tree(tree) => {
-            let models = trees::of_name(tree, n).into_iter();
+            let models = spanning::of_name(tree, n).into_iter();
             let models = models.map(|(tree, parents)| {
                 let edges = rotated(to_parents(&parents), n, root);
                 (Rooted::Tree(tree), down(edges))

@@ -1,7 +1,7 @@
 //! Algorithms put together from parts, within hosts and between them, on hosts of any layout.
 
 use super::*;
-use crate::inside::algorithm::{TwoLevels, Within};
+use crate::algorithm::{TwoLevels, Within};
 
 /// Numbers that look like chance, the same each time.
 struct Dice(u64);

@@ -12,7 +12,7 @@ use super::exchanges::{
     Aside, Edge, Edges, Folded, Sent, Traffic, butterfly, by_powers, hypercube, neighbor_exchange,
     ring, two_ways,
 };
-use super::trees::SpanningTree;
+use super::spanning::SpanningTree;
 use root::{from_root, to_root};
 
 /// Which way along a tree.
@@ -32,7 +32,7 @@ pub struct Recognized<Name = Algorithm> {
     /// Where data went along a spanning tree, towards its root or from it: that tree.
     pub tree: Option<TreeFacts>,
     /// The edges along which it went towards a root, or from it; of others it cannot be said.
-    pub(super) directed: Vec<(Edge, Direction)>,
+    pub directed: Vec<(Edge, Direction)>,
 }
 
 /// What is to be said of a spanning tree.
@@ -95,18 +95,18 @@ impl<Name> Recognized<Name> {
 
 /// Where the processes are, by slot.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places<'a> {
+pub struct Places<'a> {
     /// On which hosts; any numbers.
-    pub(super) hosts: &'a [u32],
+    pub hosts: &'a [u32],
     /// In which groups, on an intercommunicator: 0 or 1.
-    pub(super) groups: Option<&'a [u32]>,
+    pub groups: Option<&'a [u32]>,
 }
 
 /// Recognizes how `operation` was done by processes at these places, from its messages by sender and
 /// their order there; at least one. `root`: slot of the root if there is one.
 ///
 /// `None` for what no algorithm is asked of, as constructors.
-pub(super) fn recognize(
+pub fn recognize(
     operation: Operation,
     places: Places<'_>,
     root: Option<u32>,
@@ -182,13 +182,15 @@ fn exchange_of_all(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> 
 }
 
 /// Edges relative to a root.
-pub(super) fn rotated(edges: impl IntoIterator<Item = Edge>, n: u32, root: u32) -> Edges {
+pub fn rotated(edges: impl IntoIterator<Item = Edge>, n: u32, root: u32) -> Edges {
     let at = |rank: u32| (rank + root) % n;
     let edges = edges.into_iter();
     edges.map(|(from, to)| (at(from), at(to))).collect()
 }
 
-pub(super) fn turned(edges: &Edges) -> Edges {
+/// The edges in the other direction.
+#[must_use]
+pub fn turned(edges: &Edges) -> Edges {
     edges.iter().map(|&(from, to)| (to, from)).collect()
 }
 

@@ -8,8 +8,8 @@
 
 use collbench_formats::{Operation, Semantics};
 
-use super::exchanges::Sent;
-use super::recognize::Direction;
+use crate::exchanges::Sent;
+use crate::recognize::Direction;
 
 /// Direction of a message in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ impl From<Direction> for Way {
 }
 
 /// What the messages of a shape are for. Messages are numbered as in
-/// [`Messages::paired`](crate::inside::Messages::paired), nodes are slots.
+/// the messages of the instance, nodes are slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roles {
     /// Through a tree, down, up, or both.
@@ -79,12 +79,7 @@ pub struct Node {
 
 impl Roles {
     /// Those of a shape among `n` slots.
-    pub(super) fn of(
-        operation: Operation,
-        n: usize,
-        root: Option<usize>,
-        sequence: &[Sent],
-    ) -> Self {
+    pub fn of(operation: Operation, n: usize, root: Option<usize>, sequence: &[Sent]) -> Self {
         let tree = match operation.semantics() {
             Semantics::OneToMany => {
                 let top = root.unwrap_or(0) as u32;
@@ -112,7 +107,7 @@ impl Roles {
 
 impl Roles {
     /// What tells these from others of the same edges: the parents in a tree, nothing of an exchange.
-    pub(super) fn parents(&self) -> &[u32] {
+    pub fn parents(&self) -> &[u32] {
         match self {
             Self::Tree(tree) => &tree.parents,
             Self::Exchange(_) => &[],
@@ -121,7 +116,7 @@ impl Roles {
 
     /// Those of messages whose edges are known to lead towards `top`, or from it: `ways` by message.
     /// `None` if they make no trees.
-    pub(super) fn along(n: usize, top: u32, ways: Vec<Way>, sequence: &[Sent]) -> Option<Self> {
+    pub fn along(n: usize, top: u32, ways: Vec<Way>, sequence: &[Sent]) -> Option<Self> {
         TreeRoles::new(n, top, ways, sequence).map(Self::Tree)
     }
 }

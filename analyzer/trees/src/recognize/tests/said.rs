@@ -2,8 +2,8 @@
 //! one graph.
 
 use super::*;
-use crate::inside::called::{Called, LibraryName, called};
-use crate::inside::shape::{Of, Shape};
+use crate::library_name::{Called, LibraryName, called};
+use crate::shape::{Of, Shape};
 
 fn shape(schedule: &Schedule, operation: Operation, root: Option<u32>) -> Shape {
     let mut sent = schedule.sent.clone();
@@ -28,7 +28,7 @@ fn called_by(said: &[&str], operation: Operation, shape: Option<&Shape>) -> Call
 
 /// Along the edges of a tree by its definition, from its root.
 fn tree(n: u32, tree: Tree) -> Schedule {
-    let parents = crate::inside::trees::of_name(tree, n).remove(0).1;
+    let parents = crate::spanning::of_name(tree, n).remove(0).1;
     let mut schedule = Schedule::new(n);
     for (rank, &parent) in (0..).zip(&parents).skip(1) {
         schedule.send(parent, rank);
