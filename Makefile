@@ -86,12 +86,12 @@ bench-analyze: build
 	@scripts/need.sh python3
 	@scripts/bench-analyze.sh
 
-# The table of analyzer/src/align/ERRORS.md, some minutes; fails where the estimator is worse.
+# The table of analyzer/clocks/ERRORS.md, some minutes; fails where the estimator is worse.
 # FIRST: the first of the seeds; what nobody has tuned on is from 9000 on.
 SEEDS ?= 20
 FIRST ?= 9000
 clocks:
-	SEEDS=$(SEEDS) FIRST=$(FIRST) $(CARGO) test --release -p collbench-analyzer --lib all_bars_hold -- --ignored --nocapture
+	SEEDS=$(SEEDS) FIRST=$(FIRST) $(CARGO) test --release -p collbench-clocks --lib all_bars_hold -- --ignored --nocapture
 
 # Not times, which depend on the machine: numbers of instructions.
 guard: build

@@ -1,10 +1,10 @@
 //! Calls of an instance to one collective: one operation, and one root if it has one.
 
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{
     CommunicatorKind, FENCE_NO_PRECEDE, Operation, ROOT_IS_ME, ROOT_OTHER_OF_MY_GROUP, Semantics,
 };
 
-use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
 use crate::inside::{Messages, Said};
 use crate::instance::{Call, Instance, Lane};

@@ -5,13 +5,13 @@
 //! of which everybody came and left, at times that can be true, in calls that differ in nothing
 //! but time and payload, are instances as they are; the others are put together call by call.
 
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{
     CODE_FAILED, CommunicatorKind, Operation, payload_of_word, split_call_word,
 };
 
 use crate::agreed::{Agreed, Disagreement, Extent, Payloads, agree, is_open_fence};
 use crate::calls::Place;
-use crate::clock::{Global, Timestamp};
 use crate::communicators::{Communicator, Communicators};
 use crate::inside::{Gatherer, Kind, Of};
 use crate::instance::{Call, Instance, Lane};

@@ -7,10 +7,10 @@
 //! gather). In the forms with a count for each rank some may have nothing to wait for; of failed
 //! calls nothing is certain; an intercommunicator has two groups that wait for each other only.
 
+use collbench_clocks::constraint::Origin;
 use collbench_formats::{CommunicatorKind, Operation};
 
 use crate::agreed::Agreed;
-use crate::align::constraint::Origin;
 use crate::instance::Lane;
 
 /// Who cannot leave before whom.

@@ -16,179 +16,22 @@
 //! the start of the run as its group saw it, and is compared with stamps of that group only.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::marker::PhantomData;
 
-use std::sync::Arc;
-
+use collbench_clocks::AlignmentMethod;
+use collbench_clocks::closure::Closure;
+use collbench_clocks::errors::OffsetErrors;
 use collbench_formats::{ClockSource, Definition, HostIdentity};
 
-use crate::align::AlignmentMethod;
-use crate::align::closure::Closure;
-use crate::align::errors::OffsetErrors;
 use crate::remarks::Remark;
 use crate::run::Run;
 
 mod alignment;
-mod scale;
 mod steadiness;
 
 pub(crate) use alignment::HostOffset;
-use scale::{ShortLine, TickScale, best_line};
-
-/// The domain of a process's own clock: ticks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Local {}
-/// The domain of the analysis: ns since the start of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Global {}
-
-/// An instant in one of the domains; the only way across is [`RankClock::global`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Timestamp<Domain> {
-    value: i64,
-    domain: PhantomData<Domain>,
-}
-
-impl Timestamp<Local> {
-    /// The instant at which a record says this number of ticks.
-    #[must_use]
-    pub fn from_ticks(ticks: u64) -> Self {
-        Self {
-            value: i64::try_from(ticks).unwrap_or(i64::MAX),
-            domain: PhantomData,
-        }
-    }
-}
-
-impl Timestamp<Global> {
-    /// So many ns after the start of the run.
-    ///
-    /// Kept within 2^60 ns (36 years) of it, so that no difference or short sum of differences
-    /// can overflow, whatever a damaged file says.
-    #[must_use]
-    pub fn from_ns(ns: i64) -> Self {
-        Self {
-            value: ns.clamp(-(1 << 60), 1 << 60),
-            domain: PhantomData,
-        }
-    }
-
-    /// ns since the start of the run.
-    #[must_use]
-    pub fn ns(self) -> i64 {
-        self.value
-    }
-}
-
-/// One line for all times.
-fn one_line(scale: TickScale) -> Arc<[(i64, TickScale)]> {
-    Arc::new([(i64::MIN, scale)])
-}
-
-/// The way from one process's ticks to the time of the analysis.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RankClock {
-    /// From ticks to the clock of the host, ns.
-    scale: TickScale,
-    /// From ticks to the time of the group: the first line up to the tick of the second, and so
-    /// on; at least one.
-    lines: Arc<[(i64, TickScale)]>,
-    start_ns: i64,
-    /// Index of the host in [`Clocks::hosts`].
-    pub host: usize,
-}
-
-impl RankClock {
-    /// The instant on the time of the analysis.
-    #[must_use]
-    #[inline]
-    pub fn global(&self, local: Timestamp<Local>) -> Timestamp<Global> {
-        Timestamp::from_ns(self.line_at(local.value).ns(local.value) - self.start_ns)
-    }
-
-    /// The same clock, made for many stamps.
-    #[inline]
-    pub(crate) fn for_many(&self) -> ManyStamps<'_> {
-        let short = match &self.lines[..] {
-            [(_, line)] => line.short(self.start_ns),
-            _ => None,
-        };
-        ManyStamps { clock: self, short }
-    }
-
-    #[inline]
-    fn line_at(&self, ticks: i64) -> &TickScale {
-        match &self.lines[..] {
-            [(_, only)] => only,
-            lines => {
-                let behind = lines.partition_point(|(from, _)| *from <= ticks);
-                &lines[behind.saturating_sub(1)].1
-            }
-        }
-    }
-
-    /// That of a process whose ticks are ns since the start.
-    #[cfg(test)]
-    pub(crate) fn in_ns() -> Self {
-        Self {
-            scale: TickScale::NANOSECONDS,
-            lines: one_line(TickScale::NANOSECONDS),
-            start_ns: 0,
-            host: 0,
-        }
-    }
-
-    /// Length of a span of ticks, ns.
-    #[must_use]
-    pub fn span_ns(&self, ticks: u64) -> i64 {
-        self.scale.span_ns(ticks)
-    }
-
-    /// Number of ticks in a span, whose length is in ns.
-    #[must_use]
-    pub fn span_ticks(&self, ns: u64) -> u64 {
-        self.scale.span_ticks(ns)
-    }
-}
-
-/// The way from ticks to the time of the analysis for many stamps of one process.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ManyStamps<'c> {
-    clock: &'c RankClock,
-    short: Option<ShortLine>,
-}
-
-/// The same for stamps that are near one another and the start, as all of a true file are.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NearStamps(ShortLine);
-
-impl NearStamps {
-    /// As [`ManyStamps::both`].
-    #[must_use]
-    #[inline]
-    pub(crate) fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
-        [enter, leave].map(|ticks| Timestamp::from_ns(self.0.ns(ticks)))
-    }
-}
-
-impl ManyStamps<'_> {
-    /// For some stamps whose bits are all among these, ticks, if they are near.
-    #[inline]
-    pub(crate) fn near(&self, ticks: u64) -> Option<NearStamps> {
-        let short = self.short.filter(|_| ShortLine::is_near(ticks))?;
-        Some(NearStamps(short))
-    }
-
-    /// The instants of two stamps, ticks, as two of [`RankClock::global`].
-    #[must_use]
-    #[inline]
-    pub(crate) fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
-        if let Some(near) = self.near(enter | leave) {
-            return near.both(enter, leave);
-        }
-        [enter, leave].map(|ticks| self.clock.global(Timestamp::from_ticks(ticks)))
-    }
-}
+use collbench_clocks::rank_clock::RankClock;
+use collbench_clocks::tick_scale::{TickScale, best_line};
+use collbench_clocks::timestamp::{Local, Timestamp};
 
 /// The clock that the processes of one host share.
 #[derive(Debug, Clone, PartialEq)]
@@ -302,15 +145,7 @@ impl Clocks {
         }
         let mut clocks = Self {
             hosts: Vec::new(),
-            processes: vec![
-                RankClock {
-                    scale: TickScale::NANOSECONDS,
-                    lines: one_line(TickScale::NANOSECONDS),
-                    start_ns: 0,
-                    host: 0
-                };
-                run.processes.len()
-            ],
+            processes: vec![RankClock::new(0, TickScale::NANOSECONDS); run.processes.len()],
             method: AlignmentMethod::default(),
             errors: OffsetErrors::default(),
             closure: None,
@@ -394,9 +229,7 @@ impl Clocks {
                 }
             }
             for member in of_source {
-                self.processes[member].scale = scale;
-                self.processes[member].lines = one_line(scale);
-                self.processes[member].host = self.hosts.len();
+                self.processes[member] = RankClock::new(self.hosts.len(), scale);
                 let ticks = run.processes[member].trace.identity.clock.granularity_ticks;
                 host.granularity_ns = host.granularity_ns.max(scale.span_ns(ticks));
             }

@@ -1,8 +1,8 @@
 //! The clocks, as results: how hosts were brought to one time, and how wrong that may be.
 
+use collbench_clocks::AlignmentMethod;
 use collbench_formats::ClockSource;
 
-use crate::align::AlignmentMethod;
 use crate::analysis::{
     ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSummary, PairErrors, Violations,
 };

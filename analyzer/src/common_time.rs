@@ -6,9 +6,10 @@
 //! where messages were recorded, which tell more than exchanges do: there are thousands of them.
 //! Then the smoother does the rest. Traces of one host go none of this way.
 
+use collbench_clocks::constraint::{Harvest, Key, Origin};
+use collbench_clocks::joint::{Joint, Preliminary};
+
 use crate::agreed::Agreed;
-use crate::align::constraint::{Harvest, Key, Origin};
-use crate::align::joint::{Joint, Preliminary};
 use crate::causality::{ByHost, Causality};
 use crate::clock::Clocks;
 use crate::communicators::Communicators;

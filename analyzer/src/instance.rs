@@ -1,8 +1,8 @@
 //! Calls, their places among those of the same communicator, and the calls at one place.
 
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
 
-use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
 use crate::nonblocking::OverlapCourse;
 

@@ -1,9 +1,9 @@
 //! What matching meets that does not fit, and what else only the records of a process tell.
 
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
 
 use crate::algorithms::AlgorithmCounts;
-use crate::clock::{Global, Timestamp};
 use crate::instance::Lane;
 use crate::last_seen::LastSeen;
 use crate::phases::LevelTime;

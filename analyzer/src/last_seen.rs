@@ -1,9 +1,9 @@
 //! What a process did last, by the records at the end of its file.
 
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{Chunk, CompletingCall, Operation, Record, RecordKind};
 
 use crate::calls::Place;
-use crate::clock::{Global, Timestamp};
 
 /// The last that is known of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

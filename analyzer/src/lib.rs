@@ -19,7 +19,6 @@ use std::path::Path;
 mod run;
 
 // Ticks to ns, indexes to communicators that all agree on.
-mod align;
 mod causality;
 mod clock;
 mod common_time;
@@ -109,9 +108,6 @@ pub mod generate;
 
 pub use agreed::{Agreed, Disagreement, Extent, Payloads};
 pub use algorithms::{AlgorithmCounts, AlgorithmSummary};
-pub use align::AlignmentMethod;
-pub use align::closure::{Blame, Closure};
-pub use align::errors::OffsetErrors;
 pub use analysis::{
     Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, ClosureSummary,
     CommunicatorSummary, Culprit, CycleSummary, DamageSummary, Dearest, DetailsSummary,
@@ -125,7 +121,12 @@ pub use analysis::{
 };
 pub use causality::CausalityCounts;
 pub use change::ChangeKind;
-pub use clock::{Clocks, Global, HostAlignment, HostClock, Local, RankClock, Timestamp};
+pub use clock::{Clocks, HostAlignment, HostClock};
+pub use collbench_clocks::AlignmentMethod;
+pub use collbench_clocks::closure::{Blame, Closure};
+pub use collbench_clocks::errors::OffsetErrors;
+pub use collbench_clocks::rank_clock::RankClock;
+pub use collbench_clocks::timestamp::{Global, Local, Timestamp};
 pub use collbench_stats::batches::Batches;
 pub use collbench_stats::buckets::Bucket;
 pub use collbench_stats::distribution::{Distribution, Summary};

@@ -29,10 +29,10 @@
 
 use std::ops::RangeInclusive;
 
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, Semantics};
 
 use crate::agreed::{Agreed, Extent};
-use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
 use crate::resolution::Resolution;
 

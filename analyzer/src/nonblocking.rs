@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use collbench_clocks::rank_clock::RankClock;
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Completion, Operation, Record, TestsInVain};
 
 use crate::calls::Place;
-use crate::clock::{Global, RankClock, Timestamp};
 use crate::inside::{Said, Saying};
 use crate::presence::CallSpans;
 

@@ -4,12 +4,11 @@
 
 use std::fmt;
 
+use collbench_clocks::closure::Blame;
 use collbench_text::{
     inert,
     quantity::{counted, duration},
 };
-
-use crate::align::closure::Blame;
 
 /// One remark.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,13 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use collbench_clocks::rank_clock::RankClock;
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{
     CODE_INTERNAL, Chunk, Record, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
 };
 
 use crate::algorithms::LastCalls;
 use crate::calls::{Batch, CallStream, ChunkStart, Place, guess_enter};
-use crate::clock::{Clocks, Global, RankClock, Timestamp};
+use crate::clock::Clocks;
 use crate::communicators::Communicators;
 use crate::inside::{CallOf, OwnCollective, Owners, Tags};
 use crate::instance::{Call, LANES, Lane};

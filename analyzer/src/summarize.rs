@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::{Abi, CommunicatorKind, MpiIdentity};
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
@@ -13,7 +14,7 @@ use crate::analysis::{
     Total, TraceSummary, WindowSummary,
 };
 use crate::behaviour::{rank_classes, timeline};
-use crate::clock::{Clocks, Timestamp};
+use crate::clock::Clocks;
 use crate::clock_summary::clock_summary;
 use crate::communicators::Communicators;
 use crate::damage::damage;

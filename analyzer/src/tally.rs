@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::Operation;
 use collbench_stats::batches::InstanceSums;
 use collbench_stats::distribution::Distribution;
@@ -15,7 +16,7 @@ use collbench_stats::integers::{add_ns, sum_ns};
 
 use crate::agreed::Agreed;
 use crate::causality::{ByHost, CausalityCounts};
-use crate::clock::{Clocks, Global, HostOffset, Timestamp};
+use crate::clock::{Clocks, HostOffset};
 use crate::communicators::{Communicator, Communicators, Scope};
 use crate::inside::{Calling, MessageCounts, Room, Shapes};
 use crate::instance::{Call, Lane};

@@ -3,10 +3,10 @@
 //! A call that spans several stretches is cut at their borders, and so is its wait, which begins
 //! with it: no stretch has more time in calls than it is long (than that times the threads).
 
+use collbench_clocks::timestamp::Timestamp;
 use collbench_stats::bins::{Bins, Sum};
 use collbench_stats::integers::add_ns;
 
-use crate::clock::Timestamp;
 use crate::instance::Call;
 use crate::nonblocking::OverlapCourse;
 

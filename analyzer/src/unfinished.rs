@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, CompletingCall, Operation, Semantics};
 
-use crate::clock::{Global, Timestamp};
 use crate::communicators::Communicator;
 use crate::instance::{Call, Instance, Lane};
 

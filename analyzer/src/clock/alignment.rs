@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use collbench_clocks::closure::OpenTriangle;
+use collbench_clocks::errors::OffsetErrors;
+use collbench_clocks::joint::{Joint, Preliminary, simple_errors};
+use collbench_clocks::{Alignment, AlignmentMethod, Burst, Correction, edges};
 use collbench_formats::Definition;
 
 use super::{Clocks, HostAlignment, TickScale, Timestamp, start_ticks};
-use crate::align::closure::OpenTriangle;
-use crate::align::errors::OffsetErrors;
-use crate::align::joint::{Joint, Preliminary, simple_errors};
-use crate::align::{Alignment, AlignmentMethod, Burst, Correction, edges};
 use crate::remarks::Remark;
 use crate::run::Run;
 use crate::stamps::latest_sure;
@@ -133,11 +133,11 @@ impl Clocks {
                 if clock.host != host {
                     continue;
                 }
-                let lines = match laid.iter().find(|(scale, _)| *scale == clock.scale) {
+                let lines = match laid.iter().find(|(scale, _)| *scale == clock.scale()) {
                     Some((_, lines)) => Some(lines.clone()),
-                    None => clock.scale.bent(correction).map(|lines| {
+                    None => clock.scale().bent(correction).map(|lines| {
                         let lines: Arc<[_]> = lines.into();
-                        laid.push((clock.scale, lines.clone()));
+                        laid.push((clock.scale(), lines.clone()));
                         lines
                     }),
                 };
@@ -151,7 +151,7 @@ impl Clocks {
             }
             for (process, lines) in of_process {
                 if let Some(lines) = lines {
-                    self.processes[process].lines = lines;
+                    self.processes[process].set_lines(lines);
                 }
             }
         }
@@ -162,14 +162,14 @@ impl Clocks {
         for (process, clock) in self.processes.iter().enumerate() {
             if let Some(ticks) = start_ticks(run, process) {
                 let start = &mut starts[self.hosts[clock.host].group];
-                *start = (*start).min(clock.line_at(ticks.value).ns(ticks.value));
+                *start = (*start).min(clock.group_ns(ticks));
             }
         }
         for start in starts.iter_mut().filter(|start| **start == i64::MAX) {
             *start = 0;
         }
         for clock in &mut self.processes {
-            clock.start_ns = starts[self.hosts[clock.host].group];
+            clock.set_start_ns(starts[self.hosts[clock.host].group]);
         }
         starts
     }
@@ -180,7 +180,7 @@ impl Clocks {
         let references: Vec<_> = (0..self.n_groups()).map(reference).collect();
         let mut starts = vec![0; self.hosts.len()];
         for clock in &self.processes {
-            starts[clock.host] = clock.start_ns;
+            starts[clock.host] = clock.start_ns();
         }
         self.offsets = corrections
             .iter()
@@ -285,8 +285,7 @@ impl Clocks {
                     continue;
                 };
                 let ns = |process: usize, ticks: u64| {
-                    let ticks = Timestamp::from_ticks(ticks);
-                    self.processes[process].scale.ns(ticks.value)
+                    self.processes[process].host_ns(Timestamp::from_ticks(ticks))
                 };
                 bursts.push(Burst {
                     local_host: self.processes[local].host,

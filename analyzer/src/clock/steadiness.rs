@@ -61,8 +61,8 @@ impl Clocks {
         if ticks == 0 || raw_ns == 0 {
             return 0.0;
         }
-        let off_ns = clock.scale.ns(ticks).abs_diff(raw_ns) as f64;
-        let span_ns = raw_ns.abs_diff(clock.scale.origin_ns) as f64;
+        let off_ns = clock.scale().ns(ticks).abs_diff(raw_ns) as f64;
+        let span_ns = raw_ns.abs_diff(clock.scale().origin_ns) as f64;
         let rate_ppm = self.hosts[clock.host].rate_error_ppm.unwrap_or(0.0) + 0.1;
         let width_ns = clock.span_ns(anchor.width_ticks.get()) as f64;
         off_ns - width_ns - 1e-6 * rate_ppm * span_ns

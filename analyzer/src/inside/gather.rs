@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use collbench_clocks::rank_clock::ManyStamps;
 use collbench_formats::{Message, Operation, Record, RecordKind};
 use collbench_trees::shape::Of;
 
 use crate::calls::Place;
-use crate::clock::ManyStamps;
 use crate::communicators::{Communicator, Communicators};
 use crate::inside::messages::Messages;
 use crate::inside::pairing::{NOT_A_SLOT, Pairing};

@@ -1,6 +1,6 @@
 //! One message inside an instance, both ends of it.
 
-use crate::clock::{Global, Timestamp};
+use collbench_clocks::timestamp::{Global, Timestamp};
 
 /// One message inside an instance. Times are on the time of the analysis; those of the sender and
 /// those of the receiver may be of two clocks.

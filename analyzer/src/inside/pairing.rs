@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::Direction;
 
-use crate::clock::{Global, Timestamp};
 use crate::inside::message::InstanceMessage;
 use crate::inside::steps::{self, Step};
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{Direction, MESSAGE_BYTES, Record};
 use collbench_stats::numbering::Numbers;
 use collbench_trees::shape::{Of, Shape};
@@ -15,7 +16,6 @@ use super::message::InstanceMessage;
 use super::pairing::{End, NOT_A_SLOT, Pairing};
 use super::recurrence::{Following, Words};
 use super::steps::Step;
-use crate::clock::{Global, Timestamp};
 
 /// What there is of an end besides times and bytes, in two words: partner and step; slot, group, and
 /// these bits.

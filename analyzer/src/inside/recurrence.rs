@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use collbench_clocks::rank_clock::ManyStamps;
 use collbench_formats::{MESSAGE_BYTES, MESSAGE_TAG_SHIFT, Record, RecordKind};
 use collbench_trees::shape::Of;
 
 use super::gather::is_true;
 use super::pattern::{Ends, Key, Moved, PatternNumber, end_of, partner_of, slot_of};
 use super::steps::{Comes, Step, Steps};
-use crate::clock::ManyStamps;
 
 /// The second and third word of a message's record.
 pub(super) type Words = [u64; 2];
@@ -294,9 +294,9 @@ mod tests {
     use zerocopy::{FromBytes, IntoBytes};
 
     use super::*;
-    use crate::clock::Timestamp;
     use crate::inside::pairing::Pairing;
     use crate::inside::pattern::{NewEnd, Patterns};
+    use collbench_clocks::timestamp::Timestamp;
 
     const OF: Of = Of {
         operation: Operation::Bcast,
@@ -419,7 +419,7 @@ mod tests {
 
         /// Ends of which as many slots as follow the recurrence were taken, and their number.
         fn follow(&self, calls: &[Vec<Record>; 2]) -> (Ends, usize) {
-            let clocks = crate::clock::RankClock::in_ns();
+            let clocks = collbench_clocks::rank_clock::RankClock::in_ns();
             let mut ends = Ends::default();
             ends.begin(self.recurrences.of(KIND));
             let mut steps = Steps::default();

@@ -209,7 +209,7 @@ fn exchanged(messages: &[InstanceMessage]) -> BTreeSet<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Timestamp;
+    use collbench_clocks::timestamp::Timestamp;
 
     #[test]
     fn a_step_ends_where_what_has_come_is_known_before_the_next_end_begins() {

@@ -6,13 +6,13 @@
 //! does, when the collective was complete. And it was taken in a call of MPI: a receiver that was
 //! in none when the message was sent is late by the time until it is in one.
 
+use collbench_clocks::timestamp::Timestamp;
 use collbench_trees::roles::{Roles, TreeRoles, Way};
 use collbench_trees::shape::Shape;
 
 use super::message::InstanceMessage;
 use super::way_back::Doubt;
 use crate::agreed::Agreed;
-use crate::clock::Timestamp;
 use crate::presence::outside_ns;
 use crate::resolution::Resolution;
 

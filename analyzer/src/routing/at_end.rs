@@ -1,10 +1,10 @@
 //! Where a process stood when its file ended.
 
+use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::{Chunk, Initiation, Record};
 
 use super::{Found, Process, binding};
 use crate::calls::Place;
-use crate::clock::Timestamp;
 use crate::communicators::Communicators;
 use crate::instance::Lane;
 use crate::irregularities::InFlight;

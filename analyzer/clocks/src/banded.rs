@@ -135,7 +135,7 @@ const ROWS_TOGETHER: usize = 16;
 
 /// A banded matrix with a border, and its right side.
 #[derive(Debug, Clone)]
-pub(super) struct Bordered {
+pub(crate) struct Bordered {
     band: Band,
     /// Row by row, as many columns as the border has.
     border: Vec<f64>,
@@ -148,7 +148,7 @@ pub(super) struct Bordered {
 
 impl Bordered {
     /// Zero everywhere: `n` unknowns tied to those up to `width` away, and `n_border` others.
-    pub(super) fn zero(n: usize, width: usize, n_border: usize) -> Self {
+    pub(crate) fn zero(n: usize, width: usize, n_border: usize) -> Self {
         Self {
             band: Band::zero(n, width.min(n.saturating_sub(1))),
             border: vec![0.0; n * n_border],
@@ -160,7 +160,7 @@ impl Bordered {
 
     /// Adds the equation `sum of factors times unknowns = value` with this weight, by its square.
     /// Unknowns from the band's number on are those of the border.
-    pub(super) fn add(&mut self, terms: &[(usize, f64)], value: f64, weight: f64) {
+    pub(crate) fn add(&mut self, terms: &[(usize, f64)], value: f64, weight: f64) {
         let n = self.band.n;
         let n_border = self.corner.n;
         for (at, &(i, a)) in terms.iter().enumerate() {
@@ -181,7 +181,7 @@ impl Bordered {
     }
 
     /// The factors; `None` if the matrix is not positive definite.
-    pub(super) fn factor(mut self) -> Option<Factored> {
+    pub(crate) fn factor(mut self) -> Option<Factored> {
         let n_border = self.corner.n;
         if !self.band.factor() {
             return None;
@@ -207,13 +207,13 @@ impl Bordered {
 
 /// The factors of a [`Bordered`] matrix.
 #[derive(Debug, Clone)]
-pub(super) struct Factored {
+pub(crate) struct Factored {
     of: Bordered,
 }
 
 impl Factored {
     /// The unknowns, those of the border last.
-    pub(super) fn solve(&self) -> Vec<f64> {
+    pub(crate) fn solve(&self) -> Vec<f64> {
         self.solve_for(&self.of.band_side, &self.of.corner_side)
     }
 
@@ -247,12 +247,12 @@ impl Factored {
     }
 
     /// Logarithm of the determinant of the whole matrix.
-    pub(super) fn log_determinant(&self) -> f64 {
+    pub(crate) fn log_determinant(&self) -> f64 {
         self.of.band.log_determinant() + self.of.corner.log_determinant()
     }
 
     /// Covariances of `n` unknowns of the band from `first` on: rows of the inverse.
-    pub(super) fn covariance(&self, first: usize, n: usize) -> Vec<Vec<f64>> {
+    pub(crate) fn covariance(&self, first: usize, n: usize) -> Vec<Vec<f64>> {
         let zero = vec![0.0; self.of.corner.n];
         (0..n)
             .map(|i| {

@@ -8,34 +8,34 @@
 //! Hoefler et al. 2007, section 3.
 
 /// Part of half the round trip by which the two ways differ, one standard deviation.
-pub(super) const ASYMMETRY: f64 = 0.05;
+pub const ASYMMETRY: f64 = 0.05;
 
 /// One burst of exchanges between two hosts, on the clocks of both, ns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Burst {
+pub struct Burst {
     /// Index of the host whose clock is `local`.
-    pub(crate) local_host: usize,
+    pub local_host: usize,
     /// Index of the host whose clock is the reference.
-    pub(crate) reference_host: usize,
+    pub reference_host: usize,
     /// t1, t2, t3, t4 of each exchange.
-    pub(crate) stamps: Vec<[i64; 4]>,
+    pub stamps: Vec<[i64; 4]>,
 }
 
 /// What is known of the offset at one instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Knot {
+pub struct Knot {
     /// On the local clock, ns.
-    pub(crate) at_ns: i64,
+    pub at_ns: i64,
     /// Local minus reference, ns.
-    pub(crate) offset_ns: i64,
+    pub offset_ns: i64,
     /// Standard deviation of that, ns.
-    pub(super) sd_ns: f64,
+    pub sd_ns: f64,
     /// What its error cannot exceed, ns.
-    pub(crate) bound_ns: i64,
+    pub bound_ns: i64,
 }
 
 /// The offset by the exchange with the smallest round trip; `None` without a possible one.
-pub(super) fn knot(stamps: &[[i64; 4]]) -> Option<Knot> {
+pub fn knot(stamps: &[[i64; 4]]) -> Option<Knot> {
     let mut exchanges: Vec<(i64, i64, i64)> = stamps
         .iter()
         .filter_map(|&[t1, t2, t3, t4]| {
@@ -64,7 +64,7 @@ pub(super) fn knot(stamps: &[[i64; 4]]) -> Option<Knot> {
 
 impl Knot {
     /// Whether four stamps can be those of an exchange: time goes on in it.
-    pub(super) fn is_possible(&[t1, t2, t3, t4]: &[i64; 4]) -> bool {
+    pub fn is_possible(&[t1, t2, t3, t4]: &[i64; 4]) -> bool {
         let (there, back) = (t4.checked_sub(t1), t3.checked_sub(t2));
         matches!((there, back), (Some(there), Some(back)) if back >= 0 && there >= back)
             && t2.checked_sub(t1).is_some()
@@ -72,12 +72,12 @@ impl Knot {
     }
 
     /// Says that the ways may differ by more, half of it, ns.
-    pub(super) fn widen(&mut self, room_ns: f64) {
+    pub fn widen(&mut self, room_ns: f64) {
         self.sd_ns = self.sd_ns.hypot(room_ns);
     }
 
     /// The same for the other of the two hosts.
-    pub(super) fn reversed(self) -> Self {
+    pub fn reversed(self) -> Self {
         Self {
             at_ns: self.at_ns.saturating_sub(self.offset_ns),
             offset_ns: self.offset_ns.saturating_neg(),

@@ -21,35 +21,38 @@ const STRETCHES_PER_KNOT: i64 = 8;
 
 /// What is known before the smoother: by straight lines, and from burst to burst.
 #[derive(Debug, Clone)]
-pub(crate) struct Preliminary {
-    pub(crate) bursts: Vec<Burst>,
+pub struct Preliminary {
+    /// What was measured.
+    pub bursts: Vec<Burst>,
     /// From burst to burst.
-    pub(crate) measured: Alignment,
+    pub measured: Alignment,
     /// By host the straight line that its time is told by until it is smoothed.
-    pub(crate) lines: Vec<Option<Correction>>,
+    pub lines: Vec<Option<Correction>>,
     /// By group where its time begins, ns on the clock of its reference.
-    pub(crate) starts: Vec<i64>,
+    pub starts: Vec<i64>,
     /// Where the run ends, ns since the start.
-    pub(crate) end_ns: i64,
+    pub end_ns: i64,
     /// By pair of hosts by how much more than usual their ways may differ, half of it, ns.
     room_ns: BTreeMap<(usize, usize), f64>,
 }
 
 /// What the smoother found.
 #[derive(Debug, Clone)]
-pub(crate) struct Joint {
-    pub(crate) corrections: Vec<Option<Correction>>,
-    pub(crate) errors: OffsetErrors,
+pub struct Joint {
+    /// By host; `None` for references.
+    pub corrections: Vec<Option<Correction>>,
+    /// How wrong they may be.
+    pub errors: OffsetErrors,
     /// Hosts of which it found no solution, or none that it kept to: they are aligned from burst
     /// to burst.
-    pub(crate) not_converged: Vec<usize>,
+    pub not_converged: Vec<usize>,
     /// The greatest intensity of wander that was chosen, s^2/s^3; 0 if none was.
-    pub(crate) intensity: f64,
+    pub intensity: f64,
 }
 
 impl Preliminary {
     /// By the offsets that were measured.
-    pub(crate) fn of(n_hosts: usize, bursts: Vec<Burst>, edges: &Edges) -> Self {
+    pub fn of(n_hosts: usize, bursts: Vec<Burst>, edges: &Edges) -> Self {
         let measured = Alignment::of(n_hosts, edges, AlignmentMethod::Piecewise);
         let lines = measured.corrections.iter();
         Self {
@@ -66,7 +69,7 @@ impl Preliminary {
 
     /// How well the offsets around triangles of hosts close, and those that contradict one another:
     /// their paths are trusted less from now on.
-    pub(crate) fn close_triangles(&mut self) -> (Option<Closure>, Vec<OpenTriangle>) {
+    pub fn close_triangles(&mut self) -> (Option<Closure>, Vec<OpenTriangle>) {
         let (triangles, rtt_ns) = self.triangles();
         let open = open_triangles(&triangles, &rtt_ns);
         self.room_ns = room_ns(&open);
@@ -74,7 +77,7 @@ impl Preliminary {
     }
 
     /// The triangles of hosts whose sides were measured, and by pair the least round trip, ns.
-    pub(super) fn triangles(&self) -> (Vec<Triangle>, BTreeMap<(usize, usize), f64>) {
+    pub fn triangles(&self) -> (Vec<Triangle>, BTreeMap<(usize, usize), f64>) {
         let (readings, rtt_ns) = self.readings();
         let asymmetry_ns = self.asymmetry_ns(&rtt_ns);
         let rate = match self.has_unknown_drift() {
@@ -85,7 +88,7 @@ impl Preliminary {
     }
 
     /// The same bursts by other offsets between hosts, of which some are trusted less.
-    pub(crate) fn measured_anew(self, edges: &mut Edges) -> Self {
+    pub fn measured_anew(self, edges: &mut Edges) -> Self {
         for (&(local, reference), knots) in edges.iter_mut() {
             let pair = (local.min(reference), local.max(reference));
             if let Some(room_ns) = self.room_ns.get(&pair) {
@@ -103,7 +106,7 @@ impl Preliminary {
     }
 
     /// The time of a host's clock, ns since the start, by its straight line.
-    pub(super) fn time(&self, host: usize, local_ns: i64) -> i64 {
+    pub fn time(&self, host: usize, local_ns: i64) -> i64 {
         let reference_ns = match &self.lines[host] {
             None => local_ns,
             Some(line) => line.reference_ns(local_ns),
@@ -124,7 +127,7 @@ impl Preliminary {
     }
 
     /// Room for the constraints of the run.
-    pub(crate) fn harvest(&self) -> Harvest {
+    pub fn harvest(&self) -> Harvest {
         let knots = self.knots();
         let step_ns = knots.step_ns as i64;
         Harvest::new(
@@ -136,7 +139,7 @@ impl Preliminary {
 
     /// Whether constraints between two hosts are taken: of few hosts all, of more those of the
     /// hops and of a hypercube, of many those of the hops.
-    pub(crate) fn is_wanted(&self, from: usize, to: usize) -> bool {
+    pub fn is_wanted(&self, from: usize, to: usize) -> bool {
         let group = self.measured.group_of[from];
         if from == to || group != self.measured.group_of[to] {
             return false;
@@ -150,7 +153,7 @@ impl Preliminary {
 
     /// Whether messages between two hosts are taken as constraints: of up to as many hosts as are
     /// smoothed together also those between neighbours, which rings are made of.
-    pub(crate) fn is_wanted_of_messages(&self, from: usize, to: usize) -> bool {
+    pub fn is_wanted_of_messages(&self, from: usize, to: usize) -> bool {
         let n_hosts = self.n_hosts();
         let apart = from.abs_diff(to);
         let are_neighbours = apart == 1 || apart + 1 == n_hosts;
@@ -160,14 +163,14 @@ impl Preliminary {
     }
 
     /// Whether the drift of a clock was not measured.
-    pub(crate) fn has_unknown_drift(&self) -> bool {
+    pub fn has_unknown_drift(&self) -> bool {
         let mut own = self.lines.iter().flatten();
         own.any(|line| line.knots.len() < 2)
     }
 
     /// Lays the straight lines through what was found where they were off by much; whether any
     /// was.
-    pub(crate) fn straighten(&mut self, joint: &Joint) -> bool {
+    pub fn straighten(&mut self, joint: &Joint) -> bool {
         let mut any = false;
         for (line, found) in self.lines.iter_mut().zip(&joint.corrections) {
             let (Some(line), Some(found)) = (line, found) else {
@@ -184,7 +187,7 @@ impl Preliminary {
     }
 
     /// The longest time without a burst of some host, ns; `None` if no host was measured.
-    pub(crate) fn longest_gap_ns(&self) -> Option<i64> {
+    pub fn longest_gap_ns(&self) -> Option<i64> {
         let gaps = self.measured.corrections.iter().enumerate();
         gaps.filter_map(|(host, own)| {
             let knots = own.as_ref()?.knots.iter();
@@ -199,7 +202,7 @@ impl Preliminary {
     }
 
     /// Smooths the clocks of all hosts.
-    pub(crate) fn smooth(&self, harvest: Harvest) -> Joint {
+    pub fn smooth(&self, harvest: Harvest) -> Joint {
         let n_hosts = self.n_hosts();
         let has_collectives = harvest.series().next().is_some();
         let evidence = self.evidence(harvest);
@@ -432,7 +435,7 @@ const ALL_PAIRS: usize = 16;
 
 /// Errors of an alignment by straight lines, by those of its bursts. `starts`: by group, ns on
 /// the clock of its reference.
-pub(crate) fn simple_errors(alignment: &Alignment, starts: &[i64], errors: &mut OffsetErrors) {
+pub fn simple_errors(alignment: &Alignment, starts: &[i64], errors: &mut OffsetErrors) {
     for (host, own) in alignment.corrections.iter().enumerate() {
         let Some(own) = own else { continue };
         for time in 0..errors.at_ns().len() {

@@ -1,40 +1,9 @@
-//! Offsets between the clocks of hosts: one time for all of them, with its error.
-//!
-//! What is measured are [exchanges](exchange) between two hosts. The simple methods go from burst
-//! to burst: the offset at the start, the straight line from start to end, or straight lines from
-//! burst to burst ([`correction`]). The default is the [joint smoother](smoother), which takes all
-//! exchanges together with what the collectives themselves say ([`constraint`]): nobody leaves an
-//! allreduce before the last has entered.
-//!
-//! Hosts that were not measured against the reference itself are reached over others; the error
-//! bounds of the hops add, their variances too. Hosts that no exchange connects stay apart: each
-//! such group has a time of its own, and its stamps are compared within it only.
-//!
-//! **Error.** The bound of a burst is half its smallest round trip, which nothing but a faster path
-//! can break. The standard deviation has three parts: asymmetry of the path, 5 % of half the round
-//! trip; queueing; and between measurements the wander of a clock with random-walk frequency.
-//! Asymmetry cannot be seen from two hosts, so that part is an assumption. Three that were
-//! measured in a ring must [close](closure).
+//! Groups of hosts that measurements connect, and how each is reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) mod constraint;
-pub(crate) mod correction;
-pub(crate) mod errors;
-pub(crate) mod exchange;
-pub(crate) mod joint;
-
-mod banded;
-pub(crate) mod closure;
-mod knots;
-mod reading;
-mod rows;
-mod smoother;
-#[cfg(test)]
-mod trial;
-
-pub(crate) use correction::Correction;
-pub(crate) use exchange::{Burst, Knot};
+use crate::correction::Correction;
+use crate::exchange::{self, Burst, Knot};
 
 /// How the clocks of several hosts are brought to one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,10 +20,10 @@ pub enum AlignmentMethod {
 }
 
 /// Offsets between two hosts by burst: (local, reference), in both directions.
-pub(crate) type Edges = BTreeMap<(usize, usize), Vec<Knot>>;
+pub type Edges = BTreeMap<(usize, usize), Vec<Knot>>;
 
 /// The offsets of all bursts, ascending in time.
-pub(crate) fn edges(bursts: &[Burst]) -> Edges {
+pub fn edges(bursts: &[Burst]) -> Edges {
     let mut edges = Edges::new();
     for burst in bursts {
         let (local, reference) = (burst.local_host, burst.reference_host);
@@ -94,20 +63,20 @@ fn leave_out_the_widest(knots: &mut Vec<Knot>) {
 
 /// The clocks of all hosts, in groups that share a time.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Alignment {
+pub struct Alignment {
     /// By host: the number of its group.
-    pub(crate) group_of: Vec<usize>,
+    pub group_of: Vec<usize>,
     /// By host; `None` for the first host of a group, which is its reference.
-    pub(crate) corrections: Vec<Option<Correction>>,
+    pub corrections: Vec<Option<Correction>>,
     /// By host the one that it was measured against; `None` for references.
-    pub(crate) parents: Vec<Option<usize>>,
+    pub parents: Vec<Option<usize>>,
 }
 
 impl Alignment {
     /// Aligns `n_hosts` hosts by the offsets between them. For [`AlignmentMethod::Smooth`] it is
     /// what the smoother begins with: the line from burst to burst.
     #[must_use]
-    pub(crate) fn of(n_hosts: usize, edges: &Edges, method: AlignmentMethod) -> Self {
+    pub fn of(n_hosts: usize, edges: &Edges, method: AlignmentMethod) -> Self {
         let mut alignment = Self {
             group_of: vec![usize::MAX; n_hosts],
             corrections: vec![None; n_hosts],
@@ -155,7 +124,7 @@ impl Alignment {
     }
 
     /// Sets the groups of hosts, where some have left theirs because their offsets cannot be true.
-    pub(crate) fn set_groups(&mut self, group_of: Vec<usize>) {
+    pub fn set_groups(&mut self, group_of: Vec<usize>) {
         for (host, group) in group_of.iter().enumerate() {
             if *group != self.group_of[host] {
                 self.corrections[host] = None;
@@ -167,7 +136,7 @@ impl Alignment {
 
     /// Whether hosts without common time are left.
     #[must_use]
-    pub(crate) fn n_groups(&self) -> usize {
+    pub fn n_groups(&self) -> usize {
         self.group_of.iter().max().map_or(0, |last| last + 1)
     }
 }

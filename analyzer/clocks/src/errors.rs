@@ -21,11 +21,11 @@ pub struct OffsetErrors {
 /// Times at which errors are kept: the ends of so many equal parts of the run.
 const PARTS: usize = 32;
 /// Up to so many hosts what their errors have in common is kept.
-pub(super) const MAX_WITH_COVARIANCES: usize = 32;
+pub const MAX_WITH_COVARIANCES: usize = 32;
 
 impl OffsetErrors {
     /// No errors yet, of so many hosts in a run of this length, ns.
-    pub(crate) fn none(n_hosts: usize, end_ns: i64) -> Self {
+    pub fn none(n_hosts: usize, end_ns: i64) -> Self {
         let parts = PARTS as i128;
         let at = |part| (i128::from(end_ns.max(0)) * part / parts) as i64;
         let n_times = PARTS + 1;
@@ -51,13 +51,13 @@ impl OffsetErrors {
     }
 
     /// Sets the variance, ns^2, and the bound, ns, of a host against its reference.
-    pub(super) fn set(&mut self, time: usize, host: usize, variance: f64, bound_ns: i64) {
+    pub fn set(&mut self, time: usize, host: usize, variance: f64, bound_ns: i64) {
         self.variances[time * self.n_hosts + host] = variance;
         self.bounds_ns[time * self.n_hosts + host] = bound_ns;
     }
 
     /// Sets what the errors of two hosts have in common, ns^2.
-    pub(super) fn set_common(&mut self, time: usize, (a, b): (usize, usize), covariance: f64) {
+    pub fn set_common(&mut self, time: usize, (a, b): (usize, usize), covariance: f64) {
         let n = self.n_hosts;
         if !self.covariances.is_empty() {
             self.covariances[(time * n + a) * n + b] = covariance;
@@ -121,7 +121,7 @@ impl OffsetErrors {
     }
 
     /// The greatest uncertainty of the run between two hosts, ns.
-    pub(crate) fn worst_uncertainty_ns(&self, a: usize, b: usize) -> i64 {
+    pub fn worst_uncertainty_ns(&self, a: usize, b: usize) -> i64 {
         let times = 0..self.at_ns.len();
         times
             .map(|time| self.uncertainty_ns(a, b, time))
@@ -130,7 +130,7 @@ impl OffsetErrors {
     }
 
     /// The greatest bound of the run between two hosts, ns.
-    pub(crate) fn worst_bound_ns(&self, a: usize, b: usize) -> i64 {
+    pub fn worst_bound_ns(&self, a: usize, b: usize) -> i64 {
         let times = 0..self.at_ns.len();
         times
             .map(|time| self.bound_ns(a, b, time))

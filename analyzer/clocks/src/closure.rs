@@ -16,16 +16,19 @@ use super::reading::Reading;
 
 /// Three hosts between which offsets contradict one another.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct OpenTriangle {
-    pub(crate) hosts: [usize; 3],
+pub struct OpenTriangle {
+    /// The three hosts.
+    pub hosts: [usize; 3],
     /// Sum of the offsets around it, ns.
-    pub(crate) gap_ns: f64,
+    /// By how much they do not close, ns.
+    pub gap_ns: f64,
     /// Standard deviation of that, ns.
-    pub(crate) sd_ns: f64,
+    /// Standard deviation of that, ns.
+    pub sd_ns: f64,
     /// The paths that may be longer one way, the likelier first; at least one.
-    pub(crate) suspects: Vec<(usize, usize)>,
+    pub suspects: Vec<(usize, usize)>,
     /// Why the first of them is the likeliest.
-    pub(crate) blame: Blame,
+    pub blame: Blame,
 }
 
 /// How the path to blame was found.
@@ -52,10 +55,13 @@ type Pair = (usize, usize);
 
 /// A triangle whose sides were all measured: a < b < c.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Triangle {
-    pub(super) hosts: [usize; 3],
-    pub(super) gap_ns: f64,
-    pub(super) sd_ns: f64,
+pub struct Triangle {
+    /// The three hosts.
+    pub hosts: [usize; 3],
+    /// By how much they do not close, ns.
+    pub gap_ns: f64,
+    /// Standard deviation of that, ns.
+    pub sd_ns: f64,
 }
 
 /// How well offsets around triangles of hosts close, each side of which exchanges of its own have
@@ -67,6 +73,7 @@ pub struct Closure {
     /// Those that are open by more than three standard deviations.
     pub n_open: usize,
     /// The hosts of the one that is open by most standard deviations, by their index.
+    /// The three hosts.
     pub hosts: [usize; 3],
     /// Sum of the offsets around it, ns.
     pub gap_ns: i64,
@@ -76,7 +83,7 @@ pub struct Closure {
 
 impl Closure {
     /// Of triangles; `None` without any.
-    pub(super) fn of(triangles: &[Triangle]) -> Option<Self> {
+    pub fn of(triangles: &[Triangle]) -> Option<Self> {
         let deviations = |triangle: &Triangle| triangle.gap_ns.abs() / triangle.sd_ns;
         let worst = triangles.iter().reduce(|worst, other| {
             match deviations(other) > deviations(worst) {
@@ -110,7 +117,7 @@ impl Triangle {
 
 /// All triangles whose sides were measured. `asymmetry_ns`: by pair by how much its ways differ,
 /// half of it, one standard deviation. `rate`: by how much the rates of their times may differ.
-pub(super) fn triangles(
+pub(crate) fn triangles(
     readings: &[Reading],
     asymmetry_ns: &BTreeMap<Pair, f64>,
     rate: f64,
@@ -170,10 +177,7 @@ fn gap([ab, bc, ac]: [&[&Reading]; 3], rate: f64) -> Option<(f64, f64)> {
 }
 
 /// The triangles that do not close, and who is to blame. `rtt_ns`: by pair the least round trip.
-pub(super) fn open_triangles(
-    triangles: &[Triangle],
-    rtt_ns: &BTreeMap<Pair, f64>,
-) -> Vec<OpenTriangle> {
+pub fn open_triangles(triangles: &[Triangle], rtt_ns: &BTreeMap<Pair, f64>) -> Vec<OpenTriangle> {
     let open = triangles.iter().filter(|triangle| triangle.is_open());
     open.map(|open| {
         let gap_ns = open.gap_ns.abs();
@@ -217,7 +221,7 @@ pub(super) fn open_triangles(
 
 /// By path how much more of asymmetry, half of it, open triangles leave room for, ns: one standard
 /// deviation.
-pub(super) fn room_ns(open: &[OpenTriangle]) -> BTreeMap<Pair, f64> {
+pub fn room_ns(open: &[OpenTriangle]) -> BTreeMap<Pair, f64> {
     let mut room: BTreeMap<Pair, f64> = BTreeMap::new();
     for triangle in open {
         for (index, &pair) in triangle.suspects.iter().enumerate() {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Where constraints come from: each kind has a shortest time of its own that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// One way of an exchange that measures offsets.
     Exchange,
     /// A message inside a collective: begin of the send, end of the receive.
@@ -24,24 +24,25 @@ pub(crate) enum Origin {
 
 impl Origin {
     /// Whether it comes from enter and leave of collectives.
-    pub(crate) fn is_collective(self) -> bool {
+    pub fn is_collective(self) -> bool {
         matches!(self, Self::AllToAll | Self::FromRoot | Self::ToRoot)
     }
 }
 
 /// Constraints that have one least time: from one host to another, of one origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key {
-    pub(crate) origin: Origin,
+pub struct Key {
+    /// What it comes from.
+    pub origin: Origin,
     /// Host of what comes first.
-    pub(crate) from: usize,
+    pub from: usize,
     /// Host of what cannot come before that.
-    pub(crate) to: usize,
+    pub to: usize,
 }
 
 impl Key {
     /// The way back.
-    pub(crate) fn reversed(self) -> Self {
+    pub fn reversed(self) -> Self {
         let origin = match self.origin {
             Origin::FromRoot => Origin::ToRoot,
             Origin::ToRoot => Origin::FromRoot,
@@ -57,13 +58,13 @@ impl Key {
 
 /// The tightest constraint in one stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tightest {
+pub struct Tightest {
     /// Time of what comes first, ns.
-    pub(crate) from: i64,
+    pub from: i64,
     /// Time of what cannot come before that, ns.
-    pub(crate) to: i64,
+    pub to: i64,
     /// Constraints that it is the tightest of; 0: none, and no times.
-    pub(crate) n: u32,
+    pub n: u32,
 }
 
 impl Tightest {
@@ -89,7 +90,7 @@ impl Tightest {
 
 /// The tightest constraints of a run, by key and stretch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Harvest {
+pub struct Harvest {
     /// Where the first stretch begins, ns.
     begin_ns: i64,
     /// Length of a stretch, > 0.
@@ -101,7 +102,7 @@ pub(crate) struct Harvest {
 impl Harvest {
     /// Nothing yet, in so many stretches from `begin_ns` on; what lies outside of them counts to
     /// the first or the last.
-    pub(crate) fn new(begin_ns: i64, stretch_ns: i64, n_stretches: usize) -> Self {
+    pub fn new(begin_ns: i64, stretch_ns: i64, n_stretches: usize) -> Self {
         Self {
             begin_ns,
             stretch_ns: stretch_ns.max(1),
@@ -112,7 +113,7 @@ impl Harvest {
 
     /// One constraint: times are ns on a time that is about common to both hosts.
     #[inline]
-    pub(crate) fn add(&mut self, key: Key, from: i64, to: i64) {
+    pub fn add(&mut self, key: Key, from: i64, to: i64) {
         let stretch = from.saturating_sub(self.begin_ns) / self.stretch_ns;
         let stretch = usize::try_from(stretch).unwrap_or(0);
         let stretch = stretch.min(self.n_stretches - 1);
@@ -123,7 +124,7 @@ impl Harvest {
     }
 
     /// Adds what another, with the same stretches, has.
-    pub(crate) fn merge(&mut self, other: Self) {
+    pub fn merge(&mut self, other: Self) {
         for (key, theirs) in other.by_key {
             match self.by_key.entry(key) {
                 std::collections::btree_map::Entry::Vacant(vacant) => {
@@ -138,7 +139,7 @@ impl Harvest {
     }
 
     /// By key, those stretches that have any.
-    pub(crate) fn series(&self) -> impl Iterator<Item = (Key, impl Iterator<Item = &Tightest>)> {
+    pub fn series(&self) -> impl Iterator<Item = (Key, impl Iterator<Item = &Tightest>)> {
         self.by_key
             .iter()
             .map(|(key, stretches)| (*key, stretches.iter().filter(|tightest| tightest.n > 0)))

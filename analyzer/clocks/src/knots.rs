@@ -39,7 +39,7 @@ impl Knots {
     }
 
     /// By how much such a line is higher at a knot than at `x`.
-    pub(super) fn change(&self, values: &[f64], x: f64, knot: usize) -> f64 {
+    pub(crate) fn change(&self, values: &[f64], x: f64, knot: usize) -> f64 {
         values[knot] - self.value(values, x)
     }
 
@@ -56,7 +56,7 @@ impl Knots {
 
 /// The value at `x` of straight lines from point to point, which go on before the first and behind
 /// the last; 0 without points.
-pub(super) fn line_through(points: &[(f64, f64)], x: f64) -> f64 {
+pub(crate) fn line_through(points: &[(f64, f64)], x: f64) -> f64 {
     match points {
         [] => 0.0,
         [(_, only)] => *only,

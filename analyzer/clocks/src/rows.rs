@@ -28,40 +28,40 @@ pub(crate) struct Evidence {
     /// The tightest constraints from collectives and messages.
     pub(crate) harvest: Harvest,
     /// What exchanges say.
-    pub(super) readings: Vec<Reading>,
+    pub(crate) readings: Vec<Reading>,
     /// By pair of hosts by how much the ways of exchanges differ, half of it: one standard
     /// deviation of what is assumed, ns.
-    pub(super) asymmetry_ns: BTreeMap<(usize, usize), f64>,
+    pub(crate) asymmetry_ns: BTreeMap<(usize, usize), f64>,
 }
 
 /// One equation, at a knot: `theta_to - theta_from + p = slack`, with p of its key.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Row {
-    pub(super) knot: usize,
+pub(crate) struct Row {
+    pub(crate) knot: usize,
     /// Index of the key.
-    pub(super) key: usize,
+    pub(crate) key: usize,
     /// ns.
-    pub(super) slack: f64,
+    pub(crate) slack: f64,
     /// Standard deviation that is known beforehand, ns; 0: none is.
     noise: f64,
     /// Another one, by what the moment was like, whose size is only about known, ns.
     moment: f64,
     /// The one that it is given, ns.
-    pub(super) sigma: f64,
+    pub(crate) sigma: f64,
 }
 
 /// All equations, by their keys.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     /// Ascending; hosts are indexes of those that are smoothed.
-    pub(super) keys: Vec<Key>,
+    pub(crate) keys: Vec<Key>,
     /// By key the p of its equations: the shortest time that it takes, or of exchanges half of
     /// what one way takes longer, ns.
-    pub(super) least: Vec<f64>,
+    pub(crate) least: Vec<f64>,
     /// By key, then by knot.
-    pub(super) all: Vec<Row>,
+    pub(crate) all: Vec<Row>,
     /// By key by how much p is 0, one standard deviation, ns; `None`: nothing is known of it.
-    pub(super) asymmetry_ns: Vec<Option<f64>>,
+    pub(crate) asymmetry_ns: Vec<Option<f64>>,
 }
 
 /// A key, with its equations and what is known of its p.
@@ -78,7 +78,7 @@ struct FoundKey {
 impl Rows {
     /// All readings, and the tightest constraint of each key around each knot, with what the
     /// corrections `theta` change from there to the knot taken out.
-    pub(super) fn of(
+    pub(crate) fn of(
         evidence: &Evidence,
         hosts: &[usize],
         knots: Knots,
@@ -92,7 +92,7 @@ impl Rows {
     }
 
     /// The readings alone.
-    pub(super) fn of_exchanges(
+    pub(crate) fn of_exchanges(
         evidence: &Evidence,
         hosts: &[usize],
         knots: Knots,
@@ -115,7 +115,7 @@ impl Rows {
         rows
     }
     /// By how much an equation is not fulfilled, ns.
-    pub(super) fn residual(&self, row: &Row, theta: &[Vec<f64>]) -> f64 {
+    pub(crate) fn residual(&self, row: &Row, theta: &[Vec<f64>]) -> f64 {
         let key = self.keys[row.key];
         let theta = theta[key.to][row.knot] - theta[key.from][row.knot];
         row.slack - theta - self.least[row.key]
@@ -124,7 +124,7 @@ impl Rows {
     /// Gives all equations their weights. Constraints: by key the scale of the residuals below the
     /// usual; above it, being late, they weigh less. Readings: what is known of them, less
     /// where they are far off.
-    pub(super) fn weigh(&mut self, theta: &[Vec<f64>], n_hosts: usize) {
+    pub(crate) fn weigh(&mut self, theta: &[Vec<f64>], n_hosts: usize) {
         let by_moments = self.moments(theta);
         let shared = self.shared(SHARED_WHEN_FITTED, n_hosts);
         let mut from = 0;
@@ -167,7 +167,7 @@ impl Rows {
     }
 
     /// Weighs constraints from collectives as the errors of what was found need it.
-    pub(super) fn weigh_for_errors(&mut self, n_hosts: usize) {
+    pub(crate) fn weigh_for_errors(&mut self, n_hosts: usize) {
         let [fitted, in_errors] =
             [SHARED_WHEN_FITTED, SHARED_IN_ERRORS].map(|by_kind| self.shared(by_kind, n_hosts));
         let keys = &self.keys;

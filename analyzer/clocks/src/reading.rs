@@ -19,19 +19,19 @@ use super::exchange::{ASYMMETRY, Knot};
 
 /// One burst, on a time that is about common to both hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     /// Index of the host with the lower number, and of the other.
-    pub(super) from: usize,
-    pub(super) to: usize,
+    pub(crate) from: usize,
+    pub(crate) to: usize,
     /// When, ns.
-    pub(super) at: f64,
+    pub(crate) at: f64,
     /// Time of `to` less that of `from`, and half of what the way to it takes longer, ns.
-    pub(super) difference_ns: f64,
+    pub(crate) difference_ns: f64,
     /// Standard deviation of that by queueing, ns.
-    pub(super) noise_ns: f64,
+    pub(crate) noise_ns: f64,
     /// Standard deviation of it by what the moment was like, which all exchanges of a burst
     /// share: which processors the processes ran on, what else did. ns.
-    pub(super) moment_ns: f64,
+    pub(crate) moment_ns: f64,
     /// Time there and back of the fastest exchange, ns.
     rtt_ns: f64,
     /// How unlike the two ways were delayed: 0 to 1.
@@ -91,10 +91,10 @@ impl Reading {
 }
 
 /// The readings of some bursts, and by pair of hosts the least time there and back, ns.
-pub(super) type Readings = (Vec<Reading>, BTreeMap<(usize, usize), f64>);
+pub(crate) type Readings = (Vec<Reading>, BTreeMap<(usize, usize), f64>);
 
 /// What bursts say: local host, reference host, stamps on a time that is about common to all.
-pub(super) fn readings(bursts: impl Iterator<Item = (usize, usize, Vec<[i64; 4]>)>) -> Readings {
+pub(crate) fn readings(bursts: impl Iterator<Item = (usize, usize, Vec<[i64; 4]>)>) -> Readings {
     let mut readings: Vec<Reading> = bursts
         .filter_map(|(local, reference, stamps)| Reading::of(local, reference, &stamps))
         .collect();

@@ -3,21 +3,24 @@
 
 use collbench_formats::Anchor;
 
-use crate::align::Correction;
+use crate::Correction;
 
 /// A straight line from ticks to ns, in integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TickScale {
-    pub(super) origin_ticks: i64,
-    pub(super) origin_ns: i64,
+pub struct TickScale {
+    /// Where the line begins, ticks.
+    pub origin_ticks: i64,
+    /// Where the line begins, ns.
+    pub origin_ns: i64,
     /// ns per tick, times 2^`shift`.
-    pub(super) multiplier: i128,
-    pub(super) shift: u32,
+    pub multiplier: i128,
+    /// Power of two that the multiplier is divided by.
+    pub shift: u32,
 }
 
 impl TickScale {
     /// One tick is one ns.
-    pub(super) const NANOSECONDS: Self = Self {
+    pub const NANOSECONDS: Self = Self {
         origin_ticks: 0,
         origin_ns: 0,
         // With room for the parts per million of a correction.
@@ -51,7 +54,7 @@ impl TickScale {
 
     /// ns at `ticks`, rounded to the nearest.
     #[inline]
-    pub(super) fn ns(&self, ticks: i64) -> i64 {
+    pub fn ns(&self, ticks: i64) -> i64 {
         // No multiplier reaches 2^63 (see `through` and `corrected`): so one multiplication does.
         debug_assert!(i64::try_from(self.multiplier).is_ok());
         // Stamps of a damaged file may be of any size.
@@ -65,7 +68,7 @@ impl TickScale {
     /// The same line less `start_ns`, where no product and no sum needs more than its integer. (That is
     /// so in every trace of a known clock that is not damaged.)
     #[inline]
-    pub(super) fn short(&self, start_ns: i64) -> Option<ShortLine> {
+    pub fn short(&self, start_ns: i64) -> Option<ShortLine> {
         let shift = ShortLine::SHIFT
             .checked_sub(self.shift)
             .filter(|&by| by < 2)?;
@@ -87,7 +90,7 @@ impl TickScale {
 
     /// This line less the offset of the clock: lines from burst to burst, each with the tick from
     /// which it holds, the first also before that. `None` for offsets that cannot be true.
-    pub(super) fn bent(&self, correction: &Correction) -> Option<Vec<(i64, Self)>> {
+    pub fn bent(&self, correction: &Correction) -> Option<Vec<(i64, Self)>> {
         let ticks: Vec<i64> = correction
             .knots
             .iter()
@@ -127,14 +130,14 @@ impl TickScale {
     }
 
     /// ns of a span of `ticks`, rounded up.
-    pub(super) fn span_ns(&self, ticks: u64) -> i64 {
+    pub fn span_ns(&self, ticks: u64) -> i64 {
         let ticks = i128::from(ticks.min(1 << 62));
         let up = (1i128 << self.shift) - 1;
         i64::try_from((ticks * self.multiplier + up) >> self.shift).unwrap_or(i64::MAX)
     }
 
     /// Ticks in a span of `ns`, rounded down.
-    pub(super) fn span_ticks(&self, ns: u64) -> u64 {
+    pub fn span_ticks(&self, ns: u64) -> u64 {
         let ns = i128::from(ns.min(1 << 62));
         // Damaged anchors can be so far apart in ticks that the multiplier is 0.
         let ticks = (ns << self.shift) / self.multiplier.max(1);
@@ -144,7 +147,7 @@ impl TickScale {
 
 /// A line where a tick takes two ns or less and the origin is near: what is far is damage.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ShortLine {
+pub struct ShortLine {
     origin_ticks: i64,
     origin_ns: i64,
     /// ns per tick, times 2^61; below 2^63.
@@ -157,13 +160,13 @@ impl ShortLine {
 
     /// Whether ticks can be converted.
     #[inline]
-    pub(super) fn is_near(ticks: u64) -> bool {
+    pub fn is_near(ticks: u64) -> bool {
         ticks < Self::FAR
     }
 
     /// ns at `ticks`, rounded to the nearest.
     #[inline]
-    pub(super) fn ns(&self, ticks: u64) -> i64 {
+    pub fn ns(&self, ticks: u64) -> i64 {
         let span = i128::from(ticks as i64 - self.origin_ticks);
         let scaled = span * i128::from(self.multiplier) + (1 << (Self::SHIFT - 1));
         ((scaled >> Self::SHIFT) as i64).wrapping_add(self.origin_ns)
@@ -176,7 +179,7 @@ const MAX_ANCHORS_TRIED: usize = 256;
 
 /// The line through the pair of anchors with the least bound on the error of its rate, and that
 /// bound in ppm; `None` where no pair gives a rate.
-pub(super) fn best_line(mut anchors: Vec<Anchor>) -> Option<(TickScale, f64)> {
+pub fn best_line(mut anchors: Vec<Anchor>) -> Option<(TickScale, f64)> {
     anchors.sort_by_key(|anchor| (anchor.ticks.get(), anchor.raw_ns.get()));
     // The best pair begins at an anchor narrower than all before it, else an earlier one would
     // be better in both; likewise at the end. So few pairs are left to try.

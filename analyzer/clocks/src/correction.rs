@@ -18,14 +18,14 @@ const LARGEST_DRIFT: f64 = 5e-4;
 /// The clock of one host against that of the first host of its group: straight lines from knot to
 /// knot, that go on before the first and behind the last.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Correction {
+pub struct Correction {
     /// Ascending in time, at least one.
-    pub(crate) knots: Vec<Knot>,
+    pub knots: Vec<Knot>,
 }
 
 impl Correction {
     /// Through the offsets of bursts, at least one.
-    pub(super) fn through(knots: &[Knot], method: AlignmentMethod) -> Self {
+    pub fn through(knots: &[Knot], method: AlignmentMethod) -> Self {
         let (first, last) = (knots[0], knots[knots.len() - 1]);
         let knots = match method {
             AlignmentMethod::Offset => vec![first],
@@ -36,12 +36,12 @@ impl Correction {
     }
 
     /// The straight line from the first knot to the last.
-    pub(super) fn straight(&self) -> Self {
+    pub fn straight(&self) -> Self {
         Self::through(&self.knots, AlignmentMethod::TwoPoint)
     }
 
     /// What the clock shows at an instant of the reference, ns.
-    pub(crate) fn local_ns(&self, reference_ns: i64) -> i64 {
+    pub fn local_ns(&self, reference_ns: i64) -> i64 {
         // The offset changes by parts per million: each step is that much nearer.
         (0..5).fold(reference_ns, |local, _| {
             reference_ns.saturating_add(self.at(local).offset_ns)
@@ -49,13 +49,13 @@ impl Correction {
     }
 
     /// What the reference shows at an instant of the clock, ns.
-    pub(crate) fn reference_ns(&self, local_ns: i64) -> i64 {
+    pub fn reference_ns(&self, local_ns: i64) -> i64 {
         local_ns.saturating_sub(self.at(local_ns).offset_ns)
     }
 
     /// Offset, standard deviation and bound at an instant of the local clock.
     #[must_use]
-    pub(crate) fn at(&self, at_ns: i64) -> Knot {
+    pub fn at(&self, at_ns: i64) -> Knot {
         let behind = self.knots.partition_point(|knot| knot.at_ns <= at_ns);
         let n = self.knots.len();
         let [only] = self.knots[..] else {
@@ -78,7 +78,7 @@ impl Correction {
     }
 
     /// This correction to a host, and then that of the host to its reference.
-    pub(super) fn then(&self, beyond: &Self) -> Self {
+    pub fn then(&self, beyond: &Self) -> Self {
         let own = self.knots.iter().map(|knot| knot.at_ns);
         // Where the line of the next hop bends, on this clock. The offset changes by parts per
         // million, so that the one at about that time will do.
@@ -106,7 +106,7 @@ impl Correction {
 
     /// Slope of the offset from the first to the last burst, ppm; `None` with one burst.
     #[must_use]
-    pub(crate) fn drift_ppm(&self) -> Option<f64> {
+    pub fn drift_ppm(&self) -> Option<f64> {
         let (first, last) = (self.knots.first()?, self.knots.last()?);
         let ns = last.at_ns as f64 - first.at_ns as f64;
         (ns > 0.0).then(|| 1e6 * (last.offset_ns as f64 - first.offset_ns as f64) / ns)

@@ -3,6 +3,6 @@
 //! Not through trace files: exchanges, calls and messages are made directly, thousands of calls in
 //! a moment, so that the errors can be told over many seeds.
 
-mod bars;
 mod observed;
+mod targets;
 mod world;

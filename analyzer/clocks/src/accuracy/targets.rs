@@ -1,7 +1,7 @@
 //! Errors of the estimator over many seeds, held against bars.
 //!
 //! ```text
-//! cargo test --release -p collbench-analyzer --lib trial -- --ignored --nocapture
+//! cargo test --release -p collbench-clocks --lib accuracy -- --ignored --nocapture
 //! ```
 //!
 //! prints the table of `ERRORS.md` and holds all bars; `SEEDS` is their number (20), `FIRST` the
@@ -9,9 +9,10 @@
 
 use std::ops::Range;
 
+use Given::{EndsAndCollectives, EndsAndMessages, Periodic, PeriodicAndMessages};
+
 use super::observed::{Errors, Given, Observed, gap, programme};
 use super::world::{FULL, IB, Network, SMALL, Size, TCP, WAN, Wander, World};
-use Given::{EndsAndCollectives, EndsAndMessages, Periodic, PeriodicAndMessages};
 
 /// The first of the seeds that bars are held with; the estimator was made with others, all below.
 const FIRST_SEED: u64 = 9_000;

@@ -1,0 +1,162 @@
+//! The way from the ticks of a process to the time of the analysis.
+
+use std::sync::Arc;
+
+use crate::tick_scale::{ShortLine, TickScale};
+use crate::timestamp::{Global, Local, Timestamp};
+
+/// One line for all times.
+fn one_line(scale: TickScale) -> Arc<[(i64, TickScale)]> {
+    Arc::new([(i64::MIN, scale)])
+}
+
+/// The way from one process's ticks to the time of the analysis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RankClock {
+    /// From ticks to the clock of the host, ns.
+    scale: TickScale,
+    /// From ticks to the time of the group: the first line up to the tick of the second, and so
+    /// on; at least one.
+    lines: Arc<[(i64, TickScale)]>,
+    start_ns: i64,
+    /// Number of the host.
+    pub host: usize,
+}
+
+impl RankClock {
+    /// The clock of a process on a host, by one line.
+    #[must_use]
+    pub fn new(host: usize, scale: TickScale) -> Self {
+        Self {
+            scale,
+            lines: one_line(scale),
+            start_ns: 0,
+            host,
+        }
+    }
+
+    /// From ticks to the clock of the host, ns.
+    #[must_use]
+    pub fn scale(&self) -> TickScale {
+        self.scale
+    }
+
+    /// The instant on the clock of the host, ns.
+    #[must_use]
+    pub fn host_ns(&self, local: Timestamp<Local>) -> i64 {
+        self.scale.ns(local.value)
+    }
+
+    /// The instant on the time of the group, ns.
+    #[must_use]
+    #[inline]
+    pub fn group_ns(&self, local: Timestamp<Local>) -> i64 {
+        self.line_at(local.value).ns(local.value)
+    }
+
+    /// Sets the lines from ticks to the time of the group, of which there is at least one.
+    pub fn set_lines(&mut self, lines: Arc<[(i64, TickScale)]>) {
+        self.lines = lines;
+    }
+
+    /// The start of the run on the time of the group, ns.
+    #[must_use]
+    pub fn start_ns(&self) -> i64 {
+        self.start_ns
+    }
+
+    /// Sets the start of the run on the time of the group, ns.
+    pub fn set_start_ns(&mut self, start_ns: i64) {
+        self.start_ns = start_ns;
+    }
+
+    /// The instant on the time of the analysis.
+    #[must_use]
+    #[inline]
+    pub fn global(&self, local: Timestamp<Local>) -> Timestamp<Global> {
+        Timestamp::from_ns(self.group_ns(local) - self.start_ns)
+    }
+
+    /// The same clock, made for many stamps.
+    #[inline]
+    pub fn for_many(&self) -> ManyStamps<'_> {
+        let short = match &self.lines[..] {
+            [(_, line)] => line.short(self.start_ns),
+            _ => None,
+        };
+        ManyStamps { clock: self, short }
+    }
+
+    #[inline]
+    fn line_at(&self, ticks: i64) -> &TickScale {
+        match &self.lines[..] {
+            [(_, only)] => only,
+            lines => {
+                let behind = lines.partition_point(|(from, _)| *from <= ticks);
+                &lines[behind.saturating_sub(1)].1
+            }
+        }
+    }
+
+    /// That of a process whose ticks are ns since the start.
+    #[must_use]
+    pub fn in_ns() -> Self {
+        Self {
+            scale: TickScale::NANOSECONDS,
+            lines: one_line(TickScale::NANOSECONDS),
+            start_ns: 0,
+            host: 0,
+        }
+    }
+
+    /// Length of a span of ticks, ns.
+    #[must_use]
+    pub fn span_ns(&self, ticks: u64) -> i64 {
+        self.scale.span_ns(ticks)
+    }
+
+    /// Number of ticks in a span, whose length is in ns.
+    #[must_use]
+    pub fn span_ticks(&self, ns: u64) -> u64 {
+        self.scale.span_ticks(ns)
+    }
+}
+
+/// The way from ticks to the time of the analysis for many stamps of one process.
+#[derive(Debug, Clone, Copy)]
+pub struct ManyStamps<'c> {
+    clock: &'c RankClock,
+    short: Option<ShortLine>,
+}
+
+/// The same for stamps that are near one another and the start, as all of a true file are.
+#[derive(Debug, Clone, Copy)]
+pub struct NearStamps(ShortLine);
+
+impl NearStamps {
+    /// As [`ManyStamps::both`].
+    #[must_use]
+    #[inline]
+    pub fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
+        [enter, leave].map(|ticks| Timestamp::from_ns(self.0.ns(ticks)))
+    }
+}
+
+impl ManyStamps<'_> {
+    /// For some stamps whose bits are all among these, ticks, if they are near.
+    #[inline]
+    pub fn near(&self, ticks: u64) -> Option<NearStamps> {
+        let short = self.short.filter(|_| ShortLine::is_near(ticks))?;
+        Some(NearStamps(short))
+    }
+
+    /// The instants of two stamps, ticks, as two of [`RankClock::global`].
+    #[must_use]
+    #[inline]
+    pub fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
+        if let Some(near) = self.near(enter | leave) {
+            return near.both(enter, leave);
+        }
+        [enter, leave].map(|ticks| self.clock.global(Timestamp::from_ticks(ticks)))
+    }
+}

@@ -1,0 +1,51 @@
+//! Instants, whose type says on which clock they are.
+
+use std::marker::PhantomData;
+
+/// The domain of a process's own clock: ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Local {}
+/// The domain of the analysis: ns since the start of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Global {}
+
+/// An instant in one of the domains; the only way across is [`RankClock::global`](crate::rank_clock::RankClock::global).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp<Domain> {
+    pub(crate) value: i64,
+    domain: PhantomData<Domain>,
+}
+
+impl Timestamp<Local> {
+    /// The instant at which a record says this number of ticks.
+    #[must_use]
+    #[inline]
+    pub fn from_ticks(ticks: u64) -> Self {
+        Self {
+            value: i64::try_from(ticks).unwrap_or(i64::MAX),
+            domain: PhantomData,
+        }
+    }
+}
+
+impl Timestamp<Global> {
+    /// So many ns after the start of the run.
+    ///
+    /// Kept within 2^60 ns (36 years) of it, so that no difference or short sum of differences
+    /// can overflow, whatever a damaged file says.
+    #[must_use]
+    #[inline]
+    pub fn from_ns(ns: i64) -> Self {
+        Self {
+            value: ns.clamp(-(1 << 60), 1 << 60),
+            domain: PhantomData,
+        }
+    }
+
+    /// ns since the start of the run.
+    #[must_use]
+    #[inline]
+    pub fn ns(self) -> i64 {
+        self.value
+    }
+}
