@@ -45,8 +45,8 @@ same() {
 }
 for scenario in $(cd "$before" && git ls-files '*/scenarios/*.toml'); do
     name=$(echo "$scenario" | tr / - | sed 's/\.toml$//')
-    "$old/collbench-generate" "$before/$scenario" -o "$work/traces/$name" >/dev/null 2>&1 || continue
-    "$new/collbench-generate" "$before/$scenario" -o "$work/new/generated" >/dev/null 2>&1 || true
+    "$old/collbench-generate" "$before/$scenario" "$work/traces/$name" >/dev/null 2>&1 || continue
+    "$new/collbench-generate" "$before/$scenario" "$work/new/generated" >/dev/null 2>&1 || true
     same "generated-$name" "$work/traces/$name" "$work/new/generated"
     rm -rf "$work/new/generated"
 done

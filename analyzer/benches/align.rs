@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use collbench_analyzer::generate::generate;
 use collbench_analyzer::{AlignmentMethod, Clocks, Details, Run, RunFiles, Selection, analyze_by};
+use collbench_generate::generate;
 use divan::{Bencher, black_box};
 use tempfile::TempDir;
 

@@ -185,8 +185,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::generate::generate;
     use crate::json::to_json;
+    use collbench_generate::generate;
 
     /// Three ranks of two threads and all kinds of calls. Tables that hold for one instant and tell
     /// all are those of rings; this one is larger than the run.

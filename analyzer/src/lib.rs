@@ -103,9 +103,6 @@ mod comparison;
 // A run that goes on.
 mod follow;
 
-// Traces of known truth.
-pub mod generate;
-
 pub use agreed::{Agreed, Disagreement, Extent, Payloads};
 pub use algorithms::{AlgorithmCounts, AlgorithmSummary};
 pub use analysis::{

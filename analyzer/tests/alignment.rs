@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use collbench_analyzer::generate::generate;
 use collbench_analyzer::{
     AlignmentMethod, Analysis, Clocks, Details, Run, RunFiles, Selection, Timestamp, analyze_by,
 };
 use collbench_formats::RankTrace;
 use collbench_formats::encode::file_header;
+use collbench_generate::generate;
 
 /// Barriers that everybody leaves at the same instant, on four hosts with clocks of their own.
 fn scenario(exchanges: &str, wander: &str) -> String {

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use built::{TestTrace, call, split};
-use collbench_analyzer::generate::generate;
 use collbench_analyzer::{Selection, analyze, analyze_in_windows, to_json, to_text, write_report};
 use collbench_formats::compact::{Compaction, expands_to};
 use collbench_formats::{Operation, RankTrace, Records};
+use collbench_generate::generate;
+
+use built::{TestTrace, call, split};
 
 /// Everything that is written of a trace, by name.
 fn all_output(trace: &Path) -> BTreeMap<String, String> {

@@ -6,12 +6,14 @@ mod built;
 use std::fs;
 use std::path::PathBuf;
 
-use built::{TestTrace, call, message, split};
 use collbench_analyzer::{
     Analysis, ComparedTrace, Comparison, ComparisonVerdict, Difference, OperationDifferences,
-    Selection, comparison_to_text, generate::generate,
+    Selection, comparison_to_text,
 };
 use collbench_formats::{Direction, LayerState, Operation};
+use collbench_generate::generate;
+
+use built::{TestTrace, call, message, split};
 
 /// A program of three operations; one rank after the other is late for a while.
 fn scenario(n_ranks: u32, base_ns: u64, steps: &str) -> String {

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use collbench_analyzer::{
-    Analysis, AnalyzeError, RunError, Selection, analyze_in_windows, generate, to_json,
+    Analysis, AnalyzeError, RunError, Selection, analyze_in_windows, to_json,
 };
 use collbench_files::guard_mappings;
 
@@ -29,7 +29,7 @@ fn trace_in(directory: &Path) -> (PathBuf, PathBuf) {
     let scenario = directory.join("scenario.toml");
     fs::write(&scenario, SCENARIO).unwrap();
     let trace = directory.join("trace");
-    generate::generate(&scenario, &trace, None, true).unwrap();
+    collbench_generate::generate(&scenario, &trace, None, true).unwrap();
     let mut files: Vec<PathBuf> = fs::read_dir(&trace)
         .unwrap()
         .map(|entry| entry.unwrap().path())

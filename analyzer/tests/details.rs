@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use collbench_analyzer::{
-    AlignmentMethod, Analysis, Details, Progress, Selection, analyze_by, generate, to_json,
-    to_text, write_report,
+    AlignmentMethod, Analysis, Details, Progress, Selection, analyze_by, to_json, to_text,
+    write_report,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -55,7 +55,7 @@ static TRACE: LazyLock<TempDir> = LazyLock::new(|| {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("scenario.toml");
     std::fs::write(&file, scenario()).unwrap();
-    generate::generate(&file, &directory.path().join("trace"), None, false).unwrap();
+    collbench_generate::generate(&file, &directory.path().join("trace"), None, false).unwrap();
     directory
 });
 

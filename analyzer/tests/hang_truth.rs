@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use collbench_analyzer::generate::generate;
 use collbench_analyzer::{Analysis, RankState, Selection, analyze};
+use collbench_generate::generate;
 use serde_json::Value;
 
 /// Every fourth rank is a part; then the world and the parts take turns. Three ranks are killed,

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-use generated::{Case, case, case_with, list, number, trees};
 use serde_json::Value;
+
+use generated::{Case, case, case_with, list, number, trees};
 
 /// Ten trees and exchanges on three hosts.
 const INSIDE: &str = include_str!("scenarios/inside.toml");
@@ -529,8 +530,7 @@ fn shown(scenario: &str) -> (String, BTreeMap<String, String>) {
     let file = directory.path().join("scenario.toml");
     let trace = directory.path().join("trace");
     fs::write(&file, scenario).unwrap();
-    let mut generate = Command::new(env!("CARGO_BIN_EXE_collbench-generate"));
-    assert!(generate.arg(&file).arg(&trace).status().unwrap().success());
+    collbench_generate::generate(&file, &trace, None, false).unwrap();
     let mut analyze = Command::new(env!("CARGO_BIN_EXE_collbench-analyze"));
     let screen = analyze.arg(&trace).output().unwrap();
     let screen = String::from_utf8(screen.stdout).unwrap();

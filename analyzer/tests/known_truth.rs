@@ -30,14 +30,12 @@ fn run(command: &mut Command) -> Output {
     command.output().expect("the command can be started")
 }
 
-fn generate(directory: &Path, scenario: &str, more: &[&str]) -> PathBuf {
+/// The trace of a scenario, drawn with another seed than its own, if there is one.
+fn generate(directory: &Path, scenario: &str, seed: Option<u64>) -> PathBuf {
     let file = directory.join("scenario.toml");
     fs::write(&file, scenario).unwrap();
     let out = directory.join("trace");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_collbench-generate"));
-    let output = run(command.arg(&file).arg(&out).args(more));
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{words}");
+    collbench_generate::generate(&file, &out, seed, true).unwrap();
     out
 }
 
@@ -61,12 +59,12 @@ fn json(bytes: &[u8]) -> Value {
 
 impl Case {
     fn new(scenario: &str) -> Self {
-        Self::with(scenario, &[])
+        Self::with(scenario, None)
     }
 
-    fn with(scenario: &str, generate_options: &[&str]) -> Self {
+    fn with(scenario: &str, seed: Option<u64>) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let trace = generate(directory.path(), scenario, generate_options);
+        let trace = generate(directory.path(), scenario, seed);
         let truth = json(&fs::read(trace.join("truth.json")).unwrap());
         let (status, stdout) = analyze(&trace, &[]);
         Self {
@@ -494,7 +492,7 @@ fn what_begins_before_it_is_waited_for_comes_back_exactly() {
 #[test]
 fn neither_threads_nor_the_length_of_chunks_show_in_nonblocking_results() {
     let directory = tempfile::tempdir().unwrap();
-    let trace = generate(directory.path(), NONBLOCKING, &[]);
+    let trace = generate(directory.path(), NONBLOCKING, None);
     let (_, expected) = analyze(&trace, &["--threads", "1"]);
     assert!(analyze(&trace, &["--threads", "3"]).1 == expected);
     for length in [1, 7, 2000] {
@@ -507,7 +505,7 @@ fn neither_threads_nor_the_length_of_chunks_show_in_nonblocking_results() {
 #[test]
 fn the_phases_of_a_program_divide_its_calls() {
     let directory = tempfile::tempdir().unwrap();
-    let trace = generate(directory.path(), NONBLOCKING, &[]);
+    let trace = generate(directory.path(), NONBLOCKING, None);
     let of = |level: &str| {
         let (status, stdout) = analyze(&trace, &["--phase", level]);
         assert_eq!(status, 0);
@@ -602,7 +600,7 @@ fn chunks_of_any_length_give_the_same() {
     for chunk_calls in ["1", "7", "50", "100000"] {
         let length = format!("chunk_calls = {chunk_calls}");
         let scenario = with(EVERYTHING, &[("chunk_calls = 50", &length)]);
-        let trace = generate(directory.path(), &scenario, &["--force"]);
+        let trace = generate(directory.path(), &scenario, None);
         seen.push(analyze(&trace, &[]).1);
     }
     assert!(seen.iter().all(|bytes| *bytes == seen[0]));
@@ -938,7 +936,7 @@ fn neither_file_names_nor_threads_change_a_byte() {
     let killed = format!("{EVERYTHING}\n[[faults]]\nrank = 2\nkilled_after_calls = 400\n");
     for scenario in [EVERYTHING, HOSTS, &killed] {
         let directory = tempfile::tempdir().unwrap();
-        let trace = generate(directory.path(), scenario, &[]);
+        let trace = generate(directory.path(), scenario, None);
         let first = analyze(&trace, &["--threads", "1"]);
         assert!(first == analyze(&trace, &["--threads", "2"]));
         let mut files: Vec<PathBuf> = fs::read_dir(&trace)
@@ -974,7 +972,7 @@ fn a_common_shift_of_all_clocks_changes_nothing() {
         "uptime_ns = 9000000000000000\nstarted_unix_ns = 1\n",
     ] {
         let scenario = with(EVERYTHING, &[("seed = 11", &format!("seed = 11\n{shift}"))]);
-        let trace = generate(directory.path(), &scenario, &["--force"]);
+        let trace = generate(directory.path(), &scenario, None);
         seen.push(analyze(&trace, &[]));
     }
     assert!(seen.iter().all(|found| *found == seen[0]));
@@ -1020,7 +1018,7 @@ fn allreduces(work: &str) -> String {
 const SEEDS: std::ops::Range<u64> = 0..20;
 
 fn with_seed(scenario: &str, seed: u64) -> Case {
-    Case::with(scenario, &["--seed", &seed.to_string()])
+    Case::with(scenario, Some(seed))
 }
 
 #[test]
@@ -1098,70 +1096,16 @@ fn who_comes_at_the_same_time_is_not_told_apart() {
 }
 
 #[test]
-fn long_traces_are_written_with_little_memory() {
+fn sums_of_long_traces_are_those_of_the_truth() {
     let scenario = "schema = 1\ntruth = \"counts\"\n[[hosts]]\nname = \"a\"\nranks = 4\n\
                     [[program]]\nrepeat = 400000\noperation = \"MPI_Reduce\"\nbytes = 8\n\
                     work = [{ exponential_ns = 1000 }]\n";
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("scenario.toml");
-    let out = directory.path().join("trace");
-    fs::write(&file, scenario).unwrap();
-    // 1.6 million records are 51 MB; the program itself takes some of the 40 MB.
-    let output = run(Command::new("sh")
-        .args(["-c", "ulimit -v 40000; exec \"$0\" \"$@\""])
-        .arg(env!("CARGO_BIN_EXE_collbench-generate"))
-        .args([&file, &out]));
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let truth = json(&fs::read(out.join("truth.json")).unwrap());
-    assert_eq!(number(&truth["calls"]), 1_600_000);
-    assert!(truth["operations"][0]["global"]["wait_ns"]["median"].is_null());
-    let (status, stdout) = analyze(&out, &[]);
-    assert_eq!(status, 0);
-    let found = &json(&stdout)["operations"][0];
-    let wait = &truth["operations"][0]["global"]["wait_ns"];
+    let case = Case::new(scenario);
+    assert_eq!(case.status, 0);
+    let found = &case.analysis["operations"][0];
+    let wait = &case.truth["operations"][0]["global"]["wait_ns"];
     let off = number(&found["wait_ns"]["total"]) - number(&wait["total"]);
     assert!(off.abs() < 400_000, "{off} ns in 400,000 waits");
-}
-
-#[test]
-fn the_command_says_what_is_wrong_and_where() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("late.toml");
-    let out = directory.path().join("trace");
-    fs::write(
-        &file,
-        "schema = 1\n[[hosts]]\nname = \"a\"\nranks = 0\n[[program]]\n",
-    )
-    .unwrap();
-    let generate = |arguments: &[&Path]| {
-        run(Command::new(env!("CARGO_BIN_EXE_collbench-generate")).args(arguments))
-    };
-    let output = generate(&[&file, &out]);
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{words}");
-    assert!(
-        words.contains("late.toml: line 4: ranks = 0; expected 1 to"),
-        "{words}"
-    );
-    assert!(!out.exists());
-    assert_eq!(generate(&[&file]).status.code(), Some(2));
-    let output = generate(&[&directory.path().join("none.toml"), &out]);
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(words.contains("none.toml: cannot be read"), "{words}");
-    for (option, expected) in [
-        ("--completions=bash", "_collbench__generate"),
-        ("--man", ".TH collbench-generate"),
-    ] {
-        let output = generate(&[Path::new(option)]);
-        assert!(
-            String::from_utf8_lossy(&output.stdout).contains(expected),
-            "{option}"
-        );
-    }
 }
 
 /// A step of a random program, as a line of the scenario.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use collbench_analyzer::generate::generate;
 use collbench_analyzer::{Analysis, Selection, analyze, write_report};
+use collbench_generate::generate;
 
 /// Six ranks of which rank 4 is late in nine of ten allreduces, in the first half of the run only.
 const LATE: &str = r#"

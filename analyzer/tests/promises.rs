@@ -6,7 +6,7 @@ mod promises;
 
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::{Progress, Selection, analyze, generate, to_json};
+use collbench_analyzer::{Progress, Selection, analyze, to_json};
 use serde_json::Value;
 
 /// All scenarios of the tests.
@@ -30,7 +30,7 @@ fn figures_of_all_scenarios_add_up() {
     for file in scenarios() {
         for seed in 0..2 {
             let directory = tempfile::tempdir().unwrap();
-            generate::generate(&file, directory.path(), Some(seed), false).unwrap();
+            collbench_generate::generate(&file, directory.path(), Some(seed), false).unwrap();
             let selections = [
                 Selection::default(),
                 Selection {
@@ -65,7 +65,7 @@ fn figures_of_all_scenarios_add_up() {
 fn a_figure_that_does_not_add_up_is_found() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/inside_one_host.toml");
     let directory = tempfile::tempdir().unwrap();
-    generate::generate(&file, directory.path(), None, false).unwrap();
+    collbench_generate::generate(&file, directory.path(), None, false).unwrap();
     let whole = &Selection::default();
     let analysis = analyze(directory.path(), whole, &mut |_: Progress| {});
     let document: Value = serde_json::from_str(&to_json(&analysis.unwrap())).unwrap();

@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use built::{TestChunk, TestTrace, begin, call, codes, complete, only};
-use collbench_analyzer::generate::generate;
 use collbench_analyzer::{Analysis, Selection, analyze, analyze_in_windows, to_json, to_text};
 use collbench_formats::{CompletingCall, Direction, Initiation, Message, Operation, Record};
+use collbench_generate::generate;
 use serde_json::Value;
+
+use built::{TestChunk, TestTrace, begin, call, codes, complete, only};
 
 mod built;
 

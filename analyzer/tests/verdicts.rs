@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use collbench_analyzer::{
-    Analysis, ChangeKind, Culprit, ImbalanceSummary, Progress, Selection, analyze, generate,
+    Analysis, ChangeKind, Culprit, ImbalanceSummary, Progress, Selection, analyze,
 };
 
 const SEEDS: u64 = 20;
@@ -16,7 +16,7 @@ fn each(scenario: &str, mut check: impl FnMut(u64, &Analysis)) {
         .join(scenario);
     for seed in 0..SEEDS {
         let directory = tempfile::tempdir().unwrap();
-        generate::generate(&file, directory.path(), Some(seed), false).unwrap();
+        collbench_generate::generate(&file, directory.path(), Some(seed), false).unwrap();
         let analysis = analyze(
             directory.path(),
             &Selection::default(),

@@ -29,9 +29,7 @@ pub fn case_with(scenario: &str, options: &[&str]) -> Case {
         assert!(output.status.success(), "{words}");
         output.stdout
     };
-    run(Command::new(env!("CARGO_BIN_EXE_collbench-generate"))
-        .arg(&file)
-        .arg(&trace));
+    collbench_generate::generate(&file, &trace, None, false).unwrap();
     let analysis = run(Command::new(env!("CARGO_BIN_EXE_collbench-analyze"))
         .args(["--format", "json", "--no-pictures"])
         .args(options)

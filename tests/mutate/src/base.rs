@@ -271,7 +271,7 @@ impl Bases {
             let scenario = scratch.join(format!("{name}.toml"));
             let out = scratch.join(name);
             fs::write(&scenario, text)?;
-            collbench_analyzer::generate::generate(&scenario, &out, None, true)?;
+            collbench_generate::generate(&scenario, &out, None, true)?;
             let mut trace = Trace::read(&out)?;
             if name == MAKING_SCENARIO.0 {
                 trace = trace.map_rank_files(with_makings);

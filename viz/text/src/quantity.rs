@@ -344,4 +344,32 @@ mod tests {
         assert_eq!(TimeUnit::for_axis(-3e6).name, "ms");
         assert_eq!(TimeUnit::for_axis(9e18).name, "s");
     }
+
+    #[test]
+    fn an_instant_before_the_start_is_told_so() {
+        assert_eq!(instant(12_400_000), "12.4 ms");
+        assert_eq!(instant(-247_013_868), "247 ms before the start");
+    }
+
+    #[test]
+    fn counts_of_more_than_six_digits_have_three() {
+        for (n, words) in [
+            (999_999, "999999"),
+            (1_000_000, "1.00M"),
+            (12_345_678, "12.3M"),
+            (999_500_000, "1.00G"),
+            (u64::MAX, "18.4E"),
+        ] {
+            assert_eq!(short_count(n), words);
+        }
+    }
+
+    #[test]
+    fn shares_say_neither_none_nor_all_by_rounding() {
+        assert_eq!(share(0.0), "0 %");
+        assert_eq!(share(0.001), "<1 %");
+        assert_eq!(share(0.999), ">99 %");
+        assert_eq!(share(1.0), "100 %");
+        assert_eq!(percent(1, 0), "-");
+    }
 }

@@ -11,12 +11,11 @@ use super::super::clock::HostClock;
 use super::super::clock::Wander;
 use super::super::exchange::Exchanges;
 use super::super::inside::Network;
-use inside::{WrittenNetwork, WrittenTree};
-
 use super::{
     Action, Amount, Begin, Bytes, Call, CompleteStep, Deed, Delay, Fault, Grid, Host, Latency,
     Root, Scenario, ScenarioError, Split, Step, TruthDetail,
 };
+use inside::{WrittenNetwork, WrittenTree};
 
 mod inside;
 

@@ -10,7 +10,8 @@
 //! and communicators, not with calls. (Medians in the truth need all values: `truth = "counts"`
 //! leaves them out. Ranks with several threads are put in order in memory.) The same scenario
 //! and seed give the same bytes on every machine. [`Truth`] has the fields of `truth.json`.
-#![doc = include_str!("generate/SCENARIO.md")]
+#![doc = include_str!("SCENARIO.md")]
+#![forbid(unsafe_code)]
 
 mod clock;
 mod exchange;

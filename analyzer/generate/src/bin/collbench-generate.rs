@@ -38,7 +38,7 @@ struct Arguments {
 
 const AFTER_HELP: &str = concat!(
     "Exit status: 0 done, 1 failed, 2 usage.\n\n",
-    include_str!("../generate/SCENARIO.md")
+    include_str!("../SCENARIO.md")
 );
 
 fn main() -> ExitCode {
@@ -77,8 +77,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (Some(scenario), Some(out)) = (&arguments.scenario, &arguments.out) else {
         return Ok(());
     };
-    let truth =
-        collbench_analyzer::generate::generate(scenario, out, arguments.seed, arguments.force)?;
+    let truth = collbench_generate::generate(scenario, out, arguments.seed, arguments.force)?;
     let mut stderr = anstream::stderr();
     writeln!(
         stderr,
