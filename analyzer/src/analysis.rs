@@ -27,6 +27,9 @@ pub use crate::serialization::SerializationPoint;
 use crate::sums::ByteClass;
 use collbench_stats::integers::sum_ns;
 
+/// The name of the document's form, and its version.
+pub const SCHEMA: &str = "collbench.analysis/1";
+
 /// Everything that the analysis of one trace found.
 #[derive(Debug, Clone, Serialize)]
 pub struct Analysis {

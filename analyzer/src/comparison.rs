@@ -11,22 +11,17 @@ use collbench_stats::integers::sum_ns;
 use serde::Serialize;
 
 use crate::analysis::{Analysis, ClockSummary, OperationSummary, RemarkSummary, TraceSummary};
-use crate::json;
 
 mod correspondence;
 mod operations;
-mod pictures;
 mod remarks;
-mod report;
-mod text;
 
 pub use collbench_stats::difference::Verdict as ComparisonVerdict;
 use correspondence::Correspondence;
-pub use report::write_comparison;
-pub use text::comparison_to_text;
+pub use remarks::{letter, setting_in_words};
 
 /// The name of the document's form, and its version.
-pub(crate) const SCHEMA: &str = "collbench.comparison/1";
+pub const SCHEMA: &str = "collbench.comparison/1";
 
 /// Everything that the comparison of traces found.
 #[derive(Debug, Clone, Serialize)]
@@ -107,7 +102,7 @@ pub struct ComparedOperation {
     pub differences: Vec<OperationDifferences>,
     /// For each trace its index in the operations of that analysis.
     #[serde(skip)]
-    pub(crate) indexes: Vec<Option<usize>>,
+    pub indexes: Vec<Option<usize>>,
 }
 
 /// One operation in one trace, as in `collbench.analysis/1`.
@@ -240,12 +235,6 @@ impl Comparison {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.traces.iter().all(|trace| trace.trace.complete)
-    }
-
-    /// The document, with a line feed at its end.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        json::document(self)
     }
 }
 

@@ -8,11 +8,11 @@
 use std::ops::Deref;
 
 use collbench_stats::integers::sum_ns;
+use collbench_text::json;
 use serde::{Serialize, Serializer};
 
 use crate::analysis::{DetailsSummary, ImbalanceSummary, OperationSummary};
 use crate::inside::CriticalPathSummary;
-use crate::json;
 
 /// Which details are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

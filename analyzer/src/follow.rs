@@ -4,7 +4,6 @@
 //! look costs does not grow with the run. The files are only read: no lock, no write, no mapping.
 
 mod tail;
-mod words;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +20,6 @@ use crate::run::{RankFile, Run, RunError, RunFiles};
 use crate::selection::Selection;
 use crate::{AnalyzeError, analyze_files};
 use tail::Tail;
-use words::running_to_text;
 
 /// Records of all ranks together that are looked at.
 const MAX_RECORDS: usize = 1 << 16;
@@ -48,10 +46,22 @@ type Waiting = (usize, bool, u64);
 pub enum Look {
     /// There is no trace yet.
     NotYet,
-    /// The run goes on: the screen.
-    Running(String),
+    /// The run goes on.
+    Running(Box<Running>),
     /// All processes have ended.
     Ended,
+}
+
+/// What a run that goes on was seen to do.
+#[derive(Debug, Clone)]
+pub struct Running {
+    /// Of the newest calls.
+    pub analysis: Analysis,
+    /// Processes that have ended.
+    pub n_ended: usize,
+    /// For each of the analysis's unfinished instances, for how long it was seen to be so; `None` at the
+    /// first look.
+    pub waits: Vec<Option<Duration>>,
 }
 
 impl Follower {
@@ -118,7 +128,11 @@ impl Follower {
         let n_ended = ended.count();
         let analysis = analyze_files(&files, &Selection::default(), 1 << 18, &mut |_| {})?;
         let waits = self.note_waiting(&analysis);
-        Ok(Look::Running(running_to_text(&analysis, n_ended, &waits)))
+        Ok(Look::Running(Box::new(Running {
+            analysis,
+            n_ended,
+            waits,
+        })))
     }
 
     /// Opens the rank files that are new; gives those that cannot be opened, and why.
@@ -182,11 +196,11 @@ fn has_ended(run: &Run<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use collbench_formats::FileHeader;
+    use collbench_generate::generate;
+    use collbench_text::json::document;
     use serde_json::Value;
 
     use super::*;
-    use crate::json::to_json;
-    use collbench_generate::generate;
 
     /// Three ranks of two threads and all kinds of calls. Tables that hold for one instant and tell
     /// all are those of rings; this one is larger than the run.
@@ -246,7 +260,7 @@ steps = [
             ..Selection::default()
         };
         let analysis = analyze_files(files, &selection, 1 << 18, &mut |_| {}).unwrap();
-        let mut json: Value = serde_json::from_str(&to_json(&analysis)).unwrap();
+        let mut json: Value = serde_json::to_value(&analysis).unwrap();
         for apart in ["trace", "clock", "phases", "remarks"] {
             json.as_object_mut().unwrap().remove(apart);
         }
@@ -297,16 +311,16 @@ steps = [
         std::os::unix::fs::symlink("/dev/zero", trace.join("device.trace")).unwrap();
         let mut follower = Follower::new(&trace);
         let mut look = || match follower.look() {
-            Ok(Look::Running(screen)) => screen,
+            Ok(Look::Running(running)) => document(&running.analysis),
             other => panic!("{other:?}"),
         };
         for _ in 0..2 {
-            let screen = look();
+            let found = look();
             for name in ["link.trace", "device.trace"] {
                 let named = format!("{name}: cannot be opened: not a regular file");
-                assert!(screen.contains(&named), "{screen}");
+                assert!(found.contains(&named), "{found}");
             }
-            assert!(!screen.contains("root:"), "{screen}");
+            assert!(!found.contains("root:"), "{found}");
         }
         // Cut: told once, and opened anew as what it is.
         fs::File::options()
@@ -316,12 +330,9 @@ steps = [
             .unwrap();
         let cut = look();
         assert!(!cut.contains("fill whole buffer"), "{cut}");
-        let screen = look();
-        assert!(!screen.contains("became shorter"), "{screen}");
-        assert!(
-            screen.contains("3 of 3 ranks run") || screen.contains("of 3 ranks"),
-            "{screen}"
-        );
+        let found = look();
+        assert!(!found.contains("became shorter"), "{found}");
+        assert!(found.contains("\"ranks\": 3,"), "{found}");
     }
 
     #[test]

@@ -111,7 +111,8 @@ impl Verdict {
 
 /// Whether one of `n` processes came last in so many of the resolved instances more often than
 /// chance explains, being the most frequent of all.
-pub(crate) fn stands_out(last: u64, resolved: u64, n: usize) -> bool {
+#[must_use]
+pub fn stands_out(last: u64, resolved: u64, n: usize) -> bool {
     let count = |last, processes| Count { last, processes };
     count(last, 1).beats_fair_share_of(count(resolved, n), n)
 }

@@ -34,17 +34,14 @@ mod taken;
 mod way_back;
 
 // What is kept.
-pub(crate) mod overview;
 mod steps;
 pub(crate) mod summary;
 mod sums;
 
 // Sums to results.
-mod links;
 mod measured;
 mod results;
 mod ways;
-pub(crate) mod words;
 
 pub(crate) use begun::{CallOf, OwnCollective, Owner, Owners};
 pub use by_roles::RoleFigures;

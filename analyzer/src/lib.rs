@@ -87,18 +87,10 @@ mod remarks;
 mod sources;
 mod summarize;
 
-// Results to what people meet.
-mod advice;
-mod json;
-mod pictures;
 mod progress;
-mod report;
-mod text;
-mod why_late;
-mod words;
 
 // Several results to what differs.
-mod comparison;
+pub mod comparison;
 
 // A run that goes on.
 mod follow;
@@ -111,10 +103,10 @@ pub use analysis::{
     DisturbanceSummary, EdgeSummary, HangSummary, HostLateness, HostSummary, ImbalanceSummary,
     InFlightSummary, InStep, LastCallSummary, LatenessSectionSummary, Layer, MarkedPhase,
     MessageEnds, MismatchSummary, MismatchedCallSummary, NeverCompletedSummary,
-    OperationSectionSummary, OperationSummary, OutlierSummary, PairErrors, PhaseSummary, RankClass,
-    RankEndSummary, RankLateness, RankState, RankSummary, RankTimeline, RankWindow, RemarkSummary,
-    SerializationPoint, Spread, Stage, Stages, ThreadWay, Timeline, Total, TraceSummary,
-    UnfinishedSummary, Violations, WindowSummary,
+    OperationSectionSummary, OperationSummary, OutlierSummary, OutsideTrees, PairErrors,
+    PhaseSummary, RankClass, RankEndSummary, RankLateness, RankState, RankSummary, RankTimeline,
+    RankWindow, RemarkSummary, SCHEMA, SerializationPoint, Spread, Stage, Stages, ThreadWay,
+    Timeline, Total, TraceSummary, TreeSummary, UnfinishedSummary, Violations, WindowSummary,
 };
 pub use causality::CausalityCounts;
 pub use change::ChangeKind;
@@ -132,12 +124,12 @@ pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators,
 pub use comparison::{
     Change, ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, Difference,
     DifferingSetting, OnlyIn, OperationDifferences, OperationFigures, QuantityDifferences,
-    RunDifferences, comparison_to_text, write_comparison,
+    RunDifferences,
 };
 pub use conduct::Conduct;
 pub use detail::{Detail, Details};
-pub use follow::{Follower, Look};
-pub use imbalance::{Verdict, Vertex};
+pub use follow::{Follower, Look, Running};
+pub use imbalance::{Verdict, Vertex, stands_out};
 pub use inside::{
     Algorithm, AllForAll, Begin, BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary,
     CriticalTally, Doubt, EdgeFigures, EdgeTally, Gauge, Grain, GraphFigures, GraphTally, Hop,
@@ -149,7 +141,6 @@ pub use inside::{
 };
 pub use instance::{Call, Instance, Lane};
 pub use irregularities::{InFlight, Irregularities, ProcessDamage};
-pub use json::to_json;
 pub use last_seen::{LastCall, LastSeen};
 pub use late_arrivals::{LateArrival, LateArrivals, Sampled};
 pub use matched::{Matched, Sums};
@@ -164,7 +155,6 @@ pub use phases::LevelTime;
 pub use presence::Presence;
 pub use progress::Progress;
 pub use remarks::Remark;
-pub use report::{ReportError, write_report, write_report_of_trace};
 pub use resolution::Resolution;
 pub use run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
 pub use running::{RunningCounts, RunningSummary};
@@ -179,7 +169,6 @@ pub use sums::{
     PhaseTally, ProcessTally, wait_state_names,
 };
 pub use tally::{Counts, Tally};
-pub use text::to_text;
 pub use timeline::{Course, Stretch};
 pub use unfinished::{Absent, AllUnfinished, Unfinished, Waiter};
 

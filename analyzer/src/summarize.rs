@@ -60,7 +60,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
             .map(|earliest| inside::too_early_remark(sources, earliest, &message_ends(sources))),
     );
     Analysis {
-        schema: crate::json::SCHEMA,
+        schema: crate::analysis::SCHEMA,
         trace,
         clock: clock_summary(sources),
         communicators: communicator_summaries(sources.communicators),

@@ -4,10 +4,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::{
-    Analysis, AnalyzeError, RunError, Selection, analyze_in_windows, to_json,
-};
+use collbench_analyzer::{Analysis, AnalyzeError, RunError, Selection, analyze_in_windows};
 use collbench_files::guard_mappings;
+use collbench_text::json::document as to_json;
 
 const SCENARIO: &str = r#"
 schema = 1

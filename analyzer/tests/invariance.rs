@@ -4,10 +4,12 @@ mod built;
 
 use std::fs;
 
-use built::{TestTrace, analyze, split};
-use collbench_analyzer::{Selection, analyze_in_windows, to_json};
+use collbench_analyzer::{Selection, analyze_in_windows};
 use collbench_formats::Operation;
+use collbench_text::json::document as to_json;
 use proptest::prelude::*;
+
+use built::{TestTrace, analyze, split};
 
 /// Ranks that call by lot, on the world and on two halves.
 fn lottery(seed: u64, shift: u64) -> TestTrace {

@@ -2,17 +2,18 @@
 
 mod built;
 
-use built::{
-    START, TestChunk, TestTrace, begin, call, codes, communicator, complete, inter, message, only,
-    split, start, totals,
-};
 use collbench_analyzer::{
-    Clocks, Communicators, Matched, Run, RunFiles, Selection, Sums, analyze_in_windows,
-    match_calls, to_json,
+    Clocks, Communicators, Matched, Run, RunFiles, Selection, Sums, analyze_in_windows, match_calls,
 };
 use collbench_formats::{
     CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Initiation, Operation,
     PersistentCollective, Record, Running, UNKNOWN_COMMUNICATOR,
+};
+use collbench_text::json::document as to_json;
+
+use built::{
+    START, TestChunk, TestTrace, begin, call, codes, communicator, complete, inter, message, only,
+    split, start, totals,
 };
 
 /// Number of complete instances.

@@ -2,11 +2,12 @@
 
 mod built;
 
-use built::{START, TestTrace, call, codes, inter, only, split, totals};
 use collbench_formats::{
     Communicator, CommunicatorKind, Operation, ROOT_IS_ME, ROOT_OTHER_OF_MY_GROUP, Semantics,
 };
 use proptest::prelude::*;
+
+use built::{START, TestTrace, call, codes, inter, only, split, totals};
 
 #[test]
 fn a_barrier_splits_into_lag_core_and_departure_wait() {

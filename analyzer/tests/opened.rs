@@ -3,11 +3,12 @@
 
 mod built;
 
-use built::{TestTrace, begin, call, complete, only};
 use collbench_formats::{
     Communicator, CommunicatorKind, CompletingCall, FENCE_NO_PRECEDE, Initiation, NO_RANK,
     Operation,
 };
+
+use built::{TestTrace, begin, call, complete, only};
 
 /// What process `rank` of `size` calls the file or window number `position` that was opened on its
 /// `MPI_COMM_WORLD`.

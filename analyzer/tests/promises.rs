@@ -6,7 +6,8 @@ mod promises;
 
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::{Progress, Selection, analyze, to_json};
+use collbench_analyzer::{Progress, Selection, analyze};
+use collbench_text::json::document as to_json;
 use serde_json::Value;
 
 /// All scenarios of the tests.

@@ -3,9 +3,10 @@
 
 mod built;
 
-use built::{TestTrace, begin, call, codes, message, only};
 use collbench_analyzer::{RankSummary, Summary};
 use collbench_formats::{CODE_FAILED, Direction, Operation, Record};
+
+use built::{TestTrace, begin, call, codes, message, only};
 
 /// A call that returned an error code.
 fn refused(mut record: Record) -> Record {

@@ -2,11 +2,12 @@
 
 mod built;
 
-use built::{START, TestChunk, TestTrace, call, codes, complete, only, start, totals};
 use collbench_analyzer::Analysis;
 use collbench_formats::{
     CompletingCall, Definition, Initiation, Operation, PersistentCollective, Record,
 };
+
+use built::{START, TestChunk, TestTrace, call, codes, complete, only, start, totals};
 
 /// Ms, in the ticks of these traces.
 const MS: u64 = 1_000_000;

@@ -2,8 +2,9 @@
 
 mod built;
 
-use built::{START, TestTrace, codes};
 use collbench_formats::{ClockSource, Operation};
+
+use built::{START, TestTrace, codes};
 
 const SECOND: u64 = 1_000_000_000;
 

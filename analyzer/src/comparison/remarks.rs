@@ -8,7 +8,8 @@ use crate::comparison::correspondence::Correspondence;
 use crate::comparison::{ComparedOperation, ComparedTrace, ComparisonVerdict, DifferingSetting};
 
 /// What a trace is called: `A` is the baseline.
-pub(crate) fn letter(trace: usize) -> String {
+#[must_use]
+pub fn letter(trace: usize) -> String {
     match u8::try_from(trace).ok().filter(|&n| n < 26) {
         Some(n) => char::from(b'A' + n).to_string(),
         None => format!("T{}", trace + 1),
@@ -142,7 +143,8 @@ fn pairs_unlike_members(baseline: &Analysis, other: &Analysis, answer: &Correspo
 }
 
 /// A setting's values, each inert and cut.
-pub(crate) fn setting_in_words(setting: &DifferingSetting, width: usize) -> String {
+#[must_use]
+pub fn setting_in_words(setting: &DifferingSetting, width: usize) -> String {
     let values = setting.values.iter().enumerate();
     values
         .map(|(index, value)| format!("{}: {}", letter(index), inert::line(value, width)))

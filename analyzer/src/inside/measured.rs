@@ -73,7 +73,7 @@ pub(crate) fn transfer(
             let proven_ns = (transfer.as_ref()).map_or(0, |transfer| transfer.min.saturating_neg());
             let uncertainty_ns = (clocks.uncertainty_ns(a, b)).map(|stated| stated.max(proven_ns));
             let median = transfer.as_ref().map(|transfer| transfer.median);
-            (one_way_class(median, uncertainty_ns), uncertainty_ns)
+            (OneWayClass::of(median, uncertainty_ns), uncertainty_ns)
         }
         _ => (OneWayClass::NotResolvable, None),
     };
@@ -87,26 +87,6 @@ pub(crate) fn transfer(
         late_progress_ns: edge.late_progress.summary(uncertainty_ns),
         two_way_ns: edge.two_way.summary(None),
         one_way_class: class,
-    }
-}
-
-/// # Source
-/// `metrics.md`, "Clocks": resolved above 1.5 times the uncertainty, likely above a third of that.
-pub(super) fn one_way_class(
-    difference_ns: Option<i64>,
-    uncertainty_ns: Option<i64>,
-) -> OneWayClass {
-    let (Some(difference), Some(uncertainty)) = (difference_ns, uncertainty_ns) else {
-        return OneWayClass::NotResolvable;
-    };
-    let difference = difference.unsigned_abs();
-    let uncertainty = uncertainty.unsigned_abs();
-    if difference.saturating_mul(2) > uncertainty.saturating_mul(3) {
-        OneWayClass::Resolved
-    } else if difference.saturating_mul(2) > uncertainty {
-        OneWayClass::Likely
-    } else {
-        OneWayClass::NotResolvable
     }
 }
 
@@ -347,11 +327,11 @@ mod tests {
 
     #[test]
     fn a_difference_is_worth_what_the_page_says() {
-        let class = |difference, uncertainty| one_way_class(Some(difference), Some(uncertainty));
+        let class = |difference, uncertainty| OneWayClass::of(Some(difference), Some(uncertainty));
         assert_eq!(class(151, 100), OneWayClass::Resolved);
         assert_eq!(class(-150, 100), OneWayClass::Likely);
         assert_eq!(class(51, 100), OneWayClass::Likely);
         assert_eq!(class(50, 100), OneWayClass::NotResolvable);
-        assert_eq!(one_way_class(Some(50), None), OneWayClass::NotResolvable);
+        assert_eq!(OneWayClass::of(Some(50), None), OneWayClass::NotResolvable);
     }
 }

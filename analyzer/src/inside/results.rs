@@ -21,6 +21,28 @@ pub enum OneWayClass {
     NotResolvable,
 }
 
+impl OneWayClass {
+    /// That of a time one way, with the uncertainty of the clocks at both ends, ns.
+    ///
+    /// # Source
+    /// `metrics.md`, "Clocks": resolved above 1.5 times the uncertainty, likely above a third of that.
+    #[must_use]
+    pub fn of(difference_ns: Option<i64>, uncertainty_ns: Option<i64>) -> Self {
+        let (Some(difference), Some(uncertainty)) = (difference_ns, uncertainty_ns) else {
+            return Self::NotResolvable;
+        };
+        let difference = difference.unsigned_abs();
+        let uncertainty = uncertainty.unsigned_abs();
+        if difference.saturating_mul(2) > uncertainty.saturating_mul(3) {
+            Self::Resolved
+        } else if difference.saturating_mul(2) > uncertainty {
+            Self::Likely
+        } else {
+            Self::NotResolvable
+        }
+    }
+}
+
 /// What the messages over an edge took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TransferSummary {

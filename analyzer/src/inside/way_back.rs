@@ -44,7 +44,7 @@ pub enum Doubt {
 
 impl Doubt {
     /// All of them.
-    pub(crate) const ALL: [Self; 6] = [
+    pub const ALL: [Self; 6] = [
         Self::NoCommonTime,
         Self::UnresolvedClocks,
         Self::FromAny,

@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 
 use collbench_analyzer::{
     Analysis, Comparison, Follower, Look, Selection, analyze, analyze_in_windows,
-    comparison_to_text, to_json, to_text, write_comparison, write_report,
+};
+use collbench_report::{
+    comparison_to_text, running_to_text, to_json, to_text, write_comparison, write_report,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -137,7 +139,7 @@ fn threads() -> Option<&'static ThreadPool> {
 fn look_at_comparison(further: Further<'_>, analysis: &Analysis) -> Result<(), Failure> {
     let both = [further.baseline.clone(), analysis.clone()];
     let comparison = Comparison::new(&both);
-    let json = comparison.to_json();
+    let json = to_json(&comparison);
     inert("the document of the comparison", &json)?;
     if let Err(error) = serde_json::from_str::<serde_json::Value>(&json) {
         return Err(format!(
@@ -157,7 +159,8 @@ fn follow(directory: &Path) -> Result<(), Failure> {
     let mut follower = Follower::new(directory);
     for _ in 0..2 {
         match follower.look() {
-            Ok(Look::Running(screen)) => {
+            Ok(Look::Running(running)) => {
+                let screen = running_to_text(&running);
                 let screen = anstream::adapter::strip_str(&screen).to_string();
                 inert("the screen", &screen)?;
             }

@@ -2,8 +2,9 @@
 //! draws.
 //!
 //! [`quantity`] has durations with a unit, counts and shares; [`inert`] makes names and paths that others
-//! wrote harmless for terminals and readers.
+//! wrote harmless for terminals and readers, [`json`] does so for documents.
 #![forbid(unsafe_code)]
 
 pub mod inert;
+pub mod json;
 pub mod quantity;

@@ -1,0 +1,398 @@
+//! The command `collbench-analyze`: shows where the collectives of a recorded run wait.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{CommandFactory, Parser, ValueEnum};
+use collbench_analyzer::{
+    AlignmentMethod, Analysis, AnalyzeError, Comparison, Details, Follower, Look, Progress,
+    Selection,
+};
+use collbench_files::guard_mappings;
+use collbench_report::{
+    comparison_to_text, running_to_text, write_comparison, write_report, write_report_of_trace,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The trace is damaged or incomplete, and was analysed as far as it goes.
+const INCOMPLETE: u8 = 3;
+/// The command line asks for something that does not exist.
+const USAGE: u8 = 2;
+
+/// Shows where the collective operations of a recorded MPI run wait, and for whom. Of several
+/// traces: compares them, operation by operation, with the first.
+///
+/// Exit status: 0 done; 1 failed; 2 usage; 3 the trace is damaged or incomplete (killed, no
+/// MPI_Finalize, size reached) and was analysed as far as it goes.
+#[derive(Debug, Parser)]
+#[command(name = "collbench-analyze", version)]
+struct Options {
+    /// The trace: a directory made by collbench-record. Several: the first is the baseline that
+    /// the others are compared with
+    #[arg(value_name = "TRACE", required_unless_present_any = ["completions", "man"])]
+    traces: Vec<PathBuf>,
+
+    /// Where pictures and analysis.json go [default: TRACE/report]; of several traces pictures
+    /// and comparison.json [default: comparison, in the current directory]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+
+    /// What stdout carries
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+
+    /// Write nothing but stdout
+    #[arg(long)]
+    no_pictures: bool,
+
+    /// How many operations get pictures, by total time
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    top: usize,
+
+    /// Details of everything in the JSON, however large (without: of what matters, the rest in sums)
+    #[arg(long)]
+    full: bool,
+
+    /// Only this operation, such as MPI_Allreduce (several: comma, or again)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    operation: Vec<String>,
+
+    /// Only this communicator, by id or name (several: again)
+    #[arg(long, value_name = "COMM")]
+    communicator: Vec<String>,
+
+    /// Only calls of these world ranks, such as 0,4-7
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = rank_range)]
+    ranks: Vec<(u32, u32)>,
+
+    /// Only instances that all their ranks entered in a phase of this level (MPI_Pcontrol)
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    phase: Option<i32>,
+
+    /// Only instances that begin at this time or later, in seconds since the start of the run
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    from: Option<i64>,
+
+    /// Only instances that begin before this time, in seconds since the start of the run
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    to: Option<i64>,
+
+    /// Show the newest calls of a run that goes on, again and again until it has ended, or until
+    /// interrupted; may be started before the run
+    #[arg(long, conflicts_with_all = ["output", "format", "no_pictures", "top", "full", "operation",
+        "communicator", "ranks", "phase", "from", "to", "alignment"])]
+    follow: bool,
+
+    /// Time between two looks of --follow
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = interval,
+        requires = "follow")]
+    interval: Duration,
+
+    /// How the clocks of several hosts are brought to one time
+    #[arg(long, value_enum, value_name = "METHOD", default_value_t = Alignment::Smooth)]
+    alignment: Alignment,
+
+    /// Worker threads; the output does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+
+    /// Print a completion script for this shell, and nothing else
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<clap_complete::Shell>,
+
+    /// Print the man page, and nothing else
+    #[arg(long, exclusive = true)]
+    man: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One screen for a person
+    Text,
+    /// One document for scripts
+    Json,
+}
+
+/// A command line that makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Usage(&'static str);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Alignment {
+    /// The offset measured at the start holds throughout
+    Offset,
+    /// A straight line from the first measured offset to the last
+    TwoPoint,
+    /// Straight lines between all measured offsets
+    Piecewise,
+    /// A smooth curve for each host, from all exchanges, messages and collectives together
+    Smooth,
+}
+
+impl From<Alignment> for AlignmentMethod {
+    fn from(alignment: Alignment) -> Self {
+        match alignment {
+            Alignment::Offset => Self::Offset,
+            Alignment::TwoPoint => Self::TwoPoint,
+            Alignment::Piecewise => Self::Piecewise,
+            Alignment::Smooth => Self::Smooth,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    guard_mappings();
+    match run(&Options::parse()) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            anstream::eprintln!("collbench-analyze: {error:#}");
+            let is_usage = error.is::<Usage>()
+                || matches!(error.downcast_ref(), Some(AnalyzeError::Selection(_)));
+            match is_usage {
+                true => ExitCode::from(USAGE),
+                false => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+fn run(options: &Options) -> anyhow::Result<u8> {
+    if let Some(shell) = options.completions {
+        let mut script = Vec::new();
+        let command = &mut Options::command();
+        clap_complete::generate(shell, command, "collbench-analyze", &mut script);
+        return print(&script).map(|()| 0);
+    }
+    if options.man {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Options::command()).render(&mut page)?;
+        return print(&page).map(|()| 0);
+    }
+    if let Some(threads) = options.threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.into())
+            .build_global()
+            .context("cannot start the worker threads")?;
+    }
+    match &options.traces[..] {
+        [trace] if options.follow => follow(options, trace),
+        _ if options.follow => Err(Usage("--follow: one trace expected").into()),
+        [trace] => analyze_one(options, trace),
+        traces => compare(options, traces),
+    }
+}
+
+fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
+    let analysis = analyze(options, trace)?;
+    let output = options.output.clone();
+    let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| trace.join("report")));
+    // Written before anything is printed, which names the place; printed even if it failed.
+    let written = match (&report, &options.output) {
+        (Some(_), None) => write_report_of_trace(&analysis, trace, options.top),
+        (Some(directory), Some(_)) => write_report(&analysis, directory, options.top),
+        (None, _) => Ok(()),
+    };
+    match options.format {
+        Format::Json => print_inert(&collbench_report::to_json(&analysis))?,
+        Format::Text => {
+            let shown = report.as_deref().filter(|_| written.is_ok());
+            print(collbench_report::to_text(&analysis, shown).as_bytes())?;
+        }
+    }
+    written?;
+    Ok(status(analysis.trace.complete))
+}
+
+/// Shows the run as long as it goes on; then the analysis of the whole trace.
+fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
+    let is_terminal = io::stdout().is_terminal();
+    let mut follower = Follower::new(trace);
+    let mut has_said = false;
+    loop {
+        match follower.look()? {
+            Look::NotYet if has_said => {}
+            Look::NotYet => {
+                let name = trace.display();
+                anstream::eprintln!("collbench-analyze: {name}: waiting for a trace");
+                has_said = true;
+            }
+            Look::Running(running) => {
+                let screen = running_to_text(&running);
+                // Onto the screen before, or below it.
+                let (before, after) = match is_terminal {
+                    true => ("\x1b[H\x1b[2J", ""),
+                    false => ("", "\n"),
+                };
+                if !has_readers(format!("{before}{screen}{after}").as_bytes())? {
+                    return Ok(0);
+                }
+            }
+            Look::Ended => break,
+        }
+        std::thread::sleep(options.interval);
+    }
+    let analysis = analyze(options, trace)?;
+    print(collbench_report::to_text(&analysis, None).as_bytes())?;
+    Ok(status(analysis.trace.complete))
+}
+
+fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
+    let mut analyses = Vec::new();
+    for trace in traces {
+        // What an error says begins with the trace, except where it is the command line's.
+        let of_trace = |error: anyhow::Error| match error.downcast_ref() {
+            Some(AnalyzeError::Selection(_)) => error.context(trace.display().to_string()),
+            _ => error,
+        };
+        analyses.push(analyze(options, trace).map_err(of_trace)?);
+    }
+    let comparison = Comparison::new(&analyses);
+    let output = options.output.clone();
+    let report = (!options.no_pictures).then(|| output.unwrap_or_else(|| "comparison".into()));
+    let written = match &report {
+        Some(directory) => write_comparison(&comparison, &analyses, directory, options.top),
+        None => Ok(()),
+    };
+    match options.format {
+        Format::Json => print_inert(&collbench_report::to_json(&comparison))?,
+        Format::Text => {
+            let shown = report.as_deref().filter(|_| written.is_ok());
+            print(comparison_to_text(&comparison, shown).as_bytes())?;
+        }
+    }
+    written?;
+    Ok(status(comparison.is_complete()))
+}
+
+fn status(is_complete: bool) -> u8 {
+    match is_complete {
+        true => 0,
+        false => INCOMPLETE,
+    }
+}
+
+fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
+    let bar = progress_bar();
+    let analysis = collbench_analyzer::analyze_by(
+        trace,
+        &selection(options),
+        options.alignment.into(),
+        details(options),
+        &mut |progress| show(&bar, progress),
+    );
+    bar.finish_and_clear();
+    Ok(analysis?)
+}
+
+fn details(options: &Options) -> Details {
+    match options.full {
+        true => Details::All,
+        false => Details::OfWhatMatters {
+            n_drawn: options.top,
+        },
+    }
+}
+
+fn selection(options: &Options) -> Selection {
+    Selection {
+        operations: options.operation.clone(),
+        communicators: options.communicator.clone(),
+        ranks: options.ranks.clone(),
+        phase: options.phase,
+        from_ns: options.from,
+        to_ns: options.to,
+    }
+}
+
+/// Hidden unless stderr is a terminal.
+fn progress_bar() -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent} % of {len} records, {eta}")
+    {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Shows progress only of work that is long enough to look up at.
+fn show(bar: &ProgressBar, progress: Progress) {
+    const LONG: u64 = 5_000_000;
+    if progress.n_total >= LONG {
+        bar.set_length(progress.n_total);
+        bar.set_position(progress.n_done);
+    }
+}
+
+/// To stdout; that nobody reads it any more is no error.
+fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    has_readers(bytes).map(|_| ())
+}
+
+/// The same of a document, in which there are no colours to be looked for.
+fn print_inert(document: &str) -> anyhow::Result<()> {
+    write_all(&mut io::stdout().lock(), document.as_bytes()).map(|_| ())
+}
+
+/// Writes to stdout; `false` if nobody reads it any more.
+fn has_readers(bytes: &[u8]) -> anyhow::Result<bool> {
+    write_all(&mut anstream::stdout().lock(), bytes)
+}
+
+fn write_all(stdout: &mut impl Write, bytes: &[u8]) -> anyhow::Result<bool> {
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        result => result.map(|()| true).context("stdout"),
+    }
+}
+
+fn rank_range(text: &str) -> Result<(u32, u32), String> {
+    let rank = |text: &str| {
+        text.trim()
+            .parse::<u32>()
+            .map_err(|_| format!("\"{text}\" is not a rank; expected a list such as 0,4-7"))
+    };
+    match text.split_once('-') {
+        Some((first, last)) => Ok((rank(first)?, rank(last)?)),
+        None => rank(text).map(|rank| (rank, rank)),
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds = text
+        .parse::<f64>()
+        .ok()
+        .filter(|&s| (0.1..=86_400.0).contains(&s));
+    let expected = || "expected seconds, 0.1 or more, such as 2".to_owned();
+    seconds.map(Duration::from_secs_f64).ok_or_else(expected)
+}
+
+fn seconds(text: &str) -> Result<i64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() => Ok((seconds * 1e9).round() as i64),
+        _ => Err("expected seconds since the start of the run, such as 1.5".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn ranks_are_single_or_ranges() {
+        assert_eq!(rank_range("7"), Ok((7, 7)));
+        assert_eq!(rank_range("4-7"), Ok((4, 7)));
+        assert!(rank_range("4-").is_err() && rank_range("-1").is_err() && rank_range("x").is_err());
+    }
+}

@@ -1,0 +1,205 @@
+//! Results to files: pictures, a page that shows them, the JSON document.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use collbench_analyzer::Analysis;
+use collbench_analyzer::SCHEMA;
+use collbench_files::Folder;
+
+use crate::pictures::{self, Shown};
+use crate::to_json;
+
+mod analysis;
+pub(crate) mod comparison;
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{}: cannot be written: {error}; name another place with --output, or --no-pictures",
+    collbench_text::inert::path(.path)
+)]
+pub struct ReportError {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// What the system says.
+    pub error: io::Error,
+}
+
+/// Writes `index.html`, `analysis.json` and the pictures, those of the `top` first operations
+/// among them, into a directory, which is made if need be. Pictures of an earlier report there
+/// are removed.
+///
+/// # Errors
+/// [`ReportError`] if anything cannot be written.
+pub fn write_report(analysis: &Analysis, directory: &Path, top: usize) -> Result<(), ReportError> {
+    let place = Place::at(directory)?;
+    write_into(analysis, &place, top)
+}
+
+/// The same, into the directory `report` of a trace, where no link is followed: others than the
+/// trace's owner may have put one there.
+///
+/// # Errors
+/// [`ReportError`] if anything cannot be written.
+pub fn write_report_of_trace(
+    analysis: &Analysis,
+    trace: &Path,
+    top: usize,
+) -> Result<(), ReportError> {
+    let place = Place::within(trace, "report")?;
+    write_into(analysis, &place, top)
+}
+
+fn write_into(analysis: &Analysis, place: &Place, top: usize) -> Result<(), ReportError> {
+    remove_pictures(place, ("analysis.json", SCHEMA), pictures::is_picture);
+    let write = |name: &str, content: &str| place.write(name, content);
+    let write_pictures = |shown: &[Shown]| {
+        let mut pictures = shown.iter();
+        pictures.try_for_each(|Shown { file, figure, dot }| {
+            write(file, &figure.picture.to_svg())?;
+            match dot {
+                Some(dot) => write(&file.replace(".svg", ".dot"), dot),
+                None => Ok(()),
+            }
+        })
+    };
+    let of_run = pictures::of_run(analysis);
+    write_pictures(&of_run)?;
+    let mut groups = Vec::new();
+    for (operation, shown) in pictures::of_operations(analysis, top) {
+        write_pictures(&shown)?;
+        groups.push(analysis::group(analysis, operation, shown));
+    }
+    write(
+        "index.html",
+        &analysis::page(analysis, of_run, groups).to_html(),
+    )?;
+    write("analysis.json", &to_json(analysis))
+}
+
+/// The directory of a report, open.
+#[derive(Debug)]
+pub(crate) struct Place {
+    folder: Folder,
+    /// For messages.
+    path: PathBuf,
+}
+
+impl Place {
+    /// The directory that somebody has named, made if need be.
+    pub(crate) fn at(path: &Path) -> Result<Self, ReportError> {
+        let opened = fs::create_dir_all(path).and_then(|()| Folder::open(path));
+        Self::of(opened, path.to_path_buf())
+    }
+
+    /// A directory in a trace, made if need be.
+    fn within(trace: &Path, name: &str) -> Result<Self, ReportError> {
+        let opened = Folder::open(trace).and_then(|trace| {
+            match trace.create_folder(name) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+            trace.folder(name).map_err(|error| {
+                let found = trace.look_at(name);
+                match found.is_ok_and(|found| found.is_symlink()) {
+                    true => io::Error::other("a link, and inside of a trace none is followed"),
+                    false => error,
+                }
+            })
+        });
+        Self::of(opened, trace.join(name))
+    }
+
+    fn of(opened: io::Result<Folder>, path: PathBuf) -> Result<Self, ReportError> {
+        match opened {
+            Ok(folder) => Ok(Self { folder, path }),
+            Err(error) => Err(ReportError { path, error }),
+        }
+    }
+
+    /// Writes a file in the place of whatever has this name: not into it, which might be a link to
+    /// another one that somebody has put there.
+    pub(crate) fn write(&self, name: &str, content: &str) -> Result<(), ReportError> {
+        let gone = match self.folder.remove_file(name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+        gone.and_then(|()| self.folder.create(name)?.write_all(content.as_bytes()))
+            .map_err(|error| ReportError {
+                path: self.path.join(name),
+                error,
+            })
+    }
+}
+
+/// Removes the pictures of an earlier report from a directory, and nothing that a person has put
+/// there: only names that a report gives, and only beside the document (its name and its schema)
+/// of one.
+pub(crate) fn remove_pictures(
+    place: &Place,
+    (document, schema): (&str, &str),
+    is_picture: fn(&str) -> bool,
+) {
+    let mut beginning = Vec::new();
+    let read = place
+        .folder
+        .file(document)
+        .and_then(|file| file.take(200).read_to_end(&mut beginning));
+    let is_report = read.is_ok() && String::from_utf8_lossy(&beginning).contains(schema);
+    if !is_report {
+        return;
+    }
+    for name in place.folder.names().unwrap_or_default() {
+        if is_picture(&name.to_string_lossy()) {
+            // One that stays is only a picture too many.
+            let _ = place.folder.remove_file(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pictures_of_an_earlier_report_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [
+            "timemap-1-MPI_Bcast.svg",
+            "timemap-1-MPI_Bcast-without-waits.svg",
+            "arrival-order-12-MPI_Scan.svg",
+            "waits-over-time.svg",
+            "serialization-1-MPI_Barrier.svg",
+            "durations-1-MPI_Barrier.svg",
+            "imbalance-1-MPI_Barrier.svg",
+            "imbalance-1-MPI_Barrier.dot",
+            "tree-1-MPI_Barrier.dot",
+            "durations-1-MPI_Barrier.dot",
+            "timemap-notes.svg",
+            "timemap-9-MPI_Foo.svg",
+            "arrival-order-1-MPI_Bcast-without-waits.svg",
+        ];
+        let all_there = || names.map(|name| folder.path().join(name).exists());
+        for name in names {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        fs::write(folder.path().join("analysis.json"), "mine").unwrap();
+        remove_pictures(
+            &Place::at(folder.path()).unwrap(),
+            ("analysis.json", SCHEMA),
+            pictures::is_picture,
+        );
+        assert_eq!(all_there(), [true; 13], "not beside a document of ours");
+        let document = format!("{{\n  \"schema\": \"{SCHEMA}\",");
+        fs::write(folder.path().join("analysis.json"), document).unwrap();
+        remove_pictures(
+            &Place::at(folder.path()).unwrap(),
+            ("analysis.json", SCHEMA),
+            pictures::is_picture,
+        );
+        let (gone, stays) = ([false; 9], [true; 4]);
+        assert_eq!(all_there()[..], [&gone[..], &stays[..]].concat());
+    }
+}

@@ -1,0 +1,148 @@
+//! A comparison to files: pictures, a page that shows them, the JSON document.
+
+use std::path::Path;
+
+use collbench_analyzer::Analysis;
+use collbench_analyzer::comparison::letter;
+use collbench_analyzer::comparison::{Comparison, SCHEMA};
+use collbench_text::{inert, quantity};
+use collbench_viz as viz;
+use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
+
+use crate::page::{Place, ReportError, remove_pictures};
+use crate::pictures::comparison as pictures;
+use crate::screen::comparison::{Row, advice, bytes, instances, signed, verdict};
+
+const DOCUMENT: &str = "comparison.json";
+
+/// Writes `index.html`, `comparison.json` and the pictures of the `top` first operations into a
+/// directory, which is made if need be. `analyses` are those that were compared. Pictures of an
+/// earlier comparison there are removed.
+///
+/// # Errors
+/// [`ReportError`] if anything cannot be written.
+pub fn write_comparison(
+    comparison: &Comparison,
+    analyses: &[Analysis],
+    directory: &Path,
+    top: usize,
+) -> Result<(), ReportError> {
+    let place = Place::at(directory)?;
+    remove_pictures(&place, (DOCUMENT, SCHEMA), pictures::is_picture);
+    let write = |name: &str, content: &str| place.write(name, content);
+    let mut groups = Vec::new();
+    for (row, operation) in comparison.operations.iter().enumerate().take(top) {
+        let shown = pictures::of_operation(analyses, operation, row + 1);
+        for picture in &shown {
+            write(&picture.file, &picture.figure.picture.to_svg())?;
+        }
+        let index = operation.indexes[0].unwrap_or(0);
+        groups.push(FigureGroup {
+            heading: crate::pictures::title(&analyses[0], &analyses[0].operations[index]).into(),
+            // The first of its rows.
+            row: rows(comparison)
+                .iter()
+                .position(|(o, _)| std::ptr::eq(*o, operation)),
+            finding: statements(operation.differences.iter().map(|d| (operation, d))).into(),
+            facts: Vec::new(),
+            figures: shown.into_iter().map(|shown| shown.figure).collect(),
+        });
+    }
+    write("index.html", &page(comparison, groups).to_html())?;
+    write(DOCUMENT, &crate::to_json(comparison))
+}
+
+/// All operations with their differences, those of one operation together.
+fn rows(comparison: &Comparison) -> Vec<Row<'_>> {
+    let operations = comparison.operations.iter();
+    operations
+        .flat_map(|operation| operation.differences.iter().map(move |d| (operation, d)))
+        .collect()
+}
+
+/// What differs and where to look, one statement a line.
+fn statements<'a>(rows: impl Iterator<Item = Row<'a>>) -> String {
+    let sentences = rows.filter_map(|row| {
+        let other = letter(row.1.trace);
+        Some(format!("{other} against A: {}", advice(&other, &row)?))
+    });
+    sentences.take(5).collect::<Vec<_>>().join("\n")
+}
+
+fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
+    let mut verdict = statements(rows(comparison).into_iter());
+    if verdict.is_empty() {
+        verdict = "No operation is clearly slower or faster for a known reason.".to_owned();
+    }
+    let facts = comparison
+        .traces
+        .iter()
+        .enumerate()
+        .map(|(index, compared)| Fact {
+            name: letter(index).into(),
+            value: format!(
+                "{}: {}; {} on {}, {}, {}",
+                inert::line(&compared.trace.directory, 100),
+                inert::line(&compared.trace.command.join(" "), 200),
+                quantity::counted(compared.trace.ranks, "rank"),
+                quantity::counted(compared.trace.hosts.len() as u64, "host"),
+                inert::line(&compared.trace.mpi_library, 60),
+                quantity::duration(compared.trace.duration_ns),
+            )
+            .into(),
+        });
+    let remarks = comparison.remarks.iter().map(|remark| viz::Remark {
+        code: remark.code.into(),
+        text: remark.text.as_str().into(),
+    });
+    viz::Report {
+        title: "collbench: comparison of traces".into(),
+        lead: "A is the baseline. Means of calls, with 95 % intervals of their change.".into(),
+        facts: facts.collect(),
+        verdict: verdict.into(),
+        remarks: remarks.collect(),
+        operations: table(comparison),
+        groups,
+        ..viz::Report::default()
+    }
+}
+
+fn table(comparison: &Comparison) -> viz::Table {
+    let column = |name: &str, align| Column {
+        name: name.into(),
+        align,
+    };
+    let columns = [
+        column("operation", Align::Left),
+        column("communicator", Align::Left),
+        column("bytes", Align::Right),
+        column("instances", Align::Right),
+        column("A's mean", Align::Right),
+        column("trace", Align::Left),
+        column("to A (?: not distinguishable)", Align::Left),
+        column("in all", Align::Right),
+    ];
+    let rows = rows(comparison)
+        .into_iter()
+        .filter_map(|(operation, differences)| {
+            let from = operation.traces[0].as_ref()?;
+            let to = operation.traces[differences.trace].as_ref()?;
+            let mean = from.call_time_ns.as_ref().map(|s| s.mean);
+            let total = differences.total_ns.difference;
+            let name = operation.communicator.as_deref().unwrap_or("unknown");
+            Some([
+                Cell::words(operation.operation),
+                Cell::words(inert::line(name, 60)),
+                Cell::words(bytes(from)),
+                Cell::words(instances(from.instances, to.instances)),
+                mean.map_or_else(
+                    || Cell::words("-"),
+                    |mean| Cell::number(quantity::duration(mean), mean),
+                ),
+                Cell::words(letter(differences.trace)),
+                Cell::words(verdict(differences)),
+                Cell::number(signed(total), total),
+            ])
+        });
+    viz::Table::new(columns, rows)
+}

@@ -1,0 +1,238 @@
+//! Results to pictures: which there are, what their files are called, how each is read.
+
+use collbench_analyzer::{Analysis, OperationSummary};
+use collbench_formats::Operation;
+use collbench_viz::{Figure, Order, Picture};
+
+use crate::words;
+
+mod clocks;
+pub(crate) mod comparison;
+mod durations;
+mod imbalance;
+mod inside;
+mod orders;
+mod serialization;
+pub(crate) mod timemap;
+mod tree;
+mod waits;
+
+/// What the names of files begin with, for pictures of one operation.
+const KINDS: [&str; 10] = [
+    "timemap",
+    "arrival-order",
+    "departure-order",
+    "serialization",
+    "imbalance",
+    "durations",
+    "tree",
+    "timemap-inside",
+    "node-serialization",
+    "messages",
+];
+/// What the name of the file ends with, for a timemap without the waits.
+const WITHOUT_WAITS: &str = "-without-waits";
+/// Names of the files of pictures of the whole run.
+const OF_RUN: [&str; 2] = ["waits-over-time.svg", "clock.svg"];
+
+/// A picture, and the file for it alone.
+pub(crate) struct Shown {
+    /// Name of the file: `timemap-3-MPI_Bcast.svg`.
+    pub(crate) file: String,
+    /// The picture, with what stands beside it.
+    pub(crate) figure: Figure,
+    /// The same for Graphviz, to a file of the same name that ends in `.dot`.
+    pub(crate) dot: Option<String>,
+}
+
+impl Shown {
+    /// A picture of `kind` of the `number`-th operation that gets some, called `operation`.
+    pub(crate) fn of(
+        (number, operation): (usize, &str),
+        kind: &str,
+        heading: &str,
+        caption: &str,
+        picture: impl Into<Picture>,
+    ) -> Self {
+        Self {
+            file: format!("{kind}-{number}-{operation}.svg"),
+            figure: Figure {
+                heading: heading.into(),
+                caption: caption.into(),
+                picture: picture.into(),
+            },
+            dot: None,
+        }
+    }
+}
+
+/// The `top` first operations, each with its pictures in the order in which they are to be read.
+pub(crate) fn of_operations(
+    analysis: &Analysis,
+    top: usize,
+) -> impl Iterator<Item = (&OperationSummary, Vec<Shown>)> {
+    let drawn = drawn(analysis, top).zip(1..);
+    drawn.map(|(operation, number)| (operation, of_operation(analysis, number, operation)))
+}
+
+/// The operations that get pictures: the first ones by time of which there is a whole instance.
+fn drawn(analysis: &Analysis, top: usize) -> impl Iterator<Item = &OperationSummary> {
+    let operations = analysis.operations.iter();
+    operations.filter(|o| !o.threads.is_empty()).take(top)
+}
+
+/// The pictures of one operation, the `number`-th that gets some.
+fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary) -> Vec<Shown> {
+    let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| {
+        Shown::of(
+            (number, operation.operation),
+            kind,
+            heading,
+            caption,
+            picture,
+        )
+    };
+    let with_waits = timemap::timemap(analysis, operation);
+    let without_waits = timemap::without_waits(operation, &with_waits);
+    let mut pictures = vec![shown(
+        "timemap",
+        "Timemap: mean time of each rank in each stage",
+        timemap::caption(operation),
+        with_waits.into(),
+    )];
+    pictures.extend(without_waits.map(|timemap| {
+        let heading = "Timemap without the waits";
+        let mut shown = shown("timemap", heading, timemap::CAPTION_WITHOUT, timemap.into());
+        shown.file = shown.file.replace(".svg", &format!("{WITHOUT_WAITS}.svg"));
+        shown
+    }));
+    for (order, kind, heading) in [
+        (Order::Arrival, "arrival-order", "Order of arrival"),
+        (Order::Departure, "departure-order", "Order of departure"),
+    ] {
+        let map = orders::order_map(analysis, operation, order);
+        pictures.extend(map.map(|map| shown(kind, heading, &orders::caption(order), map.into())));
+    }
+    pictures.extend(imbalance::of_operation(analysis, operation).map(|summary| {
+        let heading = "Load imbalance: where the last to come comes from";
+        let graph = imbalance::picture(analysis, summary);
+        let mut shown = shown("imbalance", heading, imbalance::CAPTION, graph.into());
+        shown.dot = Some(imbalance::dot(analysis, summary));
+        shown
+    }));
+    pictures.extend(
+        serialization::serialization(analysis, operation).map(|curve| {
+            let heading = "Serialization: how much later each further rank leaves";
+            shown(
+                "serialization",
+                heading,
+                serialization::CAPTION,
+                curve.into(),
+            )
+        }),
+    );
+    pictures.extend(durations::durations(analysis, operation).map(|durations| {
+        let heading = "Durations of the instances";
+        shown("durations", heading, durations::CAPTION, durations.into())
+    }));
+    pictures.extend(of_inside(analysis, number, operation));
+    pictures
+}
+
+/// Pictures of what was seen inside it.
+fn of_inside(analysis: &Analysis, number: usize, operation: &OperationSummary) -> Vec<Shown> {
+    let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| {
+        let operation = (number, operation.operation);
+        Shown::of(operation, kind, heading, caption, picture)
+    };
+    let tree = tree::picture(analysis, operation).map(|picture| {
+        let heading = "The tree that ran";
+        let mut shown = shown("tree", heading, tree::CAPTION, picture.into());
+        shown.dot = tree::dot(analysis, operation);
+        shown
+    });
+    let timemap = inside::timemap(analysis, operation).map(|timemap| {
+        let heading = "Timemap over the stages of that tree";
+        shown("timemap-inside", heading, inside::TIMEMAP, timemap.into())
+    });
+    let nodes = inside::nodes(analysis, operation).map(|nodes| {
+        let heading = "Serialization at its nodes";
+        shown("node-serialization", heading, inside::NODES, nodes.into())
+    });
+    let matrix = inside::matrix(analysis, operation).map(|matrix| {
+        let heading = "Messages from process to process";
+        shown("messages", heading, inside::MATRIX, matrix.into())
+    });
+    [tree, timemap, nodes, matrix]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Pictures of the whole run.
+pub(crate) fn of_run(analysis: &Analysis) -> Vec<Shown> {
+    let waits = waits::waits_over_time(analysis).map(|waits| Shown {
+        file: "waits-over-time.svg".to_owned(),
+        figure: Figure {
+            heading: "Waits over time".into(),
+            caption: waits::CAPTION.into(),
+            picture: waits.into(),
+        },
+        dot: None,
+    });
+    let clocks = clocks::clock_courses(analysis).map(|clocks| Shown {
+        file: "clock.svg".to_owned(),
+        figure: Figure {
+            heading: "Clocks of the hosts".into(),
+            caption: clocks::CAPTION.into(),
+            picture: clocks.into(),
+        },
+        dot: None,
+    });
+    waits.into_iter().chain(clocks).collect()
+}
+
+/// Whether a file has the name of a picture: `timemap-3-MPI_Bcast.svg`.
+pub(crate) fn is_picture(name: &str) -> bool {
+    if OF_RUN.contains(&name) {
+        return true;
+    }
+    let is_graph = name.starts_with("imbalance-") || name.starts_with("tree-");
+    let stem = match name.strip_suffix(".dot") {
+        Some(stem) if is_graph => Some(stem),
+        _ => name.strip_suffix(".svg"),
+    };
+    let Some(stem) = stem else {
+        return false;
+    };
+    KINDS.iter().any(|kind| {
+        let parts = stem
+            .strip_prefix(kind)
+            .and_then(|rest| rest.strip_prefix('-'))
+            .and_then(|rest| rest.split_once('-'));
+        parts.is_some_and(|(number, operation)| {
+            let operation = match *kind {
+                "timemap" => operation.strip_suffix(WITHOUT_WAITS).unwrap_or(operation),
+                _ => operation,
+            };
+            number.parse::<usize>().is_ok()
+                && Operation::ALL.iter().any(|known| known.name() == operation)
+        })
+    })
+}
+
+/// An operation with what else tells it apart.
+pub(crate) fn title(analysis: &Analysis, operation: &OperationSummary) -> String {
+    let mut title = format!(
+        "{}, {}",
+        operation.operation,
+        words::communicator(analysis, operation.communicator, 60)
+    );
+    if let Some(root) = operation.root {
+        title.push_str(&format!(", root {root}"));
+    }
+    if operation.bytes_max.is_some_and(|bytes| bytes > 0) {
+        title.push_str(&format!(", {} bytes", words::bytes(operation)));
+    }
+    title
+}

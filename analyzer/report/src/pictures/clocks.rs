@@ -1,0 +1,139 @@
+//! The clocks of several hosts over the run.
+
+use std::cmp::Reverse;
+
+use collbench_analyzer::{Analysis, ClockCourse};
+use collbench_text::quantity;
+use collbench_viz::{ClockCourses, OffsetPoint};
+
+use crate::words;
+
+/// How to read it.
+pub(super) const CAPTION: &str = "Above: how far the clock of each host departs from going evenly, \
+     against the reference host: its offset less the straight line from the start to the end of the \
+     run, which is what two measurements alone would get wrong. The bands, of the three that bend \
+     the most, are two standard deviations of the time that is used, the points are offsets as \
+     single bursts of exchanges told them. Below: how far these points lie from the curve. A burst that lies far off was disturbed; many \
+     that lie off together are a clock that stepped, or a path that changed.";
+
+/// Clocks that are drawn.
+const MAX_CLOCKS: usize = 12;
+
+/// The picture; `None` of one host, and where no clock was aligned.
+pub(super) fn clock_courses(analysis: &Analysis) -> Option<ClockCourses> {
+    let courses = &analysis.clock.courses;
+    let mut shown: Vec<&ClockCourse> = courses.iter().collect();
+    // The sort is stable: of equals the first hosts.
+    shown.sort_by_key(|course| Reverse(bend_ns(course)));
+    shown.first()?;
+    let finding = finding(&shown);
+    let of_all = match courses.len() > MAX_CLOCKS {
+        true => format!("; the {MAX_CLOCKS} of {} that bend the most", courses.len()),
+        false => String::new(),
+    };
+    let subtitle = format!(
+        "Against {}: {}{}{of_all}; {}",
+        collbench_text::inert::line(&analysis.clock.reference_host, 40),
+        words::alignment(&analysis.clock),
+        drifts(analysis),
+        violations(analysis)
+    );
+    let mut picture = ClockCourses::new(finding.into(), subtitle.into());
+    for course in shown.into_iter().take(MAX_CLOCKS) {
+        let point = |&(at_ns, offset_ns, error_ns): &(i64, i64, i64)| OffsetPoint {
+            at_ns,
+            offset_ns,
+            error_ns,
+        };
+        let curve = course.points.iter().map(point);
+        let measured = course.bursts.iter().map(point);
+        picture.push(course.host.as_str().into(), curve, measured);
+    }
+    Some(picture)
+}
+
+/// How far a clock departs from its straight line, ns.
+fn bend_ns(course: &ClockCourse) -> i64 {
+    let points = course.points.iter();
+    let bends = points.map(|(_, offset_ns, _)| offset_ns.saturating_abs());
+    bends.max().unwrap_or(0)
+}
+
+/// What the clocks show, in the order of how far they depart: below its error one shows nothing.
+fn finding(courses: &[&ClockCourse]) -> String {
+    let error_ns = |course: &ClockCourse| {
+        let errors = course.points.iter().map(|&(_, _, error_ns)| error_ns);
+        errors.max().unwrap_or(0)
+    };
+    let departs = |course: &&&ClockCourse| bend_ns(course) > error_ns(course);
+    match courses.iter().find(departs) {
+        Some(course) => format!(
+            "The clock of {} departs from a straight line by up to {}",
+            collbench_text::inert::line(&course.host, 40),
+            quantity::duration(bend_ns(course))
+        ),
+        None => format!(
+            "No clock is seen to depart from a straight line: none by more than the error, {}",
+            quantity::duration(
+                courses
+                    .iter()
+                    .map(|course| error_ns(course))
+                    .max()
+                    .unwrap_or(0)
+            )
+        ),
+    }
+}
+
+/// The slopes that the picture leaves out.
+fn drifts(analysis: &Analysis) -> String {
+    let hosts = analysis.clock.hosts.iter().skip(1);
+    let drifts: Vec<f64> = hosts.filter_map(|host| host.drift_ppm).collect();
+    let least = drifts.iter().copied().min_by(f64::total_cmp);
+    let greatest = drifts.iter().copied().max_by(f64::total_cmp);
+    match (least, greatest) {
+        (Some(least), Some(greatest)) if drifts.len() > 1 => {
+            format!("; drifts of {least:.3} to {greatest:.3} ppm")
+        }
+        (Some(drift), _) => format!("; a drift of {drift:.3} ppm"),
+        _ => "; drifts not known".to_owned(),
+    }
+}
+
+fn violations(analysis: &Analysis) -> String {
+    let violations = &analysis.clock.violations;
+    match (violations.checked, violations.before, violations.after) {
+        (Some(checked), Some(before), Some(after)) => format!(
+            "left a collective too early: {before} of {checked} before, {after} after alignment"
+        ),
+        _ => "causality not checked".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn course(host: &str, offset_ns: i64, error_ns: i64) -> ClockCourse {
+        ClockCourse {
+            host: host.to_owned(),
+            points: vec![(0, 0, error_ns / 2), (5, offset_ns, error_ns), (9, 0, 0)],
+            bursts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_clock_departs_only_where_it_does_by_more_than_its_error() {
+        let (far, near) = (course("far", -80_000, 90_000), course("near", 7_000, 2_000));
+        let found = finding(&[&far, &near]);
+        assert_eq!(
+            found,
+            "The clock of near departs from a straight line by up to 7.00 us"
+        );
+        let found = finding(&[&far, &course("near", 1_000, 2_000)]);
+        assert!(
+            found.ends_with("none by more than the error, 90.0 us"),
+            "{found}"
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! Compared operations to pictures: timemaps side by side, and one thread in all traces.
+
+use collbench_analyzer::comparison::ComparedOperation;
+use collbench_analyzer::comparison::letter;
+use collbench_analyzer::{Analysis, OperationSummary, ThreadWay};
+use collbench_formats::Operation;
+use collbench_text::inert;
+use collbench_viz as viz;
+use collbench_viz::Heading;
+
+use crate::pictures::{Shown, timemap, title};
+use crate::screen::comparison::verdict;
+
+const SIDE_BY_SIDE: &str = "side-by-side";
+const ONE_RANK: &str = "one-rank";
+
+/// The pictures of one operation, the `number`-th that gets some.
+pub(crate) fn of_operation(
+    analyses: &[Analysis],
+    operation: &ComparedOperation,
+    number: usize,
+) -> Vec<Shown> {
+    let summaries: Vec<(usize, &Analysis, &OperationSummary)> = analyses
+        .iter()
+        .zip(&operation.indexes)
+        .enumerate()
+        .filter_map(|(trace, (analysis, index))| {
+            Some((trace, analysis, &analysis.operations[(*index)?]))
+        })
+        .collect();
+    let heading = Heading {
+        finding: finding(operation).into(),
+        operation: title(&analyses[0], summaries[0].2).into(),
+        n_instances: summaries.iter().map(|(_, _, s)| s.instances).sum(),
+    };
+    let place = (number, operation.operation);
+    let columns = summaries.iter().map(|&(trace, analysis, summary)| {
+        (
+            name(trace, analysis).into(),
+            timemap::timemap(analysis, summary),
+        )
+    });
+    let mut pictures = Vec::new();
+    if let Some(beside) = viz::SideBySide::new(heading.clone(), columns.collect()) {
+        pictures.push(Shown::of(
+            place,
+            SIDE_BY_SIDE,
+            "Timemaps side by side",
+            "The timemap of each trace, all on one scale: what is wider takes longer. Left of 0 \
+             is waiting, right of it the operation and leaving it.",
+            beside,
+        ));
+    }
+    if let Some(comparison) = one_thread(heading, &summaries) {
+        pictures.push(Shown::of(
+            place,
+            ONE_RANK,
+            "One rank in all traces",
+            "The rank with the median wait in A, one line for each trace, top to bottom through \
+             the stages. Left of 0 is waiting, right of it the operation and leaving it.",
+            comparison,
+        ));
+    }
+    pictures
+}
+
+/// Whether a file has the name of one of these pictures.
+pub(crate) fn is_picture(name: &str) -> bool {
+    let kinds = [SIDE_BY_SIDE, ONE_RANK].into_iter();
+    let mut rests = kinds.filter_map(|kind| name.strip_prefix(kind)?.strip_prefix('-'));
+    rests.any(|rest| {
+        let parts = rest
+            .strip_suffix(".svg")
+            .and_then(|stem| stem.split_once('-'));
+        parts.is_some_and(|(number, operation)| {
+            number.parse::<usize>().is_ok()
+                && Operation::ALL.iter().any(|known| known.name() == operation)
+        })
+    })
+}
+
+/// What is said of the operation in each trace.
+fn finding(operation: &ComparedOperation) -> String {
+    let parts = operation.differences.iter().take(3).map(|differences| {
+        let words = verdict(differences);
+        let words = words.replacen("? ", "not distinguishable from A,", 1);
+        format!("{}: {words}", letter(differences.trace))
+    });
+    format!(
+        "Mean call of {}: {}",
+        operation.operation,
+        parts.collect::<Vec<_>>().join("; ")
+    )
+}
+
+fn name(trace: usize, analysis: &Analysis) -> String {
+    format!(
+        "{}: {}",
+        letter(trace),
+        inert::line(&analysis.trace.directory, 40)
+    )
+}
+
+/// The rank with the median wait in the baseline, of those that all traces have.
+fn one_thread(
+    heading: Heading,
+    summaries: &[(usize, &Analysis, &OperationSummary)],
+) -> Option<viz::Comparison> {
+    let way = |summary: &OperationSummary, rank: u32| {
+        let mut threads = summary.threads.iter();
+        threads.find(|thread| thread.rank == rank).cloned()
+    };
+    let mut candidates: Vec<&ThreadWay> = summaries[0].2.threads.iter().collect();
+    candidates.retain(|thread| {
+        let mut all = summaries.iter();
+        all.all(|(_, _, summary)| way(summary, thread.rank).is_some())
+    });
+    candidates.sort_by_key(|thread| (thread.wait, thread.rank));
+    let rank = candidates.get(candidates.len() / 2)?.rank;
+    let mut comparison = viz::Comparison::new(heading);
+    for &(trace, analysis, summary) in summaries {
+        let thread = way(summary, rank)?;
+        let times = timemap::times_of(summary, &thread);
+        comparison.push(
+            format!("{}, rank {rank}", name(trace, analysis)).into(),
+            timemap::stages(summary),
+            |stage| times[stage],
+        );
+    }
+    Some(comparison)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_known_by_their_names() {
+        for name in ["side-by-side-1-MPI_Bcast.svg", "one-rank-12-MPI_Scan.svg"] {
+            assert!(is_picture(name), "{name}");
+        }
+        for name in [
+            "one-rank-notes.svg",
+            "one-rank-1-MPI_Foo.svg",
+            "one-rank-1-MPI_Bcast",
+        ] {
+            assert!(!is_picture(name), "{name}");
+        }
+    }
+}

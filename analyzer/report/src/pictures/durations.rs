@@ -1,0 +1,55 @@
+//! The distribution of an operation's durations.
+
+use collbench_analyzer::{Analysis, OperationSummary};
+use collbench_stats::distribution::Summary;
+use collbench_text::quantity;
+use collbench_viz::{Bar, DurationMarks, Durations, Heading};
+
+use super::title;
+
+/// How to read it.
+pub(super) const CAPTION: &str = "How many instances took how long, from the first enter to the \
+     last leave; the axis of time is logarithmic, and a bar's area is what it counts. Median, mean, \
+     99th percentile and the longest are marked; hatched bars lie above the 99th percentile, a ring \
+     stands above bars of few instances. Durations include the skew of arrival: a late rank makes \
+     an instance long. Two hills are two kinds of instances.";
+
+/// So many instances have a hundredth of their own.
+const MIN_FOR_HUNDREDTH: u64 = 100;
+
+/// The picture; `None` where no duration is known.
+pub(super) fn durations(analysis: &Analysis, operation: &OperationSummary) -> Option<Durations> {
+    let summary = operation.duration_ns.as_ref()?;
+    let heading = Heading {
+        finding: finding(summary).into(),
+        operation: title(analysis, operation).into(),
+        n_instances: operation.instances,
+    };
+    let marks = DurationMarks {
+        median_ns: summary.median,
+        mean_ns: summary.mean,
+        p99_ns: summary.p99,
+        max_ns: summary.max,
+    };
+    let buckets = operation.duration_histogram.iter();
+    let bars = buckets.filter_map(|bucket| Bar::new(bucket.from_ns, bucket.to_ns, bucket.n));
+    Durations::new(heading, marks, bars)
+}
+
+fn finding(summary: &Summary) -> String {
+    let max = quantity::duration(summary.max);
+    if summary.n == 1 {
+        return format!("The only instance takes {max}");
+    }
+    let half = format!(
+        "Half of the instances take at most {}",
+        quantity::duration(summary.median)
+    );
+    match summary.n >= MIN_FOR_HUNDREDTH {
+        true => format!(
+            "{half}, one in a hundred more than {}, the longest {max}",
+            quantity::duration(summary.p99)
+        ),
+        false => format!("{half}, the longest {max}"),
+    }
+}

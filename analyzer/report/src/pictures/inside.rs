@@ -1,0 +1,303 @@
+//! Pictures of what was seen inside a collective: the most frequent of its trees.
+
+use collbench_analyzer::{Analysis, OperationSummary, TreeSummary};
+use collbench_analyzer::{JoiningPoint, StageKind, TreeFigures, WayStage};
+use collbench_stats::distribution::Summary;
+use collbench_text::quantity;
+use collbench_viz as viz;
+use collbench_viz::{Departure, Heading, Line, MessageMatrix, StageTime, Stages, Traffic};
+
+use super::title;
+use crate::words::inside as words;
+
+/// How to read the timemap.
+pub(super) const TIMEMAP: &str = "One line per rank, top to bottom through the stages of the tree that \
+     ran; how far it moves to the right is the mean time spent there. x = 0 is where the rank's data \
+     are at the root: to the left is the way there (down), to the right the way back (up). Level 1 is \
+     next to the root. Ranks of one class have ways of the same stages and about the same times.";
+/// How to read the curves of nodes.
+pub(super) const NODES: &str = "x is the order in which a node serves its children and itself, y the \
+     mean time from when it had the data until the one at that place got it. The slope is what \
+     each further child waits: a node with many children has a long curve.";
+/// How to read the matrix.
+pub(super) const MATRIX: &str = "A row for each sender, a column for each receiver; a field where \
+     messages went, shaded by how long one takes once both ends are there. Processes of a host stand together; \
+     lines part the hosts.";
+
+/// Nodes whose curves are drawn: those that serve most.
+const MAX_CURVES: usize = 8;
+/// A curve through fewer points says nothing.
+const MIN_DEPARTURES: usize = 3;
+/// Trees of more levels have one row for all of them.
+const MAX_LEVELS: usize = 4;
+/// Classes by which lines are told apart.
+const MAX_CLASSES: usize = 8;
+
+/// The most frequent tree, with its figures.
+pub(super) fn first(operation: &OperationSummary) -> Option<(&TreeSummary, &TreeFigures)> {
+    let tree = operation.trees.as_ref()?.first()?;
+    Some((tree, tree.figures.as_ref()?))
+}
+
+pub(super) fn heading(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+    figures: &TreeFigures,
+    finding: String,
+) -> Heading {
+    let algorithm = operation.algorithm.as_deref();
+    let algorithm = algorithm.map_or(String::new(), |name| format!(", {name}"));
+    Heading {
+        finding: finding.into(),
+        operation: format!("{}{algorithm}", title(analysis, operation)).into(),
+        n_instances: figures.n,
+    }
+}
+
+pub(super) fn host(analysis: &Analysis, rank: u32) -> &str {
+    let mut ranks = analysis.ranks.iter();
+    ranks
+        .find(|found| found.rank == rank)
+        .map_or("unknown", |found| &found.host)
+}
+
+pub(super) fn time(summary: Option<&Summary>) -> Option<StageTime> {
+    summary.and_then(|summary| StageTime::new(summary.mean, summary.n))
+}
+
+/// Who sent to whom.
+pub(super) fn matrix(analysis: &Analysis, operation: &OperationSummary) -> Option<MessageMatrix> {
+    let (tree, figures) = first(operation)?;
+    let communicator = analysis.communicators.get(operation.communicator?)?;
+    let ranks: Vec<u32> = communicator.ranks.iter().copied().flatten().collect();
+    let processes = ranks
+        .iter()
+        .map(|&rank| (format!("rank {rank}").into(), host(analysis, rank).into()));
+    let index = |rank: u32| ranks.iter().position(|&other| other == rank);
+    let traffic = tree.edges.iter().filter_map(|edge| {
+        let measured = edge.measured.as_ref();
+        Some(Traffic {
+            from: index(edge.from)?,
+            to: index(edge.to)?,
+            messages: edge.messages,
+            bytes: edge.bytes,
+            transfer: time(measured.and_then(|measured| measured.transfer_ns.as_ref())),
+        })
+    });
+    let finding = words::slowest_edge(analysis, tree);
+    Some(MessageMatrix::new(
+        heading(analysis, operation, figures, finding),
+        processes.collect(),
+        traffic,
+    ))
+}
+
+/// Curves of the nodes that serve most; `None` where none serves several.
+pub(super) fn nodes(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+) -> Option<viz::Serialization> {
+    let (_, figures) = first(operation)?;
+    let points = figures.joining_points.iter();
+    let mut serving: Vec<&JoiningPoint> = points
+        .filter(|point| point.serialization.len() >= MIN_DEPARTURES)
+        .collect();
+    serving.sort_by_key(|point| (std::cmp::Reverse(point.serialization.len()), point.rank));
+    let most = serving.first()?.serialization.len();
+    let dearest = serving.iter().filter_map(|point| {
+        let (first, last) = (point.serialization.first()?, point.serialization.last()?);
+        Some((
+            last.mean_ns.saturating_sub(first.mean_ns),
+            std::cmp::Reverse(point.rank),
+        ))
+    });
+    let (rise, std::cmp::Reverse(rank)) = dearest.max()?;
+    let finding = format!(
+        "At rank {rank} the last of those it serves waits {} longer than the first",
+        quantity::duration(rise)
+    );
+    let heading = heading(analysis, operation, figures, finding);
+    let mut curves = viz::Serialization::new(heading, u32::try_from(most).ok()?).of_nodes();
+    for point in serving.into_iter().take(MAX_CURVES) {
+        let departures = point.serialization.iter().filter_map(|departure| {
+            Some(Departure {
+                position: u32::try_from(departure.position).ok()?,
+                time: StageTime::new(departure.mean_ns, departure.n)?,
+            })
+        });
+        curves.push(format!("rank {}", point.rank).into(), departures, None);
+    }
+    Some(curves)
+}
+
+/// Which row of the timemap a stage is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Row {
+    /// At nodes of this level, counted from the root.
+    Wait(usize),
+    Node(usize),
+    /// Between this level and that above it.
+    Edge(usize),
+}
+
+/// The timemap over the stages of the tree; `None` of an exchange.
+pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Option<viz::Timemap> {
+    let (_, figures) = first(operation)?;
+    if figures.joining_points.is_empty() {
+        return None;
+    }
+    let lines = &figures.lines;
+    let has = |direction: &str| {
+        let mut stages = lines.iter().flat_map(|line| &line.stages);
+        stages.any(|stage| stage.direction == Some(direction))
+    };
+    let n_levels = lines.iter().map(|line| levels(&line.stages)).max()?;
+    let by_level = n_levels <= MAX_LEVELS;
+    // All levels together where there are many.
+    let levels: Vec<usize> = match by_level {
+        true => (0..=n_levels).collect(),
+        false => vec![0],
+    };
+    let name = |row: Row, waits: &str, serves: &str, edge: &str| match (row, by_level) {
+        (Row::Wait(_), false) => waits.to_owned(),
+        (Row::Node(_), false) => serves.to_owned(),
+        (Row::Edge(_), false) => edge.to_owned(),
+        (Row::Wait(0), true) => format!("{waits}, root"),
+        (Row::Wait(level), true) => format!("{waits}, level {level}"),
+        (Row::Node(level), true) => format!("{serves}, level {level}"),
+        (Row::Edge(level), true) => format!("{edge}, level {level}"),
+    };
+    let rows_of = |level: usize| match (level, by_level) {
+        (0, true) => vec![Row::Wait(0)],
+        _ => vec![Row::Wait(level), Row::Node(level), Row::Edge(level)],
+    };
+    let down: Vec<Row> = match has("down") {
+        true => levels
+            .iter()
+            .rev()
+            .flat_map(|&level| rows_of(level))
+            .collect(),
+        false => Vec::new(),
+    };
+    let up: Vec<Row> = match has("up") {
+        true => {
+            let rows = levels
+                .iter()
+                .flat_map(|&level| rows_of(level).into_iter().rev());
+            rows.collect()
+        }
+        false => Vec::new(),
+    };
+    let named = |rows: &[Row], waits, serves, edge| {
+        let names = rows
+            .iter()
+            .map(|&row| name(row, waits, serves, edge).into());
+        names.collect()
+    };
+    let stages = Stages {
+        down: named(&down, "wait for others", "process", "message down"),
+        core: Some("root".into()),
+        up: named(&up, "wait for turn", "hand on", "message up"),
+    };
+    let mut timemap = viz::Timemap::new(
+        heading(
+            analysis,
+            operation,
+            figures,
+            words::headline(analysis, operation)?,
+        ),
+        stages,
+    );
+    for line in lines {
+        let level = |row: Row| if by_level { row } else { flat(row) };
+        let mut sums: Vec<(i64, u64)> = vec![(0, 0); down.len() + 1 + up.len()];
+        for (stage, row) in rows(&line.stages) {
+            let at = match (stage.direction, row) {
+                (Some("down"), Some(row)) => down.iter().position(|&other| other == level(row)),
+                (Some("up"), Some(row)) => {
+                    let at = up.iter().position(|&other| other == level(row));
+                    at.map(|at| down.len() + 1 + at)
+                }
+                _ => Some(down.len()),
+            };
+            if let Some(at) = at {
+                sums[at].0 = sums[at].0.saturating_add(stage.mean_ns);
+                sums[at].1 = sums[at].1.max(stage.n);
+            }
+        }
+        // Where classes are many, hosts say more.
+        let mut classes = figures.ways.iter();
+        let class = match figures.ways.len() > MAX_CLASSES {
+            true => None,
+            false => classes.position(|class| class.ranks.contains(&line.rank)),
+        };
+        let rank = Line {
+            name: format!("rank {}", line.rank).into(),
+            host: host(analysis, line.rank).into(),
+            class: class.map(|class| format!("class {}", class + 1).into()),
+        };
+        // Through a level that it is not on, a way leads without a stop.
+        timemap.push(rank, |at| {
+            let (ns, n) = sums[at];
+            StageTime::new(ns, n.max(u64::from(ns == 0) * figures.n))
+        });
+    }
+    Some(timemap)
+}
+
+fn flat(row: Row) -> Row {
+    match row {
+        Row::Wait(_) => Row::Wait(0),
+        Row::Node(_) => Row::Node(0),
+        Row::Edge(_) => Row::Edge(0),
+    }
+}
+
+/// Edges on the longer of the two ways.
+fn levels(stages: &[WayStage]) -> usize {
+    let hops = |direction: &str| {
+        let hops = stages.iter().filter(|stage| {
+            stage.direction == Some(direction)
+                && matches!(stage.kind, StageKind::Transfer | StageKind::TwoWay)
+        });
+        hops.count()
+    };
+    hops("down").max(hops("up"))
+}
+
+/// The stages of a way, each with its row; `None`: the root's own.
+fn rows(stages: &[WayStage]) -> Vec<(&WayStage, Option<Row>)> {
+    // Down, the level falls with each edge; up it rises.
+    let n_down = stages
+        .iter()
+        .filter(|stage| stage.direction == Some("down") && is_hop(stage))
+        .count();
+    let (mut level, mut rows) = (n_down, Vec::new());
+    for stage in stages {
+        let is_up = stage.direction == Some("up");
+        let is_edge = matches!(
+            stage.kind,
+            StageKind::Transfer | StageKind::TwoWay | StageKind::LateReceiver
+        ) || stage.kind == StageKind::LateProgress && stage.from.is_some();
+        let row = match stage.kind {
+            StageKind::Core => None,
+            _ if is_edge => Some(Row::Edge(level + usize::from(is_up))),
+            StageKind::ArrivalWait | StageKind::DepartureWait | StageKind::LateProgress => {
+                Some(Row::Wait(level))
+            }
+            _ => Some(Row::Node(level)),
+        };
+        rows.push((stage, row));
+        if is_hop(stage) {
+            level = match is_up {
+                true => level + 1,
+                false => level.saturating_sub(1),
+            };
+        }
+    }
+    rows
+}
+
+fn is_hop(stage: &WayStage) -> bool {
+    matches!(stage.kind, StageKind::Transfer | StageKind::TwoWay)
+}

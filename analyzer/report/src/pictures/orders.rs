@@ -1,0 +1,116 @@
+//! The orders of arrival and of departure of an operation.
+
+use std::collections::BTreeMap;
+
+use collbench_analyzer::{Analysis, OperationSummary};
+use collbench_text::quantity;
+use collbench_viz::{Heading, Order, OrderMap, Positions};
+
+use super::title;
+
+/// How to read one.
+pub(super) fn caption(order: Order) -> String {
+    let (comes, last) = match order {
+        Order::Arrival => ("came", "the last column is who the others wait for"),
+        Order::Departure => ("left", "the first column is who leaves first"),
+    };
+    format!(
+        "One row per rank (or band of ranks), one column per position: the darker a cell (on a \
+         dark screen, the brighter), the more often the rank {comes} at that position; {last}. \
+         A rank whose row is spread evenly has no place of its own. The hatched bar is the part \
+         of the instances in which the clocks cannot tell the rank's position; it is in no cell."
+    )
+}
+
+/// The order map of one operation; `None` where no order is kept: one process, or clocks that
+/// cannot be compared.
+pub(super) fn order_map(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+    order: Order,
+) -> Option<OrderMap> {
+    let communicator = analysis.communicators.get(operation.communicator?)?;
+    let (by_position, deciles) = match order {
+        Order::Arrival => (&*operation.arrival_order, &*operation.arrival_deciles),
+        Order::Departure => (&*operation.departure_order, &*operation.departure_deciles),
+    };
+    let (counts, positions) = match (by_position, deciles) {
+        (Some(counts), _) => (counts, Positions::Each(counts.len())),
+        (None, Some(deciles)) => (deciles, Positions::Tenths),
+        (None, None) => return None,
+    };
+    if counts.len() < 2 || operation.instances == 0 {
+        return None;
+    }
+    let heading = Heading {
+        finding: finding(analysis, operation, order).into(),
+        operation: title(analysis, operation).into(),
+        n_instances: operation.instances,
+    };
+    let hosts: BTreeMap<u32, &str> = analysis
+        .ranks
+        .iter()
+        .map(|rank| (rank.rank, rank.host.as_str()))
+        .collect();
+    let mut map = OrderMap::new(heading, order, positions);
+    for (rank, counts) in communicator.ranks.iter().zip(counts) {
+        if let Some(rank) = *rank {
+            let host = hosts.get(&rank).copied().unwrap_or_default();
+            map.push(rank, host.into(), |column| {
+                counts.get(column).copied().map_or(0, u64::from)
+            });
+        }
+    }
+    Some(map)
+}
+
+/// Who comes last, or leaves first, as a sentence.
+fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> String {
+    let (counts, n_unresolved, n_likely, comes_last) = match order {
+        Order::Arrival => (
+            &operation.last_arrivals,
+            operation.last_unresolved,
+            operation.last_likely,
+            "comes last",
+        ),
+        Order::Departure => (
+            &operation.first_departures,
+            operation.first_unresolved,
+            operation.first_likely,
+            "leaves first",
+        ),
+    };
+    let n_resolved: u64 = counts.iter().sum();
+    if n_resolved == 0 {
+        return match n_likely {
+            0 => format!("Who {comes_last} is not resolvable in any instance"),
+            _ => format!(
+                "Who {comes_last} is not resolved in any instance, and likely in {n_likely} of {}",
+                operation.instances
+            ),
+        };
+    }
+    let of = match n_unresolved {
+        0 => quantity::counted(n_resolved, "instance"),
+        _ => format!(
+            "{n_resolved} resolved instances (of {})",
+            operation.instances
+        ),
+    };
+    let most = counts
+        .iter()
+        .enumerate()
+        .max_by_key(|&(at, n)| (n, std::cmp::Reverse(at)));
+    match most {
+        Some((at, &n)) if collbench_analyzer::stands_out(n, n_resolved, counts.len()) => {
+            let communicator = operation
+                .communicator
+                .and_then(|id| analysis.communicators.get(id));
+            let rank = communicator.and_then(|c| c.ranks.get(at).copied().flatten());
+            let rank = rank.map_or_else(|| "?".to_owned(), |rank| rank.to_string());
+            let share = quantity::share(n as f64 / n_resolved as f64);
+            format!("Rank {rank} {comes_last} in {share} of {of}")
+        }
+        _ => format!("Nobody in particular {comes_last} in {of}"),
+    }
+}

@@ -1,0 +1,182 @@
+//! The serialization curve of an operation.
+
+use collbench_analyzer::{Analysis, OperationSummary, SerializationPoint};
+use collbench_text::quantity;
+use collbench_viz as viz;
+use collbench_viz::{Departure, Heading, StageTime, StraightLine};
+
+use super::title;
+
+/// How to read it.
+pub(super) const CAPTION: &str = "x is the order in which ranks leave, y the mean time from the \
+     coming of the last rank until the rank at that place has left. Where the curve starts is what \
+     the operation takes anyone; its slope is what each further rank waits for those before it: \
+     flatter is better. Delays that are spread by chance rise too, once they are put in order: \
+     compare with the same operation on other trees or fewer ranks.";
+
+/// Part of the spread of the points that a straight line must account for, to be drawn.
+const MIN_R_SQUARED: f64 = 0.9;
+/// A line through fewer points fits always.
+const MIN_POINTS: usize = 4;
+
+/// The curve; `None` where it is not known when the last came: other operations than barrier and
+/// N x N, several hosts whose clocks cannot be compared.
+pub(super) fn serialization(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+) -> Option<viz::Serialization> {
+    let points = operation.serialization.as_ref()?;
+    let n_ranks = operation.last_arrivals.len();
+    if n_ranks < 2 || points.iter().all(|point| point.n == 0) {
+        return None;
+    }
+    let points = middles(points, n_ranks);
+    let line = straight_line(&points, granularity_ns(analysis));
+    let heading = Heading {
+        finding: finding(&points, n_ranks, line).into(),
+        operation: title(analysis, operation).into(),
+        n_instances: operation.instances,
+    };
+    let departures = points.iter().filter_map(|point| {
+        Some(Departure {
+            position: u32::try_from(point.position).ok()?,
+            time: StageTime::new(point.mean_ns, point.n)?,
+        })
+    });
+    let line = line.and_then(|line| StraightLine::new(line.at_first_ns, line.per_rank_ns));
+    let mut curve = viz::Serialization::new(heading, u32::try_from(n_ranks).ok()?);
+    curve.push(operation.operation.into(), departures, line);
+    Some(curve)
+}
+
+/// The points, those of a step of the order moved to its middle.
+fn middles(points: &[SerializationPoint], n_ranks: usize) -> Vec<SerializationPoint> {
+    let ends = points[1..].iter().map(|point| point.position);
+    let middle = |(point, end): (&SerializationPoint, usize)| SerializationPoint {
+        position: (point.position + end.saturating_sub(1)) / 2,
+        ..*point
+    };
+    points
+        .iter()
+        .zip(ends.chain([n_ranks]))
+        .map(middle)
+        .collect()
+}
+
+/// The coarsest of the clocks.
+fn granularity_ns(analysis: &Analysis) -> i64 {
+    let hosts = analysis.clock.hosts.iter();
+    hosts.map(|host| host.granularity_ns).max().unwrap_or(0)
+}
+
+/// A straight line through the points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Line {
+    at_first_ns: f64,
+    per_rank_ns: f64,
+}
+
+/// The line of least squares, weighted by departures; `None` where the points do not follow a
+/// rising line, or rise by less than the clock can tell.
+fn straight_line(points: &[SerializationPoint], granularity_ns: i64) -> Option<Line> {
+    let (first, last) = (points.first()?, points.last()?);
+    let rise_ns = last.mean_ns.saturating_sub(first.mean_ns);
+    if points.len() < MIN_POINTS || rise_ns <= granularity_ns {
+        return None;
+    }
+    let values = || {
+        let values = points.iter();
+        values.map(|p| (p.n as f64, p.position as f64, p.mean_ns as f64))
+    };
+    let n: f64 = values().map(|(n, ..)| n).sum();
+    let mean_x = values().map(|(n, x, _)| n * x).sum::<f64>() / n;
+    let mean_y = values().map(|(n, _, y)| n * y).sum::<f64>() / n;
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for (n, x, y) in values() {
+        xx += n * (x - mean_x) * (x - mean_x);
+        xy += n * (x - mean_x) * (y - mean_y);
+        yy += n * (y - mean_y) * (y - mean_y);
+    }
+    let per_rank_ns = xy / xx;
+    let r_squared = xy * xy / (xx * yy);
+    (per_rank_ns > 0.0 && r_squared >= MIN_R_SQUARED).then_some(Line {
+        at_first_ns: mean_y - per_rank_ns * mean_x,
+        per_rank_ns,
+    })
+}
+
+fn finding(points: &[SerializationPoint], n_ranks: usize, line: Option<Line>) -> String {
+    let first = quantity::duration(points[0].mean_ns);
+    let last = quantity::duration(points[points.len() - 1].mean_ns);
+    let since = "after the last has come";
+    // Of many ranks a point stands for those of a step of the order.
+    let (first_of, last_of) = match points.len() < n_ranks {
+        true => ("first hundredth", "last hundredth"),
+        false => ("first", "last"),
+    };
+    match line {
+        Some(line) => format!(
+            "Each further rank leaves {} later: the {first_of} {first} {since}, the {last_of} {last}",
+            quantity::fine_duration(line.per_rank_ns)
+        ),
+        None => format!("The {first_of} of the ranks leaves {first} {since}, the {last_of} {last}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(mean_ns: impl IntoIterator<Item = i64>) -> Vec<SerializationPoint> {
+        let points = mean_ns.into_iter().enumerate();
+        points
+            .map(|(position, mean_ns)| SerializationPoint {
+                position,
+                n: 10,
+                mean_ns,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_straight_line_comes_back() {
+        let line = straight_line(&points((0..16).map(|p| 5_000 + 1_200 * p)), 10).unwrap();
+        assert!((line.per_rank_ns - 1_200.0).abs() < 1e-6);
+        assert!((line.at_first_ns - 5_000.0).abs() < 1e-6);
+        let words = finding(&points((0..16).map(|p| 5_000 + 1_200 * p)), 16, Some(line));
+        let expected = "Each further rank leaves 1.20 us later: the first 5.00 us after the last \
+                        has come, the last 23.0 us";
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn what_is_no_rising_line_has_none() {
+        let waits_for_one = points([0, 0, 0, 0, 0, 0, 0, 90_000]);
+        assert_eq!(straight_line(&waits_for_one, 10), None);
+        assert_eq!(straight_line(&points([7; 8]), 10), None);
+        assert_eq!(
+            straight_line(&points([0, 5, 10]), 1),
+            None,
+            "too few points"
+        );
+        let below_the_clock = points((0..8).map(|p| 100 + p));
+        assert_eq!(straight_line(&below_the_clock, 10), None);
+        assert!(straight_line(&below_the_clock, 1).is_some());
+    }
+
+    #[test]
+    fn a_step_of_the_order_stands_at_its_middle() {
+        let steps = [0, 10, 20].map(|position| SerializationPoint {
+            position,
+            n: 1,
+            mean_ns: 0,
+        });
+        let positions: Vec<usize> = middles(&steps, 31).iter().map(|p| p.position).collect();
+        assert_eq!(positions, [4, 14, 25]);
+        let single: Vec<usize> = middles(&points([1, 2, 3]), 3)
+            .iter()
+            .map(|p| p.position)
+            .collect();
+        assert_eq!(single, [0, 1, 2]);
+    }
+}

@@ -1,0 +1,188 @@
+//! The timemap of an operation.
+//!
+//! Its stages are those seen from outside. On one host nothing is waited for across hosts, so
+//! those rows have no length; with several hosts whose clocks have no common time, they and the
+//! core are not resolvable. Operations without a core (rooted ones, scans, Comm_free) have two stages:
+//! the wait until the process could go on, and the operation from there on. Nonblocking operations
+//! begin before: with the initiating call, and what the application does from there until it
+//! asks, which is no waiting and has a row of its own.
+
+use collbench_analyzer::{Analysis, OperationSummary, Spread, ThreadWay};
+use collbench_text::quantity;
+use collbench_viz as viz;
+use collbench_viz::{Heading, Line, StageTime, Stages};
+
+use super::title;
+use crate::words;
+
+/// How to read it.
+pub(super) fn caption(operation: &OperationSummary) -> &'static str {
+    if is_overlapped(operation) {
+        return "One line per rank, top to bottom through the stages; how far it moves to the right \
+                is the mean time spent there. The application goes on between initiation and \
+                completion: no waiting, and the most that can have been overlapped. x = 0 is when \
+                the rank had what it waited for in the call that completed the operation: right \
+                of it is the rest of that call.";
+    }
+    match operation.departure_wait_ns.is_some() {
+        true => {
+            "One line per rank, top to bottom through the stages; how far it moves to the right \
+             is the mean time spent there. x = 0 is the arrival of the last rank: to the left \
+             is waiting, to the right the operation and leaving it."
+        }
+        false => {
+            "One line per rank, top to bottom through the stages; how far it moves to the right \
+             is the mean time spent there. x = 0 is when the rank had what it waited for: to \
+             the left is waiting, to the right the operation itself."
+        }
+    }
+}
+
+/// How to read the one without the waits.
+pub(super) const CAPTION_WITHOUT: &str = "The same ranks and stages without the waits, on a scale of its own: what is left is the \
+     operation itself and leaving it, which waiting for late ranks would hide.";
+
+/// The timemap of one operation.
+pub(crate) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz::Timemap {
+    let heading = Heading {
+        finding: words::finding(operation).into(),
+        operation: title(analysis, operation).into(),
+        n_instances: operation.instances,
+    };
+    let mut timemap = viz::Timemap::new(heading, stages(operation));
+    for thread in &operation.threads {
+        let times = times_of(operation, thread);
+        let line = Line {
+            name: format!("rank {}", thread.rank).into(),
+            host: thread.host.as_str().into(),
+            class: None,
+        };
+        timemap.push(line, |stage| times[stage]);
+    }
+    timemap
+}
+
+/// Whether its calls only begin it.
+fn is_overlapped(operation: &OperationSummary) -> bool {
+    operation.between_ns.is_some()
+}
+
+/// The times of one thread in the [`stages`] of its operation.
+pub(crate) fn times_of(operation: &OperationSummary, thread: &ThreadWay) -> [Option<StageTime>; 5] {
+    let has_core = operation.departure_wait_ns.is_some();
+    let times = stage_times(thread, operation.spread, has_core);
+    if !is_overlapped(operation) {
+        return times;
+    }
+    let time = |mean: Option<(i64, u64)>| mean.and_then(|(mean, n)| StageTime::new(mean, n));
+    let [wait_inside, wait_across, rest, ..] = times;
+    [
+        time(thread.initiation),
+        time(thread.between),
+        wait_inside,
+        wait_across,
+        rest,
+    ]
+}
+
+/// The stages of an operation as seen from outside.
+pub(crate) fn stages(operation: &OperationSummary) -> Stages {
+    let has_core = operation.departure_wait_ns.is_some();
+    let waits = Stages::seen_from_outside().down;
+    let overlapped = || Stages {
+        down: ["initiation".into(), "the application goes on".into()]
+            .into_iter()
+            .chain(waits.iter().cloned())
+            .collect(),
+        core: None,
+        up: vec!["the rest of completion".into()],
+    };
+    let mut stages = match has_core {
+        _ if is_overlapped(operation) => overlapped(),
+        true => Stages::seen_from_outside(),
+        false => Stages {
+            down: waits,
+            core: None,
+            up: vec!["the operation itself".into()],
+        },
+    };
+    if operation.spread == Spread::OneHost {
+        for stage in stages.down.iter_mut().chain(&mut stages.up) {
+            if stage.as_str().contains("across hosts") {
+                *stage = format!("{stage} (one host: none)").into();
+            }
+        }
+    }
+    stages
+}
+
+/// The timemap without the waits; `None` where it would show the same, nobody having waited.
+pub(super) fn without_waits(
+    operation: &OperationSummary,
+    with_waits: &viz::Timemap,
+) -> Option<viz::Timemap> {
+    let wait = operation.wait_ns.as_ref()?;
+    // Of a nonblocking operation, what is left says little without what it is left of.
+    if wait.total == 0 || is_overlapped(operation) {
+        return None;
+    }
+    Some(with_waits.without_way_down(finding_without_waits(operation).into()))
+}
+
+/// How long the operation takes each rank once the waiting is over, as a sentence.
+fn finding_without_waits(operation: &OperationSummary) -> String {
+    let has_core = operation.departure_wait_ns.is_some();
+    let way_up = |thread: &ThreadWay| {
+        let (inside, _) = thread.inside?;
+        match (has_core, operation.spread) {
+            (false, _) => Some(inside),
+            // As in the picture.
+            (true, Spread::Apart) => None,
+            (true, _) => Some(inside.saturating_add(thread.departure_wait?.0)),
+        }
+    };
+    let ways = || {
+        let threads = operation.threads.iter();
+        threads.filter_map(|thread| Some((way_up(thread)?, thread.rank)))
+    };
+    let name = operation.operation;
+    let longest = ways().max_by_key(|&(ns, rank)| (ns, std::cmp::Reverse(rank)));
+    let (Some((least, least_rank)), Some((most, most_rank))) = (ways().min(), longest) else {
+        return format!("How long this {name} takes without the waits is not resolvable");
+    };
+    let (least_time, most_time) = (quantity::duration(least), quantity::duration(most));
+    match least_time == most_time {
+        true => format!("Without the waits this {name} takes each rank {most_time} in the mean"),
+        false => format!(
+            "Without the waits this {name} takes from {least_time} (rank {least_rank}) to \
+             {most_time} (rank {most_rank}) in the mean"
+        ),
+    }
+}
+
+/// Times of a thread: wait inside and across hosts, core, leaving across and inside hosts; or
+/// wait inside and across, operation.
+fn stage_times(thread: &ThreadWay, spread: Spread, has_core: bool) -> [Option<StageTime>; 5] {
+    let time = |mean: Option<(i64, u64)>| mean.and_then(|(mean, n)| StageTime::new(mean, n));
+    let none = thread.wait.or(thread.inside).map(|(_, n)| (0, n));
+    let rest = |whole: Option<(i64, u64)>, part: Option<(i64, u64)>| {
+        let ((whole, n), (part, _)) = (whole?, part?);
+        Some((whole.saturating_sub(part), n))
+    };
+    let (wait, leaving) = match spread {
+        Spread::OneHost => ([thread.wait, none], [none, thread.departure_wait]),
+        Spread::Apart => ([thread.wait, None], [None, thread.departure_wait]),
+        Spread::Aligned => (
+            [thread.wait_inside, rest(thread.wait, thread.wait_inside)],
+            [
+                rest(thread.departure_wait, thread.departure_inside),
+                thread.departure_inside,
+            ],
+        ),
+    };
+    let inside = match spread == Spread::Apart && has_core {
+        true => None,
+        false => thread.inside,
+    };
+    [wait[0], wait[1], inside, leaving[0], leaving[1]].map(time)
+}

@@ -1,0 +1,313 @@
+//! The most frequent tree of a collective: as a picture, and for Graphviz.
+
+use std::fmt::Write as _;
+
+use collbench_analyzer::{Analysis, EdgeSummary, OperationSummary, TreeSummary};
+use collbench_analyzer::{Contributor, JoiningPoint};
+use collbench_stats::distribution::Summary;
+use collbench_text::{
+    inert,
+    quantity::{counted, duration},
+};
+use collbench_viz as viz;
+use collbench_viz::{TreeNode, Waits};
+
+use super::inside::{first, heading, host, time};
+use super::title;
+use crate::words::inside as words;
+
+/// How to read it.
+pub(super) const CAPTION: &str = "A row for each process, below its parent in the tree. Lines are \
+     edges: the thicker and darker, the longer a message takes once both ends are there. Nodes are \
+     filled by how long the process waits there: on the way to the root for those who arrive later, \
+     in a tree that only leads away from it for its turn at the parent. Where a process sends its \
+     data towards the root to another parent than it gets them from, that one is named. The same \
+     tree, edge by edge, is beside the page as a .dot file for Graphviz.";
+
+/// Characters of a name in the graph.
+const NAME_CHARS: usize = 60;
+/// Width of the edge that takes longest, in Graphviz' points.
+const FULL_WIDTH: f64 = 6.0;
+
+/// A process, and where it is in the tree.
+struct Joint<'a> {
+    rank: u32,
+    /// Ranks of those it sends to towards the root, and gets from.
+    parents: [Option<u32>; 2],
+    wait: Option<&'a Summary>,
+}
+
+/// The processes of a tree, by rank; none of an exchange.
+fn joints(points: &[JoiningPoint]) -> Vec<Joint<'_>> {
+    let has = |list: &[Contributor], rank| list.iter().any(|other| other.rank == rank);
+    let of = |rank: u32| {
+        let others = || points.iter().filter(move |point| point.rank != rank);
+        let mut down = others().filter(|point| has(&point.arrivals, rank));
+        let mut up = others().filter(|point| has(&point.departures, rank));
+        [down.next(), up.next()]
+    };
+    let joint = |point| {
+        let point: &JoiningPoint = point;
+        let parents = of(point.rank);
+        let own = |list: &'_ [Contributor]| list.iter().position(|own| own.rank == point.rank);
+        let arrival = own(&point.arrivals).map(|at| &point.arrivals[at]);
+        let departure = parents[1].and_then(|parent| {
+            let at = own(&parent.departures)?;
+            Some(&parent.departures[at])
+        });
+        Joint {
+            rank: point.rank,
+            parents: parents.map(|parent| parent.map(|parent| parent.rank)),
+            wait: arrival.or(departure).and_then(|own| own.wait_ns.as_ref()),
+        }
+    };
+    points.iter().map(joint).collect()
+}
+
+fn transfer(edge: &EdgeSummary) -> Option<&Summary> {
+    edge.measured.as_ref()?.transfer_ns.as_ref()
+}
+
+/// The picture; `None` of an exchange.
+pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Option<viz::Tree> {
+    let (tree, figures) = first(operation)?;
+    let joints = joints(&figures.joining_points);
+    if joints.is_empty() {
+        return None;
+    }
+    let index = |rank: u32| joints.iter().position(|joint| joint.rank == rank);
+    let takes = |from: u32, to: u32| {
+        let mut edges = tree.edges.iter();
+        let edge = edges.find(|edge| (edge.from, edge.to) == (from, to))?;
+        time(transfer(edge))
+    };
+    let nodes = joints.iter().map(|joint| {
+        let [down, up] = joint.parents;
+        let parent = up.or(down);
+        TreeNode {
+            name: format!("rank {}", joint.rank).into(),
+            host: host(analysis, joint.rank).into(),
+            parent: parent.and_then(index),
+            other_parent: (down.filter(|_| down != parent)).map(|to| format!("rank {to}").into()),
+            down: down.and_then(|to| takes(joint.rank, to)),
+            up: up.and_then(|from| takes(from, joint.rank)),
+            wait: time(joint.wait),
+        }
+    });
+    let nodes = nodes.collect();
+    let mut points = figures.joining_points.iter();
+    let waits = match points.any(|point| !point.arrivals.is_empty()) {
+        true => Waits::ForOthers,
+        false => Waits::ForTurn,
+    };
+    let finding = words::slowest_edge(analysis, tree);
+    Some(viz::Tree::new(
+        heading(analysis, operation, figures, finding),
+        waits,
+        nodes,
+    ))
+}
+
+/// The same in Graphviz' language, hosts as clusters, each edge that a message went over; `None` of
+/// an exchange.
+pub(super) fn dot(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
+    let (tree, figures) = first(operation)?;
+    let joints = joints(&figures.joining_points);
+    if joints.is_empty() {
+        return None;
+    }
+    let algorithm = tree.algorithm.as_deref().unwrap_or("a tree");
+    let name = format!(
+        "{}, {}, {}",
+        title(analysis, operation),
+        inert::line(algorithm, NAME_CHARS),
+        counted(figures.n, "instance")
+    );
+    let nodes = joints.iter().map(|joint| {
+        let label = match joint.wait {
+            Some(wait) => format!("rank {}\nwaits {}", joint.rank, mean(wait)),
+            None => format!("rank {}", joint.rank),
+        };
+        (joint.rank, host(analysis, joint.rank), label)
+    });
+    Some(to_dot(&name, &nodes.collect::<Vec<_>>(), tree))
+}
+
+fn mean(summary: &Summary) -> String {
+    format!("{} (n = {})", duration(summary.mean), summary.n)
+}
+
+/// `nodes`: rank, host, label.
+fn to_dot(name: &str, nodes: &[(u32, &str, String)], tree: &TreeSummary) -> String {
+    let mut dot = String::new();
+    let is_down = |edge: &EdgeSummary| edge.direction == Some("down");
+    // The root is on top also where everything only leads to it.
+    let only_down = tree.edges.iter().all(is_down);
+    let side = if only_down { "BT" } else { "TB" };
+    // Writing to a string cannot fail.
+    let _ = writeln!(dot, "digraph {} {{", quoted(name));
+    let _ = writeln!(dot, "    label = {}", quoted(name));
+    let _ = writeln!(dot, "    rankdir = {side}\n    node [ shape = box ]");
+    let mut hosts: Vec<&str> = nodes.iter().map(|(_, host, _)| *host).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    for (number, host) in hosts.into_iter().enumerate() {
+        let _ = writeln!(dot, "    subgraph \"cluster_{number}\" {{");
+        let label = quoted(&inert::line(host, NAME_CHARS));
+        let _ = writeln!(dot, "        label = {label}");
+        for (rank, _, label) in nodes.iter().filter(|node| node.1 == host) {
+            let _ = writeln!(dot, "        \"{rank}\" [ label = {} ]", quoted(label));
+        }
+        dot.push_str("    }\n");
+    }
+    let times = tree.edges.iter().filter_map(transfer);
+    let longest = times.map(|transfer| transfer.mean).max().unwrap_or(0);
+    for edge in &tree.edges {
+        let (label, style) = match transfer(edge) {
+            Some(transfer) => {
+                let part = transfer.mean.max(0) as f64 / longest.max(1) as f64;
+                let width = 0.5 + FULL_WIDTH * part;
+                (mean(transfer), format!("penwidth = {width:.2}"))
+            }
+            None => ("not resolvable".to_owned(), "style = dashed".to_owned()),
+        };
+        // Where both directions are there, the way up says who is above whom.
+        let weight = match is_down(edge) && !only_down {
+            true => " constraint = false",
+            false => "",
+        };
+        let (from, to, label) = (edge.from, edge.to, quoted(&label));
+        let _ = writeln!(
+            dot,
+            "    \"{from}\" -> \"{to}\" [ label = {label} {style}{weight} ]"
+        );
+    }
+    dot.push_str("}\n");
+    dot
+}
+
+/// A string of the language: it ends at the first quote without a backslash.
+fn quoted(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", escaped.replace('\n', "\\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(from: u32, to: u32, direction: &'static str) -> EdgeSummary {
+        EdgeSummary {
+            from,
+            to,
+            messages: 3,
+            bytes: 24,
+            direction: Some(direction),
+            measured: None,
+        }
+    }
+
+    fn tree(edges: Vec<EdgeSummary>) -> TreeSummary {
+        TreeSummary {
+            algorithm: None,
+            also: Vec::new(),
+            library_name: None,
+            is_tree: true,
+            root: Some(0),
+            height: Some(1),
+            fan_out: Some(2),
+            instances: 3,
+            bytes_min: None,
+            bytes_max: None,
+            edges: edges.into(),
+            figures: None,
+        }
+    }
+
+    /// The words of the part of the language that trees use, strictly; strings with a quote before
+    /// them.
+    fn tokens(dot: &str) -> Vec<String> {
+        let mut tokens = Vec::new();
+        let mut chars = dot.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '"' => {
+                    let mut word = String::from('"');
+                    loop {
+                        match chars.next().expect("a quote that ends") {
+                            '"' => break,
+                            '\\' => match chars.next().expect("what is escaped") {
+                                'n' => word.push('\n'),
+                                c @ ('"' | '\\') => word.push(c),
+                                c => panic!("an escaped {c}"),
+                            },
+                            c => {
+                                assert!(!c.is_control(), "{c:?} in a string");
+                                word.push(c);
+                            }
+                        }
+                    }
+                    tokens.push(word);
+                }
+                '{' | '}' | '[' | ']' | '=' => tokens.push(c.into()),
+                '-' => {
+                    assert_eq!(chars.next(), Some('>'));
+                    tokens.push("->".into());
+                }
+                c if c.is_whitespace() => {}
+                c => {
+                    assert!(c.is_ascii_alphanumeric(), "{c:?} outside of a string");
+                    let mut word = String::from(c);
+                    let goes_on = |c: &char| c.is_ascii_alphanumeric() || *c == '.';
+                    while let Some(c) = chars.next_if(goes_on) {
+                        word.push(c);
+                    }
+                    tokens.push(word);
+                }
+            }
+        }
+        tokens
+    }
+
+    #[test]
+    fn a_tree_for_graphviz_has_hosts_as_clusters_and_every_edge_whatever_the_names_are() {
+        let evil = "a\"b\\\" ] } x -> y [";
+        let nodes = [
+            (0, evil, "rank 0\nwaits".to_owned()),
+            (1, "other", "rank 1".to_owned()),
+            (2, evil, "rank 2".to_owned()),
+        ];
+        let both = vec![edge(1, 0, "down"), edge(0, 1, "up"), edge(0, 2, "up")];
+        let found = tokens(&to_dot(evil, &nodes, &tree(both)));
+        let depth = |tokens: &[String], open: &str, close: &str| {
+            let n = |word: &str| tokens.iter().filter(|token| *token == word).count();
+            assert_eq!(n(open), n(close));
+            n(open)
+        };
+        // The graph and two hosts; what all nodes have, three nodes and three edges.
+        assert_eq!(depth(&found, "{", "}"), 3);
+        assert_eq!(depth(&found, "[", "]"), 1 + 3 + 3);
+        assert_eq!(found[..3], ["digraph", &format!("\"{evil}"), "{"]);
+        let edges: Vec<[&str; 2]> = found
+            .windows(3)
+            .filter(|three| three[1] == "->")
+            .map(|three| [&three[0][..], &three[2][..]])
+            .collect();
+        assert_eq!(edges, [["\"1", "\"0"], ["\"0", "\"1"], ["\"0", "\"2"]]);
+        let labels = found.windows(3).filter(|three| three[0] == "label");
+        let labels: Vec<&str> = labels.map(|three| &three[2][..]).collect();
+        let own = format!("\"{evil}");
+        assert_eq!(labels[..3], [&own, &own, "\"rank 0\nwaits"]);
+        assert_eq!(found.iter().filter(|word| *word == "false").count(), 1);
+        // The root on top, also where all leads to it.
+        let down = to_dot(
+            "down",
+            &nodes,
+            &tree(vec![edge(1, 0, "down"), edge(2, 0, "down")]),
+        );
+        assert!(
+            down.contains("rankdir = BT") && !down.contains("constraint"),
+            "{down}"
+        );
+    }
+}

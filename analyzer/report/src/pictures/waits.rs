@@ -1,0 +1,213 @@
+//! Waits over time, of all operations together.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+
+use collbench_analyzer::{Analysis, Timeline};
+use collbench_text::quantity;
+use collbench_viz::{TimeBin, WaitsOverTime};
+
+/// How to read it.
+pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from left to right: \
+     the darker a cell (on a dark screen, the brighter), the more of that stretch of the run the \
+     rank spends waiting in collectives. A row that stays pale while the others are dark is who \
+     they wait for; a column that is dark for all is a stretch in which everybody waits. Hatched: \
+     calls began there and none of their waits is known. The bars are each rank's waits in all.";
+
+/// The picture; `None` where there is no time, or nobody, to show.
+pub(super) fn waits_over_time(analysis: &Analysis) -> Option<WaitsOverTime> {
+    let timeline = &analysis.timeline;
+    let bin_ns = u64::try_from(timeline.bin_ns)
+        .ok()
+        .and_then(NonZeroU64::new)?;
+    let n_bins = timeline.ranks.iter().map(|rank| rank.calls.len()).max()?;
+    let hosts: BTreeMap<u32, &str> = analysis
+        .ranks
+        .iter()
+        .map(|rank| (rank.rank, rank.host.as_str()))
+        .collect();
+    let mut map = WaitsOverTime::new(finding(timeline).into(), bin_ns, n_bins);
+    for rank in &timeline.ranks {
+        let host = hosts.get(&rank.rank).copied().unwrap_or_default();
+        map.push(rank.rank, host.into(), |bin| TimeBin {
+            wait_ns: match rank.wait_ns.get(bin) {
+                Some(wait_ns) => wait_ns.map(|ns| ns.max(0).cast_unsigned()),
+                None => Some(0),
+            },
+            call_ns: rank
+                .call_time_ns
+                .get(bin)
+                .map_or(0, |ns| (*ns).max(0).cast_unsigned()),
+            n_calls: rank.calls.get(bin).copied().unwrap_or(0),
+            n_unknown: rank.waits_unknown.get(bin).copied().unwrap_or(0),
+        });
+    }
+    Some(map)
+}
+
+/// How much is waited, when the most, and who waits least and most, as a sentence.
+fn finding(timeline: &Timeline) -> String {
+    let waits = || timeline.ranks.iter().flat_map(|rank| &rank.wait_ns);
+    let call_ns = sum(timeline.ranks.iter().flat_map(|rank| &rank.call_time_ns));
+    let wait_ns = sum(waits().flatten());
+    let n_calls: u64 = timeline.ranks.iter().flat_map(|rank| &rank.calls).sum();
+    let n_unknown: u64 = timeline
+        .ranks
+        .iter()
+        .flat_map(|rank| &rank.waits_unknown)
+        .sum();
+    if n_calls == 0 {
+        return "No rank called a collective".to_owned();
+    }
+    if n_unknown == n_calls {
+        return "How long ranks wait is not known".to_owned();
+    }
+    let at_least = if n_unknown > 0 { "at least " } else { "" };
+    if wait_ns == 0 && n_unknown == 0 {
+        return "No rank waits".to_owned();
+    }
+    let mut sentence = format!(
+        "Waiting is {at_least}{} of the time in collectives",
+        quantity::percent(clipped(wait_ns), clipped(call_ns))
+    );
+    if let Some(when) = peak(timeline) {
+        sentence += &format!(", {when}");
+    }
+    // Least among what is partly unknown would be a guess.
+    let by_rank = || {
+        let ranks = timeline.ranks.iter().filter(|_| n_unknown == 0);
+        ranks.map(|rank| (sum(rank.wait_ns.iter().flatten()), rank.rank))
+    };
+    let most = by_rank().max_by_key(|&(wait, rank)| (wait, std::cmp::Reverse(rank)));
+    if let (Some((least, least_rank)), Some((most, most_rank))) = (by_rank().min(), most)
+        && least < most
+    {
+        sentence += &format!(
+            "; rank {least_rank} waits least ({}), rank {most_rank} most ({})",
+            quantity::duration(clipped(least)),
+            quantity::duration(clipped(most))
+        );
+    }
+    sentence
+}
+
+/// When ranks wait the most: the part of the run that has most above the mean of the run, if they
+/// wait at least twice as much there as in the rest of it.
+fn peak(timeline: &Timeline) -> Option<String> {
+    let n_bins = timeline.ranks.iter().map(|rank| rank.wait_ns.len()).max()?;
+    let column = |bin: usize| {
+        let ranks = timeline.ranks.iter();
+        let waits = ranks.filter_map(|rank| *rank.wait_ns.get(bin)?);
+        waits.map(i128::from).sum::<i128>()
+    };
+    let columns: Vec<i128> = (0..n_bins).map(column).collect();
+    let (from, to) = most_above_mean(&columns);
+    let total: i128 = columns.iter().sum();
+    let within: i128 = columns[from..to].iter().sum();
+    let (n_within, n_rest) = ((to - from) as i128, (n_bins - (to - from)) as i128);
+    let is_high = within * n_rest >= 2 * (total - within) * n_within;
+    if n_bins < 8 || n_within == 0 || n_rest == 0 || !is_high {
+        return None;
+    }
+    let time = |bin: usize| quantity::duration(timeline.bin_ns.saturating_mul(bin as i64));
+    // Of the time of all ranks that are in the picture.
+    let all = i128::from(timeline.bin_ns) * timeline.ranks.len() as i128 * n_within;
+    let when = match (from, to == n_bins) {
+        (0, _) => format!("until {}", time(to)),
+        (_, true) => format!("from {} on", time(from)),
+        (_, false) => format!("from {} to {}", time(from), time(to)),
+    };
+    let share = quantity::percent(clipped(within), clipped(all));
+    Some(format!("the most {when} ({share} of the time there)"))
+}
+
+/// Begin and end of the part of a list with the largest sum of differences to the list's mean,
+/// the first of equals.
+fn most_above_mean(values: &[i128]) -> (usize, usize) {
+    let (total, n) = (values.iter().sum::<i128>(), values.len() as i128);
+    let (mut begin, mut sum) = (0, 0);
+    let (mut best, mut best_sum) = ((0, 0), 0);
+    for (idx, value) in values.iter().enumerate() {
+        if sum <= 0 {
+            (begin, sum) = (idx, 0);
+        }
+        sum += value * n - total;
+        if sum > best_sum {
+            (best, best_sum) = ((begin, idx + 1), sum);
+        }
+    }
+    best
+}
+
+fn sum<'a>(ns: impl Iterator<Item = &'a i64>) -> i128 {
+    ns.map(|ns| i128::from(*ns)).sum()
+}
+
+/// The nearest that can be shown.
+fn clipped(ns: i128) -> i64 {
+    i64::try_from(ns).unwrap_or(if ns < 0 { i64::MIN } else { i64::MAX })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use collbench_analyzer::RankTimeline;
+
+    fn timeline(waits: &[&[Option<i64>]]) -> Timeline {
+        let ranks = waits.iter().zip(0..).map(|(waits, rank)| RankTimeline {
+            rank,
+            wait_ns: waits.to_vec(),
+            call_time_ns: waits.iter().map(|wait| wait.unwrap_or(0) + 10).collect(),
+            calls: vec![1; waits.len()],
+            waits_unknown: waits.iter().map(|wait| u64::from(wait.is_none())).collect(),
+        });
+        Timeline {
+            bin_ns: 1_000,
+            ranks: ranks.collect(),
+        }
+    }
+
+    #[test]
+    fn the_finding_says_when_ranks_wait_the_most_and_who() {
+        let mut late = [Some(0); 10];
+        late[9] = Some(10);
+        let mut waiting = [Some(10); 10];
+        (waiting[4], waiting[5]) = (Some(900), Some(500));
+        assert_eq!(
+            finding(&timeline(&[&late, &waiting])),
+            "Waiting is 88 % of the time in collectives, the most from 4.00 us to 6.00 us (35 % of \
+             the time there); rank 0 waits least (10 ns), rank 1 most (1.48 us)"
+        );
+    }
+
+    #[test]
+    fn the_part_with_most_above_the_mean_bears_a_gap() {
+        assert_eq!(most_above_mean(&[1, 9, 2, 9, 9, 1, 1, 3]), (1, 5));
+        assert_eq!(most_above_mean(&[4, 4]), (0, 0));
+        assert_eq!(most_above_mean(&[]), (0, 0));
+    }
+
+    #[test]
+    fn an_even_run_has_no_peak() {
+        let even = [Some(90); 10];
+        assert_eq!(
+            finding(&timeline(&[&even, &even])),
+            "Waiting is 90 % of the time in collectives"
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_called_nothing() {
+        assert_eq!(
+            finding(&timeline(&[&[None; 9]])),
+            "How long ranks wait is not known"
+        );
+        assert_eq!(finding(&timeline(&[&[Some(0); 9]])), "No rank waits");
+        assert_eq!(finding(&timeline(&[])), "No rank called a collective");
+        let partly = [None, Some(10), Some(10), Some(10)];
+        assert_eq!(
+            finding(&timeline(&[&partly])),
+            "Waiting is at least 43 % of the time in collectives"
+        );
+    }
+}

@@ -1,0 +1,507 @@
+//! A comparison to one screen for a person: 100 columns, what differs first.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use collbench_analyzer::comparison::{
+    ComparedOperation, Comparison, ComparisonVerdict, Difference, OperationDifferences,
+    OperationFigures, RunDifferences,
+};
+use collbench_analyzer::comparison::{letter, setting_in_words};
+use collbench_text::{
+    inert,
+    quantity::{self, short_bytes},
+};
+use comfy_table::{CellAlignment, Table, TableStyle};
+
+use crate::screen::analysis::{BOLD, WIDTH, fact, item};
+
+/// Rows shown of one comparison: of operations that differ, and of the others.
+const ROWS: [usize; 2] = [9, 5];
+/// The same where there are several comparisons on the screen.
+const FEWER_ROWS: [usize; 2] = [4, 1];
+/// Rows among them of operations with too few instances.
+const MAX_TOO_FEW: usize = 3;
+/// Sentences on what to look at.
+const MAX_SENTENCES: usize = 3;
+
+/// An operation with its differences in the trace that is spoken of.
+pub(crate) type Row<'a> = (&'a ComparedOperation, &'a OperationDifferences);
+
+/// The screen. `report` is where the pictures are, if there are any.
+#[must_use]
+pub fn comparison_to_text(comparison: &Comparison, report: Option<&Path>) -> String {
+    let mut text = String::new();
+    traces(&mut text, comparison);
+    for run in &comparison.runs {
+        against_baseline(&mut text, comparison, run);
+    }
+    let _ = writeln!(text, "\n{BOLD}Remarks{BOLD:#}");
+    for remark in &comparison.remarks {
+        item(&mut text, &format!("{}: {}", remark.code, remark.text));
+    }
+    if let Some(report) = report {
+        let index = report.join("index.html");
+        let path = inert::line(&index.to_string_lossy(), 4096);
+        let _ = writeln!(text, "\n{BOLD}Pictures{BOLD:#}\n  {path}");
+    }
+    text
+}
+
+/// What was compared, and what is not the same beside times.
+fn traces(text: &mut String, comparison: &Comparison) {
+    let _ = writeln!(
+        text,
+        "{BOLD}Comparison of traces{BOLD:#} (A is the baseline)"
+    );
+    let commands: Vec<String> = comparison
+        .traces
+        .iter()
+        .map(|compared| compared.trace.command.join(" "))
+        .collect();
+    let is_one_command = commands.iter().all(|command| *command == commands[0]);
+    let common = commands[1..]
+        .iter()
+        .map(|command| common_words(&commands[0], command));
+    let common = common.min().unwrap_or(0);
+    for (index, compared) in comparison.traces.iter().enumerate() {
+        let trace = &compared.trace;
+        let mut ran = format!(
+            "{}: {} on {}, {}{}",
+            inert::line(&trace.directory, 36),
+            quantity::counted(trace.ranks, "rank"),
+            quantity::counted(trace.hosts.len() as u64, "host"),
+            quantity::duration(trace.duration_ns),
+            if trace.complete { "" } else { ", INCOMPLETE" },
+        );
+        // Of long commands the part in which they differ.
+        if !is_one_command {
+            let cut = if common > 0 { "... " } else { "" };
+            let room = WIDTH - 12 - ran.chars().count();
+            let command = inert::line(&commands[index][common..], room);
+            let _ = write!(ran, "; {cut}{command}");
+        }
+        fact(text, &letter(index), &ran);
+    }
+    if is_one_command {
+        fact(text, "all", &inert::line(&commands[0], WIDTH - 8));
+    }
+    let others = comparison.differs.iter();
+    for setting in others.filter(|s| s.what != "command" && s.what != "ranks") {
+        let width = 80 / setting.values.len().max(1);
+        let values = setting_in_words(setting, width.max(12));
+        let what = setting.what.replace('_', " ");
+        item(text, &format!("not the same {what}: {values}"));
+    }
+}
+
+/// Length of the words that two commands begin with alike.
+fn common_words(one: &str, two: &str) -> usize {
+    let mut length = 0;
+    for (a, b) in one.split_inclusive(' ').zip(two.split_inclusive(' ')) {
+        if a != b {
+            break;
+        }
+        length += a.len();
+    }
+    length
+}
+
+fn against_baseline(text: &mut String, comparison: &Comparison, run: &RunDifferences) {
+    let name = letter(run.trace);
+    let _ = writeln!(text, "\n{BOLD}{name} against A{BOLD:#}");
+    whole_run(text, comparison, run);
+    let of_run = |operation| of_trace(operation, run.trace);
+    let (differing, mut others): (Vec<Row<'_>>, Vec<Row<'_>>) = comparison
+        .operations
+        .iter()
+        .filter_map(of_run)
+        .partition(|(_, differences)| is_named(differences.verdict));
+    others.sort_by_key(|(_, differences)| differences.verdict == ComparisonVerdict::TooFew);
+    counts(text, &differing, &others);
+    operations(text, comparison, run.trace, &differing, &others);
+    only_in(text, comparison, run.trace);
+    let rows = differing.iter().chain(&others);
+    let sentences: Vec<String> = rows
+        .filter_map(|row| advice(&name, row))
+        .take(MAX_SENTENCES)
+        .collect();
+    for sentence in sentences {
+        item(text, &sentence);
+    }
+}
+
+fn of_trace(operation: &ComparedOperation, trace: usize) -> Option<Row<'_>> {
+    let mut differences = operation.differences.iter();
+    differences
+        .find(|differences| differences.trace == trace)
+        .map(|differences| (operation, differences))
+}
+
+fn is_named(verdict: ComparisonVerdict) -> bool {
+    matches!(
+        verdict,
+        ComparisonVerdict::Slower | ComparisonVerdict::Faster
+    )
+}
+
+/// Single numbers, which are said to have no interval.
+fn whole_run(text: &mut String, comparison: &Comparison, run: &RunDifferences) {
+    let (from, to) = (&comparison.traces[0], &comparison.traces[run.trace]);
+    let change = |from: i64, to: i64| {
+        let percent = match from > 0 {
+            true => format!(" ({})", signed_percent(to as f64 / from as f64)),
+            false => String::new(),
+        };
+        format!(
+            "{} -> {}{percent}",
+            quantity::duration(from),
+            quantity::duration(to)
+        )
+    };
+    let duration = change(from.trace.duration_ns, to.trace.duration_ns);
+    fact(
+        text,
+        "run",
+        &format!("{duration}; one run each: no interval"),
+    );
+    let mut collectives = format!(
+        "{} in all ranks",
+        change(from.collectives_ns, to.collectives_ns)
+    );
+    if let (Some(from), Some(to)) = (from.wait_ns, to.wait_ns) {
+        let _ = write!(collectives, ", waiting {}", change(from, to));
+    }
+    fact(text, "calls", &collectives);
+}
+
+/// How many operations are what.
+fn counts(text: &mut String, differing: &[Row<'_>], others: &[Row<'_>]) {
+    let n = |rows: &[Row<'_>], verdict| {
+        let those = rows.iter().filter(|(_, d)| d.verdict == verdict);
+        those.count()
+    };
+    let mut words = Vec::new();
+    for (rows, verdict, name) in [
+        (differing, ComparisonVerdict::Slower, "slower"),
+        (differing, ComparisonVerdict::Faster, "faster"),
+        (
+            others,
+            ComparisonVerdict::NotDistinguishable,
+            "not distinguishable (?)",
+        ),
+        (others, ComparisonVerdict::NotResolvable, "not resolvable"),
+        (others, ComparisonVerdict::TooFew, "with too few instances"),
+    ] {
+        let n = n(rows, verdict);
+        if n > 0 || verdict == ComparisonVerdict::Slower {
+            words.push(format!("{n} {name}"));
+        }
+    }
+    let by_median = others.iter().filter(|(_, d)| {
+        d.verdict == ComparisonVerdict::NotDistinguishable
+            && d.duration_ns
+                .median
+                .as_ref()
+                .is_some_and(|m| is_named(m.verdict))
+    });
+    let n_by_median = by_median.count();
+    if n_by_median > 0 {
+        words.push(format!("{n_by_median} differ in the median"));
+    }
+    let n_all = (differing.len() + others.len()) as u64;
+    let of_all = quantity::counted(n_all, "operation");
+    fact(text, "of", &format!("{of_all}: {}", words.join(", ")));
+}
+
+/// The operations, those that differ before the others.
+fn operations(
+    text: &mut String,
+    comparison: &Comparison,
+    trace: usize,
+    differing: &[Row<'_>],
+    others: &[Row<'_>],
+) {
+    let limits = match comparison.runs.len() {
+        1 => ROWS,
+        _ => FEWER_ROWS,
+    };
+    // A short list of those that differ leaves room for the others.
+    let n_differing = differing.len().min(limits[0]);
+    let is_known = |(_, d): &&Row<'_>| d.verdict != ComparisonVerdict::TooFew;
+    let n_known = others.iter().filter(is_known).count();
+    let n_others = others
+        .len()
+        .min(n_known + MAX_TOO_FEW)
+        .min(limits[0] + limits[1] - n_differing);
+    let rows: Vec<&Row<'_>> = differing[..n_differing]
+        .iter()
+        .chain(&others[..n_others])
+        .collect();
+    if rows.is_empty() {
+        item(text, "no operation is in both");
+        return;
+    }
+    let lines = fitting_lines(trace, &rows);
+    let _ = writeln!(text, "{}", lines[0]);
+    for (index, line) in lines[1..].iter().enumerate() {
+        if index == n_differing && index > 0 {
+            text.push('\n');
+        }
+        let _ = writeln!(text, "{line}");
+    }
+    let n_more = differing.len() - n_differing;
+    let n_more_others = others.len() - n_others;
+    if n_more + n_more_others > 0 {
+        item(
+            text,
+            &format!(
+                "and {}: see operations in the JSON",
+                match n_more {
+                    0 => format!("{n_more_others} more"),
+                    _ => format!("{n_more} more that differ, {n_more_others} others"),
+                }
+            ),
+        );
+    }
+}
+
+/// The table, as wide as the screen allows.
+fn fitting_lines(trace: usize, rows: &[&Row<'_>]) -> Vec<String> {
+    const CELLS: [(usize, usize); 5] = [(24, 18), (24, 12), (18, 10), (14, 8), (10, 6)];
+    let mut lines = Vec::new();
+    for (operation_width, communicator_width) in CELLS {
+        lines = table(trace, rows, operation_width, communicator_width);
+        if lines.iter().all(|line| line.chars().count() <= WIDTH) {
+            break;
+        }
+    }
+    lines.iter().map(|line| inert::line(line, WIDTH)).collect()
+}
+
+fn table(
+    trace: usize,
+    rows: &[&Row<'_>],
+    operation_width: usize,
+    communicator_width: usize,
+) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new());
+    table.set_header([
+        "operation".to_owned(),
+        "communicator".to_owned(),
+        "root".to_owned(),
+        "bytes".to_owned(),
+        "inst.".to_owned(),
+        "A's mean".to_owned(),
+        format!("{} to A (95 %)", letter(trace)),
+        "in all".to_owned(),
+    ]);
+    for (operation, differences) in rows {
+        let (Some(Some(from)), Some(Some(to))) =
+            (operation.traces.first(), operation.traces.get(trace))
+        else {
+            continue;
+        };
+        let mean = from.call_time_ns.as_ref().map(|s| s.mean);
+        let total = differences.total_ns.difference;
+        table.add_row([
+            inert::line(operation.operation, operation_width),
+            communicator(operation, communicator_width),
+            from.root.map_or_else(|| "-".to_owned(), |r| r.to_string()),
+            bytes(from),
+            instances(from.instances, to.instances),
+            mean.map_or_else(|| "-".to_owned(), quantity::duration),
+            verdict(differences),
+            signed(total),
+        ]);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((if index == 0 { 2 } else { 0 }, 1));
+        if [2, 3, 4, 5, 7].contains(&index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.lines().map(|l| l.trim_end().to_owned()).collect()
+}
+
+fn communicator(operation: &ComparedOperation, width: usize) -> String {
+    match &operation.communicator {
+        Some(name) => inert::line(name, width),
+        None => "unknown".to_owned(),
+    }
+}
+
+/// Payloads in few characters: `8`, `16..24`, `64k..127k`.
+pub(crate) fn bytes(figures: &OperationFigures) -> String {
+    match (figures.bytes_min, figures.bytes_max) {
+        (Some(least), Some(most)) if short_bytes(least) == short_bytes(most) => short_bytes(least),
+        (Some(least), Some(most)) => format!("{}..{}", short_bytes(least), short_bytes(most)),
+        _ => "-".to_owned(),
+    }
+}
+
+pub(crate) fn instances(from: u64, to: u64) -> String {
+    match from == to {
+        true => from.to_string(),
+        false => format!("{from}->{to}"),
+    }
+}
+
+/// What is said of an operation, with the interval.
+pub(crate) fn verdict(differences: &OperationDifferences) -> String {
+    let Some(mean) = &differences.call_time_ns.mean else {
+        return "not known".to_owned();
+    };
+    match mean.verdict {
+        ComparisonVerdict::Slower | ComparisonVerdict::Faster => named(mean),
+        ComparisonVerdict::NotDistinguishable => match (mean.ratio_interval, mean.interval_ns) {
+            (Some((low, high)), _) if high < 3.0 => {
+                format!("?  {} to {}", signed_percent(low), signed_percent(high))
+            }
+            (_, Some((low, high))) => {
+                format!("?  {} to {}", signed(low), signed(high))
+            }
+            (_, None) => "?".to_owned(),
+        },
+        ComparisonVerdict::NotResolvable => "not resolvable".to_owned(),
+        ComparisonVerdict::TooFew => "too few".to_owned(),
+    }
+}
+
+/// `slower by 12 % (8 to 16 %)`.
+fn named(difference: &Difference) -> String {
+    let word = match difference.verdict {
+        ComparisonVerdict::Slower => "slower",
+        _ => "faster",
+    };
+    let (Some(ratio), Some((low, high))) = (difference.ratio, difference.ratio_interval) else {
+        let (low, high) = difference.interval_ns.unwrap_or_default();
+        let by = quantity::duration(difference.difference_ns.saturating_abs());
+        let (low, high) = (low.saturating_abs(), high.saturating_abs());
+        let (least, most) = (low.min(high), low.max(high));
+        return format!(
+            "{word} by {by} ({} to {})",
+            quantity::duration(least),
+            quantity::duration(most)
+        );
+    };
+    if ratio >= 2.0 {
+        return format!("{word}, x{ratio:.2} ({low:.2} to {high:.2})");
+    }
+    let percents = [ratio, low, high].map(|ratio| (100.0 * (ratio - 1.0)).abs());
+    let [by, low, high] = percents.map(digits);
+    match percents[1] <= percents[2] {
+        true => format!("{word} by {by} % ({low} to {high} %)"),
+        false => format!("{word} by {by} % ({high} to {low} %)"),
+    }
+}
+
+/// Percents with two or three digits.
+fn digits(percent: f64) -> String {
+    match percent < 9.95 {
+        true => format!("{percent:.1}"),
+        false => format!("{percent:.0}"),
+    }
+}
+
+/// A ratio as a change: `+12 %`, `-3.1 %`.
+fn signed_percent(ratio: f64) -> String {
+    let percent = 100.0 * (ratio - 1.0);
+    let sign = if percent < 0.0 { "-" } else { "+" };
+    format!("{sign}{} %", digits(percent.abs()))
+}
+
+/// A change in time: `+5.20 ms`.
+pub(crate) fn signed(ns: i64) -> String {
+    let sign = if ns > 0 { "+" } else { "" };
+    format!("{sign}{}", quantity::duration(ns))
+}
+
+/// What one of the two does not have.
+fn only_in(text: &mut String, comparison: &Comparison, trace: usize) {
+    for (has, has_not) in [(0, trace), (trace, 0)] {
+        let here = comparison
+            .only_in
+            .iter()
+            .filter(|only| (only.trace, only.not_in) == (has, has_not));
+        let names: Vec<String> = here
+            .map(|only| {
+                let communicator = only.communicator.as_deref().unwrap_or("unknown");
+                let time = only.figures.call_time_ns.as_ref().map_or(0, |s| s.total);
+                format!(
+                    "{} on {} ({} bytes, {})",
+                    only.operation,
+                    inert::line(communicator, 24),
+                    bytes(&only.figures),
+                    quantity::duration(time)
+                )
+            })
+            .collect();
+        if !names.is_empty() {
+            let more = match names.len() {
+                0..3 => String::new(),
+                n => format!(" and {} more", n - 2),
+            };
+            let first = names[..names.len().min(2)].join(", ");
+            item(text, &format!("only in {}: {first}{more}", letter(has)));
+        }
+    }
+}
+
+/// What a difference comes from, as far as waiting and core tell, and where to look.
+pub(crate) fn advice(other: &str, (operation, differences): &Row<'_>) -> Option<String> {
+    let name = format!(
+        "{} on {}{}",
+        operation.operation,
+        communicator(operation, 24),
+        match operation.traces[0].as_ref().map(bytes) {
+            Some(bytes) if bytes != "0" && bytes != "-" => format!(" ({bytes} bytes)"),
+            _ => String::new(),
+        }
+    );
+    let verdict = |difference: &Option<Difference>| difference.as_ref().map(|d| d.verdict);
+    let wait = verdict(&differences.wait_ns.mean);
+    let core = verdict(&differences.core_ns.mean);
+    let by = |difference: &Option<Difference>| {
+        let ns = difference.as_ref().map_or(0, |d| d.difference_ns);
+        quantity::duration(ns.saturating_abs())
+    };
+    let (wait_by, core_by) = (by(&differences.wait_ns.mean), by(&differences.core_ns.mean));
+    let slower = Some(ComparisonVerdict::Slower);
+    let faster = Some(ComparisonVerdict::Faster);
+    let why = match differences.verdict {
+        ComparisonVerdict::Slower if wait == slower && core == slower => format!(
+            "more waiting (+{wait_by} a call) and a longer operation (core +{core_by}): look at \
+             who is late in {other}, and at algorithm and network"
+        ),
+        ComparisonVerdict::Slower if wait == slower => format!(
+            "more waiting (+{wait_by} a call): look at who is late in {other}, collbench-analyze \
+             on it alone says"
+        ),
+        ComparisonVerdict::Slower if core == slower => format!(
+            "the operation itself takes longer (core +{core_by}), not the waiting: look at \
+             algorithm, placement and network"
+        ),
+        ComparisonVerdict::Faster if wait == faster && core == faster => {
+            format!("less waiting (-{wait_by} a call) and a shorter operation (core -{core_by})")
+        }
+        ComparisonVerdict::Faster if wait == faster => {
+            format!("less waiting (-{wait_by} a call): the ranks come closer together")
+        }
+        ComparisonVerdict::Faster if core == faster => {
+            format!("the operation itself is quicker (core -{core_by}), the waiting is not less")
+        }
+        ComparisonVerdict::NotDistinguishable => {
+            let median = differences.duration_ns.median.as_ref();
+            let median = median.filter(|median| is_named(median.verdict))?;
+            return Some(format!(
+                "{name}: the means, which a few long instances make, are not distinguishable, but \
+                 the median duration is {}",
+                named(median)
+            ));
+        }
+        _ => return None,
+    };
+    Some(format!("{name}: {why}"))
+}

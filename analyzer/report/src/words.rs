@@ -1,0 +1,10 @@
+//! Results to sentences, for the screen, the page and pictures alike.
+
+pub(crate) mod advice;
+mod facts;
+pub(crate) mod inside;
+mod links;
+pub(crate) mod overview;
+pub(crate) mod why_late;
+
+pub(crate) use facts::*;

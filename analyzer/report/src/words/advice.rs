@@ -1,0 +1,525 @@
+//! Findings over time in words, and what to do next.
+
+use collbench_analyzer::ChangeKind;
+use collbench_analyzer::{
+    Analysis, ChangeSummary, Culprit, DisturbanceSummary, ImbalanceSummary, OperationSummary,
+    OutlierSummary,
+};
+use collbench_stats::integers::sum_ns;
+use collbench_text::{
+    inert,
+    quantity::{counted, duration, percent, share},
+};
+
+use crate::words::why_late;
+use crate::words::{communicator, culprit};
+
+/// Most phases that are told one by one.
+const MAX_PHASES: usize = 4;
+/// Most instances that stick out, and classes, in one sentence.
+const MAX_OUTLIERS: usize = 2;
+const MAX_CLASSES: usize = 4;
+
+/// How lateness changed: "rank 3 is late from 12.1 s on".
+pub(crate) fn change(change: &ChangeSummary) -> String {
+    let late: Vec<(&Culprit, i64, i64)> = change
+        .phases
+        .iter()
+        .filter_map(|phase| Some((phase.late.as_ref()?, phase.from_ns, phase.to_ns)))
+        .collect();
+    let Some(&(first, from_ns, to_ns)) = late.first() else {
+        return String::new();
+    };
+    let who = culprit(first);
+    match change.kind {
+        ChangeKind::Starts => format!("{who} is late from {} on", duration(from_ns)),
+        ChangeKind::Ends => format!("{who} is late until {}, then nobody", duration(to_ns)),
+        ChangeKind::Moves => {
+            let stations = late
+                .iter()
+                .take(MAX_PHASES)
+                .map(|(who, _, to_ns)| format!("{} until {}", culprit(who), duration(*to_ns)));
+            let stations: Vec<String> = stations.collect();
+            let rest = match late.len().checked_sub(MAX_PHASES) {
+                None | Some(0) => String::new(),
+                Some(n) => format!(", and so on ({n} more)"),
+            };
+            format!("the late one moves: {}{rest}", stations.join(", then "))
+        }
+        ChangeKind::ComesAndGoes => {
+            let phases = late.iter().take(MAX_PHASES).map(|(_, from_ns, to_ns)| {
+                format!("from {} to {}", duration(*from_ns), duration(*to_ns))
+            });
+            let phases: Vec<String> = phases.collect();
+            let rest = if late.len() > MAX_PHASES { " ..." } else { "" };
+            format!("{who} is late {}{rest}", phases.join(", "))
+        }
+    }
+}
+
+/// Lateness that has no culprit over the whole run, but one at a time.
+pub(crate) fn changing(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
+    let summary = verdict.change.as_ref()?;
+    let caused = summary
+        .phases
+        .iter()
+        .filter_map(|phase| phase.wait_caused_ns);
+    Some(format!(
+        "in {} {} on {} {}: the others wait {} for it",
+        verdict.resolved,
+        verdict.operation,
+        communicator(analysis, Some(verdict.communicator), 30),
+        change(summary),
+        duration(sum_ns(caused)),
+    ))
+}
+
+/// What to look at, by the dearest verdict.
+pub(crate) fn next_step(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
+    let operation = verdict.operation;
+    let mean_excess = || {
+        let times = verdict.share? * verdict.resolved as f64;
+        let excess_ns = verdict.excess_ns? as f64 / times.max(1.0);
+        Some(format!(
+            " (it comes {} after the second last, in the mean)",
+            duration(excess_ns.round() as i64)
+        ))
+    };
+    match (&verdict.culprit, &verdict.change) {
+        (Some(Culprit::Rank(rank)), _)
+            if why_late::is_late_from_before(analysis, verdict, *rank) =>
+        {
+            Some(format!(
+                "next: look inside the collective before this {operation}: rank {rank} leaves it \
+                 late{}",
+                mean_excess().unwrap_or_default()
+            ))
+        }
+        (Some(Culprit::Rank(rank)), _)
+            if why_late::before(analysis, verdict, *rank)
+                .is_some_and(|before| !why_late::is_mostly_running(before)) =>
+        {
+            Some(format!(
+                "next: look at what keeps rank {rank} from its core before this {operation}: files, \
+                 other processes there, its binding{}",
+                mean_excess().unwrap_or_default()
+            ))
+        }
+        (Some(Culprit::Rank(rank)), _) => Some(format!(
+            "next: look at what rank {rank} computes before this {operation}{}",
+            mean_excess().unwrap_or_default()
+        )),
+        (Some(who), _) => Some(format!(
+            "next: compare {} with the others: what else runs there, frequency, memory, its share \
+             of the work",
+            culprit(who)
+        )),
+        (None, Some(_)) => Some(format!(
+            "next: look at what whoever is late computes before this {operation}, and what makes \
+             it change"
+        )),
+        (None, None) => None,
+    }
+}
+
+/// Something in a rhythm: "every 1.00 s (sd 2.00 ms) something stops rank 5 for about 5.00 ms".
+pub(crate) fn disturbance(analysis: &Analysis, disturbance: &DisturbanceSummary) -> String {
+    let who = match &disturbance.late {
+        Some(who) => culprit(who),
+        None => "one rank or another".to_owned(),
+    };
+    let least = if disturbance.is_least {
+        "at least "
+    } else {
+        ""
+    };
+    let times = format!(
+        "{least}{}, the others wait {least}{} for it in all",
+        counted(disturbance.n, "time"),
+        duration(disturbance.wait_caused_ns),
+    );
+    let excess = duration(disturbance.excess_ns);
+    let period = duration(disturbance.period_ns);
+    let scatter = duration(disturbance.scatter_ns);
+    match disturbance.in_step {
+        Some(step) => format!(
+            "in every {} call (or a multiple) of {} on {}, every {period}, {who} comes about \
+             {excess} late: {times}; look at what the program does only there",
+            ordinal(step.every),
+            step.operation,
+            communicator(analysis, Some(step.communicator), 30),
+        ),
+        None => format!(
+            "every {period} (sd {scatter}) something stops {who} for about {excess}: {times}; look \
+             for a daemon, a timer or an interrupt",
+        ),
+    }
+}
+
+/// `2nd`, `10th`.
+fn ordinal(n: u64) -> String {
+    let ending = match (n % 10, n % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
+}
+
+/// The instances that stick out most, by how much longer they took than the middle one; only
+/// those that are a hundredth of a rank's time in collectives.
+pub(crate) fn outliers(analysis: &Analysis) -> Vec<String> {
+    let n_ranks = (analysis.ranks.len() as i64).max(1);
+    let least_ns = analysis.collectives_ns() / n_ranks / 100;
+    let mut dearest: Vec<(i64, &OperationSummary, &OutlierSummary)> = Vec::new();
+    for operation in &analysis.operations {
+        let median = operation
+            .duration_ns
+            .as_ref()
+            .map_or(0, |usual| usual.median);
+        for outlier in &operation.outliers {
+            dearest.push((
+                outlier.duration_ns.saturating_sub(median),
+                operation,
+                outlier,
+            ));
+        }
+    }
+    dearest.retain(|(excess, ..)| *excess > least_ns);
+    // Stable: equal ones stay in the order of the operations.
+    dearest.sort_by_key(|(excess, ..)| std::cmp::Reverse(*excess));
+    let shown = dearest.iter().take(MAX_OUTLIERS);
+    let mut sentences: Vec<String> = shown
+        .map(|(_, operation, outlier)| outlier_words(analysis, operation, outlier))
+        .collect();
+    let n_more = dearest.len().saturating_sub(MAX_OUTLIERS);
+    if n_more > 0 {
+        sentences.push(format!(
+            "and {} that took much longer than usual: see outliers in analysis.json",
+            counted(n_more as u64, "more instance")
+        ));
+    }
+    sentences
+}
+
+fn outlier_words(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+    outlier: &OutlierSummary,
+) -> String {
+    let usual = operation
+        .duration_ns
+        .as_ref()
+        .map_or(0, |usual| usual.median);
+    let sentence = format!(
+        "{} on {} at {} (call {}) took {}, usually {}",
+        operation.operation,
+        communicator(analysis, operation.communicator, 30),
+        duration(outlier.at_ns),
+        outlier.sequence,
+        duration(outlier.duration_ns),
+        duration(usual),
+    );
+    // Half of what it took longer, at least, or those who came late do not explain it.
+    let least_ns = (outlier.duration_ns - usual) / 2;
+    let n_ranks = operation.last_arrivals.len();
+    let late = outlier.late_by_ns.filter(|late_ns| *late_ns >= least_ns);
+    let why = match (late, &outlier.late_ranks[..], outlier.spread_ns) {
+        (Some(late_ns), [rank], _) => {
+            format!(
+                ": rank {rank} came last, {} after the others",
+                duration(late_ns)
+            )
+        }
+        (Some(late_ns), ranks, _) if 2 * ranks.len() <= n_ranks => format!(
+            ": {} came last, together, {} after the others",
+            inert::ranks(ranks),
+            duration(late_ns)
+        ),
+        (Some(late_ns), ranks, _) => format!(
+            ": {} came {} after the first",
+            inert::ranks(ranks),
+            duration(late_ns)
+        ),
+        (None, _, Some(spread_ns)) if spread_ns >= least_ns => format!(
+            ": its ranks came one by one, the last {} after the first",
+            duration(spread_ns)
+        ),
+        (None, _, Some(_)) => ": nobody came late, the time passed inside".to_owned(),
+        (None, _, None) => String::new(),
+    };
+    sentence + &why
+}
+
+/// The classes of ranks, if there are several.
+pub(crate) fn classes(analysis: &Analysis) -> Option<String> {
+    let classes = &analysis.classes;
+    if classes.len() < 2 {
+        return None;
+    }
+    let words = classes.iter().take(MAX_CLASSES).map(|class| {
+        let wait = class
+            .mean_wait_ns
+            .map_or_else(|| "not known".to_owned(), duration);
+        format!("{wait} ({})", inert::line(&class.name, 40))
+    });
+    let words: Vec<String> = words.collect();
+    let rest = match classes.len().saturating_sub(MAX_CLASSES) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    Some(format!(
+        "ranks behave in {} ways; mean wait of a call: {}{rest}",
+        classes.len(),
+        words.join(", ")
+    ))
+}
+
+/// The part of all time in collectives that a wait is, in words.
+pub(crate) fn of_all_time(analysis: &Analysis, wait_ns: i64) -> String {
+    let all_ns = analysis.collectives_ns();
+    match all_ns {
+        1.. => format!(
+            " ({} of all time in collectives)",
+            share(wait_ns as f64 / all_ns as f64)
+        ),
+        _ => String::new(),
+    }
+}
+
+/// How the nonblocking operations that take longest were overlapped, as far as a trace can tell.
+pub(crate) fn overlaps(analysis: &Analysis) -> Vec<String> {
+    let operations = analysis.operations.iter();
+    let sentences = operations.filter_map(|operation| overlap(analysis, operation));
+    sentences.take(MAX_OVERLAPS).collect()
+}
+
+/// Nonblocking operations whose overlap is told on the screen.
+const MAX_OVERLAPS: usize = 3;
+
+fn overlap(analysis: &Analysis, operation: &OperationSummary) -> Option<String> {
+    let (exposed, bound) = (
+        operation.exposed_ns.as_ref()?,
+        operation.overlap_bound_ns.as_ref()?,
+    );
+    let tests = match operation.tests {
+        None | Some(0) => String::new(),
+        Some(n) => format!(", {} in vain included", counted(n, "test")),
+    };
+    Some(format!(
+        "{} on {}: {} per call exposed in the mean{tests}, {} between its calls: at most {} of it \
+         can have been overlapped (n = {})",
+        operation.operation,
+        communicator(analysis, operation.communicator, 40),
+        duration(exposed.mean),
+        duration(bound.mean),
+        percent(bound.total, exposed.total.saturating_add(bound.total)),
+        bound.n,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use collbench_analyzer::Detail;
+    use collbench_analyzer::RunningSummary;
+    use collbench_analyzer::{
+        ClockSummary, DetailsSummary, InStep, PhaseSummary, Timeline, TraceSummary, Violations,
+    };
+
+    /// The analysis of a run without anything.
+    fn nothing() -> Analysis {
+        Analysis {
+            algorithms: None,
+            running: None,
+            schema: "",
+            trace: TraceSummary {
+                directory: String::new(),
+                command: Vec::new(),
+                mpi_library: String::new(),
+                ranks: 0,
+                hosts: Vec::new(),
+                calls: 0,
+                messages: None,
+                message_ends: None,
+                bytes: 0,
+                duration_ns: 0,
+                complete: true,
+                layers: BTreeMap::new(),
+                damage: Vec::new(),
+                window: None,
+            },
+            clock: ClockSummary {
+                method: "",
+                source: String::new(),
+                reference_host: String::new(),
+                hosts: Vec::new(),
+                violations: Violations::default(),
+                errors: None,
+                closure: None,
+                courses: Vec::new(),
+            },
+            communicators: Vec::new(),
+            totals: BTreeMap::new(),
+            ranks: Vec::new(),
+            operations: Vec::new(),
+            imbalance: Vec::new(),
+            disturbances: Vec::new(),
+            timeline: Timeline::default(),
+            classes: Vec::new(),
+            phases: Vec::new(),
+            unfinished: Vec::new(),
+            hang: None,
+            mismatches: Vec::new(),
+            never_completed: Vec::new(),
+            details: DetailsSummary::default(),
+            remarks: Vec::new(),
+        }
+    }
+
+    fn phase(from_ns: i64, to_ns: i64, rank: Option<u32>) -> PhaseSummary {
+        PhaseSummary {
+            from_ns,
+            to_ns,
+            late: rank.map(Culprit::Rank),
+            share: rank.map(|_| 0.9),
+            wait_caused_ns: rank.map(|_| 5_000),
+            resolved: 100,
+        }
+    }
+
+    fn words(kind: ChangeKind, phases: &[(i64, i64, Option<u32>)]) -> String {
+        let phases = phases.iter().map(|&(from, to, rank)| phase(from, to, rank));
+        change(&ChangeSummary {
+            kind,
+            phases: phases.collect(),
+        })
+    }
+
+    #[test]
+    fn changes_are_told_with_who_and_when() {
+        assert_eq!(
+            words(
+                ChangeKind::Starts,
+                &[
+                    (0, 12_000_000_000, None),
+                    (12_000_000_000, 20_000_000_000, Some(3))
+                ]
+            ),
+            "rank 3 is late from 12.0 s on"
+        );
+        assert_eq!(
+            words(
+                ChangeKind::Ends,
+                &[(0, 5_000, Some(3)), (5_000, 9_000, None)]
+            ),
+            "rank 3 is late until 5.00 us, then nobody"
+        );
+        let moves: Vec<(i64, i64, Option<u32>)> = (0..6)
+            .map(|n: u32| (i64::from(n) * 1_000, i64::from(n + 1) * 1_000, Some(n)))
+            .collect();
+        assert_eq!(
+            words(ChangeKind::Moves, &moves),
+            "the late one moves: rank 0 until 1.00 us, then rank 1 until 2.00 us, then rank 2 until \
+             3.00 us, then rank 3 until 4.00 us, and so on (2 more)"
+        );
+        assert_eq!(
+            words(
+                ChangeKind::ComesAndGoes,
+                &[
+                    (0, 100, None),
+                    (100, 200, Some(1)),
+                    (200, 300, None),
+                    (300, 400, Some(1))
+                ]
+            ),
+            "rank 1 is late from 100 ns to 200 ns, from 300 ns to 400 ns"
+        );
+    }
+
+    #[test]
+    fn a_rank_that_leaves_the_call_before_late_is_not_said_to_compute() {
+        let verdict = ImbalanceSummary {
+            communicator: 0,
+            operation: "MPI_Barrier",
+            path: Vec::new(),
+            culprit: Some(Culprit::Rank(5)),
+            share: Some(0.5),
+            wait_caused_ns: Some(1),
+            excess_ns: Some(300_000_000),
+            dearest: None,
+            hosts: Detail::default(),
+            all_waits_caused_ns: 1,
+            instances: 200,
+            resolved: 200,
+            sections: Detail::default(),
+            change: None,
+        };
+        // 100 times 3 ms late.
+        let next = |outside_ns: Option<i64>| {
+            let before = outside_ns.map(|elapsed_ns| RunningSummary {
+                rank: 5,
+                communicator: Some(0),
+                operation: "MPI_Barrier",
+                place: "before",
+                samples: 3,
+                elapsed_ns,
+                on_core_ns: elapsed_ns,
+                blocked: 0,
+                preempted: 0,
+            });
+            let analysis = Analysis {
+                running: outside_ns.map(|_| before.into_iter().collect()),
+                ..nothing()
+            };
+            next_step(&analysis, &verdict).unwrap()
+        };
+        let computes =
+            "next: look at what rank 5 computes before this MPI_Barrier (it comes 3.00 ms";
+        assert!(next(None).starts_with(computes));
+        assert!(next(Some(290_000_000)).starts_with(computes));
+        assert_eq!(
+            next(Some(2_000_000)),
+            "next: look inside the collective before this MPI_Barrier: rank 5 leaves it late (it comes \
+             3.00 ms after the second last, in the mean)"
+        );
+    }
+
+    #[test]
+    fn a_rhythm_is_told_by_its_period_unless_it_is_the_programs() {
+        let analysis = nothing();
+        let found = DisturbanceSummary {
+            period_ns: 1_000_000_000,
+            period_error_ns: 300_000,
+            scatter_ns: 2_000_000,
+            n: 58,
+            is_least: false,
+            excess_ns: 5_000_000,
+            late: Some(Culprit::Rank(5)),
+            wait_caused_ns: 17_000_000_000,
+            in_step: None,
+        };
+        assert_eq!(
+            disturbance(&analysis, &found),
+            "every 1.00 s (sd 2.00 ms) something stops rank 5 for about 5.00 ms: 58 times, the others \
+             wait 17.0 s for it in all; look for a daemon, a timer or an interrupt"
+        );
+        let found = DisturbanceSummary {
+            late: None,
+            in_step: Some(InStep {
+                communicator: 0,
+                operation: "MPI_Barrier",
+                every: 22,
+            }),
+            ..found
+        };
+        assert!(disturbance(&analysis, &found).starts_with(
+            "in every 22nd call (or a multiple) of MPI_Barrier on unknown, every 1.00 s, one rank or \
+             another comes about 5.00 ms late: 58 times"
+        ));
+    }
+}

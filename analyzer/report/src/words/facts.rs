@@ -1,0 +1,501 @@
+//! Findings in words, for text and pictures alike.
+
+use collbench_analyzer::AlgorithmSummary;
+use collbench_analyzer::Remark;
+use collbench_analyzer::{
+    Analysis, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase, OperationSummary, Spread,
+};
+use collbench_formats::Semantics;
+use collbench_stats::integers::sum_ns;
+use collbench_text::{inert, quantity};
+
+use crate::words::advice;
+use crate::words::why_late;
+
+/// A sentence that begins with a capital.
+pub(crate) fn capitalized(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + chars.as_str()
+}
+
+/// How the clocks of hosts were brought together, and how wrong that may be.
+pub(crate) fn alignment(clock: &ClockSummary) -> String {
+    let others = || clock.hosts.iter().skip(1);
+    let worst = others().filter_map(|host| Some((host.uncertainty_ns?, host.bound_ns?)));
+    let words = match worst.max() {
+        Some((uncertainty_ns, bound_ns)) => format!(
+            "{}, within {} (at most {})",
+            clock.method,
+            quantity::duration(uncertainty_ns),
+            quantity::duration(bound_ns)
+        ),
+        None => clock.method.to_owned(),
+    };
+    match &clock.closure {
+        Some(closure) => format!(
+            "{words}; triangles close to {}",
+            quantity::duration(closure.gap_ns.abs())
+        ),
+        None => words,
+    }
+}
+
+/// Waiting in percent of the time; `-` where it is not known, or nobody need wait.
+pub(crate) fn waiting(operation: &OperationSummary) -> String {
+    let (Some(wait), Some(time)) = (&operation.wait_ns, &operation.call_time_ns) else {
+        return "-".to_owned();
+    };
+    match known_part(operation) {
+        KnownPart::Whole => quantity::percent(wait.total, time.total),
+        KnownPart::WithinHosts => format!(">= {}", quantity::percent(wait.total, time.total)),
+        KnownPart::Nothing => "-".to_owned(),
+    }
+}
+
+/// How much of the waiting in an operation the clocks can tell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KnownPart {
+    Whole,
+    /// Only that for processes of the same host.
+    WithinHosts,
+    /// Nobody was on the host of one that it depended on.
+    Nothing,
+}
+
+fn known_part(operation: &OperationSummary) -> KnownPart {
+    if operation.spread != Spread::Apart {
+        return KnownPart::Whole;
+    }
+    // In a rooted operation or a scan some depend on nobody, which is known without any clock.
+    let n_free = match operation.semantics {
+        Semantics::OneToMany | Semantics::Prefix => 1,
+        Semantics::ManyToOne => operation.threads.len().saturating_sub(1) as u64,
+        _ => 0,
+    };
+    let n_known = operation.wait_ns.as_ref().map_or(0, |wait| wait.n);
+    match n_known > operation.instances * n_free {
+        true => KnownPart::WithinHosts,
+        false => KnownPart::Nothing,
+    }
+}
+
+/// What ran where, and for how long: `4 ranks on 1 host (n01), Open MPI v4.1.4, 1.39 s`.
+pub(crate) fn ran(analysis: &Analysis) -> String {
+    let trace = &analysis.trace;
+    format!(
+        "{} on {} ({}), {}, {}",
+        quantity::counted(trace.ranks, "rank"),
+        quantity::counted(trace.hosts.len() as u64, "host"),
+        inert::line(&trace.hosts.join(", "), 40),
+        inert::line(library_name(&trace.mpi_library), 40),
+        quantity::duration(trace.duration_ns),
+    )
+}
+
+/// The name of an MPI library without what follows its version.
+fn library_name(library: &str) -> &str {
+    library.split(',').next().unwrap_or(library)
+}
+
+/// What rings have kept of the calls, if they have overwritten any.
+pub(crate) fn kept(analysis: &Analysis) -> Option<String> {
+    let window = analysis.trace.window.as_ref()?;
+    let from_ns = window.from_ns?;
+    Some(format!(
+        "the newest {} of {} calls: of all ranks from {} on, the last {}",
+        window.calls_made - window.calls_dropped,
+        window.calls_made,
+        quantity::duration(from_ns),
+        quantity::duration(analysis.trace.duration_ns.saturating_sub(from_ns)),
+    ))
+}
+
+/// How many calls there are, and what their time is.
+pub(crate) fn calls(analysis: &Analysis) -> String {
+    let calls_ns = analysis.collectives_ns();
+    let trace = &analysis.trace;
+    let from_ns = trace.window.as_ref().and_then(|window| window.from_ns);
+    let known_ns = trace.duration_ns.saturating_sub(from_ns.unwrap_or(0));
+    let all_ns = known_ns.saturating_mul(analysis.ranks.len() as i64);
+    let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
+    match calls {
+        0 if is_restricted(analysis) => format!(
+            "none in what was asked for; the run took {}",
+            quantity::duration(trace.duration_ns)
+        ),
+        0 => "none of a collective operation".to_owned(),
+        _ => format!(
+            "{calls} of {}: {} in all ranks, {} of their time; {}",
+            quantity::counted(analysis.totals.len() as u64, "operation"),
+            quantity::duration(calls_ns),
+            quantity::percent(calls_ns, all_ns),
+            all_waiting(analysis),
+        ),
+    }
+}
+
+/// Whether only a part of the run was asked for.
+pub(crate) fn is_restricted(analysis: &Analysis) -> bool {
+    let mut remarks = analysis.remarks.iter();
+    remarks.any(|remark| remark.code == Remark::Restricted.code())
+}
+
+/// How much of all time in calls is waiting, in words.
+pub(crate) fn all_waiting(analysis: &Analysis) -> String {
+    let known: Vec<i64> = analysis
+        .ranks
+        .iter()
+        .filter_map(|rank| rank.wait_ns)
+        .collect();
+    let calls_ns = analysis.collectives_ns();
+    if known.is_empty() || calls_ns <= 0 {
+        return "waiting not known".to_owned();
+    }
+    let part = quantity::percent(sum_ns(known), calls_ns);
+    let is_least = analysis
+        .operations
+        .iter()
+        .any(|operation| operation.incomplete > 0 || operation.spread == Spread::Apart);
+    match is_least {
+        true => format!("at least {part} of it waiting"),
+        false => format!("{part} of it waiting"),
+    }
+}
+
+/// The marked phases, the longest first, in words; `None` without any.
+pub(crate) fn phases(analysis: &Analysis) -> Option<String> {
+    let mut phases: Vec<&MarkedPhase> = analysis.phases.iter().collect();
+    phases.sort_by_key(|phase| (std::cmp::Reverse(phase.time_ns), phase.level));
+    let n_more = phases.len().saturating_sub(MAX_PHASES);
+    let mut words: Vec<String> = phases.iter().take(MAX_PHASES).map(|p| phase(p)).collect();
+    if n_more > 0 {
+        words.push(format!("{n_more} more"));
+    }
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// Operations whose algorithms are told on the screen, and algorithms of each; the JSON has all.
+const MAX_ALGORITHMS: usize = 3;
+
+/// What the library calls the algorithms that it ran, a line for each of the operations with the most
+/// calls, with as many of them as fit into so many columns.
+pub(crate) fn algorithms(analysis: &Analysis, columns: usize) -> Vec<String> {
+    let all = analysis.algorithms.as_deref().unwrap_or_default();
+    let mut operations: Vec<&[AlgorithmSummary]> =
+        all.chunk_by(|a, b| a.operation == b.operation).collect();
+    let calls = |of: &[AlgorithmSummary]| of.iter().map(|algorithm| algorithm.calls).sum::<u64>();
+    operations.sort_by_key(|of| (std::cmp::Reverse(calls(of)), of[0].operation));
+    let told = operations.iter().take(MAX_ALGORITHMS).map(|of| {
+        let line = |n: usize| {
+            let mut words: Vec<String> = of[..n].iter().map(algorithm).collect();
+            if of.len() > n {
+                words.push(format!("{} more", of.len() - n));
+            }
+            format!("{} is {}", of[0].operation, words.join(", "))
+        };
+        let mut lines = (2..=of.len().min(MAX_ALGORITHMS)).rev().map(line);
+        let longest = lines.find(|line| inert::columns(line) <= columns);
+        longest.unwrap_or_else(|| line(1))
+    });
+    told.collect()
+}
+
+fn algorithm(algorithm: &AlgorithmSummary) -> String {
+    let of_bytes = match (algorithm.bytes_min, algorithm.bytes_max) {
+        (Some(least), Some(most)) if least == most => format!(" of {least} bytes"),
+        (Some(least), Some(most)) => format!(" of {least} to {most} bytes"),
+        _ => String::new(),
+    };
+    let calls = quantity::counted(algorithm.calls, "call");
+    format!(
+        "{} ({calls}{of_bytes})",
+        inert::line(&algorithm.name, MAX_NAME)
+    )
+}
+
+/// Characters of an algorithm's name on the screen.
+const MAX_NAME: usize = 60;
+
+/// Phases told on the screen; the JSON has all.
+const MAX_PHASES: usize = 2;
+
+fn phase(phase: &MarkedPhase) -> String {
+    let mut words = format!(
+        "level {}: {}, {}",
+        phase.level,
+        quantity::duration(phase.time_ns),
+        quantity::counted(phase.calls, "call"),
+    );
+    if let Some(wait_ns) = phase.wait_ns {
+        let waiting = quantity::percent(wait_ns, phase.time_ns);
+        words.push_str(&format!(", {waiting} waiting"));
+    }
+    words
+}
+
+/// Smallest to largest payload: `8`, `8..15`, `2.10M..4.00M`; `-` where unknown.
+pub(crate) fn bytes(operation: &OperationSummary) -> String {
+    match (operation.bytes_min, operation.bytes_max) {
+        (Some(least), Some(most)) if least == most => quantity::short_count(least),
+        (Some(least), Some(most)) => format!(
+            "{}..{}",
+            quantity::short_count(least),
+            quantity::short_count(most)
+        ),
+        _ => "-".to_owned(),
+    }
+}
+
+/// Name of an operation's communicator, inert, in at most `width` characters.
+pub(crate) fn communicator(analysis: &Analysis, id: Option<usize>, width: usize) -> String {
+    match id.and_then(|id| analysis.communicators.get(id)) {
+        Some(communicator) => inert::line(&communicator.name, width),
+        None => "unknown".to_owned(),
+    }
+}
+
+/// Who comes last to an operation, as far as it is resolved.
+enum LastToCome {
+    /// No instance is resolved.
+    Unresolved,
+    /// No rank comes last more often than chance allows.
+    NobodyInParticular,
+    /// One does, in this share of the resolved instances.
+    Mostly { rank: String, share: f64 },
+}
+
+fn last_to_come(analysis: &Analysis, operation: &OperationSummary) -> LastToCome {
+    let resolved: u64 = operation.last_arrivals.iter().sum();
+    let most = operation.last_arrivals.iter().enumerate();
+    let Some((position, &most)) = most.max_by_key(|(at, n)| (**n, usize::MAX - at)) else {
+        return LastToCome::Unresolved;
+    };
+    if resolved == 0 {
+        return LastToCome::Unresolved;
+    }
+    if !collbench_analyzer::stands_out(most, resolved, operation.last_arrivals.len()) {
+        return LastToCome::NobodyInParticular;
+    }
+    let communicator = operation
+        .communicator
+        .and_then(|id| analysis.communicators.get(id));
+    let rank = communicator.and_then(|communicator| communicator.ranks[position]);
+    LastToCome::Mostly {
+        rank: rank.map_or_else(|| "rank ?".to_owned(), |rank| format!("rank {rank}")),
+        share: most as f64 / resolved as f64,
+    }
+}
+
+/// Who came last most often, and in which part of the resolved instances.
+pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> String {
+    match last_to_come(analysis, operation) {
+        LastToCome::Unresolved => {
+            let has_order = operation.last_arrivals.len() > 1 && operation.instances > 0;
+            match has_order {
+                true if operation.last_likely > 0 => "likely only",
+                true => "not resolved",
+                false => "-",
+            }
+            .to_owned()
+        }
+        LastToCome::NobodyInParticular => "unclear".to_owned(),
+        LastToCome::Mostly { rank, share: part } => {
+            format!("{rank} ({})", quantity::share(part))
+        }
+    }
+}
+
+/// `rank 3`, `host n01`.
+pub(crate) fn culprit(culprit: &Culprit) -> String {
+    match culprit {
+        Culprit::Rank(rank) => format!("rank {rank}"),
+        Culprit::Host(host) => format!("host {}", inert::line(host, 40)),
+    }
+}
+
+/// The verdict on one operation, as a sentence; `None` without a culprit.
+pub(crate) fn accusation(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
+    let who = culprit(verdict.culprit.as_ref()?);
+    let share = verdict.share.map_or_else(String::new, quantity::share);
+    let caused_ns = verdict.wait_caused_ns.unwrap_or(0);
+    let mut sentence = format!(
+        "{who} comes last in {share} of {} {} on {}: the others wait {} for it{}",
+        verdict.resolved,
+        verdict.operation,
+        communicator(analysis, Some(verdict.communicator), 30),
+        quantity::duration(caused_ns),
+        advice::of_all_time(analysis, caused_ns),
+    );
+    if let Some(dearest) = &verdict.dearest
+        && dearest.wait_caused_ns > caused_ns
+    {
+        sentence += &format!(
+            ", and {} for rank {}, last in {}",
+            quantity::duration(dearest.wait_caused_ns),
+            dearest.rank,
+            quantity::percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
+        );
+    }
+    if let Some(change) = &verdict.change {
+        sentence += &format!("; {}", advice::change(change));
+    }
+    if let Some(Culprit::Rank(rank)) = &verdict.culprit
+        && let Some(why) = why_late::of_culprit(analysis, verdict, *rank)
+    {
+        sentence += &format!("; {why}");
+    }
+    Some(sentence)
+}
+
+/// Most operations of which it is told who is late.
+const MAX_ACCUSATIONS: usize = 2;
+
+/// The load-imbalance verdict in a few sentences, the dearest first.
+pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
+    let of =
+        |verdict| accusation(analysis, verdict).or_else(|| advice::changing(analysis, verdict));
+    let mut accusations: Vec<(&ImbalanceSummary, String)> = analysis
+        .imbalance
+        .iter()
+        .filter_map(|verdict| Some((verdict, of(verdict)?)))
+        .collect();
+    if let Some((first, _)) = accusations.first() {
+        let next = advice::next_step(analysis, first);
+        let n_more = accusations.len().saturating_sub(MAX_ACCUSATIONS);
+        accusations.truncate(MAX_ACCUSATIONS);
+        let more = (n_more > 0).then(|| {
+            let more = quantity::counted(n_more as u64, "more operation");
+            format!("and in {more}: see imbalance in analysis.json")
+        });
+        let sentences = accusations.into_iter().map(|(_, sentence)| sentence);
+        let mut sentences: Vec<String> = sentences.collect();
+        // What to do stands behind what it is about.
+        sentences.splice(1..1, next);
+        sentences.extend(more);
+        return sentences;
+    }
+    let resolved: u64 = analysis.imbalance.iter().map(|v| v.resolved).sum();
+    let instances: u64 = analysis.imbalance.iter().map(|v| v.instances).sum();
+    let is_apart = analysis.clock.hosts.iter().any(|host| host.group > 0);
+    if instances == 0 {
+        let mut operations = analysis.operations.iter();
+        let has_met = operations.any(|of| of.instances > 0 && of.last_arrivals.len() > 1);
+        return vec![
+            match has_met {
+                true => "nobody need wait for anybody in what several processes called together",
+                false => "not known: no complete instance of several processes",
+            }
+            .to_owned(),
+        ];
+    } else if resolved == 0 && is_apart {
+        return vec!["not known: the clocks of the hosts are not aligned".to_owned()];
+    }
+    let likely: u64 = analysis.operations.iter().map(|o| o.last_likely).sum();
+    if resolved == 0 {
+        let why = "not known: the last two of every instance came closer than the clocks can tell";
+        return vec![match likely {
+            0 => why.to_owned(),
+            _ => format!("{why} for certain; who came last is likely in {likely} of {instances}"),
+        }];
+    }
+    let and_likely = match likely {
+        0 => String::new(),
+        _ => format!(", {likely} more are likely"),
+    };
+    let mut sentences = Vec::new();
+    let n_unknown: u64 = analysis
+        .imbalance
+        .iter()
+        .filter(|verdict| verdict.resolved == 0)
+        .map(|verdict| verdict.instances)
+        .sum();
+    if is_apart && n_unknown > 0 {
+        sentences.push(format!(
+            "not known for {n_unknown} of {instances} instances, on several hosts: their clocks are \
+             not aligned"
+        ));
+    }
+    sentences.push(format!(
+        "nobody in particular comes last as a rule ({resolved} of {instances} instances \
+         resolved{and_likely})"
+    ));
+    sentences.extend(most_waited_for(analysis));
+    sentences
+}
+
+/// Where nobody is the culprit by how often it came last, but most of the waiting was for one
+/// rank all the same.
+fn most_waited_for(analysis: &Analysis) -> Option<String> {
+    let verdict = analysis
+        .imbalance
+        .iter()
+        .max_by_key(|verdict| verdict.all_waits_caused_ns)?;
+    let dearest = verdict.dearest.as_ref()?;
+    let is_most = dearest.wait_caused_ns > verdict.all_waits_caused_ns / 2;
+    let is_dear = dearest.wait_caused_ns > analysis.collectives_ns() / 100;
+    (is_most && is_dear).then(|| {
+        let mut sentence = format!(
+            "but {} of the waiting in {} on {} ({}) was for rank {}, last in {} of the instances",
+            quantity::percent(dearest.wait_caused_ns, verdict.all_waits_caused_ns),
+            verdict.operation,
+            communicator(analysis, Some(verdict.communicator), 30),
+            quantity::duration(verdict.all_waits_caused_ns),
+            dearest.rank,
+            quantity::percent(dearest.last.cast_signed(), verdict.resolved.cast_signed()),
+        );
+        if let Some(before) = why_late::before(analysis, verdict, dearest.rank) {
+            sentence += &format!("; {}", why_late::sentence(before));
+        }
+        sentence
+    })
+}
+
+/// What the timemap of one operation shows, in a sentence. It speaks of the instances in the
+/// picture only: the verdict of a run is over all roots and payloads of an operation.
+pub(crate) fn finding(operation: &OperationSummary) -> String {
+    let wait_ns = operation.wait_ns.as_ref().map_or(0, |s| s.total);
+    let part = known_part(operation);
+    if part == KnownPart::Nothing {
+        return format!(
+            "Who waits in this {} is not resolvable across hosts",
+            operation.operation
+        );
+    }
+    if operation.wait_ns.is_none() && operation.semantics == Semantics::Unspecified {
+        return format!(
+            "Whether anybody waits in {} the standard leaves open",
+            operation.operation
+        );
+    }
+    if operation.semantics.waits_for_nobody() || wait_ns == 0 {
+        return format!("{} waits for nobody", operation.operation);
+    }
+    let within = match part {
+        KnownPart::Whole => "",
+        _ => " within the hosts",
+    };
+    let call_ns = operation.call_time_ns.as_ref().map_or(0, |s| s.total);
+    let mut sentence = format!(
+        "Waiting{within} is {} of the time in this {}",
+        quantity::percent(wait_ns, call_ns),
+        operation.operation
+    );
+    // The ranks that the picture shows at its ends.
+    let waits = operation
+        .threads
+        .iter()
+        .filter_map(|t| Some((t.wait?.0, t.rank)));
+    let least = waits.clone().min();
+    let most = waits.max_by_key(|&(wait, rank)| (wait, std::cmp::Reverse(rank)));
+    if let (Some((least, least_rank)), Some((most, most_rank))) = (least, most)
+        && least < most
+    {
+        sentence += &format!(
+            ": from {} (rank {least_rank}) to {} (rank {most_rank}) in the mean",
+            quantity::duration(least),
+            quantity::duration(most)
+        );
+    }
+    sentence
+}

@@ -1,0 +1,208 @@
+//! Why a rank is late, or a message takes long, in words: by what the ranks did in front of their calls
+//! and in them, where the kernel was asked.
+
+use collbench_analyzer::RunningSummary;
+use collbench_analyzer::{Analysis, ImbalanceSummary, OperationSummary};
+use collbench_formats::Running;
+use collbench_text::quantity::{counted, duration, percent};
+
+/// From this part of the time on a thread counts as running, in percent.
+const MOSTLY_RUNNING: i64 = 80;
+
+/// What a rank did in front of its calls of an operation; `None` where nobody asked.
+pub(crate) fn before<'a>(
+    analysis: &'a Analysis,
+    verdict: &ImbalanceSummary,
+    rank: u32,
+) -> Option<&'a RunningSummary> {
+    let mut all = analysis.running.as_deref()?.iter();
+    all.find(|sum| {
+        let is_of_operation =
+            sum.communicator == Some(verdict.communicator) && sum.operation == verdict.operation;
+        is_of_operation && sum.place == "before" && sum.rank == rank && sum.elapsed_ns > 0
+    })
+}
+
+/// What is known of why the culprit of a verdict is late; `None` where nobody asked.
+pub(crate) fn of_culprit(
+    analysis: &Analysis,
+    verdict: &ImbalanceSummary,
+    rank: u32,
+) -> Option<String> {
+    match is_late_from_before(analysis, verdict, rank) {
+        true => Some(format!(
+            "hardly any of that passes in front of it: rank {rank} is late already when it leaves the \
+             call before"
+        )),
+        false => before(analysis, verdict, rank).map(sentence),
+    }
+}
+
+/// Whether a rank was late already when it left the call before: of what it was later than all others,
+/// hardly any passed in front of its calls. `false` where nobody asked, and where gaps may have been
+/// too short to be asked in.
+pub(crate) fn is_late_from_before(
+    analysis: &Analysis,
+    verdict: &ImbalanceSummary,
+    rank: u32,
+) -> bool {
+    let (Some(_), Some(excess_ns), Some(share)) =
+        (&analysis.running, verdict.excess_ns, verdict.share)
+    else {
+        return false;
+    };
+    let n_late = (share * verdict.resolved as f64).round() as i64;
+    let outside_ns = before(analysis, verdict, rank).map_or(0, |before| before.elapsed_ns);
+    let unasked_ns = n_late.saturating_mul(Running::LONG_NS.cast_signed());
+    excess_ns / 2 > unasked_ns && excess_ns / 2 > outside_ns
+}
+
+/// Whether a thread was on a core nearly all the time.
+pub(crate) fn is_mostly_running(sum: &RunningSummary) -> bool {
+    sum.on_core_ns.saturating_mul(100) >= sum.elapsed_ns.saturating_mul(MOSTLY_RUNNING)
+}
+
+/// What the rank did: it computed, or it was not running.
+pub(crate) fn sentence(before: &RunningSummary) -> String {
+    let times = |n| counted(n, "time");
+    let why = match (is_mostly_running(before), before.blocked, before.preempted) {
+        (true, ..) => "it computed, or waited in a loop".to_owned(),
+        // It had left its core before that time began.
+        (false, 0, 0) => "it was not running, nobody has noted why".to_owned(),
+        (false, blocked, 0) => {
+            format!(
+                "it slept, waited for something or was stopped, {}",
+                times(blocked)
+            )
+        }
+        (false, 0, preempted) => format!("others got its core, {}", times(preempted)),
+        (false, blocked, preempted) => format!(
+            "others got its core {}, and it slept, waited for something or was stopped {}",
+            times(preempted),
+            times(blocked),
+        ),
+    };
+    format!(
+        "in the {} in front of it ({}) rank {} was on a core for {}: {why}",
+        duration(before.elapsed_ns),
+        counted(before.samples, "sample"),
+        before.rank,
+        percent(before.on_core_ns.min(before.elapsed_ns), before.elapsed_ns),
+    )
+}
+
+/// Whether the two ends of a hop were running in long calls of its operation, of all payloads together:
+/// the network is slow, or they did not get to it. `None` where nobody asked, or no call was long.
+pub(crate) fn inside(
+    analysis: &Analysis,
+    operation: &OperationSummary,
+    ends: [u32; 2],
+) -> Option<String> {
+    let all = analysis.running.as_deref()?;
+    let found = ends.map(|rank| {
+        all.iter().find(|sum| {
+            let is_of_operation =
+                sum.operation == operation.operation && sum.communicator == operation.communicator;
+            is_of_operation && sum.place == "inside" && sum.rank == rank && sum.elapsed_ns > 0
+        })
+    });
+    let found: Vec<&RunningSummary> = found.into_iter().flatten().collect();
+    inside_in_words(operation.operation, &found)
+}
+
+fn inside_in_words(operation: &str, found: &[&RunningSummary]) -> Option<String> {
+    let ends: Vec<String> = found.iter().map(|sum| end(sum)).collect();
+    let ends = match &ends[..] {
+        [] => return None,
+        [only] => only.clone(),
+        [one, other, ..] => format!("{one}, {other}"),
+    };
+    let is_network = found.len() == 2 && found.iter().all(|sum| is_mostly_running(sum));
+    let conclusion = match is_network {
+        true => ": both were running, so it is the network or the algorithm",
+        false => "",
+    };
+    Some(format!(
+        " In calls of {operation} of 100 us and more {ends}{conclusion}."
+    ))
+}
+
+fn end(sum: &RunningSummary) -> String {
+    let times = |n| counted(n, "time");
+    let why = match (sum.blocked, sum.preempted) {
+        (0, 0) => String::new(),
+        (blocked, 0) => format!("; it left it {}", times(blocked)),
+        (0, preempted) => format!("; others got it {}", times(preempted)),
+        (blocked, preempted) => format!(
+            "; others got it {}, it left it {}",
+            times(preempted),
+            times(blocked)
+        ),
+    };
+    format!(
+        "rank {} was on a core for {} of {} ({}{why})",
+        sum.rank,
+        percent(sum.on_core_ns.min(sum.elapsed_ns), sum.elapsed_ns),
+        duration(sum.elapsed_ns),
+        counted(sum.samples, "sample"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(on_core_ns: i64, blocked: u64, preempted: u64) -> RunningSummary {
+        RunningSummary {
+            rank: 3,
+            communicator: Some(0),
+            operation: "MPI_Barrier",
+            place: "before",
+            samples: 1,
+            elapsed_ns: 1000,
+            on_core_ns,
+            blocked,
+            preempted,
+        }
+    }
+
+    #[test]
+    fn a_hop_is_slow_by_its_ends_or_by_the_network() {
+        let (running, waiting) = (sum(900, 0, 0), sum(70, 0, 6));
+        let words = |found: &[&RunningSummary]| inside_in_words("MPI_Barrier", found);
+        assert_eq!(words(&[]), None);
+        assert_eq!(
+            words(&[&running, &running]).unwrap(),
+            " In calls of MPI_Barrier of 100 us and more rank 3 was on a core for 90 % of 1.00 us (1 \
+             sample), rank 3 was on a core for 90 % of 1.00 us (1 sample): both were running, so it is \
+             the network or the algorithm."
+        );
+        let one = words(&[&waiting]).unwrap();
+        let end = "for 7 % of 1.00 us (1 sample; others got it 6 times).";
+        assert!(one.ends_with(end), "{one}");
+        let both = words(&[&running, &waiting]).unwrap();
+        assert!(!both.contains("network") && both.ends_with(end), "{both}");
+    }
+
+    #[test]
+    fn a_sentence_tells_computing_from_sleeping_and_from_losing_the_core() {
+        let cases = [
+            (sum(800, 5, 5), "80 %: it computed, or waited in a loop"),
+            (
+                sum(799, 5, 0),
+                "it slept, waited for something or was stopped, 5 times",
+            ),
+            (sum(0, 0, 1), "0 %: others got its core, 1 time"),
+            (
+                sum(0, 0, 0),
+                "0 %: it was not running, nobody has noted why",
+            ),
+            (sum(10, 2, 7), "others got its core 7 times, and it slept"),
+        ];
+        for (sum, words) in cases {
+            let sentence = sentence(&sum);
+            assert!(sentence.contains(words), "{sentence}");
+            assert!(sentence.starts_with("in the 1.00 us in front of it (1 sample) rank 3"));
+        }
+    }
+}

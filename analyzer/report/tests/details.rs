@@ -1,0 +1,217 @@
+//! The document of a run of many operations: bounded, with sums of all and details of what matters;
+//! and all details for whoever asks for them.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use collbench_analyzer::{AlignmentMethod, Analysis, Details, Progress, Selection, analyze_by};
+use collbench_report::{to_json, to_text, write_report};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Communicators, classes of payloads, processes.
+const COMMUNICATORS: usize = 15;
+const CLASSES: u32 = 10;
+const RANKS: usize = 8;
+
+/// Of each class on each communicator two exchanges and a broadcast from each root.
+fn scenario() -> String {
+    let mut text = format!(
+        "schema = 1\nname = \"many operations\"\nseed = 3\n\
+         [[hosts]]\nname = \"node\"\nranks = {RANKS}\n"
+    );
+    for number in 0..COMMUNICATORS {
+        let step = "[[program]]\noperation = \"MPI_Comm_dup\"";
+        writeln!(text, "{step}\nmakes = \"c{number}\"").unwrap();
+    }
+    for number in 0..COMMUNICATORS {
+        writeln!(text, "[[program]]\nrepeat = 8\nsteps = [").unwrap();
+        for bytes in (0..CLASSES).map(|class| 1 << class) {
+            for (operation, more) in [
+                ("MPI_Allreduce", "tree = \"recursive-doubling\""),
+                ("MPI_Bcast", "root = \"rotating\", tree = \"binomial\""),
+                ("MPI_Alltoall", "tree = \"ring\""),
+            ] {
+                writeln!(
+                    text,
+                    "{{ operation = \"{operation}\", on = \"c{number}\", bytes = {bytes}, {more}, \
+                     work = [{{ normal_ns = [{}, 20000] }}] }},",
+                    // The later, the more time.
+                    100_000 + 10_000 * number
+                )
+                .unwrap();
+            }
+        }
+        writeln!(text, "]").unwrap();
+    }
+    text
+}
+
+/// The trace, made once.
+static TRACE: LazyLock<TempDir> = LazyLock::new(|| {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("scenario.toml");
+    std::fs::write(&file, scenario()).unwrap();
+    collbench_generate::generate(&file, &directory.path().join("trace"), None, false).unwrap();
+    directory
+});
+
+fn analysis(details: Details) -> Analysis {
+    let trace: &Path = &TRACE.path().join("trace");
+    let method = AlignmentMethod::default();
+    let report = &mut |_: Progress| {};
+    analyze_by(trace, &Selection::default(), method, details, report).unwrap()
+}
+
+/// With all details, and with those of what matters; made once.
+static WHOLE: LazyLock<Analysis> = LazyLock::new(|| analysis(Details::All));
+static BOUNDED: LazyLock<Analysis> =
+    LazyLock::new(|| analysis(Details::OfWhatMatters { n_drawn: DRAWN }));
+
+/// Operations that get pictures: more than there are all details of in the document.
+const DRAWN: usize = 90;
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+/// Fields of an operation that nobody would call details.
+const SUMS: [&str; 19] = [
+    "operation",
+    "communicator",
+    "root",
+    "bytes_min",
+    "bytes_max",
+    "algorithm",
+    "calls",
+    "instances",
+    "incomplete",
+    "duration_ns",
+    "call_time_ns",
+    "wait_ns",
+    "arrival_lag_ns",
+    "core_ns",
+    "departure_wait_ns",
+    "wait_states",
+    "last_arrivals",
+    "last_unresolved",
+    "outside_trees",
+];
+
+/// Whether a document has something at a path such as `trees[].ways`.
+fn has(operation: &Value, path: &str) -> bool {
+    match path.split_once("[].") {
+        Some((trees, rest)) => list(&operation[trees]).iter().any(|tree| has(tree, rest)),
+        None if path == "stages[3..]" => list(&operation["stages"]).len() > 3,
+        None => {
+            let value = path.split('.').fold(operation, |value, key| &value[key]);
+            !value.is_null()
+        }
+    }
+}
+
+#[test]
+fn a_document_of_many_operations_is_bounded_and_says_what_it_leaves_out() {
+    let all = to_json(&*WHOLE);
+    let bounded = to_json(&*BOUNDED);
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let (whole, told) = (read(&all), read(&bounded));
+    let n = list(&told["operations"]).len();
+    assert!(n >= 1_500, "{n}");
+    // 4 MB of details, and of each operation what does not grow with the square of its processes.
+    let sums = n * 6_000;
+    assert!(bounded.len() < (4 << 20) + sums, "{} bytes", bounded.len());
+    assert!(all.len() > 5 * bounded.len(), "{} bytes", all.len());
+
+    assert_eq!(whole["details"]["complete"], true);
+    assert_eq!(whole["details"]["all_by"], Value::Null);
+    assert_eq!(told["details"]["complete"], false);
+    assert_eq!(told["details"]["all_by"], "collbench-analyze --full");
+    let n_with = told["details"]["operations"].as_u64().unwrap() as usize;
+    assert!((20..DRAWN).contains(&n_with), "{n_with} of {n}");
+    let share = told["details"]["share_of_time"].as_f64().unwrap();
+    assert!(share > n_with as f64 / n as f64, "{share}");
+
+    let both = list(&whole["operations"])
+        .iter()
+        .zip(list(&told["operations"]));
+    for (index, (whole, told)) in both.enumerate() {
+        assert_eq!(whole["left_out"], Value::Array(Vec::new()));
+        let keys = |value: &Value| {
+            value
+                .as_object()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(keys(whole), keys(told));
+        for field in SUMS {
+            assert_eq!(whole[field], told[field], "{field} of operation {index}");
+        }
+        let left_out = list(&told["left_out"]);
+        assert_eq!(left_out.is_empty(), index < n_with, "operation {index}");
+        if index < n_with {
+            assert_eq!(whole, told);
+        }
+        for path in left_out.iter().map(|path| path.as_str().unwrap()) {
+            assert!(has(whole, path) && !has(told, path), "{path} of {index}");
+        }
+        let trees = list(&whole["trees"]).iter().zip(list(&told["trees"]));
+        for (whole, told) in trees {
+            assert_eq!(keys(whole), keys(told));
+            for field in [
+                "algorithm",
+                "also",
+                "instances",
+                "n",
+                "root",
+                "height",
+                "hotspot",
+            ] {
+                assert_eq!(whole[field], told[field], "{field} of operation {index}");
+            }
+        }
+    }
+    for field in [
+        "trace",
+        "totals",
+        "ranks",
+        "imbalance",
+        "timeline",
+        "remarks",
+    ] {
+        assert_eq!(whole[field], told[field], "{field}");
+    }
+}
+
+#[test]
+fn screen_page_and_pictures_do_not_depend_on_what_the_document_leaves_out() {
+    let report = |analysis: &Analysis| {
+        let directory = tempfile::tempdir().unwrap();
+        write_report(analysis, directory.path(), DRAWN).unwrap();
+        let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| {
+                let entry = entry.unwrap();
+                let name = entry.file_name().to_string_lossy().into_owned();
+                (name, std::fs::read(entry.path()).unwrap())
+            })
+            .filter(|(name, _)| name != "analysis.json")
+            .collect();
+        files.sort_unstable();
+        (to_text(analysis, None), files)
+    };
+    let (whole_text, whole_files) = report(&WHOLE);
+    let (text, files) = report(&BOUNDED);
+    assert_eq!(text, whole_text);
+    assert!(files.len() > 500, "{}", files.len());
+    for (own, whole) in files.iter().zip(&whole_files) {
+        assert!(own == whole, "{}", own.0);
+    }
+    assert_eq!(files.len(), whole_files.len());
+    // Without pictures the screen is the same.
+    let screen = to_text(&analysis(Details::OfWhatMatters { n_drawn: 0 }), None);
+    assert_eq!(screen, whole_text);
+}

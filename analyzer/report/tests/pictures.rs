@@ -1,0 +1,168 @@
+//! Pictures of generated traces: what they say is what the analysis found.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use collbench_analyzer::{Analysis, Selection, analyze};
+use collbench_generate::generate;
+use collbench_report::write_report;
+
+/// Six ranks of which rank 4 is late in nine of ten allreduces, in the first half of the run only.
+const LATE: &str = r#"
+schema = 1
+name = "late"
+seed = 3
+[[hosts]]
+name = "node1"
+ranks = 6
+[latency]
+base_ns = 4000
+departure_ns = 900
+
+[[program]]
+repeat = 200
+steps = [ { operation = "MPI_Allreduce", bytes = 8, work = [
+  { normal_ns = [100000, 2000] },
+  { constant_ns = 50000, ranks = [4], share = 0.9 },
+] } ]
+[[program]]
+repeat = 200
+steps = [ { operation = "MPI_Allreduce", bytes = 8, work = [ { normal_ns = [100000, 2000] } ] } ]
+"#;
+
+/// The analysis of a scenario, and the pictures of its report by name.
+fn report(scenario: &str, folder: &Path) -> (Analysis, BTreeMap<String, String>) {
+    let (trace, out) = (folder.join("trace"), folder.join("report"));
+    let file = folder.join("scenario.toml");
+    fs::write(&file, scenario).expect("the folder can be written");
+    generate(&file, &trace, None, false).expect("the scenario is good");
+    let analysis = analyze(&trace, &Selection::default(), &mut |_| {}).expect("it is a trace");
+    write_report(&analysis, &out, 5).expect("the folder can be written");
+    let entries = fs::read_dir(&out).expect("the report is there");
+    let pictures = entries.filter_map(|entry| {
+        let entry = entry.expect("an entry");
+        let name = entry.file_name().into_string().expect("a name in UTF-8");
+        let svg = fs::read_to_string(entry.path()).expect("text");
+        name.ends_with(".svg").then_some((name, svg))
+    });
+    (analysis, pictures.collect())
+}
+
+/// Title of a picture.
+fn title(svg: &str) -> &str {
+    let rest = svg
+        .split_once("<title id=\"collbench-title\">")
+        .expect("a title")
+        .1;
+    rest.split_once("</title>").expect("the title ends").0
+}
+
+#[test]
+fn the_order_maps_show_the_counts_of_the_analysis() {
+    let folder = tempfile::tempdir().unwrap();
+    let (analysis, pictures) = report(LATE, folder.path());
+    let operation = &analysis.operations[0];
+    for (kind, order) in [
+        ("arrival", operation.arrival_order.as_ref().unwrap()),
+        ("departure", operation.departure_order.as_ref().unwrap()),
+    ] {
+        let svg = &pictures[&format!("{kind}-order-1-MPI_Allreduce.svg")];
+        for (rank, counts) in order.iter().enumerate() {
+            for (position, n) in counts.iter().enumerate() {
+                let start = format!("<title>rank {rank}, position {}: ", position + 1);
+                let (_, rest) = svg.split_once(&start).expect(&start);
+                let tooltip = rest.split_once("</title>").unwrap().0;
+                assert!(
+                    tooltip.ends_with(&format!("({n} of 400 instances)")),
+                    "{tooltip}"
+                );
+            }
+        }
+    }
+    let last: u64 = operation.last_arrivals.iter().sum();
+    let share = 100.0 * operation.last_arrivals[4] as f64 / last as f64;
+    let svg = &pictures["arrival-order-1-MPI_Allreduce.svg"];
+    let found = title(svg);
+    assert!(
+        found.starts_with(&format!("Rank 4 comes last in {share:.0} % of ")),
+        "{found}"
+    );
+    let found = title(&pictures["departure-order-1-MPI_Allreduce.svg"]);
+    assert!(found.starts_with("Rank 0 leaves first in "), "{found}");
+}
+
+#[test]
+fn waits_over_time_name_the_late_rank_and_when_it_is_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let (analysis, pictures) = report(LATE, folder.path());
+    let svg = &pictures["waits-over-time.svg"];
+    let found = title(svg);
+    assert!(found.contains("rank 4 waits least"), "{found}");
+    assert!(found.contains(", the most until "), "{found}");
+    let waits: Vec<i64> = analysis
+        .ranks
+        .iter()
+        .map(|rank| rank.wait_ns.unwrap())
+        .collect();
+    assert_eq!(waits.iter().min(), Some(&waits[4]));
+}
+
+#[test]
+fn the_timemap_without_waits_gives_what_the_operation_itself_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, pictures) = report(LATE, folder.path());
+    let found = title(&pictures["timemap-1-MPI_Allreduce-without-waits.svg"]);
+    // 4 us, and 0.9 us for each rank before it.
+    assert_eq!(
+        found,
+        "Without the waits this MPI_Allreduce takes from 4.00 us (rank 0) to 8.50 us (rank 5) in \
+         the mean"
+    );
+}
+
+#[test]
+fn where_no_position_can_be_told_the_order_map_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    // All come and leave at multiples of 10 ms, that is together.
+    let ties = LATE
+        .replace("seed = 3", "seed = 3\ngrid_ns = 10000000")
+        .replace("departure_ns = 900", "");
+    let (analysis, pictures) = report(&ties, folder.path());
+    assert_eq!(analysis.operations[0].last_unresolved, 400);
+    let svg = &pictures["arrival-order-1-MPI_Allreduce.svg"];
+    assert_eq!(
+        title(svg),
+        "Who comes last is not resolvable in any instance"
+    );
+    assert!(svg.contains("undecided: 100 %"), "{svg}");
+    // Six by six cells, and the sample in the legend.
+    assert_eq!(svg.matches("class=\"blank\"").count(), 37);
+}
+
+#[test]
+fn the_timemap_of_a_nonblocking_operation_sets_computing_apart_from_waiting() {
+    let scenario = LATE.replace(
+        "{ operation = \"MPI_Allreduce\", bytes = 8, work = [\n",
+        "{ complete = \"MPI_Wait\", work = [{ constant_ns = 7000 }] },\n  \
+         { operation = \"MPI_Iallreduce\", bytes = 8, work = [\n",
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let (_, pictures) = report(&scenario, folder.path());
+    let timemap = pictures
+        .iter()
+        .find(|(name, _)| name.starts_with("timemap-") && name.ends_with("MPI_Iallreduce.svg"));
+    let (_, svg) = timemap.expect("a picture of it");
+    for stage in [
+        "initiation",
+        "the application goes on",
+        "the rest of completion",
+    ] {
+        assert!(svg.contains(stage), "{stage}");
+    }
+    assert!(
+        !pictures
+            .keys()
+            .any(|name| name.contains("Iallreduce-without-waits"))
+    );
+}
