@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 use collbench_files::Folder;
 use collbench_formats::FILE_MAGIC;
 
-use crate::compact::UNFINISHED_SUFFIX;
 use crate::exchange::{DECISION_PREFIX, ROSTER_PREFIX};
 use crate::unsignalled::unsignalled;
 
@@ -23,34 +22,45 @@ use crate::unsignalled::unsignalled;
 const WORLD_FILE: &str = "world";
 
 /// How the inner form hands the text of `run.json` to the rank that makes the directory.
-pub(crate) const RUN_VARIABLE: &str = "COLLBENCH_RUN_JSON";
+pub const RUN_VARIABLE: &str = "COLLBENCH_RUN_JSON";
 
 const RUN_FILE: &str = "run.json";
 /// What `run.json` says that it is.
-pub(crate) const RUN_SCHEMA: &str = "collbench.run/1";
+pub const RUN_SCHEMA: &str = "collbench.run/1";
 const REFUSED_PREFIX: &str = "refused.";
+/// What files are called while collbench-compact writes them; a trace has none of these.
+pub const UNFINISHED_SUFFIX: &str = ".compacting";
 const TRUTH_FILE: &str = "truth.json";
 const REPORT_FOLDER: &str = "report";
 
 /// Why a directory cannot take a trace.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DirectoryError {
+pub enum DirectoryError {
+    /// There is a trace, which is not to be replaced.
     #[error(
         "{0} holds a trace already; replace it with --force, or choose another directory with -o"
     )]
     HoldsTrace(PathBuf),
+    /// There is something else.
     #[error(
         "{0} exists and is not a trace; choose another directory with -o (--force replaces traces only)"
     )]
     NotATrace(PathBuf),
+    /// Another recorder has locked it.
     #[error("another collbench-record is recording into {0}; choose another directory with -o")]
     InUse(PathBuf),
+    /// It cannot be made, opened, locked, emptied or written.
     #[error("{path}: {error}; choose another directory with -o")]
-    Io { path: PathBuf, error: io::Error },
+    Io {
+        /// Which file or directory.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
 }
 
 /// Whether a fresh directory can be made at `path`; changes nothing.
-pub(crate) fn check_fresh(path: &Path, force: bool) -> Result<(), DirectoryError> {
+pub fn check_fresh(path: &Path, force: bool) -> Result<(), DirectoryError> {
     let found = look(path, force);
     // What another recorder has half removed, or half made, looks like anything.
     if matches!(found, Err(DirectoryError::NotATrace(_)))
@@ -120,10 +130,10 @@ fn check_writable(folder: &Path) -> Result<(), DirectoryError> {
 /// A trace directory that no other recorder touches as long as this lives, in any process of this
 /// host (on a network file system, of those that share its locks).
 #[derive(Debug)]
-pub(crate) struct Fresh {
+pub struct Fresh {
     lock: Option<File>,
     /// Whether the directory itself is new.
-    pub(crate) is_new: bool,
+    pub is_new: bool,
 }
 
 impl Fresh {
@@ -136,7 +146,7 @@ impl Fresh {
 }
 
 /// Makes an empty directory at `path`; an older trace there is removed if `force`.
-pub(crate) fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryError> {
+pub fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryError> {
     /// How often the directory may vanish between being made and being locked.
     const TRIES: usize = 100;
     check_fresh(path, force)?;
@@ -164,7 +174,7 @@ pub(crate) fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryErr
 }
 
 /// Removes the trace at `path`, if there is one that no other recorder is writing.
-pub(crate) fn remove_old(path: &Path) -> Result<(), DirectoryError> {
+pub fn remove_old(path: &Path) -> Result<(), DirectoryError> {
     match path.symlink_metadata() {
         Ok(_) => match lock(path)? {
             Some(held) => remove_trace(&held.folder, path),
@@ -230,7 +240,7 @@ pub(crate) fn out_of_the_way(file: File) -> File {
 }
 
 /// Writes `run.json`. Of two recorders at once, the second finds that the directory holds a trace.
-pub(crate) fn write_run(path: &Path, text: &[u8]) -> Result<(), DirectoryError> {
+pub fn write_run(path: &Path, text: &[u8]) -> Result<(), DirectoryError> {
     let written =
         create_file(path, RUN_FILE).and_then(|mut file| unsignalled(|| file.write_all(text)));
     match written {
@@ -296,7 +306,7 @@ pub(crate) fn mark_refused(path: &Path, world: u64) {
 }
 
 /// How many worlds were refused.
-pub(crate) fn n_refused(path: &Path) -> usize {
+pub fn n_refused(path: &Path) -> usize {
     let names = Folder::open_itself(path).and_then(|folder| folder.names());
     names
         .into_iter()
@@ -382,9 +392,19 @@ fn is_run(folder: &Folder) -> bool {
     let mut text = Vec::new();
     let file = folder.file(RUN_FILE);
     let read = file.and_then(|file| file.take(16 << 20).read_to_end(&mut text));
-    read.is_ok()
-        && serde_json::from_slice::<serde_json::Value>(&text)
-            .is_ok_and(|run| run["schema"] == RUN_SCHEMA)
+    read.is_ok() && says_schema(&text)
+}
+
+/// Whether a document says that it is one of ours, at any depth: nobody else writes that.
+fn says_schema(document: &[u8]) -> bool {
+    let Ok(document) = str::from_utf8(document) else {
+        return false;
+    };
+    document.split("\"schema\"").skip(1).any(|rest| {
+        let value = rest.trim_start().strip_prefix(':').map(str::trim_start);
+        let value = value.and_then(|value| value.strip_prefix('"')?.strip_prefix(RUN_SCHEMA));
+        value.is_some_and(|rest| rest.starts_with('"'))
+    })
 }
 
 /// A file in which the processes of a world agreed on whether to exchange stamps; it stays where
@@ -413,7 +433,9 @@ fn first_bytes(folder: &Folder, name: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-pub(crate) fn is_rank_file(name: &str) -> bool {
+/// Whether a file of this name is one of a rank.
+#[must_use]
+pub fn is_rank_file(name: &str) -> bool {
     name.ends_with(".trace")
 }
 
@@ -445,7 +467,7 @@ fn remove_trace(folder: &Folder, path: &Path) -> Result<(), DirectoryError> {
 
 /// Removes a trace that nothing was recorded into: of the run with this `run.json`, and no other;
 /// the directory too, if it `is_new`.
-pub(crate) fn remove_unused(path: &Path, run: &str, is_new: bool) {
+pub fn remove_unused(path: &Path, run: &str, is_new: bool) {
     let Ok(folder) = Folder::open_itself(path) else {
         return;
     };

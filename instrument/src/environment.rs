@@ -206,7 +206,7 @@ impl Settings {
 
 /// The clock of this name on the command line.
 #[must_use]
-pub(crate) fn clock_of_name(name: &str) -> Option<ClockSource> {
+pub fn clock_of_name(name: &str) -> Option<ClockSource> {
     match name {
         "tsc" => Some(ClockSource::Tsc),
         "raw" => Some(ClockSource::MonotonicRaw),
@@ -217,7 +217,7 @@ pub(crate) fn clock_of_name(name: &str) -> Option<ClockSource> {
 
 /// The name of this clock on the command line.
 #[must_use]
-pub(crate) fn name_of_clock(clock: ClockSource) -> &'static str {
+pub fn name_of_clock(clock: ClockSource) -> &'static str {
     match clock {
         ClockSource::Tsc => "tsc",
         ClockSource::MonotonicRaw => "raw",

@@ -4,11 +4,11 @@ use std::fs;
 
 /// The rank that a launcher gave to this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LauncherRank(pub(crate) u32);
+pub struct LauncherRank(pub u32);
 
 impl LauncherRank {
     /// The rank in the environment; `None` where no launcher stands above this process.
-    pub(crate) fn of_this_process() -> Option<Self> {
+    pub fn of_this_process() -> Option<Self> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
 

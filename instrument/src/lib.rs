@@ -4,8 +4,7 @@
 //! clock ([`Clock`]), the MPI library found in the process ([`MpiLibrary`], [`Abi`]), what a
 //! call carries ([`payload`]), the communicators and their identities, the rank file, and the
 //! recorder that ties them together ([`Recorder`]). [`exchange`] measures the clocks of hosts against
-//! one another. [`launch`] is the command that puts the preloaded library before a program,
-//! [`compact`] the one that makes finished traces small.
+//! one another. The commands around it are a package of their own.
 //!
 //! The preloaded library is a package of its own: it holds the `MPI_*` symbols and nothing
 //! else. Were they here, a program that links this crate would be interposed at link time.
@@ -29,13 +28,10 @@ mod abi;
 mod caller;
 mod clock;
 mod communicator;
-pub mod compact;
-mod directory;
-mod environment;
+pub mod directory;
+pub mod environment;
 pub mod exchange;
-mod interrupt;
-pub mod launch;
-mod launcher;
+pub mod launcher;
 mod library;
 mod memory;
 mod named_types;
@@ -44,7 +40,7 @@ pub mod payload;
 mod point_to_point;
 mod rank_file;
 mod recorder;
-mod start;
+pub mod start;
 mod stderr;
 mod topology;
 mod ucx;

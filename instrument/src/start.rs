@@ -384,14 +384,14 @@ pub fn host_identity() -> HostIdentity {
 }
 
 /// The kernel's random id of this boot; empty if it cannot be read.
-pub(crate) fn boot_id() -> String {
+pub fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|text| text.trim().to_owned())
         .unwrap_or_default()
 }
 
 /// The name of this host.
-pub(crate) fn host_name() -> String {
+pub fn host_name() -> String {
     let mut buffer = [0u8; 256];
     // SAFETY: the buffer is valid for its length, of which the last byte is kept zero.
     unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use collbench_files::Folder;
+use collbench_instrument::directory::UNFINISHED_SUFFIX;
 
-use super::{UNFINISHED_SUFFIX, lock};
+use super::lock;
 
 /// The file by which such a directory is known; a trace has none of this name.
 pub(super) const MARK: &str = "unfinished-by-collbench-compact";

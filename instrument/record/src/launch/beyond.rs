@@ -6,8 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use super::program::find_program;
 use collbench_files::open_regular;
+
+use super::program::find_program;
 
 /// Why the loader puts no library before a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,17 +20,15 @@ use std::sync::PoisonError;
 use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
 use collbench_files::{Folder, guard_mappings};
+use collbench_instrument::directory::{UNFINISHED_SUFFIX, is_rank_file};
+use collbench_instrument::environment::Form;
 
-use crate::directory::is_rank_file;
-use crate::environment::Form;
 use crate::interrupt::{self, Interrupted};
 use rewrite::{Direction, Ended, Rewritten, rewrite};
 use unfinished::{MARK, Unfinished};
 
 /// Exit status when some files stay as they are.
 const PARTLY: u8 = 3;
-/// What files are called while they are written; a trace has none of these.
-pub(crate) const UNFINISHED_SUFFIX: &str = ".compacting";
 /// Why a file stays as it is that somebody has cut.
 const HAS_SHRUNK: &str = "became shorter while it was read";
 

@@ -1,5 +1,5 @@
 //! Rewrites a finished trace at a fraction of its size, without loss.
 
 fn main() -> std::process::ExitCode {
-    collbench_instrument::compact::main()
+    collbench_record::compact::main()
 }

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use collbench_files::{Folder, Mapped};
 use collbench_formats::{FILE_MAGIC, FileHeader, Operation, RankTrace, StopReason};
+use collbench_instrument::directory::{self, is_rank_file};
+use collbench_instrument::environment::Form;
+use collbench_text::quantity::file_size;
 
 use super::beyond::program_beyond;
-use crate::directory::{self, is_rank_file};
-use crate::environment::Form;
 use crate::interrupt;
 
 /// How long rank 0 of the inner form waits for the other ranks to end their files.
@@ -190,11 +191,11 @@ impl Summary {
         if self.n_dropped > 0 {
             line += &format!(" of {}", self.n_calls + self.n_dropped);
         }
-        line += &format!(" calls, {} in {path}", human_bytes(self.n_bytes));
+        line += &format!(" calls, {} in {path}", file_size(self.n_bytes));
         if self.n_dropped > 0 {
             line += &format!(
                 "; the last {} of each rank were kept, {} earlier calls were overwritten",
-                human_bytes(self.keep_bytes),
+                file_size(self.keep_bytes),
                 self.n_dropped
             );
         }
@@ -263,14 +264,5 @@ impl Problem {
                  record each by itself, into a directory of its own (-o)"
             ),
         }
-    }
-}
-
-fn human_bytes(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} B"),
-        10_000..10_000_000 => format!("{} kB", bytes / 1000),
-        10_000_000..10_000_000_000 => format!("{} MB", bytes / 1_000_000),
-        _ => format!("{} GB", bytes / 1_000_000_000),
     }
 }

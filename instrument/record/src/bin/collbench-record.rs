@@ -1,6 +1,6 @@
 //! Records the collective operations of an unmodified MPI program.
 
-use collbench_instrument::launch;
+use collbench_record::launch;
 
 // Here and not in the library: the preloaded library must do nothing when it is loaded.
 #[used]

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail};
+use collbench_instrument::environment::{Form, Layers, Settings, clock_of_name, name_of_clock};
+use collbench_instrument::exchange::ExchangeSettings;
 use serde::{Deserialize, Serialize};
 
 use super::process::become_program;
 use super::program::{check_executable, find_program};
 use super::{cannot_run, hand_down};
-use crate::environment::{Form, Layers, Settings, clock_of_name, name_of_clock};
-use crate::exchange::ExchangeSettings;
 
 /// The variable that sets Open MPI's fork agent.
 pub(super) const FORK_AGENT: &str = "OMPI_MCA_orte_fork_agent";
