@@ -19,6 +19,8 @@ mod ping;
 mod roster;
 mod schedule;
 mod settings;
+// By the macro that calls functions of the MPI library.
+#[allow(unsafe_code)]
 mod wire;
 
 use std::collections::HashMap;

@@ -20,31 +20,53 @@
 //! A nonblocking collective leaves an entry in a table of requests without locks; the call that
 //! completes it takes the entry before, and removes it after.
 
+// The modules that are allowed it are those that meet MPI, the loader, the kernel or mapped memory.
+#![deny(unsafe_code)]
+
 #[macro_use]
 mod algorithms;
 #[macro_use]
 mod routines;
+#[allow(unsafe_code)]
 mod abi;
+#[allow(unsafe_code)]
 mod caller;
+#[allow(unsafe_code)]
 mod clock;
+#[allow(unsafe_code)]
 mod communicator;
+#[allow(unsafe_code)]
 pub mod directory;
 pub mod environment;
 pub mod exchange;
 pub mod launcher;
+#[allow(unsafe_code)]
 mod library;
+#[allow(unsafe_code)]
 mod memory;
+#[allow(unsafe_code)]
 mod named_types;
+#[allow(unsafe_code)]
 mod narrow;
+#[allow(unsafe_code)]
 pub mod payload;
+#[allow(unsafe_code)]
 mod point_to_point;
+#[allow(unsafe_code)]
 mod rank_file;
+#[allow(unsafe_code)]
 mod recorder;
+#[allow(unsafe_code)]
 pub mod start;
+#[allow(unsafe_code)]
 mod stderr;
+#[allow(unsafe_code)]
 mod topology;
+#[allow(unsafe_code)]
 mod ucx;
+#[allow(unsafe_code)]
 mod uninterrupted;
+#[allow(unsafe_code)]
 mod unsignalled;
 
 pub use clock::{Clock, measure_clock};

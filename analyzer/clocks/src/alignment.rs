@@ -4,20 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::correction::Correction;
 use crate::exchange::{self, Burst, Knot};
-
-/// How the clocks of several hosts are brought to one time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum AlignmentMethod {
-    /// The offset of the first burst holds throughout.
-    Offset,
-    /// A straight line from the first burst to the last.
-    TwoPoint,
-    /// Straight lines from burst to burst.
-    Piecewise,
-    /// The joint smoother, of exchanges and collectives.
-    #[default]
-    Smooth,
-}
+use crate::method::AlignmentMethod;
 
 /// Offsets between two hosts by burst: (local, reference), in both directions.
 pub type Edges = BTreeMap<(usize, usize), Vec<Knot>>;

@@ -26,6 +26,7 @@ pub mod correction;
 pub mod errors;
 pub mod exchange;
 pub mod joint;
+pub mod method;
 pub mod rank_clock;
 pub mod tick_scale;
 pub mod timestamp;
@@ -38,6 +39,7 @@ mod reading;
 mod rows;
 mod smoother;
 
-pub use alignment::{Alignment, AlignmentMethod, Edges, edges};
+pub use alignment::{Alignment, Edges, edges};
 pub use correction::Correction;
 pub use exchange::{Burst, Knot};
+pub use method::AlignmentMethod;
