@@ -60,6 +60,9 @@ pub enum DirectoryError {
 }
 
 /// Whether a fresh directory can be made at `path`; changes nothing.
+///
+/// # Errors
+/// [`DirectoryError`]: why it cannot.
 pub fn check_fresh(path: &Path, force: bool) -> Result<(), DirectoryError> {
     let found = look(path, force);
     // What another recorder has half removed, or half made, looks like anything.
@@ -146,6 +149,9 @@ impl Fresh {
 }
 
 /// Makes an empty directory at `path`; an older trace there is removed if `force`.
+///
+/// # Errors
+/// [`DirectoryError`]: why it cannot be made.
 pub fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryError> {
     /// How often the directory may vanish between being made and being locked.
     const TRIES: usize = 100;
@@ -174,6 +180,9 @@ pub fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryError> {
 }
 
 /// Removes the trace at `path`, if there is one that no other recorder is writing.
+///
+/// # Errors
+/// [`DirectoryError`]: why it cannot be removed.
 pub fn remove_old(path: &Path) -> Result<(), DirectoryError> {
     match path.symlink_metadata() {
         Ok(_) => match lock(path)? {
@@ -240,6 +249,9 @@ pub(crate) fn out_of_the_way(file: File) -> File {
 }
 
 /// Writes `run.json`. Of two recorders at once, the second finds that the directory holds a trace.
+///
+/// # Errors
+/// [`DirectoryError`]: why it cannot be written.
 pub fn write_run(path: &Path, text: &[u8]) -> Result<(), DirectoryError> {
     let written =
         create_file(path, RUN_FILE).and_then(|mut file| unsignalled(|| file.write_all(text)));

@@ -2,7 +2,7 @@
 //! the JSON document.
 //!
 //! The results come from `collbench-analyzer` as plain types; here they become [sentences](words), which the
-//! [screen](screen), the [page] and the [pictures] share. Nothing is measured or judged here.
+//! [screen], the [page] and the [pictures] share. Nothing is measured or judged here.
 #![forbid(unsafe_code)]
 
 mod page;

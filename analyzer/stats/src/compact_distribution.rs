@@ -1,7 +1,7 @@
 //! Times of one place inside a tree, in little memory.
 //!
 //! A tree of a hundred processes has a thousand places, each with several quantities; what suffices
-//! for an operation as a whole ([`Distribution`](crate::Distribution)) would be too much for each
+//! for an operation as a whole ([`Distribution`](crate::distribution::Distribution)) would be too much for each
 //! of those. n, total, least, greatest and deviation are exact. Quantiles are exact up to some
 //! hundred samples, and are then those of a histogram that begins and ends where the samples do:
 //! within 0.1 %, within 0.8 % in graphs of many edges, or within 3.2 % in those of very many. Nothing

@@ -3,7 +3,7 @@
 //!
 //! What is added up ([`Distribution`](distribution::Distribution),
 //! [`Gauge`](compact_distribution::Gauge), [`Moments`](moments::Moments),
-//! [`Batches`](batches::Batches), [`EightBins`](bins::EightBins)) merges: the sums of two parts give what
+//! [`Batches`](batches::Batches), [`bins`]) merges: the sums of two parts give what
 //! the whole would have given, in whichever order.
 #![forbid(unsafe_code)]
 
