@@ -9,6 +9,8 @@
 //! calls each, and so are communicators here; in the results their calls are on the communicator
 //! that they were opened on.
 
+pub(crate) mod persistent;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -17,9 +19,9 @@ use collbench_formats::{
 };
 use collbench_text::inert;
 
-use crate::clock::Clocks;
 use crate::remarks::Remark;
-use crate::run::Run;
+use crate::time::clocks::Clocks;
+use crate::trace::run::Run;
 
 /// Index of `MPI_COMM_WORLD` in every process.
 const WORLD: u32 = 0;
@@ -869,7 +871,7 @@ fn slots_by(members: &[Member], key: impl Fn(&Member) -> usize) -> Vec<Vec<usize
 
 /// `MPI_COMM_WORLD` as every process has it, for files that lost its definition.
 fn definition_of_world(
-    rank_file: &crate::run::RankFile<'_>,
+    rank_file: &crate::trace::run::RankFile<'_>,
     id: u64,
 ) -> collbench_formats::Communicator {
     let identity = &rank_file.trace.identity;

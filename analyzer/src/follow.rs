@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use collbench_files::Folder;
 use collbench_formats::compact::is_compact;
 
-use crate::analysis::Analysis;
-use crate::run::{RankFile, Run, RunError, RunFiles};
+use crate::results::analysis::Analysis;
 use crate::selection::Selection;
+use crate::trace::run::{RankFile, Run, RunError, RunFiles};
 use crate::{AnalyzeError, analyze_files};
 use tail::Tail;
 

@@ -15,89 +15,107 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
-// The bytes of a trace, and what they say.
-mod run;
+mod trace;
 
-// Ticks to ns, indexes to communicators that all agree on.
-mod causality;
-mod clock;
-mod common_time;
 mod communicators;
+mod time;
 
-// Calls to instances.
-mod algorithms;
-mod block;
 mod calls;
-mod instance;
-mod irregularities;
-mod last_seen;
-mod matched;
-mod matching;
-mod nonblocking;
-mod persistent;
-mod phases;
-mod presence;
-mod queue;
-mod routing;
-mod running;
-mod stamps;
-mod unpacked;
-mod window;
+mod instances;
+mod messages;
 
-// Instances to figures.
-mod agreed;
-mod inside;
+mod align;
 mod measure;
-mod resolution;
-
-// Figures to sums.
-mod conduct;
-mod irregular;
-mod late_arrivals;
-mod mismatch;
-mod never_completed;
-mod orders;
-mod outliers;
-mod sections;
-mod selection;
-mod serialization;
-mod strip;
 mod sums;
-mod tally;
-mod timeline;
-mod unfinished;
 
-// Sums to results.
-mod analysis;
-mod behaviour;
-mod change;
-mod classes;
-mod clock_summary;
-mod damage;
-mod detail;
-mod disturbances;
-mod exchanges;
-mod findings;
-mod hang;
-mod imbalance;
-mod marked_phases;
-mod operations;
-mod over_time;
-mod remarks;
-mod sources;
-mod summarize;
+mod judge;
+mod results;
 
-mod progress;
-
-// Several results to what differs.
-pub mod comparison;
-
-// A run that goes on.
+pub mod compare;
 mod follow;
+mod progress;
+mod remarks;
+mod selection;
 
-pub use agreed::{Agreed, Disagreement, Extent, Payloads};
-pub use algorithms::{AlgorithmCounts, AlgorithmSummary};
-pub use analysis::{
+pub use crate::measure::critical_path::AllForAll;
+pub use crate::measure::critical_path::Begin;
+pub use crate::measure::critical_path::CriticalTally;
+pub use crate::measure::critical_path::Hop;
+pub use crate::measure::critical_path::Stay;
+pub use crate::measure::way_back::Doubt;
+pub use crate::messages::message::InstanceMessage;
+pub use crate::messages::of_instance::MessageCounts;
+pub use crate::messages::of_instance::Messages;
+pub use crate::messages::said::Said;
+pub use crate::results::inside::BeginSummary;
+pub use crate::results::inside::BeginsElsewhere;
+pub use crate::results::inside::Contributor;
+pub use crate::results::inside::CriticalPathSummary;
+pub use crate::results::inside::HopSummary;
+pub use crate::results::inside::Hotspot;
+pub use crate::results::inside::JoiningPoint;
+pub use crate::results::inside::LastArrival;
+pub use crate::results::inside::OneWayClass;
+pub use crate::results::inside::ProgressSummary;
+pub use crate::results::inside::RoundSummary;
+pub use crate::results::inside::StageKind;
+pub use crate::results::inside::StaySummary;
+pub use crate::results::inside::TransferSummary;
+pub use crate::results::inside::TreeFigures;
+pub use crate::results::inside::UnknownPaths;
+pub use crate::results::inside::WayClass;
+pub use crate::results::inside::WayLine;
+pub use crate::results::inside::WayStage;
+pub use crate::sums::by_roles::RoleFigures;
+pub use crate::sums::graph_figures::EdgeFigures;
+pub use crate::sums::graph_figures::GraphFigures;
+pub use crate::sums::graph_figures::LastMessage;
+pub use crate::sums::graph_figures::Meeting;
+pub use crate::sums::graph_figures::NodeFigures;
+pub use crate::sums::graph_figures::RoundFigures;
+pub use crate::sums::graphs::EdgeTally;
+pub use crate::sums::graphs::GraphTally;
+pub use crate::sums::graphs::InsideTally;
+pub use align::causality::CausalityCounts;
+pub use calls::algorithms::{AlgorithmCounts, AlgorithmSummary};
+pub use collbench_clocks::AlignmentMethod;
+pub use collbench_clocks::closure::{Blame, Closure};
+pub use collbench_clocks::errors::OffsetErrors;
+pub use collbench_clocks::rank_clock::RankClock;
+pub use collbench_clocks::timestamp::{Global, Local, Timestamp};
+pub use collbench_stats::batches::Batches;
+pub use collbench_stats::buckets::Bucket;
+pub use collbench_stats::compact_distribution::Gauge;
+pub use collbench_stats::compact_distribution::Grain;
+pub use collbench_stats::distribution::{Distribution, Summary};
+pub use collbench_stats::moments::Moments;
+pub use collbench_trees::algorithm::Algorithm;
+pub use collbench_trees::algorithm::Pattern;
+pub use collbench_trees::algorithm::Rooted;
+pub use collbench_trees::algorithm::ThenFromLeader;
+pub use collbench_trees::algorithm::Tree;
+pub use collbench_trees::algorithm::TwoLevels;
+pub use collbench_trees::algorithm::Within;
+pub use collbench_trees::recognize::Direction as TreeDirection;
+pub use collbench_trees::recognize::Recognized;
+pub use collbench_trees::recognize::TreeFacts;
+pub use collbench_trees::roles::Node;
+pub use collbench_trees::roles::Roles;
+pub use collbench_trees::roles::Round;
+pub use collbench_trees::roles::TreeRoles;
+pub use collbench_trees::roles::Way;
+pub use collbench_trees::shape::Shape;
+pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
+pub use compare::{
+    Change, ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, Difference,
+    DifferingSetting, OnlyIn, OperationDifferences, OperationFigures, QuantityDifferences,
+    RunDifferences,
+};
+pub use follow::{Follower, Look, Running};
+pub use instances::complete::{Agreed, Disagreement, Extent, Payloads};
+pub use judge::change::ChangeKind;
+pub use judge::verdict::{Verdict, Vertex, stands_out};
+pub use results::analysis::{
     Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, ClosureSummary,
     CommunicatorSummary, Culprit, CycleSummary, DamageSummary, Dearest, DetailsSummary,
     DisturbanceSummary, EdgeSummary, HangSummary, HostLateness, HostSummary, ImbalanceSummary,
@@ -108,69 +126,42 @@ pub use analysis::{
     RankWindow, RemarkSummary, SCHEMA, SerializationPoint, Spread, Stage, Stages, ThreadWay,
     Timeline, Total, TraceSummary, TreeSummary, UnfinishedSummary, Violations, WindowSummary,
 };
-pub use causality::CausalityCounts;
-pub use change::ChangeKind;
-pub use clock::{Clocks, HostAlignment, HostClock};
-pub use collbench_clocks::AlignmentMethod;
-pub use collbench_clocks::closure::{Blame, Closure};
-pub use collbench_clocks::errors::OffsetErrors;
-pub use collbench_clocks::rank_clock::RankClock;
-pub use collbench_clocks::timestamp::{Global, Local, Timestamp};
-pub use collbench_stats::batches::Batches;
-pub use collbench_stats::buckets::Bucket;
-pub use collbench_stats::distribution::{Distribution, Summary};
-pub use collbench_stats::moments::Moments;
-pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
-pub use comparison::{
-    Change, ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, Difference,
-    DifferingSetting, OnlyIn, OperationDifferences, OperationFigures, QuantityDifferences,
-    RunDifferences,
-};
-pub use conduct::Conduct;
-pub use detail::{Detail, Details};
-pub use follow::{Follower, Look, Running};
-pub use imbalance::{Verdict, Vertex, stands_out};
-pub use inside::{
-    Algorithm, AllForAll, Begin, BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary,
-    CriticalTally, Doubt, EdgeFigures, EdgeTally, Gauge, Grain, GraphFigures, GraphTally, Hop,
-    HopSummary, Hotspot, InsideTally, InstanceMessage, JoiningPoint, LastArrival, LastMessage,
-    Meeting, MessageCounts, Messages, Node, NodeFigures, OneWayClass, Pattern, ProgressSummary,
-    Recognized, RoleFigures, Roles, Rooted, Round, RoundFigures, RoundSummary, Said, Shape,
-    StageKind, Stay, StaySummary, ThenFromLeader, TransferSummary, Tree, TreeDirection, TreeFacts,
-    TreeFigures, TreeRoles, TwoLevels, UnknownPaths, Way, WayClass, WayLine, WayStage, Within,
-};
-pub use instance::{Call, Instance, Lane};
-pub use irregularities::{InFlight, Irregularities, ProcessDamage};
-pub use last_seen::{LastCall, LastSeen};
-pub use late_arrivals::{LateArrival, LateArrivals, Sampled};
-pub use matched::{Matched, Sums};
-pub use matching::match_calls;
-pub use measure::Figures;
-pub use mismatch::{Mismatch, MismatchKind, MismatchedCall, Mismatches};
-pub use never_completed::{AllNeverCompleted, NeverCompleted};
-pub use nonblocking::{CompletingTime, OverlapCourse};
-pub use orders::{MAX_POSITIONS, OrderCounts};
-pub use outliers::{LongInstance, Longest};
-pub use phases::LevelTime;
-pub use presence::Presence;
+pub use results::detail::{Detail, Details};
+pub use sums::conduct::Conduct;
+pub use time::clocks::{Clocks, HostAlignment, HostClock};
+
+pub use calls::call::{Call, Instance, Lane};
+pub use calls::findings::{InFlight, Irregularities, ProcessDamage};
+pub use calls::last_seen::{LastCall, LastSeen};
+pub use calls::outstanding::{CompletingTime, OverlapCourse};
+pub use calls::phases::LevelTime;
+pub use calls::running::{RunningCounts, RunningSummary};
+pub use calls::stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Limit, StampLimits};
+pub use calls::time_in_mpi::Presence;
+pub use instances::matched::{Matched, Sums};
+pub use instances::matching::match_calls;
+pub use measure::outside::Figures;
 pub use progress::Progress;
 pub use remarks::Remark;
-pub use resolution::Resolution;
-pub use run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
-pub use running::{RunningCounts, RunningSummary};
-pub use sections::{
-    LatenessSection, LatenessSections, OperationSection, OperationSections, TimesLast,
-};
 pub use selection::{Resolved, Selection, SelectionError};
-pub use serialization::Serialization;
-pub use stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Limit, StampLimits};
-pub use sums::{
+pub use sums::late_arrivals::{LateArrival, LateArrivals, Sampled};
+pub use sums::mismatch::{Mismatch, MismatchKind, MismatchedCall, Mismatches};
+pub use sums::never_completed::{AllNeverCompleted, NeverCompleted};
+pub use sums::operation::{
     ByteClass, Lateness, LatenessOfMember, MemberTally, OperationKey, OperationTally, OverlapTally,
     PhaseTally, ProcessTally, wait_state_names,
 };
-pub use tally::{Counts, Tally};
-pub use timeline::{Course, Stretch};
-pub use unfinished::{Absent, AllUnfinished, Unfinished, Waiter};
+pub use sums::orders::{MAX_POSITIONS, OrderCounts};
+pub use sums::outliers::{LongInstance, Longest};
+pub use sums::sections::{
+    LatenessSection, LatenessSections, OperationSection, OperationSections, TimesLast,
+};
+pub use sums::serialization::Serialization;
+pub use sums::tally::{Counts, Tally};
+pub use sums::timeline::{Course, Stretch};
+pub use sums::unfinished::{Absent, AllUnfinished, Unfinished, Waiter};
+pub use time::resolution::Resolution;
+pub use trace::run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
 
 /// Why there is no analysis.
 #[derive(Debug, thiserror::Error)]
@@ -280,7 +271,7 @@ fn analyze_files_by(
     let (mut clocks, preliminary) = Clocks::begin(&run, method);
     let communicators = Communicators::agree(&run, &clocks);
     if let Some(preliminary) = preliminary {
-        common_time::settle(
+        align::settle::settle(
             &run,
             &mut clocks,
             preliminary,
@@ -295,7 +286,7 @@ fn analyze_files_by(
         match_calls(&run, &clocks, &communicators, window, report, &nothing);
     tally.settle();
     selection.check_phase(&irregularities)?;
-    Ok(summarize::summarize(&sources::Sources {
+    Ok(judge::summarize::summarize(&judge::inputs::Sources {
         run: &run,
         clocks: &clocks,
         communicators: &communicators,

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 
 use collbench_formats::Operation;
 
+use crate::calls::findings::Irregularities;
 use crate::communicators::Communicators;
-use crate::irregularities::Irregularities;
 
 /// A restriction as asked for; the default is everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Compared operations to pictures: timemaps side by side, and one thread in all traces.
 
-use collbench_analyzer::comparison::ComparedOperation;
-use collbench_analyzer::comparison::letter;
+use collbench_analyzer::compare::ComparedOperation;
+use collbench_analyzer::compare::letter;
 use collbench_analyzer::{Analysis, OperationSummary, ThreadWay};
 use collbench_formats::Operation;
 use collbench_text::inert;

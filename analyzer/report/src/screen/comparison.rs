@@ -3,11 +3,11 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use collbench_analyzer::comparison::{
+use collbench_analyzer::compare::{
     ComparedOperation, Comparison, ComparisonVerdict, Difference, OperationDifferences,
     OperationFigures, RunDifferences,
 };
-use collbench_analyzer::comparison::{letter, setting_in_words};
+use collbench_analyzer::compare::{letter, setting_in_words};
 use collbench_text::{
     inert,
     quantity::{self, short_bytes},

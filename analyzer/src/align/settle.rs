@@ -1,0 +1,117 @@
+//! One time for all hosts: from exchanges, and from what the collectives say.
+//!
+//! Clocks of several hosts are aligned in two steps. Straight lines through the first and the last
+//! exchanges are good enough to match calls and to tell which of them bind two clocks the most.
+//! These are gathered in a pass over the trace of their own, where exchanges are too sparse, or
+//! where messages were recorded, which tell more than exchanges do: there are thousands of them.
+//! Then the smoother does the rest. Traces of one host go none of this way.
+
+use collbench_clocks::constraint::{Harvest, Key, Origin};
+use collbench_clocks::joint::{Joint, Preliminary};
+
+use crate::align::causality::{ByHost, Causality};
+use crate::communicators::Communicators;
+use crate::instances::complete::Agreed;
+use crate::instances::matched::{Matched, Sums};
+use crate::instances::matching::match_calls;
+use crate::progress::Progress;
+use crate::time::clocks::Clocks;
+use crate::trace::run::Run;
+
+/// Exchanges further apart than this leave something to the collectives, ns: the wander of a good
+/// clock comes to what they can tell.
+const SPARSE_NS: i64 = 35_000_000_000;
+
+/// Brings the clocks to one time for good.
+pub(crate) fn settle(
+    run: &Run<'_>,
+    clocks: &mut Clocks,
+    mut preliminary: Preliminary,
+    communicators: &Communicators,
+    window: u64,
+    report: &mut dyn FnMut(Progress),
+) {
+    let needs_collectives = |gap_ns| gap_ns > SPARSE_NS;
+    let is_sparse = preliminary.has_unknown_drift()
+        || preliminary.longest_gap_ns().is_some_and(needs_collectives);
+    if !is_sparse && !run.has_messages() {
+        let joint = preliminary.smooth(preliminary.harvest());
+        clocks.take(run, &preliminary, joint);
+        return;
+    }
+    let mut smooth = |clocks: &Clocks, preliminary: &Preliminary| -> Joint {
+        let nothing = || Gathered {
+            preliminary,
+            harvest: preliminary.harvest(),
+            by_host: ByHost::default(),
+        };
+        let (gathered, _) = match_calls(run, clocks, communicators, window, report, &nothing);
+        preliminary.smooth(gathered.harvest)
+    };
+    let mut joint = smooth(clocks, &preliminary);
+    // Which constraints bind the most was told by lines; where these were far off, once more.
+    if preliminary.straighten(&joint) {
+        clocks.set_lines(run, &mut preliminary);
+        joint = smooth(clocks, &preliminary);
+    }
+    clocks.take(run, &preliminary, joint);
+}
+
+/// The tightest constraints from collectives.
+struct Gathered<'p> {
+    preliminary: &'p Preliminary,
+    harvest: Harvest,
+    by_host: ByHost,
+}
+
+impl Sums for Gathered<'_> {
+    fn take(&mut self, matched: Matched<'_>) {
+        let Matched::Agreed(instance) = matched else {
+            return;
+        };
+        if instance.communicator.hosts.len() < 2 {
+            return;
+        }
+        self.take_messages(&instance);
+        let Some(causality) = Causality::of(&instance) else {
+            return;
+        };
+        let (preliminary, harvest) = (self.preliminary, &mut self.harvest);
+        let add = &mut |origin, (from, entered), (to, left)| {
+            if preliminary.is_wanted(from, to) {
+                harvest.add(Key { origin, from, to }, entered, left);
+            }
+        };
+        self.by_host.constraints(&instance, causality, add);
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.harvest.merge(other.harvest);
+    }
+}
+
+impl Gathered<'_> {
+    /// Adds what the messages of an instance say. Late stamps, as of a receive that the library
+    /// looked at late, make it say less, but nothing wrong. A send put together with a receive that is
+    /// not its own would: so only instances count of which both ends of every message are known,
+    /// and of these no receives that took a message from any process.
+    fn take_messages(&mut self, instance: &Agreed<'_>) {
+        let Some(messages) = instance.messages else {
+            return;
+        };
+        if messages.n_unpaired_sends > 0 || messages.n_unpaired_receives > 0 {
+            return;
+        }
+        let host_of = |slot: u32| instance.communicator.members[slot as usize].host;
+        for message in messages.paired.iter().filter(|m| !m.is_from_any) {
+            let (from, to) = (host_of(message.from), host_of(message.to));
+            if let Some(received) = message.received
+                && self.preliminary.is_wanted_of_messages(from, to)
+            {
+                let origin = Origin::Message;
+                let key = Key { origin, from, to };
+                self.harvest.add(key, message.sent.ns(), received.ns());
+            }
+        }
+    }
+}

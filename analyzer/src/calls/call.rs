@@ -1,0 +1,150 @@
+//! Calls, their places among those of the same communicator, and the calls at one place.
+
+use collbench_clocks::timestamp::{Global, Timestamp};
+use collbench_formats::{CompletingCall, Operation};
+
+use crate::calls::outstanding::OverlapCourse;
+use crate::communicators::Communicator;
+
+/// One call of one process, on the time of the analysis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// What was called.
+    pub operation: Operation,
+    /// Root as recorded: see `collbench_formats::Record::root`.
+    pub root: i32,
+    /// Time of entering.
+    pub enter: Timestamp<Global>,
+    /// Time of leaving; `None` for a call under way at the end of its file.
+    pub leave: Option<Timestamp<Global>>,
+    /// Payload in bytes; `None` where the recorder could not tell.
+    pub payload: Option<u64>,
+    /// Whether it returned an error code.
+    pub has_failed: bool,
+    /// Whether its times can be true. Where not, they are a guess (it left when it entered), its
+    /// instance is not complete, and no figure counts them.
+    pub is_timed: bool,
+    /// How it went on, if it is a nonblocking or persistent one that was begun. Then `leave` is
+    /// that of the call that completed it, `None` if that is not known.
+    pub course: Option<OverlapCourse>,
+    /// Level of the phase in which it was called.
+    pub phase: Option<i32>,
+}
+
+impl Call {
+    /// Time in it, ns; 0 for a call under way, and for one that returned an error. Of a nonblocking one that in the initiating and
+    /// the completing call.
+    #[must_use]
+    pub fn time_ns(&self) -> i64 {
+        match &self.course {
+            _ if self.has_failed => 0,
+            Some(course) => course.call_ns(),
+            None => self.leave.map_or(0, |leave| leave.ns() - self.enter.ns()),
+        }
+    }
+
+    /// The last that is known of it: its leave, or what of a nonblocking one came last.
+    #[must_use]
+    pub fn last_seen(&self) -> Timestamp<Global> {
+        let begun = self.course.map(|course| match course.completing {
+            Some(call) => call.enter.max(course.begun),
+            None => course.begun,
+        });
+        self.leave.or(begun).unwrap_or(self.enter)
+    }
+
+    /// Whether it was under way at the end of its file: not one whose request was given back
+    /// before it was complete, nor one that the library refused to begin.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        let by = self.course.and_then(|course| course.completing);
+        let is_freed = by.is_some_and(|call| call.by == CompletingCall::RequestFree);
+        let is_refused = self.has_failed && self.course.is_some() && by.is_none();
+        self.leave.is_none() && !is_freed && !is_refused
+    }
+}
+
+/// Which order of calls on a communicator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lane {
+    /// Calls of the application.
+    Application,
+    /// Calls of the MPI library on its own behalf.
+    Internal,
+    /// The making of the communicator, collective over its members only.
+    Creation,
+    /// The starts of one persistent collective, by a number that is the same in every analysis.
+    Persistent(u32),
+}
+
+impl Lane {
+    /// Index in [`LANES`], of those that every communicator has.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::Application => 0,
+            Self::Internal => 1,
+            Self::Creation | Self::Persistent(_) => 2,
+        }
+    }
+}
+
+/// Those that every communicator has.
+pub(crate) const LANES: [Lane; 3] = [Lane::Application, Lane::Internal, Lane::Creation];
+
+/// The calls of an instance, or what there is of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Instance<'m> {
+    /// Its processes.
+    pub communicator: &'m Communicator,
+    /// Index of that in [`Communicators::list`](crate::Communicators::list).
+    pub communicator_index: usize,
+    /// Which order of calls it stands in.
+    pub lane: Lane,
+    /// Position in that order, from 0.
+    pub position: u64,
+    /// For each slot of the communicator its call; `None`: it never came, or its call is lost.
+    pub calls: &'m [Option<Call>],
+    /// The slots without a call that have made one, which a ring has overwritten; ascending.
+    pub lost: &'m [usize],
+    /// For each slot the number of calls that its process is known to have begun in this order:
+    /// of a call that is missing before this one the record was lost.
+    pub n_begun: &'m [u64],
+    /// For creations: index in [`Communicators::list`](crate::Communicators::list) of the one
+    /// called on, by any member.
+    pub called_on: Option<usize>,
+}
+
+impl Instance<'_> {
+    /// Level of the phase in which all its calls were made; `None`: not one.
+    #[must_use]
+    pub fn phase(&self) -> Option<i32> {
+        let mut phases = self.calls.iter().flatten().map(|call| call.phase);
+        let first = phases.next()??;
+        phases.all(|phase| phase == Some(first)).then_some(first)
+    }
+
+    /// Whether every process of the communicator called, and nothing is under way, but calls were
+    /// refused.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        let mut calls = self.calls.iter();
+        self.communicator.is_whole
+            && calls.clone().flatten().any(|call| call.has_failed)
+            && calls.all(|call| call.is_some_and(|call| !call.is_under_way()))
+    }
+
+    /// Whether every process of the communicator came, and left, at known times.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.communicator.is_whole
+            && self
+                .calls
+                .iter()
+                .all(|call| call.is_some_and(|call| call.leave.is_some() && call.is_timed))
+    }
+}
+
+/// Where calls stand: communicator (index in
+/// [`Communicators::list`](crate::Communicators::list)), lane and position.
+pub(crate) type LanePlace = (usize, Lane, u64);

@@ -1,0 +1,78 @@
+//! What matching meets that does not fit, and what else only the records of a process tell.
+
+use collbench_clocks::timestamp::{Global, Timestamp};
+use collbench_formats::{CompletingCall, Operation};
+
+use crate::calls::algorithms::AlgorithmCounts;
+use crate::calls::call::Lane;
+use crate::calls::last_seen::LastSeen;
+use crate::calls::phases::LevelTime;
+use crate::calls::running::RunningCounts;
+use crate::calls::stamps::ImpossibleStamps;
+
+/// A call that was under way when the file of its process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InFlight {
+    /// What was called, or (with `completing`) was to be completed.
+    pub operation: Operation,
+    /// The call that was to complete it.
+    pub completing: Option<CompletingCall>,
+    /// Index in [`Communicators::list`](crate::Communicators::list).
+    pub communicator: Option<usize>,
+    /// Position among the calls on it.
+    pub sequence: Option<u64>,
+    /// Which order of calls that is in; `None` without a position.
+    pub lane: Option<Lane>,
+    /// When the process entered the call that it was in.
+    pub enter: Timestamp<Global>,
+    /// Whether the MPI library called on its own behalf.
+    pub is_internal: bool,
+}
+
+/// What matching met that does not fit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Irregularities {
+    /// Records of a kind or an operation that this version does not know.
+    pub n_unknown_records: u64,
+    /// Messages that the MPI library sent within collectives.
+    pub n_messages: u64,
+    /// Messages that it received, or was ready to.
+    pub n_receives: u64,
+    /// Chunks whose sequence table says fewer calls than were found before them.
+    pub n_sequence_conflicts: u64,
+    /// Calls that never returned, but were not the last of their thread.
+    pub n_abandoned: u64,
+    /// Completions of nonblocking collectives that fit no initiation that is under way.
+    pub n_stray_completions: u64,
+    /// Records of rings from before the instant from which on all of the process are there.
+    pub n_before_windows: u64,
+    /// Most calls that waited for those of others after a round.
+    pub largest_window: u64,
+    /// By process of the run.
+    pub processes: Vec<ProcessDamage>,
+}
+
+/// Damage that only reading the records of a process finds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProcessDamage {
+    /// Records whose time stamps cannot be true.
+    pub impossible: ImpossibleStamps,
+    /// Calls on communicators that the file does not define.
+    pub n_undefined: u64,
+    /// Index of the first of those communicators.
+    pub first_undefined: u32,
+    /// Starts of persistent collectives that the file does not define.
+    pub n_undefined_starts: u64,
+    /// Calls that were under way when the file ended, besides their part in an instance.
+    pub in_flight: Vec<InFlight>,
+    /// The phases that the process marked, by their first begin.
+    pub phases: Vec<LevelTime>,
+    /// Chunks whose sequence table says fewer calls than were found before them.
+    pub n_sequence_conflicts: u64,
+    /// What it did last; `None` where nothing is missing in the run.
+    pub last: Option<LastSeen>,
+    /// Which algorithms of the MPI library it has noted.
+    pub algorithms: AlgorithmCounts,
+    /// Whether its threads were running.
+    pub running: RunningCounts,
+}

@@ -1,0 +1,841 @@
+//! Whose a message is, where collectives go on outside the calls that began them.
+//!
+//! A nonblocking collective goes on in any later call, recorded or not, so its messages may stand
+//! behind any record. They have a tag of their own: MPI libraries take a new one for each such
+//! collective on a communicator. It is learnt from the messages inside the call that begins the
+//! collective; where there are none (it begins with what the process does for itself), the first that
+//! comes later with a tag that is nobody's is of the oldest collective on its communicator that has
+//! no tag yet, and something to send. In a blocking call on that communicator it is so where the tag
+//! is none that blocking collectives have ([`Tags`]). All other messages inside a call are that call's.
+//!
+//! A persistent collective has its tag from when it was set up, the same at each start. Of several that
+//! one call starts, those whose tags are not known yet are told apart by the order in which they were
+//! set up on their communicator, once the tag of one is known.
+//!
+//! While a library makes a communicator it goes on with one collective of its own after the other, each
+//! with a tag of its own, in whichever thread and call it is looked for: also those of another
+//! communicator. For which call it was, it tells behind the first messages of each
+//! ([`Making`](collbench_formats::Making)). Where nothing is told (in older traces), what no other may have
+//! is of a communicator that is being made without blocking, if there is one on that communicator.
+//!
+//! Where a ring has overwritten what began earlier, a tag that comes later may be that of a collective
+//! of which nothing is known, until the last of those is complete: till then it is nobody's.
+//!
+//! Memory grows with the collectives that are under way, not with messages.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::{Message, Record, Semantics};
+
+use crate::calls::call::Lane;
+use crate::calls::stream::Place;
+use crate::calls::tags::Tags;
+use crate::messages::gather::is_within;
+
+/// A collective of one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OwnCollective {
+    /// Binding of its communicator, or index of the process's persistent collective.
+    pub(crate) local: usize,
+    pub(crate) lane: Lane,
+    pub(crate) position: u64,
+}
+
+impl OwnCollective {
+    fn is_persistent(self) -> bool {
+        matches!(self.lane, Lane::Persistent(_))
+    }
+}
+
+/// What a call is to the messages inside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallOf {
+    /// A blocking collective.
+    Blocking(OwnCollective),
+    /// It begins one that goes on later.
+    Begin(OwnCollective),
+    /// Its messages are nobody's.
+    Nothing,
+}
+
+/// A call, while records behind it are looked at.
+#[derive(Debug, Clone, Copy)]
+struct Around {
+    enter: u64,
+    leave: u64,
+    communicator: u32,
+    of: CallOf,
+    /// Of what it begins the first, by how many were begun before: one call may start several.
+    begins_at: u64,
+    /// Whether the library does it, though it is blocking, with a tag such as nonblocking ones have.
+    is_tagged: bool,
+    /// Whether it makes a communicator, and returns when that is there.
+    makes: bool,
+}
+
+/// What is known of one thread.
+#[derive(Debug, Default)]
+struct ThreadState {
+    /// Its last call of the application, and the last one of the MPI library itself.
+    calls: [Option<Around>; 2],
+    /// The messages up to this one were looked at before.
+    looked_at: Option<Place>,
+}
+
+/// Whose a message is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The call that it is in, or nobody.
+    TheCall,
+    /// One that was begun before, or is made within others.
+    Begun(OwnCollective),
+}
+
+/// Tells the owners of the messages of one process.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    tags: Tags,
+    threads: BTreeMap<u32, ThreadState>,
+    /// The collectives under way.
+    open: BTreeMap<OwnCollective, Open>,
+    by_tag: BTreeMap<(u32, u16), OwnCollective>,
+    /// Those that make communicators.
+    made: BTreeMap<OwnCollective, Made>,
+    /// Whether the library has told of any.
+    has_told: bool,
+    /// Those of them that are nonblocking and under way, by communicator, then as they were begun.
+    making: BTreeMap<(u32, u64), OwnCollective>,
+    /// By communicator, then as they were begun, those without a tag; behind the others those of
+    /// which the process has nothing to send.
+    untagged: BTreeMap<(u32, bool, u64), OwnCollective>,
+    n_begun: u64,
+    /// Those of them that are persistent, by communicator, then as they were set up.
+    untagged_persistent: BTreeMap<(u32, u64), OwnCollective>,
+    /// By persistent collective of the process, how many were set up before it on its communicator.
+    set_up: Vec<u64>,
+    /// By communicator, then as they were set up, the tags of persistent collectives.
+    persistent_tags: BTreeMap<(u32, u64), u16>,
+    /// When the last collective that is not known was complete, ticks.
+    unknown_until: u64,
+}
+
+/// What is known of one that makes a communicator, with collectives of the library's own.
+#[derive(Debug, Default)]
+struct Made {
+    /// What of `by_tag` is theirs.
+    ways: Vec<(u32, u16)>,
+    /// What of `untagged` is theirs.
+    untagged: Vec<(u32, bool, u64)>,
+}
+
+/// A collective under way.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    /// Its communicator, as the records call it.
+    communicator: u32,
+    /// Whether it has nothing to send. Such a one mostly has no messages at all.
+    is_empty: bool,
+    /// How many were begun before it.
+    nth: u64,
+    /// Of a persistent one, how many were set up before it on its communicator.
+    set_up: Option<u64>,
+    /// Its tag, once that is known.
+    tag: Option<u16>,
+    /// Whether it makes a communicator, with several tags.
+    makes: bool,
+}
+
+impl Open {
+    fn place(&self) -> (u32, bool, u64) {
+        (self.communicator, self.is_empty, self.nth)
+    }
+}
+
+impl Owners {
+    /// Of a process with such a library, which has set up persistent collectives on these
+    /// communicators.
+    pub(crate) fn new(tags: Tags, persistents: impl Iterator<Item = u32>) -> Self {
+        let mut n_set_up: BTreeMap<u32, u64> = BTreeMap::new();
+        let set_up = persistents.map(|communicator| {
+            let n = n_set_up.entry(communicator).or_default();
+            *n += 1;
+            *n - 1
+        });
+        Self {
+            tags,
+            set_up: set_up.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether no collective is under way, so that every message is the call's that it is in.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Before anything else: when the last of those is complete that had begun before, ticks.
+    pub(crate) fn begin_at(&mut self, unknown_until: u64) {
+        self.unknown_until = unknown_until;
+    }
+
+    /// Whether a call of the application was made within its last one: by a function that the MPI library
+    /// has called back.
+    pub(crate) fn is_called_back(&self, thread: u32, record: &Record) -> bool {
+        let around = self.threads.get(&thread).and_then(|state| state.calls[0]);
+        !record.is_internal()
+            && around.is_some_and(|around| is_within(record, around.enter, around.leave))
+    }
+
+    /// A thread has made a call.
+    pub(crate) fn call(&mut self, thread: u32, record: &Record, communicator: u32, of: CallOf) {
+        let nth = self.n_begun;
+        let is_below = record.is_internal() || self.is_called_back(thread, record);
+        let state = self.threads.entry(thread).or_default();
+        let last = &mut state.calls[usize::from(is_below)];
+        let is_started_with = |last: &Around| {
+            let is_persistent = |of| matches!(of, CallOf::Begin(one) if one.is_persistent());
+            (last.enter, last.leave) == (record.enter.get(), record.leave.get())
+                && is_persistent(last.of)
+                && is_persistent(of)
+        };
+        let together = last.as_ref().filter(|last| is_started_with(last));
+        let semantics = record.operation().map(|operation| operation.semantics());
+        *last = Some(Around {
+            enter: record.enter.get(),
+            leave: record.leave.get(),
+            communicator,
+            of,
+            begins_at: together.map_or(nth, |first| first.begins_at),
+            is_tagged: semantics.is_some_and(|semantics| self.tags.are_alike(semantics)),
+            makes: semantics == Some(Semantics::Constructor),
+        });
+        if let CallOf::Begin(collective) = of {
+            self.begin(collective, communicator, record);
+        }
+    }
+
+    fn begin(&mut self, collective: OwnCollective, communicator: u32, record: &Record) {
+        let nth = self.n_begun;
+        self.n_begun += 1;
+        let set_up = match collective.is_persistent() {
+            true => self.set_up.get(collective.local).copied(),
+            false => None,
+        };
+        let known = set_up.and_then(|nth| self.persistent_tags.get(&(communicator, nth)));
+        let open = Open {
+            communicator,
+            is_empty: !collective.is_persistent() && record.payload_bytes() == Some(0),
+            nth,
+            set_up,
+            tag: known.copied(),
+            makes: (record.operation())
+                .is_some_and(|one| one.semantics() == Semantics::NonblockingConstructor),
+        };
+        if let Some(before) = self.open.insert(collective, open) {
+            self.is_tagged_now(&before);
+        }
+        if open.makes {
+            self.making.insert((communicator, nth), collective);
+            return;
+        }
+        match (open.tag, set_up) {
+            (Some(tag), _) => drop(self.by_tag.insert((communicator, tag), collective)),
+            (None, set_up) => {
+                self.untagged.insert(open.place(), collective);
+                if let Some(nth) = set_up {
+                    let place = (communicator, nth);
+                    self.untagged_persistent.insert(place, collective);
+                }
+            }
+        }
+    }
+
+    /// It is none of those without a tag any more.
+    fn is_tagged_now(&mut self, open: &Open) {
+        self.untagged.remove(&open.place());
+        if let Some(nth) = open.set_up {
+            self.untagged_persistent.remove(&(open.communicator, nth));
+        }
+    }
+
+    /// A collective is complete: from now on its tag is nobody's.
+    pub(crate) fn complete(&mut self, collective: OwnCollective) {
+        let Some(open) = self.open.remove(&collective) else {
+            return;
+        };
+        if open.makes {
+            self.making.remove(&(open.communicator, open.nth));
+            self.forget_made(collective);
+            return;
+        }
+        let Some(tag) = open.tag else {
+            self.is_tagged_now(&open);
+            return;
+        };
+        let way = (open.communicator, tag);
+        if self.by_tag.get(&way) == Some(&collective) {
+            self.by_tag.remove(&way);
+        }
+    }
+
+    /// Whether the library may have told, behind a message, for which call it is.
+    pub(crate) fn asks_for_maker(&self, message: &Message) -> bool {
+        let way = (message.communicator, message.tag);
+        let is_known = || !self.tags.is_shared(message.tag) && self.by_tag.contains_key(&way);
+        self.tags.tell_makers() && self.tags.is_of_begun(message.tag) && !is_known()
+    }
+
+    /// The library has told for which call messages on a communicator with this tag are.
+    pub(crate) fn is_made_by(&mut self, message: &Message, maker: OwnCollective) {
+        self.has_told = true;
+        let way = (message.communicator, message.tag);
+        if self.by_tag.insert(way, maker) == Some(maker) {
+            return;
+        }
+        self.made_by(maker).ways.push(way);
+    }
+
+    /// The library has begun a collective for a call, of which it is to take the tag that is next on a
+    /// communicator.
+    pub(crate) fn begins_for(&mut self, maker: OwnCollective, communicator: u32) {
+        self.has_told = true;
+        let place = (communicator, false, self.n_begun);
+        self.n_begun += 1;
+        self.untagged.insert(place, maker);
+        self.made_by(maker).untagged.push(place);
+    }
+
+    fn made_by(&mut self, maker: OwnCollective) -> &mut Made {
+        // Of blocking ones on a communicator one is behind the other.
+        let first = OwnCollective {
+            position: 0,
+            ..maker
+        };
+        let before = self.made.range(first..maker).map(|(&one, _)| one);
+        let done = before.filter(|one| !self.open.contains_key(one));
+        for one in done.collect::<Vec<_>>() {
+            self.forget_made(one);
+        }
+        self.made.entry(maker).or_default()
+    }
+
+    fn forget_made(&mut self, maker: OwnCollective) {
+        let made = self.made.remove(&maker).unwrap_or_default();
+        for way in made.ways {
+            if self.by_tag.get(&way) == Some(&maker) {
+                self.by_tag.remove(&way);
+            }
+        }
+        for place in made.untagged {
+            self.untagged.remove(&place);
+        }
+    }
+
+    /// The only one that makes a communicator, nonblocking, on this one, where the library tells nothing.
+    fn only_maker(&self, communicator: u32) -> Option<OwnCollective> {
+        let all = (communicator, 0)..=(communicator, u64::MAX);
+        let mut all = self.making.range(all).map(|(_, &one)| one);
+        let only = all.next().filter(|_| all.next().is_none());
+        only.filter(|_| !self.has_told)
+    }
+
+    /// Whether something under way goes on in other calls.
+    pub(crate) fn is_open(&self, collective: OwnCollective) -> bool {
+        self.open.contains_key(&collective)
+    }
+
+    /// Whether the library may tell of calls for which it sends within others.
+    pub(crate) fn tell_makers(&self) -> bool {
+        self.tags.tell_makers()
+    }
+
+    /// All calls have returned.
+    pub(crate) fn forget_calls(&mut self) {
+        for state in self.threads.values_mut() {
+            state.calls = [None; 2];
+        }
+    }
+
+    /// The messages of a thread up to a place were looked at ahead of their turn.
+    pub(crate) fn has_looked_at(&mut self, thread: u32, until: Place) {
+        self.threads.entry(thread).or_default().looked_at = Some(until);
+    }
+
+    /// Whether the record at a place was looked at ahead of its turn.
+    pub(crate) fn is_looked_at(&self, thread: u32, place: Place) -> bool {
+        let state = self.threads.get(&thread);
+        state.is_some_and(|state| state.looked_at.is_some_and(|until| place <= until))
+    }
+
+    /// Whose the message of a record is, at its turn. What was looked at before is nobody's.
+    pub(crate) fn owner(
+        &mut self,
+        thread: u32,
+        place: Place,
+        record: &Record,
+        message: &Message,
+    ) -> Owner {
+        let state = self.threads.entry(thread).or_default();
+        if state.looked_at.is_some_and(|until| place <= until) {
+            return Owner::TheCall;
+        }
+        let begin = record.enter.get();
+        let [own, internal] = state.calls;
+        let is_in = |call: &Around| begin <= call.leave || call.leave == 0;
+        let around = internal.filter(is_in).or(own.filter(is_in));
+        self.owner_in(around.as_ref(), begin, message)
+    }
+
+    /// Of the last call of a thread, and the last one of the library itself, those that are blocking and
+    /// in which an instant lies, ticks.
+    pub(crate) fn calls_around(&self, thread: u32, at: u64) -> [Option<OwnCollective>; 2] {
+        let calls = self.threads.get(&thread).map(|state| state.calls);
+        calls.unwrap_or_default().map(|call| match call? {
+            call if !(call.enter..=call.leave).contains(&at) => None,
+            Around {
+                of: CallOf::Blocking(blocking),
+                ..
+            } => Some(blocking),
+            _ => None,
+        })
+    }
+
+    /// Whose a message is that is in a call which completes collectives.
+    pub(crate) fn owner_in_completion(&mut self, record: &Record, message: &Message) -> Owner {
+        self.owner_in(None, record.enter.get(), message)
+    }
+
+    fn owner_in(&mut self, around: Option<&Around>, begin: u64, message: &Message) -> Owner {
+        let tag = self.tags.of_collective(message.tag);
+        let way = (message.communicator, tag);
+        let blocking = around.and_then(|around| match around.of {
+            CallOf::Blocking(blocking) => Some(blocking),
+            _ => None,
+        });
+        if let Some(&collective) = self.by_tag.get(&way) {
+            return match blocking == Some(collective) {
+                true => Owner::TheCall,
+                false => Owner::Begun(collective),
+            };
+        }
+        let is_here = around.is_some_and(|around| around.communicator == message.communicator);
+        let is_tagged = around.is_some_and(|around| around.is_tagged);
+        let makes_here = is_here && around.is_some_and(|around| around.makes);
+        let found = match around.map(|around| around.of) {
+            // What is blocking in the call that begins it.
+            Some(CallOf::Begin(collective)) if self.tags.is_of_blocking(message.tag) => {
+                return Owner::Begun(collective);
+            }
+            Some(CallOf::Begin(_)) if is_here => {
+                let first = around.map_or(0, |around| around.begins_at);
+                // A second tag of the same collective is not known to be its own.
+                let all = || self.untagged_on(message.communicator);
+                let begun_here = || all().find(|&(nth, _)| nth >= first);
+                let in_turn = self.in_turn(message.communicator, tag);
+                (in_turn.or_else(|| Some(begun_here()?.1)))
+                    .or_else(|| self.only_maker(message.communicator))
+            }
+            Some(CallOf::Blocking(_)) if message.is_on_hidden_communicator() => None,
+            Some(CallOf::Blocking(_))
+                if is_here && (is_tagged || !self.tags.is_of_begun(message.tag)) =>
+            {
+                None
+            }
+            Some(CallOf::Nothing) => None,
+            _ if begin < self.unknown_until => None,
+            _ => {
+                let all = || self.untagged_on(message.communicator).map(|(_, one)| one);
+                let in_turn = self.in_turn(message.communicator, tag);
+                let may_be = || all().find(|one| self.has_its_turn(one, tag).is_none());
+                let made = || self.only_maker(message.communicator);
+                (in_turn.or_else(may_be).or_else(|| all().next()))
+                    .or_else(|| made().filter(|_| !makes_here))
+            }
+        };
+        let Some(collective) = found else {
+            return Owner::TheCall;
+        };
+        self.by_tag.insert(way, collective);
+        if self.made.contains_key(&collective) || self.is_making(collective) {
+            let made = self.made_by(collective);
+            made.ways.push(way);
+            if !made.untagged.is_empty() {
+                // The first of them is found first.
+                let place = made.untagged.remove(0);
+                self.untagged.remove(&place);
+            }
+        } else if let Some(open) = self.open.get_mut(&collective) {
+            open.tag = Some(tag);
+            let open = *open;
+            self.is_tagged_now(&open);
+            if let Some(nth) = open.set_up {
+                self.persistent_tags.insert((open.communicator, nth), tag);
+            }
+        }
+        match blocking == Some(collective) {
+            true => Owner::TheCall,
+            false => Owner::Begun(collective),
+        }
+    }
+
+    fn is_making(&self, collective: OwnCollective) -> bool {
+        self.open.get(&collective).is_some_and(|open| open.makes)
+    }
+
+    /// Those without a tag on a communicator, in the order in which they come into question, with how many
+    /// were begun before.
+    fn untagged_on(&self, communicator: u32) -> impl Iterator<Item = (u64, OwnCollective)> + '_ {
+        let ends = [(false, 0), (true, u64::MAX)];
+        let [from, to] = ends.map(|(is_empty, nth)| (communicator, is_empty, nth));
+        let all = self.untagged.range(from..=to);
+        all.map(|(&(_, _, nth), &one)| (nth, one))
+    }
+
+    /// The persistent collective without a tag that was set up when it was the turn of this one.
+    fn in_turn(&self, communicator: u32, tag: u16) -> Option<OwnCollective> {
+        let all = (communicator, 0)..=(communicator, u64::MAX);
+        let mut all = self.untagged_persistent.range(all).map(|(_, one)| one);
+        let in_turn = all.find(|one| self.has_its_turn(one, tag) == Some(true));
+        in_turn.copied()
+    }
+
+    /// Whether a persistent collective was set up when it was the turn of this tag, going by the one
+    /// next to it whose tag is known; `None` for others, and where none is known.
+    fn has_its_turn(&self, one: &OwnCollective, tag: u16) -> Option<bool> {
+        let Open {
+            communicator,
+            set_up,
+            ..
+        } = *self.open.get(one)?;
+        let nth = set_up?;
+        let on_it = (communicator, 0)..(communicator, nth);
+        let before = self.persistent_tags.range(on_it).next_back();
+        let behind = (communicator, nth)..=(communicator, u64::MAX);
+        let behind = self.persistent_tags.range(behind).next();
+        let distance = |known: &(&(u32, u64), &u16)| known.0.1.abs_diff(nth);
+        let (&(_, known), &of_known) = before.into_iter().chain(behind).min_by_key(distance)?;
+        Some(self.tags.further(of_known, nth as i64 - known as i64)? == tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collbench_formats::{Direction, NO_RANK, Operation};
+    use zerocopy::FromBytes;
+
+    use super::*;
+
+    const WORLD: u32 = 0;
+
+    fn collective(position: u64) -> OwnCollective {
+        OwnCollective {
+            local: 0,
+            lane: Lane::Application,
+            position,
+        }
+    }
+
+    fn record(enter: u64, leave: u64) -> Record {
+        // With 8 bytes to send.
+        let bytes: Vec<u8> = [enter, 8, 0, leave]
+            .iter()
+            .flat_map(|w| w.to_le_bytes())
+            .collect();
+        *Record::ref_from_bytes(&bytes).unwrap()
+    }
+
+    fn message(communicator: u32, tag: u16) -> Message {
+        Message {
+            direction: Direction::Send,
+            is_nonblocking: true,
+            partner: NO_RANK,
+            communicator,
+            tag,
+            bytes: 8,
+        }
+    }
+
+    /// Owners of messages of one thread, one behind the other.
+    #[derive(Default)]
+    struct Trial {
+        owners: Owners,
+        n: u32,
+    }
+
+    impl Trial {
+        fn call(&mut self, enter: u64, leave: u64, of: CallOf) {
+            self.owners.call(0, &record(enter, leave), WORLD, of);
+        }
+
+        fn owner(&mut self, begin: u64, communicator: u32, tag: u16) -> Owner {
+            self.n += 1;
+            let place = Place {
+                chunk: 0,
+                record: self.n,
+            };
+            let message = message(communicator, tag);
+            self.owners
+                .owner(0, place, &record(begin, begin + 1), &message)
+        }
+    }
+
+    #[test]
+    fn a_tag_that_is_seen_where_a_collective_begins_is_its_own_until_it_is_complete() {
+        let mut trial = Trial::default();
+        trial.call(0, 10, CallOf::Begin(collective(0)));
+        assert_eq!(trial.owner(5, WORLD, 70), Owner::Begun(collective(0)));
+        trial.call(20, 30, CallOf::Begin(collective(1)));
+        assert_eq!(trial.owner(25, WORLD, 69), Owner::Begun(collective(1)));
+        // In a blocking collective, its own and those of others.
+        trial.call(40, 50, CallOf::Blocking(collective(2)));
+        assert_eq!(trial.owner(41, WORLD, 9), Owner::TheCall);
+        assert_eq!(trial.owner(42, WORLD, 70), Owner::Begun(collective(0)));
+        // In no call.
+        assert_eq!(trial.owner(60, WORLD, 69), Owner::Begun(collective(1)));
+        trial.owners.complete(collective(0));
+        trial.owners.complete(collective(1));
+        assert!(trial.owners.is_idle());
+        assert_eq!(trial.owner(70, WORLD, 70), Owner::TheCall);
+    }
+
+    #[test]
+    fn a_call_that_calls_the_application_back_goes_on_behind_what_that_calls() {
+        let mut trial = Trial::default();
+        let around = Some(collective(0));
+        trial.call(0, 100, CallOf::Blocking(collective(0)));
+        trial.call(10, 20, CallOf::Begin(collective(1)));
+        assert_eq!(trial.owner(15, WORLD, 70), Owner::Begun(collective(1)));
+        assert_eq!(trial.owners.calls_around(0, 15), [around, None]);
+        trial.call(30, 40, CallOf::Blocking(collective(2)));
+        assert_eq!(trial.owner(35, WORLD, 70), Owner::Begun(collective(1)));
+        let below = Some(collective(2));
+        assert_eq!(trial.owners.calls_around(0, 35), [around, below]);
+        assert_eq!(trial.owners.calls_around(0, 41), [around, None]);
+        // Behind what was called there, in the call around it.
+        assert_eq!(trial.owner(60, WORLD, 9), Owner::TheCall);
+        assert_eq!(trial.owner(61, WORLD, 70), Owner::Begun(collective(1)));
+        // The next one is in none.
+        trial.call(100, 110, CallOf::Blocking(collective(3)));
+        let next = Some(collective(3));
+        assert_eq!(trial.owners.calls_around(0, 105), [next, None]);
+    }
+
+    #[test]
+    fn a_tag_that_comes_later_is_of_the_oldest_collective_without_one() {
+        let mut trial = Trial::default();
+        for position in 0..3 {
+            let begin = 10 * position;
+            trial.call(begin, begin + 5, CallOf::Begin(collective(position)));
+        }
+        // The second one has a tag from its own call; only one was there.
+        assert_eq!(trial.owner(22, WORLD, 68), Owner::Begun(collective(2)));
+        assert_eq!(trial.owner(50, WORLD, 70), Owner::Begun(collective(0)));
+        assert_eq!(trial.owner(51, WORLD, 69), Owner::Begun(collective(1)));
+        assert_eq!(trial.owner(52, WORLD, 70), Owner::Begun(collective(0)));
+        // None is left, and another communicator has none.
+        assert_eq!(trial.owner(53, WORLD, 67), Owner::TheCall);
+        assert_eq!(trial.owner(54, 4, 70), Owner::TheCall);
+    }
+
+    #[test]
+    fn a_tag_that_comes_later_is_nobodys_while_older_collectives_go_on_that_are_not_known() {
+        let mut trial = Trial::default();
+        trial.owners.begin_at(50);
+        trial.call(0, 10, CallOf::Begin(collective(0)));
+        trial.call(20, 30, CallOf::Begin(collective(1)));
+        // From its own call.
+        assert_eq!(trial.owner(25, WORLD, 69), Owner::Begun(collective(1)));
+        assert_eq!(trial.owner(40, WORLD, 70), Owner::TheCall);
+        assert_eq!(trial.owner(51, WORLD, 68), Owner::Begun(collective(0)));
+    }
+
+    #[test]
+    fn in_a_blocking_call_a_tag_that_those_never_have_is_of_what_was_begun_before() {
+        // Of Open MPI -40 and of MPICH 300 can only be nonblocking, -17 and 2 only blocking.
+        let tags = |tag: i16| tag as u16;
+        for (library, begun, blocking) in [
+            (Tags::OpenMpi, [tags(-40), tags(-41)], tags(-17)),
+            (Tags::Mpich, [300, 301], 2),
+        ] {
+            let mut trial = Trial {
+                owners: Owners::new(library, [].into_iter()),
+                ..Trial::default()
+            };
+            trial.call(0, 5, CallOf::Begin(collective(0)));
+            trial.call(10, 20, CallOf::Blocking(collective(1)));
+            assert_eq!(trial.owner(11, WORLD, blocking), Owner::TheCall);
+            let found = trial.owner(12, WORLD, begun[0]);
+            assert_eq!(found, Owner::Begun(collective(0)), "{library:?}");
+            // No other is under way.
+            assert_eq!(trial.owner(13, WORLD, begun[1]), Owner::TheCall);
+        }
+        let mut trial = Trial::default();
+        trial.call(0, 5, CallOf::Begin(collective(0)));
+        trial.call(10, 20, CallOf::Blocking(collective(1)));
+        assert_eq!(trial.owner(12, WORLD, tags(-40)), Owner::TheCall);
+    }
+
+    #[test]
+    fn what_has_nothing_to_send_gets_a_tag_that_comes_later_only_where_nothing_else_may() {
+        let mut trial = Trial::default();
+        let mut nothing_to_send = record(0, 5);
+        nothing_to_send.payload = [0; 6];
+        trial
+            .owners
+            .call(0, &nothing_to_send, WORLD, CallOf::Begin(collective(0)));
+        trial.call(10, 15, CallOf::Begin(collective(1)));
+        for (position, tag) in [(1, 70), (0, 71)] {
+            assert_eq!(
+                trial.owner(20, WORLD, tag),
+                Owner::Begun(collective(position))
+            );
+        }
+    }
+
+    #[test]
+    fn of_persistent_collectives_that_start_together_each_has_the_tag_of_its_turn() {
+        let start = |local: usize, position: u64| OwnCollective {
+            local,
+            lane: Lane::Persistent(local as u32),
+            position,
+        };
+        let tags = |tag: i16| tag as u16;
+        for (library, tags) in [
+            (Tags::OpenMpi, [tags(-50), tags(-51), tags(-52), tags(-60)]),
+            // In the part of a host.
+            (Tags::Mpich, [0x4190, 0x4191, 0x4192, 0x41a0]),
+        ] {
+            let mut trial = Trial {
+                owners: Owners::new(library, [WORLD; 3].into_iter()),
+                ..Trial::default()
+            };
+            let begun = |of| Owner::Begun(of);
+            for round in 0..2 {
+                let [first, second, third] = [0, 1, 2].map(|local| start(local, round));
+                let at = 100 * round;
+                for one in [second, first, third] {
+                    trial.call(at, at + 10, CallOf::Begin(one));
+                }
+                // That of the second comes first; the first one has no message in this call.
+                assert_eq!(trial.owner(at + 1, WORLD, tags[1]), begun(second));
+                assert_eq!(trial.owner(at + 2, WORLD, tags[2]), begun(third));
+                // A nonblocking one has none of their tags.
+                trial.call(at + 20, at + 30, CallOf::Begin(collective(round)));
+                trial.call(at + 40, at + 50, CallOf::Nothing);
+                let later = trial.owner(at + 60, WORLD, tags[3] + round as u16);
+                assert_eq!(later, begun(collective(round)), "{library:?}");
+                assert_eq!(trial.owner(at + 61, WORLD, tags[0]), begun(first));
+                // What is known needs no message at the start.
+                assert_eq!(trial.owner(at + 62, WORLD, tags[2]), begun(third));
+                for one in [first, second, third, collective(round)] {
+                    trial.owners.complete(one);
+                }
+            }
+        }
+    }
+
+    fn tag(tag: i16) -> u16 {
+        tag as u16
+    }
+
+    fn of_open_mpi() -> Trial {
+        Trial {
+            owners: Owners::new(Tags::OpenMpi, [].into_iter()),
+            ..Trial::default()
+        }
+    }
+
+    #[test]
+    fn a_message_is_of_the_call_that_it_is_told_to_be_for_whichever_it_is_in() {
+        let mut trial = of_open_mpi();
+        trial.call(0, 100, CallOf::Blocking(collective(5)));
+        let first = message(WORLD, tag(-40));
+        assert!(trial.owners.asks_for_maker(&first));
+        trial.owners.is_made_by(&first, collective(3));
+        assert!(!trial.owners.asks_for_maker(&first));
+        assert_eq!(trial.owner(5, WORLD, tag(-40)), Owner::Begun(collective(3)));
+        // What has no tag at first has the next that nobody has.
+        trial.owners.begins_for(collective(3), WORLD);
+        assert_eq!(trial.owner(6, WORLD, tag(-41)), Owner::Begun(collective(3)));
+        assert_eq!(trial.owner(7, WORLD, tag(-42)), Owner::TheCall);
+        // That of its own call; those before on the same communicator are done.
+        let own = message(WORLD, tag(-43));
+        trial.owners.is_made_by(&own, collective(5));
+        for tag in [tag(-43), tag(-40), tag(-41)] {
+            assert_eq!(trial.owner(8, WORLD, tag), Owner::TheCall);
+        }
+        // Several have this tag, of which each is told; and blocking ones are not asked for.
+        let of_leaders = message(WORLD, tag(-31079));
+        trial.owners.is_made_by(&of_leaders, collective(6));
+        assert!(trial.owners.asks_for_maker(&of_leaders));
+        assert!(!trial.owners.asks_for_maker(&message(WORLD, tag(-17))));
+    }
+
+    #[test]
+    fn where_nothing_is_told_tags_that_are_left_are_of_the_only_communicator_being_made() {
+        let idup = |at: u64| Record::call(Operation::CommIdup, 0, WORLD, 1, 0, at, at + 5);
+        let mut trial = of_open_mpi();
+        let begin = |trial: &mut Trial, position: u64| {
+            let record = idup(10 * position + 1);
+            let of = CallOf::Begin(collective(position));
+            trial.owners.call(0, &record, WORLD, of);
+        };
+        begin(&mut trial, 0);
+        for tag in [tag(-40), tag(-41), tag(-40)] {
+            assert_eq!(trial.owner(8, WORLD, tag), Owner::Begun(collective(0)));
+        }
+        // Of two it is not known which.
+        begin(&mut trial, 1);
+        assert_eq!(trial.owner(18, WORLD, tag(-42)), Owner::TheCall);
+        trial.owners.complete(collective(0));
+        assert_eq!(
+            trial.owner(19, WORLD, tag(-43)),
+            Owner::Begun(collective(1))
+        );
+        trial.owners.complete(collective(1));
+        assert!(trial.owners.is_idle() && trial.owners.made.is_empty());
+        assert_eq!(trial.owner(20, WORLD, tag(-43)), Owner::TheCall);
+    }
+
+    #[test]
+    fn what_is_blocking_in_a_call_that_begins_something_is_of_that() {
+        let mut trial = of_open_mpi();
+        trial.call(0, 10, CallOf::Begin(collective(0)));
+        // Such as the gather of an ordered access to a file, on a communicator of the library's own.
+        assert_eq!(trial.owner(5, 9, tag(-19)), Owner::Begun(collective(0)));
+        assert_eq!(trial.owner(15, 9, tag(-19)), Owner::TheCall);
+    }
+
+    #[test]
+    fn of_many_under_way_each_ends_as_soon_as_of_a_few() {
+        let mut trial = Trial::default();
+        let n = 200_000;
+        for position in 0..n {
+            let begin = 10 * position;
+            trial.call(begin, begin + 5, CallOf::Begin(collective(position)));
+        }
+        // Looking through all of them each time takes minutes.
+        for position in (1..n).rev() {
+            trial.owners.complete(collective(position));
+        }
+        let owner = trial.owner(10 * n, WORLD, 70);
+        assert_eq!(owner, Owner::Begun(collective(0)));
+    }
+
+    #[test]
+    fn what_was_looked_at_ahead_is_not_handed_on_again() {
+        let mut trial = Trial::default();
+        trial.call(0, 10, CallOf::Begin(collective(0)));
+        assert_eq!(trial.owner(5, WORLD, 70), Owner::Begun(collective(0)));
+        let until = Place {
+            chunk: 0,
+            record: 3,
+        };
+        trial.owners.has_looked_at(0, until);
+        assert!(trial.owners.is_looked_at(0, until));
+        assert_eq!(trial.owner(12, WORLD, 70), Owner::TheCall);
+        assert_eq!(trial.owner(13, WORLD, 70), Owner::TheCall);
+        assert_eq!(trial.owner(14, WORLD, 70), Owner::Begun(collective(0)));
+    }
+}

@@ -1,0 +1,342 @@
+//! Nonblocking and persistent collectives of one process, from initiation to completion.
+//!
+//! An initiation has its place in the order of calls, or of starts; its completion may come any
+//! time later, and in another thread. So what was begun is kept apart from the queues until it is
+//! complete at every member: memory grows with what is under way, not with calls. It is kept as
+//! the records say it, so that no page of the file is read twice.
+
+use std::collections::BTreeMap;
+
+use collbench_clocks::rank_clock::RankClock;
+use collbench_clocks::timestamp::{Global, Timestamp};
+use collbench_formats::{CompletingCall, Completion, Operation, Record, TestsInVain};
+
+use crate::calls::stream::Place;
+use crate::calls::time_in_mpi::CallSpans;
+use crate::messages::said::{Said, Saying};
+
+/// One collective that a process has begun.
+#[derive(Debug, Clone)]
+pub(crate) struct Begun {
+    /// The initiating call.
+    pub(crate) record: Record,
+    /// Where its record stands.
+    pub(crate) place: Place,
+    /// Whether its stamps can be true.
+    pub(crate) is_possible: bool,
+    /// The phase in which it was called.
+    pub(crate) phase: Option<i32>,
+    /// What the library said of the initiating call.
+    saying: Saying,
+    /// The call that completed it.
+    end: Option<End>,
+    tests: Option<TestsInVain>,
+    /// The calls that the process made meanwhile; `None` where they are not known.
+    meanwhile: Option<CallSpans>,
+}
+
+/// The call that completed a collective, in ticks.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    enter: u64,
+    /// 0 for a call under way.
+    leave: u64,
+    by: CompletingCall,
+    n_together: u32,
+    /// Whether it returned an error: then another one may complete the collective after all.
+    has_failed: bool,
+}
+
+impl End {
+    fn is_final(&self) -> bool {
+        self.leave != 0 && !self.has_failed
+    }
+}
+
+impl Begun {
+    pub(crate) fn new(
+        record: &Record,
+        place: Place,
+        is_possible: bool,
+        phase: Option<i32>,
+    ) -> Self {
+        Self {
+            record: *record,
+            place,
+            is_possible,
+            phase,
+            saying: Saying::default(),
+            end: None,
+            tests: None,
+            meanwhile: None,
+        }
+    }
+
+    /// Whether nothing more can come of it.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.end.is_some_and(|end| end.is_final())
+    }
+
+    /// What the library said of the initiating call.
+    pub(crate) fn said(&self) -> Option<Said> {
+        self.saying.said()
+    }
+
+    /// When the operation was complete; `None` where that is not known: it was under way at the
+    /// end, or its request was given back before.
+    pub(crate) fn leave_ticks(&self) -> Option<u64> {
+        let end = self.end?;
+        (end.leave != 0 && end.by != CompletingCall::RequestFree).then_some(end.leave)
+    }
+
+    /// When its process was in MPI from its initiation to its completion, enter and leave of each
+    /// call in ns; `None` where that is not known.
+    pub(crate) fn presence<'b>(
+        &'b self,
+        clock: &'b RankClock,
+    ) -> Option<impl Iterator<Item = (i64, i64)> + 'b> {
+        let end = self.end.filter(|end| end.leave != 0)?;
+        let meanwhile = self.meanwhile.as_deref().filter(|_| self.tests.is_none())?;
+        let first = (self.record.enter.get(), self.record.leave.get());
+        let calls = std::iter::once(first).chain(meanwhile.iter().copied());
+        let calls = calls.chain([(end.enter, end.leave)]);
+        let at = |ticks| clock.global(Timestamp::from_ticks(ticks)).ns();
+        Some(calls.map(move |(enter, leave)| (at(enter), at(leave))))
+    }
+
+    /// How it went on after the initiating call, which returned.
+    pub(crate) fn course(&self, clock: &RankClock) -> OverlapCourse {
+        let at = |ticks| clock.global(Timestamp::from_ticks(ticks));
+        let span = |from: u64, to: u64| at(to).ns() - at(from).ns();
+        let (enter, leave) = (self.record.enter.get(), self.record.leave.get());
+        let n_started = match self.record.persistent_start() {
+            Some(start) => start.n_together,
+            None => 1,
+        };
+        let tests = self.tests.map(|tests| tests.spent_ticks);
+        OverlapCourse {
+            begun: at(leave),
+            initiation_ns: span(enter, leave) / i64::from(n_started),
+            n_started,
+            completing: self.end.map(|end| CompletingTime {
+                by: end.by,
+                enter: at(end.enter),
+                share_ns: match end.leave {
+                    0 => 0,
+                    leave => span(end.enter, leave) / i64::from(end.n_together),
+                },
+                n_together: end.n_together,
+            }),
+            n_tests: self.tests.map_or(0, |tests| u64::from(tests.n)),
+            // The tests lie between the two calls; a damaged count must not take it further.
+            tests_ns: tests.map_or(0, |ticks| {
+                let end = self.end.map_or(leave, |end| end.enter);
+                span(leave, leave.saturating_add(ticks)).clamp(0, span(leave, end).max(0))
+            }),
+        }
+    }
+}
+
+/// How a nonblocking or persistent collective of one process went on after it was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverlapCourse {
+    /// When the initiating call returned.
+    pub begun: Timestamp<Global>,
+    /// Time of the initiating call, ns; of one that started several, an equal share.
+    pub initiation_ns: i64,
+    /// How many were started by the same call, > 0.
+    pub n_started: u32,
+    /// The call that completed it, or was about to; `None`: nothing did in the trace.
+    pub completing: Option<CompletingTime>,
+    /// Tests that found it not complete.
+    pub n_tests: u64,
+    /// Time in them, ns; of a test of several collectives, an equal share.
+    pub tests_ns: i64,
+}
+
+/// The part that one collective has in the call that completed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompletingTime {
+    /// The call.
+    pub by: CompletingCall,
+    /// When it was entered.
+    pub enter: Timestamp<Global>,
+    /// Its time, shared equally among what it completed, ns; 0 for a call under way.
+    pub share_ns: i64,
+    /// How many collectives it completed, > 0.
+    pub n_together: u32,
+}
+
+impl OverlapCourse {
+    /// Time in the initiating and the completing call, ns.
+    #[must_use]
+    pub fn call_ns(&self) -> i64 {
+        self.initiation_ns + self.completing.map_or(0, |call| call.share_ns)
+    }
+
+    /// From the return of the initiating call to the enter of the completing one, ns, >= 0: a
+    /// thread may complete what another one has not come back from. `None` without a completion.
+    #[must_use]
+    pub fn between_ns(&self) -> Option<i64> {
+        let completing = self.completing?;
+        Some((completing.enter.ns() - self.begun.ns()).max(0))
+    }
+
+    /// Time that the collective took from the application: initiation, tests, completion, ns.
+    ///
+    /// # Source
+    /// Hoefler et al. 2007, section 4: overhead, time-based.
+    #[must_use]
+    pub fn exposed_ns(&self) -> i64 {
+        self.call_ns() + self.tests_ns
+    }
+
+    /// Time between the two calls in which the process was in no test of it, ns. The collective
+    /// cannot have been overlapped with more; whether it went on meanwhile, a trace cannot tell.
+    #[must_use]
+    pub fn overlap_bound_ns(&self) -> Option<i64> {
+        Some((self.between_ns()? - self.tests_ns).max(0))
+    }
+}
+
+/// What a process has begun on one lane and others, or itself, are not done with, by position.
+#[derive(Debug, Default)]
+pub(crate) struct Outstanding {
+    begun: BTreeMap<u64, Begun>,
+    /// The messages that the MPI library has exchanged for them.
+    messages: BTreeMap<u64, Vec<Record>>,
+    /// Calls whose completion is of no interest: those at positions at which others made another
+    /// call.
+    passed_by: BTreeMap<u64, Operation>,
+}
+
+impl Outstanding {
+    pub(crate) fn begin(&mut self, position: u64, begun: Begun) {
+        self.begun.insert(position, begun);
+    }
+
+    /// Keeps one end of a message of what was begun at a position.
+    pub(crate) fn keep_message(&mut self, position: u64, record: &Record) {
+        if self.begun.contains_key(&position) {
+            self.messages.entry(position).or_default().push(*record);
+        }
+    }
+
+    /// Hears a note on the call that began something at a position, by a process whose names have these
+    /// numbers. What is complete may be handed on at any time, so a note behind its completion, as only a
+    /// damaged trace has, is not heard.
+    pub(crate) fn hear(&mut self, position: u64, call: &Record, note: &Record, numbers: &[u16]) {
+        let begun = self.begun.get_mut(&position);
+        let is_of_call = |begun: &&mut Begun| begun.record == *call && !begun.is_complete();
+        if let Some(begun) = begun.filter(is_of_call) {
+            begun.saying.hear(note, numbers);
+        }
+    }
+
+    /// The ends of messages of what was begun at a position, in their order.
+    pub(crate) fn messages(&self, position: u64) -> &[Record] {
+        self.messages.get(&position).map_or(&[], Vec::as_slice)
+    }
+
+    /// From now on the completion of what was begun at a position is of no interest.
+    pub(crate) fn pass_by(&mut self, position: u64) {
+        self.messages.remove(&position);
+        let begun = self.begun.remove(&position);
+        if let Some(begun) = begun.filter(|begun| !begun.is_complete())
+            && let Some(operation) = begun.record.operation()
+        {
+            self.passed_by.insert(position, operation);
+        }
+    }
+
+    /// What was begun at a position and is not complete.
+    pub(crate) fn operation(&self, position: u64) -> Option<Operation> {
+        match self.begun.get(&position) {
+            Some(begun) => begun.record.operation(),
+            None => self.passed_by.get(&position).copied(),
+        }
+    }
+
+    /// Whether no completion is waited for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun.is_empty() && self.passed_by.is_empty()
+    }
+
+    pub(crate) fn get(&self, position: u64) -> Option<&Begun> {
+        self.begun.get(&position)
+    }
+
+    /// Positions in `[from, to)` of what was begun.
+    pub(crate) fn positions(&self, from: u64, to: u64) -> impl Iterator<Item = u64> + '_ {
+        self.begun.range(from..to).map(|(&position, _)| position)
+    }
+
+    /// The first position that is complete.
+    pub(crate) fn first_complete(&self) -> Option<u64> {
+        let complete = |(&position, begun): (&u64, &Begun)| begun.is_complete().then_some(position);
+        self.begun.iter().find_map(complete)
+    }
+
+    /// The first position.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.begun.first_key_value().map(|(&position, _)| position)
+    }
+
+    /// Whether a collective was begun here, and is complete or its file has ended.
+    pub(crate) fn is_settled(&self, position: u64, has_ended: bool) -> bool {
+        has_ended || self.get(position).is_some_and(Begun::is_complete)
+    }
+
+    pub(crate) fn remove(&mut self, position: u64) {
+        self.messages.remove(&position);
+        self.begun.remove(&position);
+    }
+
+    /// What the process did while the collective at a position went on, which is complete: `between`
+    /// gives its calls between two instants, ticks.
+    pub(crate) fn note_meanwhile(
+        &mut self,
+        position: u64,
+        between: impl FnOnce(u64, u64) -> Option<CallSpans>,
+    ) {
+        if let Some(begun) = self.begun.get_mut(&position)
+            && let Some(end) = begun.end
+        {
+            begun.meanwhile = between(begun.record.leave.get(), end.enter);
+        }
+    }
+
+    /// The completion of what was begun at a position; `false` if it fits nothing that is under
+    /// way: there is no such initiation, it is complete already, or the stamps cannot be true.
+    pub(crate) fn complete(
+        &mut self,
+        position: u64,
+        record: &Record,
+        completion: &Completion,
+        tests: Option<TestsInVain>,
+        last_ticks: u64,
+    ) -> bool {
+        if self.passed_by.remove(&position).is_some() {
+            return true;
+        }
+        let Some(begun) = self.begun.get_mut(&position) else {
+            return false;
+        };
+        let (enter, leave) = (record.enter.get(), record.leave.get());
+        let is_possible = begun.record.enter.get() <= enter
+            && (leave == 0
+                || (enter.max(begun.record.leave.get()) <= leave && leave <= last_ticks));
+        if !is_possible || begun.is_complete() {
+            return false;
+        }
+        begun.tests = tests.or(begun.tests);
+        begun.end = Some(End {
+            enter,
+            leave,
+            by: completion.by,
+            n_together: completion.n_together,
+            has_failed: record.has_failed(),
+        });
+        true
+    }
+}

@@ -1,0 +1,829 @@
+//! The calls of one process to queues: one for each of its communicators and lane.
+//!
+//! This is done for many processes at a time; a process knows nothing of the others. What can be
+//! in no instance is handed on at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use collbench_clocks::rank_clock::RankClock;
+use collbench_clocks::timestamp::{Global, Timestamp};
+use collbench_formats::{
+    CODE_INTERNAL, Chunk, Record, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
+};
+
+use crate::calls::algorithms::LastCalls;
+use crate::calls::call::{Call, LANES, Lane};
+use crate::calls::findings::ProcessDamage;
+use crate::calls::last_seen::is_own;
+use crate::calls::message_owner::{CallOf, OwnCollective, Owners};
+use crate::calls::outstanding::Begun;
+use crate::calls::phases::PhaseClock;
+use crate::calls::queue::{Alike, Queue};
+use crate::calls::stamps::StampLimits;
+use crate::calls::stream::{Batch, CallStream, ChunkStart, Place, guess_enter};
+use crate::calls::tags::Tags;
+use crate::calls::time_in_mpi::RecentCalls;
+use crate::communicators::Communicators;
+use crate::communicators::persistent::{OwnPersistent, Persistents, local_of};
+use crate::instances::matched::Matched;
+use crate::time::clocks::Clocks;
+use crate::trace::records::RecordReader;
+use crate::trace::ring_window::WindowBegin;
+use crate::trace::run::RankFile;
+
+mod at_end;
+mod begun;
+mod beside;
+mod class;
+mod queues;
+
+use begun::AllCompleting;
+use beside::Unfinished;
+use class::{Class, class_of, is_message};
+use queues::Queues;
+
+/// Records that are looked at together: those that stay in the nearest cache from telling
+/// whether they can be true to telling where they belong.
+const MAX_BATCH: u64 = 256;
+
+/// One process while its calls are matched.
+pub(crate) struct Process<'a> {
+    /// Index in the run.
+    index: usize,
+    file: &'a RankFile<'a>,
+    clock: RankClock,
+    limits: StampLimits,
+    reader: RecordReader<'a>,
+    stream: CallStream,
+    /// Where its records begin, if a ring has overwritten older ones.
+    window: Option<WindowBegin>,
+    /// Threads whose records have come to where the window begins.
+    within_window: BTreeSet<u32>,
+    /// By binding: the queues of its lanes.
+    queues: Vec<Queues>,
+    /// Its persistent collectives.
+    persistents: &'a [OwnPersistent],
+    /// For each of them the queue of its starts.
+    starts: Vec<Queue>,
+    /// Whether records were lost, so that starts behind cannot be counted.
+    has_lost_starts: bool,
+    /// Tests in vain whose completion is the thread's next record, by thread.
+    tests: BTreeMap<u32, TestsInVain>,
+    /// Calls of several threads that complete collectives, until they return.
+    completing: AllCompleting,
+    /// The phases that the program marks.
+    pub(crate) phases: PhaseClock,
+    /// Binding (or index of the persistent collective) and lane of each queue of which something
+    /// has changed.
+    pub(crate) touched: Vec<(u32, Lane)>,
+    /// Calls that wait in the queues.
+    pub(crate) n_queued: u64,
+    /// Whether all records were taken.
+    pub(crate) has_ended: bool,
+    is_end_known: bool,
+    /// Whether the messages inside its calls were recorded.
+    pub(crate) has_messages: bool,
+    /// Whether the algorithms of its calls were noted.
+    pub(crate) has_algorithms: bool,
+    /// The numbers of their names, by index of the definition.
+    names: &'a [u16],
+    /// Whose they are.
+    owners: Owners,
+    /// By thread: its last call of the application, and the last one of the MPI library itself, if
+    /// messages of others may still come that stand behind it.
+    unfinished: BTreeMap<u32, [Option<Unfinished>; 2]>,
+    /// Up to when there may be messages among them of what had begun before the window, ticks.
+    mixed_until: u64,
+    /// Its calls while collectives are under way, if only one thread makes any.
+    recent: Option<RecentCalls>,
+    /// By thread: where the last record stands that is not an internal call, once that was asked.
+    last_own: BTreeMap<u32, Option<Place>>,
+    last_calls: LastCalls,
+    /// When the latest of the records so far began, ticks, if several threads make calls.
+    reached: u64,
+    /// What was met that does not fit.
+    pub(crate) found: Found,
+}
+
+/// What the records of a process hold that does not fit.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Found {
+    pub(crate) n_unknown_records: u64,
+    /// Messages that the MPI library sent.
+    pub(crate) n_sent: u64,
+    /// Receives that it posted.
+    pub(crate) n_received: u64,
+    pub(crate) n_abandoned: u64,
+    /// Completions that fit no initiation that is under way.
+    pub(crate) n_stray_completions: u64,
+    /// Records from before the window of a ring, and completions of what was begun before.
+    pub(crate) n_before_window: u64,
+    pub(crate) damage: ProcessDamage,
+}
+
+impl<'a> Process<'a> {
+    pub(crate) fn new(
+        index: usize,
+        (file, names): (&'a RankFile<'a>, &'a [u16]),
+        clocks: &Clocks,
+        communicators: &Communicators,
+        persistents: &'a Persistents,
+        limits: StampLimits,
+    ) -> Self {
+        let persistents = &persistents.of[index][..];
+        let reader = RecordReader::new(&file.trace.chunks, clocks.processes.len());
+        let n_bindings = communicators.bindings[index].len();
+        let is_ring = file.trace.window.is_some();
+        let mut this = Self {
+            index,
+            file,
+            clock: clocks.processes[index].clone(),
+            limits,
+            stream: CallStream::new(&reader, limits, is_ring),
+            reader,
+            window: WindowBegin::of(file.trace.window.as_ref()),
+            within_window: BTreeSet::new(),
+            queues: std::iter::repeat_with(Queues::default)
+                .take(n_bindings)
+                .collect(),
+            persistents,
+            starts: std::iter::repeat_with(Queue::default)
+                .take(persistents.len())
+                .collect(),
+            has_lost_starts: false,
+            tests: BTreeMap::new(),
+            completing: AllCompleting::default(),
+            phases: PhaseClock::default(),
+            touched: Vec::new(),
+            n_queued: 0,
+            has_ended: false,
+            is_end_known: false,
+            has_messages: file.has_layer("messages"),
+            has_algorithms: !names.is_empty(),
+            names,
+            owners: Owners::new(
+                Tags::of(&file.trace.identity.mpi),
+                persistents.iter().map(|own| own.on),
+            ),
+            unfinished: BTreeMap::new(),
+            mixed_until: 0,
+            recent: (file.trace.chunks.iter())
+                .all(|chunk| chunk.thread == file.trace.chunks[0].thread)
+                .then(RecentCalls::default),
+            last_own: BTreeMap::new(),
+            last_calls: LastCalls::new(),
+            reached: 0,
+            found: Found::default(),
+        };
+        this.begin_window(communicators);
+        this
+    }
+
+    /// Goes on from where the window of a ring begins.
+    fn begin_window(&mut self, communicators: &Communicators) {
+        let Some(window) = self.window.take() else {
+            return;
+        };
+        for (&index, &[calls, internal]) in &window.calls {
+            if let Some(binding) = communicators.binding(self.index, index) {
+                self.touch(binding, Lane::Application).next = calls;
+                self.touch(binding, Lane::Internal).next = internal;
+            }
+        }
+        for (&index, &starts) in &window.starts {
+            if let Some(local) = local_of(self.persistents, index) {
+                self.starts[local].next = starts;
+            }
+        }
+        // Then it is not known how many starts there were.
+        self.has_lost_starts |= window.state.is_none();
+        if let Some(level) = window.state.and_then(|state| state.phase) {
+            let at = self.clock.global(Timestamp::from_ticks(window.ticks));
+            self.phases.begin(level, at.ns());
+        }
+        if self.has_messages {
+            self.mixed_until = window.last_completed(&self.reader);
+            self.owners.begin_at(self.mixed_until);
+        }
+        self.window = Some(window);
+    }
+
+    /// Whether the process has made the call at a position of a lane of a binding (or of its
+    /// persistent collective of this index) that a ring has overwritten, if it is not there.
+    pub(crate) fn has_lost(
+        &self,
+        binding: usize,
+        lane: Lane,
+        position: u64,
+        communicators: &Communicators,
+    ) -> bool {
+        let Some(window) = &self.window else {
+            return false;
+        };
+        let index = match lane {
+            Lane::Persistent(_) => self.persistents[binding].index,
+            _ => communicators.bindings[self.index][binding].index,
+        };
+        window.has_lost(lane, index, position)
+    }
+
+    /// Passes by the records of a batch from before the window, of a thread that has made few calls
+    /// since; gives how many there are. Behind the first from the window there are none, whatever
+    /// a damaged one says: where batches end must not matter.
+    fn pass_by(&mut self, batch: &Batch<'_>, until: u64, communicators: &Communicators) -> usize {
+        let thread = self.thread_of(batch.place);
+        if !batch.is_possible || self.within_window.contains(&thread) {
+            return 0;
+        }
+        let is_before = |record: &&Record| record.enter.get() < until;
+        let n = batch.records.iter().take_while(is_before).count();
+        if n < batch.records.len() {
+            self.within_window.insert(thread);
+        }
+        self.found.n_before_window += n as u64;
+        let own = batch.records[..n].iter().rposition(is_own);
+        if let Some(at) = own
+            && let last = &batch.records[at]
+            && last.leave.get() == 0
+            && last.operation().is_some()
+        {
+            let place = Place {
+                record: batch.place.record + at as u32,
+                ..batch.place
+            };
+            if self.is_last_own(place) {
+                self.note_under_way(last, place, batch.is_possible, None, communicators);
+            }
+        }
+        n
+    }
+
+    /// Index in [`Communicators::list`] of that of a touched queue.
+    pub(crate) fn communicator_of(
+        &self,
+        (binding, lane): (u32, Lane),
+        communicators: &Communicators,
+        persistents: &Persistents,
+    ) -> usize {
+        match lane {
+            Lane::Persistent(number) => persistents.list[number as usize].communicator,
+            _ => communicators.bindings[self.index][binding as usize].communicator as usize,
+        }
+    }
+
+    /// Communicators that it knows.
+    pub(crate) fn n_bindings(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// The persistent collectives that it set up.
+    pub(crate) fn persistents(&self) -> &'a [OwnPersistent] {
+        self.persistents
+    }
+
+    /// Whether the last record was taken since this was asked.
+    pub(crate) fn has_just_ended(&mut self) -> bool {
+        let has_just_ended = self.has_ended && !self.is_end_known;
+        self.is_end_known = self.has_ended;
+        has_just_ended
+    }
+
+    /// The queue of a binding and lane; `None` if nothing ever came, or nothing is left. (For a
+    /// persistent lane: of the process's persistent collective of this index.)
+    #[inline]
+    pub(crate) fn queue(&self, binding: usize, lane: Lane) -> Option<&Queue> {
+        if let Lane::Persistent(_) = lane {
+            return self.starts.get(binding);
+        }
+        match &self.queues[binding] {
+            Queues::InUse(queues) => Some(&queues[lane.index()]),
+            _ => None,
+        }
+    }
+
+    fn queue_mut(&mut self, binding: usize, lane: Lane) -> Option<&mut Queue> {
+        if let Lane::Persistent(_) = lane {
+            return self.starts.get_mut(binding);
+        }
+        match &mut self.queues[binding] {
+            Queues::InUse(queues) => Some(&mut queues[lane.index()]),
+            _ => None,
+        }
+    }
+
+    /// Gives back the room of the queues of a binding if nothing waits in them.
+    pub(crate) fn put_away(&mut self, binding: usize) {
+        self.queues[binding].put_away();
+    }
+
+    /// Position of the next call on a lane, from 0, or of the last one as long as it is not known
+    /// which of the messages behind it are its own; `u64::MAX` if none can come. (`binding` as in
+    /// [`queue`](Self::queue).)
+    #[inline]
+    pub(crate) fn next_on(&self, binding: usize, lane: Lane) -> u64 {
+        match (self.has_ended, lane) {
+            (true, _) => u64::MAX,
+            (false, Lane::Persistent(_)) => self.starts[binding].next,
+            (false, _) => {
+                let next = self.queues[binding].next_on(lane);
+                next.min(self.first_unfinished(binding, lane))
+            }
+        }
+    }
+
+    /// Binding, lane and position of the call that waits longest.
+    pub(crate) fn oldest(&self) -> Option<(usize, Lane, u64)> {
+        let bindings = self.queues.iter().enumerate();
+        let fronts = bindings.flat_map(|(binding, queues)| {
+            let in_use = match queues {
+                Queues::InUse(queues) => Some(queues),
+                _ => None,
+            };
+            let lanes = in_use
+                .into_iter()
+                .flat_map(|queues| LANES.iter().zip(&**queues));
+            lanes.filter_map(move |(lane, queue)| Some((queue.front()?, binding, *lane)))
+        });
+        let starts = self.starts.iter().zip(self.persistents).enumerate();
+        let starts = starts.filter_map(|(local, (queue, own))| {
+            Some((queue.front()?, local, Lane::Persistent(own.persistent)))
+        });
+        let oldest = fronts.chain(starts).min_by_key(|(run, ..)| run.place)?;
+        Some((oldest.1, oldest.2, oldest.0.position))
+    }
+
+    /// The numbers of the names of its library's algorithms, by index of the definition.
+    pub(crate) fn names(&self) -> &'a [u16] {
+        self.names
+    }
+
+    /// Finds its records.
+    #[inline]
+    pub(crate) fn reader(&self) -> &RecordReader<'a> {
+        &self.reader
+    }
+
+    fn chunks(&self) -> &'a [Chunk<'a>] {
+        &self.file.trace.chunks
+    }
+
+    /// The way from ticks to the time of the analysis.
+    #[inline]
+    pub(crate) fn clock(&self) -> &RankClock {
+        &self.clock
+    }
+
+    /// A call that was begun, with what came of it.
+    pub(crate) fn begun_call(&self, local: usize, lane: Lane, begun: &Begun) -> Option<Call> {
+        let own = match lane {
+            Lane::Persistent(_) => self.persistents.get(local),
+            _ => None,
+        };
+        let call = self.call(&begun.record, begun.place, begun.is_possible)?;
+        let has_begun = call.leave.is_some() && begun.is_possible;
+        let at = |ticks| self.clock.global(Timestamp::from_ticks(ticks));
+        Some(Call {
+            root: own.map_or(call.root, |own| own.root),
+            payload: own.map_or(call.payload, |own| own.payload),
+            leave: begun.leave_ticks().filter(|_| has_begun).map(at),
+            course: has_begun.then(|| begun.course(&self.clock)),
+            phase: begun.phase,
+            ..call
+        })
+    }
+
+    /// The call of a record; `None` where its operation is not known. Of one that is
+    /// nonblocking it is the initiation.
+    pub(crate) fn call(&self, record: &Record, place: Place, is_possible: bool) -> Option<Call> {
+        let at = |ticks| self.clock.global(Timestamp::from_ticks(ticks));
+        let enter = match is_possible {
+            true => at(record.enter.get()),
+            false => at(guess_enter(&self.reader, &self.limits, place)),
+        };
+        Some(Call {
+            operation: record.operation()?,
+            root: record.root.get(),
+            enter,
+            leave: (record.leave.get() != 0).then(|| match is_possible {
+                true => at(record.leave.get()),
+                false => enter,
+            }),
+            payload: record.payload_bytes(),
+            has_failed: record.has_failed(),
+            is_timed: is_possible,
+            course: None,
+            phase: None,
+        })
+    }
+
+    /// Index in [`Communicators::list`] of what a record was called on.
+    pub(crate) fn called_on(
+        &self,
+        record: &Record,
+        communicators: &Communicators,
+    ) -> Option<usize> {
+        let binding = binding(communicators, self.index, record)?;
+        Some(communicators.bindings[self.index][binding].communicator as usize)
+    }
+
+    /// Index in [`Communicators::list`] of what its records call `index`.
+    pub(crate) fn communicator_of_index(
+        &self,
+        index: u32,
+        communicators: &Communicators,
+    ) -> Option<usize> {
+        let binding = communicators.binding(self.index, index)?;
+        Some(communicators.bindings[self.index][binding].communicator as usize)
+    }
+
+    /// Takes up to `n` records; gives how many there were. `aside` gets what is in no instance.
+    pub(crate) fn scan(
+        &mut self,
+        n: u64,
+        communicators: &Communicators,
+        aside: &mut dyn FnMut(Matched<'_>),
+    ) -> u64 {
+        let mut n_done = 0;
+        while n_done < n {
+            let limit = (n - n_done).min(MAX_BATCH) as usize;
+            let Some(batch) = self.stream.next(&self.reader, limit) else {
+                self.end_completed(u64::MAX, communicators);
+                self.has_ended = true;
+                self.end_all_calls();
+                break;
+            };
+            if let Some(start) = batch.chunk {
+                self.has_lost_starts |= start.is_behind_gap;
+                self.check_sequences(&start, communicators);
+            }
+            self.route(&batch, communicators, aside);
+            n_done += batch.records.len() as u64;
+        }
+        n_done
+    }
+
+    /// Cuts a batch into runs that belong to one queue.
+    fn route(
+        &mut self,
+        batch: &Batch<'_>,
+        communicators: &Communicators,
+        aside: &mut dyn FnMut(Matched<'_>),
+    ) {
+        let mut records = &batch.records[..];
+        let mut place = batch.place;
+        self.end_calls_before(batch);
+        if let Some(window) = &self.window {
+            let n = self.pass_by(batch, window.ticks, communicators);
+            records = &records[n..];
+            place.record += n as u32;
+        }
+        while let Some(first) = records.first() {
+            if !self.completing.is_empty() {
+                self.end_completed(first.enter.get(), communicators);
+            }
+            let class = class_of(first);
+            let n = match class {
+                Class::Ordered => {
+                    let (communicator, flag) =
+                        (first.communicator, first.code.get() & CODE_INTERNAL);
+                    let is_alike = |record: &&Record| {
+                        record.communicator == communicator
+                            && record.code.get() & CODE_INTERNAL == flag
+                            && class_of(record) == Class::Ordered
+                            && record.leave.get() != 0
+                    };
+                    records[1..].iter().take_while(is_alike).count() + 1
+                }
+                Class::Message => {
+                    let is_alike = |record: &&Record| is_message(record);
+                    records[1..].iter().take_while(is_alike).count() + 1
+                }
+                _ => 1,
+            };
+            // One that has not returned can only be the first; and what completes before the next
+            // record is to end before it.
+            let is_call = class != Class::Message;
+            let n = if first.leave.get() == 0 && is_call || !self.completing.is_empty() {
+                1
+            } else {
+                n
+            };
+            let (run, rest) = records.split_at(n);
+            if batch.is_possible && class != Class::Message {
+                self.reach(run);
+            }
+            let mut sequence: Option<(u64, Lane)> = None;
+            match class {
+                Class::Unknown => self.found.n_unknown_records += 1,
+                Class::Message => {
+                    self.take_messages(run, place, batch.is_possible, communicators);
+                }
+                Class::Phase => self.begin_phase(first, batch.is_possible),
+                Class::Note => {
+                    let before = batch.records.len() - records.len();
+                    self.take_note(first, &batch.records[..before], place, communicators);
+                }
+                Class::Completion => {
+                    self.complete(first, place, communicators);
+                }
+                Class::Start => {
+                    let binding = binding(communicators, self.index, first);
+                    self.note_undefined(binding, first, n);
+                    sequence = self.route_start(first, place, batch.is_possible);
+                    if let Some((number, lane)) = sequence {
+                        self.note_start(first, place, lane, number);
+                    }
+                    if sequence.is_none() {
+                        let called_on = self.called_on(first, communicators);
+                        self.set_aside(run, place, batch.is_possible, called_on, aside);
+                    }
+                }
+                Class::Ordered | Class::Begun => {
+                    let binding = binding(communicators, self.index, first);
+                    self.note_undefined(binding, first, n);
+                    match binding {
+                        Some(binding) => {
+                            let lane = match first.is_internal() {
+                                true => Lane::Internal,
+                                false => Lane::Application,
+                            };
+                            let is_begun = class == Class::Begun && lane == Lane::Application;
+                            let alike = self.alike(batch.is_possible);
+                            let begun = is_begun.then(|| self.begun(first, place, alike));
+                            let queue = self.touch(binding, lane);
+                            let position = queue.next;
+                            sequence = Some((position, lane));
+                            queue.push(place, n as u32, alike);
+                            if let Some(begun) = begun {
+                                queue.outstanding.begin(position, begun);
+                            }
+                            self.n_queued += n as u64;
+                            if self.has_messages {
+                                let collective = OwnCollective {
+                                    local: binding,
+                                    lane,
+                                    position: position + (n as u64 - 1),
+                                };
+                                let of = match is_begun {
+                                    false => CallOf::Blocking(collective),
+                                    true => CallOf::Begin(collective),
+                                };
+                                self.note_call(&run[n - 1], place, of);
+                            }
+                        }
+                        None => {
+                            self.set_aside(run, place, batch.is_possible, None, aside);
+                            self.note_call(&run[n - 1], place, CallOf::Nothing);
+                        }
+                    }
+                }
+                Class::Creation => {
+                    let binding = binding(communicators, self.index, first);
+                    self.note_undefined(binding, first, n);
+                    self.route_creation(run, place, batch.is_possible, communicators, aside);
+                    self.note_call(first, place, CallOf::Nothing);
+                }
+                Class::Process => {
+                    self.note_call(first, place, CallOf::Nothing);
+                    if let Some(call) = self.call(first, place, batch.is_possible) {
+                        aside(Matched::Process { call });
+                    }
+                }
+            }
+            let is_call = !matches!(
+                class,
+                Class::Unknown | Class::Completion | Class::Phase | Class::Message | Class::Note
+            );
+            if self.has_messages && (is_call || class == Class::Completion) {
+                self.keep_recent(run);
+            }
+            if first.leave.get() == 0 && is_call {
+                self.note_under_way(first, place, batch.is_possible, sequence, communicators);
+            }
+            records = rest;
+            place.record += n as u32;
+        }
+        self.keep_last_call(batch);
+    }
+
+    fn thread_of(&self, place: Place) -> u32 {
+        self.chunks()[place.chunk as usize].thread
+    }
+
+    /// A constructor over a group: matched by the communicator that it made.
+    fn route_creation(
+        &mut self,
+        run: &[Record],
+        place: Place,
+        is_possible: bool,
+        communicators: &Communicators,
+        aside: &mut dyn FnMut(Matched<'_>),
+    ) {
+        let record = &run[0];
+        let called_on = self.called_on(record, communicators);
+        let made = u32::try_from(record.root.get()).ok();
+        let made = made.and_then(|index| communicators.binding(self.index, index));
+        if let (Some(made), Some(_)) = (made, called_on)
+            && !record.is_internal()
+            // One that is met twice (a damaged file) belongs to nothing.
+            && self.next_on(made, Lane::Creation) == 0
+        {
+            let alike = self.alike(is_possible);
+            self.touch(made, Lane::Creation).push(place, 1, alike);
+            self.n_queued += 1;
+            return;
+        }
+        self.set_aside(run, place, is_possible, called_on, aside);
+    }
+
+    /// What the next calls have in common.
+    #[inline]
+    fn alike(&self, is_possible: bool) -> Alike {
+        Alike {
+            is_possible,
+            phase: self.phases.number(),
+        }
+    }
+
+    fn begin_phase(&mut self, record: &Record, is_possible: bool) {
+        if let (Some(level), true) = (record.phase_level(), is_possible) {
+            let at = self.clock.global(Timestamp::from_ticks(record.enter.get()));
+            self.phases.begin(level, at.ns());
+        }
+    }
+
+    fn set_aside(
+        &self,
+        run: &[Record],
+        place: Place,
+        is_possible: bool,
+        called_on: Option<usize>,
+        aside: &mut dyn FnMut(Matched<'_>),
+    ) {
+        for (record, n) in run.iter().zip(0..) {
+            let place = Place {
+                record: place.record + n,
+                ..place
+            };
+            if let Some(call) = self.call(record, place, is_possible) {
+                let start = record.persistent_start();
+                let local = start.and_then(|start| local_of(self.persistents, start.definition));
+                let call = Call {
+                    payload: local.map_or(call.payload, |local| self.persistents[local].payload),
+                    phase: self.phases.level(self.phases.number()),
+                    ..call
+                };
+                aside(Matched::Unmatched {
+                    process: self.index,
+                    called_on,
+                    call,
+                    is_internal: record.is_internal(),
+                });
+            }
+        }
+    }
+
+    /// The queue of a binding and lane, of which the next position is about to change.
+    #[inline]
+    fn touch(&mut self, binding: usize, lane: Lane) -> &mut Queue {
+        let queue = match lane {
+            Lane::Persistent(_) => &mut self.starts[binding],
+            _ => &mut self.queues[binding].in_use()[lane.index()],
+        };
+        if !queue.is_touched {
+            queue.is_touched = true;
+            self.touched.push((binding as u32, lane));
+        }
+        queue
+    }
+
+    fn note_undefined(&mut self, binding: Option<usize>, first: &Record, n: usize) {
+        let index = first.communicator.get();
+        if binding.is_none() && index != UNKNOWN_COMMUNICATOR {
+            let damage = &mut self.found.damage;
+            if damage.n_undefined == 0 {
+                damage.first_undefined = index;
+            }
+            damage.n_undefined += n as u64;
+        }
+    }
+
+    /// The instant of a tick on the time of the analysis.
+    fn at(&self, ticks: u64) -> Timestamp<Global> {
+        self.clock.global(Timestamp::from_ticks(ticks))
+    }
+
+    /// Index in [`Communicators::list`] of that of a binding, or of a persistent collective.
+    fn communicator_at(
+        &self,
+        local: usize,
+        lane: Lane,
+        communicators: &Communicators,
+    ) -> Option<usize> {
+        let binding = match lane {
+            Lane::Persistent(_) => {
+                communicators.binding(self.index, self.persistents.get(local)?.on)?
+            }
+            _ => local,
+        };
+        Some(communicators.bindings[self.index][binding].communicator as usize)
+    }
+
+    /// Compares the counts with the table of a chunk, and goes on from the table behind a gap.
+    ///
+    /// With several threads, calls that another one began at about the time at which the chunk
+    /// was opened may stand on either side of it; there the table is needed behind gaps only.
+    fn check_sequences(&mut self, start: &ChunkStart<'_>, communicators: &Communicators) {
+        let is_exact = self.stream.is_single_threaded();
+        if !is_exact && !start.is_behind_gap {
+            return;
+        }
+        let mut is_conflict = false;
+        for (binding, entry) in communicators.resolve(self.index, start.sequences) {
+            is_conflict |= self.check_sequence(binding, entry) && is_exact;
+        }
+        self.found.damage.n_sequence_conflicts += u64::from(is_conflict);
+    }
+
+    /// `true` if the table says fewer calls than were found.
+    fn check_sequence(&mut self, binding: usize, entry: &SequenceEntry) -> bool {
+        let before = |lane| self.queues[binding].next_on(lane);
+        let before = [before(Lane::Application), before(Lane::Internal)];
+        // A damaged count must leave room to count on.
+        let calls = entry.calls.get().min(1 << 62);
+        if calls > before[0] {
+            self.touch(binding, Lane::Application).next = calls;
+        }
+        // The table has the lower 32 bits only.
+        let ahead = entry.internal_calls.get().wrapping_sub(before[1] as u32);
+        if (1..1 << 31).contains(&ahead) {
+            self.touch(binding, Lane::Internal).next = before[1] + u64::from(ahead);
+        }
+        entry.calls.get() < before[0] || ahead >= 1 << 31
+    }
+
+    /// Somebody has looked at a touched queue.
+    pub(crate) fn untouch(&mut self, binding: u32, lane: Lane) {
+        if let Some(queue) = self.queue_mut(binding as usize, lane) {
+            queue.is_touched = false;
+        }
+    }
+
+    /// Forgets a nonblocking call beside which others made another one, but for its completion.
+    pub(crate) fn pass_by_begun(&mut self, binding: usize, lane: Lane, position: u64) {
+        if let Some(queue) = self.queue_mut(binding, lane) {
+            queue.outstanding.pass_by(position);
+        }
+    }
+
+    /// Forgets a nonblocking call that was handed on.
+    pub(crate) fn drop_begun(&mut self, binding: usize, lane: Lane, position: u64) {
+        if let Some(queue) = self.queue_mut(binding, lane) {
+            queue.outstanding.remove(position);
+        }
+    }
+
+    /// Forgets the calls on a lane before a position, which were handed on.
+    pub(crate) fn drop_before(&mut self, binding: usize, lane: Lane, position: u64) {
+        let given_back = self.stream.given_back();
+        let chunks = &self.file.trace.chunks;
+        let mut late: Option<(u64, u64)> = None;
+        let queue = match lane {
+            Lane::Persistent(_) => self.starts.get_mut(binding),
+            _ => match &mut self.queues[binding] {
+                Queues::InUse(queues) => Some(&mut queues[lane.index()]),
+                _ => None,
+            },
+        };
+        let Some(queue) = queue else { return };
+        queue.drop_before(position, |run| {
+            self.n_queued -= u64::from(run.n);
+            let chunk = &chunks[run.place.chunk as usize];
+            let (from, to) = chunk.span(run.place.record as usize, run.n as usize);
+            if from < given_back {
+                let (least, most) = late.unwrap_or((from, to));
+                late = Some((least.min(from), most.max(to)));
+            }
+        });
+        // Its pages were given back before and came in once more.
+        if let Some((from, to)) = late {
+            self.file.give_back(from, to);
+        }
+    }
+
+    /// Gives back the pages that were read, `step` bytes or more at a time.
+    pub(crate) fn give_back(&mut self, step: u64) {
+        for (from, to) in self.stream.done_with(step) {
+            self.file.give_back(from, to);
+        }
+    }
+}
+
+/// The binding of what a record was called on.
+#[inline]
+fn binding(communicators: &Communicators, process: usize, record: &Record) -> Option<usize> {
+    match record.communicator.get() {
+        UNKNOWN_COMMUNICATOR => None,
+        index => communicators.binding(process, index),
+    }
+}

@@ -1,0 +1,182 @@
+//! Where a process stood when its file ended.
+
+use collbench_clocks::timestamp::Timestamp;
+use collbench_formats::{Chunk, Initiation, Record};
+
+use crate::calls::call::Lane;
+use crate::calls::findings::InFlight;
+use crate::calls::last_seen::{LastCall, LastSeen, has_returned, is_own, last_place};
+use crate::calls::process::{Found, Process, binding};
+use crate::calls::stream::Place;
+use crate::communicators::Communicators;
+use crate::communicators::persistent::local_of;
+
+impl Process<'_> {
+    /// A call that had not returned when the file ended.
+    pub(super) fn note_under_way(
+        &mut self,
+        record: &Record,
+        place: Place,
+        is_possible: bool,
+        sequence: Option<(u64, Lane)>,
+        communicators: &Communicators,
+    ) {
+        if !self.is_last_own(place) {
+            self.found.n_abandoned += 1;
+            return;
+        }
+        let Some(call) = self.call(record, place, is_possible) else {
+            return;
+        };
+        let in_flight = InFlight {
+            operation: call.operation,
+            completing: None,
+            communicator: self.called_on(record, communicators),
+            sequence: sequence.map(|(position, _)| position),
+            lane: sequence.map(|(_, lane)| lane),
+            // The same guess as in its instance.
+            enter: call.enter,
+            is_internal: record.is_internal(),
+        };
+        self.found.damage.in_flight.push(in_flight);
+    }
+
+    /// Whether the application did nothing more in the thread of a record after it. Behind the record
+    /// there may be calls that the MPI library makes below it, and messages inside it.
+    pub(super) fn is_last_own(&mut self, place: Place) -> bool {
+        let chunks = self.chunks();
+        let thread = chunks[place.chunk as usize].thread;
+        let last_own = self.last_own.entry(thread).or_insert_with(|| {
+            let (first, chunks) = of_thread(chunks, thread);
+            last_place(chunks, first, is_own)
+        });
+        last_own.is_none_or(|last_own| place >= last_own)
+    }
+
+    /// What was found; there is nothing more to come. With communicators also what the process
+    /// did last.
+    pub(crate) fn into_found(mut self, communicators: Option<&Communicators>) -> Found {
+        self.found.damage.impossible = self.stream.impossible();
+        if let Some(communicators) = communicators {
+            self.found.damage.last = Some(self.last_seen(communicators));
+        }
+        // Records are looked at only if there are phases, whose last ends with them.
+        if self.phases.has_any() {
+            let end = self.clock.global(Timestamp::from_ticks(self.last_stamp()));
+            self.found.damage.phases = self.phases.finish(end.ns());
+        }
+        self.found
+    }
+
+    /// The last that is known of it.
+    fn last_seen(&self, communicators: &Communicators) -> LastSeen {
+        let trace = &self.file.trace;
+        let readings = trace.anchors.iter().map(|anchor| anchor.ticks.get());
+        let readings = readings.filter(|&ticks| ticks <= self.limits.last_ticks());
+        let last_ticks = readings.max().unwrap_or(0).max(self.last_stamp());
+        let mut first = 0;
+        let threads = trace.chunks.chunk_by(|a, b| a.thread == b.thread);
+        let last_of_threads = threads.filter_map(|chunks| {
+            let place = last_place(chunks, first, has_returned);
+            first += chunks.len();
+            Some(self.reader.record(place?))
+        });
+        let mut returned: Vec<Record> = last_of_threads
+            .filter(|record| record.leave.get() <= self.limits.last_ticks())
+            .collect();
+        returned.sort_by_key(|record| record.enter.get());
+        let last_begun = returned.last().map(|record| record.enter.get());
+        let last = returned.iter().max_by_key(|record| record.leave.get());
+        LastSeen {
+            at: self.at(last_ticks),
+            returned: last.map(|record| {
+                let is_last_begun = Some(record.enter.get()) == last_begun;
+                self.last_call(record, is_last_begun, communicators)
+            }),
+        }
+    }
+
+    /// A call that has returned, behind which there is no other one of its thread, nor
+    /// (if `is_last_begun`) of the process that has returned.
+    fn last_call(
+        &self,
+        record: &Record,
+        is_last_begun: bool,
+        communicators: &Communicators,
+    ) -> LastCall {
+        let (operation, completing, communicator, sequence) = match record.completion() {
+            Some(completion) => {
+                let communicator = match completion.of {
+                    Initiation::Nonblocking { communicator, .. } => Some(communicator),
+                    Initiation::Persistent { definition, .. } => {
+                        local_of(self.persistents, definition)
+                            .map(|local| self.persistents[local].on)
+                    }
+                };
+                let (Initiation::Nonblocking { position, .. }
+                | Initiation::Persistent {
+                    start: position, ..
+                }) = completion.of;
+                (None, Some(completion.by), communicator, Some(position))
+            }
+            None => {
+                let communicator = Some(record.communicator.get());
+                let sequence = self.position_of_last(record, communicators);
+                let sequence = sequence.filter(|_| is_last_begun);
+                (record.operation(), None, communicator, sequence)
+            }
+        };
+        let binding = communicator.and_then(|index| communicators.binding(self.index, index));
+        let communicator = binding
+            .map(|binding| communicators.bindings[self.index][binding].communicator as usize);
+        LastCall {
+            operation,
+            completing,
+            communicator,
+            sequence,
+            is_persistent: matches!(
+                record.completion().map(|completion| completion.of),
+                Some(Initiation::Persistent { .. })
+            ),
+            enter: self.at(record.enter.get()),
+            leave: self.at(record.leave.get()),
+        }
+    }
+
+    /// Position of a call, which is the last one on its communicator that has returned.
+    fn position_of_last(&self, record: &Record, communicators: &Communicators) -> Option<u64> {
+        if !record.operation()?.takes_position() {
+            return None;
+        }
+        let binding = binding(communicators, self.index, record)?;
+        let n_begun = self.queues[binding].next_on(Lane::Application);
+        // Another thread may be in a call on it that began later.
+        let communicator = communicators.bindings[self.index][binding].communicator as usize;
+        let in_flight = self.found.damage.in_flight.iter();
+        let n_in_flight = in_flight.filter(|call| {
+            call.lane == Some(Lane::Application)
+                && call.completing.is_none()
+                && call.communicator == Some(communicator)
+        });
+        n_begun.checked_sub(1 + n_in_flight.count() as u64)
+    }
+
+    /// The last stamp of its threads that can be true, ticks.
+    fn last_stamp(&self) -> u64 {
+        let threads = self.chunks().chunk_by(|a, b| a.thread == b.thread);
+        let last = threads.filter_map(|chunks| {
+            let mut back = chunks.iter().rev();
+            back.find_map(|chunk| chunk.records.last())
+        });
+        let stamps = last.flat_map(|record| [record.enter.get(), record.leave.get()]);
+        let stamps = stamps.filter(|&stamp| stamp <= self.limits.last_ticks());
+        stamps.max().unwrap_or(0)
+    }
+}
+
+/// The chunks of a thread, and the number of the first of them in the file.
+fn of_thread<'c, 'a>(chunks: &'c [Chunk<'a>], thread: u32) -> (usize, &'c [Chunk<'a>]) {
+    let first = chunks.partition_point(|chunk| chunk.thread < thread);
+    let n = chunks[first..].partition_point(|chunk| chunk.thread == thread);
+    (first, &chunks[first..first + n])
+}

@@ -1,0 +1,222 @@
+//! Collectives that are begun by one call and completed by another.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::{Completion, Initiation, Record, TestsInVain};
+
+use crate::calls::call::Lane;
+use crate::calls::findings::InFlight;
+use crate::calls::message_owner::OwnCollective;
+use crate::calls::outstanding::Begun;
+use crate::calls::process::Process;
+use crate::calls::queue::Alike;
+use crate::calls::stream::Place;
+use crate::communicators::Communicators;
+use crate::communicators::persistent::local_of;
+
+/// A call that completes a collective.
+#[derive(Debug)]
+struct Completing {
+    record: Record,
+    place: Place,
+    completion: Completion,
+    tests: Option<TestsInVain>,
+}
+
+/// Those that have not returned yet, by when they do.
+#[derive(Debug, Default)]
+pub(super) struct AllCompleting {
+    by_leave: BTreeMap<(u64, u64), Completing>,
+    n: u64,
+}
+
+impl AllCompleting {
+    fn push(&mut self, leave: u64, completing: Completing) {
+        self.by_leave.insert((leave, self.n), completing);
+        self.n += 1;
+    }
+
+    /// The next one that returned up to an instant.
+    fn pop(&mut self, until: u64) -> Option<Completing> {
+        let first = self.by_leave.first_entry()?;
+        (first.key().0 <= until).then(|| first.remove())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_leave.is_empty()
+    }
+}
+
+impl Process<'_> {
+    /// A nonblocking call.
+    pub(super) fn begun(&self, record: &Record, place: Place, alike: Alike) -> Begun {
+        let phase = self.phases.level(alike.phase);
+        Begun::new(record, place, alike.is_possible, phase)
+    }
+
+    /// The start of a persistent collective: its number, and lane; `None` if that is not known.
+    pub(super) fn route_start(
+        &mut self,
+        record: &Record,
+        place: Place,
+        is_possible: bool,
+    ) -> Option<(u64, Lane)> {
+        let start = record.persistent_start()?;
+        let local = local_of(self.persistents, start.definition);
+        let Some(local) = local else {
+            self.found.damage.n_undefined_starts += 1;
+            return None;
+        };
+        if self.has_lost_starts || record.is_internal() {
+            return None;
+        }
+        let lane = Lane::Persistent(self.persistents[local].persistent);
+        let alike = self.alike(is_possible);
+        let begun = Begun::new(record, place, is_possible, self.phases.level(alike.phase));
+        let queue = self.touch(local, lane);
+        let number = queue.next;
+        queue.push(place, 1, alike);
+        queue.outstanding.begin(number, begun);
+        self.n_queued += 1;
+        Some((number, lane))
+    }
+
+    /// Keeps the calls of a run for what goes on meanwhile.
+    #[inline]
+    pub(super) fn keep_recent(&mut self, run: &[Record]) {
+        let Some(recent) = &mut self.recent else {
+            return;
+        };
+        if self.owners.is_idle() {
+            recent.clear();
+            return;
+        }
+        let calls = run.iter().filter(|record| !record.is_internal());
+        calls.for_each(|call| recent.push(call));
+    }
+
+    /// Keeps with what is complete which calls were made while it went on.
+    fn note_meanwhile(&mut self, binding: usize, lane: Lane, position: u64) {
+        let recent = self.recent.take();
+        if let (Some(recent), Some(queue)) = (&recent, self.queue_mut(binding, lane)) {
+            let between = |from, to| recent.between(from, to);
+            queue.outstanding.note_meanwhile(position, between);
+        }
+        self.recent = recent;
+    }
+
+    /// The completion of a collective, or what was tested before it.
+    pub(super) fn complete(
+        &mut self,
+        record: &Record,
+        place: Place,
+        communicators: &Communicators,
+    ) {
+        let thread = self.thread_of(place);
+        self.end_call(thread, false);
+        if let Some(tests) = record.tests_in_vain() {
+            self.tests.insert(thread, tests);
+            return;
+        }
+        let Some(completion) = record.completion() else {
+            self.found.n_unknown_records += 1;
+            return;
+        };
+        let tests = self.tests.remove(&thread);
+        let leave = record.leave.get();
+        let completing = Completing {
+            record: *record,
+            place,
+            completion,
+            tests,
+        };
+        // Up to then another thread may send and receive for it, where there are several.
+        if self.has_messages && leave != 0 && !self.stream.is_single_threaded() {
+            self.completing.push(leave, completing);
+        } else {
+            self.look_ahead(record, place, communicators);
+            self.end(&completing, communicators);
+        }
+    }
+
+    /// Ends what has been completed by calls that returned up to an instant, ticks.
+    #[cold]
+    pub(super) fn end_completed(&mut self, until: u64, communicators: &Communicators) {
+        while let Some(completing) = self.completing.pop(until) {
+            self.end(&completing, communicators);
+        }
+    }
+
+    /// The call that completes a collective has returned, or never will.
+    fn end(&mut self, completing: &Completing, communicators: &Communicators) {
+        let Completing {
+            record,
+            place,
+            completion,
+            tests,
+        } = completing;
+        let place = *place;
+        let tests = tests.filter(|tests| tests.of_index == record.communicator.get());
+        let (known, lane, position) = match completion.of {
+            Initiation::Nonblocking {
+                communicator,
+                position,
+            } => {
+                let binding = communicators.binding(self.index, communicator);
+                (binding, Lane::Application, position)
+            }
+            Initiation::Persistent { definition, start } => {
+                let local = local_of(self.persistents, definition);
+                let number = local.map_or(0, |local| self.persistents[local].persistent);
+                (local, Lane::Persistent(number), start)
+            }
+        };
+        let last_ticks = self.limits.last_ticks();
+        let completed = known.and_then(|binding| {
+            let queue = self.queue_mut(binding, lane)?;
+            let of = queue.outstanding.operation(position);
+            let fits = queue
+                .outstanding
+                .complete(position, record, completion, tests, last_ticks);
+            fits.then_some((binding, of))
+        });
+        if let Some((binding, _)) = completed.filter(|_| self.has_messages) {
+            self.note_meanwhile(binding, lane, position);
+        }
+        let Some((binding, operation)) = completed else {
+            let is_lost = |binding| self.has_lost(binding, lane, position, communicators);
+            match known.is_some_and(is_lost) {
+                true => self.found.n_before_window += 1,
+                false => self.found.n_stray_completions += 1,
+            }
+            return;
+        };
+        self.touch(binding, lane);
+        if record.leave.get() != 0 && !record.has_failed() {
+            self.owners.complete(OwnCollective {
+                local: binding,
+                lane,
+                position,
+            });
+            if self.owners.is_idle() && self.stream.is_single_threaded() {
+                // Calls are not noted from now on.
+                self.owners.forget_calls();
+            }
+        }
+        if let Some(operation) = operation
+            && record.leave.get() == 0
+            && self.is_last_own(place)
+        {
+            let in_flight = InFlight {
+                operation,
+                completing: Some(completion.by),
+                communicator: self.communicator_at(binding, lane, communicators),
+                sequence: Some(position),
+                lane: Some(lane),
+                enter: self.at(record.enter.get()),
+                is_internal: false,
+            };
+            self.found.damage.in_flight.push(in_flight);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The calls of one process on one lane of a communicator that wait for those of the others.
+//!
+//! A queue holds places, not calls: what waits is the trace itself, and a run of calls that
+//! stand side by side costs the same as one. So it hardly matters how far one process is ahead
+//! of another.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use collbench_formats::Record;
+
+use crate::calls::outstanding::Outstanding;
+use crate::calls::stream::Place;
+
+/// Calls with positions that follow one another, in records that stand side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlaceRun {
+    /// Position of the first call on its lane.
+    pub(crate) position: u64,
+    /// Where its record stands.
+    pub(crate) place: Place,
+    /// Number of calls, > 0.
+    pub(crate) n: u32,
+    /// Whether their stamps can be true. If not it is one call.
+    pub(crate) is_possible: bool,
+    /// Number of the phase in which they were called, of those of the process; 0: none.
+    pub(crate) phase: u16,
+}
+
+/// What the calls of a run have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Alike {
+    /// Whether their stamps can be true. If not it is one call.
+    pub(crate) is_possible: bool,
+    /// Number of the phase in which they were called.
+    pub(crate) phase: u16,
+}
+
+impl PlaceRun {
+    fn end(&self) -> u64 {
+        self.position.saturating_add(u64::from(self.n))
+    }
+
+    /// The part of it within `[from, to)`, of which there is some.
+    fn within(mut self, from: u64, to: u64) -> Self {
+        if let Some(before @ 1..) = from.checked_sub(self.position) {
+            self.position = from;
+            self.place.record += before as u32;
+            self.n -= before as u32;
+        }
+        self.n = self
+            .n
+            .min((to - self.position).min(u64::from(u32::MAX)) as u32);
+        self
+    }
+}
+
+/// What waits, by position, and what comes next.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    runs: VecDeque<PlaceRun>,
+    /// Position of the next call that comes.
+    pub(crate) next: u64,
+    /// Whether `next` has changed, or something was completed, since somebody looked.
+    pub(crate) is_touched: bool,
+    /// The nonblocking calls among them that are not handed on.
+    pub(crate) outstanding: Outstanding,
+    /// Position, and place of a message that stands behind a blocking call there and is of another
+    /// collective.
+    pub(crate) foreign: BTreeSet<(u64, Place)>,
+    /// Messages of blocking calls at a position that do not stand behind them, with their places.
+    elsewhere: BTreeMap<u64, Vec<(Place, Record)>>,
+}
+
+impl Queue {
+    /// The next calls have come.
+    #[inline]
+    pub(crate) fn push(&mut self, place: Place, n: u32, alike: Alike) {
+        let position = self.next;
+        self.next = position.saturating_add(u64::from(n));
+        if let Some(last) = self.runs.back_mut()
+            && alike.is_possible
+            && last.is_possible
+            && last.phase == alike.phase
+            && last.end() == position
+            && last.place.chunk == place.chunk
+            && last.place.record + last.n == place.record
+        {
+            last.n += n;
+            return;
+        }
+        self.runs.push_back(PlaceRun {
+            position,
+            place,
+            n,
+            is_possible: alike.is_possible,
+            phase: alike.phase,
+        });
+    }
+
+    /// Whether nothing waits, and nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.runs.is_empty() && self.outstanding.is_empty() && self.elsewhere.is_empty()
+    }
+
+    /// Keeps a message of the blocking call at a position that does not stand behind it.
+    pub(crate) fn keep_elsewhere(&mut self, position: u64, place: Place, record: &Record) {
+        let kept = self.elsewhere.entry(position).or_default();
+        kept.push((place, *record));
+    }
+
+    /// The messages of the blocking call at a position that do not stand behind it.
+    pub(crate) fn elsewhere(&self, position: u64) -> &[(Place, Record)] {
+        self.elsewhere.get(&position).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a call waits at a position that is not a nonblocking one.
+    pub(crate) fn has_blocking(&self, position: u64) -> bool {
+        self.first_from(position) == Some(position) && self.outstanding.get(position).is_none()
+    }
+
+    /// Position of the first call that waits at `from` or behind.
+    pub(crate) fn first_from(&self, from: u64) -> Option<u64> {
+        let at = self.index_from(from);
+        self.runs.get(at).map(|run| run.position.max(from))
+    }
+
+    /// Index of the first run that ends behind a position.
+    #[inline]
+    fn index_from(&self, position: u64) -> usize {
+        let Some(first) = self.runs.front() else {
+            return 0;
+        };
+        // Mostly none is missing, and with messages between them every call is a run of its own.
+        let likely = position.saturating_sub(first.position) as usize;
+        match self.runs.get(likely) {
+            Some(run) if run.position == position => likely,
+            _ if first.end() > position => 0,
+            _ => self.runs.partition_point(|run| run.end() <= position),
+        }
+    }
+
+    /// The first call that waits.
+    pub(crate) fn front(&self) -> Option<&PlaceRun> {
+        self.runs.front()
+    }
+
+    /// What waits within positions `[from, to)`.
+    #[inline]
+    pub(crate) fn within(&self, from: u64, to: u64) -> impl Iterator<Item = PlaceRun> + '_ {
+        let runs = self.runs.range(self.index_from(from)..);
+        let runs = runs.take_while(move |run| run.position < to);
+        runs.map(move |run| run.within(from, to))
+    }
+
+    /// Forgets what waits before a position; gives each part of it to `done`.
+    pub(crate) fn drop_before(&mut self, position: u64, mut done: impl FnMut(&PlaceRun)) {
+        while let Some(first) = self.runs.front_mut() {
+            if first.position >= position {
+                break;
+            }
+            if first.end() <= position {
+                done(first);
+                self.runs.pop_front();
+                continue;
+            }
+            done(&first.within(0, position));
+            *first = first.within(position, u64::MAX);
+        }
+        while self.foreign.first().is_some_and(|(of, _)| *of < position) {
+            self.foreign.pop_first();
+        }
+        while let Some(first) = self.elsewhere.first_entry()
+            && *first.key() < position
+        {
+            first.remove();
+        }
+        // A queue that was long once must not stay so.
+        if self.runs.is_empty() && self.runs.capacity() > 4096 {
+            self.runs = VecDeque::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(chunk: u32, record: u32) -> Place {
+        Place { chunk, record }
+    }
+
+    fn alike(is_possible: bool, phase: u16) -> Alike {
+        Alike { is_possible, phase }
+    }
+
+    #[test]
+    fn a_new_phase_begins_a_run() {
+        let mut queue = Queue::default();
+        queue.push(place(0, 0), 2, alike(true, 1));
+        queue.push(place(0, 2), 2, alike(true, 1));
+        queue.push(place(0, 4), 2, alike(true, 2));
+        let found: Vec<_> = queue.within(0, 9).map(|run| (run.n, run.phase)).collect();
+        assert_eq!(found, [(4, 1), (2, 2)]);
+    }
+
+    #[test]
+    fn calls_side_by_side_are_one_run_and_come_out_in_parts() {
+        let mut queue = Queue::default();
+        queue.push(place(0, 5), 10, alike(true, 0));
+        queue.push(place(0, 15), 10, alike(true, 0));
+        assert_eq!(queue.runs.len(), 1);
+        queue.push(place(0, 30), 1, alike(true, 0));
+        queue.push(place(0, 31), 1, alike(false, 0));
+        queue.push(place(0, 32), 1, alike(true, 0));
+        assert_eq!((queue.runs.len(), queue.next), (4, 23));
+        let found: Vec<_> = queue.within(3, 22).collect();
+        assert_eq!(
+            (found[0].position, found[0].place.record, found[0].n),
+            (3, 8, 17)
+        );
+        assert_eq!(found.len(), 3);
+        let mut n = 0;
+        queue.drop_before(7, |run| n += run.n);
+        assert_eq!(n, 7);
+        let front = queue.front().unwrap();
+        assert_eq!((front.position, front.place.record, front.n), (7, 12, 13));
+        queue.drop_before(100, |run| n += run.n);
+        assert_eq!((n, queue.front()), (23, None));
+    }
+
+    #[test]
+    fn behind_a_gap_positions_go_on_from_where_they_are_set() {
+        let mut queue = Queue::default();
+        queue.push(place(0, 0), 4, alike(true, 0));
+        queue.next = 1 << 62;
+        queue.push(place(0, 4), 2, alike(true, 0));
+        assert_eq!(queue.first_from(2), Some(2));
+        assert_eq!(queue.first_from(4), Some(1 << 62));
+        assert_eq!(queue.first_from((1 << 62) + 2), None);
+        assert_eq!(queue.within(4, 1 << 62).count(), 0);
+    }
+}

@@ -1,0 +1,288 @@
+//! Several analyses to what differs: `collbench.comparison/1`.
+//!
+//! The first trace is the baseline, every other one is compared with it. Operations are put side
+//! by side ([`Correspondence`]); means and medians have errors from batches of consecutive
+//! instances ([`Evidence`](collbench_stats::estimate::Evidence)), which hold what is correlated in a run; differences have intervals
+//! ([`Contrast`](collbench_stats::difference::Contrast)); what is called a difference is decided for all of them together. What differs
+//! from run to run is in no interval that a single run can give: a remark says so.
+
+use collbench_stats::distribution::Summary;
+use collbench_stats::integers::sum_ns;
+use serde::Serialize;
+
+use crate::results::analysis::{
+    Analysis, ClockSummary, OperationSummary, RemarkSummary, TraceSummary,
+};
+
+mod correspondence;
+mod operations;
+mod remarks;
+
+pub use collbench_stats::difference::Verdict as ComparisonVerdict;
+use correspondence::Correspondence;
+pub use remarks::{letter, setting_in_words};
+
+/// The name of the document's form, and its version.
+pub const SCHEMA: &str = "collbench.comparison/1";
+
+/// Everything that the comparison of traces found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// Name and version of the document's form.
+    pub schema: &'static str,
+    /// The traces as given; the first is the baseline.
+    pub traces: Vec<ComparedTrace>,
+    /// What is not the same in all traces, beside times.
+    pub differs: Vec<DifferingSetting>,
+    /// For each trace but the baseline, how the run as a whole differs.
+    pub runs: Vec<RunDifferences>,
+    /// Operations of the baseline that another trace has too, by the change of their total time.
+    pub operations: Vec<ComparedOperation>,
+    /// Operations that one of two traces compared does not have.
+    pub only_in: Vec<OnlyIn>,
+    /// What a reader should know.
+    pub remarks: Vec<RemarkSummary>,
+}
+
+/// One trace.
+#[derive(Debug, Clone, Serialize)]
+pub struct ComparedTrace {
+    /// What was recorded.
+    #[serde(flatten)]
+    pub trace: TraceSummary,
+    /// Its clocks.
+    pub clock: ClockSummary,
+    /// Time of all processes in all collectives, ns.
+    pub collectives_ns: i64,
+    /// Sum of all waits, ns; `None` where none is known.
+    pub wait_ns: Option<i64>,
+    /// Remarks of its own analysis.
+    pub remarks: Vec<RemarkSummary>,
+}
+
+/// Something that should be the same in runs that are compared, and is not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DifferingSetting {
+    /// `command`, `ranks`, `hosts`, `mpi_library`, `clock`, `layers`.
+    pub what: &'static str,
+    /// For each trace.
+    pub values: Vec<String>,
+}
+
+/// How one run as a whole differs from the baseline: single numbers, which have no interval.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunDifferences {
+    /// Index of the trace.
+    pub trace: usize,
+    /// Of the run's duration, ns.
+    pub duration_ns: Change,
+    /// Of the time in collectives of all processes, ns.
+    pub collectives_ns: Change,
+    /// Of the sum of all waits, ns; `None` where one is not known.
+    pub wait_ns: Option<Change>,
+}
+
+/// A change of a number that has no interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Change {
+    /// Second minus first.
+    pub difference: i64,
+    /// Second by first; `None` where the first is 0.
+    pub ratio: Option<f64>,
+}
+
+/// One operation in several traces.
+#[derive(Debug, Clone, Serialize)]
+pub struct ComparedOperation {
+    /// Name of the standard.
+    pub operation: &'static str,
+    /// Name of the communicator in the baseline; `None` where it is not known.
+    pub communicator: Option<String>,
+    /// For each trace its figures; `None` where it is not in that trace.
+    pub traces: Vec<Option<OperationFigures>>,
+    /// For each trace but the baseline that has it.
+    pub differences: Vec<OperationDifferences>,
+    /// For each trace its index in the operations of that analysis.
+    #[serde(skip)]
+    pub indexes: Vec<Option<usize>>,
+}
+
+/// One operation in one trace, as in `collbench.analysis/1`.
+#[derive(Debug, Clone, Serialize)]
+pub struct OperationFigures {
+    /// Id of the communicator in that trace.
+    pub communicator: Option<usize>,
+    /// World rank of the root.
+    pub root: Option<u32>,
+    /// Smallest payload seen, bytes.
+    pub bytes_min: Option<u64>,
+    /// Largest payload seen, bytes.
+    pub bytes_max: Option<u64>,
+    /// Calls begun.
+    pub calls: u64,
+    /// Complete instances.
+    pub instances: u64,
+    /// Last leave minus first enter, per instance.
+    pub duration_ns: Option<Summary>,
+    /// Leave minus enter, per call.
+    pub call_time_ns: Option<Summary>,
+    /// Wait, per call.
+    pub wait_ns: Option<Summary>,
+    /// First leave minus last enter, per instance.
+    pub core_ns: Option<Summary>,
+}
+
+/// How one operation differs from the baseline.
+#[derive(Debug, Clone, Serialize)]
+pub struct OperationDifferences {
+    /// Index of the trace.
+    pub trace: usize,
+    /// What is said of the operation: the verdict on the mean time of its calls.
+    pub verdict: ComparisonVerdict,
+    /// Of the total time of its calls, ns; no interval.
+    pub total_ns: Change,
+    /// Last leave minus first enter: includes the skew of arrival.
+    pub duration_ns: QuantityDifferences,
+    /// Leave minus enter.
+    pub call_time_ns: QuantityDifferences,
+    /// Waits.
+    pub wait_ns: QuantityDifferences,
+    /// First leave minus last enter, of barriers and N x N.
+    pub core_ns: QuantityDifferences,
+}
+
+/// How one quantity differs.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct QuantityDifferences {
+    /// Of the means; `None` where the quantity is not known in both.
+    pub mean: Option<Difference>,
+    /// Of the medians; `None` likewise, and for quantities of calls.
+    pub median: Option<Difference>,
+}
+
+/// A difference with what is known of its error.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// What is said of it, all differences of the comparison considered together.
+    pub verdict: ComparisonVerdict,
+    /// Second minus first, ns.
+    pub difference_ns: i64,
+    /// Its 95 % interval, taken alone, ns; `None` with too few instances.
+    pub interval_ns: Option<(i64, i64)>,
+    /// Second by first; `None` where the first is 0 or may well be.
+    pub ratio: Option<f64>,
+    /// Its 95 % interval, taken alone.
+    pub ratio_interval: Option<(f64, f64)>,
+    /// Chance of such a difference where there is none.
+    pub p: Option<f64>,
+    /// Below this the clocks cannot tell a difference, ns; `None` where one clock is involved.
+    pub resolution_ns: Option<i64>,
+    /// Instances of each run that would tell a difference of this size, for what is not
+    /// distinguishable.
+    pub instances_needed: Option<u64>,
+}
+
+/// An operation that one of two traces does not have.
+#[derive(Debug, Clone, Serialize)]
+pub struct OnlyIn {
+    /// Index of the trace that has it.
+    pub trace: usize,
+    /// Index of the trace that has not.
+    pub not_in: usize,
+    /// Name of the standard.
+    pub operation: &'static str,
+    /// Name of the communicator; `None` where it is not known.
+    pub communicator: Option<String>,
+    /// Its figures.
+    #[serde(flatten)]
+    pub figures: OperationFigures,
+}
+
+impl Change {
+    pub(crate) fn new(from: i64, to: i64) -> Self {
+        Self {
+            difference: to.saturating_sub(from),
+            ratio: (from != 0).then(|| rounded(to as f64 / from as f64)),
+        }
+    }
+}
+
+impl Comparison {
+    /// Compares analyses of two or more traces; the first is the baseline.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn new(analyses: &[Analysis]) -> Self {
+        let baseline = &analyses[0];
+        let answers: Vec<Correspondence> = analyses[1..]
+            .iter()
+            .map(|other| Correspondence::new(baseline, other))
+            .collect();
+        let (operations, only_in) = operations::compare(analyses, &answers);
+        let traces: Vec<ComparedTrace> = analyses.iter().map(compared_trace).collect();
+        let differs = remarks::differing(&traces);
+        Self {
+            schema: SCHEMA,
+            runs: run_differences(&traces),
+            remarks: remarks::remarks(analyses, &answers, &differs, &operations),
+            differs,
+            traces,
+            operations,
+            only_in,
+        }
+    }
+
+    /// Whether nothing is missing in any of the traces.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.traces.iter().all(|trace| trace.trace.complete)
+    }
+}
+
+fn compared_trace(analysis: &Analysis) -> ComparedTrace {
+    let waits: Vec<i64> = analysis.ranks.iter().filter_map(|r| r.wait_ns).collect();
+    ComparedTrace {
+        trace: analysis.trace.clone(),
+        clock: analysis.clock.clone(),
+        collectives_ns: analysis.collectives_ns(),
+        wait_ns: (!waits.is_empty()).then(|| sum_ns(waits)),
+        remarks: analysis.remarks.clone(),
+    }
+}
+
+fn run_differences(traces: &[ComparedTrace]) -> Vec<RunDifferences> {
+    let baseline = &traces[0];
+    let others = traces.iter().enumerate().skip(1);
+    others
+        .map(|(index, other)| RunDifferences {
+            trace: index,
+            duration_ns: Change::new(baseline.trace.duration_ns, other.trace.duration_ns),
+            collectives_ns: Change::new(baseline.collectives_ns, other.collectives_ns),
+            wait_ns: baseline
+                .wait_ns
+                .zip(other.wait_ns)
+                .map(|(from, to)| Change::new(from, to)),
+        })
+        .collect()
+}
+
+fn figures(operation: &OperationSummary) -> OperationFigures {
+    OperationFigures {
+        communicator: operation.communicator,
+        root: operation.root,
+        bytes_min: operation.bytes_min,
+        bytes_max: operation.bytes_max,
+        calls: operation.calls,
+        instances: operation.instances,
+        duration_ns: operation.duration_ns.clone(),
+        call_time_ns: operation.call_time_ns.clone(),
+        wait_ns: operation.wait_ns.clone(),
+        core_ns: operation.core_ns.clone(),
+    }
+}
+
+/// A ratio to six digits behind the point: what lies beyond is noise of the arithmetic.
+fn rounded(ratio: f64) -> f64 {
+    (ratio * 1e6).round() / 1e6
+}

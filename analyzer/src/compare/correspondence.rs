@@ -1,0 +1,107 @@
+//! Which operation of one trace is which of another.
+
+use std::collections::BTreeMap;
+
+use crate::results::analysis::{Analysis, CommunicatorSummary, OperationSummary};
+use crate::sums::operation::ByteClass;
+
+/// How the communicators of two traces, by id, answer to one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Correspondence {
+    /// For each communicator of the other trace the one of the baseline.
+    of_other: Vec<Option<usize>>,
+}
+
+/// What makes operations of different traces the same: operation, communicator in the baseline,
+/// position of the root in it, class of payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    operation: &'static str,
+    communicator: Option<usize>,
+    root: Option<usize>,
+    class: ByteClass,
+}
+
+impl Correspondence {
+    /// Finds the communicators of `other` in `baseline`: those of the same kind with the same
+    /// members where both jobs have as many ranks, those of the same name also; then those of the
+    /// same kind and name. Of several alike, the first answers to the first.
+    pub(crate) fn new(baseline: &Analysis, other: &Analysis) -> Self {
+        let mut found = Self {
+            of_other: vec![None; other.communicators.len()],
+        };
+        let mut is_taken = vec![false; baseline.communicators.len()];
+        if baseline.trace.ranks == other.trace.ranks {
+            let exact = |c: &CommunicatorSummary| (c.kind, c.ranks.clone(), c.name.clone());
+            found.add(&mut is_taken, baseline, other, exact);
+            let members = |c: &CommunicatorSummary| (c.kind, c.ranks.clone());
+            found.add(&mut is_taken, baseline, other, members);
+        }
+        let name = |c: &CommunicatorSummary| (c.kind, c.name.clone());
+        found.add(&mut is_taken, baseline, other, name);
+        found
+    }
+
+    /// Pairs those left over that look alike.
+    fn add<L: Ord>(
+        &mut self,
+        is_taken: &mut [bool],
+        baseline: &Analysis,
+        other: &Analysis,
+        look: impl Fn(&CommunicatorSummary) -> L,
+    ) {
+        let mut left: BTreeMap<L, Vec<usize>> = BTreeMap::new();
+        for communicator in baseline.communicators.iter().rev() {
+            if !is_taken[communicator.id] {
+                let alike = left.entry(look(communicator)).or_default();
+                alike.push(communicator.id);
+            }
+        }
+        for communicator in &other.communicators {
+            let answer = &mut self.of_other[communicator.id];
+            if answer.is_none()
+                && let Some(alike) = left.get_mut(&look(communicator))
+                && let Some(id) = alike.pop()
+            {
+                *answer = Some(id);
+                is_taken[id] = true;
+            }
+        }
+    }
+
+    /// The communicator of the baseline that one of the other trace answers to.
+    pub(crate) fn in_baseline(&self, id: usize) -> Option<usize> {
+        self.of_other[id]
+    }
+
+    /// The key of an operation of the other trace; `None` where its communicator has no answer.
+    pub(crate) fn key(&self, other: &Analysis, operation: &OperationSummary) -> Option<Key> {
+        let communicator = match operation.communicator {
+            Some(id) => Some(self.in_baseline(id)?),
+            None => None,
+        };
+        Some(Key {
+            communicator,
+            ..Key::new(other, operation)
+        })
+    }
+}
+
+impl Key {
+    /// The key of an operation of the baseline.
+    pub(crate) fn new(baseline: &Analysis, operation: &OperationSummary) -> Self {
+        let ranks = operation
+            .communicator
+            .map(|id| &baseline.communicators[id].ranks);
+        Self {
+            operation: operation.operation,
+            communicator: operation.communicator,
+            root: operation.root.and_then(|root| {
+                let position = ranks?.iter().position(|rank| *rank == Some(root));
+                // A root without a file has no position; it is told by its rank.
+                Some(position.unwrap_or(root as usize))
+            }),
+            class: operation.class,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! The queues of all processes to complete instances.
+
+pub(crate) mod complete;
+pub(crate) mod decode;
+pub(crate) mod matched;
+pub(crate) mod matching;

@@ -1,0 +1,687 @@
+//! Places to instances: the calls of all members at some positions of a lane, decoded together.
+//!
+//! The records of one process stand side by side, those of an instance do not. So a block of
+//! positions is decoded process by process into columns, of which each instance is a row. Rows
+//! of which everybody came and left, at times that can be true, in calls that differ in nothing
+//! but time and payload, are instances as they are; the others are put together call by call.
+
+use collbench_clocks::timestamp::{Global, Timestamp};
+use collbench_formats::{
+    CODE_FAILED, CommunicatorKind, Operation, payload_of_word, split_call_word,
+};
+
+use crate::calls::call::{Call, Instance, Lane};
+use crate::calls::outstanding::{Begun, OverlapCourse};
+use crate::calls::process::Process;
+use crate::calls::queue::Queue;
+use crate::calls::stream::Place;
+use crate::calls::time_in_mpi::Presence;
+use crate::communicators::{Communicator, Communicators};
+use crate::instances::complete::{Agreed, Disagreement, Extent, Payloads, agree, is_open_fence};
+use crate::instances::matched::Matched;
+use crate::messages::gather::Gatherer;
+use crate::messages::recurrence::Kind;
+use crate::trace::records::LastBlock;
+use collbench_trees::shape::Of;
+
+/// Some positions of a lane, which nobody can come to any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block {
+    /// Index in [`Communicators::list`].
+    pub(crate) communicator: usize,
+    pub(crate) lane: Lane,
+    /// The first position.
+    pub(crate) from: u64,
+    /// The first position behind.
+    pub(crate) to: u64,
+}
+
+/// Positions of nonblocking calls that are handed on, ascending.
+#[derive(Debug, Clone)]
+pub(crate) struct Settled {
+    /// Index in [`Communicators::list`].
+    pub(crate) communicator: usize,
+    pub(crate) lane: Lane,
+    pub(crate) positions: Vec<u64>,
+}
+
+/// A member's calls on a lane.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'p, 'a> {
+    pub(crate) process: &'p Process<'a>,
+    /// Binding of the communicator, or index of the process's persistent collective.
+    pub(crate) binding: usize,
+    /// `None`: there is no call.
+    pub(crate) queue: Option<&'p Queue>,
+}
+
+impl Source<'_, '_> {
+    /// Whether the call at a position, if it is not there, was overwritten by a newer one.
+    fn has_lost(&self, lane: Lane, position: u64, communicators: &Communicators) -> bool {
+        self.process
+            .has_lost(self.binding, lane, position, communicators)
+    }
+}
+
+/// The phase of a row: its level, or one of these.
+const NO_PHASE: i64 = i64::MAX;
+const SEVERAL_PHASES: i64 = i64::MIN;
+
+/// What of a row is told while its calls are decoded.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    /// Second word of the first member's record.
+    word: u64,
+    root: i32,
+    n_calls: u32,
+    /// The phase of all calls so far.
+    phase: i64,
+    /// Bits in which the words differ.
+    differing: u64,
+    /// Whether a root differs, a call has not returned, or its times cannot be true.
+    is_irregular: bool,
+}
+
+/// Decodes blocks; holds room that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    rows: Vec<Row>,
+    enters: Vec<Timestamp<Global>>,
+    leaves: Vec<Timestamp<Global>>,
+    /// Kept only where payloads differ within instances: see [`Decoder::decode_columns`].
+    words: Vec<u64>,
+    keeps_words: bool,
+    payloads: Vec<Option<u64>>,
+    calls: Vec<Option<Call>>,
+    n_begun: Vec<u64>,
+    called_on: Vec<Option<usize>>,
+    courses: Vec<OverlapCourse>,
+    presence: Presence,
+    /// Where the records stand, by cell; kept only where messages were recorded.
+    places: Vec<Option<Place>>,
+    /// The same of a part of a block that is decoded call by call, between rows of the block.
+    places_of_part: Vec<Option<Place>>,
+    gatherer: Gatherer,
+}
+
+/// Calls that a block should have: they fit into the second cache.
+const BLOCK_CALLS: usize = 8192;
+
+/// Positions in a block of a communicator of so many members. Calls with messages take longer: there
+/// are fewer of them in a window, which all workers are to have a share of.
+pub(crate) fn block_length(n_members: usize, has_messages: bool) -> u64 {
+    let calls = match has_messages {
+        true => BLOCK_CALLS / 4,
+        false => BLOCK_CALLS,
+    };
+    (calls / n_members.max(1)).clamp(8, 512) as u64
+}
+
+/// Instances of so many members whose messages are gathered together: those of some records of each
+/// process, and no more than fit into the second cache.
+fn instances_together(n_members: usize) -> usize {
+    (1024 / n_members.max(1)).clamp(1, 16)
+}
+
+/// What anybody has recorded behind the calls.
+#[derive(Clone, Copy)]
+struct Recorded {
+    messages: bool,
+    /// Messages, or notes on algorithms.
+    any: bool,
+}
+
+/// Notes where the records of a block stand, by row and slot, if anything that is behind them was
+/// recorded by anyone; gives whether it was.
+fn keep_places(
+    places: &mut Vec<Option<Place>>,
+    block: &Block,
+    sources: &[Option<Source<'_, '_>>],
+) -> Recorded {
+    let of_any = |is: fn(&Process<'_>) -> bool| sources.iter().flatten().any(|s| is(s.process));
+    let recorded = Recorded {
+        messages: of_any(|process| process.has_messages),
+        any: of_any(|process| process.has_messages || process.has_algorithms),
+    };
+    if recorded.any {
+        let n = sources.len();
+        places.clear();
+        places.resize((block.to - block.from) as usize * n, None);
+        for (slot, source) in sources.iter().enumerate() {
+            let queue = source.and_then(|source| source.queue).into_iter();
+            for run in queue.flat_map(|queue| queue.within(block.from, block.to)) {
+                for i in 0..run.n {
+                    let row = (run.position - block.from) as usize + i as usize;
+                    places[row * n + slot] = Some(Place {
+                        record: run.place.record + i,
+                        ..run.place
+                    });
+                }
+            }
+        }
+    }
+    recorded
+}
+
+/// Between rows: not a power of two, so that a column does not fall into one set of the cache.
+fn stride(n_members: usize) -> usize {
+    n_members.next_multiple_of(8) + 8
+}
+
+impl Decoder {
+    /// Hands on the instances of a block. `sources` are by slot; `None`: no call ever came.
+    pub(crate) fn decode(
+        &mut self,
+        block: &Block,
+        sources: &[Option<Source<'_, '_>>],
+        communicators: &Communicators,
+        sink: &mut dyn FnMut(Matched<'_>),
+    ) {
+        let communicator = &communicators.list[block.communicator];
+        // Of these no instance could be regular.
+        let is_plain = communicator.is_whole
+            && communicator.kind == CommunicatorKind::Intra
+            && block.lane != Lane::Creation;
+        if !is_plain {
+            self.decode_calls(block, sources, communicators, sink);
+            return;
+        }
+        self.decode_columns(block, sources);
+        let recorded = keep_places(&mut self.places, block, sources);
+        let has_messages = recorded.messages;
+        let may_be_mixed = sources.iter().flatten().any(|s| s.process.may_be_mixed());
+        let n = communicator.members.len();
+        let n_together = instances_together(n);
+        let mut gathered = 0..0;
+        let mut irregular_from = None;
+        for at in 0..self.rows.len() {
+            let row = self.rows[at];
+            let regular = regular(&row, communicator);
+            if let Some((operation, root)) = regular {
+                if is_begun(operation, block.lane) {
+                    continue;
+                }
+                let part = |from: u64, to: u64| Block { from, to, ..*block };
+                let position = block.from + at as u64;
+                if let Some(from) = irregular_from.take() {
+                    self.decode_calls(&part(from, position), sources, communicators, sink);
+                    // It has gathered messages of its own.
+                    gathered = 0..0;
+                }
+                let payloads = match row.differing {
+                    0 => Payloads::Same(payload_of_word(row.word)),
+                    _ => {
+                        let words = &self.words[at * stride(n)..][..n];
+                        self.payloads.clear();
+                        self.payloads
+                            .extend(words.iter().map(|&w| payload_of_word(w)));
+                        Payloads::Each(&self.payloads)
+                    }
+                };
+                let (_, flags) = split_call_word(row.word);
+                let enters = &self.enters[at * stride(n)..][..n];
+                let leaves = &self.leaves[at * stride(n)..][..n];
+                if recorded.any && !gathered.contains(&at) {
+                    gathered = at..self.rows.len().min(at + n_together);
+                    let kinds = self.rows[gathered.clone()].iter();
+                    let kinds = kinds.map(|row| kind(row, block.communicator, communicator));
+                    self.gatherer.begin(kinds, block.communicator, communicator);
+                    let behind = Behind::Calls(&self.places[at * n..gathered.end * n]);
+                    let from = (gathered.len(), position);
+                    gather(&mut self.gatherer, from, communicators, sources, &behind);
+                }
+                let places = &self.places[if has_messages {
+                    at * n..(at + 1) * n
+                } else {
+                    0..0
+                }];
+                let is_mixed = may_be_mixed && is_mixed(sources, position, places);
+                let said = match recorded.any {
+                    true => self.gatherer.said(at - gathered.start),
+                    false => None,
+                };
+                let messages = (has_messages && !is_mixed).then(|| {
+                    let of = of(communicator, operation, root);
+                    self.gatherer.pair(at - gathered.start, of)
+                });
+                sink(Matched::Agreed(Agreed {
+                    communicator,
+                    communicator_index: block.communicator,
+                    lane: block.lane,
+                    position,
+                    called_on: None,
+                    operation,
+                    root,
+                    enters,
+                    leaves,
+                    extent: Extent::of_all(enters, leaves),
+                    payloads,
+                    courses: None,
+                    presence: None,
+                    phase: i32::try_from(row.phase).ok(),
+                    n_failed: if flags & CODE_FAILED != 0 {
+                        n as u64
+                    } else {
+                        0
+                    },
+                    is_open_fence: is_open_fence(operation, row.root),
+                    said,
+                    messages,
+                }));
+            } else if row.n_calls > 0 {
+                irregular_from.get_or_insert(block.from + at as u64);
+            }
+        }
+        if let Some(from) = irregular_from {
+            self.decode_calls(&Block { from, ..*block }, sources, communicators, sink);
+        }
+    }
+
+    /// Decodes a block, with the second words of all records if the block before had instances
+    /// in which these differ, and a second time if only this one has.
+    fn decode_columns(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
+        self.fill_columns(block, sources);
+        let differs = self.rows.iter().any(|row| row.differing != 0);
+        if differs && !self.keeps_words {
+            self.keeps_words = true;
+            self.fill_columns(block, sources);
+        }
+        self.keeps_words = differs;
+    }
+
+    fn fill_columns(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
+        let n_rows = (block.to - block.from) as usize;
+        let stride = stride(sources.len());
+        let has_phases = sources.iter().flatten().any(|s| s.process.phases.has_any());
+        self.rows.clear();
+        let nothing = Row {
+            phase: NO_PHASE,
+            ..Row::default()
+        };
+        self.rows.resize(n_rows, nothing);
+        // What is left of another block is overwritten wherever a call is, and not read
+        // elsewhere.
+        let n_cells = n_rows * stride;
+        if self.enters.len() < n_cells {
+            self.enters.resize(n_cells, Timestamp::from_ns(0));
+            self.leaves.resize(n_cells, Timestamp::from_ns(0));
+        }
+        if self.keeps_words && self.words.len() < n_cells {
+            self.words.resize(n_cells, 0);
+        }
+        let keeps_words = self.keeps_words;
+        let mut n_calls = 0;
+        for (slot, source) in sources.iter().enumerate() {
+            let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
+                continue;
+            };
+            let clock = process.clock().for_many();
+            let mut last = LastBlock::default();
+            for run in queue.within(block.from, block.to) {
+                process.reader().each(run, &mut last, |part, records| {
+                    let first = (part.position - block.from) as usize;
+                    let rows = &mut self.rows[first..first + records.len()];
+                    for (at, (record, row)) in (first..).zip(records.iter().zip(rows)) {
+                        let word = record.call_word();
+                        if slot == 0 {
+                            (row.word, row.root) = (word, record.root.get());
+                        }
+                        row.differing |= word ^ row.word;
+                        row.is_irregular |=
+                            record.root.get() != row.root || record.leave.get() == 0;
+                        let cell = at * stride + slot;
+                        if keeps_words {
+                            self.words[cell] = word;
+                        }
+                        [self.enters[cell], self.leaves[cell]] =
+                            clock.both(record.enter.get(), record.leave.get());
+                    }
+                });
+                let first = (run.position - block.from) as usize;
+                let n = run.n as usize;
+                n_calls += n;
+                if !run.is_possible {
+                    let rows = &mut self.rows[first..first + n];
+                    rows.iter_mut().for_each(|row| row.is_irregular = true);
+                }
+                if has_phases {
+                    let level = process.phases.level(run.phase).map_or(NO_PHASE, i64::from);
+                    for row in &mut self.rows[first..first + n] {
+                        row.phase = match slot == 0 || row.phase == level {
+                            true => level,
+                            false => SEVERAL_PHASES,
+                        };
+                    }
+                }
+            }
+        }
+        // No slot has two calls at a position: as many as there are cells are one in each.
+        match n_calls == n_rows * sources.len() {
+            true => {
+                let n = sources.len() as u32;
+                self.rows.iter_mut().for_each(|row| row.n_calls = n);
+            }
+            false => self.count_calls(block, sources),
+        }
+    }
+
+    #[cold]
+    fn count_calls(&mut self, block: &Block, sources: &[Option<Source<'_, '_>>]) {
+        for source in sources.iter().flatten() {
+            let queue = source.queue.into_iter();
+            for run in queue.flat_map(|queue| queue.within(block.from, block.to)) {
+                let first = (run.position - block.from) as usize;
+                let rows = &mut self.rows[first..first + run.n as usize];
+                rows.iter_mut().for_each(|row| row.n_calls += 1);
+            }
+        }
+    }
+
+    /// The way for all that is not regular, some positions at a time.
+    #[cold]
+    fn decode_calls(
+        &mut self,
+        block: &Block,
+        sources: &[Option<Source<'_, '_>>],
+        communicators: &Communicators,
+        sink: &mut dyn FnMut(Matched<'_>),
+    ) {
+        let n = sources.len();
+        let n_rows = (block.to - block.from) as usize;
+        let mut calls = std::mem::take(&mut self.calls);
+        let mut called_on = std::mem::take(&mut self.called_on);
+        let mut n_begun = std::mem::take(&mut self.n_begun);
+        count_begun(&mut n_begun, sources);
+        let mut places = std::mem::take(&mut self.places_of_part);
+        let recorded = keep_places(&mut places, block, sources);
+        calls.clear();
+        calls.resize(n_rows * n, None);
+        called_on.clear();
+        called_on.resize(n_rows, None);
+        for (slot, source) in sources.iter().enumerate() {
+            let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
+                continue;
+            };
+            let mut last = LastBlock::default();
+            for run in queue.within(block.from, block.to) {
+                process.reader().each(run, &mut last, |part, records| {
+                    let first = (part.position - block.from) as usize;
+                    for (i, record) in records.iter().enumerate() {
+                        let mut place = part.place;
+                        place.record += i as u32;
+                        let call = process.call(record, place, part.is_possible);
+                        let phase = process.phases.level(part.phase);
+                        let call = call.map(|call| Call { phase, ..call });
+                        calls[(first + i) * n + slot] = call;
+                        if block.lane == Lane::Creation && called_on[first + i].is_none() {
+                            called_on[first + i] = process.called_on(record, communicators);
+                        }
+                    }
+                });
+            }
+        }
+        for (at, position) in (block.from..block.to).enumerate() {
+            let calls = &calls[at * n..][..n];
+            let is_begun = |call: &Call| is_begun(call.operation, block.lane);
+            // What everybody only began is handed on when it is complete.
+            if calls.iter().flatten().any(|call| !is_begun(call)) {
+                let lost = lost_slots(calls, sources, (block.lane, position), communicators);
+                let instance = Instance {
+                    communicator: &communicators.list[block.communicator],
+                    communicator_index: block.communicator,
+                    lane: block.lane,
+                    position,
+                    calls,
+                    lost: &lost,
+                    n_begun: &n_begun,
+                    called_on: called_on[at],
+                };
+                let behind = recorded.any.then(|| Behind::Calls(&places[at * n..][..n]));
+                let behind = (behind, recorded.messages);
+                self.hand_on(&instance, (sources, behind), communicators, sink);
+            }
+        }
+        (self.calls, self.called_on, self.n_begun) = (calls, called_on, n_begun);
+        self.places_of_part = places;
+    }
+
+    /// Hands on nonblocking calls that are complete, or whose processes have ended.
+    pub(crate) fn decode_settled(
+        &mut self,
+        settled: &Settled,
+        sources: &[Option<Source<'_, '_>>],
+        communicators: &Communicators,
+        sink: &mut dyn FnMut(Matched<'_>),
+    ) {
+        let mut calls = std::mem::take(&mut self.calls);
+        let mut n_begun = std::mem::take(&mut self.n_begun);
+        count_begun(&mut n_begun, sources);
+        let has_messages = sources.iter().flatten().any(|s| s.process.has_messages);
+        let has_algorithms = sources.iter().flatten().any(|s| s.process.has_algorithms);
+        for &position in &settled.positions {
+            calls.clear();
+            calls.extend(sources.iter().map(|source| {
+                let source = source.as_ref()?;
+                let begun = source.queue?.outstanding.get(position)?;
+                source
+                    .process
+                    .begun_call(source.binding, settled.lane, begun)
+            }));
+            self.presence.clear();
+            for source in sources.iter().filter(|_| has_messages) {
+                let source = source.as_ref();
+                let begun = source.and_then(|s| s.queue?.outstanding.get(position));
+                let spans = source.zip(begun).and_then(|(source, begun)| {
+                    let has_messages = source.process.has_messages;
+                    begun
+                        .presence(source.process.clock())
+                        .filter(|_| has_messages)
+                });
+                self.presence.push(spans);
+            }
+            let lost = lost_slots(&calls, sources, (settled.lane, position), communicators);
+            let instance = Instance {
+                communicator: &communicators.list[settled.communicator],
+                communicator_index: settled.communicator,
+                lane: settled.lane,
+                position,
+                calls: &calls,
+                lost: &lost,
+                n_begun: &n_begun,
+                called_on: None,
+            };
+            let kept = (has_messages || has_algorithms).then_some(Behind::Kept);
+            let kept = (kept, has_messages);
+            self.hand_on(&instance, (sources, kept), communicators, sink);
+        }
+        (self.calls, self.n_begun) = (calls, n_begun);
+    }
+
+    fn hand_on(
+        &mut self,
+        instance: &Instance<'_>,
+        (sources, (behind, has_messages)): (&[Option<Source<'_, '_>>], (Option<Behind<'_>>, bool)),
+        communicators: &Communicators,
+        sink: &mut dyn FnMut(Matched<'_>),
+    ) {
+        let agreement: Result<_, Disagreement> = agree(instance);
+        let (operation, root) = match agreement {
+            Ok(agreement) if instance.is_complete() => agreement,
+            _ => {
+                sink(Matched::Irregular {
+                    instance: *instance,
+                    disagreement: agreement.err(),
+                });
+                return;
+            }
+        };
+        let calls = || instance.calls.iter().flatten();
+        let enters: Vec<_> = calls().map(|call| call.enter).collect();
+        let leaves: Vec<_> = calls().filter_map(|call| call.leave).collect();
+        let payloads: Vec<_> = calls().map(|call| call.payload).collect();
+        self.courses.clear();
+        self.courses.extend(calls().filter_map(|call| call.course));
+        let is_begun = self.courses.len() == instance.calls.len();
+        let has_presence = has_messages && matches!(behind, Some(Behind::Kept));
+        let mut said = None;
+        if let Some(behind) = &behind {
+            let (index, communicator) = (instance.communicator_index, instance.communicator);
+            let kind = std::iter::once(None);
+            self.gatherer.begin(kind, index, communicator);
+            let from = (1, instance.position);
+            gather(&mut self.gatherer, from, communicators, sources, behind);
+            said = self.gatherer.said(0);
+        }
+        let behind = behind.filter(|behind| match behind {
+            Behind::Calls(places) => !is_mixed(sources, instance.position, places),
+            Behind::Kept => true,
+        });
+        let messages = behind.filter(|_| has_messages).map(|_| {
+            let of = Of {
+                n_slots: enters.len(),
+                ..of(instance.communicator, operation, root)
+            };
+            self.gatherer.pair(0, of)
+        });
+        sink(Matched::Agreed(Agreed {
+            communicator: instance.communicator,
+            communicator_index: instance.communicator_index,
+            lane: instance.lane,
+            position: instance.position,
+            called_on: instance.called_on,
+            operation,
+            root,
+            enters: &enters,
+            leaves: &leaves,
+            extent: Extent::of_all(&enters, &leaves),
+            payloads: Payloads::Each(&payloads),
+            courses: is_begun.then_some(&self.courses[..]),
+            presence: (is_begun && has_presence).then_some(&self.presence),
+            phase: instance.phase(),
+            n_failed: calls().filter(|call| call.has_failed).count() as u64,
+            is_open_fence: calls().any(|call| is_open_fence(operation, call.root)),
+            said,
+            messages,
+        }));
+    }
+}
+
+/// Where the messages of some instances are.
+enum Behind<'i> {
+    /// Behind the calls, whose places these are, by instance and slot.
+    Calls(&'i [Option<Place>]),
+    /// Kept with what was begun.
+    Kept,
+}
+
+/// Gathers the messages, and what the library said, of `n` instances from a position on: process by process, since the records of
+/// each stand side by side.
+fn gather(
+    gatherer: &mut Gatherer,
+    (n, position): (usize, u64),
+    communicators: &Communicators,
+    sources: &[Option<Source<'_, '_>>],
+    behind: &Behind<'_>,
+) {
+    for (slot, source) in sources.iter().enumerate() {
+        let Some((process, queue)) = source.and_then(|s| Some((s.process, s.queue?))) else {
+            continue;
+        };
+        if !process.has_messages && !process.has_algorithms {
+            continue;
+        }
+        for (nth, position) in (0..n).zip(position..) {
+            match behind {
+                Behind::Calls(places) => {
+                    if let Some(place) = places[nth * sources.len() + slot] {
+                        let from = (queue, position, place);
+                        gatherer.add_call((nth, slot), process, from, communicators);
+                    }
+                }
+                Behind::Kept => {
+                    let said = queue.outstanding.get(position).and_then(Begun::said);
+                    let kept = queue.outstanding.messages(position);
+                    gatherer.add_kept((nth, slot), process, (kept, said), communicators);
+                }
+            }
+        }
+    }
+}
+
+/// Whether messages of others may stand among those behind the calls at a position, whose places
+/// these are, by slot.
+fn is_mixed(sources: &[Option<Source<'_, '_>>], position: u64, places: &[Option<Place>]) -> bool {
+    sources.iter().zip(places).any(|(source, place)| {
+        let found = source.and_then(|s| Some((s.process, s.queue?))).zip(*place);
+        found.is_some_and(|((process, queue), place)| process.is_mixed(queue, position, place))
+    })
+}
+
+/// The slots without a call whose calls were overwritten by newer ones.
+fn lost_slots(
+    calls: &[Option<Call>],
+    sources: &[Option<Source<'_, '_>>],
+    (lane, position): (Lane, u64),
+    communicators: &Communicators,
+) -> Vec<usize> {
+    let missing = calls.iter().zip(sources).enumerate();
+    let missing = missing.filter(|(_, (call, _))| call.is_none());
+    let lost = missing.filter(|(_, (_, source))| {
+        source.is_some_and(|source| source.has_lost(lane, position, communicators))
+    });
+    lost.map(|(slot, _)| slot).collect()
+}
+
+/// How many calls of each slot are known to have begun.
+fn count_begun(n_begun: &mut Vec<u64>, sources: &[Option<Source<'_, '_>>]) {
+    n_begun.clear();
+    let next = |source: &Option<Source<'_, '_>>| {
+        let queue = source.and_then(|source| source.queue);
+        queue.map_or(0, |queue| queue.next)
+    };
+    n_begun.extend(sources.iter().map(next));
+}
+
+/// Whether a call on this lane only begins an operation, of which the completion is waited for.
+fn is_begun(operation: Operation, lane: Lane) -> bool {
+    lane == Lane::Application && operation.is_nonblocking()
+}
+
+/// What the messages of an instance make the shape of.
+fn of(communicator: &Communicator, operation: Operation, root: Option<usize>) -> Of {
+    Of {
+        operation,
+        n_slots: communicator.members.len(),
+        root,
+        hosts: communicator.host_map(),
+    }
+}
+
+/// The kind of the instance of a row, on a communicator with this index.
+fn kind(row: &Row, index: usize, communicator: &Communicator) -> Option<Kind> {
+    let (operation, root) = regular(row, communicator)?;
+    let (payload, _) = split_call_word(row.word);
+    Some(Kind {
+        communicator: index,
+        of: of(communicator, operation, root),
+        magnitude: u64::BITS - payload.leading_zeros(),
+    })
+}
+
+/// Operation, and slot of the root if there is one, of a row in which everybody made the same
+/// call, on a communicator with one group of which all members are there.
+fn regular(row: &Row, communicator: &Communicator) -> Option<(Operation, Option<usize>)> {
+    let n = communicator.members.len();
+    let (_, differing_code) = split_call_word(row.differing);
+    if row.n_calls as usize != n || row.is_irregular || differing_code != 0 {
+        return None;
+    }
+    let (_, code) = split_call_word(row.word);
+    let operation = Operation::from_code(code & 0x3ff)?;
+    if !operation.semantics().is_rooted() {
+        return Some((operation, None));
+    }
+    // All ranks are there, so a rank is a slot.
+    let root = usize::try_from(row.root).ok().filter(|&root| root < n)?;
+    Some((operation, Some(root)))
+}

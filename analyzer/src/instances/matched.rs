@@ -1,0 +1,44 @@
+//! What matching hands on, and what takes it.
+
+use crate::calls::call::{Call, Instance};
+use crate::instances::complete::{Agreed, Disagreement};
+
+/// What matching hands on.
+#[derive(Debug)]
+pub enum Matched<'m> {
+    /// A complete instance of one collective.
+    Agreed(Agreed<'m>),
+    /// Calls at one position that are not a complete instance, once no more of them can come.
+    Irregular {
+        /// The calls.
+        instance: Instance<'m>,
+        /// Why they are not one collective, if they are not.
+        disagreement: Option<Disagreement>,
+    },
+    /// A call that is in no instance: its communicator is not known, or (for constructors over a
+    /// group) the one that it was to make.
+    Unmatched {
+        /// Index of the process in the run.
+        process: usize,
+        /// Index in [`Communicators::list`](crate::Communicators::list) of the communicator called on.
+        called_on: Option<usize>,
+        /// The call.
+        call: Call,
+        /// Whether the MPI library made it on its own behalf.
+        is_internal: bool,
+    },
+    /// The begin or end of MPI in a process.
+    Process {
+        /// The call.
+        call: Call,
+    },
+}
+
+/// What is summed up of all that is matched. None of it may depend on the order of instances, nor
+/// on how they are shared out among workers: each has sums of its own.
+pub trait Sums: Send {
+    /// Adds what was matched.
+    fn take(&mut self, matched: Matched<'_>);
+    /// Adds the sums of another worker.
+    fn merge(&mut self, other: Self);
+}

@@ -1,0 +1,19 @@
+//! Sums to results: verdicts, hangs, trees, operations.
+
+pub(crate) mod behaviour;
+pub(crate) mod change;
+pub(crate) mod classes;
+pub(crate) mod clock_summary;
+pub(crate) mod damage;
+pub(crate) mod disturbances;
+pub(crate) mod exchanges;
+pub(crate) mod hang;
+pub(crate) mod inputs;
+pub(crate) mod marked_phases;
+pub(crate) mod operations;
+pub(crate) mod over_time;
+pub(crate) mod summarize;
+pub(crate) mod tree_figures;
+pub(crate) mod trees;
+pub(crate) mod verdict;
+pub(crate) mod ways;

@@ -1,0 +1,187 @@
+//! Sums to results: what each process did when, and which processes behave alike.
+
+use collbench_stats::bins::{bin_ns, doublings_to_cover};
+use collbench_stats::moments::Moments;
+use collbench_text::inert;
+
+use crate::judge::classes::{Class, Features, classes};
+use crate::judge::inputs::Sources;
+use crate::results::analysis::RankClass;
+use crate::results::over_time::{RankTimeline, Timeline};
+use crate::sums::conduct::Conduct;
+use crate::sums::timeline::{Course, MAX_BINS, Stretch};
+
+/// The least difference between classes, in parts of what a process spends in the mean.
+const MIN_DIFFERENCE: f64 = 0.1;
+/// Most ranges of ranks in a name.
+const MAX_RANGES: usize = 3;
+
+/// What each process did when, in stretches that are the same for all.
+pub(crate) fn timeline(sources: &Sources<'_>) -> Timeline {
+    let Sources { run, tally, .. } = sources;
+    let courses = tally.processes.iter().map(|process| &process.course);
+    let widest = courses.map(|course| course.0.doublings()).max();
+    let end_ns = tally.end_ns.max(0);
+    let doublings = doublings_to_cover(end_ns, MAX_BINS).max(widest.unwrap_or(0));
+    let n_bins = (end_ns / bin_ns(doublings)) as usize + 1;
+    Timeline {
+        bin_ns: bin_ns(doublings),
+        ranks: run
+            .processes
+            .iter()
+            .zip(&tally.processes)
+            .map(|(process, sums)| rank_timeline(process.rank(), &sums.course, doublings, n_bins))
+            .collect(),
+    }
+}
+
+fn rank_timeline(rank: u32, course: &Course, doublings: u32, n_bins: usize) -> RankTimeline {
+    let mut bins = course.0.clone();
+    bins.widen(doublings);
+    let mut stretches = vec![Stretch::default(); n_bins];
+    for (bin, stretch) in bins.iter() {
+        // A call that is in no complete instance may end after all stamps that were believed.
+        if let Some(place) = stretches.get_mut(bin) {
+            *place = *stretch;
+        }
+    }
+    let wait = |stretch: &Stretch| {
+        let is_unknown = stretch.n_unknown_waits > 0
+            && stretch.n_unknown_waits == stretch.n_calls
+            && stretch.wait_ns == 0;
+        (!is_unknown).then_some(stretch.wait_ns)
+    };
+    RankTimeline {
+        rank,
+        wait_ns: stretches.iter().map(wait).collect(),
+        call_time_ns: stretches.iter().map(|s| s.call_ns).collect(),
+        calls: stretches.iter().map(|s| s.n_calls).collect(),
+        waits_unknown: stretches.iter().map(|s| s.n_unknown_waits).collect(),
+    }
+}
+
+/// The features by which processes are told apart.
+fn moments(conduct: &Conduct) -> [&Moments; 3] {
+    [&conduct.lag, &conduct.wait, &conduct.departure_wait]
+}
+
+/// Processes that come, wait and leave alike.
+pub(crate) fn rank_classes(sources: &Sources<'_>) -> Vec<RankClass> {
+    let Sources {
+        run, clocks, tally, ..
+    } = sources;
+    // Who took part in no whole instance has shown nothing.
+    let seen: Vec<usize> = (0..run.processes.len())
+        .filter(|&process| tally.processes[process].conduct.lag.n() > 0)
+        .collect();
+    let conduct = |index: usize| &tally.processes[seen[index]].conduct;
+    let features: Vec<Features> = (0..seen.len())
+        .map(|index| moments(conduct(index)).map(Moments::mean_ns))
+        .collect();
+    let granularity = clocks.hosts.iter().map(|host| host.granularity_ns).max();
+    let tolerance = tolerance_ns(
+        &(0..seen.len()).map(conduct).collect::<Vec<_>>(),
+        granularity.unwrap_or(0),
+    );
+    let found = classes(&features, tolerance);
+    found
+        .iter()
+        .map(|class| {
+            let of_members = |feature: usize| {
+                let mut sum = Moments::default();
+                for &member in &class.members {
+                    sum.merge(moments(conduct(member))[feature]);
+                }
+                sum
+            };
+            let [lag, wait, departure_wait] = [0, 1, 2].map(of_members);
+            RankClass {
+                name: name(sources, &seen, &features, &found, class),
+                ranks: class
+                    .members
+                    .iter()
+                    .map(|&m| rank(sources, seen[m]))
+                    .collect(),
+                representative: rank(sources, seen[class.representative]),
+                mean_wait_ns: wait.mean_ns(),
+                mean_lag_ns: lag.mean_ns(),
+                mean_departure_wait_ns: departure_wait.mean_ns(),
+                calls: lag.n(),
+            }
+        })
+        .collect()
+}
+
+/// For each feature the spread of means that says nothing about the processes.
+fn tolerance_ns(processes: &[&Conduct], granularity_ns: i64) -> [f64; 3] {
+    let n = processes.len().max(1) as f64;
+    // The range of n values of a normal distribution is hardly ever wider than this.
+    let range = 2.0 * (2.0 * n.ln()).sqrt() + 3.0;
+    let median = |mut values: Vec<f64>| {
+        values.sort_unstable_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    };
+    let spent: f64 = (0..3)
+        .filter_map(|feature| {
+            let means = processes
+                .iter()
+                .filter_map(|conduct| moments(conduct)[feature].mean_ns());
+            median(means.map(|mean| mean as f64).collect())
+        })
+        .fold(0.0, f64::max);
+    [0, 1, 2].map(|feature| {
+        let errors = processes
+            .iter()
+            .filter_map(|conduct| moments(conduct)[feature].standard_error_ns());
+        // Without two calls of any process nothing is known about chance.
+        let chance = median(errors.collect()).map_or(f64::MAX, |error| error * range);
+        chance
+            .max(2.0 * granularity_ns as f64)
+            .max(MIN_DIFFERENCE * spent)
+    })
+}
+
+fn rank(sources: &Sources<'_>, process: usize) -> u32 {
+    sources.run.processes[process].rank()
+}
+
+/// The ranks, if they are few ranges; else the host that they are all of; else what sets them
+/// apart.
+fn name(
+    sources: &Sources<'_>,
+    seen: &[usize],
+    features: &[Features],
+    classes: &[Class],
+    class: &Class,
+) -> String {
+    let ranks: Vec<u32> = class
+        .members
+        .iter()
+        .map(|&m| rank(sources, seen[m]))
+        .collect();
+    let n_ranges = 1 + ranks
+        .windows(2)
+        .filter(|pair| pair[0] + 1 != pair[1])
+        .count();
+    if n_ranges <= MAX_RANGES {
+        return inert::ranks(&ranks);
+    }
+    let host_of = |process: usize| sources.clocks.processes[process].host;
+    let host = host_of(seen[class.members[0]]);
+    let on_host = |process: &usize| host_of(*process) == host;
+    if class.members.iter().all(|&m| host_of(seen[m]) == host)
+        && seen.iter().filter(|&process| on_host(process)).count() == ranks.len()
+    {
+        let name = &sources.clocks.hosts[host].name;
+        return format!("host {}", inert::line(name, 40));
+    }
+    let lag = |class: &Class| features[class.representative][0];
+    let lags = || classes.iter().map(lag);
+    let what = match lag(class) {
+        _ if classes.len() == 1 => "all ranks",
+        own if own == lags().min().flatten() => "late ranks",
+        own if own == lags().max().flatten() => "early ranks",
+        _ => "ranks in between",
+    };
+    format!("{what} ({})", ranks.len())
+}

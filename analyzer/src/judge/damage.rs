@@ -1,0 +1,145 @@
+//! Sums to results: what is missing.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::{CompletingCall, Damage};
+use collbench_text::inert;
+
+use crate::calls::findings::InFlight;
+use crate::communicators::Communicators;
+use crate::judge::inputs::Sources;
+use crate::results::analysis::{DamageSummary, InFlightSummary};
+
+/// Ranks without a file that are told one by one; beyond, in one entry.
+const MAX_MISSING_LISTED: u64 = 4096;
+/// Definitions of a rank that contradict others and are told one by one.
+const MAX_CONFLICTS_LISTED: usize = 4;
+
+/// One entry for each rank and finding; those of a rank stand together, by rank.
+pub(crate) fn damage(sources: &Sources<'_>) -> Vec<DamageSummary> {
+    let Sources { run, .. } = sources;
+    let mut damage = Vec::new();
+    for file in &run.unreadable {
+        damage.push(DamageSummary {
+            rank: None,
+            what: format!("{}: {}", file.name, file.what),
+            in_flight: None,
+        });
+    }
+    let mut in_flight: BTreeMap<usize, Vec<InFlightSummary>> = BTreeMap::new();
+    for (process, found) in sources.irregularities.processes.iter().enumerate() {
+        for call in &found.in_flight {
+            let summary = in_flight_summary(sources.communicators, call);
+            in_flight.entry(process).or_default().push(summary);
+        }
+    }
+    let mut of_ranks = Vec::new();
+    for (index, process) in run.processes.iter().enumerate() {
+        let rank = process.rank();
+        let mut under_way = in_flight.remove(&index).unwrap_or_default().into_iter();
+        for found in &process.trace.damage {
+            let belongs = matches!(found, Damage::NotFinalized);
+            of_ranks.push(DamageSummary {
+                rank: Some(rank),
+                what: format!("{}: {found}", process.name),
+                in_flight: if belongs { under_way.next() } else { None },
+            });
+        }
+        of_ranks.extend(under_way.map(|call| DamageSummary {
+            rank: Some(rank),
+            what: format!("{}: a call was under way at the end", process.name),
+            in_flight: Some(call),
+        }));
+        let found = findings_in_records(sources, index);
+        of_ranks.extend(found.into_iter().map(|what| DamageSummary {
+            rank: Some(rank),
+            what: format!("{}: {what}", process.name),
+            in_flight: None,
+        }));
+    }
+    let missing = run.missing_ranks();
+    let mut listed = 0;
+    for &(first, last) in &missing {
+        for rank in first..=last {
+            if listed == MAX_MISSING_LISTED {
+                break;
+            }
+            listed += 1;
+            of_ranks.push(DamageSummary {
+                rank: Some(rank),
+                what: "no file".to_owned(),
+                in_flight: None,
+            });
+        }
+    }
+    let n_missing: u64 = missing
+        .iter()
+        .map(|&(first, last)| u64::from(last - first) + 1)
+        .sum();
+    if n_missing > listed {
+        damage.push(DamageSummary {
+            rank: None,
+            what: format!(
+                "no file of {n_missing} ranks in all: {}",
+                inert::rank_ranges(&missing)
+            ),
+            in_flight: None,
+        });
+    }
+    of_ranks.sort_by_key(|entry| entry.rank);
+    damage.extend(of_ranks);
+    damage
+}
+
+/// What definitions and records of a process say that cannot be.
+fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
+    let mut findings = Vec::new();
+    let conflicts = sources.communicators.conflicts.iter();
+    let conflicts: Vec<u32> = conflicts
+        .filter(|(other, _)| *other == process)
+        .map(|(_, index)| *index)
+        .collect();
+    for index in conflicts.iter().take(MAX_CONFLICTS_LISTED) {
+        findings.push(format!(
+            "the definition of communicator {index} contradicts another one of the same \
+             communicator: calls on it are counted, not matched"
+        ));
+    }
+    if let Some(more @ 1..) = conflicts.len().checked_sub(MAX_CONFLICTS_LISTED) {
+        findings.push(format!("{more} more definitions that contradict others"));
+    }
+    let Some(found) = sources.irregularities.processes.get(process) else {
+        return findings;
+    };
+    if found.n_undefined > 0 {
+        findings.push(format!(
+            "{} calls on communicators without a (usable) definition, the first on \
+             communicator {}: counted, not matched",
+            found.n_undefined, found.first_undefined
+        ));
+    }
+    if found.n_undefined_starts > 0 {
+        findings.push(format!(
+            "{} starts of persistent collectives without a (usable) definition",
+            found.n_undefined_starts
+        ));
+    }
+    let listed = &found.impossible.listed;
+    findings.extend(listed.iter().map(ToString::to_string));
+    let more = found.impossible.n - listed.len() as u64;
+    if more > 0 {
+        findings.push(format!("{more} more records with impossible time stamps"));
+    }
+    findings
+}
+
+fn in_flight_summary(communicators: &Communicators, call: &InFlight) -> InFlightSummary {
+    InFlightSummary {
+        operation: call.operation.name(),
+        completing: call.completing.map(CompletingCall::name),
+        communicator: call
+            .communicator
+            .map(|index| communicators.list[index].entry),
+        sequence: call.sequence,
+    }
+}

@@ -1,0 +1,281 @@
+//! Sums to results: disturbances that come in a rhythm, such as a daemon every second.
+//!
+//! Late arrivals that are out of the ordinary for their operation, of all operations together,
+//! become stops: whoever is stopped before it begins ten collectives at once is late for all of them,
+//! and that is one event, not ten. Stops are searched for a rhythm; what belongs to it is taken out,
+//! and the rest searched again.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::Operation;
+use collbench_stats::chance::binomial_tail;
+use collbench_stats::integers::sum_ns;
+use collbench_stats::periods::{Rhythm, Times, rhythm};
+
+use crate::judge::inputs::Sources;
+use crate::results::over_time::Culprit;
+use crate::results::over_time::{DisturbanceSummary, InStep};
+use crate::sums::late_arrivals::{LateArrival, LateArrivals, MAX_LATEST};
+use crate::sums::operation::Lateness;
+
+/// Most stops that are searched at once.
+const MAX_EVENTS: usize = 256;
+/// Most disturbances.
+const MAX_FOUND: usize = 3;
+/// Fewest instances of an operation from which it is known what is ordinary.
+const MIN_SAMPLED: usize = 16;
+/// An arrival is out of the ordinary that is later than the upper quartile by so many times the
+/// distance of the quartiles.
+const QUARTILE_DISTANCES: i64 = 3;
+/// The part of the late arrivals that makes one rank or host the one that is hit, at the least.
+const MIN_PART: f64 = 0.7;
+/// The greatest chance of naming one wrongly.
+const MAX_P: f64 = 0.01;
+/// A period has this many times the length of a stop at least: what comes again before it was over is
+/// no rhythm.
+const MIN_PERIODS: f64 = 2.0;
+
+/// A late arrival, and the index of its operation on its communicator.
+type Event = (LateArrival, usize);
+type Group<'a> = (&'a (usize, Operation), &'a Lateness);
+
+/// Late arrivals of which each began to be late before the latest of them came, and came after that one
+/// began to be late.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    /// The latest.
+    latest: Event,
+    /// Waits that all of them ended, ns.
+    caused_ns: i64,
+}
+
+/// The stops that late arrivals come from, the longest first, and whether there are more; `events`:
+/// the latest first.
+fn stops(events: &[Event]) -> (Vec<Stop>, bool) {
+    let mut stops: Vec<Stop> = Vec::new();
+    // By its begin, the end of each, and which it is: none begins before the one in front is over.
+    let mut spans: BTreeMap<i64, (i64, usize)> = BTreeMap::new();
+    let mut are_more = false;
+    for &(arrival, group) in events {
+        let from_ns = arrival.at_ns.saturating_sub(arrival.excess_ns);
+        let before = spans.range(..=arrival.at_ns).next_back();
+        if let Some((_, &(_, stop))) = before.filter(|(_, (end_ns, _))| *end_ns >= from_ns) {
+            let sum = &mut stops[stop].caused_ns;
+            *sum = sum.saturating_add(arrival.caused_ns);
+        } else if stops.len() < MAX_EVENTS {
+            spans.insert(from_ns, (arrival.at_ns, stops.len()));
+            stops.push(Stop {
+                latest: (arrival, group),
+                caused_ns: arrival.caused_ns,
+            });
+        } else {
+            are_more = true;
+        }
+    }
+    (stops, are_more)
+}
+
+/// The disturbances, the dearest first.
+pub(crate) fn disturbances(sources: &Sources<'_>) -> Vec<DisturbanceSummary> {
+    let groups: Vec<Group<'_>> = sources
+        .tally
+        .lateness
+        .iter()
+        .filter(|(_, lateness)| lateness.arrivals.sampled().len() >= MIN_SAMPLED)
+        .collect();
+    let mut events: Vec<Event> = Vec::new();
+    let mut is_least = false;
+    for (index, (_, lateness)) in groups.iter().enumerate() {
+        let ordinary_ns = ordinary_ns(&lateness.arrivals);
+        let latest = lateness.arrivals.latest().iter();
+        let n_before = events.len();
+        events.extend(
+            latest
+                .take_while(|arrival| arrival.excess_ns > ordinary_ns)
+                .map(|&arrival| (arrival, index)),
+        );
+        is_least |= events.len() - n_before == MAX_LATEST;
+    }
+    events.sort_unstable_by(|a, b| b.cmp(a));
+    let (mut stops, are_more) = stops(&events);
+    is_least |= are_more;
+
+    let background: Vec<Vec<i64>> = groups
+        .iter()
+        .map(|(_, lateness)| {
+            let sampled = lateness.arrivals.sampled().iter();
+            let mut times: Vec<i64> = sampled.map(|instance| instance.at_ns).collect();
+            times.sort_unstable();
+            times
+        })
+        .collect();
+    let times = background.iter().flatten();
+    let most = groups.iter().map(|(_, lateness)| lateness.instances).max();
+    let (Some(&begin), Some(&end), Some(most)) = (times.clone().min(), times.max(), most) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    while found.len() < MAX_FOUND {
+        let at = stops
+            .iter()
+            .map(|stop| (stop.latest.0.at_ns, stop.latest.1));
+        let at: Vec<(i64, usize)> = at.collect();
+        let Some(rhythm) = rhythm(&Times {
+            events: &at,
+            background: &background,
+            range_ns: (begin, end),
+            interval_ns: end.saturating_sub(begin) as f64 / most as f64,
+        }) else {
+            break;
+        };
+        let own: Vec<Stop> = rhythm.events.iter().map(|&index| stops[index]).collect();
+        let disturbance = summary(sources, &groups, &rhythm, &own, is_least);
+        if disturbance.excess_ns as f64 * MIN_PERIODS > rhythm.period_ns {
+            break;
+        }
+        stops.retain(|stop| !own.iter().any(|other| other.latest == stop.latest));
+        found.push(disturbance);
+    }
+    found.sort_by_key(|disturbance| std::cmp::Reverse(disturbance.wait_caused_ns));
+    found
+}
+
+/// The excess up to which an arrival is ordinary, ns.
+fn ordinary_ns(arrivals: &LateArrivals) -> i64 {
+    let sampled = arrivals.sampled().iter();
+    let mut excess: Vec<i64> = sampled.map(|instance| instance.excess_ns).collect();
+    excess.sort_unstable();
+    let quartile = |quarters: usize| excess[(excess.len() - 1) * quarters / 4];
+    let (lower, upper) = (quartile(1), quartile(3));
+    let distance = upper.saturating_sub(lower);
+    upper.saturating_add(distance.saturating_mul(QUARTILE_DISTANCES))
+}
+
+fn summary(
+    sources: &Sources<'_>,
+    groups: &[Group<'_>],
+    rhythm: &Rhythm,
+    own: &[Stop],
+    is_least: bool,
+) -> DisturbanceSummary {
+    let wait_caused_ns = sum_ns(own.iter().map(|stop| stop.caused_ns));
+    let own: &[Event] = &own.iter().map(|stop| stop.latest).collect::<Vec<_>>();
+    let mut excess: Vec<i64> = own.iter().map(|(arrival, _)| arrival.excess_ns).collect();
+    excess.sort_unstable();
+    DisturbanceSummary {
+        period_ns: rhythm.period_ns.round() as i64,
+        period_error_ns: rhythm.period_error_ns.ceil() as i64,
+        scatter_ns: rhythm.scatter_ns.round() as i64,
+        n: own.len() as u64,
+        is_least,
+        excess_ns: excess[excess.len() / 2],
+        late: who(sources, groups, own),
+        wait_caused_ns,
+        in_step: in_step(groups, own),
+    }
+}
+
+/// The rank, or else the host, that most of the late arrivals are of.
+fn who(sources: &Sources<'_>, groups: &[Group<'_>], own: &[Event]) -> Option<Culprit> {
+    let Sources { run, clocks, .. } = sources;
+    let processes: Vec<usize> = own
+        .iter()
+        .filter_map(|(arrival, group)| groups[*group].1.members[arrival.position].process)
+        .collect();
+    let n = processes.len() as u64;
+    let most_of = |parties: &mut dyn Iterator<Item = usize>| {
+        let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
+        parties.for_each(|party| *counts.entry(party).or_default() += 1);
+        let most = counts.into_iter().rev().max_by_key(|(_, n)| *n)?;
+        (most.1 as f64 >= MIN_PART * n as f64).then_some(most)
+    };
+    let is_beyond_chance = |k: u64, n_alike: usize, share: f64| {
+        share < 1.0 && binomial_tail(n, k, share) * (n_alike as f64) < MAX_P
+    };
+    let n_processes = run.processes.len();
+    if let Some((process, k)) = most_of(&mut processes.iter().copied())
+        && is_beyond_chance(k, n_processes, 1.0 / n_processes as f64)
+    {
+        return Some(Culprit::Rank(run.processes[process].rank()));
+    }
+    let host_of = |process: usize| clocks.processes[process].host;
+    let (host, k) = most_of(&mut processes.iter().map(|&process| host_of(process)))?;
+    let on_host = (0..n_processes)
+        .filter(|&process| host_of(process) == host)
+        .count();
+    let share = on_host as f64 / n_processes as f64;
+    is_beyond_chance(k, clocks.hosts.len(), share)
+        .then(|| Culprit::Host(clocks.hosts[host].name.clone()))
+}
+
+/// Whether the late arrivals are so many calls of one operation apart, or multiples of that.
+fn in_step(groups: &[Group<'_>], own: &[Event]) -> Option<InStep> {
+    let group = own.first()?.1;
+    if own.iter().any(|(_, other)| *other != group) {
+        return None;
+    }
+    let base = own.iter().map(|(arrival, _)| arrival.sequence).min()?;
+    let apart = own.iter().map(|(arrival, _)| arrival.sequence - base);
+    let every = apart.fold(0, greatest_common_divisor);
+    let &(communicator, operation) = groups[group].0;
+    (every > 1).then_some(InStep {
+        communicator,
+        operation: operation.name(),
+        every,
+    })
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        b => greatest_common_divisor(b, a % b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrival(at_ns: i64, excess_ns: i64) -> Event {
+        let arrival = LateArrival {
+            excess_ns,
+            at_ns,
+            position: 0,
+            sequence: at_ns.unsigned_abs(),
+            caused_ns: 10,
+        };
+        (arrival, 0)
+    }
+
+    #[test]
+    fn arrivals_that_are_late_at_once_are_one_stop() {
+        let mut events = [
+            arrival(1_000, 400),
+            // Begun right behind it, and late by as much.
+            arrival(1_003, 399),
+            arrival(1_006, 399),
+            // Another rank, stopped meanwhile, and one that was late before.
+            arrival(900, 150),
+            arrival(599, 100),
+            arrival(3_000, 500),
+        ];
+        events.sort_unstable_by(|a, b| b.cmp(a));
+        let (stops, are_more) = stops(&events);
+        let found: Vec<(i64, i64)> = stops
+            .iter()
+            .map(|stop| (stop.latest.0.at_ns, stop.caused_ns))
+            .collect();
+        assert_eq!(found, [(3_000, 10), (1_000, 40), (599, 10)]);
+        assert!(!are_more);
+    }
+
+    #[test]
+    fn of_many_stops_the_longest_are_kept() {
+        let n = MAX_EVENTS as i64 + 5;
+        let mut events: Vec<Event> = (0..n).map(|at| arrival(1_000 * at, 10 + at)).collect();
+        events.sort_unstable_by(|a, b| b.cmp(a));
+        let (stops, are_more) = stops(&events);
+        assert!(are_more && stops.len() == MAX_EVENTS);
+        assert_eq!(stops[0].latest, events[0]);
+    }
+}

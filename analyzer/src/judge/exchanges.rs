@@ -1,0 +1,57 @@
+//! What the recorder says of measuring the clocks of hosts against one another.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::Definition;
+use collbench_text::inert;
+
+use crate::time::clocks::Clocks;
+use crate::trace::run::Run;
+
+/// Characters of a reason that are shown.
+const LONGEST_REASON: usize = 200;
+
+/// All of it that is no measurement.
+#[derive(Debug, Default)]
+pub(crate) struct Exchanges {
+    /// Why there are none.
+    pub(crate) not_taken: Option<String>,
+    /// Why they ended early: one reason of each process that says so.
+    pub(crate) ended: Vec<String>,
+    /// Ranks whose clock is not that of their host.
+    pub(crate) apart: Vec<u32>,
+    /// By process, the times for which it was held up while its program ran, ticks.
+    pub(crate) pause_ticks: BTreeMap<usize, Vec<u64>>,
+}
+
+impl Exchanges {
+    /// What the processes say, where there is more than one host clock: else nobody has anything to
+    /// say, and definitions may be many.
+    pub(crate) fn of(run: &Run<'_>, clocks: &Clocks) -> Self {
+        let mut exchanges = Self::default();
+        if clocks.hosts.len() < 2 {
+            return exchanges;
+        }
+        for (index, process) in run.processes.iter().enumerate() {
+            for definition in process.trace.definitions.iter() {
+                match definition {
+                    Definition::ClockExchanges { on, reason } if !reason.is_empty() => {
+                        let reason = inert::line(&reason, LONGEST_REASON);
+                        match on {
+                            true => exchanges.ended.push(reason),
+                            false => exchanges.not_taken = exchanges.not_taken.or(Some(reason)),
+                        }
+                    }
+                    Definition::ClockApart { .. } => exchanges.apart.push(process.rank()),
+                    Definition::Pause { begin, end } => {
+                        let pauses = exchanges.pause_ticks.entry(index).or_default();
+                        pauses.push(end.saturating_sub(begin));
+                    }
+                    _ => {}
+                }
+            }
+            process.give_back(0, u64::MAX);
+        }
+        exchanges
+    }
+}

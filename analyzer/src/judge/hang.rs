@@ -1,0 +1,504 @@
+//! Where a run was when its trace ended: which collectives were unfinished, who waited in them for
+//! whom, and what those did last who never came.
+//!
+//! Only what is known is said. A process that there is no file of, or whose recording ended
+//! before, is not called absent: it is not known where it was.
+
+use collbench_formats::{CompletingCall, Damage, Operation};
+use serde::Serialize;
+
+use crate::calls::call::Lane;
+use crate::calls::findings::{InFlight, ProcessDamage};
+use crate::calls::last_seen::{LastCall, LastSeen};
+use crate::judge::inputs::Sources;
+use crate::sums::mismatch::Mismatch;
+use crate::sums::unfinished::{Absent, Unfinished, Waiter};
+use crate::trace::run::RankFile;
+
+mod cycles;
+mod words;
+
+use words::describe;
+pub(crate) use words::{mismatch_in_words, never_completed_in_words};
+
+/// Unfinished instances that are told one by one.
+const MAX_INSTANCES: usize = 4096;
+
+/// An instance that someone was in when the trace ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnfinishedSummary {
+    /// What those inside called.
+    pub operations: Vec<&'static str>,
+    /// Id of the communicator.
+    pub communicator: usize,
+    /// Position among the calls on it; of a persistent collective the number of the start.
+    pub sequence: u64,
+    /// Whether it is the start of a persistent collective.
+    pub persistent: bool,
+    /// Whether the MPI library called on its own behalf.
+    pub internal: bool,
+    /// World ranks of the roots that are named: one, unless the calls contradict one another.
+    pub roots: Vec<u32>,
+    /// Least payload of the calls, bytes.
+    pub bytes_min: Option<u64>,
+    /// Greatest payload of the calls, bytes.
+    pub bytes_max: Option<u64>,
+    /// World ranks that were inside.
+    pub inside: Vec<u32>,
+    /// When each of them entered the call that it was in, ns since the start of the run.
+    pub inside_since_ns: Vec<i64>,
+    /// The calls in which they were completing it, such as `MPI_Wait`; empty for blocking ones.
+    pub completing: Vec<&'static str>,
+    /// World ranks that had begun a nonblocking one, and were in no call of it.
+    pub begun: Vec<u32>,
+    /// When each of them began it.
+    pub begun_since_ns: Vec<i64>,
+    /// World ranks that had left.
+    pub left: Vec<u32>,
+    /// World ranks that never came, as their files show.
+    pub never_came: Vec<u32>,
+    /// World ranks whose files do not tell whether they came: recording had ended, or records are
+    /// missing.
+    pub unknown: Vec<u32>,
+    /// Processes of the communicator that no file tells of.
+    pub no_file: u64,
+}
+
+/// What was going on when an incomplete trace ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HangSummary {
+    /// The latest stamp or clock reading of any rank, ns since the start of the run.
+    pub end_ns: i64,
+    /// World ranks that were in an unfinished collective, or in the call that was to complete one.
+    pub waiting: Vec<u32>,
+    /// Ranks that wait for one another in a circle.
+    pub cycles: Vec<CycleSummary>,
+    /// The processes that there is a file of, by rank.
+    pub ranks: Vec<RankEndSummary>,
+    /// The same for people, the most telling first.
+    pub in_words: Vec<String>,
+}
+
+/// A cycle of waiting: each rank for the next one, the last for the first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CycleSummary {
+    /// World ranks.
+    pub ranks: Vec<u32>,
+    /// For each of them the index in `unfinished` of what it waits in.
+    pub unfinished: Vec<usize>,
+}
+
+/// Where one process was at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RankEndSummary {
+    /// World rank.
+    pub rank: u32,
+    /// In a word: see [`RankState`].
+    pub state: RankState,
+    /// Its last stamp or clock reading, ns since the start of the run.
+    pub last_seen_ns: i64,
+    /// Indexes in `unfinished` of what it was inside of.
+    pub unfinished: Vec<usize>,
+    /// The call that it was in, else the one that it came back from last.
+    pub last_call: Option<LastCallSummary>,
+}
+
+/// Where a process was at the end of its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RankState {
+    /// In a collective, or in the call that was to complete one.
+    Waiting,
+    /// In `MPI_Finalize`.
+    InFinalize,
+    /// In `MPI_Abort`.
+    InAbort,
+    /// It has left `MPI_Finalize`.
+    Finished,
+    /// In no collective, and it ended (or was ended) without `MPI_Finalize`.
+    Outside,
+    /// Its recording had stopped before: what it did afterwards is not known.
+    NotRecorded,
+    /// The end of its file is missing or damaged: likewise.
+    Damaged,
+}
+
+/// The last call of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LastCallSummary {
+    /// What was called, or (with `completing`) completed.
+    pub operation: Option<&'static str>,
+    /// The call that was to complete it, such as `MPI_Wait`.
+    pub completing: Option<&'static str>,
+    /// Id of the communicator.
+    pub communicator: Option<usize>,
+    /// Position among the calls on it; of a persistent collective the number of the start.
+    pub sequence: Option<u64>,
+    /// Whether it is the start of a persistent collective.
+    pub persistent: bool,
+    /// When it was entered, ns since the start of the run.
+    pub enter_ns: i64,
+    /// When it was left; `None`: it was under way.
+    pub leave_ns: Option<i64>,
+}
+
+/// Calls at one position that differ in what they must not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MismatchSummary {
+    /// In what: `operations`, `blocking_and_nonblocking`, `roots`, `sizes`.
+    pub kind: &'static str,
+    /// Id of the communicator.
+    pub communicator: usize,
+    /// Position among the calls on it; of a persistent collective the number of the start.
+    pub sequence: u64,
+    /// Whether it is the start of a persistent collective.
+    pub persistent: bool,
+    /// Whether all came and left nevertheless.
+    pub went_through: bool,
+    /// Whether the file of a rank of them is damaged, which may be why.
+    pub damaged: bool,
+    /// What was called, by whom.
+    pub calls: Vec<MismatchedCallSummary>,
+}
+
+/// Calls that are alike, of a mismatch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MismatchedCallSummary {
+    /// What was called.
+    pub operation: &'static str,
+    /// World rank of the root that they name.
+    pub root: Option<u32>,
+    /// Payload, bytes; only where it is what differs.
+    pub bytes: Option<u64>,
+    /// World ranks.
+    pub ranks: Vec<u32>,
+}
+
+/// A nonblocking collective that was begun, and not completed before `MPI_Finalize`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NeverCompletedSummary {
+    /// What was begun.
+    pub operation: &'static str,
+    /// Id of the communicator.
+    pub communicator: usize,
+    /// Position among the calls on it; of a persistent collective the number of the start.
+    pub sequence: u64,
+    /// Whether it is the start of a persistent collective.
+    pub persistent: bool,
+    /// World ranks.
+    pub ranks: Vec<u32>,
+}
+
+/// Where one process was at the end.
+#[derive(Debug)]
+struct Ending<'a> {
+    rank: u32,
+    state: RankState,
+    last_seen_ns: i64,
+    /// The latest that is known of any rank whose clock can be compared, ns.
+    end_ns: i64,
+    in_flight: &'a [InFlight],
+    returned: Option<LastCall>,
+    /// Indexes of the instances that it was inside of.
+    instances: Vec<usize>,
+}
+
+/// One unfinished instance, with what the ends of the files say.
+#[derive(Debug)]
+struct AtEnd<'a> {
+    of: &'a Unfinished,
+    inside: Vec<Waiter>,
+    never_came: Vec<Absent>,
+    unknown: Vec<u32>,
+}
+
+/// Everything that was under way when the trace ended.
+pub(crate) struct Hang<'a> {
+    sources: &'a Sources<'a>,
+    /// By process of the run; empty where nothing is missing in it.
+    endings: Vec<Ending<'a>>,
+    /// In the order of the results.
+    instances: Vec<AtEnd<'a>>,
+}
+
+impl<'a> Hang<'a> {
+    pub(crate) fn of(sources: &'a Sources<'a>) -> Self {
+        let mut this = Self {
+            sources,
+            endings: endings(sources),
+            instances: Vec::new(),
+        };
+        let unfinished = sources.tally.unfinished.iter().take(MAX_INSTANCES);
+        this.instances = unfinished.map(|of| this.at_end(of)).collect();
+        this.instances
+            .retain(|instance| !(instance.inside.is_empty() && instance.of.begun.is_empty()));
+        this.instances.sort_by_cached_key(|instance| {
+            let of = instance.of;
+            let inside: Vec<u32> = instance.inside.iter().map(|waiter| waiter.rank).collect();
+            (of.entry, of.lane, of.sequence, inside)
+        });
+        for (index, instance) in this.instances.iter().enumerate() {
+            for waiter in &instance.inside {
+                if let Some(ending) = this.endings.get_mut(waiter.process) {
+                    ending.instances.push(index);
+                }
+            }
+        }
+        this
+    }
+
+    fn at_end(&self, of: &'a Unfinished) -> AtEnd<'a> {
+        // One that never returned, though its thread went on, is not waiting.
+        let is_in_it = |waiter: &&Waiter| {
+            self.endings.get(waiter.process).is_none_or(|ending| {
+                let mut in_flight = ending.in_flight.iter();
+                in_flight.any(|call| call.enter == waiter.since)
+            })
+        };
+        let inside: Vec<Waiter> = of.inside.iter().filter(is_in_it).copied().collect();
+        let strays = of.inside.iter().filter(|waiter| !is_in_it(waiter));
+        let mut unknown: Vec<u32> = strays.map(|waiter| waiter.rank).collect();
+        let is_known = |absent: &&Absent| {
+            let ending = self.endings.get(absent.process);
+            !absent.is_lost && ending.is_none_or(Ending::is_known)
+        };
+        let never_came = of.absent.iter().filter(is_known).copied().collect();
+        let others = of.absent.iter().filter(|absent| !is_known(absent));
+        unknown.extend(others.map(|absent| absent.rank));
+        unknown.sort_unstable();
+        AtEnd {
+            of,
+            inside,
+            never_came,
+            unknown,
+        }
+    }
+
+    /// The instances that someone was in at the end, by communicator and position.
+    pub(crate) fn unfinished(&self) -> Vec<UnfinishedSummary> {
+        self.instances.iter().map(AtEnd::summary).collect()
+    }
+
+    /// What was going on; `None` where nothing is missing in the run.
+    pub(crate) fn summary(&self) -> Option<HangSummary> {
+        if self.endings.is_empty() {
+            return None;
+        }
+        let cycles = cycles::cycles(self);
+        let waiting = self
+            .endings
+            .iter()
+            .filter(|ending| ending.state == RankState::Waiting);
+        let ends = self.endings.iter().map(|ending| ending.end_ns);
+        Some(HangSummary {
+            end_ns: ends.max().unwrap_or(0),
+            waiting: waiting.map(|ending| ending.rank).collect(),
+            in_words: describe(self, &cycles),
+            cycles: cycles.iter().map(|cycle| cycle.summary(self)).collect(),
+            ranks: self
+                .endings
+                .iter()
+                .map(|e| e.summary(self.sources))
+                .collect(),
+        })
+    }
+}
+
+impl AtEnd<'_> {
+    fn is_persistent(&self) -> bool {
+        matches!(self.of.lane, Lane::Persistent(_))
+    }
+
+    fn summary(&self) -> UnfinishedSummary {
+        let of = self.of;
+        let since = |waiters: &[Waiter]| waiters.iter().map(|waiter| waiter.since.ns()).collect();
+        let ranks = |waiters: &[Waiter]| waiters.iter().map(|waiter| waiter.rank).collect();
+        UnfinishedSummary {
+            operations: of.operations.iter().map(|op| op.name()).collect(),
+            communicator: of.entry,
+            sequence: of.sequence,
+            persistent: self.is_persistent(),
+            internal: of.lane == Lane::Internal,
+            roots: of.roots.clone(),
+            bytes_min: of.bytes.map(|(least, _)| least),
+            bytes_max: of.bytes.map(|(_, greatest)| greatest),
+            inside: ranks(&self.inside),
+            inside_since_ns: since(&self.inside),
+            completing: of.completing.iter().map(|call| call.name()).collect(),
+            begun: ranks(&of.begun),
+            begun_since_ns: since(&of.begun),
+            left: of.left.clone(),
+            never_came: self.never_came.iter().map(|absent| absent.rank).collect(),
+            unknown: self.unknown.clone(),
+            no_file: of.n_unknown,
+        }
+    }
+}
+
+impl Ending<'_> {
+    /// Whether its file tells all that it did.
+    fn is_known(&self) -> bool {
+        !matches!(self.state, RankState::NotRecorded | RankState::Damaged)
+    }
+
+    fn summary(&self, sources: &Sources<'_>) -> RankEndSummary {
+        let entry = |index: usize| sources.communicators.list[index].entry;
+        let in_flight = self.in_flight.first().map(|call| LastCallSummary {
+            operation: Some(call.operation.name()),
+            completing: call.completing.map(CompletingCall::name),
+            communicator: call.communicator.map(entry),
+            sequence: call.sequence,
+            persistent: matches!(call.lane, Some(Lane::Persistent(_))),
+            enter_ns: call.enter.ns(),
+            leave_ns: None,
+        });
+        let returned = self.returned.map(|call| LastCallSummary {
+            operation: call.operation.map(Operation::name),
+            completing: call.completing.map(CompletingCall::name),
+            communicator: call.communicator.map(entry),
+            sequence: call.sequence,
+            persistent: call.is_persistent,
+            enter_ns: call.enter.ns(),
+            leave_ns: Some(call.leave.ns()),
+        });
+        RankEndSummary {
+            rank: self.rank,
+            state: self.state,
+            last_seen_ns: self.last_seen_ns,
+            unfinished: self.instances.clone(),
+            last_call: in_flight.or(returned),
+        }
+    }
+}
+
+/// Where each process was; nothing where nothing is missing.
+fn endings<'a>(sources: &'a Sources<'_>) -> Vec<Ending<'a>> {
+    let clocks = sources.clocks;
+    let group_of = |process: usize| clocks.hosts[clocks.processes[process].host].group;
+    let found = &sources.irregularities.processes;
+    let mut end_ns = vec![i64::MIN; clocks.n_groups()];
+    for (process, found) in found.iter().enumerate() {
+        let Some(last) = &found.last else {
+            return Vec::new();
+        };
+        let end = &mut end_ns[group_of(process)];
+        *end = (*end).max(last.at.ns());
+    }
+    let files = sources.run.processes.iter().enumerate();
+    let endings = files.filter_map(|(process, file)| {
+        let found = found.get(process)?;
+        let last = found.last.as_ref()?;
+        Some(Ending {
+            rank: file.rank(),
+            state: state(file, found, last),
+            last_seen_ns: last.at.ns(),
+            end_ns: end_ns[group_of(process)],
+            in_flight: &found.in_flight,
+            returned: last.returned,
+            instances: Vec::new(),
+        })
+    });
+    endings.collect()
+}
+
+fn state(file: &RankFile<'_>, found: &ProcessDamage, last: &LastSeen) -> RankState {
+    let in_flight = &found.in_flight;
+    let is_in = |operation| in_flight.iter().any(|call| call.operation == operation);
+    if is_in(Operation::Abort) {
+        return RankState::InAbort;
+    }
+    if is_in(Operation::Finalize) || is_in(Operation::SessionFinalize) {
+        return RankState::InFinalize;
+    }
+    let damage = &file.trace.damage;
+    let has_stopped = |found: &Damage| matches!(found, Damage::StoppedEarly { .. });
+    if damage.iter().any(has_stopped) {
+        return RankState::NotRecorded;
+    }
+    let has_ended_mpi = last.returned.is_some_and(|call| {
+        matches!(
+            call.operation,
+            Some(Operation::Finalize | Operation::SessionFinalize)
+        )
+    });
+    let hides_the_end = |found| hides_the_end(file, found, has_ended_mpi);
+    if found.n_sequence_conflicts > 0 || damage.iter().any(hides_the_end) {
+        return RankState::Damaged;
+    }
+    let has_finished = has_ended_mpi || file.trace.header.finalized.get() != 0;
+    match (in_flight.is_empty(), has_finished) {
+        (false, _) => RankState::Waiting,
+        (true, false) => RankState::Outside,
+        (true, true) => RankState::Finished,
+    }
+}
+
+/// Whether calls may be missing that the process began after all that are there.
+fn hides_the_end(file: &RankFile<'_>, found: &Damage, has_ended_mpi: bool) -> bool {
+    let chunks = &file.trace.chunks;
+    let is_single_threaded = chunks
+        .windows(2)
+        .all(|pair| pair[0].thread == pair[1].thread);
+    match found {
+        Damage::NotFinalized
+        | Damage::StoppedEarly { .. }
+        | Damage::MissingChunk { .. }
+        | Damage::Definition { .. } => false,
+        // A recorder that was killed after it had cut its file to size.
+        Damage::Cut { .. } if has_ended_mpi && is_single_threaded => false,
+        // Behind a chunk that is lost the next one says how many calls there were.
+        Damage::NotAChunk { offset, .. } => {
+            let last = chunks.last().map(|chunk| chunk.offset);
+            let is_ring = file.trace.window.is_some();
+            is_ring || !is_single_threaded || last.is_none_or(|last| last < *offset)
+        }
+        _ => true,
+    }
+}
+
+/// The mismatches that are kept.
+pub(crate) fn mismatches(sources: &Sources<'_>) -> Vec<MismatchSummary> {
+    let all = sources.tally.mismatches.iter();
+    all.map(|mismatch| mismatch_summary(sources, mismatch))
+        .collect()
+}
+
+fn mismatch_summary(sources: &Sources<'_>, mismatch: &Mismatch) -> MismatchSummary {
+    let is_damaged = |process: &usize| {
+        let damage = sources.run.processes[*process].trace.damage.iter();
+        let mut damage = damage
+            .filter(|found| !matches!(found, Damage::NotFinalized | Damage::StoppedEarly { .. }));
+        damage.next().is_some()
+    };
+    MismatchSummary {
+        kind: mismatch.kind.name(),
+        communicator: mismatch.entry,
+        sequence: mismatch.sequence,
+        persistent: mismatch.is_persistent,
+        went_through: mismatch.went_through,
+        damaged: mismatch.processes.iter().any(is_damaged),
+        calls: mismatch
+            .calls
+            .iter()
+            .map(|call| MismatchedCallSummary {
+                operation: call.operation.name(),
+                root: call.root,
+                bytes: call.bytes,
+                ranks: call.ranks.clone(),
+            })
+            .collect(),
+    }
+}
+
+/// What was never completed, as far as it is kept.
+pub(crate) fn never_completed(sources: &Sources<'_>) -> Vec<NeverCompletedSummary> {
+    let all = sources.tally.never_completed.iter();
+    all.map(|found| NeverCompletedSummary {
+        operation: found.operation.name(),
+        communicator: found.entry,
+        sequence: found.sequence,
+        persistent: found.is_persistent,
+        ranks: found.ranks.clone(),
+    })
+    .collect()
+}

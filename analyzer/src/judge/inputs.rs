@@ -1,0 +1,19 @@
+//! What the results are made of.
+
+use crate::calls::findings::Irregularities;
+use crate::communicators::Communicators;
+use crate::results::detail::Details;
+use crate::sums::tally::Tally;
+use crate::time::clocks::Clocks;
+use crate::trace::run::Run;
+
+/// Everything that went into the results.
+pub(crate) struct Sources<'a> {
+    pub(crate) run: &'a Run<'a>,
+    pub(crate) clocks: &'a Clocks,
+    pub(crate) communicators: &'a Communicators,
+    pub(crate) tally: &'a Tally<'a>,
+    pub(crate) irregularities: Irregularities,
+    pub(crate) is_restricted: bool,
+    pub(crate) details: Details,
+}

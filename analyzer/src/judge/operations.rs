@@ -1,0 +1,289 @@
+//! Sums to results: the operations, with their distributions, orders and stages.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::Operation;
+use collbench_stats::distribution::{Distribution, Summary};
+use collbench_stats::estimate::Evidence;
+
+use crate::judge::inputs::Sources;
+use crate::judge::over_time::{operation_sections, outliers};
+use crate::judge::trees as inside;
+use crate::judge::trees::TooEarly;
+use crate::results::analysis::{
+    OperationSummary, SerializationPoint, Spread, Stage, Stages, ThreadWay,
+};
+use crate::results::detail::Chooser;
+use crate::sums::operation::{OperationKey, OperationTally, OverlapTally, wait_state_names};
+
+/// The operations, by time, the longest first, and the message of any that was received before it was
+/// sent by most.
+pub(crate) fn operations(sources: &Sources<'_>) -> (Vec<OperationSummary>, Option<TooEarly>) {
+    let mut tallies: Vec<(&OperationKey, &OperationTally)> = sources.tally.operations().collect();
+    // Stable: operations of equal time stay in the order of their keys.
+    tallies.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.call_time.total()));
+    let mut chooser = Chooser::new(sources.details);
+    let mut earliest = None;
+    // One after the other: the details of all may be many times what is kept of them.
+    let operations = tallies.into_iter().map(|(key, tally)| {
+        let mut operation = operation_summary(sources, key, tally);
+        let edges = operation.edges.iter().flatten();
+        earliest = earliest.max(inside::received_too_early(sources, edges));
+        chooser.choose(&mut operation);
+        operation
+    });
+    let operations = operations.collect();
+    (operations, earliest)
+}
+
+fn operation_summary(
+    sources: &Sources<'_>,
+    key: &OperationKey,
+    tally: &OperationTally,
+) -> OperationSummary {
+    let (spread, uncertainty_ns) = spread(sources, key.entry);
+    // A difference of stamps of several clocks is as wrong as these are aligned.
+    let compared = |distribution: &Distribution| {
+        let summary = distribution.summary()?;
+        Some(Summary {
+            uncertainty_ns,
+            ..summary
+        })
+    };
+    // Three standard deviations, where clocks differ.
+    let granularities = sources.clocks.hosts.iter().map(|host| host.granularity_ns);
+    let apart_ns = uncertainty_ns
+        .map_or(0, |two| two.saturating_add(two / 2))
+        .max(granularities.max().unwrap_or(0));
+    let wait = compared(&tally.wait);
+    let core = compared(&tally.core);
+    let departure_wait = compared(&tally.departure_wait);
+    let (waiting, completion) = wait_state_names(key.operation);
+    let mut wait_states = BTreeMap::new();
+    if let Some(name) = waiting.filter(|_| wait.is_some()) {
+        wait_states.insert(name, tally.wait.total());
+    }
+    if let (Some(name), Some(total)) = (completion, tally.completion_ns) {
+        wait_states.insert(name, total);
+    }
+    let overlap = |part: fn(&OverlapTally) -> &Distribution| {
+        tally.overlap.as_deref().and_then(|o| part(o).summary())
+    };
+    // Without an instance whose order could be told there is none, rather than one of zeros.
+    let has_order = tally.members.len() > 1 && spread != Spread::Apart && tally.instances > 0;
+    let is_by_position = tally.arrivals.is_by_position();
+    let by_position = |rows: Vec<Vec<u32>>| (has_order && is_by_position).then_some(rows);
+    let by_decile = |rows: Vec<Vec<u32>>| (has_order && !is_by_position).then_some(rows);
+    let outside = match &tally.split {
+        Some(split) => {
+            let [wait_inside, wait_across, departure_inside, departure_across] = [
+                &split.wait_inside,
+                &split.wait_across,
+                &split.departure_inside,
+                &split.departure_across,
+            ]
+            .map(compared);
+            let inside = (wait_inside, departure_inside);
+            stages(
+                key.operation,
+                inside,
+                (wait_across, departure_across),
+                &core,
+            )
+        }
+        None => {
+            let inside = (wait.clone(), departure_wait.clone());
+            stages(key.operation, inside, (None, None), &core)
+        }
+    };
+    let trees = inside::trees(sources, key, tally);
+    let stages = Stages {
+        outside,
+        inside: inside::stages(trees.as_deref()).into(),
+    };
+    OperationSummary {
+        operation: key.operation.name(),
+        communicator: key.entry,
+        root: key.root,
+        bytes_min: tally.bytes.map(|(least, _)| least),
+        bytes_max: tally.bytes.map(|(_, most)| most),
+        algorithm: key.algorithm.map(|algorithm| algorithm.to_string()),
+        library_name: inside::library_name(sources, key),
+        contradicted: (tally.inside.as_ref()).map_or(0, |inside| inside.n_contradicted),
+        calls: tally.calls,
+        instances: tally.instances,
+        failed: tally.failed,
+        // Calls that do not tell their instance are of one at least.
+        incomplete: tally.incomplete.max(tally.has_open_call.into()),
+        duration_ns: compared(&tally.duration),
+        duration_histogram: tally.duration.buckets().into(),
+        call_time_ns: tally.call_time.summary(),
+        arrival_lag_ns: compared(&tally.lag),
+        initiation_ns: overlap(|o| &o.initiation),
+        between_ns: overlap(|o| &o.between),
+        completion_ns: overlap(|o| &o.completion),
+        exposed_ns: overlap(|o| &o.exposed),
+        overlap_bound_ns: overlap(|o| &o.overlap_bound),
+        tests: tally.overlap.as_ref().map(|o| o.n_tests),
+        wait_states,
+        last_arrivals: tally.members.iter().map(|member| member.last).collect(),
+        first_departures: tally
+            .members
+            .iter()
+            .map(|member| member.first_departure)
+            .collect(),
+        last_unresolved: tally.last_unresolved,
+        first_unresolved: tally.first_unresolved,
+        last_likely: tally.last_likely,
+        first_likely: tally.first_likely,
+        arrival_order: by_position(tally.arrivals.rows()).into(),
+        departure_order: by_position(tally.departures.rows()).into(),
+        arrival_deciles: by_decile(tally.arrivals.rows()).into(),
+        departure_deciles: by_decile(tally.departures.rows()).into(),
+        serialization: serialization(tally).into(),
+        sections: operation_sections(sources, tally).into(),
+        outliers: outliers(sources, key, tally, apart_ns),
+        edges: inside::edges(sources, key, tally).into(),
+        trees,
+        outside_trees: tally.inside.as_deref().map(inside::outside_trees),
+        stages,
+        left_out: Vec::new(),
+        threads: threads(sources, key, tally),
+        semantics: key.operation.semantics(),
+        class: key.class,
+        evidence: Evidence::new(&tally.batches, &tally.duration, &tally.core),
+        spread,
+        wait_ns: wait,
+        core_ns: core,
+        departure_wait_ns: departure_wait,
+    }
+}
+
+/// The mean at each position in the order of departure; `None` without instances that have one.
+fn serialization(tally: &OperationTally) -> Option<Vec<SerializationPoint>> {
+    let steps = tally.serialization.steps();
+    let n_processes = tally.members.len();
+    let points = steps.iter().enumerate().map(|(step, &(sum, n))| {
+        // The first position that falls into the step.
+        let position = match n_processes > steps.len() {
+            true => (step * n_processes).div_ceil(steps.len()),
+            false => step,
+        };
+        SerializationPoint {
+            position,
+            n,
+            mean_ns: sum / n.max(1).cast_signed(),
+        }
+    });
+    (!steps.is_empty()).then(|| points.collect())
+}
+
+/// How far the stamps of the known processes of an entry can be compared, and the greatest
+/// uncertainty of a difference of two of them, ns, where they are of several clocks.
+fn spread(sources: &Sources<'_>, entry: Option<usize>) -> (Spread, Option<i64>) {
+    let Some(entry) = entry else {
+        return (Spread::OneHost, None);
+    };
+    // Entries of one process are of many hosts, none of which is compared with another.
+    if sources.communicators.entries[entry].size < 2 {
+        return (Spread::OneHost, None);
+    }
+    let ranks = &sources.communicators.entries[entry].ranks;
+    let processes = ranks.iter().flatten();
+    let mut hosts: Vec<usize> = processes
+        .filter_map(|&rank| sources.run.process_of_rank(rank))
+        .map(|process| sources.clocks.processes[process].host)
+        .collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    if hosts.len() < 2 {
+        return (Spread::OneHost, None);
+    }
+    let pairs = hosts
+        .iter()
+        .flat_map(|&a| hosts.iter().map(move |&b| (a, b)));
+    let uncertainties = pairs.map(|(a, b)| sources.clocks.uncertainty_ns(a, b));
+    match uncertainties.collect::<Option<Vec<i64>>>() {
+        Some(known) => (Spread::Aligned, known.into_iter().max()),
+        None => (Spread::Apart, None),
+    }
+}
+
+/// The stages seen from outside, from the thread to the core, each on the way down and up. What
+/// lies across hosts is not known on one host, where there is none, and without a common time.
+fn stages(
+    operation: Operation,
+    inside: (Option<Summary>, Option<Summary>),
+    across: (Option<Summary>, Option<Summary>),
+    core: &Option<Summary>,
+) -> Vec<Stage> {
+    if operation.semantics().waits_for_nobody() {
+        return Vec::new();
+    }
+    let stage = |name, (down_ns, up_ns): (Option<Summary>, Option<Summary>)| Stage {
+        name,
+        node: None,
+        down_ns,
+        up_ns,
+    };
+    vec![
+        stage("inside the host", inside),
+        stage("across hosts", across),
+        stage("core", (None, core.clone())),
+    ]
+}
+
+fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) -> Vec<ThreadWay> {
+    let Some(entry) = key.entry else {
+        return Vec::new();
+    };
+    let ranks = &sources.communicators.entries[entry].ranks;
+    let is_split = tally.split.is_some();
+    let is_overlapped = tally.overlap.is_some();
+    let mean = |total: i64, n: u64| (n > 0).then(|| (total / n as i64, n));
+    ranks
+        .iter()
+        .zip(&tally.members)
+        .filter_map(|(rank, member)| {
+            let process = sources.run.process_of_rank((*rank)?)?;
+            if member.n_calls == 0 {
+                return None;
+            }
+            // Where only some waits are known, the rest of the call is not known either.
+            let rest = member
+                .call_ns
+                .saturating_sub(member.wait_ns)
+                .saturating_sub(member.departure_wait_ns)
+                .saturating_sub(member.initiation_ns);
+            let has_waits = !key.operation.semantics().waits_for_nobody();
+            let n_inside = match !has_waits || member.n_waits == member.n_calls {
+                true => member.n_calls,
+                false => 0,
+            };
+            Some(ThreadWay {
+                rank: (*rank)?,
+                host: sources.run.processes[process]
+                    .trace
+                    .identity
+                    .host
+                    .name
+                    .clone(),
+                wait: mean(member.wait_ns, member.n_waits),
+                wait_inside: is_split
+                    .then(|| mean(member.wait_inside_ns, member.n_waits))
+                    .flatten(),
+                departure_wait: mean(member.departure_wait_ns, member.n_departure_waits),
+                departure_inside: is_split
+                    .then(|| mean(member.departure_inside_ns, member.n_departure_waits))
+                    .flatten(),
+                inside: mean(rest, n_inside),
+                initiation: is_overlapped
+                    .then(|| mean(member.initiation_ns, member.n_calls))
+                    .flatten(),
+                between: is_overlapped
+                    .then(|| mean(member.between_ns, member.n_calls))
+                    .flatten(),
+            })
+        })
+        .collect()
+}

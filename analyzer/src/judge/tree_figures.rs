@@ -1,0 +1,337 @@
+//! Figures to results: slots to world ranks, sums to what is said.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use collbench_stats::distribution::Summary;
+use collbench_stats::integers::saturate;
+
+use crate::judge::inputs::Sources;
+use crate::judge::ways::{OneWay, Ways, hotspot};
+use crate::measure::way_back::Doubt;
+use crate::results::detail::Detail;
+use crate::results::inside::{
+    BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, JoiningPoint,
+    LastArrival, OneWayClass, ProgressSummary, RoundSummary, StaySummary, TransferSummary,
+    TreeFigures, UnknownPaths, WayLine, WayStage,
+};
+use crate::sums::by_roles::RoleFigures;
+use crate::sums::graph_figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
+use crate::sums::serialization::SerializationPoint;
+use crate::time::clocks::Clocks;
+
+/// Rounds that are told one by one.
+const MAX_ROUNDS: usize = 2048;
+
+/// The processes of an operation: which rank, and on which host.
+pub(crate) struct Places<'s> {
+    /// World rank by position.
+    pub(crate) rank: &'s dyn Fn(u32) -> u32,
+    /// Host of a position; `None` without a file.
+    pub(crate) host: &'s dyn Fn(u32) -> Option<usize>,
+    pub(crate) clocks: &'s Clocks,
+}
+
+impl Places<'_> {
+    /// Uncertainty of a difference between stamps of two positions, ns; `None` where they have one
+    /// clock, or no common time.
+    fn uncertainty_ns(&self, a: u32, b: u32) -> Option<i64> {
+        match ((self.host)(a), (self.host)(b)) {
+            (Some(a), Some(b)) if a != b => self.clocks.uncertainty_ns(a, b),
+            _ => None,
+        }
+    }
+
+    /// The greatest of any two of so many positions.
+    fn worst_uncertainty_ns(&self, n: u32) -> Option<i64> {
+        let hosts: BTreeSet<usize> = (0..n).filter_map(self.host).collect();
+        let others = |a: usize| hosts.range(a + 1..).map(move |&b| (a, b));
+        let pairs = hosts.iter().flat_map(|&a| others(a));
+        pairs
+            .filter_map(|(a, b)| self.clocks.uncertainty_ns(a, b))
+            .max()
+    }
+}
+
+/// Host of a world rank.
+pub(crate) fn host_of(sources: &Sources<'_>, rank: u32) -> Option<usize> {
+    let process = sources.run.process_of_rank(rank)?;
+    Some(sources.clocks.processes[process].host)
+}
+
+/// What an edge took.
+pub(crate) fn transfer(
+    edge: &EdgeFigures,
+    hosts: (Option<usize>, Option<usize>),
+    clocks: &Clocks,
+) -> TransferSummary {
+    let transfer = edge.transfer.summary(None);
+    let (class, uncertainty_ns) = match hosts {
+        (Some(a), Some(b)) if a == b => (OneWayClass::OneClock, None),
+        (Some(a), Some(b)) => {
+            // One that was received before it was sent proves an error at least as large.
+            let proven_ns = (transfer.as_ref()).map_or(0, |transfer| transfer.min.saturating_neg());
+            let uncertainty_ns = (clocks.uncertainty_ns(a, b)).map(|stated| stated.max(proven_ns));
+            let median = transfer.as_ref().map(|transfer| transfer.median);
+            (OneWayClass::of(median, uncertainty_ns), uncertainty_ns)
+        }
+        _ => (OneWayClass::NotResolvable, None),
+    };
+    TransferSummary {
+        transfer_ns: transfer.map(|transfer| Summary {
+            uncertainty_ns,
+            ..transfer
+        }),
+        transfer_p10_ns: edge.transfer.quantile(10),
+        late_receiver_ns: edge.late_receiver.summary(uncertainty_ns),
+        late_progress_ns: edge.late_progress.summary(uncertainty_ns),
+        two_way_ns: edge.two_way.summary(None),
+        one_way_class: class,
+    }
+}
+
+/// What was measured in a graph with these edges; `None` of no instance.
+pub(crate) fn tree_figures(
+    figures: &GraphFigures,
+    edges: &[(u32, u32)],
+    places: &Places<'_>,
+) -> Option<TreeFigures> {
+    let roles = figures.usual_roles()?;
+    let rank = places.rank;
+    let crosses_hosts = |from: u32, to: u32| (places.host)(from) != (places.host)(to);
+    let through = Ways::new(figures, roles, edges);
+    let ways = through.all();
+    let in_ranks = |stage: &mut WayStage| {
+        stage.node = rank(stage.node);
+        stage.from = stage.from.map(rank);
+    };
+    let mut classes = through.classes(&ways, &crosses_hosts);
+    for class in &mut classes {
+        // Where it goes both ways, or through rounds, it ends where it began.
+        if let (Some(way), true) = (&mut class.way_ns, roles.has[0] != roles.has[1]) {
+            way.uncertainty_ns = places.uncertainty_ns(class.representative, roles.top);
+        }
+        class.representative = rank(class.representative);
+        class.ranks.iter_mut().for_each(|slot| *slot = rank(*slot));
+        class.stages.iter_mut().for_each(in_ranks);
+    }
+    let mut hotspot = hotspot(&ways);
+    if let Some(hotspot) = &mut hotspot {
+        in_ranks(&mut hotspot.stage);
+        hotspot
+            .ranks
+            .iter_mut()
+            .for_each(|slot| *slot = rank(*slot));
+    }
+    let is_tree = roles.has != [false, false];
+    let worst_ns = places.worst_uncertainty_ns(roles.nodes.len() as u32);
+    let nodes = || (0..).zip(&roles.nodes);
+    let n_rounds: usize = roles.nodes.iter().map(|node| node.rounds.len()).sum();
+    Some(TreeFigures {
+        n: figures.n,
+        joining_points: match is_tree {
+            true => nodes()
+                .map(|(slot, node)| joining_point(slot, node, rank))
+                .collect(),
+            false => Detail::default(),
+        },
+        last_path: last_path(roles, rank),
+        rounds: match n_rounds > MAX_ROUNDS {
+            true => Detail::default(),
+            false => nodes()
+                .flat_map(|(slot, node)| rounds(slot, node, places, worst_ns))
+                .collect(),
+        },
+        ways: classes.into(),
+        lines: lines(ways, in_ranks, rank),
+        hotspot,
+        critical_path: critical_path(figures, edges, rank),
+        critical_path_unknown: unknown_paths(figures),
+        progress: (figures.nobody.n() > 0).then(|| ProgressSummary {
+            instances: figures.nobody.n(),
+            duration_ns: saturate(figures.nobody_of_ns),
+            nobody_in_mpi_ns: figures.nobody.summary(worst_ns),
+        }),
+    })
+}
+
+fn lines(
+    ways: Vec<OneWay>,
+    in_ranks: impl Fn(&mut WayStage),
+    rank: &dyn Fn(u32) -> u32,
+) -> Vec<WayLine> {
+    let line = |mut way: OneWay| {
+        way.stages.iter_mut().for_each(&in_ranks);
+        WayLine {
+            rank: rank(way.slot),
+            stages: way.stages,
+        }
+    };
+    ways.into_iter().map(line).collect()
+}
+
+/// From the root along the heaviest edges of the load-imbalance graph.
+///
+/// # Source
+/// Bongo et al. 2004, section 3: the weight of an edge is how often that child arrived last.
+fn last_path(figures: &RoleFigures, rank: &dyn Fn(u32) -> u32) -> Vec<LastArrival> {
+    let mut path = Vec::new();
+    let mut at = figures.top;
+    // A way from the root has no more nodes than there are.
+    while path.len() < figures.nodes.len() {
+        let arrivals = &figures.nodes[at as usize].arrivals;
+        let n = arrivals.len();
+        let lasts = arrivals.iter().map(|meeting| {
+            let times = meeting.order.get(n.wrapping_sub(1)).copied().unwrap_or(0);
+            (times, Reverse(meeting.slot))
+        });
+        let Some((times, Reverse(last))) = lasts.clone().max().filter(|&(times, _)| times > 0)
+        else {
+            break;
+        };
+        path.push(LastArrival {
+            node: rank(at),
+            last: rank(last),
+            times,
+            resolved: lasts.map(|(times, _)| times).sum(),
+        });
+        if last == at {
+            break;
+        }
+        at = last;
+    }
+    path
+}
+
+fn joining_point(slot: u32, node: &NodeFigures, rank: &dyn Fn(u32) -> u32) -> JoiningPoint {
+    let contributors = |meetings: &[Meeting]| {
+        let one = |meeting: &Meeting| Contributor {
+            rank: rank(meeting.slot),
+            wait_ns: meeting.wait.summary(None),
+            order: meeting.order.clone(),
+        };
+        meetings.iter().map(one).collect()
+    };
+    let points = node.serialization.iter().enumerate();
+    let points = points.map(|(position, &(n, sum))| SerializationPoint {
+        position,
+        n,
+        mean_ns: (sum / i128::from(n.max(1))) as i64,
+    });
+    JoiningPoint {
+        rank: rank(slot),
+        arrivals: contributors(&node.arrivals),
+        departures: contributors(&node.departures),
+        down_ns: node.down.summary(None),
+        up_ns: node.up.summary(None),
+        core_ns: node.core.summary(None),
+        serialization: points.collect(),
+    }
+}
+
+/// `worst_ns`: the greatest uncertainty between any two processes.
+fn rounds(
+    slot: u32,
+    node: &NodeFigures,
+    places: &Places<'_>,
+    worst_ns: Option<i64>,
+) -> Vec<RoundSummary> {
+    let rounds = node.rounds.iter().enumerate();
+    rounds
+        .map(|(number, round)| {
+            let uncertainty_ns = match round.partner {
+                Some(partner) => places.uncertainty_ns(partner, slot),
+                None => worst_ns,
+            };
+            RoundSummary {
+                rank: (places.rank)(slot),
+                round: number,
+                from: round.partner.map(places.rank),
+                local_ns: round.local.summary(None),
+                late_sender_ns: round.late_sender.summary(uncertainty_ns),
+                transfer_ns: round.transfer.summary(uncertainty_ns),
+                transfer_p10_ns: round.transfer.quantile(10),
+            }
+        })
+        .collect()
+}
+
+fn unknown_paths(figures: &GraphFigures) -> Vec<UnknownPaths> {
+    let unknown = Doubt::ALL.into_iter().zip(figures.critical.unknown);
+    let mut unknown: Vec<UnknownPaths> = unknown
+        .filter(|&(_, instances)| instances > 0)
+        .map(|(reason, instances)| UnknownPaths { reason, instances })
+        .collect();
+    unknown.sort_by_key(|paths| (Reverse(paths.instances), paths.reason));
+    unknown
+}
+
+fn critical_path(
+    figures: &GraphFigures,
+    edges: &[(u32, u32)],
+    rank: &dyn Fn(u32) -> u32,
+) -> Option<CriticalPathSummary> {
+    let critical = &figures.critical;
+    if critical.n == 0 {
+        return None;
+    }
+    let begins = (0..).zip(&critical.begins).filter(|(_, begin)| begin.n > 0);
+    let mut begins: Vec<BeginSummary> = begins
+        .map(|(slot, begin)| BeginSummary {
+            rank: rank(slot),
+            instances: begin.n,
+            late_ns: saturate(begin.late_ns),
+        })
+        .collect();
+    begins.sort_by_key(|begin| (Reverse(begin.instances), begin.rank));
+    let hops = edges.iter().zip(&critical.hops);
+    let mut hops: Vec<HopSummary> = hops
+        .filter(|(_, hop)| hop.n > 0)
+        .map(|(&(from, to), hop)| HopSummary {
+            from: rank(from),
+            to: rank(to),
+            instances: hop.n,
+            total_ns: saturate(hop.total_ns),
+            longest: hop.n_longest,
+        })
+        .collect();
+    hops.sort_by_key(|hop| (Reverse(hop.total_ns), hop.from, hop.to));
+    let stays = (0..).zip(&critical.stays).filter(|(_, stay)| stay.n > 0);
+    let mut stays: Vec<StaySummary> = stays
+        .map(|(slot, stay)| StaySummary {
+            rank: rank(slot),
+            instances: stay.n,
+            total_ns: saturate(stay.total_ns),
+        })
+        .collect();
+    stays.sort_by_key(|stay| (Reverse(stay.total_ns), stay.rank));
+    let all = &critical.all_for_all;
+    Some(CriticalPathSummary {
+        instances: critical.n,
+        duration_ns: saturate(critical.duration_ns),
+        begins: begins.into(),
+        begins_elsewhere: (all.n > 0).then_some(BeginsElsewhere {
+            of_instances: all.n,
+            unresolved: all.n_unresolved,
+            on_message: all.n_on_message,
+            in_process: all.n_in_process,
+        }),
+        hops: hops.into(),
+        stays: stays.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_worth_what_the_page_says() {
+        let class = |difference, uncertainty| OneWayClass::of(Some(difference), Some(uncertainty));
+        assert_eq!(class(151, 100), OneWayClass::Resolved);
+        assert_eq!(class(-150, 100), OneWayClass::Likely);
+        assert_eq!(class(51, 100), OneWayClass::Likely);
+        assert_eq!(class(50, 100), OneWayClass::NotResolvable);
+        assert_eq!(OneWayClass::of(Some(50), None), OneWayClass::NotResolvable);
+    }
+}

@@ -1,0 +1,325 @@
+//! Sums to results: the trees and other graphs of an operation.
+
+use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use collbench_stats::distribution::Summary;
+use collbench_text::inert;
+use collbench_trees::algorithm::Algorithm;
+use collbench_trees::recognize::Direction;
+
+use crate::judge::inputs::Sources;
+use crate::judge::tree_figures as measured;
+use crate::judge::tree_figures::{Places, host_of, tree_figures};
+use crate::remarks::Remark;
+use crate::results::analysis::{
+    EdgeSummary, MessageEnds, OperationSummary, OutsideTrees, Stage, TreeSummary,
+};
+use crate::sums::graph_figures::EdgeFigures;
+use crate::sums::graphs::{EdgeTally, GraphTally, InsideTally};
+use crate::sums::operation::{OperationKey, OperationTally};
+use crate::trace::run::RankFile;
+
+/// What went from process to process, all graphs together; `None` where no message was seen.
+pub(crate) fn edges(
+    sources: &Sources<'_>,
+    key: &OperationKey,
+    tally: &OperationTally,
+) -> Option<Vec<EdgeSummary>> {
+    let inside = tally.inside.as_ref()?;
+    let mut sums: BTreeMap<(u32, u32), EdgeTally> = BTreeMap::new();
+    let mut measured: BTreeMap<(u32, u32), EdgeFigures> = BTreeMap::new();
+    for (edges, graph) in &inside.graphs {
+        for (edge, sum) in edges.iter().zip(&graph.edges) {
+            sums.entry(*edge)
+                .or_insert_with(|| sum.of_nothing())
+                .merge(sum);
+        }
+        for (edge, figures) in edges.iter().zip(&graph.figures.edges) {
+            match measured.entry(*edge) {
+                Entry::Occupied(mut own) => own.get_mut().merge(figures),
+                Entry::Vacant(own) => drop(own.insert(figures.clone())),
+            }
+        }
+    }
+    let ranks = Ranks::of(sources, key);
+    let edges = sums.iter().map(|(edge, sum)| {
+        let figures = measured.get(edge);
+        ranks.edge(*edge, sum, figures)
+    });
+    (!sums.is_empty()).then(|| edges.collect())
+}
+
+/// What the library said of the calls of an operation.
+pub(crate) fn library_name(sources: &Sources<'_>, key: &OperationKey) -> Option<String> {
+    key.said.map(|said| sources.run.names.in_words(said))
+}
+
+/// What a reader should know of instances that are not done as the library said.
+pub(crate) fn contradicted(operations: &[OperationSummary]) -> Option<Remark> {
+    let found = operations.iter().filter(|of| of.contradicted > 0);
+    let n_instances = found.clone().map(|of| of.contradicted).sum();
+    let most = found.max_by_key(|of| (of.contradicted, Reverse(of.operation)))?;
+    let seen = most
+        .trees
+        .iter()
+        .flatten()
+        .find_map(|tree| tree.also.first());
+    let of = |name: Option<&String>| inert::line(name.map_or("", |name| name), MAX_NAME);
+    Some(Remark::AlgorithmContradicted {
+        n_instances,
+        first: (most.operation, of(most.library_name.as_ref()), of(seen)),
+    })
+}
+
+/// Characters of the names of an algorithm in a remark.
+const MAX_NAME: usize = 80;
+
+/// The graphs that instances executed, the most frequent first.
+pub(crate) fn trees(
+    sources: &Sources<'_>,
+    key: &OperationKey,
+    tally: &OperationTally,
+) -> Option<Vec<TreeSummary>> {
+    let inside = tally.inside.as_ref()?;
+    let ranks = Ranks::of(sources, key);
+    let called = Called {
+        algorithm: key.algorithm,
+        library_name: library_name(sources, key),
+    };
+    let graphs = inside.graphs.iter();
+    let mut trees: Vec<_> = graphs
+        .map(|(edges, graph)| ranks.tree(edges, graph, &called))
+        .collect();
+    // Stable: graphs as frequent as one another stay in the order of their edges.
+    trees.sort_by_key(|tree| Reverse(tree.instances));
+    Some(trees)
+}
+
+/// The stages inside the most frequent of the trees: its nodes, and its edges.
+pub(crate) fn stages(trees: Option<&[TreeSummary]>) -> Vec<Stage> {
+    let Some(tree) = trees.and_then(<[TreeSummary]>::first) else {
+        return Vec::new();
+    };
+    let points = tree.figures.iter().flat_map(|found| &found.joining_points);
+    let mut stages: Vec<Stage> = points
+        .map(|point| Stage {
+            name: "node",
+            node: Some(format!("rank {}", point.rank)),
+            down_ns: point.down_ns.clone(),
+            up_ns: point.up_ns.clone().or_else(|| point.core_ns.clone()),
+        })
+        .collect();
+    if stages.is_empty() {
+        return stages;
+    }
+    // By child and parent: down and up.
+    let mut edges: BTreeMap<(u32, u32), [Option<Summary>; 2]> = BTreeMap::new();
+    for edge in &tree.edges {
+        let (ends, way) = match edge.direction {
+            Some("down") => ((edge.from, edge.to), 0),
+            Some("up") => ((edge.to, edge.from), 1),
+            _ => continue,
+        };
+        let transfer = edge.measured.as_ref();
+        let transfer = transfer.and_then(|measured| measured.transfer_ns.clone());
+        edges.entry(ends).or_default()[way] = transfer;
+    }
+    stages.extend(
+        edges
+            .into_iter()
+            .map(|((child, parent), [down_ns, up_ns])| Stage {
+                name: "edge",
+                node: Some(format!("rank {child} to rank {parent}")),
+                down_ns,
+                up_ns,
+            }),
+    );
+    stages
+}
+
+/// What is in none of the graphs.
+pub(crate) fn outside_trees(inside: &InsideTally) -> OutsideTrees {
+    OutsideTrees {
+        other_graphs: inside.n_others,
+        opaque: inside.n_opaque,
+        unpaired: inside.n_unpaired,
+    }
+}
+
+/// What a reader should know of the messages.
+pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> {
+    let mut n_opaque = 0;
+    let mut opaque = BTreeSet::new();
+    for (key, tally) in sources.tally.operations() {
+        let n = tally.inside.as_ref().map_or(0, |inside| inside.n_opaque);
+        n_opaque += n;
+        if n > 0 {
+            opaque.insert(key.operation.name());
+        }
+    }
+    let mut remarks = Vec::new();
+    // A library that shows no message at all is told of in the layers. Who has asked for messages is
+    // told here, too.
+    let is_expected = sources.irregularities.n_messages > 0
+        || sources
+            .run
+            .processes
+            .iter()
+            .any(|file| file.was_asked_for("messages"));
+    if n_opaque > 0 && is_expected {
+        remarks.push(Remark::Opaque {
+            n_instances: n_opaque,
+            operations: opaque.into_iter().collect(),
+        });
+    }
+    // Of a ring it is said that calls were overwritten, and with them those that these messages are of.
+    let processes = || sources.run.processes.iter();
+    let is_cut = processes().any(|file| file.trace.window.is_some_and(|window| window.is_cut()));
+    let n_elsewhere = if is_cut { 0 } else { ends.sends_elsewhere };
+    if ends.unpaired_sends + ends.unpaired_receives + n_elsewhere > 0 {
+        let are_recorded = |file: &RankFile<'_>| file.has_layer("rma") && file.has_layer("io");
+        let counts = &sources.tally.counts;
+        remarks.push(Remark::UnpairedMessages {
+            n_sends: ends.unpaired_sends,
+            n_receives: ends.unpaired_receives,
+            n_elsewhere,
+            // Collectives on windows and files have messages, too, also where these calls are not.
+            are_calls_missing: !processes().all(are_recorded),
+            are_any_incomplete: counts.incomplete + counts.failed_instances > 0,
+        });
+    }
+    remarks
+}
+
+/// A message that was received before it was sent, by more than the clocks are said to be off; the
+/// greatest is that which was earliest, of equal ones the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TooEarly {
+    by_ns: i64,
+    /// Hosts of the sender and the receiver.
+    hosts: Reverse<(usize, usize)>,
+    uncertainty_ns: i64,
+}
+
+/// The earliest of the messages over some edges, if one came too early.
+pub(crate) fn received_too_early<'a>(
+    sources: &Sources<'_>,
+    edges: impl Iterator<Item = &'a EdgeSummary>,
+) -> Option<TooEarly> {
+    let too_early = edges.filter_map(|edge| {
+        let transfer = edge.measured.as_ref()?.transfer_ns.as_ref()?;
+        let from = host_of(sources, edge.from)?;
+        let to = host_of(sources, edge.to)?;
+        let uncertainty_ns = sources.clocks.uncertainty_ns(from, to)?;
+        let by_ns = transfer.min.saturating_neg();
+        // Three standard deviations.
+        let is_too_early = by_ns > uncertainty_ns.saturating_add(uncertainty_ns / 2);
+        (from != to && is_too_early).then_some(TooEarly {
+            by_ns,
+            hosts: Reverse((from, to)),
+            uncertainty_ns,
+        })
+    });
+    too_early.max()
+}
+
+/// What such a message says of the clocks.
+pub(crate) fn too_early_remark(
+    sources: &Sources<'_>,
+    earliest: TooEarly,
+    ends: &MessageEnds,
+) -> Remark {
+    let Reverse((from, to)) = earliest.hosts;
+    let name = |host: usize| sources.clocks.hosts[host].name.clone();
+    Remark::ReceivedTooEarly {
+        n_messages: ends.received_before_sent,
+        n_paired: ends.paired,
+        from: name(from),
+        to: name(to),
+        by_ns: earliest.by_ns,
+        uncertainty_ns: earliest.uncertainty_ns,
+    }
+}
+
+/// What instances are called.
+struct Called {
+    algorithm: Option<Algorithm>,
+    library_name: Option<String>,
+}
+
+/// World ranks by position in a communicator's entry.
+struct Ranks<'s> {
+    sources: &'s Sources<'s>,
+    ranks: &'s [Option<u32>],
+}
+
+impl<'s> Ranks<'s> {
+    fn of(sources: &'s Sources<'s>, key: &OperationKey) -> Self {
+        let entries = &sources.communicators.entries;
+        Self {
+            sources,
+            ranks: key.entry.map_or(&[], |entry| &entries[entry].ranks),
+        }
+    }
+
+    fn at(&self, position: u32) -> u32 {
+        let rank = self.ranks.get(position as usize).copied().flatten();
+        rank.unwrap_or(position)
+    }
+
+    fn tree(&self, edges: &[(u32, u32)], graph: &GraphTally, called: &Called) -> TreeSummary {
+        let others = graph.names.iter();
+        let others = others.filter(|name| Some(**name) != called.algorithm);
+        TreeSummary {
+            algorithm: called.algorithm.map(|name| name.to_string()),
+            also: others.map(Algorithm::to_string).collect(),
+            library_name: called.library_name.clone(),
+            is_tree: graph.tree.is_some(),
+            root: graph.tree.map(|tree| self.at(tree.root)),
+            height: graph.tree.map(|tree| tree.height),
+            fan_out: graph.tree.map(|tree| tree.fan_out),
+            instances: graph.instances,
+            bytes_min: graph.bytes.map(|(least, _)| least),
+            bytes_max: graph.bytes.map(|(_, most)| most),
+            edges: (edges.iter().zip(&graph.edges).enumerate())
+                .map(|(number, (edge, sum))| {
+                    let figures = graph.figures.edges.get(number);
+                    self.edge(*edge, sum, figures)
+                })
+                .collect(),
+            figures: tree_figures(
+                &graph.figures,
+                edges,
+                &Places {
+                    rank: &|position| self.at(position),
+                    host: &|position| host_of(self.sources, self.at(position)),
+                    clocks: self.sources.clocks,
+                },
+            ),
+        }
+    }
+
+    fn edge(
+        &self,
+        (from, to): (u32, u32),
+        sum: &EdgeTally,
+        figures: Option<&EdgeFigures>,
+    ) -> EdgeSummary {
+        let (from, to) = (self.at(from), self.at(to));
+        let hosts = (host_of(self.sources, from), host_of(self.sources, to));
+        let clocks = self.sources.clocks;
+        EdgeSummary {
+            from,
+            to,
+            messages: sum.messages,
+            bytes: sum.bytes,
+            direction: sum.direction.map(|direction| match direction {
+                Direction::Down => "down",
+                Direction::Up => "up",
+            }),
+            measured: figures.map(|figures| measured::transfer(figures, hosts, clocks)),
+        }
+    }
+}

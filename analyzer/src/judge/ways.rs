@@ -1,0 +1,415 @@
+//! Figures of nodes and edges to the ways of the data through them.
+//!
+//! A way leads from a process's enter down to the root and up again to its leave; where nothing goes
+//! down it begins at the root's enter, where nothing goes up it ends at the root's leave. Its stages
+//! follow one another without a gap, so their means add up to the mean of the whole.
+
+use std::collections::BTreeMap;
+
+use collbench_stats::compact_distribution::Gauge;
+
+use crate::results::inside::{Hotspot, StageKind, WayClass, WayStage};
+use crate::sums::by_roles::RoleFigures;
+use crate::sums::graph_figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
+
+/// The way of one process; slots, not ranks.
+#[derive(Debug, Clone)]
+pub(crate) struct OneWay {
+    pub(crate) slot: u32,
+    /// Instances.
+    n: u64,
+    pub(crate) stages: Vec<WayStage>,
+}
+
+/// The graph of some figures, and what is asked of it.
+pub(crate) struct Ways<'a> {
+    figures: &'a GraphFigures,
+    roles: &'a RoleFigures,
+    /// Number of each edge.
+    edge_numbers: BTreeMap<(u32, u32), usize>,
+    /// By slot: parent towards the root, and from it.
+    parents: [Vec<Option<u32>>; 2],
+}
+
+/// Ways of the same stages whose times differ by no more than this part are one class.
+const ALIKE: f64 = 0.2;
+/// Ways that take at least this part of the slowest are slow.
+const SLOW: f64 = 0.9;
+
+impl<'a> Ways<'a> {
+    /// `edges`: those of the graph, ascending; `roles`: the figures of its nodes.
+    pub(crate) fn new(
+        figures: &'a GraphFigures,
+        roles: &'a RoleFigures,
+        edges: &[(u32, u32)],
+    ) -> Self {
+        let n = roles.nodes.len();
+        let mut parents = [vec![None; n], vec![None; n]];
+        for (slot, node) in (0u32..).zip(&roles.nodes) {
+            for (meetings, parents) in [&node.arrivals, &node.departures]
+                .into_iter()
+                .zip(&mut parents)
+            {
+                for child in meetings.iter().filter(|meeting| meeting.slot != slot) {
+                    parents[child.slot as usize] = Some(slot);
+                }
+            }
+        }
+        Self {
+            figures,
+            roles,
+            edge_numbers: edges.iter().copied().zip(0..).collect(),
+            parents,
+        }
+    }
+
+    pub(crate) fn edge(&self, from: u32, to: u32) -> Option<&'a EdgeFigures> {
+        let number = self.edge_numbers.get(&(from, to))?;
+        self.figures.edges.get(*number)
+    }
+
+    fn node(&self, slot: u32) -> &'a NodeFigures {
+        &self.roles.nodes[slot as usize]
+    }
+
+    /// The ways of all processes.
+    pub(crate) fn all(&self) -> Vec<OneWay> {
+        let slots = 0..self.roles.nodes.len() as u32;
+        let way = |slot| {
+            let mut way = OneWay {
+                slot,
+                n: self.node(slot).way.n(),
+                stages: match self.roles.has {
+                    [false, false] => self.through_rounds(slot),
+                    has => self.through_tree(slot, has),
+                },
+            };
+            way.spread();
+            way
+        };
+        slots.map(way).collect()
+    }
+
+    fn through_tree(&self, slot: u32, [goes_down, goes_up]: [bool; 2]) -> Vec<WayStage> {
+        let top = self.roles.top;
+        let mut stages = Vec::new();
+        if goes_down {
+            let mut at = slot;
+            let mut came_from = slot;
+            while let Some(parent) = self.parents[0][at as usize] {
+                let node = self.node(at);
+                let is_leaf = node.arrivals.len() < 2;
+                if at == slot && node.own.n() > 0 {
+                    stages.extend(stage(StageKind::ArrivalWait, at, &node.own));
+                } else if !is_leaf {
+                    wait(
+                        &mut stages,
+                        StageKind::ArrivalWait,
+                        at,
+                        came_from,
+                        &node.arrivals,
+                    );
+                }
+                let kind = match is_leaf {
+                    true => StageKind::Entry,
+                    false => StageKind::NodeDown,
+                };
+                stages.extend(stage(kind, at, &node.down));
+                self.hop(&mut stages, at, parent, Some(goes_up));
+                (came_from, at) = (at, parent);
+            }
+            let node = self.node(top);
+            if slot == top && node.own.n() > 0 {
+                stages.extend(stage(StageKind::ArrivalWait, top, &node.own));
+            } else {
+                let kind = StageKind::ArrivalWait;
+                wait(&mut stages, kind, top, came_from, &node.arrivals);
+            }
+        }
+        stages
+            .iter_mut()
+            .for_each(|stage| stage.direction = Some("down"));
+        stages.extend(stage(StageKind::Core, top, &self.node(top).core));
+        let n_before = stages.len();
+        if goes_up {
+            // From the top to the process.
+            let mut line = vec![slot];
+            while let Some(parent) = self.parents[1][line[line.len() - 1] as usize] {
+                line.push(parent);
+            }
+            line.reverse();
+            for (nth, &at) in line.iter().enumerate() {
+                let node = self.node(at);
+                let goes_to = line.get(nth + 1).copied();
+                let is_leaf = node.departures.len() < 2;
+                if nth > 0 {
+                    let kind = match is_leaf {
+                        true => StageKind::Exit,
+                        false => StageKind::NodeUp,
+                    };
+                    stages.extend(stage(kind, at, &node.up));
+                }
+                if !is_leaf {
+                    let kind = StageKind::DepartureWait;
+                    let departs = goes_to.unwrap_or(at);
+                    wait(&mut stages, kind, at, departs, &node.departures);
+                    if let (None, Some(away)) = (goes_to, node.away.mean()) {
+                        split_off(&mut stages, at, away, &node.away);
+                    }
+                }
+                if let Some(to) = goes_to {
+                    self.hop(&mut stages, at, to, None);
+                }
+            }
+        }
+        for stage in &mut stages[n_before..] {
+            stage.direction = Some("up");
+        }
+        stages
+    }
+
+    /// An edge, in its parts where both ends have a common time; else, where there is a way back
+    /// too, both directions together, once. `comes_back`: on the way down, whether anything does.
+    fn hop(&self, stages: &mut Vec<WayStage>, from: u32, to: u32, comes_back: Option<bool>) {
+        let Some(edge) = self.edge(from, to) else {
+            return;
+        };
+        let of_edge = |kind, mean_ns, median_ns, n| WayStage {
+            kind,
+            node: to,
+            from: Some(from),
+            direction: None,
+            round: None,
+            mean_ns,
+            median_ns,
+            n,
+        };
+        let last = &edge.last;
+        if last.n > 0 {
+            let has_progress = last.n_progress == last.n;
+            let late_progress_ns = match has_progress {
+                true => last.late_progress_ns,
+                false => 0,
+            };
+            // Parts of one gauge have no median of their own.
+            let late_receiver = match late_progress_ns {
+                0 => Some(&edge.late_receiver),
+                _ => None,
+            };
+            let mut parts = vec![(
+                StageKind::LateReceiver,
+                last.late_receiver_ns - late_progress_ns,
+                late_receiver,
+            )];
+            if has_progress {
+                let each = Some(&edge.late_progress);
+                parts.push((StageKind::LateProgress, late_progress_ns, each));
+            }
+            parts.push((StageKind::Transfer, last.transfer_ns, Some(&edge.transfer)));
+            for (kind, total, each) in parts {
+                let mean_ns = mean(total, last.n);
+                // Of several messages the last is not like the others.
+                let each = each.filter(|each| each.n() == last.n);
+                let median_ns = each.and_then(|each| each.quantile(50));
+                stages.push(of_edge(kind, mean_ns, median_ns.unwrap_or(mean_ns), last.n));
+            }
+        } else if let (Some(true), Some(mean_ns)) = (comes_back, edge.two_way.mean()) {
+            let median_ns = edge.two_way.quantile(50).unwrap_or(mean_ns);
+            let n = edge.two_way.n();
+            stages.push(of_edge(StageKind::TwoWay, mean_ns, median_ns, n));
+        }
+    }
+
+    fn through_rounds(&self, slot: u32) -> Vec<WayStage> {
+        let node = self.node(slot);
+        let mut stages = Vec::new();
+        for (number, round) in node.rounds.iter().enumerate() {
+            let mut add = |kind, gauge: &Gauge, from| {
+                let found = stage(kind, slot, gauge);
+                stages.extend(found.map(|stage| WayStage {
+                    from,
+                    round: Some(number),
+                    ..stage
+                }));
+            };
+            add(StageKind::Local, &round.local, None);
+            add(StageKind::LateSender, &round.late_sender, round.partner);
+            add(StageKind::Transfer, &round.transfer, round.partner);
+        }
+        stages.extend(stage(StageKind::Exit, slot, &node.exit));
+        stages
+    }
+
+    /// The ways in classes, the slowest first; `kind_of_edge` tells edges apart that are not alike.
+    pub(crate) fn classes(
+        &self,
+        ways: &[OneWay],
+        kind_of_edge: &dyn Fn(u32, u32) -> bool,
+    ) -> Vec<WayClass> {
+        type Signature = Vec<(StageKind, bool)>;
+        let mut alike: BTreeMap<Signature, Vec<(i64, &OneWay)>> = BTreeMap::new();
+        for way in ways {
+            let signature = way.stages.iter().map(|stage| {
+                let kind = stage
+                    .from
+                    .is_some_and(|from| kind_of_edge(from, stage.node));
+                (stage.kind, kind)
+            });
+            let own = way.own_ns();
+            alike
+                .entry(signature.collect())
+                .or_default()
+                .push((own, way));
+        }
+        let mut classes: Vec<(i64, WayClass)> = Vec::new();
+        for mut group in alike.into_values() {
+            group.sort_by_key(|&(own, way)| (own, way.slot));
+            let mut rest = &group[..];
+            while let Some(&(least, _)) = rest.first() {
+                let limit = least.max(0) as f64 * (1.0 + ALIKE);
+                let n = rest.partition_point(|&(own, _)| own as f64 <= limit).max(1);
+                let (class, behind) = rest.split_at(n);
+                rest = behind;
+                classes.push(self.class(class));
+            }
+        }
+        classes.sort_by_key(|(own, class)| (std::cmp::Reverse(*own), class.ranks[0]));
+        classes.into_iter().map(|(_, class)| class).collect()
+    }
+
+    fn class(&self, ways: &[(i64, &OneWay)]) -> (i64, WayClass) {
+        let sum: i128 = ways.iter().map(|&(own, _)| i128::from(own)).sum();
+        let middle = mean(sum, ways.len() as u64);
+        let nearest = ways
+            .iter()
+            .min_by_key(|(own, way)| (own.abs_diff(middle), way.slot))
+            .map_or(ways[0].1, |&(_, way)| way);
+        let mut ranks: Vec<u32> = ways.iter().map(|(_, way)| way.slot).collect();
+        ranks.sort_unstable();
+        let whole = &self.node(nearest.slot).way;
+        let stages = nearest.stages.iter().map(|stage| stage.mean_ns);
+        let attributed = stages.fold(0, i64::saturating_add);
+        let class = WayClass {
+            ranks,
+            representative: nearest.slot,
+            way_ns: whole.summary(None),
+            unattributed_ns: whole.mean().map(|whole| whole.saturating_sub(attributed)),
+            stages: nearest.stages.clone(),
+        };
+        (middle, class)
+    }
+}
+
+impl OneWay {
+    /// Makes the mean of each stage that of all instances, those without it included: else the means
+    /// of stages that are not in all of them do not add up.
+    fn spread(&mut self) {
+        let n = self.n;
+        for stage in self.stages.iter_mut().filter(|stage| stage.n < n) {
+            stage.mean_ns = mean(i128::from(stage.mean_ns) * i128::from(stage.n), n);
+        }
+    }
+
+    /// The median of a stage; of one that is not in all instances so much less.
+    fn median_ns(&self, stage: &WayStage) -> i64 {
+        match stage.n < self.n {
+            true => mean(i128::from(stage.median_ns) * i128::from(stage.n), self.n),
+            false => stage.median_ns,
+        }
+    }
+
+    /// What it takes by itself: without waiting for what comes on other ways.
+    fn own_ns(&self) -> i64 {
+        let own = self.stages.iter().filter(|stage| is_own(stage));
+        own.map(|stage| stage.mean_ns).fold(0, i64::saturating_add)
+    }
+}
+
+impl OneWay {
+    /// The same of the medians of its stages.
+    fn own_median_ns(&self) -> i64 {
+        let own = self.stages.iter().filter(|stage| is_own(stage));
+        own.map(|stage| self.median_ns(stage))
+            .fold(0, i64::saturating_add)
+    }
+}
+
+fn is_own(stage: &WayStage) -> bool {
+    match stage.kind {
+        StageKind::ArrivalWait | StageKind::LateSender => false,
+        // What a process does before it asks whether all is done, nobody waits for.
+        StageKind::LateProgress if stage.from.is_none() => false,
+        StageKind::LateReceiver | StageKind::LateProgress => stage.direction != Some("down"),
+        _ => true,
+    }
+}
+
+/// The stage with the largest share of the slowest ways, in their mean.
+pub(crate) fn hotspot(ways: &[OneWay]) -> Option<Hotspot> {
+    let slowest = ways.iter().map(OneWay::own_median_ns).max()?;
+    if slowest <= 0 {
+        return None;
+    }
+    let slow = ways
+        .iter()
+        .filter(|way| way.own_median_ns() as f64 >= slowest as f64 * SLOW);
+    type Place = (StageKind, u32, Option<u32>, Option<usize>);
+    let mut shares: BTreeMap<Place, (f64, &WayStage)> = BTreeMap::new();
+    for way in slow.clone() {
+        let own = way.own_median_ns() as f64;
+        for stage in way.stages.iter().filter(|stage| is_own(stage)) {
+            let place = (stage.kind, stage.node, stage.from, stage.round);
+            let entry = shares.entry(place).or_insert((0.0, stage));
+            entry.0 += way.median_ns(stage) as f64 / own;
+        }
+    }
+    let n = slow.clone().count() as f64;
+    let mut largest: Option<(f64, &WayStage)> = None;
+    for &(share, stage) in shares.values() {
+        if largest.is_none_or(|(most, _)| share > most) {
+            largest = Some((share, stage));
+        }
+    }
+    largest.map(|(share, stage)| Hotspot {
+        stage: stage.clone(),
+        share: share / n,
+        ranks: slow.map(|way| way.slot).collect(),
+    })
+}
+
+fn stage(kind: StageKind, node: u32, gauge: &Gauge) -> Option<WayStage> {
+    Some(WayStage {
+        kind,
+        node,
+        from: None,
+        direction: None,
+        round: None,
+        mean_ns: gauge.mean()?,
+        median_ns: gauge.quantile(50)?,
+        n: gauge.n(),
+    })
+}
+
+/// The wait at a node of what came from, or goes to, a slot.
+fn wait(stages: &mut Vec<WayStage>, kind: StageKind, node: u32, of: u32, meetings: &[Meeting]) {
+    let meeting = meetings.iter().find(|meeting| meeting.slot == of);
+    stages.extend(meeting.and_then(|meeting| stage(kind, node, &meeting.wait)));
+}
+
+/// Of the departure of a node's own process, the last of the stages, what it was in no call.
+fn split_off(stages: &mut Vec<WayStage>, node: u32, away_ns: i64, away: &Gauge) {
+    let Some(departure) = stages.last_mut().filter(|last| last.n == away.n()) else {
+        return;
+    };
+    departure.mean_ns = departure.mean_ns.saturating_sub(away_ns);
+    departure.median_ns = departure.mean_ns;
+    let own = stage(StageKind::LateProgress, node, away);
+    let at = stages.len() - 1;
+    own.into_iter().for_each(|own| stages.insert(at, own));
+}
+
+fn mean(total: i128, n: u64) -> i64 {
+    let n = i128::from(n.max(1));
+    let half = if total < 0 { -n / 2 } else { n / 2 };
+    ((total + half) / n) as i64
+}

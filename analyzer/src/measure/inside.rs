@@ -1,0 +1,452 @@
+//! An instance to samples: what there is to be measured at its edges, nodes and rounds.
+//!
+//! Which quantities an instance has samples of, and in which order they come, depends on its shape,
+//! on which of its stamps are known, and on which hosts have a common time; the times decide
+//! nothing of it. So the samples of like instances can be written down in rows, one below the other,
+//! and added up column by column.
+
+use collbench_trees::roles::{Node, Roles, Round, TreeRoles};
+use collbench_trees::shape::Shape;
+
+use crate::calls::time_in_mpi::outside_ns;
+use crate::instances::complete::Agreed;
+use crate::measure::progress_times::Taken;
+use crate::messages::message::InstanceMessage;
+use crate::time::resolution::Resolution;
+
+/// Rounds of a node that are kept; what comes behind them is added to the last.
+pub(crate) const MAX_ROUNDS: usize = 1024;
+
+/// What a sample is one of. Edges and nodes are those of the graph; times are ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    /// Max(0, begin of the receive - begin of the send) of a message over an edge; whether it is
+    /// the last one there, and is known to have come.
+    LateReceiver { edge: u32, is_last: bool },
+    /// What of that the receiver was in no call of MPI, where the collective goes on in other calls.
+    LateProgress { edge: u32, is_last: bool },
+    /// From then on to the end of the receive.
+    Transfer { edge: u32, is_last: bool },
+    /// (t4 - t1) - (t3 - t2) of an edge down that there is one up for.
+    TwoWay { edge: u32 },
+    /// The wait of one of those who meet at a node.
+    Wait(Meets),
+    /// Its position in their order, of `n`; -1 where that is not resolved.
+    Position { of: Meets, n: u32 },
+    /// The departure of whoever is at a position of the order.
+    Departure { node: u32, position: u32 },
+    /// Sending on to the parent - last arrival.
+    Down { node: u32 },
+    /// First departure - receiving from the parent.
+    Up { node: u32 },
+    /// First departure - last arrival.
+    Core { node: u32 },
+    /// Where it is not seen when messages come: from the own enter to sending on.
+    Own { node: u32 },
+    /// From the first departure to the own leave, outside of any call.
+    Away { node: u32 },
+    /// The whole way of a process.
+    Way { node: u32 },
+    /// Own leave - the end of the last round.
+    Exit { node: u32 },
+    /// The slot that sent what came last in a round in which several send.
+    Partner { node: u32, round: u32 },
+    /// From the round before (or the enter) to beginning to receive.
+    Local { node: u32, round: u32 },
+    /// From there to the partner's sending.
+    LateSender { node: u32, round: u32 },
+    /// From then on to having all of it.
+    RoundTransfer { node: u32, round: u32 },
+}
+
+impl Quantity {
+    /// Whether it is one of a node, else of an edge.
+    pub(crate) fn is_of_node(self) -> bool {
+        !matches!(
+            self,
+            Self::LateReceiver { .. }
+                | Self::LateProgress { .. }
+                | Self::Transfer { .. }
+                | Self::TwoWay { .. }
+        )
+    }
+}
+
+/// One of those who meet at a node, arriving or departing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Meets {
+    pub(crate) node: u32,
+    pub(crate) is_arrival: bool,
+    /// Its own slot, and which of them it is: the node's own process, then its children.
+    pub(crate) slot: u32,
+    pub(crate) nth: u32,
+}
+
+/// What samples are handed on to, one after the other.
+pub(crate) trait Samples: Default {
+    fn add(&mut self, quantity: Quantity, sample: i64);
+}
+
+impl Samples for Vec<(Quantity, i64)> {
+    fn add(&mut self, quantity: Quantity, sample: i64) {
+        self.push((quantity, sample));
+    }
+}
+
+/// From one stamp to another: they lie within 2^60 ns of the start, and no difference of such, nor
+/// of two such differences, leaves its integer.
+#[inline]
+fn span(later: i64, earlier: i64) -> i64 {
+    later - earlier
+}
+
+/// When a message had come, if that is known of this one.
+#[inline]
+fn received(message: &InstanceMessage) -> Option<i64> {
+    let received = message.received.filter(|_| !message.is_from_any);
+    received.map(|received| received.ns())
+}
+
+/// One instance, with what is known of its graph.
+pub(crate) struct Seen<'a> {
+    pub(crate) instance: &'a Agreed<'a>,
+    pub(crate) paired: &'a [InstanceMessage],
+    /// Where it goes on in other calls, the same as far as it can be told.
+    taken: Option<&'a Taken>,
+    pub(crate) resolution: &'a Resolution,
+    pub(crate) shape: &'a Shape,
+    /// Whether all its processes have a common time.
+    pub(crate) is_one_time: bool,
+}
+
+impl<'a> Seen<'a> {
+    /// An instance whose slots are the positions of the graph.
+    pub(crate) fn new(
+        instance: &'a Agreed<'a>,
+        paired: &'a [InstanceMessage],
+        taken: Option<&'a Taken>,
+        shape: &'a Shape,
+        resolution: &'a Resolution,
+    ) -> Self {
+        let members = &instance.communicator.members;
+        let first = members.first().map_or(0, |first| first.host);
+        let mut others = members.iter().skip(1);
+        Self {
+            instance,
+            paired,
+            taken,
+            resolution,
+            shape,
+            is_one_time: others.all(|other| resolution.between(first, other.host).is_some()),
+        }
+    }
+
+    fn host(&self, slot: u32) -> usize {
+        self.instance.communicator.members[slot as usize].host
+    }
+
+    #[inline]
+    fn message(&self, number: u32) -> &'a InstanceMessage {
+        &self.paired[number as usize]
+    }
+
+    /// Whether stamps of two slots can be compared.
+    #[inline]
+    fn have_common_time(&self, a: u32, b: u32) -> bool {
+        let between = || self.resolution.between(self.host(a), self.host(b));
+        self.is_one_time || between().is_some()
+    }
+
+    /// Hands on all samples.
+    pub(crate) fn samples(&self, order: &mut Order, to: &mut impl Samples) {
+        self.edges(to);
+        match &self.shape.roles {
+            Roles::Tree(tree) => {
+                for (slot, node) in (0..).zip(&tree.nodes) {
+                    self.node(tree, slot, node, order, to);
+                }
+            }
+            Roles::Exchange(rounds) => {
+                for (slot, rounds) in (0..).zip(rounds) {
+                    self.rounds(slot, rounds, to);
+                }
+            }
+        }
+    }
+
+    fn edges(&self, to: &mut impl Samples) {
+        // Not by reference: it stays in registers then.
+        let mut own = std::mem::take(to);
+        let paired = self.taken.map_or(self.paired, |taken| &taken.messages);
+        let edges = self.shape.edge_of.iter().zip(&self.shape.is_last);
+        for (number, (message, (&edge, &is_last))) in paired.iter().zip(edges).enumerate() {
+            if message.is_from_any || !self.have_common_time(message.from, message.to) {
+                continue;
+            }
+            let (sent, posted) = (message.sent.ns(), message.posted.ns());
+            let late = span(posted, sent).max(0);
+            let received = received(message);
+            let is_last = is_last && received.is_some();
+            own.add(Quantity::LateReceiver { edge, is_last }, late);
+            if let Some(taken) = self.taken
+                && let Some(late_progress) = taken.late_progress[number]
+            {
+                own.add(Quantity::LateProgress { edge, is_last }, late_progress);
+            }
+            if let Some(received) = received {
+                let transfer = span(received, sent.max(posted));
+                own.add(Quantity::Transfer { edge, is_last }, transfer);
+            }
+        }
+        *to = own;
+    }
+
+    fn node(
+        &self,
+        tree: &TreeRoles,
+        slot: u32,
+        node: &Node,
+        order: &mut Order,
+        to: &mut impl Samples,
+    ) {
+        let (enter, leave) = self.instance.stamps(slot as usize);
+        let is_top = slot == tree.top;
+        let [goes_down, goes_up] = tree.has;
+
+        let mut last_arrival = Some(enter);
+        if goes_down {
+            let came = |&number: &u32| {
+                let message = self.message(number);
+                (message.from, received(message))
+            };
+            let children = node.from_children.iter().map(came);
+            let own = Meets {
+                node: slot,
+                is_arrival: true,
+                slot,
+                nth: 0,
+            };
+            last_arrival = self.meet(own, enter, children, order, to);
+        }
+        let from_parent = node
+            .from_parent
+            .map(|number| received(self.message(number)));
+        let mut first_departure = Some(leave);
+        if goes_up {
+            let sent = |&number: &u32| {
+                let message = self.message(number);
+                (message.to, Some(message.sent.ns()))
+            };
+            let children = node.to_children.iter().map(sent);
+            let own = Meets {
+                node: slot,
+                is_arrival: false,
+                slot,
+                nth: 0,
+            };
+            first_departure = self.meet(own, leave, children, order, to);
+            // What everybody's departure is measured from.
+            let base = match from_parent {
+                Some(received) => received,
+                None => last_arrival,
+            };
+            if let Some(base) = base {
+                for (position, &(time, _)) in (0..).zip(&order.in_order) {
+                    let place = Quantity::Departure {
+                        node: slot,
+                        position,
+                    };
+                    to.add(place, span(time, base));
+                }
+            }
+        }
+        if let (Some(to_parent), Some(last_arrival)) = (node.to_parent, last_arrival) {
+            let sent = self.message(to_parent).sent.ns();
+            to.add(Quantity::Down { node: slot }, span(sent, last_arrival));
+        }
+        if let (Some(Some(received)), Some(departure)) = (from_parent, first_departure) {
+            to.add(Quantity::Up { node: slot }, span(departure, received));
+        }
+        if let (true, Some(arrival), Some(departure)) = (is_top, last_arrival, first_departure) {
+            to.add(Quantity::Core { node: slot }, span(departure, arrival));
+        }
+        if self.taken.is_some() {
+            let on = node.to_parent.map(|number| self.message(number).sent.ns());
+            let on = on.or(first_departure.filter(|_| is_top));
+            if let (None, Some(on)) = (last_arrival, on) {
+                to.add(Quantity::Own { node: slot }, span(on, enter));
+            }
+            let presence = self.instance.presence;
+            let calls = presence.and_then(|presence| presence.of(slot as usize));
+            if let (true, Some(from), Some(calls)) = (goes_up, first_departure, calls) {
+                to.add(
+                    Quantity::Away { node: slot },
+                    outside_ns(calls, from, leave),
+                );
+            }
+        }
+        let (top_enter, top_leave) = self.instance.stamps(tree.top as usize);
+        if (goes_down && goes_up) || self.have_common_time(slot, tree.top) {
+            let way = match (goes_down, goes_up) {
+                (true, true) => span(leave, enter),
+                (true, false) => span(top_leave, enter),
+                (false, _) => span(leave, top_enter),
+            };
+            to.add(Quantity::Way { node: slot }, way);
+        }
+        if let (Some(down), Some(up)) = (node.to_parent, node.from_parent) {
+            let (down_at, up_at) = (self.message(down), self.message(up));
+            let is_one_edge = down_at.to == up_at.from;
+            if let (true, Some(t2), Some(t4)) = (is_one_edge, received(down_at), received(up_at)) {
+                let outside = span(t4, down_at.sent.ns());
+                let inside = span(up_at.sent.ns(), t2);
+                let edge = self.shape.edge_of[down as usize];
+                to.add(Quantity::TwoWay { edge }, span(outside, inside));
+            }
+        }
+    }
+
+    /// Those who meet at a node: its own process, and its children with the times at which each
+    /// arrives, or departs. Gives the last arrival, or the first departure; `None` where a time is
+    /// not known. `order` has the times in order then.
+    #[inline]
+    fn meet(
+        &self,
+        own: Meets,
+        own_time: i64,
+        children: impl ExactSizeIterator<Item = (u32, Option<i64>)>,
+        order: &mut Order,
+        to: &mut impl Samples,
+    ) -> Option<i64> {
+        order.clear();
+        order.add(own.slot, own_time);
+        if children.len() == 0 {
+            to.add(Quantity::Wait(own), 0);
+            return Some(own_time);
+        }
+        for (slot, time) in children {
+            let Some(time) = time else {
+                order.clear();
+                return None;
+            };
+            order.add(slot, time);
+        }
+        order.sort();
+        let n = order.met.len();
+        let decides = match own.is_arrival {
+            true => order.in_order[n - 1].0,
+            false => order.in_order[0].0,
+        };
+        let host = self.host(own.node);
+        order.resolve(self.resolution.between(host, host).unwrap_or(0));
+        for (nth, met) in (0..).zip(&order.met) {
+            let (slot, n) = (met.slot, n as u32);
+            let of = Meets { slot, nth, ..own };
+            let wait = span(decides.max(met.time), decides.min(met.time));
+            to.add(Quantity::Wait(of), wait);
+            to.add(Quantity::Position { of, n }, met.position);
+        }
+        Some(decides)
+    }
+
+    fn rounds(&self, slot: u32, rounds: &[Round], to: &mut impl Samples) {
+        // As of the edges.
+        let mut own = std::mem::take(to);
+        self.each_round(slot, rounds, &mut own);
+        *to = own;
+    }
+
+    #[inline(always)]
+    fn each_round(&self, slot: u32, rounds: &[Round], to: &mut impl Samples) {
+        let (enter, leave) = self.instance.stamps(slot as usize);
+        to.add(Quantity::Way { node: slot }, span(leave, enter));
+        let mut before = enter;
+        for (number, round) in rounds.iter().enumerate() {
+            // The receive that ended last decides.
+            let mut last = None;
+            for &number in &round.receives {
+                let Some(end) = received(self.message(number)) else {
+                    return;
+                };
+                last = last.max(Some((end, number)));
+            }
+            let Some((end, message)) = last else {
+                return;
+            };
+            let message = self.message(message);
+            let begin = message.posted.ns().max(before);
+            let node = slot;
+            let has_one_partner = round.partner.is_some();
+            let round = number.min(MAX_ROUNDS - 1) as u32;
+            if !has_one_partner {
+                to.add(Quantity::Partner { node, round }, message.from.into());
+            }
+            to.add(Quantity::Local { node, round }, span(begin, before));
+            let spent = span(end, begin).max(0);
+            if self.have_common_time(slot, message.from) {
+                let late = span(message.sent.ns(), begin).clamp(0, spent);
+                to.add(Quantity::LateSender { node, round }, late);
+                to.add(Quantity::RoundTransfer { node, round }, spent - late);
+            }
+            before = begin.saturating_add(spent);
+        }
+        to.add(Quantity::Exit { node: slot }, span(leave, before));
+    }
+}
+
+/// Those who meet at a node, and in which order.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    met: Vec<Met>,
+    /// Time, and place among those, ascending.
+    in_order: Vec<(i64, u32)>,
+}
+
+/// One of those who meet.
+#[derive(Debug, Clone, Copy)]
+struct Met {
+    slot: u32,
+    time: i64,
+    /// -1: not resolved.
+    position: i64,
+}
+
+impl Order {
+    fn clear(&mut self) {
+        self.met.clear();
+        self.in_order.clear();
+    }
+
+    fn add(&mut self, slot: u32, time: i64) {
+        self.in_order.push((time, self.met.len() as u32));
+        self.met.push(Met {
+            slot,
+            time,
+            position: -1,
+        });
+    }
+
+    fn sort(&mut self) {
+        match &mut self.in_order[..] {
+            [one, other] => {
+                if one > other {
+                    std::mem::swap(one, other);
+                }
+            }
+            all => all.sort_unstable(),
+        }
+    }
+
+    /// Finds the positions of those who are further than this from their neighbours, ns.
+    fn resolve(&mut self, apart: i64) {
+        let mut is_after = true;
+        for (position, &(time, place)) in self.in_order.iter().enumerate() {
+            let next = self.in_order.get(position + 1);
+            let is_before = next.is_none_or(|next| span(next.0, time) > apart);
+            if is_after && is_before {
+                self.met[place as usize].position = position as i64;
+            }
+            is_after = is_before;
+        }
+    }
+}

@@ -1,0 +1,688 @@
+//! One complete instance to its figures: lags, waits, core, orders.
+//!
+//! The definitions are those of "seen from outside". Where the processes of an instance are on
+//! hosts whose clocks have no common time, stamps are compared within each group of hosts that
+//! have one: lags, waits and departure waits are those against processes of the same group and
+//! so lower bounds; the duration is the longest of any group; core, who was last and who was
+//! first are not known; a wait of which no process depended upon is in the same group is left
+//! out.
+//!
+//! **Who is left out.** A process that contributes and receives nothing waits for nobody, and
+//! nobody waits for it. A payload says what a process sends (at the receivers of a bcast or
+//! scatter: what they receive), so: in an N x N operation all are left out if all payloads are
+//! zero, otherwise none is, since one that sends nothing may well receive; in one to many a
+//! receiver of nothing is left out, and everyone if the root sends nothing; in many to one a
+//! sender of nothing; in a scan whoever has a payload of zero. Barriers and constructors carry
+//! no payload, and leave out nobody. In neighborhood operations nobody waits for one that sends
+//! nothing. An unknown payload is not zero.
+//!
+//! **Where the standard does not say who waits** (collectives on open files, a fence that ends no
+//! epoch), waits are not known: lags, orders and who was last are facts all the same.
+//!
+//! **Nonblocking and persistent operations.** A process comes when it begins the operation, and
+//! leaves when the call that completes it returns: so lags, orders and who was last are those of
+//! the initiations. It waits inside the completing call only, not in what it does between: its
+//! wait begins with the enter of that call. Where one call completes several operations each
+//! has its share of the wait, as of the call's time; else the same instant would be waited
+//! several times. There is no core and no departure wait: when a process leaves depends on when it
+//! asks.
+
+use std::ops::RangeInclusive;
+
+use collbench_clocks::timestamp::{Global, Timestamp};
+use collbench_formats::{CommunicatorKind, Semantics};
+
+use crate::communicators::Communicator;
+use crate::instances::complete::{Agreed, Extent};
+use crate::time::resolution::Resolution;
+
+/// The figures of one instance. Times in ns; lists by slot.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Last enter minus own enter.
+    pub lags: Vec<i64>,
+    /// Time waited, or [`Figures::UNKNOWN`]; empty where nobody need wait (Free).
+    waits: Vec<i64>,
+    /// Whether any wait is not known.
+    has_unknown_wait: bool,
+    /// Whether each wait is the lag: all wait for the last, and left after it came.
+    pub waits_are_lags: bool,
+    /// For each wait the slot whose enter ended it, or [`NOBODY`].
+    releasers: Vec<u32>,
+    /// Own leave minus first leave, for N x N; empty for others.
+    pub departure_waits: Vec<i64>,
+    /// Own leave minus the later of first leave and last enter, not below zero: Scalasca's
+    /// completion, by slot, for N x N; empty for others, and where it is the departure wait.
+    completions: Vec<i64>,
+    /// Leave minus last enter in the order of departure, for N x N on one clock; empty for others.
+    pub departures_after_last: Vec<i64>,
+    /// First leave minus last enter, for N x N; below zero it is a clock error.
+    pub core: Option<i64>,
+    /// Last leave minus first enter.
+    pub duration: i64,
+    /// Slot that came last, where it is resolved.
+    pub last: Option<usize>,
+    /// Last enter minus second last, where there is a `last`.
+    pub excess: i64,
+    /// Where it is not resolved who came last: whether it is likely.
+    pub is_last_likely: bool,
+    /// Where it is not resolved who left first: whether it is likely.
+    pub is_first_departure_likely: bool,
+    /// Slot that came first, where it is resolved.
+    pub first: Option<usize>,
+    /// Slot that left first, where it is resolved.
+    pub first_departure: Option<usize>,
+    /// Resolved `(slot, position)` in the order of arrival.
+    pub arrivals: Vec<(usize, usize)>,
+    /// Resolved `(slot, position)` in the order of departure.
+    pub departures: Vec<(usize, usize)>,
+    /// Parts of the waits that were for processes of the own host; empty unless processes on
+    /// several hosts have a common time.
+    waits_inside: Vec<i64>,
+    /// Own leave minus first leave on the own host, for N x N; likewise.
+    pub departures_inside: Vec<i64>,
+    order: Order,
+}
+
+/// A slot that no communicator has.
+const NOBODY: u32 = u32::MAX;
+
+/// Latest enter among some slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Latest {
+    enter: i64,
+    slot: usize,
+}
+
+impl Figures {
+    /// Where a wait is asked for that is not known: no time.
+    const UNKNOWN: i64 = i64::MIN;
+
+    /// Figures with room to be used again for the next instance.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Time that a slot waited; `None` where it is not known, or where nobody need wait.
+    #[must_use]
+    #[inline]
+    pub fn wait(&self, slot: usize) -> Option<i64> {
+        let wait = self.waits.get(slot).copied();
+        wait.filter(|&wait| wait != Self::UNKNOWN)
+    }
+
+    /// The slot whose enter ended the wait of `slot`; `None`: nobody but itself.
+    #[must_use]
+    #[inline]
+    pub fn releaser(&self, slot: usize) -> Option<usize> {
+        let releaser = self.releasers[slot];
+        (releaser != NOBODY).then_some(releaser as usize)
+    }
+
+    /// Whether processes may have waited in it, known or not.
+    #[must_use]
+    pub fn has_waits(&self) -> bool {
+        !self.waits.is_empty()
+    }
+
+    /// The waits of all slots, if all are known.
+    #[must_use]
+    pub fn all_waits(&self) -> Option<&[i64]> {
+        (self.has_waits() && !self.has_unknown_wait).then_some(&self.waits)
+    }
+
+    /// Scalasca's completion of a slot, where there are departure waits.
+    #[must_use]
+    pub fn completion(&self, slot: usize) -> i64 {
+        match self.completions.get(slot) {
+            Some(&completion) => completion,
+            None => self.departure_waits[slot],
+        }
+    }
+
+    /// Whether every completion is the departure wait: nobody left before the last had come.
+    #[must_use]
+    pub fn completions_are_departure_waits(&self) -> bool {
+        self.completions.is_empty()
+    }
+
+    /// Waits that the coming of `slot` ended, together.
+    #[must_use]
+    pub fn caused_by(&self, slot: usize) -> i64 {
+        let waits = self.waits.iter().zip(&self.releasers);
+        let caused = waits.filter(|&(_, &releaser)| releaser as usize == slot);
+        // A wait that somebody ended is known. None is longer than 2^61.
+        caused.fold(0, |sum: i64, (wait, _)| sum.saturating_add(*wait))
+    }
+
+    /// Measures an instance; whatever was here before is replaced.
+    pub fn measure(&mut self, instance: &Agreed<'_>, resolution: &Resolution) {
+        let n = instance.n_calls();
+        self.clear(n);
+        let Communicator { hosts, times, .. } = instance.communicator;
+        if hosts.len() > times.len() {
+            self.measure_inside_hosts(instance, hosts);
+        }
+        for slots in times {
+            self.measure_geometry(instance, slots);
+            self.measure_waits(instance, slots, times.len());
+        }
+        // In a damaged trace an intercommunicator may have one group only, which waits for nobody
+        // that is known.
+        let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
+        let may_be_unknown = is_inter
+            || matches!(
+                instance.semantics(),
+                Semantics::Neighborhood | Semantics::Unspecified
+            );
+        self.has_unknown_wait =
+            (times.len() > 1 || may_be_unknown) && self.waits.contains(&Self::UNKNOWN);
+        if let [slots] = &times[..]
+            && slots.len() > 1
+        {
+            self.measure_orders(instance, resolution);
+        }
+    }
+
+    /// The part of its wait that a slot waited for processes of its own host; `None` where there
+    /// is no such split.
+    #[must_use]
+    #[inline]
+    pub fn wait_inside(&self, slot: usize) -> Option<i64> {
+        let inside = self.waits_inside.get(slot).copied();
+        // Who depends on nobody of its own host waits for other hosts only.
+        inside.map(|inside| if inside == Self::UNKNOWN { 0 } else { inside })
+    }
+
+    /// Waits and departures as far as they are among processes of one host.
+    fn measure_inside_hosts(&mut self, instance: &Agreed<'_>, hosts: &[Vec<usize>]) {
+        for slots in hosts {
+            self.measure_waits(instance, slots, hosts.len());
+        }
+        std::mem::swap(&mut self.waits, &mut self.waits_inside);
+        self.waits.clear();
+        self.releasers.clear();
+        if has_core(instance) {
+            self.departures_inside.resize(instance.n_calls(), 0);
+            for slots in hosts {
+                let leaves = || slots.iter().map(|&slot| (slot, instance.leaves[slot].ns()));
+                let first = leaves().map(|(_, leave)| leave).min().unwrap_or(0);
+                for (slot, leave) in leaves() {
+                    self.departures_inside[slot] = leave - first;
+                }
+            }
+        }
+    }
+
+    /// What the process in a slot waited; `None`: not known. 0 where nobody need wait.
+    #[must_use]
+    pub fn wait_of(&self, slot: usize) -> Option<i64> {
+        match self.has_waits() {
+            true => self.wait(slot),
+            false => Some(0),
+        }
+    }
+
+    /// The last enter, ns since the start; of the host of the first process where clocks are not
+    /// aligned.
+    #[must_use]
+    pub fn last_enter_ns(&self, instance: &Agreed<'_>) -> i64 {
+        let lag = self.lags.first().copied().unwrap_or(0);
+        let first = instance.enters.first();
+        first.map_or(0, |enter| enter.ns() + lag)
+    }
+
+    fn clear(&mut self, n: usize) {
+        self.lags.resize(n, 0);
+        self.waits.clear();
+        self.waits_are_lags = false;
+        self.releasers.clear();
+        self.departure_waits.clear();
+        self.completions.clear();
+        self.departures_after_last.clear();
+        self.core = None;
+        self.duration = 0;
+        (self.last, self.first, self.first_departure) = (None, None, None);
+        self.excess = 0;
+        self.is_last_likely = false;
+        self.is_first_departure_likely = false;
+        self.arrivals.clear();
+        self.departures.clear();
+        self.waits_inside.clear();
+        self.departures_inside.clear();
+    }
+
+    /// What is defined by the stamps alone, for processes that have a common time.
+    fn measure_geometry(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+        let n = instance.n_calls();
+        let is_alone = slots.len() == n;
+        let Extent {
+            first_enter,
+            last_enter,
+            first_leave,
+            last_leave,
+        } = match is_alone {
+            true => instance.extent,
+            false => Extent::of(slots.iter().map(|&slot| instance.stamps(slot))),
+        };
+        self.duration = self.duration.max(last_leave - first_enter);
+        let after = first_leave.max(last_enter);
+        match is_alone {
+            // Every slot, in order: nothing to look up.
+            true => {
+                let lags = self.lags.iter_mut().zip(instance.enters);
+                lags.for_each(|(lag, enter)| *lag = last_enter - enter.ns());
+            }
+            false => {
+                for &slot in slots {
+                    self.lags[slot] = last_enter - instance.enters[slot].ns();
+                }
+            }
+        }
+        if !has_core(instance) {
+            return;
+        }
+        if is_alone {
+            let leaves = instance.leaves.iter().map(|leave| leave.ns());
+            let departures = leaves.clone().map(|leave| leave - first_leave);
+            self.departure_waits.extend(departures);
+            if after > first_leave {
+                self.completions
+                    .extend(leaves.map(|leave| (leave - after).max(0)));
+            }
+            self.core = Some(first_leave - last_enter);
+            return;
+        }
+        self.departure_waits.resize(n, 0);
+        self.completions.resize(n, 0);
+        for &slot in slots {
+            let leave = instance.leaves[slot].ns();
+            self.departure_waits[slot] = leave - first_leave;
+            self.completions[slot] = (leave - after).max(0);
+        }
+    }
+
+    /// Waits of the processes in some slots, for one another; `n_parts` is how many parts the
+    /// communicator is looked at in.
+    fn measure_waits(&mut self, instance: &Agreed<'_>, slots: &[usize], n_parts: usize) {
+        let semantics = instance.semantics();
+        if semantics.waits_for_nobody() {
+            return;
+        }
+        let n = instance.n_calls();
+        self.waits.resize(n, Self::UNKNOWN);
+        self.releasers.resize(n, NOBODY);
+        let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
+        let all_zero = carries_payload(semantics) && instance.payloads.are_zero();
+        let is_nothing = |slot: usize| instance.payloads.of(slot) == Some(0);
+        match semantics {
+            _ if all_zero => self.wait_for_nobody(slots),
+            Semantics::Barrier | Semantics::AllToAll if is_inter => {
+                // Each group waits for the other.
+                for group in [0, 1] {
+                    let is_in = |slot: &usize| instance.communicator.members[*slot].group == group;
+                    let remote = slots.iter().copied().filter(|slot| !is_in(slot));
+                    let release = latest(instance, remote);
+                    for &slot in slots.iter().filter(|slot| is_in(slot)) {
+                        self.wait_for(instance, slot, release);
+                    }
+                }
+            }
+            Semantics::Barrier
+            | Semantics::AllToAll
+            | Semantics::Constructor
+            | Semantics::GroupConstructor => {
+                // Alone in its part, a process has nobody to be compared with.
+                let release = match slots.len() {
+                    1 if n_parts > 1 => None,
+                    _ => latest(instance, slots.iter().copied()),
+                };
+                let has_all = slots.len() == n && instance.courses.is_none();
+                match release.filter(|_| has_all) {
+                    Some(release) => {
+                        self.all_wait_for(instance, release);
+                        self.waits_are_lags = self.core.is_some_and(|core| core >= 0);
+                    }
+                    None => {
+                        for &slot in slots {
+                            self.wait_for(instance, slot, release);
+                        }
+                    }
+                }
+            }
+            Semantics::OneToMany => {
+                let Some(root) = instance.root else { return };
+                if is_nothing(root) {
+                    self.wait_for_nobody(slots);
+                    return;
+                }
+                let release = slots
+                    .contains(&root)
+                    .then(|| latest(instance, [root].into_iter()))
+                    .flatten();
+                // The root itself came no later than the root.
+                let has_all = slots.len() == n && instance.courses.is_none();
+                let takes_all = !is_inter && has_all && instance.payloads.is_same();
+                if let (true, Some(release)) = (takes_all, release) {
+                    self.all_wait_for(instance, release);
+                    return;
+                }
+                for &slot in slots {
+                    match slot == root || is_nothing(slot) || is_bystander(instance, slot) {
+                        true => self.waits[slot] = 0,
+                        false => self.wait_for(instance, slot, release),
+                    }
+                }
+            }
+            Semantics::ManyToOne => {
+                let Some(root) = instance.root else { return };
+                self.wait_for_nobody(slots);
+                if slots.contains(&root) {
+                    let contributes = |slot: &usize| {
+                        *slot != root && !is_nothing(*slot) && !is_bystander(instance, *slot)
+                    };
+                    let depends = (0..n).any(|slot| contributes(&slot));
+                    let here = slots.iter().copied().filter(contributes);
+                    let release = latest(instance, here);
+                    if depends {
+                        self.wait_for(instance, root, release);
+                    }
+                }
+            }
+            Semantics::Prefix => {
+                // Slots ascend by rank, so the lower ranks of this part come before.
+                let mut lower: Option<Latest> = None;
+                let first_contributor = (0..n).find(|&slot| !is_nothing(slot));
+                for &slot in slots {
+                    let depends = first_contributor.is_some_and(|first| first < slot);
+                    match is_nothing(slot) || !depends {
+                        true => self.waits[slot] = 0,
+                        false => self.wait_for(instance, slot, lower),
+                    }
+                    if !is_nothing(slot) {
+                        lower = lower.max(latest(instance, [slot].into_iter()));
+                    }
+                }
+            }
+            Semantics::Neighborhood => self.measure_neighborhood(instance, slots),
+            // Alone, a process has nobody to wait for; else it is not known whether it did.
+            Semantics::Unspecified if n == 1 => self.wait_for_nobody(slots),
+            Semantics::Unspecified => {}
+            Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {}
+        }
+    }
+
+    /// Each waits for those it receives from, as far as they send anything; without a topology
+    /// nobody knows for whom.
+    fn measure_neighborhood(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+        for &slot in slots {
+            let Some(sources) = instance.communicator.in_neighbours(slot) else {
+                self.waits[slot] = Self::UNKNOWN;
+                continue;
+            };
+            let sends =
+                |source: &usize| *source != slot && instance.payloads.of(*source) != Some(0);
+            let depends = || sources.iter().map(|&source| source as usize).filter(sends);
+            if depends().next().is_none() {
+                self.waits[slot] = 0;
+                continue;
+            }
+            // Slots ascend.
+            let here = depends().filter(|source| slots.binary_search(source).is_ok());
+            self.wait_for(instance, slot, latest(instance, here));
+        }
+    }
+
+    fn wait_for_nobody(&mut self, slots: &[usize]) {
+        for &slot in slots {
+            self.waits[slot] = 0;
+        }
+    }
+
+    /// The wait of `slot` if it is released by `release`; not known if that is `None`.
+    #[inline]
+    fn wait_for(&mut self, instance: &Agreed<'_>, slot: usize, release: Option<Latest>) {
+        let Some(release) = release else {
+            self.waits[slot] = Self::UNKNOWN;
+            return;
+        };
+        let (_, leave) = instance.stamps(slot);
+        let (from, n_together) = instance.waits_from(slot);
+        self.waits[slot] = (release.enter.min(leave) - from).max(0) / n_together;
+        if release.slot != slot && release.enter > from {
+            self.releasers[slot] = release.slot as u32;
+        }
+    }
+
+    /// The waits of all slots, of which one releases all.
+    fn all_wait_for(&mut self, instance: &Agreed<'_>, release: Latest) {
+        let own = self.waits.iter_mut().zip(&mut self.releasers);
+        let stamps = instance.enters.iter().zip(instance.leaves);
+        for ((wait, releaser), (enter, leave)) in own.zip(stamps) {
+            *wait = (release.enter.min(leave.ns()) - enter.ns()).max(0);
+            *releaser = match release.enter > enter.ns() {
+                true => release.slot as u32,
+                false => NOBODY,
+            };
+        }
+    }
+
+    /// Orders of arrival and departure, all processes having a common time.
+    fn measure_orders(&mut self, instance: &Agreed<'_>, resolution: &Resolution) {
+        let n = instance.n_calls();
+        let apart = Apart::of(instance.communicator, resolution);
+        let Extent {
+            first_enter,
+            last_enter,
+            first_leave,
+            last_leave,
+        } = instance.extent;
+        self.order.sort(instance.enters, first_enter..=last_enter);
+        let order = self.order.slots();
+        let (last, before) = (order[n - 1], order[n - 2]);
+        if apart.is_resolved(order, n - 1) {
+            self.last = Some(last.1);
+            self.excess = last.0 - before.0;
+        } else {
+            self.is_last_likely = apart.is_likely(order, n - 1);
+        }
+        if apart.is_resolved(order, 0) {
+            self.first = Some(order[0].1);
+        }
+        let last_enter = last.0;
+        apart.resolved_positions(order, &mut self.arrivals);
+        self.order.sort(instance.leaves, first_leave..=last_leave);
+        let order = self.order.slots();
+        if apart.is_resolved(order, 0) {
+            self.first_departure = Some(order[0].1);
+        } else {
+            self.is_first_departure_likely = apart.is_likely(order, 0);
+        }
+        apart.resolved_positions(order, &mut self.departures);
+        if self.core.is_some() {
+            let leaves = order.iter().map(|(leave, _)| leave - last_enter);
+            self.departures_after_last.extend(leaves);
+        }
+    }
+}
+
+/// Which stamps of the processes of a communicator tell an order.
+#[derive(Debug, Clone, Copy)]
+enum Apart<'m> {
+    /// Those that are more than so many ns apart: all are of one host.
+    Everywhere(i64),
+    /// It depends on the hosts.
+    ByHosts {
+        communicator: &'m Communicator,
+        resolution: &'m Resolution,
+        /// What is enough for any two of them.
+        widest: i64,
+    },
+}
+
+impl<'m> Apart<'m> {
+    /// That of processes which have a common time.
+    fn of(communicator: &'m Communicator, resolution: &'m Resolution) -> Self {
+        let hosts = &communicator.hosts;
+        let host = |slots: &Vec<usize>| communicator.members[slots[0]].host;
+        let between = |a, b| resolution.between(a, b).unwrap_or(i64::MAX);
+        if let [only] = &hosts[..] {
+            return Self::Everywhere(between(host(only), host(only)));
+        }
+        let hosts = || hosts.iter().map(host);
+        let pairs = hosts().flat_map(|a| hosts().map(move |b| between(a, b)));
+        Self::ByHosts {
+            communicator,
+            resolution,
+            widest: pairs.max().unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Whether it is likely that nobody else was at this position; on one clock it is certain or
+    /// not known.
+    fn is_likely(self, order: &[(i64, usize)], position: usize) -> bool {
+        match self {
+            Self::Everywhere(_) => false,
+            Self::ByHosts { .. } => self.is_alone(order, position, Resolution::likely_between),
+        }
+    }
+
+    /// Whether nobody else can have been at this position.
+    fn is_resolved(self, order: &[(i64, usize)], position: usize) -> bool {
+        self.is_alone(order, position, Resolution::between)
+    }
+
+    /// Whether all others are further away than this.
+    fn is_alone(
+        self,
+        order: &[(i64, usize)],
+        position: usize,
+        between: fn(&Resolution, usize, usize) -> Option<i64>,
+    ) -> bool {
+        let (time, slot) = order[position];
+        let (before, behind) = (order[..position].iter().rev(), order[position + 1..].iter());
+        match self {
+            // Who is further away than a neighbour is further away.
+            Self::Everywhere(apart) => before
+                .take(1)
+                .chain(behind.take(1))
+                .all(|&(other, _)| time.abs_diff(other) > apart.unsigned_abs()),
+            Self::ByHosts {
+                communicator,
+                resolution,
+                widest,
+            } => {
+                let host = |slot: usize| communicator.members[slot].host;
+                let is_near = |other: &&(i64, usize)| time.abs_diff(other.0) <= widest as u64;
+                let near = before.take_while(is_near).chain(behind.take_while(is_near));
+                near.map(|&(other, other_slot)| {
+                    let apart = between(resolution, host(slot), host(other_slot));
+                    (time.abs_diff(other), apart)
+                })
+                .all(|(gap, apart)| apart.is_some_and(|apart| gap > apart as u64))
+            }
+        }
+    }
+
+    /// Adds slot and position where that is resolved.
+    fn resolved_positions(self, order: &[(i64, usize)], positions: &mut Vec<(usize, usize)>) {
+        let Self::Everywhere(apart) = self else {
+            let resolved = (0..order.len()).filter(|&position| self.is_resolved(order, position));
+            positions.extend(resolved.map(|position| (order[position].1, position)));
+            return;
+        };
+        let mut is_apart_before = true;
+        for (position, &(time, slot)) in order.iter().enumerate() {
+            let next = order.get(position + 1);
+            let is_apart_behind = next.is_none_or(|(next, _)| next - time > apart);
+            if is_apart_before && is_apart_behind {
+                positions.push((slot, position));
+            }
+            is_apart_before = is_apart_behind;
+        }
+    }
+}
+
+/// Slots by time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Order {
+    keys: Vec<u64>,
+    slots: Vec<(i64, usize)>,
+}
+
+impl Order {
+    /// Time and slot, ascending.
+    fn slots(&self) -> &[(i64, usize)] {
+        &self.slots
+    }
+
+    /// Sorts stamps, of which the least and the greatest are known; at least one.
+    fn sort(&mut self, stamps: &[Timestamp<Global>], within: RangeInclusive<i64>) {
+        self.slots.clear();
+        let times = || stamps.iter().map(|stamp| stamp.ns());
+        let (first, last) = within.into_inner();
+        // Time and slot in one integer sort in half the time.
+        let slot_bits = stamps.len().ilog2() + 1;
+        let span = last.abs_diff(first);
+        if span.leading_zeros() < slot_bits {
+            self.slots.extend(times().zip(0..));
+            self.slots.sort_unstable();
+            return;
+        }
+        let keys = times().zip(0..);
+        self.keys.clear();
+        self.keys.extend(
+            keys.map(|(time, slot): (i64, u64)| ((time - first) as u64) << slot_bits | slot),
+        );
+        self.keys.sort_unstable();
+        let unpacked = self.keys.iter().map(|key| {
+            let slot = key & ((1 << slot_bits) - 1);
+            (first + (key >> slot_bits) as i64, slot as usize)
+        });
+        self.slots.extend(unpacked);
+    }
+}
+
+fn latest(instance: &Agreed<'_>, slots: impl Iterator<Item = usize>) -> Option<Latest> {
+    slots
+        .map(|slot| Latest {
+            enter: instance.enters[slot].ns(),
+            slot,
+        })
+        .max()
+}
+
+/// Whether the operation carries data, so that a payload of zero means nothing to wait for.
+fn carries_payload(semantics: Semantics) -> bool {
+    matches!(
+        semantics,
+        Semantics::AllToAll | Semantics::OneToMany | Semantics::ManyToOne | Semantics::Prefix
+    )
+}
+
+/// On an intercommunicator, whether a process is in the root's group without being the root.
+fn is_bystander(instance: &Agreed<'_>, slot: usize) -> bool {
+    let members = &instance.communicator.members;
+    instance.communicator.kind == CommunicatorKind::Inter
+        && instance
+            .root
+            .is_some_and(|root| root != slot && members[root].group == members[slot].group)
+}
+
+/// Whether all wait for all, so that there is a time between the last to come and the first to
+/// leave: barrier, N x N and constructors, but not between two groups that wait for each other
+/// only, and not where there is nothing to exchange. Nor where calls are nonblocking: then a
+/// process leaves when it asks, not when it could.
+pub(crate) fn has_core(instance: &Agreed<'_>) -> bool {
+    if instance.courses.is_some() {
+        return false;
+    }
+    let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
+    match instance.semantics() {
+        Semantics::Constructor | Semantics::GroupConstructor => true,
+        Semantics::Barrier => !is_inter,
+        Semantics::AllToAll => !is_inter && !instance.payloads.are_zero(),
+        _ => false,
+    }
+}

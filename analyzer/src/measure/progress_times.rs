@@ -1,0 +1,118 @@
+//! When messages were taken of collectives that go on in other calls.
+//!
+//! A library that progresses such a collective looks itself whether a message has come, without a
+//! call that a recorder sees. But nobody hands on what has not come, nor returns from waiting for it:
+//! so a message was there when its receiver began to send what depends on it, and where nothing
+//! does, when the collective was complete. And it was taken in a call of MPI: a receiver that was
+//! in none when the message was sent is late by the time until it is in one.
+
+use collbench_clocks::timestamp::Timestamp;
+use collbench_trees::roles::{Roles, TreeRoles, Way};
+use collbench_trees::shape::Shape;
+
+use crate::calls::time_in_mpi::outside_ns;
+use crate::instances::complete::Agreed;
+use crate::measure::way_back::Doubt;
+use crate::messages::message::InstanceMessage;
+use crate::time::resolution::Resolution;
+
+/// What is known of the messages of one instance; room that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    /// The messages: `received` by when each had been taken, `posted` from when on its receiver
+    /// was there to take it.
+    pub(crate) messages: Vec<InstanceMessage>,
+    /// By message: for how long its receiver was late because it was in no call of MPI, ns; `None`
+    /// where that is not known.
+    pub(crate) late_progress: Vec<Option<i64>>,
+    /// By slot: when it last began to send or to receive, ns.
+    last_begun: Vec<i64>,
+    /// Calls of all slots, in order.
+    pub(crate) spans: Vec<(i64, i64)>,
+}
+
+impl Taken {
+    /// Finds them for an instance that goes on in other calls.
+    pub(crate) fn find(
+        &mut self,
+        instance: &Agreed<'_>,
+        paired: &[InstanceMessage],
+        shape: &Shape,
+        resolution: &Resolution,
+    ) {
+        self.messages.clear();
+        self.messages.extend_from_slice(paired);
+        self.late_progress.clear();
+        self.last_begun.clear();
+        self.last_begun.resize(instance.n_calls(), i64::MIN);
+        for message in paired {
+            for (slot, begun) in [(message.from, message.sent), (message.to, message.posted)] {
+                let last = &mut self.last_begun[slot as usize];
+                *last = (*last).max(begun.ns());
+            }
+        }
+        let host = |slot: u32| instance.communicator.members[slot as usize].host;
+        for (number, message) in paired.iter().enumerate() {
+            let own = &mut self.messages[number];
+            let slot = message.to as usize;
+            if message.received.is_none() && !message.is_from_any && shape.is_last[number] {
+                let at = match &shape.roles {
+                    Roles::Tree(tree) => Some(handed_on(instance, paired, tree, number)),
+                    // Nothing that was begun before it was sent can depend on it.
+                    Roles::Exchange(_) => (self.last_begun[slot] <= message.posted.ns())
+                        .then(|| instance.leaves[slot].ns()),
+                };
+                let at = at.filter(|&at| at >= message.posted.ns());
+                own.received = at.map(Timestamp::from_ns);
+            }
+            let calls = instance.presence.and_then(|presence| presence.of(slot));
+            let can_compare = (resolution.between(host(message.from), host(message.to))).is_some();
+            let (Some(calls), true, Some(taken)) = (calls, can_compare, own.received) else {
+                self.late_progress.push(None);
+                continue;
+            };
+            let within = |at: i64| calls.iter().find(|call| call.0 <= at && at <= call.1);
+            // In a call that was not recorded it was there at times that nobody knows.
+            let (Some(call), Some(_)) = (within(taken.ns()), within(message.posted.ns())) else {
+                self.late_progress.push(None);
+                continue;
+            };
+            let ready = call.0.max(message.posted.ns());
+            own.posted = Timestamp::from_ns(ready);
+            let late = outside_ns(calls, message.sent.ns(), ready);
+            self.late_progress.push(Some(late));
+        }
+    }
+
+    /// Why it is not known of all messages by when they had been taken, if so.
+    pub(crate) fn doubt(&self) -> Option<Doubt> {
+        let mut unknown = (self.messages.iter()).filter(|message| message.received.is_none());
+        let first = unknown.next()?;
+        Some(
+            match first.is_from_any || unknown.any(|message| message.is_from_any) {
+                true => Doubt::FromAny,
+                false => Doubt::NotSeen,
+            },
+        )
+    }
+}
+
+/// When the receiver of a message in a tree began to send what depends on it; where nothing does, when
+/// it was done.
+fn handed_on(
+    instance: &Agreed<'_>,
+    paired: &[InstanceMessage],
+    tree: &TreeRoles,
+    number: usize,
+) -> i64 {
+    let slot = paired[number].to as usize;
+    let node = &tree.nodes[slot];
+    let sent = |&message: &u32| paired[message as usize].sent.ns();
+    let to_parent = match tree.ways[number] {
+        Way::Down => node.to_parent.iter().map(sent).min(),
+        Way::Up => None,
+    };
+    let to_children = node.to_children.iter().map(sent).min();
+    let handed_on = to_parent.or(to_children);
+    handed_on.unwrap_or_else(|| instance.leaves[slot].ns())
+}

@@ -1,0 +1,10 @@
+//! Ends of messages to the messages of an instance.
+
+pub(crate) mod gather;
+pub(crate) mod message;
+pub(crate) mod of_instance;
+pub(crate) mod pairing;
+pub(crate) mod pattern;
+pub(crate) mod recurrence;
+pub(crate) mod said;
+pub(crate) mod steps;

@@ -1,0 +1,451 @@
+//! The records behind the calls of an instance to the ends of its messages.
+
+use std::collections::BTreeMap;
+
+use collbench_clocks::rank_clock::ManyStamps;
+use collbench_formats::{Message, Operation, Record, RecordKind};
+use collbench_trees::shape::Of;
+
+use crate::calls::process::Process;
+use crate::calls::queue::Queue;
+use crate::calls::stream::Place;
+use crate::communicators::{Communicator, Communicators};
+use crate::messages::of_instance::Messages;
+use crate::messages::pairing::{NOT_A_SLOT, Pairing};
+use crate::messages::pattern::{Ends, Foreign, Moved, NewEnd, Patterns};
+use crate::messages::recurrence::{Kind, Recurrences, words_of};
+use crate::messages::said::{Said, SaidByAll, Saying};
+use crate::messages::steps::{Comes, Steps};
+use crate::trace::records::RecordReader;
+
+/// Records that are looked at together.
+const SLICE: usize = 64;
+
+/// Gathers the messages of instances, some at a time; holds room that is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Gatherer {
+    /// Slots by world rank, in the communicator of the last instances.
+    slots: Vec<u32>,
+    /// Index of that in [`Communicators::list`].
+    communicator: Option<usize>,
+    /// By slot: the communicator that its last end travelled on, as its records call it, and the
+    /// number of that.
+    travelled_on: Vec<Option<(u32, u32)>>,
+    /// By instance.
+    ends: Vec<Ends>,
+    /// By instance, where that is known.
+    kinds: Vec<Option<Kind>>,
+    /// By instance what the library has said of its calls.
+    said: Vec<SaidByAll>,
+    patterns: Patterns,
+    recurrences: Recurrences,
+    pairing: Pairing,
+    steps: Steps,
+}
+
+impl Gatherer {
+    /// Begins instances on a communicator, each of a kind, if that is known.
+    pub(crate) fn begin(
+        &mut self,
+        kinds: impl Iterator<Item = Option<Kind>>,
+        index: usize,
+        communicator: &Communicator,
+    ) {
+        self.kinds.clear();
+        self.kinds.extend(kinds);
+        let n = self.kinds.len();
+        if self.ends.len() < n {
+            self.ends.resize_with(n, Ends::default);
+        }
+        for (ends, kind) in self.ends.iter_mut().zip(&mut self.kinds) {
+            *kind = kind.filter(|kind| !joins_groups(kind.of.operation));
+            ends.begin(kind.and_then(|kind| self.recurrences.of(kind)));
+        }
+        self.said.clear();
+        self.said.resize(n, SaidByAll::default());
+        if self.communicator == Some(index) {
+            return;
+        }
+        self.communicator = Some(index);
+        self.travelled_on.clear();
+        self.slots.fill(NOT_A_SLOT);
+        for (member, slot) in communicator.members.iter().zip(0..) {
+            let rank = member.world_rank as usize;
+            // A damaged rank must not cost memory.
+            if rank >= self.slots.len() && rank < MAX_RANKS {
+                self.slots.resize(rank + 1, NOT_A_SLOT);
+            }
+            if let Some(of_rank) = self.slots.get_mut(rank) {
+                *of_rank = slot;
+            }
+        }
+    }
+
+    /// Adds the messages, and what was said, behind the blocking call of a slot in the n-th instance, at a position of
+    /// a queue.
+    pub(crate) fn add_call(
+        &mut self,
+        (nth, slot): (usize, usize),
+        process: &Process<'_>,
+        (queue, position, place): (&Queue, u64, Place),
+        communicators: &Communicators,
+    ) {
+        let (foreign, elsewhere) = (&queue.foreign, queue.elsewhere(position));
+        let are_all_here = foreign.is_empty() && elsewhere.is_empty();
+        if are_all_here && self.follow(nth, slot, process, place) {
+            return;
+        }
+        let is_own = |place: Place| foreign.is_empty() || !foreign.contains(&(position, place));
+        let numbers = process.names();
+        let mut saying = Saying::default();
+        if !elsewhere.is_empty() {
+            // A damaged one may seem to stand behind the call, too.
+            let mut all: BTreeMap<Place, Record> = elsewhere.iter().copied().collect();
+            let look = |place, record: &Record, _: &Message| {
+                if is_own(place) {
+                    all.insert(place, *record);
+                }
+            };
+            let hear = |record: &Record| saying.hear(record, numbers);
+            each_behind(process.reader(), place, look, hear);
+            let mut all: Vec<Record> = all.into_values().collect();
+            // Stable: of one instant those of a thread stay in their order.
+            all.sort_by_key(|record| record.enter.get());
+            let kept = (&all[..], saying.said());
+            self.add_kept((nth, slot), process, kept, communicators);
+            return;
+        }
+        if process.has_messages {
+            let mut ends = self.ends_of(nth, slot, process, communicators);
+            let look = |place, record: &Record, message: &Message| {
+                if is_own(place) {
+                    ends.add(record, message);
+                }
+            };
+            let hear = |record: &Record| saying.hear(record, numbers);
+            each_behind(process.reader(), place, look, hear);
+        } else {
+            let hear = |record: &Record| saying.hear(record, numbers);
+            each_behind(process.reader(), place, |_, _, _| {}, hear);
+        }
+        self.said[nth].add(saying.said());
+    }
+
+    /// What the library said of the calls of the n-th instance.
+    pub(crate) fn said(&self, nth: usize) -> Option<Said> {
+        self.said[nth].said()
+    }
+
+    /// Adds the messages behind a call, if they are those of a recurrence; gives whether they are.
+    fn follow(&mut self, nth: usize, slot: usize, process: &Process<'_>, place: Place) -> bool {
+        let Some((following, moved)) = self.ends[nth].following() else {
+            return false;
+        };
+        let records = process.reader().slice(place, SLICE);
+        self.steps.begin();
+        let clock = process.clock().for_many();
+        let is_followed = following.take(slot, &records, &clock, &mut self.steps, moved);
+        if is_followed
+            && let [call, note, ..] = &records[..]
+            && note.kind() == Some(RecordKind::Note)
+        {
+            // It has no others but those right behind it.
+            let notes = records[1..].iter();
+            let notes = notes.take_while(|record| record.kind() == Some(RecordKind::Note));
+            let within = call.enter.get()..=call.leave.get();
+            let mut saying = Saying::default();
+            notes
+                .filter(|note| within.contains(&note.enter.get()))
+                .for_each(|note| saying.hear(note, process.names()));
+            self.said[nth].add(saying.said());
+        }
+        is_followed
+    }
+
+    /// Adds messages of a slot in the n-th instance that were kept, and what was said of its call.
+    pub(crate) fn add_kept(
+        &mut self,
+        (nth, slot): (usize, usize),
+        process: &Process<'_>,
+        (kept, said): (&[Record], Option<Said>),
+        communicators: &Communicators,
+    ) {
+        self.said[nth].add(said);
+        let mut ends = self.ends_of(nth, slot, process, communicators);
+        for record in kept {
+            if let Some(message) = record.message().filter(|_| is_true(record)) {
+                ends.add(record, &message);
+            }
+        }
+    }
+
+    /// Puts sends and receives of the n-th instance together.
+    pub(crate) fn pair(&mut self, nth: usize, of: Of) -> Messages<'_> {
+        let ends = &mut self.ends[nth];
+        if ends.is_empty() {
+            return Messages::default();
+        }
+        let foreign = match joins_groups(of.operation) {
+            true => ends.take_out_foreign(),
+            false => Foreign::default(),
+        };
+        match self.patterns.find(of, ends, &mut self.pairing) {
+            Some(number) => {
+                if let (Some(kind), false) = (self.kinds[nth], ends.is_following()) {
+                    self.recurrences.see(kind, number, ends);
+                }
+                let pattern = self.patterns.at(number);
+                Messages {
+                    paired: pattern.paired(),
+                    n_unpaired_sends: pattern.n_unpaired_sends,
+                    n_unpaired_receives: pattern.n_unpaired_receives,
+                    n_foreign_sends: foreign.n_sends,
+                    n_foreign_receives: foreign.n_receives,
+                    pattern: Some(pattern),
+                }
+            }
+            None => Messages {
+                paired: self.pairing.paired(),
+                n_unpaired_sends: self.pairing.n_unpaired_sends,
+                n_unpaired_receives: self.pairing.n_unpaired_receives,
+                n_foreign_sends: foreign.n_sends,
+                n_foreign_receives: foreign.n_receives,
+                pattern: None,
+            },
+        }
+    }
+
+    fn ends_of<'g, 'p>(
+        &'g mut self,
+        nth: usize,
+        slot: usize,
+        process: &'g Process<'p>,
+        communicators: &'g Communicators,
+    ) -> EndsOfSlot<'g, 'p> {
+        self.ends[nth].leave_recurrence();
+        self.steps.begin();
+        if self.travelled_on.len() <= slot {
+            self.travelled_on.resize(slot + 1, None);
+        }
+        EndsOfSlot {
+            slot: slot as u32,
+            process,
+            clock: process.clock().for_many(),
+            communicators,
+            slots: &self.slots,
+            own: self.communicator.map_or(u32::MAX, |index| index as u32),
+            known: None,
+            travelled_on: &mut self.travelled_on[slot],
+            ends: &mut self.ends[nth],
+            steps: &mut self.steps,
+        }
+    }
+}
+
+/// Whether processes of several groups call it, each on the communicator of its own.
+fn joins_groups(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::IntercommCreate
+            | Operation::CommSpawn
+            | Operation::CommSpawnMultiple
+            | Operation::CommAccept
+            | Operation::CommConnect
+    )
+}
+
+/// The ends of one slot while they are added.
+struct EndsOfSlot<'g, 'p> {
+    slot: u32,
+    process: &'g Process<'p>,
+    clock: ManyStamps<'g>,
+    communicators: &'g Communicators,
+    /// Slots by world rank.
+    slots: &'g [u32],
+    /// Index of the communicator of the instance.
+    own: u32,
+    /// What the last end travelled on. Messages of one instance mostly travel on one communicator,
+    /// with one tag.
+    known: Option<Travelled>,
+    travelled_on: &'g mut Option<(u32, u32)>,
+    ends: &'g mut Ends,
+    steps: &'g mut Steps,
+}
+
+/// What an end travels on.
+#[derive(Clone, Copy)]
+struct Travelled {
+    /// The communicator, as the records call it.
+    communicator: u32,
+    tag: u16,
+    /// Number of those ends of the instance that have both.
+    group: u32,
+    is_on_another: bool,
+}
+
+impl EndsOfSlot<'_, '_> {
+    #[inline(always)]
+    fn add(&mut self, record: &Record, message: &Message) {
+        let has_end = record.leave.get() != 0;
+        let moved = Moved::of(record, |enter, leave| self.clock.both(enter, leave));
+        let slot_of = |rank: u32| self.slots.get(rank as usize).copied();
+        let partner = message.known_partner();
+        let partner = partner.map(|rank| slot_of(rank).unwrap_or(NOT_A_SLOT));
+        // What it sends to itself tells nothing of others.
+        let is_to_itself = partner == Some(self.slot);
+        let words = words_of(record);
+        let comes = Comes::of(words[0], has_end && !is_to_itself);
+        let step = self.steps.step_of(comes, moved.begin.ns(), moved.end.ns());
+        let travelled = self.travelled(message);
+        self.ends.add(&NewEnd {
+            slot: self.slot,
+            partner,
+            direction: message.direction,
+            group: travelled.group,
+            is_on_another: travelled.is_on_another,
+            has_end,
+            step,
+            words,
+            moved,
+        });
+    }
+
+    #[inline]
+    fn travelled(&mut self, message: &Message) -> Travelled {
+        match self.known {
+            Some(known)
+                if (known.communicator, known.tag) == (message.communicator, message.tag) =>
+            {
+                known
+            }
+            _ => self.look_up(message),
+        }
+    }
+
+    fn look_up(&mut self, message: &Message) -> Travelled {
+        let communicator = self.index_of(message.communicator);
+        let travelled = Travelled {
+            communicator: message.communicator,
+            tag: message.tag,
+            group: self.ends.group_of(communicator, message.tag),
+            is_on_another: communicator != self.own,
+        };
+        self.known = Some(travelled);
+        travelled
+    }
+
+    /// A number of a communicator that is the same in all processes.
+    fn index_of(&mut self, index: u32) -> u32 {
+        match *self.travelled_on {
+            Some((last, number)) if last == index => number,
+            _ => {
+                let found = self
+                    .process
+                    .communicator_of_index(index, self.communicators);
+                let number = found.map_or(u32::MAX, |found| found as u32);
+                *self.travelled_on = Some((index, number));
+                number
+            }
+        }
+    }
+}
+
+/// World ranks that are looked up by their number.
+const MAX_RANKS: usize = 1 << 24;
+
+/// Whether the stamps of a message can be true.
+pub(crate) fn is_true(record: &Record) -> bool {
+    record.leave.get() == 0 || record.enter.get() <= record.leave.get()
+}
+
+/// Whether a record is of a call that was made within another one, which was entered and left then: by a
+/// function of the application that the MPI library has called back. Those that one call starts or
+/// completes together have its times.
+pub(crate) fn is_within(record: &Record, enter: u64, leave: u64) -> bool {
+    let (begin, end) = (record.enter.get(), record.leave.get());
+    (begin, end) != (enter, leave) && (enter..leave).contains(&begin) && (1..=leave).contains(&end)
+}
+
+/// Hands on the messages of the call at a place (or of the call that completed collectives there),
+/// with their own places: those behind it that began no later than it returned, but for those of calls
+/// that the library made below it. Gives the place of the last record that was of the call.
+///
+/// A clock with coarse steps may show the begin of the last message and the return alike.
+pub(crate) fn each_message(
+    reader: &RecordReader<'_>,
+    place: Place,
+    look: impl FnMut(Place, &Record, &Message),
+) -> Place {
+    each_behind(reader, place, look, |_| {})
+}
+
+/// Likewise, and hands on the notes on the call.
+fn each_behind(
+    reader: &RecordReader<'_>,
+    mut place: Place,
+    mut look: impl FnMut(Place, &Record, &Message),
+    mut hear: impl FnMut(&Record),
+) -> Place {
+    let chunks = reader.chunks();
+    let thread = chunks[place.chunk as usize].thread;
+    let mut records = reader.slice(place, SLICE);
+    let (enter, leave) = (records[0].enter.get(), records[0].leave.get());
+    let is_completion = records[0].kind() == Some(RecordKind::Completion);
+    let mut last = place;
+    // Up to when a call below it lasts, with that tick.
+    let mut below_until = 0;
+    let mut n_before = 1;
+    loop {
+        for (record, at) in records[n_before..]
+            .iter()
+            .zip(place.record + n_before as u32..)
+        {
+            let here = Place {
+                record: at,
+                ..place
+            };
+            let begin = record.enter.get();
+            // Of what was before the call a note tells behind it, with an earlier stamp.
+            if record.kind() == Some(RecordKind::Note) {
+                if (enter..=leave).contains(&begin) && begin > below_until {
+                    hear(record);
+                }
+                last = here;
+                continue;
+            }
+            if begin > leave || begin < enter {
+                return last;
+            }
+            if let Some(message) = record.message() {
+                if begin > below_until && is_true(record) {
+                    look(here, record, &message);
+                }
+                last = here;
+                continue;
+            }
+            // One of the application is below it where the library has called the application back.
+            let is_below = record.is_internal() || is_within(record, enter, leave);
+            match record.kind() {
+                // Those of a call that completed several stand side by side.
+                Some(RecordKind::Completion) if is_completion && begin == enter => {}
+                Some(RecordKind::Call | RecordKind::Completion) if is_below => {
+                    below_until = record.leave.get().max(below_until);
+                }
+                Some(RecordKind::Call | RecordKind::Completion) => return last,
+                _ => {}
+            }
+            last = here;
+        }
+        place.record += records.len() as u32;
+        while place.record as usize >= chunks[place.chunk as usize].records.len() {
+            place.chunk += 1;
+            place.record = 0;
+            let next = chunks.get(place.chunk as usize);
+            if next.is_none_or(|next| next.thread != thread) {
+                return last;
+            }
+        }
+        records = reader.slice(place, SLICE);
+        n_before = 0;
+    }
+}

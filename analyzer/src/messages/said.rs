@@ -1,0 +1,265 @@
+//! What the MPI library said of the calls of an instance: the names of the algorithms that it began in
+//! them.
+//!
+//! Each call has its own names, in the order in which they were begun: an algorithm that is made of others
+//! says its name and theirs. All processes of an instance mostly say the same; if not, what each of them
+//! said is kept. A process that said nothing contradicts nobody.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU128;
+
+use collbench_formats::{Definition, Note, Record};
+use collbench_text::inert;
+use collbench_trees::library_name::LibraryName;
+
+use crate::trace::run::RankFile;
+
+/// Characters of a name that are kept.
+pub(crate) const MAX_NAME: usize = 128;
+/// Names of a run, and indexes of a process, that are told apart.
+const MAX_NAMES: usize = 1 << 12;
+
+/// The number of a name, the same in all processes; above 0.
+type Number = u16;
+
+/// Not a name: what follows was said by other processes.
+const OTHERS: Number = Number::MAX;
+/// There are more than are kept.
+const MORE: Number = Number::MAX - 1;
+/// A name of which there is no definition.
+const UNNAMED: Number = Number::MAX - 2;
+/// Names that are kept of an instance.
+const MOST: usize = 8;
+
+/// The names by which the MPI library calls its algorithms, of all processes of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// In their order; the number of a name is its place, from 1.
+    list: Vec<(String, Option<LibraryName>)>,
+    /// By process, then index of the definition.
+    of_processes: Vec<Box<[Number]>>,
+}
+
+impl Names {
+    pub(crate) fn new(processes: &[RankFile<'_>]) -> Self {
+        let defined = |file: &RankFile<'_>| -> Vec<(usize, String)> {
+            let definitions = file.trace.definitions.iter();
+            let algorithms = definitions.filter_map(|definition| match definition {
+                Definition::Algorithm { index, name } => {
+                    Some((index as usize, inert::cut(&name, MAX_NAME)))
+                }
+                _ => None,
+            });
+            algorithms.filter(|(index, _)| *index < MAX_NAMES).collect()
+        };
+        let of_processes: Vec<_> = processes.iter().map(defined).collect();
+        let all = of_processes.iter().flatten().map(|(_, name)| name);
+        let all: BTreeSet<&String> = all.collect();
+        let list: Vec<&String> = all.into_iter().take(MAX_NAMES).collect();
+        let number = |name: &String| match list.binary_search(&name) {
+            Ok(at) => at as Number + 1,
+            Err(_) => UNNAMED,
+        };
+        Self {
+            of_processes: of_processes
+                .iter()
+                .map(|defined| {
+                    let n = defined.iter().map(|(index, _)| index + 1).max();
+                    let mut numbers = vec![UNNAMED; n.unwrap_or(0)];
+                    for (index, name) in defined {
+                        numbers[*index] = number(name);
+                    }
+                    numbers.into_boxed_slice()
+                })
+                .collect(),
+            list: (list.into_iter())
+                .map(|name| (name.clone(), LibraryName::of(name)))
+                .collect(),
+        }
+    }
+
+    /// By index of the definition of a process its numbers.
+    pub(crate) fn of_process(&self, process: usize) -> &[Number] {
+        self.of_processes.get(process).map_or(&[], |own| own)
+    }
+
+    /// What the processes of an instance said, each another thing, as far as it is known what the names
+    /// mean.
+    pub(crate) fn known(&self, said: Said) -> impl Iterator<Item = Vec<LibraryName>> + '_ {
+        let known = |&number: &Number| self.list.get(usize::from(number) - 1)?.1;
+        let of_calls = said.of_calls().into_iter();
+        of_calls.map(move |names| names.iter().filter_map(known).collect())
+    }
+
+    /// In words: `reduce_intra_binary + bcast_intra_binomial`; of processes that said different things
+    /// ` | ` stands between these.
+    pub(crate) fn in_words(&self, said: Said) -> String {
+        let name = |&number: &Number| match number {
+            MORE => "...",
+            UNNAMED => "an algorithm without a name",
+            _ => self
+                .list
+                .get(usize::from(number) - 1)
+                .map_or("", |of| &of.0),
+        };
+        let of_calls = said.of_calls().into_iter();
+        let of_calls = of_calls.map(|names| {
+            let names: Vec<&str> = names.iter().map(name).collect();
+            names.join(" + ")
+        });
+        of_calls.collect::<Vec<_>>().join(" | ")
+    }
+}
+
+/// What the library said of a call, or of all calls of an instance; something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Said(NonZeroU128);
+
+impl Said {
+    fn of(numbers: &[Number]) -> Option<Self> {
+        let words = numbers.iter().enumerate();
+        let all = words.fold(0, |all, (at, &number)| {
+            all | u128::from(number) << (Number::BITS as usize * at)
+        });
+        NonZeroU128::new(all).map(Self)
+    }
+
+    fn numbers(self) -> impl Iterator<Item = Number> {
+        let at = move |at: usize| (self.0.get() >> (Number::BITS as usize * at)) as Number;
+        (0..MOST).map(at).take_while(|&number| number != 0)
+    }
+
+    /// The numbers that calls said, each another list.
+    fn of_calls(self) -> Vec<Vec<Number>> {
+        let numbers: Vec<Number> = self.numbers().collect();
+        let lists = numbers.split(|&number| number == OTHERS);
+        lists.map(<[Number]>::to_vec).collect()
+    }
+
+    /// What both said: the same, or one and the other.
+    #[cold]
+    fn and(self, other: Self) -> Self {
+        let mut lists = self.of_calls();
+        lists.extend(other.of_calls());
+        // Whoever said something first, or to whom it was told.
+        lists.sort_unstable();
+        lists.dedup();
+        let mut numbers = lists.join(&OTHERS);
+        if numbers.len() > MOST {
+            numbers[MOST - 1] = MORE;
+            numbers.truncate(MOST);
+        }
+        Self::of(&numbers).unwrap_or(self)
+    }
+}
+
+/// The names of one call while its notes are looked at.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Saying {
+    numbers: [Number; MOST],
+    n: usize,
+}
+
+impl Saying {
+    /// Hears a record behind the call, of a process with these numbers.
+    #[inline]
+    pub(crate) fn hear(&mut self, record: &Record, numbers: &[Number]) {
+        if let Some(Note::Algorithm(begun)) = record.note() {
+            let number = numbers.get(begun.index as usize);
+            self.add(number.copied().unwrap_or(UNNAMED));
+        }
+    }
+
+    fn add(&mut self, number: Number) {
+        // However often it was begun.
+        if self.numbers[..self.n].contains(&number) {
+            return;
+        }
+        match self.numbers.get_mut(self.n) {
+            Some(at) => {
+                *at = number;
+                self.n += 1;
+            }
+            None => self.numbers[MOST - 1] = MORE,
+        }
+    }
+
+    /// `None`: nothing.
+    pub(crate) fn said(&self) -> Option<Said> {
+        match self.n {
+            0 => None,
+            n => Said::of(&self.numbers[..n]),
+        }
+    }
+}
+
+/// What the calls of an instance have said so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SaidByAll(Option<Said>);
+
+impl SaidByAll {
+    /// One more call has said this, if anything.
+    #[inline]
+    pub(crate) fn add(&mut self, call: Option<Said>) {
+        match (self.0, call) {
+            (Some(own), Some(call)) if own != call => self.0 = Some(own.and(call)),
+            (None, _) => self.0 = call,
+            _ => {}
+        }
+    }
+
+    pub(crate) fn said(self) -> Option<Said> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(numbers: &[Number]) -> Option<Said> {
+        let mut saying = Saying::default();
+        numbers.iter().for_each(|&number| saying.add(number));
+        saying.said()
+    }
+
+    fn of_all(calls: &[&[Number]]) -> Option<Said> {
+        let mut all = SaidByAll::default();
+        calls.iter().for_each(|call| all.add(said(call)));
+        all.said()
+    }
+
+    #[test]
+    fn what_all_say_is_said_once_and_what_differs_is_kept_whoever_said_it_first() {
+        assert_eq!(of_all(&[&[], &[]]), None);
+        assert_eq!(of_all(&[&[3, 4], &[], &[3, 4]]), said(&[3, 4]));
+        let both = of_all(&[&[3, 4], &[2], &[3, 4]]).unwrap();
+        assert_eq!(both.of_calls(), [vec![2], vec![3, 4]]);
+        assert_eq!(of_all(&[&[2], &[3, 4], &[2]]), Some(both));
+        // In another order it is another thing, but once is as often as twice.
+        assert_ne!(said(&[3, 4]), said(&[4, 3]));
+        assert_eq!(said(&[3, 4, 3, 3]), said(&[3, 4]));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_forgotten_without_a_word() {
+        let many: Vec<Number> = (1..20).collect();
+        let all = of_all(&[&many, &[1], &[2], &[3], &[4]]).unwrap();
+        assert_eq!(all.numbers().last(), Some(MORE));
+        assert_eq!(said(&many).unwrap().numbers().count(), MOST);
+        let names = Names {
+            list: (1..20).map(|number| (number.to_string(), None)).collect(),
+            of_processes: Vec::new(),
+        };
+        let in_words = names.in_words(said(&many).unwrap());
+        assert_eq!(in_words, "1 + 2 + 3 + 4 + 5 + 6 + 7 + ...");
+        assert_eq!(
+            names.in_words(of_all(&[&[2, 1], &[3]]).unwrap()),
+            "2 + 1 | 3"
+        );
+        assert_eq!(
+            names.in_words(said(&[UNNAMED]).unwrap()),
+            "an algorithm without a name"
+        );
+    }
+}

@@ -1,0 +1,6 @@
+//! The results, as plain types: the fields of the document.
+
+pub(crate) mod analysis;
+pub(crate) mod detail;
+pub(crate) mod inside;
+pub(crate) mod over_time;

@@ -1,0 +1,168 @@
+//! Results over time, as plain types: timelines, sections of the run, changes, disturbances,
+//! instances that stick out. The fields are those of the JSON document.
+//!
+//! Times are integers in ns, since the start of the run where they are instants. All sections of a
+//! run are equally long, a power of two times 1 us, at most 32.
+
+use serde::Serialize;
+
+use crate::judge::change::ChangeKind;
+
+/// Someone in particular.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "id", rename_all = "lowercase")]
+pub enum Culprit {
+    /// A world rank.
+    Rank(u32),
+    /// A host.
+    Host(String),
+}
+
+/// What each process did when.
+///
+/// Stretch `b` of the run is from `b * bin_ns` to before `(b + 1) * bin_ns` since its start.
+/// Calls and their waits are cut at the borders, and counted where they begin. All lists have the
+/// same length, at most 128; all calls in instances are in them, whole or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Timeline {
+    /// Length of a stretch, ns: a power of two times 1 us.
+    pub bin_ns: i64,
+    /// The processes, by rank, as in `ranks`.
+    pub ranks: Vec<RankTimeline>,
+}
+
+/// What one process did when, by stretch of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RankTimeline {
+    /// World rank.
+    pub rank: u32,
+    /// Waits, ns; `None` where calls began and none of their waits is known.
+    pub wait_ns: Vec<Option<i64>>,
+    /// Time in calls, ns.
+    pub call_time_ns: Vec<i64>,
+    /// Calls that began.
+    pub calls: Vec<u64>,
+    /// Those of them whose wait is not known: where this is above 0, `wait_ns` is the least.
+    pub waits_unknown: Vec<u64>,
+}
+
+/// What an operation took in one section of the run, in complete instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct OperationSectionSummary {
+    /// Begin of the section.
+    pub from_ns: i64,
+    /// Its end.
+    pub to_ns: i64,
+    /// Instances whose last enter was in it.
+    pub instances: u64,
+    /// Their calls.
+    pub calls: u64,
+    /// Time in those.
+    pub call_time_ns: i64,
+    /// Their waits, as far as known; `None` where none is.
+    pub wait_ns: Option<i64>,
+}
+
+/// An instance that took much longer than others of its operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutlierSummary {
+    /// Position among the calls on its communicator, from 0.
+    pub sequence: u64,
+    /// Its last enter.
+    pub at_ns: i64,
+    /// Last leave minus first enter.
+    pub duration_ns: i64,
+    /// World rank that came last; `None` where that is not resolved.
+    pub last_rank: Option<u32>,
+    /// How much later than the second last it came; `None` likewise.
+    pub excess_ns: Option<i64>,
+    /// World ranks that came behind the longest time in which nobody came: late together, unless they
+    /// are most. Empty where that is not resolved.
+    pub late_ranks: Vec<u32>,
+    /// How long that time was; `None` likewise.
+    pub late_by_ns: Option<i64>,
+    /// From the first enter to the last; `None` where the hosts have no common time.
+    pub spread_ns: Option<i64>,
+}
+
+/// Who came last in one section of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct LatenessSectionSummary {
+    /// Begin of the section.
+    pub from_ns: i64,
+    /// Its end.
+    pub to_ns: i64,
+    /// Complete instances whose last enter was in it.
+    pub instances: u64,
+    /// Those of which it is known who came last.
+    pub resolved: u64,
+    /// World rank that came last most often; `None` where nobody is known to have come last.
+    pub rank: Option<u32>,
+    /// How often.
+    pub last: u64,
+    /// Waits that its coming ended.
+    pub wait_caused_ns: i64,
+    /// Waits that anyone's coming ended, in resolved instances.
+    pub all_waits_caused_ns: i64,
+}
+
+/// How lateness changed over the run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChangeSummary {
+    /// In which way.
+    pub kind: ChangeKind,
+    /// The phases, in order; each begins where the one before ends, as far as sections tell.
+    pub phases: Vec<PhaseSummary>,
+}
+
+/// A part of the run with one late party, or none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PhaseSummary {
+    /// Its begin.
+    pub from_ns: i64,
+    /// Its end.
+    pub to_ns: i64,
+    /// Who is late in it, if anyone in particular.
+    pub late: Option<Culprit>,
+    /// Part of the resolved instances that it came last to; `None` where nobody is late.
+    pub share: Option<f64>,
+    /// Waits that its coming ended; `None` likewise.
+    pub wait_caused_ns: Option<i64>,
+    /// Instances of which it is known who came last.
+    pub resolved: u64,
+}
+
+/// Something that makes ranks late in a rhythm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DisturbanceSummary {
+    /// Its period.
+    pub period_ns: i64,
+    /// Standard error of that.
+    pub period_error_ns: i64,
+    /// Standard deviation of the late arrivals from the rhythm.
+    pub scatter_ns: i64,
+    /// Late arrivals that belong to it.
+    pub n: u64,
+    /// Whether there may be more, too small to have been kept.
+    pub is_least: bool,
+    /// How much later than the second last the last came: the middle of those.
+    pub excess_ns: i64,
+    /// The one that it hits; `None`: different ranks on different hosts.
+    pub late: Option<Culprit>,
+    /// Waits that the late arrivals ended.
+    pub wait_caused_ns: i64,
+    /// Where it keeps step with the program: it comes every so many calls of one operation.
+    pub in_step: Option<InStep>,
+}
+
+/// A rhythm that is one of the program's calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct InStep {
+    /// Id of the communicator.
+    pub communicator: usize,
+    /// Name of the operation.
+    pub operation: &'static str,
+    /// The late arrivals are at calls whose positions on the communicator are multiples of this
+    /// apart.
+    pub every: u64,
+}

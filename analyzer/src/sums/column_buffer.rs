@@ -1,0 +1,192 @@
+//! Sums over instances that follow one another on one communicator, in columns.
+//!
+//! Instances come by communicator, but what is kept of a process is kept process by process: each
+//! call would have to go to a place of its own. So the calls of instances that follow one another
+//! on one communicator, within one stretch of the run, are summed here first, slot by slot, and
+//! then handed to their processes together.
+
+use collbench_formats::Operation;
+use collbench_stats::bins::{bin_ns, doublings_to_cover};
+use collbench_stats::integers::add_ns;
+use collbench_stats::moments::Moments;
+
+use crate::communicators::{Communicator, Scope};
+use crate::sums::operation::ProcessTally;
+use crate::sums::timeline::{MAX_BINS, Stretch};
+
+/// Instances that last so long or longer, ns (18 minutes), are left to slower ways: below, no sum
+/// over as many calls as are added up here can leave its integer.
+pub(crate) const TOO_LONG_NS: i64 = 1 << 40;
+
+/// Sums of one quantity, by slot.
+#[derive(Debug, Default)]
+struct Column {
+    /// How many values each sum has.
+    n: u64,
+    totals: Vec<i64>,
+    squares: Vec<u128>,
+}
+
+impl Column {
+    fn clear(&mut self, n_slots: usize) {
+        self.n = 0;
+        self.totals.clear();
+        self.totals.resize(n_slots, 0);
+        self.squares.clear();
+        self.squares.resize(n_slots, 0);
+    }
+
+    /// Adds a value for each slot, less than [`TOO_LONG_NS`] either way; nothing if empty.
+    fn add(&mut self, values: &[i64]) {
+        if values.is_empty() {
+            return;
+        }
+        self.n += 1;
+        let sums = self.totals.iter_mut().zip(&mut self.squares);
+        for ((total, squares), &value) in sums.zip(values) {
+            *total += value;
+            *squares += u128::from(value.unsigned_abs()) * u128::from(value.unsigned_abs());
+        }
+    }
+
+    fn moments(&self, slot: usize) -> Moments {
+        match self.n {
+            0 => Moments::default(),
+            n => Moments::of_sums(n, self.totals[slot], self.squares[slot]),
+        }
+    }
+}
+
+/// What the calls of one instance are, by slot of its communicator.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Calls<'f> {
+    pub(crate) operation: Operation,
+    /// Leave minus enter, ns.
+    pub(crate) times: &'f [i64],
+    /// Last enter minus own, ns.
+    pub(crate) lags: &'f [i64],
+    /// Waits, ns; empty where nobody need wait.
+    pub(crate) waits: &'f [i64],
+    /// Own leave minus first, ns; empty where that is not defined.
+    pub(crate) departure_waits: &'f [i64],
+}
+
+/// The instances at hand.
+#[derive(Debug, Default)]
+pub(crate) struct Strip {
+    /// Index of their communicator; meaningless without instances.
+    communicator: usize,
+    scope: Option<Scope>,
+    n_instances: u64,
+    /// The stretch of the run that all of them lie in, and its length.
+    from_ns: i64,
+    until_ns: i64,
+    doublings: u32,
+    /// How many there are of each operation.
+    operations: Vec<(Operation, u64)>,
+    call_ns: Vec<i64>,
+    lag: Column,
+    wait: Column,
+    departure_wait: Column,
+}
+
+impl Strip {
+    /// Whether an instance belongs to those at hand.
+    #[inline]
+    pub(crate) fn takes(&self, communicator: usize, scope: Scope, span: (i64, i64)) -> bool {
+        self.communicator == communicator
+            && self.scope == Some(scope)
+            && self.from_ns <= span.0
+            && span.1 < self.until_ns
+    }
+
+    /// Begins anew, having handed on what there was, with the stretch in which an instance lies;
+    /// `false` if it spans a border.
+    pub(crate) fn begin(
+        &mut self,
+        communicator: usize,
+        n_slots: usize,
+        scope: Scope,
+        span: (i64, i64),
+    ) -> bool {
+        debug_assert_eq!(self.n_instances, 0);
+        let (begin, end) = (span.0.max(0), span.1.max(0));
+        if end / bin_ns(self.doublings) >= i64::from(MAX_BINS) {
+            self.doublings = doublings_to_cover(end, MAX_BINS);
+        }
+        let bin = begin / bin_ns(self.doublings);
+        self.from_ns = bin * bin_ns(self.doublings);
+        self.until_ns = self.from_ns.saturating_add(bin_ns(self.doublings));
+        if span.0 < 0 || end >= self.until_ns {
+            (self.from_ns, self.until_ns) = (0, 0);
+            return false;
+        }
+        self.communicator = communicator;
+        self.scope = Some(scope);
+        self.operations.clear();
+        self.call_ns.clear();
+        self.call_ns.resize(n_slots, 0);
+        self.lag.clear(n_slots);
+        self.wait.clear(n_slots);
+        self.departure_wait.clear(n_slots);
+        true
+    }
+
+    /// Adds the calls of an instance that belongs to these.
+    pub(crate) fn add(&mut self, calls: &Calls<'_>) {
+        self.n_instances += 1;
+        match self.operations.last_mut() {
+            Some((operation, n)) if *operation == calls.operation => *n += 1,
+            _ => {
+                let known = &mut self.operations.iter_mut();
+                match known.find(|(operation, _)| *operation == calls.operation) {
+                    Some((_, n)) => *n += 1,
+                    None => self.operations.push((calls.operation, 1)),
+                }
+            }
+        }
+        for (sum, time) in self.call_ns.iter_mut().zip(calls.times) {
+            *sum += time;
+        }
+        self.lag.add(calls.lags);
+        self.wait.add(calls.waits);
+        self.departure_wait.add(calls.departure_waits);
+    }
+
+    /// Index of the communicator of the instances at hand; `None` without any.
+    pub(crate) fn communicator(&self) -> Option<usize> {
+        (self.n_instances > 0).then_some(self.communicator)
+    }
+
+    /// Adds what there is to the processes, and forgets it.
+    pub(crate) fn hand_on(&mut self, communicator: &Communicator, processes: &mut [ProcessTally]) {
+        let n = std::mem::take(&mut self.n_instances);
+        let Some(scope) = self.scope.take() else {
+            return;
+        };
+        for (slot, member) in communicator.members.iter().enumerate() {
+            let process = &mut processes[member.process];
+            for &(operation, n) in &self.operations {
+                process.count(operation, scope, n);
+            }
+            let (call_ns, wait_ns) = (self.call_ns[slot], self.wait.totals[slot]);
+            add_ns(&mut process.call_ns, call_ns);
+            if self.wait.n > 0 {
+                add_ns(process.wait_ns.get_or_insert(0), wait_ns);
+            }
+            process.conduct.lag.merge(&self.lag.moments(slot));
+            process.conduct.wait.merge(&self.wait.moments(slot));
+            let departure_wait = self.departure_wait.moments(slot);
+            process.conduct.departure_wait.merge(&departure_wait);
+            let stretch = Stretch {
+                n_calls: n,
+                n_unknown_waits: 0,
+                call_ns,
+                wait_ns,
+            };
+            process
+                .course
+                .add_stretch(self.from_ns, self.doublings, stretch);
+        }
+    }
+}

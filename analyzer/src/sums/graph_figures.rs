@@ -1,0 +1,539 @@
+//! What is kept of the instances of one graph: sums of each edge, each node and each round.
+//!
+//! All times of a node are of one host's clock. Those between the two ends of a message are of two,
+//! if the ends are on two hosts: they are known where these have a common time.
+
+use std::sync::Arc;
+
+use collbench_stats::compact_distribution::{Gauge, Grain, Sample};
+use collbench_trees::roles::Roles;
+use collbench_trees::shape::Shape;
+
+use crate::instances::complete::Agreed;
+use crate::measure::critical_path::CriticalTally;
+use crate::measure::inside::{Meets, Order, Quantity, Seen};
+use crate::measure::progress_times::Taken;
+use crate::measure::way_back;
+use crate::measure::way_back::{Doubt, WayBack};
+use crate::messages::of_instance::Messages;
+use crate::sums::by_roles::{ByRoles, RoleFigures};
+use crate::sums::rows::Rows;
+use crate::time::resolution::Resolution;
+
+/// Shapes of a graph whose instances are kept in rows at a time.
+const MAX_ROWS: usize = 4;
+
+/// Sums of the instances of one graph.
+#[derive(Debug, Default)]
+pub struct GraphFigures {
+    /// Instances.
+    pub n: u64,
+    /// By edge of the graph.
+    pub edges: Vec<EdgeFigures>,
+    /// Those of the nodes.
+    by_roles: ByRoles,
+    /// How the last to leave came to its end.
+    pub critical: CriticalTally,
+    /// Per instance that goes on in other calls: for how long nobody was in any, from the last
+    /// initiation to the first completion.
+    pub nobody: Gauge,
+    /// Sum of the durations of these instances, ns.
+    pub nobody_of_ns: i128,
+    /// Instances that are still to be added to the edges and nodes, by shape.
+    rows: Vec<(Arc<Shape>, Rows)>,
+}
+
+/// Sums of one edge; times per message.
+#[derive(Debug, Clone)]
+pub struct EdgeFigures {
+    /// Messages towards the root, and from it.
+    pub ways: [u64; 2],
+    /// Completion of the receive - max(begin of the send, begin of the receive).
+    pub transfer: Gauge,
+    /// Max(0, begin of the receive - begin of the send).
+    pub late_receiver: Gauge,
+    /// What of that the receiver was in no call of MPI, where the collective goes on in other calls.
+    pub late_progress: Gauge,
+    /// Of the last message of each instance, whose way is that of the data.
+    pub last: LastMessage,
+    /// Per instance, of an edge down that there is one up for: (t4 - t1) - (t3 - t2).
+    pub two_way: Gauge,
+}
+
+/// Sums of the last message over an edge, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LastMessage {
+    /// Instances.
+    pub n: u64,
+    /// Begin of the receive - begin of the send, where that is above 0.
+    pub late_receiver_ns: i128,
+    /// From then on to the end of the receive.
+    pub transfer_ns: i128,
+    /// Instances of which the late progress is known.
+    pub n_progress: u64,
+    /// Its sum.
+    pub late_progress_ns: i128,
+}
+
+/// Sums of one node; times per instance.
+#[derive(Debug, Clone)]
+pub struct NodeFigures {
+    /// Who arrives: its own process first, then its children.
+    pub arrivals: Vec<Meeting>,
+    /// Who departs, likewise.
+    pub departures: Vec<Meeting>,
+    /// Sending on to the parent - last arrival.
+    pub down: Gauge,
+    /// First departure - receiving from the parent.
+    pub up: Gauge,
+    /// At the top: first departure - last arrival; where nothing goes up, its leave - last arrival.
+    pub core: Gauge,
+    /// By position in the order of departure: departure - receiving from the parent (at the top:
+    /// - last arrival), number and sum.
+    pub serialization: Vec<(u64, i128)>,
+    /// Where it is not seen when messages come: from the own enter to sending on to the parent; at the
+    /// top to the first departure.
+    pub own: Gauge,
+    /// Where it goes on in other calls: from the first departure to the own leave, outside of any.
+    pub away: Gauge,
+    /// The whole way of its process: own leave - own enter, where nothing goes down - that of the
+    /// top, where nothing goes up the top's leave.
+    pub way: Gauge,
+    /// Of an exchange.
+    pub rounds: Vec<RoundFigures>,
+    /// Of an exchange: own leave - the end of the last round.
+    pub exit: Gauge,
+}
+
+/// One of those who meet at a node.
+#[derive(Debug, Clone)]
+pub struct Meeting {
+    /// Its slot.
+    pub slot: u32,
+    /// Last arrival - own, or own departure - the first.
+    pub wait: Gauge,
+    /// How often it came, or went, at each position, where that is resolved.
+    pub order: Vec<u64>,
+}
+
+/// Sums of one round of a node in an exchange; times per instance.
+#[derive(Debug, Clone)]
+pub struct RoundFigures {
+    /// The slot that sent what came last, if it was always the same.
+    pub partner: Option<u32>,
+    n: u64,
+    /// From the round before (or the enter) to beginning to receive.
+    pub local: Gauge,
+    /// From there to the partner's sending.
+    pub late_sender: Gauge,
+    /// From then on to having all of it.
+    pub transfer: Gauge,
+}
+
+/// Room that is used again for each instance.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    order: Order,
+    path: WayBack,
+    samples: Vec<(Quantity, i64)>,
+    taken: Taken,
+}
+
+impl EdgeFigures {
+    fn new(grain: Grain) -> Self {
+        Self {
+            ways: [0; 2],
+            transfer: Gauge::new(grain),
+            late_receiver: Gauge::new(grain),
+            late_progress: Gauge::new(grain),
+            last: LastMessage::default(),
+            two_way: Gauge::new(grain),
+        }
+    }
+
+    /// Adds another part.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (own, other) in self.ways.iter_mut().zip(other.ways) {
+            *own += other;
+        }
+        self.transfer.merge(&other.transfer);
+        self.late_receiver.merge(&other.late_receiver);
+        self.late_progress.merge(&other.late_progress);
+        self.last.n += other.last.n;
+        self.last.late_receiver_ns += other.last.late_receiver_ns;
+        self.last.transfer_ns += other.last.transfer_ns;
+        self.last.n_progress += other.last.n_progress;
+        self.last.late_progress_ns += other.last.late_progress_ns;
+        self.two_way.merge(&other.two_way);
+    }
+}
+
+impl NodeFigures {
+    pub(crate) fn new(grain: Grain) -> Self {
+        let gauge = || Gauge::new(grain);
+        Self {
+            arrivals: Vec::new(),
+            departures: Vec::new(),
+            down: gauge(),
+            up: gauge(),
+            core: gauge(),
+            serialization: Vec::new(),
+            own: gauge(),
+            away: gauge(),
+            way: gauge(),
+            rounds: Vec::new(),
+            exit: gauge(),
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (own, others) in [
+            (&mut self.arrivals, &other.arrivals),
+            (&mut self.departures, &other.departures),
+        ] {
+            for (own, other) in own.iter_mut().zip(others) {
+                own.merge(other);
+            }
+        }
+        self.down.merge(&other.down);
+        self.up.merge(&other.up);
+        self.core.merge(&other.core);
+        self.own.merge(&other.own);
+        self.away.merge(&other.away);
+        self.way.merge(&other.way);
+        self.exit.merge(&other.exit);
+        for (position, &(n, sum)) in other.serialization.iter().enumerate() {
+            add_at(&mut self.serialization, position, n, sum);
+        }
+        let grain = self.way.grain();
+        self.rounds
+            .resize_with(self.rounds.len().max(other.rounds.len()), || {
+                RoundFigures::new(grain)
+            });
+        for (own, other) in self.rounds.iter_mut().zip(&other.rounds) {
+            own.see(other.partner, other.n);
+            own.local.merge(&other.local);
+            own.late_sender.merge(&other.late_sender);
+            own.transfer.merge(&other.transfer);
+        }
+    }
+}
+
+impl RoundFigures {
+    pub(crate) fn new(grain: Grain) -> Self {
+        Self {
+            partner: None,
+            n: 0,
+            local: Gauge::new(grain),
+            late_sender: Gauge::new(grain),
+            transfer: Gauge::new(grain),
+        }
+    }
+
+    /// `n` instances in which the partner was this one.
+    pub(crate) fn see(&mut self, partner: Option<u32>, n: u64) {
+        if self.n == 0 {
+            self.partner = partner;
+        } else if n > 0 && self.partner != partner {
+            self.partner = None;
+        }
+        self.n += n;
+    }
+}
+
+fn add_at(list: &mut Vec<(u64, i128)>, position: usize, n: u64, sum: i128) {
+    if position >= list.len() {
+        list.resize(position + 1, (0, 0));
+    }
+    list[position].0 += n;
+    list[position].1 += sum;
+}
+
+impl Meeting {
+    pub(crate) fn new(slot: u32, grain: Grain) -> Self {
+        Self {
+            slot,
+            wait: Gauge::new(grain),
+            order: Vec::new(),
+        }
+    }
+
+    fn of(nodes: &mut [NodeFigures], of: Meets) -> &mut Self {
+        let node = &mut nodes[of.node as usize];
+        let list = match of.is_arrival {
+            true => &mut node.arrivals,
+            false => &mut node.departures,
+        };
+        let meeting = &mut list[of.nth as usize];
+        debug_assert_eq!(meeting.slot, of.slot, "nodes of other roles");
+        meeting
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.wait.merge(&other.wait);
+        self.order
+            .resize(self.order.len().max(other.order.len()), 0);
+        for (own, other) in self.order.iter_mut().zip(&other.order) {
+            *own += other;
+        }
+    }
+
+    /// Notes positions of `n` in the order; -1 where one is not resolved.
+    fn add_positions<T: Sample>(&mut self, n: usize, positions: &[T]) {
+        let positions = positions.iter().map(|&position| position.into());
+        let resolved = positions.filter(|&position: &i64| position >= 0);
+        if resolved.clone().next().is_some() {
+            self.order.resize(self.order.len().max(n), 0);
+        }
+        resolved.for_each(|position| self.order[position as usize] += 1);
+    }
+}
+
+/// Sum of samples, ns.
+fn sum<T: Sample>(samples: &[T]) -> i128 {
+    let sample = |&sample: &T| -> i64 { sample.into() };
+    // Few short ones are summed in short.
+    match size_of::<T>() < size_of::<i64>() {
+        true => samples.iter().map(sample).sum::<i64>().into(),
+        false => samples.iter().map(sample).map(i128::from).sum(),
+    }
+}
+
+/// Where to add what is measured in instances of one shape.
+struct Places<'f> {
+    edges: &'f mut [EdgeFigures],
+    /// `None`: roles that are not kept.
+    nodes: Option<&'f mut [NodeFigures]>,
+}
+
+impl Places<'_> {
+    /// Adds samples of one quantity.
+    fn add<T: Sample>(&mut self, quantity: Quantity, samples: &[T]) {
+        let n = samples.len() as u64;
+        let edges = &mut *self.edges;
+        let nodes: &mut [NodeFigures] = match &mut self.nodes {
+            Some(nodes) => nodes,
+            None if quantity.is_of_node() => return,
+            None => &mut [],
+        };
+        match quantity {
+            Quantity::LateReceiver { edge, is_last } => {
+                let edge = &mut edges[edge as usize];
+                edge.late_receiver.add_all(samples);
+                // Of one whose receive is known, as is told of its transfer.
+                if is_last {
+                    edge.last.late_receiver_ns += sum(samples);
+                }
+            }
+            Quantity::LateProgress { edge, is_last } => {
+                let edge = &mut edges[edge as usize];
+                edge.late_progress.add_all(samples);
+                if is_last {
+                    edge.last.n_progress += n;
+                    edge.last.late_progress_ns += sum(samples);
+                }
+            }
+            Quantity::Transfer { edge, is_last } => {
+                let edge = &mut edges[edge as usize];
+                edge.transfer.add_all(samples);
+                if is_last {
+                    edge.last.n += n;
+                    edge.last.transfer_ns += sum(samples);
+                }
+            }
+            Quantity::TwoWay { edge } => edges[edge as usize].two_way.add_all(samples),
+            Quantity::Wait(of) => Meeting::of(nodes, of).wait.add_all(samples),
+            Quantity::Position { of, n } => {
+                Meeting::of(nodes, of).add_positions(n as usize, samples);
+            }
+            Quantity::Departure { node, position } => {
+                let list = &mut nodes[node as usize].serialization;
+                add_at(list, position as usize, n, sum(samples));
+            }
+            Quantity::Down { node } => nodes[node as usize].down.add_all(samples),
+            Quantity::Up { node } => nodes[node as usize].up.add_all(samples),
+            Quantity::Core { node } => nodes[node as usize].core.add_all(samples),
+            Quantity::Own { node } => nodes[node as usize].own.add_all(samples),
+            Quantity::Away { node } => nodes[node as usize].away.add_all(samples),
+            Quantity::Way { node } => nodes[node as usize].way.add_all(samples),
+            Quantity::Exit { node } => nodes[node as usize].exit.add_all(samples),
+            Quantity::Partner { node, round } => {
+                let round = &mut nodes[node as usize].rounds[round as usize];
+                for alike in samples.chunk_by(|a, b| a == b) {
+                    let slot: i64 = alike[0].into();
+                    round.see(Some(slot as u32), alike.len() as u64);
+                }
+            }
+            Quantity::Local { node, round } => {
+                let round = &mut nodes[node as usize].rounds[round as usize];
+                round.local.add_all(samples);
+            }
+            Quantity::LateSender { node, round } => {
+                let round = &mut nodes[node as usize].rounds[round as usize];
+                round.late_sender.add_all(samples);
+            }
+            Quantity::RoundTransfer { node, round } => {
+                let round = &mut nodes[node as usize].rounds[round as usize];
+                round.transfer.add_all(samples);
+            }
+        }
+    }
+}
+
+impl GraphFigures {
+    /// Adds an instance whose slots are the positions of the graph.
+    pub(crate) fn add(
+        &mut self,
+        instance: &Agreed<'_>,
+        messages: &Messages<'_>,
+        shape: &Arc<Shape>,
+        resolution: &Resolution,
+        room: &mut Room,
+    ) {
+        let mut taken = std::mem::take(&mut room.taken);
+        let goes_on = instance.courses.is_some();
+        if goes_on {
+            taken.find(instance, messages.paired, shape, resolution);
+        }
+        let of_others = goes_on.then_some(&taken);
+        let seen = Seen::new(instance, messages.paired, of_others, shape, resolution);
+        let is_one_time = seen.is_one_time;
+        self.n += 1;
+        let has_all_samples = messages.are_all_known() && is_one_time && !goes_on;
+        if !(has_all_samples && self.add_to_rows(&seen, shape, room)) {
+            self.add_alone(&seen, room);
+            if has_all_samples {
+                let quantities = room.samples.iter().map(|&(quantity, _)| quantity);
+                self.begin_rows(shape, Rows::new(quantities.collect()));
+            }
+        }
+        let unknown = match () {
+            () if !is_one_time => Some(Doubt::NoCommonTime),
+            () if messages.has_unknown_ends() => Some(Doubt::Incomplete),
+            () if goes_on => taken.doubt(),
+            () => None,
+        };
+        let way = way_back::Seen {
+            instance,
+            paired: match goes_on {
+                true => &taken.messages,
+                false => messages.paired,
+            },
+            shape,
+            resolution,
+        };
+        match unknown.map_or_else(|| room.path.follow(&way), Err) {
+            Ok(()) => {
+                self.critical.add(instance, &room.path, shape.edges.len());
+                if let Some(elsewhere) = room.path.elsewhere(&way) {
+                    self.critical.add_all_for_all(elsewhere);
+                }
+            }
+            Err(doubt) => self.critical.add_unknown(doubt),
+        }
+        if let (Some(presence), true) = (instance.presence, is_one_time)
+            && let Some(nobody) = presence.nobody_ns(&mut taken.spans)
+        {
+            self.nobody.add(nobody);
+            let extent = &instance.extent;
+            self.nobody_of_ns += i128::from(extent.last_leave) - i128::from(extent.first_enter);
+        }
+        room.taken = taken;
+    }
+
+    /// Adds the samples of an instance one by one; `room` has them then.
+    fn add_alone(&mut self, seen: &Seen<'_>, room: &mut Room) {
+        room.samples.clear();
+        seen.samples(&mut room.order, &mut room.samples);
+        let mut places = self.places(seen.shape, 1);
+        for &(quantity, sample) in &room.samples {
+            places.add(quantity, &[sample]);
+        }
+    }
+
+    /// Adds an instance to the rows of its shape; gives whether it did.
+    fn add_to_rows(&mut self, seen: &Seen<'_>, shape: &Arc<Shape>, room: &mut Room) -> bool {
+        let known = |(known, _): &(Arc<Shape>, Rows)| Arc::ptr_eq(known, shape);
+        let Some(number) = self.rows.iter().position(known) else {
+            return false;
+        };
+        let (_, rows) = &mut self.rows[number];
+        let order = &mut room.order;
+        let is_added = rows.add(|row| seen.samples(order, row));
+        if rows.are_full() {
+            self.add_rows(number);
+        }
+        is_added
+    }
+
+    /// Keeps rows for more instances of a shape, unless there are some already.
+    fn begin_rows(&mut self, shape: &Arc<Shape>, rows: Rows) {
+        // An instance whose samples are too long for a row has come here too.
+        if self.rows.iter().any(|(known, _)| Arc::ptr_eq(known, shape)) {
+            return;
+        }
+        if self.rows.len() >= MAX_ROWS {
+            self.add_rows(0);
+            self.rows.remove(0);
+        }
+        self.rows.push((Arc::clone(shape), rows));
+    }
+
+    /// Adds up what is in the rows of one shape.
+    fn add_rows(&mut self, number: usize) {
+        let mut all = std::mem::take(&mut self.rows);
+        let (shape, rows) = &mut all[number];
+        let mut places = self.places(shape, rows.len() as u64);
+        rows.drain(|quantity, samples| places.add(quantity, samples));
+        self.rows = all;
+    }
+
+    /// Adds up all that is in rows. What there is of edges and nodes is incomplete before.
+    pub(crate) fn settle(&mut self) {
+        for number in 0..self.rows.len() {
+            self.add_rows(number);
+        }
+        self.rows.clear();
+    }
+
+    /// Where to add what is measured in `n` instances of a shape, which are counted.
+    fn places(&mut self, shape: &Shape, n: u64) -> Places<'_> {
+        let n_edges = shape.edges.len();
+        let grain = Grain::of_edges(n_edges);
+        self.edges.resize_with(n_edges, || EdgeFigures::new(grain));
+        if let Roles::Tree(tree) = &shape.roles {
+            for (&edge, &way) in shape.edge_of.iter().zip(&tree.ways) {
+                self.edges[edge as usize].ways[way as usize] += n;
+            }
+        }
+        let nodes = self.by_roles.with_more(shape, n, grain);
+        Places {
+            edges: &mut self.edges,
+            nodes,
+        }
+    }
+
+    /// Those of the nodes, with the roles that the most instances have; `None` of no instance.
+    pub(crate) fn usual_roles(&self) -> Option<&RoleFigures> {
+        self.by_roles.usual()
+    }
+
+    /// Adds another part.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if other.n == 0 {
+            return;
+        }
+        self.n += other.n;
+        if self.edges.is_empty() {
+            self.edges.clone_from(&other.edges);
+        } else {
+            for (own, other) in self.edges.iter_mut().zip(&other.edges) {
+                own.merge(other);
+            }
+        }
+        self.by_roles.merge(&other.by_roles);
+        self.critical.merge(&other.critical);
+        self.nobody.merge(&other.nobody);
+        self.nobody_of_ns += other.nobody_of_ns;
+    }
+}

@@ -1,0 +1,257 @@
+//! Calls that are not a complete instance, to sums: each is counted under what it says of itself.
+
+use collbench_formats::{CommunicatorKind, Operation};
+use collbench_stats::integers::add_ns;
+
+use crate::calls::call::LanePlace;
+use crate::calls::call::{Call, Instance, Lane};
+use crate::communicators::{Communicator, Scope};
+use crate::instances::complete::{Agreed, Disagreement};
+use crate::sums::mismatch::{Mismatch, MismatchKind, alike_calls, mismatch_of};
+use crate::sums::operation::{ByteClass, OperationKey};
+use crate::sums::tally::{Tally, class_of};
+use crate::sums::unfinished::{Unfinished, stated_root};
+
+impl Tally<'_> {
+    /// Counts a call of the application; `true` unless it is another's.
+    fn see_counted(&mut self, call: &Call) {
+        self.see(call);
+        self.n_calls += 1;
+        self.n_bytes = self.n_bytes.saturating_add(call.payload.unwrap_or(0));
+        self.counts.failed += u64::from(call.has_failed);
+        self.counts.payload_unknown += u64::from(call.payload.is_none());
+    }
+
+    pub(crate) fn take_unmatched(
+        &mut self,
+        process: usize,
+        called_on: Option<usize>,
+        call: &Call,
+        is_internal: bool,
+    ) {
+        if is_internal {
+            self.see(call);
+            self.counts.internal_calls += 1;
+            return;
+        }
+        self.see_counted(call);
+        self.counts.unknown_communicator += u64::from(called_on.is_none());
+        let known = called_on.map(|index| &self.communicators.list[index]);
+        let entry = known.map(|communicator| communicator.entry);
+        let rank = self.run.processes[process].rank();
+        let is_wanted = self
+            .selection
+            .has_instance(call.operation, entry, call.enter.ns())
+            && self.selection.has_rank(rank)
+            && self.selection.has_phase(call.phase);
+        if is_wanted {
+            let key = OperationKey {
+                entry,
+                operation: call.operation,
+                root: None,
+                class: ByteClass::of(call.payload),
+                algorithm: None,
+                said: None,
+            };
+            let index = self.index_of(key);
+            self.tallies[index].add_call(call);
+            self.tallies[index].has_open_call |= call.leave.is_none();
+            let tally = &mut self.processes[process];
+            let scope = known.map_or(Scope::Job, |known| known.scope);
+            tally.count(call.operation, scope, 1);
+            add_ns(&mut tally.call_ns, call.time_ns());
+        }
+    }
+
+    /// Counts calls at one position, which are not a complete instance.
+    pub(crate) fn take_irregular(
+        &mut self,
+        instance: &Instance<'_>,
+        disagreement: Option<Disagreement>,
+    ) {
+        let calls = || instance.calls.iter().flatten();
+        let place = (
+            instance.communicator_index,
+            instance.lane,
+            instance.position,
+        );
+        if calls().any(Call::is_under_way) {
+            let entry = &self.communicators.entries[instance.communicator.entry];
+            self.unfinished.add(Unfinished::new(instance, entry.size));
+            self.never_completed.add(instance, self.run);
+        }
+        if instance.lane == Lane::Internal {
+            for call in calls() {
+                self.see(call);
+                self.counts.internal_calls += 1;
+            }
+            return;
+        }
+        for call in calls() {
+            self.see_counted(call);
+        }
+        if !instance.lost.is_empty() {
+            self.take_cut(instance);
+            return;
+        }
+        let size = self.communicators.entries[instance.communicator.entry].size;
+        let has_other_roots = disagreement == Some(Disagreement::Roots);
+        let mismatch = mismatch_of(instance, has_other_roots, size);
+        if let Some(kind) = mismatch {
+            let calls = instance.calls.iter().enumerate();
+            let calls = calls.filter_map(|(slot, call)| Some((slot, (*call)?)));
+            let is_complete = instance.is_complete();
+            self.add_mismatch(kind, instance.communicator, place, is_complete, calls);
+        }
+        self.take_incomplete(instance, mismatch.is_none() && instance.has_failed());
+    }
+
+    /// An instance of which a ring has kept the calls of some: these are counted, and that is all.
+    fn take_cut(&mut self, instance: &Instance<'_>) {
+        let place = self.place(instance.communicator, instance.called_on);
+        self.counts.cut += 1;
+        for (slot, call) in instance.calls.iter().enumerate() {
+            let Some(call) = call else { continue };
+            self.counts.calls_of_cut += 1;
+            let member = &instance.communicator.members[slot];
+            // It began before the window.
+            let is_wanted =
+                self.selection
+                    .has_instance(call.operation, Some(place.entry), i64::MIN)
+                    && self.selection.has_phase(instance.phase());
+            if is_wanted && self.selection.has_rank(member.world_rank) {
+                self.processes[member.process].count(call.operation, place.scope, 1);
+            }
+        }
+    }
+
+    /// An instance that is not whole, not one collective, or one that was refused (`has_failed`): its
+    /// calls are counted, each under what it says of itself.
+    fn take_incomplete(&mut self, instance: &Instance<'_>, has_failed: bool) {
+        let place = self.place(instance.communicator, instance.called_on);
+        match has_failed {
+            true => self.counts.failed_instances += 1,
+            false => self.counts.incomplete += 1,
+        }
+        let mut seen = Vec::new();
+        // Between groups, those beside the root do not name it; any of the others does.
+        let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
+        let named = |slot: usize, call: &Option<Call>| {
+            call.and_then(|call| {
+                Some((
+                    call.operation,
+                    stated_root(instance.communicator, slot, &call)?,
+                ))
+            })
+        };
+        let roots: Vec<(Operation, u32)> = match is_inter {
+            true => (0..instance.calls.len())
+                .filter_map(|slot| named(slot, &instance.calls[slot]))
+                .collect(),
+            false => Vec::new(),
+        };
+        for (slot, call) in instance.calls.iter().enumerate() {
+            let Some(call) = call else { continue };
+            if !self.is_wanted(instance, call.operation, place.entry) {
+                continue;
+            }
+            let alike = |other: &&Call| other.operation == call.operation;
+            let key = OperationKey {
+                entry: Some(place.entry),
+                operation: call.operation,
+                root: stated_root(instance.communicator, slot, call).or_else(|| {
+                    let of_others = roots.iter().find(|(other, _)| *other == call.operation);
+                    of_others.map(|(_, root)| *root)
+                }),
+                class: class_of(instance.calls.iter().flatten().filter(alike)),
+                algorithm: None,
+                said: None,
+            };
+            let index = self.index_of(key);
+            if !seen.contains(&index) {
+                seen.push(index);
+                match has_failed {
+                    true => self.tallies[index].failed += 1,
+                    false => self.tallies[index].incomplete += 1,
+                }
+            }
+            let member = &instance.communicator.members[slot];
+            if self.selection.has_rank(member.world_rank) {
+                let process = &mut self.processes[member.process];
+                process.count(call.operation, place.scope, 1);
+                if has_failed {
+                    self.tallies[index].count_call(call);
+                    continue;
+                }
+                self.tallies[index].add_call(call);
+                add_ns(&mut process.call_ns, call.time_ns());
+                process.course.add_unmeasured(call);
+                if let Some(level) = instance.phase() {
+                    let phase = self.phases.entry(level).or_default();
+                    phase.add(1, call.time_ns(), None);
+                }
+            }
+        }
+    }
+
+    fn is_wanted(&self, instance: &Instance<'_>, operation: Operation, entry: usize) -> bool {
+        let enters = instance.calls.iter().flatten().map(|call| call.enter.ns());
+        let first_enter = enters.min().unwrap_or(0);
+        self.selection
+            .has_instance(operation, Some(entry), first_enter)
+            && self.selection.has_phase(instance.phase())
+    }
+
+    /// Counts calls at one place that differ in what they must not.
+    fn add_mismatch(
+        &mut self,
+        kind: MismatchKind,
+        communicator: &Communicator,
+        place: LanePlace,
+        went_through: bool,
+        calls: impl Iterator<Item = (usize, Call)>,
+    ) {
+        self.mismatches.add(kind, place, || {
+            let calls: Vec<(usize, Call)> = calls.collect();
+            let processes = calls
+                .iter()
+                .map(|(slot, _)| communicator.members[*slot].process);
+            Mismatch {
+                kind,
+                entry: communicator.entry,
+                is_persistent: matches!(place.1, Lane::Persistent(_)),
+                sequence: place.2,
+                went_through,
+                processes: processes.collect(),
+                calls: alike_calls(communicator, kind, calls.into_iter()),
+            }
+        });
+    }
+
+    /// Counts a complete instance whose sizes contradict one another.
+    #[cold]
+    pub(crate) fn take_sizes_apart(&mut self, instance: &Agreed<'_>) {
+        let place = (
+            instance.communicator_index,
+            instance.lane,
+            instance.position,
+        );
+        let root = instance
+            .root
+            .map(|slot| instance.communicator.members[slot].rank);
+        let call = |slot: usize| Call {
+            operation: instance.operation,
+            root: root.map_or(collbench_formats::ROOT_NONE, u32::cast_signed),
+            enter: instance.enters[slot],
+            leave: Some(instance.leaves[slot]),
+            payload: instance.payloads.of(slot),
+            has_failed: false,
+            is_timed: true,
+            course: None,
+            phase: None,
+        };
+        let calls = (0..instance.n_calls()).map(|slot| (slot, call(slot)));
+        let kind = MismatchKind::Sizes;
+        self.add_mismatch(kind, instance.communicator, place, true, calls);
+    }
+}

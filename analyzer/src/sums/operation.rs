@@ -1,0 +1,602 @@
+//! What is kept of each operation, process and communicator.
+
+use collbench_formats::{Operation, Semantics};
+use collbench_stats::batches::Batches;
+use collbench_stats::distribution::Distribution;
+use collbench_stats::integers::add_ns;
+
+use crate::calls::call::Call;
+use crate::calls::outstanding::OverlapCourse;
+use crate::communicators::Scope;
+use crate::messages::said::Said;
+use crate::sums::column_buffer::Calls;
+use crate::sums::conduct::Conduct;
+use crate::sums::graphs::InsideTally;
+use crate::sums::late_arrivals::LateArrivals;
+use crate::sums::orders::OrderCounts;
+use crate::sums::outliers::Longest;
+use crate::sums::sections::{LatenessSections, OperationSections};
+use crate::sums::serialization::Serialization;
+use crate::sums::timeline::Course;
+use collbench_trees::algorithm::Algorithm;
+
+/// Class of payloads: the largest of any process in the instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ByteClass {
+    /// Nothing.
+    Zero,
+    /// From 2^k up to, not including, 2^(k + 1).
+    PowerOfTwo(u32),
+    /// No process's payload is known.
+    Unknown,
+}
+
+impl ByteClass {
+    /// The class of a largest payload.
+    #[must_use]
+    pub fn of(largest: Option<u64>) -> Self {
+        match largest {
+            None => Self::Unknown,
+            Some(0) => Self::Zero,
+            Some(bytes) => Self::PowerOfTwo(bytes.ilog2()),
+        }
+    }
+}
+
+/// What makes an entry of `operations`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OperationKey {
+    /// Index in [`Communicators::entries`](crate::Communicators::entries); `None` if not known.
+    pub entry: Option<usize>,
+    /// The operation.
+    pub operation: Operation,
+    /// World rank of the root.
+    pub root: Option<u32>,
+    /// Class of payloads.
+    pub class: ByteClass,
+    /// How it was done, of instances of which the library has said so, or whose messages were seen.
+    pub algorithm: Option<Algorithm>,
+    /// What the library said.
+    pub said: Option<Said>,
+}
+
+/// Sums of one process in one operation; its line of the timemap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemberTally {
+    /// Resolved instances that it came last to.
+    pub last: u64,
+    /// Resolved instances that it left first.
+    pub first_departure: u64,
+    /// Calls in complete instances.
+    pub n_calls: u64,
+    /// Their time, ns.
+    pub call_ns: i64,
+    /// Calls whose wait is known.
+    pub n_waits: u64,
+    /// Their waits, ns.
+    pub wait_ns: i64,
+    /// Calls whose departure wait is known.
+    pub n_departure_waits: u64,
+    /// Their departure waits, ns.
+    pub departure_wait_ns: i64,
+    /// Of the waits, what was for processes of the own host, where that is told apart, ns.
+    pub wait_inside_ns: i64,
+    /// Of the departure waits, those after the first of the own host, likewise, ns.
+    pub departure_inside_ns: i64,
+    /// Time in initiating calls, of nonblocking operations, ns.
+    pub initiation_ns: i64,
+    /// From there to the completing calls, ns.
+    pub between_ns: i64,
+}
+
+impl MemberTally {
+    /// Adds the call of a slot.
+    pub(crate) fn add_call(&mut self, calls: &Calls<'_>, slot: usize) {
+        self.n_calls += 1;
+        add_ns(&mut self.call_ns, calls.times[slot]);
+        if let Some(&wait) = calls.waits.get(slot) {
+            self.n_waits += 1;
+            add_ns(&mut self.wait_ns, wait);
+        }
+        if let Some(&departure_wait) = calls.departure_waits.get(slot) {
+            self.n_departure_waits += 1;
+            add_ns(&mut self.departure_wait_ns, departure_wait);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.last += other.last;
+        self.first_departure += other.first_departure;
+        self.n_calls += other.n_calls;
+        add_ns(&mut self.call_ns, other.call_ns);
+        self.n_waits += other.n_waits;
+        add_ns(&mut self.wait_ns, other.wait_ns);
+        self.n_departure_waits += other.n_departure_waits;
+        add_ns(&mut self.departure_wait_ns, other.departure_wait_ns);
+        add_ns(&mut self.wait_inside_ns, other.wait_inside_ns);
+        add_ns(&mut self.departure_inside_ns, other.departure_inside_ns);
+        add_ns(&mut self.initiation_ns, other.initiation_ns);
+        add_ns(&mut self.between_ns, other.between_ns);
+    }
+}
+
+/// Waits and departure waits, inside the own host and across hosts, ns per call.
+#[derive(Debug, Default)]
+pub struct Split {
+    /// For processes of the own host.
+    pub wait_inside: Distribution,
+    /// For those of others, after that.
+    pub wait_across: Distribution,
+    /// From the first leave on the own host on.
+    pub departure_inside: Distribution,
+    /// From the first leave to the first on the own host.
+    pub departure_across: Distribution,
+}
+
+impl Split {
+    fn merge(&mut self, other: &Self) {
+        for (own, other) in [
+            (&mut self.wait_inside, &other.wait_inside),
+            (&mut self.wait_across, &other.wait_across),
+            (&mut self.departure_inside, &other.departure_inside),
+            (&mut self.departure_across, &other.departure_across),
+        ] {
+            own.merge(other);
+        }
+    }
+}
+
+/// Sums over instances in which every process of the entry took part, and all waits are known: by
+/// position in the entry, in columns.
+#[derive(Debug, Default)]
+struct MemberColumns {
+    n: u64,
+    n_waits: u64,
+    n_departure_waits: u64,
+    call_ns: Vec<i64>,
+    wait_ns: Vec<i64>,
+    departure_wait_ns: Vec<i64>,
+}
+
+impl MemberColumns {
+    fn add(&mut self, calls: &Calls<'_>) {
+        fn add_column(sums: &mut Vec<i64>, n: &mut u64, values: &[i64]) {
+            if values.is_empty() {
+                return;
+            }
+            *n += 1;
+            sums.resize(values.len(), 0);
+            for (sum, value) in sums.iter_mut().zip(values) {
+                // Times are short here; a sum beyond its integer would take a damaged trace of
+                // many gigabytes.
+                *sum = sum.wrapping_add(*value);
+            }
+        }
+        add_column(&mut self.call_ns, &mut self.n, calls.times);
+        add_column(&mut self.wait_ns, &mut self.n_waits, calls.waits);
+        let departures = calls.departure_waits;
+        add_column(
+            &mut self.departure_wait_ns,
+            &mut self.n_departure_waits,
+            departures,
+        );
+    }
+}
+
+/// The parts of nonblocking and persistent operations, ns per call.
+#[derive(Debug, Default)]
+pub struct OverlapTally {
+    /// The initiating call.
+    pub initiation: Distribution,
+    /// From its leave to the enter of the completing call.
+    pub between: Distribution,
+    /// The completing call, its share.
+    pub completion: Distribution,
+    /// Initiation, tests and completion.
+    pub exposed: Distribution,
+    /// Between, without tests.
+    pub overlap_bound: Distribution,
+    /// Tests that found it not complete.
+    pub n_tests: u64,
+}
+
+impl OverlapTally {
+    /// Adds a call that was completed.
+    pub(crate) fn add(&mut self, course: &OverlapCourse) {
+        let (Some(completing), Some(between), Some(bound)) = (
+            course.completing,
+            course.between_ns(),
+            course.overlap_bound_ns(),
+        ) else {
+            return;
+        };
+        self.initiation.add(course.initiation_ns);
+        self.between.add(between);
+        self.completion.add(completing.share_ns);
+        self.exposed.add(course.exposed_ns());
+        self.overlap_bound.add(bound);
+        self.n_tests += course.n_tests;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (own, other) in [
+            (&mut self.initiation, &other.initiation),
+            (&mut self.between, &other.between),
+            (&mut self.completion, &other.completion),
+            (&mut self.exposed, &other.exposed),
+            (&mut self.overlap_bound, &other.overlap_bound),
+        ] {
+            own.merge(other);
+        }
+        self.n_tests += other.n_tests;
+    }
+}
+
+/// What is kept of one operation.
+#[derive(Debug)]
+pub struct OperationTally {
+    /// Calls begun.
+    pub calls: u64,
+    /// Complete instances.
+    pub instances: u64,
+    /// Instances to which all came, and which all left, some with an error.
+    pub failed: u64,
+    /// Other instances.
+    pub incomplete: u64,
+    /// Whether a call was under way that is in no instance: a constructor over a group, which
+    /// tells what it made only when it returns.
+    pub has_open_call: bool,
+    /// Smallest and largest payload seen.
+    pub bytes: Option<(u64, u64)>,
+    /// Last leave minus first enter.
+    pub duration: Distribution,
+    /// Leave minus enter, of every call that returned.
+    pub call_time: Distribution,
+    /// Waits.
+    pub wait: Distribution,
+    /// Last enter minus own.
+    pub lag: Distribution,
+    /// First leave minus last enter.
+    pub core: Distribution,
+    /// Own leave minus first.
+    pub departure_wait: Distribution,
+    /// Scalasca's completion time, ns; `None` for operations without.
+    pub completion_ns: Option<i64>,
+    /// By position in the communicator's entry.
+    pub members: Vec<MemberTally>,
+    /// What is still to be added to `members`.
+    columns: MemberColumns,
+    /// Samples that are lags and waits alike, still to be added to both.
+    lag_and_wait: Distribution,
+    /// Complete instances of which it is not known who came last.
+    pub last_unresolved: u64,
+    /// Complete instances of which it is not known who left first.
+    pub first_unresolved: u64,
+    /// Of `last_unresolved` those of which it is likely.
+    pub last_likely: u64,
+    /// Of `first_unresolved` those of which it is likely.
+    pub first_likely: u64,
+    /// Orders of arrival.
+    pub arrivals: OrderCounts,
+    /// Orders of departure.
+    pub departures: OrderCounts,
+    /// How much later than the last enter each next process left.
+    pub serialization: Serialization,
+    /// What it took early and late.
+    pub sections: OperationSections,
+    /// The few instances that took longest.
+    pub longest: Longest,
+    /// What tells how far the means can be trusted.
+    pub batches: Batches,
+    /// Where processes on several hosts have a common time.
+    pub split: Option<Box<Split>>,
+    /// Where calls are nonblocking, and were completed.
+    pub overlap: Option<Box<OverlapTally>>,
+    /// Where messages were recorded.
+    pub inside: Option<Box<InsideTally>>,
+}
+
+impl OperationTally {
+    pub(crate) fn new(n_positions: usize) -> Self {
+        Self {
+            calls: 0,
+            instances: 0,
+            failed: 0,
+            incomplete: 0,
+            has_open_call: false,
+            bytes: None,
+            duration: Distribution::default(),
+            call_time: Distribution::default(),
+            wait: Distribution::default(),
+            lag: Distribution::default(),
+            core: Distribution::default(),
+            departure_wait: Distribution::default(),
+            completion_ns: None,
+            members: vec![MemberTally::default(); n_positions],
+            columns: MemberColumns::default(),
+            lag_and_wait: Distribution::default(),
+            last_unresolved: 0,
+            first_unresolved: 0,
+            last_likely: 0,
+            first_likely: 0,
+            arrivals: OrderCounts::new(n_positions),
+            departures: OrderCounts::new(n_positions),
+            serialization: Serialization::default(),
+            sections: OperationSections::default(),
+            longest: Longest::default(),
+            batches: Batches::default(),
+            split: None,
+            overlap: None,
+            inside: None,
+        }
+    }
+
+    /// Counts a call that is in no figure of time.
+    pub(crate) fn count_call(&mut self, call: &Call) {
+        self.calls += 1;
+        if let Some(bytes) = call.payload {
+            self.see_bytes(bytes, bytes);
+        }
+    }
+
+    pub(crate) fn add_call(&mut self, call: &Call) {
+        self.count_call(call);
+        // How long it took until it was refused says nothing of the operation.
+        if call.leave.is_some() && call.is_timed && !call.has_failed {
+            self.call_time.add(call.time_ns());
+            if let Some(course) = &call.course {
+                self.overlap.get_or_insert_default().add(course);
+            }
+        }
+    }
+}
+
+impl OperationTally {
+    /// Adds the calls of an instance to the lines of their processes: one for each position of
+    /// the entry, in their order.
+    pub(crate) fn add_to_members(&mut self, calls: &Calls<'_>) {
+        self.columns.add(calls);
+    }
+
+    /// Adds samples that are both lags and waits, as where nobody left before the last came.
+    /// Gives their sum, ns.
+    pub(crate) fn add_lags_that_are_waits(&mut self, samples: &[i64]) -> i64 {
+        self.lag_and_wait.add_all(samples)
+    }
+
+    /// Brings what was added up apart to where it belongs.
+    pub(crate) fn settle(&mut self) {
+        let columns = std::mem::take(&mut self.columns);
+        for (position, line) in self.members.iter_mut().enumerate() {
+            let of = |sums: &[i64]| sums.get(position).copied().unwrap_or(0);
+            line.n_calls += columns.n;
+            add_ns(&mut line.call_ns, of(&columns.call_ns));
+            line.n_waits += columns.n_waits;
+            add_ns(&mut line.wait_ns, of(&columns.wait_ns));
+            line.n_departure_waits += columns.n_departure_waits;
+            add_ns(&mut line.departure_wait_ns, of(&columns.departure_wait_ns));
+        }
+        let both = std::mem::take(&mut self.lag_and_wait);
+        self.lag.merge(&both);
+        self.wait.merge(&both);
+        if let Some(inside) = &mut self.inside {
+            inside.settle();
+        }
+    }
+
+    /// Adds another part of the same operation.
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        // Apart until the end: so they are in memory once.
+        let both = std::mem::take(&mut other.lag_and_wait);
+        self.lag_and_wait.merge(&both);
+        other.settle();
+        self.calls += other.calls;
+        self.instances += other.instances;
+        self.failed += other.failed;
+        self.incomplete += other.incomplete;
+        self.has_open_call |= other.has_open_call;
+        if let Some((least, most)) = other.bytes {
+            self.see_bytes(least, most);
+        }
+        for (own, other) in [
+            (&mut self.duration, &other.duration),
+            (&mut self.call_time, &other.call_time),
+            (&mut self.wait, &other.wait),
+            (&mut self.lag, &other.lag),
+            (&mut self.core, &other.core),
+            (&mut self.departure_wait, &other.departure_wait),
+        ] {
+            own.merge(other);
+        }
+        if let Some(completion) = other.completion_ns {
+            add_ns(self.completion_ns.get_or_insert(0), completion);
+        }
+        for (own, other) in self.members.iter_mut().zip(&other.members) {
+            own.merge(other);
+        }
+        self.last_unresolved += other.last_unresolved;
+        self.first_unresolved += other.first_unresolved;
+        self.last_likely += other.last_likely;
+        self.first_likely += other.first_likely;
+        self.arrivals.merge(&other.arrivals);
+        self.departures.merge(&other.departures);
+        self.serialization.merge(&other.serialization);
+        self.sections.merge(other.sections);
+        self.longest.merge(&other.longest);
+        self.batches.merge(&other.batches);
+        if let Some(split) = other.split {
+            self.split.get_or_insert_default().merge(&split);
+        }
+        if let Some(overlap) = other.overlap {
+            self.overlap.get_or_insert_default().merge(&overlap);
+        }
+        if let Some(inside) = other.inside {
+            self.inside.get_or_insert_default().merge(*inside);
+        }
+    }
+
+    pub(crate) fn see_bytes(&mut self, least: u64, most: u64) {
+        let (before_least, before_most) = self.bytes.unwrap_or((least, most));
+        self.bytes = Some((before_least.min(least), before_most.max(most)));
+    }
+}
+
+/// What is kept of the instances in phases of one level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PhaseTally {
+    /// Calls.
+    pub n_calls: u64,
+    /// Time in them, ns.
+    pub call_ns: i64,
+    /// Their known waits, ns; `None` where none is known.
+    pub wait_ns: Option<i64>,
+}
+
+impl PhaseTally {
+    /// Adds calls that took so long, of which some waits are known.
+    pub(crate) fn add(&mut self, n_calls: u64, call_ns: i64, wait_ns: Option<i64>) {
+        self.n_calls += n_calls;
+        add_ns(&mut self.call_ns, call_ns);
+        if let Some(wait_ns) = wait_ns {
+            add_ns(self.wait_ns.get_or_insert(0), wait_ns);
+        }
+    }
+}
+
+/// What is kept of one process.
+#[derive(Debug, Clone, Default)]
+pub struct ProcessTally {
+    /// Calls counted.
+    pub calls: u64,
+    /// Calls by operation and scope.
+    pub by_class: Vec<((Operation, Scope), u64)>,
+    /// Sum of its waits, ns; `None` where none is known.
+    pub wait_ns: Option<i64>,
+    /// Time in calls, ns.
+    pub call_ns: i64,
+    /// Resolved instances that it came last to.
+    pub last: u64,
+    /// Resolved instances that it came first to.
+    pub first: u64,
+    /// Its lags and waits in complete instances.
+    pub conduct: Conduct,
+    /// What it did when.
+    pub course: Course,
+}
+
+impl ProcessTally {
+    /// Counts `n` calls.
+    pub(crate) fn count(&mut self, operation: Operation, scope: Scope, n: u64) {
+        self.calls += n;
+        *self.calls_of(operation, scope) += n;
+    }
+
+    fn calls_of(&mut self, operation: Operation, scope: Scope) -> &mut u64 {
+        let key = (operation, scope);
+        let known = self.by_class.iter().position(|(known, _)| *known == key);
+        let at = known.unwrap_or_else(|| {
+            self.by_class.push((key, 0));
+            self.by_class.len() - 1
+        });
+        &mut self.by_class[at].1
+    }
+}
+
+impl ProcessTally {
+    /// Adds another part of the same process.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.calls += other.calls;
+        for &((operation, scope), n) in &other.by_class {
+            *self.calls_of(operation, scope) += n;
+        }
+        if let Some(wait) = other.wait_ns {
+            add_ns(self.wait_ns.get_or_insert(0), wait);
+        }
+        add_ns(&mut self.call_ns, other.call_ns);
+        self.last += other.last;
+        self.first += other.first;
+        self.conduct.merge(&other.conduct);
+        self.course.merge(other.course);
+    }
+}
+
+/// Who came last, and what it cost the others, over all instances of one operation on one
+/// communicator, of any root and payload.
+#[derive(Debug, Clone)]
+pub struct Lateness {
+    /// Instances of which it is known who came last.
+    pub resolved: u64,
+    /// Complete instances.
+    pub instances: u64,
+    /// By position in the communicator's entry.
+    pub members: Vec<LatenessOfMember>,
+    /// Index of the communicator whose processes are in `members` already, the last of several.
+    pub(crate) communicator: Option<usize>,
+    /// Who came last early and late.
+    pub sections: LatenessSections,
+    /// Single arrivals that were late, and a sample of all instances.
+    pub arrivals: LateArrivals,
+}
+
+/// One process's part in a [`Lateness`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LatenessOfMember {
+    /// Index of the process in the run; `None`: it never took part.
+    pub process: Option<usize>,
+    /// Instances that it came last to.
+    pub last: u64,
+    /// Waits that its coming ended, in those instances, ns.
+    pub caused_ns: i64,
+    /// Its enter minus that of the second last, in those instances, ns.
+    pub excess_ns: i64,
+}
+
+impl Lateness {
+    /// Of nothing yet, among so many processes.
+    pub(crate) fn new(n_positions: usize) -> Self {
+        Self {
+            resolved: 0,
+            instances: 0,
+            members: vec![LatenessOfMember::default(); n_positions],
+            communicator: None,
+            sections: LatenessSections::default(),
+            arrivals: LateArrivals::default(),
+        }
+    }
+
+    /// Adds another part of the same operation on the same communicator.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.resolved += other.resolved;
+        self.instances += other.instances;
+        for (own, other) in self.members.iter_mut().zip(&other.members) {
+            own.process = own.process.or(other.process);
+            own.last += other.last;
+            add_ns(&mut own.caused_ns, other.caused_ns);
+            add_ns(&mut own.excess_ns, other.excess_ns);
+        }
+        self.sections.merge(other.sections);
+        self.arrivals.merge(&other.arrivals);
+    }
+}
+
+/// Names of the wait states of an operation, waiting and completion.
+///
+/// # Source
+/// Scalasca's patterns, as metrics define them. Constructors wait as N x N do.
+#[must_use]
+pub fn wait_state_names(operation: Operation) -> (Option<&'static str>, Option<&'static str>) {
+    match operation.semantics() {
+        Semantics::Barrier => (Some("Wait at Barrier"), Some("Barrier Completion")),
+        Semantics::AllToAll | Semantics::Constructor | Semantics::GroupConstructor => {
+            (Some("Wait at N x N"), Some("N x N Completion"))
+        }
+        Semantics::OneToMany => (Some("Late Broadcast"), None),
+        Semantics::ManyToOne => (Some("Early Reduce"), None),
+        Semantics::Prefix => (Some("Early Scan"), None),
+        Semantics::Neighborhood
+        | Semantics::Unspecified
+        | Semantics::Free
+        | Semantics::NonblockingConstructor
+        | Semantics::Process => (None, None),
+    }
+}

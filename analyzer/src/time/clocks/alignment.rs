@@ -1,0 +1,315 @@
+//! The clocks of hosts on one time: lines of processes bent by what was found of their hosts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use collbench_clocks::closure::OpenTriangle;
+use collbench_clocks::errors::OffsetErrors;
+use collbench_clocks::joint::{Joint, Preliminary, simple_errors};
+use collbench_clocks::{Alignment, AlignmentMethod, Burst, Correction, edges};
+use collbench_formats::Definition;
+
+use crate::calls::stamps::latest_sure;
+use crate::remarks::Remark;
+use crate::time::clocks::{Clocks, HostAlignment, TickScale, Timestamp, start_ticks};
+use crate::trace::run::Run;
+
+/// The offset of a host's clock from the reference of its group.
+#[derive(Debug, Clone)]
+pub(crate) struct HostOffset {
+    /// `None`: it is the reference.
+    pub(crate) correction: Option<Correction>,
+    /// Offsets of bursts, with their bounds; `None` for references.
+    pub(crate) bursts: Option<Correction>,
+    /// Start of the time of the analysis, ns on the clock of the reference.
+    start_ns: i64,
+}
+
+impl HostOffset {
+    /// What the clock of the host showed at a time of the analysis, ns.
+    pub(crate) fn local_ns(&self, time_ns: i64) -> i64 {
+        let reference_ns = time_ns.saturating_add(self.start_ns);
+        match &self.correction {
+            None => reference_ns,
+            Some(correction) => correction.local_ns(reference_ns),
+        }
+    }
+
+    /// The time of the analysis at what the clock of the host showed, ns.
+    pub(crate) fn time_ns(&self, local_ns: i64) -> i64 {
+        let reference_ns = match &self.correction {
+            None => local_ns,
+            Some(correction) => correction.reference_ns(local_ns),
+        };
+        reference_ns.saturating_sub(self.start_ns)
+    }
+}
+
+impl Clocks {
+    /// The clocks of a run, those of several hosts by a simple method, or on the way to the
+    /// smoother, which is then still to be asked.
+    pub(crate) fn begin(run: &Run<'_>, method: AlignmentMethod) -> (Self, Option<Preliminary>) {
+        let mut clocks = Self::of_hosts(run);
+        clocks.method = method;
+        let n_hosts = clocks.hosts.len();
+        clocks.remarks.extend(clocks.unsteady(run));
+        if n_hosts < 2 {
+            clocks.lay(run, &mut vec![None; n_hosts], &mut vec![0; n_hosts]);
+            return (clocks, None);
+        }
+        let bursts = clocks.bursts(run);
+        let mut edges = edges(&bursts);
+        let mut preliminary = Preliminary::of(n_hosts, bursts, &edges);
+        clocks.set_lines(run, &mut preliminary);
+        let (closure, open) = preliminary.close_triangles();
+        clocks.closure = closure;
+        if !open.is_empty() {
+            preliminary = preliminary.measured_anew(&mut edges);
+            clocks.set_lines(run, &mut preliminary);
+            clocks.say_what_does_not_close(&open);
+        }
+        clocks.say_what_is_missing(run, &preliminary);
+        if method == AlignmentMethod::Smooth {
+            return (clocks, Some(preliminary));
+        }
+        let mut simple = Alignment::of(n_hosts, &edges, method);
+        let mut errors = OffsetErrors::none(n_hosts, preliminary.end_ns);
+        let starts = clocks.lay(run, &mut simple.corrections, &mut simple.group_of);
+        simple_errors(&simple, &starts, &mut errors);
+        clocks.errors = errors;
+        clocks.describe(&simple.corrections, &preliminary);
+        (clocks, None)
+    }
+
+    /// Lays the time of hosts by the straight lines of what is known before the smoother.
+    pub(crate) fn set_lines(&mut self, run: &Run<'_>, preliminary: &mut Preliminary) {
+        let mut groups = preliminary.measured.group_of.clone();
+        let mut lines = preliminary.lines.clone();
+        preliminary.starts = self.lay(run, &mut lines, &mut groups);
+        preliminary.lines = lines;
+        preliminary.measured.set_groups(groups);
+        let ends = run.processes.iter().zip(&self.processes);
+        let ends = ends.filter_map(|(file, clock)| {
+            // A process that was killed goes on behind its last anchor.
+            let last = Some(latest_sure(&file.trace)).filter(|&ticks| ticks > 0)?;
+            Some(clock.global(Timestamp::from_ticks(last)).ns())
+        });
+        preliminary.end_ns = ends.max().unwrap_or(0).max(0);
+        self.describe(&preliminary.lines.clone(), preliminary);
+    }
+
+    /// Takes over what the smoother found.
+    pub(crate) fn take(&mut self, run: &Run<'_>, preliminary: &Preliminary, joint: Joint) {
+        let mut corrections = joint.corrections;
+        let mut groups = preliminary.measured.group_of.clone();
+        self.lay(run, &mut corrections, &mut groups);
+        self.errors = joint.errors;
+        self.describe(&corrections, preliminary);
+        if !joint.not_converged.is_empty() {
+            let n_hosts = joint.not_converged.len();
+            self.remarks.push(Remark::AlignmentNotConverged { n_hosts });
+        }
+        if joint.intensity > UNSTEADY {
+            self.remarks.push(Remark::ClocksWander);
+        }
+    }
+
+    /// Lays the time of each process: its own line less the offset of its host; the time of each
+    /// group begins with its first process. A host whose offsets cannot be true leaves its group.
+    /// Gives the start of each group, ns on the clock of its reference.
+    fn lay(
+        &mut self,
+        run: &Run<'_>,
+        corrections: &mut [Option<Correction>],
+        group_of: &mut [usize],
+    ) -> Vec<i64> {
+        let mut n_groups = group_of.iter().max().map_or(0, |last| last + 1);
+        for (host, own) in corrections.iter_mut().enumerate() {
+            let Some(correction) = own else { continue };
+            // Most processes of a host have one scale.
+            let mut laid: Vec<(TickScale, Arc<[_]>)> = Vec::new();
+            let mut of_process = Vec::new();
+            for (process, clock) in self.processes.iter().enumerate() {
+                if clock.host != host {
+                    continue;
+                }
+                let lines = match laid.iter().find(|(scale, _)| *scale == clock.scale()) {
+                    Some((_, lines)) => Some(lines.clone()),
+                    None => clock.scale().bent(correction).map(|lines| {
+                        let lines: Arc<[_]> = lines.into();
+                        laid.push((clock.scale(), lines.clone()));
+                        lines
+                    }),
+                };
+                of_process.push((process, lines));
+            }
+            if of_process.iter().any(|(_, lines)| lines.is_none()) {
+                group_of[host] = n_groups;
+                n_groups += 1;
+                *own = None;
+                continue;
+            }
+            for (process, lines) in of_process {
+                if let Some(lines) = lines {
+                    self.processes[process].set_lines(lines);
+                }
+            }
+        }
+        for (host, &group) in self.hosts.iter_mut().zip(&*group_of) {
+            host.group = group;
+        }
+        let mut starts = vec![i64::MAX; n_groups];
+        for (process, clock) in self.processes.iter().enumerate() {
+            if let Some(ticks) = start_ticks(run, process) {
+                let start = &mut starts[self.hosts[clock.host].group];
+                *start = (*start).min(clock.group_ns(ticks));
+            }
+        }
+        for start in starts.iter_mut().filter(|start| **start == i64::MAX) {
+            *start = 0;
+        }
+        for clock in &mut self.processes {
+            clock.set_start_ns(starts[self.hosts[clock.host].group]);
+        }
+        starts
+    }
+
+    /// Says of each host how its clock is aligned.
+    fn describe(&mut self, corrections: &[Option<Correction>], preliminary: &Preliminary) {
+        let reference = |group: usize| self.hosts.iter().position(|host| host.group == group);
+        let references: Vec<_> = (0..self.n_groups()).map(reference).collect();
+        let mut starts = vec![0; self.hosts.len()];
+        for clock in &self.processes {
+            starts[clock.host] = clock.start_ns();
+        }
+        self.offsets = corrections
+            .iter()
+            .zip(&preliminary.measured.corrections)
+            .zip(&starts)
+            .map(|((own, measured), &start_ns)| HostOffset {
+                correction: own.clone(),
+                bursts: measured.clone(),
+                start_ns,
+            })
+            .collect();
+        for (host, own) in corrections.iter().enumerate() {
+            self.hosts[host].alignment = own.as_ref().map(|correction| {
+                let reference = references[self.hosts[host].group].unwrap_or(host);
+                let measured = preliminary.measured.corrections[host].as_ref();
+                HostAlignment {
+                    offset_ns: correction.at(correction.local_ns(starts[host])).offset_ns,
+                    drift_ppm: correction.drift_ppm(),
+                    uncertainty_ns: self.errors.worst_uncertainty_ns(host, reference),
+                    bound_ns: self.errors.worst_bound_ns(host, reference),
+                    n_bursts: measured.map_or(0, |measured| measured.knots.len()),
+                }
+            });
+        }
+    }
+
+    /// Remarks on triangles of hosts that do not close: one for each set of suspects, with the
+    /// triangle whose gap is the largest.
+    fn say_what_does_not_close(&mut self, open: &[OpenTriangle]) {
+        let name = |host: usize| self.hosts[host].name.clone();
+        let mut by_suspects: BTreeMap<&[(usize, usize)], (&OpenTriangle, usize)> = BTreeMap::new();
+        for triangle in open {
+            let (worst, n) = by_suspects
+                .entry(&triangle.suspects)
+                .or_insert((triangle, 0));
+            *n += 1;
+            if triangle.gap_ns.abs() > worst.gap_ns.abs() {
+                *worst = triangle;
+            }
+        }
+        let remark = |(triangle, n_triangles): (&OpenTriangle, usize)| {
+            let paths = triangle.suspects.iter();
+            Remark::TriangleOpen {
+                hosts: triangle.hosts.map(name),
+                n_triangles,
+                gap_ns: triangle.gap_ns.round() as i64,
+                error_ns: (3.0 * triangle.sd_ns).ceil() as i64,
+                suspects: paths.map(|&(a, b)| [name(a), name(b)]).collect(),
+                blame: triangle.blame,
+            }
+        };
+        let remarks: Vec<Remark> = by_suspects.into_values().map(remark).collect();
+        self.remarks.extend(remarks);
+    }
+
+    /// Remarks on hosts whose offset was not measured where it should have been.
+    fn say_what_is_missing(&mut self, run: &Run<'_>, preliminary: &Preliminary) {
+        let end_ns = preliminary.end_ns;
+        // A run that was cut off has no measurement at its end, however short it was.
+        let least_ns = match run.is_incomplete() {
+            true => 0,
+            false => MISSING_NS,
+        };
+        let is_early = |offset: &HostOffset| {
+            let last = offset
+                .bursts
+                .as_ref()
+                .and_then(|bursts| bursts.knots.last());
+            last.is_some_and(|last| {
+                let missing_ns = end_ns.saturating_sub(offset.time_ns(last.at_ns));
+                missing_ns > least_ns && missing_ns > end_ns / 10
+            })
+        };
+        let n_hosts = self
+            .offsets
+            .iter()
+            .filter(|offset| is_early(offset))
+            .count();
+        if n_hosts > 0 {
+            self.remarks.push(Remark::NoOffsetAtEnd { n_hosts });
+        }
+    }
+
+    /// By host the offset of its clock; empty for one host.
+    pub(crate) fn offsets(&self) -> &[HostOffset] {
+        &self.offsets
+    }
+
+    /// The exchanges that all processes recorded, on the clocks of their hosts.
+    fn bursts(&self, run: &Run<'_>) -> Vec<Burst> {
+        let mut bursts = Vec::new();
+        for (local, rank_file) in run.processes.iter().enumerate() {
+            for definition in rank_file.trace.definitions.iter() {
+                let Definition::OffsetMeasurement {
+                    reference_rank,
+                    samples,
+                } = definition
+                else {
+                    continue;
+                };
+                let Some(reference) = run.process_of_rank(reference_rank) else {
+                    continue;
+                };
+                let ns = |process: usize, ticks: u64| {
+                    self.processes[process].host_ns(Timestamp::from_ticks(ticks))
+                };
+                bursts.push(Burst {
+                    local_host: self.processes[local].host,
+                    reference_host: self.processes[reference].host,
+                    stamps: samples
+                        .iter()
+                        .map(|sample| {
+                            [
+                                ns(reference, sample.t1),
+                                ns(local, sample.t2),
+                                ns(local, sample.t3),
+                                ns(reference, sample.t4),
+                            ]
+                        })
+                        .collect(),
+                });
+            }
+            rank_file.give_back(0, u64::MAX);
+        }
+        bursts
+    }
+}
+
+/// Clocks whose rate walks more than this, s^2/s^3, are no free-running crystals.
+const UNSTEADY: f64 = 5e-14;
+/// So long a time without any measurement of the offset is one without a measurement at the end.
+const MISSING_NS: i64 = 1_000_000_000;

@@ -1,0 +1,5 @@
+//! A directory of rank files: what is in it, and where its records stand.
+
+pub(crate) mod records;
+pub(crate) mod ring_window;
+pub(crate) mod run;

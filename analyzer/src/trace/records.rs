@@ -1,0 +1,162 @@
+//! The records of a process side by side: in the file, or unpacked from that of a compact trace.
+//!
+//! What is read of a file stays there, and is found again by its place. Packed records have no
+//! place in memory: blocks of them are unpacked when they are looked at, and the last of them
+//! kept, since calls are looked at again soon after, when those of the other processes have come.
+
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use collbench_formats::{Chunk, Record, Records};
+
+use crate::calls::queue::PlaceRun;
+use crate::calls::stream::Place;
+
+/// Blocks of a process that are kept, at least: some are read, others wait.
+const LEAST_KEPT: usize = 4;
+const MOST_KEPT: usize = 64;
+/// Blocks of all processes together that are kept; each is 64 KiB.
+const KEPT_IN_ALL: usize = 1024;
+
+/// Chunk, and block in it.
+type BlockPlace = (u32, usize);
+type Block = Arc<Vec<Record>>;
+
+/// Finds the records of a process.
+#[derive(Debug)]
+pub(crate) struct RecordReader<'a> {
+    chunks: &'a [Chunk<'a>],
+    n_kept: usize,
+    /// The blocks that were asked for, the last one first.
+    recent: Mutex<Vec<(BlockPlace, Block)>>,
+}
+
+/// Records that stand side by side.
+#[derive(Debug, Clone)]
+pub(crate) enum Slice<'a> {
+    InPlace(&'a [Record]),
+    Unpacked(Block, Range<usize>),
+}
+
+impl Deref for Slice<'_> {
+    type Target = [Record];
+
+    #[inline]
+    fn deref(&self) -> &[Record] {
+        match self {
+            Self::InPlace(records) => records,
+            Self::Unpacked(block, range) => &block[range.clone()],
+        }
+    }
+}
+
+impl Slice<'_> {
+    /// The first `n` of them.
+    #[inline]
+    pub(crate) fn first(self, n: usize) -> Self {
+        match self {
+            Self::InPlace(records) => Self::InPlace(&records[..n]),
+            Self::Unpacked(block, range) => Self::Unpacked(block, range.start..range.start + n),
+        }
+    }
+}
+
+impl<'a> RecordReader<'a> {
+    /// The reader of one of `n_processes`.
+    pub(crate) fn new(chunks: &'a [Chunk<'a>], n_processes: usize) -> Self {
+        Self {
+            chunks,
+            n_kept: (KEPT_IN_ALL / n_processes.max(1)).clamp(LEAST_KEPT, MOST_KEPT),
+            recent: Mutex::default(),
+        }
+    }
+
+    /// All chunks of records, by thread, then by their order in time.
+    #[inline]
+    pub(crate) fn chunks(&self) -> &'a [Chunk<'a>] {
+        self.chunks
+    }
+
+    /// Records from a place on that stand side by side: `n` of its chunk, or fewer where that or
+    /// a block of it ends.
+    #[inline]
+    pub(crate) fn slice(&self, place: Place, n: usize) -> Slice<'a> {
+        let first = place.record as usize;
+        match &self.chunks[place.chunk as usize].records {
+            Records::InPlace(records) => {
+                Slice::InPlace(&records[first..records.len().min(first + n)])
+            }
+            Records::Packed(packed) => {
+                let (block, at) = packed.block_of(first);
+                let records = self.block((place.chunk, block));
+                let end = records.len().min(at + n);
+                Slice::Unpacked(records, at..end)
+            }
+        }
+    }
+
+    /// The record at a place.
+    pub(crate) fn record(&self, place: Place) -> Record {
+        self.slice(place, 1)[0]
+    }
+
+    /// Hands on the records of a run, each part of it that stands side by side.
+    #[inline]
+    pub(crate) fn each(
+        &self,
+        mut run: PlaceRun,
+        last: &mut LastBlock,
+        mut look: impl FnMut(&PlaceRun, &[Record]),
+    ) {
+        let packed = match &self.chunks[run.place.chunk as usize].records {
+            Records::InPlace(records) => {
+                let first = run.place.record as usize;
+                look(&run, &records[first..first + run.n as usize]);
+                return;
+            }
+            Records::Packed(packed) => packed,
+        };
+        while run.n > 0 {
+            let (block, at) = packed.block_of(run.place.record as usize);
+            let records = last.block(self, (run.place.chunk, block));
+            let n = (records.len() - at).min(run.n as usize);
+            let mut part = run;
+            part.n = n as u32;
+            look(&part, &records[at..at + n]);
+            run.position += n as u64;
+            run.place.record += n as u32;
+            run.n -= n as u32;
+        }
+    }
+
+    fn block(&self, place: BlockPlace) -> Block {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let block = match recent.iter().position(|(kept, _)| *kept == place) {
+            Some(at) => recent.remove(at).1,
+            None => {
+                recent.truncate(self.n_kept - 1);
+                // Behind the lock, since who asks for another block soon asks for this one too.
+                match &self.chunks[place.0 as usize].records {
+                    Records::Packed(packed) => Arc::new(packed.unpack(place.1)),
+                    Records::InPlace(_) => Block::default(),
+                }
+            }
+        };
+        recent.insert(0, (place, Arc::clone(&block)));
+        block
+    }
+}
+
+/// The block that somebody looked at last, and is likely to look at next.
+#[derive(Debug, Default)]
+pub(crate) struct LastBlock(Option<(BlockPlace, Block)>);
+
+impl LastBlock {
+    fn block(&mut self, reader: &RecordReader<'_>, place: BlockPlace) -> &Block {
+        if self.0.as_ref().is_none_or(|(last, _)| *last != place) {
+            self.0 = None;
+        }
+        let (_, block) = self.0.get_or_insert_with(|| (place, reader.block(place)));
+        block
+    }
+}
