@@ -1,6 +1,8 @@
 //! The records of one process to calls in queues, with what stands beside them.
 
 pub(crate) mod algorithms;
+pub(crate) mod aside;
+pub(crate) mod behind;
 pub(crate) mod call;
 pub(crate) mod findings;
 pub(crate) mod last_seen;

@@ -46,7 +46,6 @@ pub use crate::measure::way_back::Doubt;
 pub use crate::messages::message::InstanceMessage;
 pub use crate::messages::of_instance::MessageCounts;
 pub use crate::messages::of_instance::Messages;
-pub use crate::messages::said::Said;
 pub use crate::results::inside::BeginSummary;
 pub use crate::results::inside::BeginsElsewhere;
 pub use crate::results::inside::Contributor;
@@ -76,6 +75,7 @@ pub use crate::sums::graph_figures::RoundFigures;
 pub use crate::sums::graphs::EdgeTally;
 pub use crate::sums::graphs::GraphTally;
 pub use crate::sums::graphs::InsideTally;
+pub use crate::trace::said::Said;
 pub use align::causality::CausalityCounts;
 pub use calls::algorithms::{AlgorithmCounts, AlgorithmSummary};
 pub use collbench_clocks::AlignmentMethod;
@@ -113,7 +113,6 @@ pub use compare::{
 };
 pub use follow::{Follower, Look, Running};
 pub use instances::complete::{Agreed, Disagreement, Extent, Payloads};
-pub use judge::change::ChangeKind;
 pub use judge::verdict::{Verdict, Vertex, stands_out};
 pub use results::analysis::{
     Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, ClosureSummary,
@@ -127,10 +126,12 @@ pub use results::analysis::{
     Timeline, Total, TraceSummary, TreeSummary, UnfinishedSummary, Violations, WindowSummary,
 };
 pub use results::detail::{Detail, Details};
+pub use results::over_time::ChangeKind;
 pub use sums::conduct::Conduct;
 pub use time::clocks::{Clocks, HostAlignment, HostClock};
 
-pub use calls::call::{Call, Instance, Lane};
+pub use crate::calls::call::{Call, Instance};
+pub use crate::trace::place::Lane;
 pub use calls::findings::{InFlight, Irregularities, ProcessDamage};
 pub use calls::last_seen::{LastCall, LastSeen};
 pub use calls::outstanding::{CompletingTime, OverlapCourse};

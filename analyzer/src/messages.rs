@@ -6,5 +6,4 @@ pub(crate) mod of_instance;
 pub(crate) mod pairing;
 pub(crate) mod pattern;
 pub(crate) mod recurrence;
-pub(crate) mod said;
 pub(crate) mod steps;

@@ -2,5 +2,6 @@
 
 pub(crate) mod analysis;
 pub(crate) mod detail;
+pub(crate) mod hang;
 pub(crate) mod inside;
 pub(crate) mod over_time;

@@ -1,5 +1,7 @@
 //! A directory of rank files: what is in it, and where its records stand.
 
+pub(crate) mod place;
 pub(crate) mod records;
 pub(crate) mod ring_window;
 pub(crate) mod run;
+pub(crate) mod said;

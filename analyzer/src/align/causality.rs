@@ -10,8 +10,8 @@
 use collbench_clocks::constraint::Origin;
 use collbench_formats::{CommunicatorKind, Operation};
 
-use crate::calls::call::Lane;
 use crate::instances::complete::Agreed;
+use crate::trace::place::Lane;
 
 /// Who cannot leave before whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

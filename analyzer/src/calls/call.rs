@@ -5,6 +5,7 @@ use collbench_formats::{CompletingCall, Operation};
 
 use crate::calls::outstanding::OverlapCourse;
 use crate::communicators::Communicator;
+use crate::trace::place::Lane;
 
 /// One call of one process, on the time of the analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,34 +65,6 @@ impl Call {
     }
 }
 
-/// Which order of calls on a communicator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lane {
-    /// Calls of the application.
-    Application,
-    /// Calls of the MPI library on its own behalf.
-    Internal,
-    /// The making of the communicator, collective over its members only.
-    Creation,
-    /// The starts of one persistent collective, by a number that is the same in every analysis.
-    Persistent(u32),
-}
-
-impl Lane {
-    /// Index in [`LANES`], of those that every communicator has.
-    #[inline]
-    pub(crate) fn index(self) -> usize {
-        match self {
-            Self::Application => 0,
-            Self::Internal => 1,
-            Self::Creation | Self::Persistent(_) => 2,
-        }
-    }
-}
-
-/// Those that every communicator has.
-pub(crate) const LANES: [Lane; 3] = [Lane::Application, Lane::Internal, Lane::Creation];
-
 /// The calls of an instance, or what there is of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Instance<'m> {
@@ -144,7 +117,3 @@ impl Instance<'_> {
                 .all(|call| call.is_some_and(|call| call.leave.is_some() && call.is_timed))
     }
 }
-
-/// Where calls stand: communicator (index in
-/// [`Communicators::list`](crate::Communicators::list)), lane and position.
-pub(crate) type LanePlace = (usize, Lane, u64);

@@ -4,11 +4,11 @@ use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Operation};
 
 use crate::calls::algorithms::AlgorithmCounts;
-use crate::calls::call::Lane;
 use crate::calls::last_seen::LastSeen;
 use crate::calls::phases::LevelTime;
 use crate::calls::running::RunningCounts;
 use crate::calls::stamps::ImpossibleStamps;
+use crate::trace::place::Lane;
 
 /// A call that was under way when the file of its process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

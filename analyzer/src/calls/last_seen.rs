@@ -3,7 +3,7 @@
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{Chunk, CompletingCall, Operation, Record, RecordKind};
 
-use crate::calls::stream::Place;
+use crate::trace::place::Place;
 
 /// The last that is known of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

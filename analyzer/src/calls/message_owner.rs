@@ -27,10 +27,10 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{Message, Record, Semantics};
 
-use crate::calls::call::Lane;
-use crate::calls::stream::Place;
+use crate::calls::behind::is_within;
 use crate::calls::tags::Tags;
-use crate::messages::gather::is_within;
+use crate::trace::place::Lane;
+use crate::trace::place::Place;
 
 /// A collective of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,9 +11,9 @@ use collbench_clocks::rank_clock::RankClock;
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CompletingCall, Completion, Operation, Record, TestsInVain};
 
-use crate::calls::stream::Place;
 use crate::calls::time_in_mpi::CallSpans;
-use crate::messages::said::{Said, Saying};
+use crate::trace::place::Place;
+use crate::trace::said::{Said, Saying};
 
 /// One collective that a process has begun.
 #[derive(Debug, Clone)]

@@ -12,7 +12,8 @@ use collbench_formats::{
 };
 
 use crate::calls::algorithms::LastCalls;
-use crate::calls::call::{Call, LANES, Lane};
+use crate::calls::aside::Aside;
+use crate::calls::call::Call;
 use crate::calls::findings::ProcessDamage;
 use crate::calls::last_seen::is_own;
 use crate::calls::message_owner::{CallOf, OwnCollective, Owners};
@@ -20,13 +21,14 @@ use crate::calls::outstanding::Begun;
 use crate::calls::phases::PhaseClock;
 use crate::calls::queue::{Alike, Queue};
 use crate::calls::stamps::StampLimits;
-use crate::calls::stream::{Batch, CallStream, ChunkStart, Place, guess_enter};
+use crate::calls::stream::{Batch, CallStream, ChunkStart, guess_enter};
 use crate::calls::tags::Tags;
 use crate::calls::time_in_mpi::RecentCalls;
 use crate::communicators::Communicators;
 use crate::communicators::persistent::{OwnPersistent, Persistents, local_of};
-use crate::instances::matched::Matched;
 use crate::time::clocks::Clocks;
+use crate::trace::place::Place;
+use crate::trace::place::{LANES, Lane};
 use crate::trace::records::RecordReader;
 use crate::trace::ring_window::WindowBegin;
 use crate::trace::run::RankFile;
@@ -441,7 +443,7 @@ impl<'a> Process<'a> {
         &mut self,
         n: u64,
         communicators: &Communicators,
-        aside: &mut dyn FnMut(Matched<'_>),
+        aside: &mut dyn FnMut(Aside),
     ) -> u64 {
         let mut n_done = 0;
         while n_done < n {
@@ -467,7 +469,7 @@ impl<'a> Process<'a> {
         &mut self,
         batch: &Batch<'_>,
         communicators: &Communicators,
-        aside: &mut dyn FnMut(Matched<'_>),
+        aside: &mut dyn FnMut(Aside),
     ) {
         let mut records = &batch.records[..];
         let mut place = batch.place;
@@ -586,7 +588,7 @@ impl<'a> Process<'a> {
                 Class::Process => {
                     self.note_call(first, place, CallOf::Nothing);
                     if let Some(call) = self.call(first, place, batch.is_possible) {
-                        aside(Matched::Process { call });
+                        aside(Aside::Process { call });
                     }
                 }
             }
@@ -617,7 +619,7 @@ impl<'a> Process<'a> {
         place: Place,
         is_possible: bool,
         communicators: &Communicators,
-        aside: &mut dyn FnMut(Matched<'_>),
+        aside: &mut dyn FnMut(Aside),
     ) {
         let record = &run[0];
         let called_on = self.called_on(record, communicators);
@@ -658,7 +660,7 @@ impl<'a> Process<'a> {
         place: Place,
         is_possible: bool,
         called_on: Option<usize>,
-        aside: &mut dyn FnMut(Matched<'_>),
+        aside: &mut dyn FnMut(Aside),
     ) {
         for (record, n) in run.iter().zip(0..) {
             let place = Place {
@@ -673,7 +675,7 @@ impl<'a> Process<'a> {
                     phase: self.phases.level(self.phases.number()),
                     ..call
                 };
-                aside(Matched::Unmatched {
+                aside(Aside::Unmatched {
                     process: self.index,
                     called_on,
                     call,

@@ -9,22 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use collbench_formats::Record;
 
 use crate::calls::outstanding::Outstanding;
-use crate::calls::stream::Place;
-
-/// Calls with positions that follow one another, in records that stand side by side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PlaceRun {
-    /// Position of the first call on its lane.
-    pub(crate) position: u64,
-    /// Where its record stands.
-    pub(crate) place: Place,
-    /// Number of calls, > 0.
-    pub(crate) n: u32,
-    /// Whether their stamps can be true. If not it is one call.
-    pub(crate) is_possible: bool,
-    /// Number of the phase in which they were called, of those of the process; 0: none.
-    pub(crate) phase: u16,
-}
+use crate::trace::place::Place;
+use crate::trace::place::PlaceRun;
 
 /// What the calls of a run have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,25 +19,6 @@ pub(crate) struct Alike {
     pub(crate) is_possible: bool,
     /// Number of the phase in which they were called.
     pub(crate) phase: u16,
-}
-
-impl PlaceRun {
-    fn end(&self) -> u64 {
-        self.position.saturating_add(u64::from(self.n))
-    }
-
-    /// The part of it within `[from, to)`, of which there is some.
-    fn within(mut self, from: u64, to: u64) -> Self {
-        if let Some(before @ 1..) = from.checked_sub(self.position) {
-            self.position = from;
-            self.place.record += before as u32;
-            self.n -= before as u32;
-        }
-        self.n = self
-            .n
-            .min((to - self.position).min(u64::from(u32::MAX)) as u32);
-        self
-    }
 }
 
 /// What waits, by position, and what comes next.

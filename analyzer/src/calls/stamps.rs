@@ -17,6 +17,7 @@ use collbench_formats::{Anchor, Operation, RankTrace, Record};
 
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
+use crate::trace::run::latest_sure;
 
 /// How long a process that did not end in order may have gone on unseen.
 const DAY_NS: u64 = 86_400_000_000_000;
@@ -149,20 +150,6 @@ fn end_anchor(trace: &RankTrace<'_>) -> Option<Anchor> {
     let last_opened = trace.chunks.iter().map(|chunk| chunk.opened_ticks).max();
     let is_true = end.is_some() && Some(end.ticks.get()) >= last_opened;
     is_true.then_some(end)
-}
-
-/// The latest instant that the process surely reached: its last anchor, or the enter of a call
-/// that another one of the thread follows. Of the last two calls of a thread the lesser enter,
-/// so that one damaged stamp does not count.
-pub(crate) fn latest_sure(trace: &RankTrace<'_>) -> u64 {
-    let anchor = trace.anchors.last().map_or(0, |anchor| anchor.ticks.get());
-    let threads = trace.chunks.chunk_by(|a, b| a.thread == b.thread);
-    let of_threads = threads.filter_map(|chunks| {
-        let mut back = chunks.iter().rev().flat_map(|c| c.records.iter().rev());
-        let (last, before) = (back.next()?, back.next()?);
-        Some(last.enter.get().min(before.enter.get()))
-    });
-    of_threads.fold(anchor, u64::max)
 }
 
 /// Stamps that cannot be true, and why.

@@ -7,19 +7,11 @@ use std::ops::Range;
 use collbench_formats::{Chunk, Record, Records, SequenceEntry};
 
 use crate::calls::stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, StampLimits};
+use crate::trace::place::Place;
 use crate::trace::records::{RecordReader, Slice};
 
 /// Impossible stamps of a thread that are told one by one.
 const MAX_LISTED: usize = 4;
-
-/// Where a record stands in the file of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    /// Index in the file's list of chunks.
-    pub(crate) chunk: u32,
-    /// Index in the chunk.
-    pub(crate) record: u32,
-}
 
 /// Reads the records of a process, some at a time.
 #[derive(Debug)]

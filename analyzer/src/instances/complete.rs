@@ -5,12 +5,13 @@ use collbench_formats::{
     CommunicatorKind, FENCE_NO_PRECEDE, Operation, ROOT_IS_ME, ROOT_OTHER_OF_MY_GROUP, Semantics,
 };
 
-use crate::calls::call::{Call, Instance, Lane};
+use crate::calls::call::{Call, Instance};
 use crate::calls::outstanding::OverlapCourse;
 use crate::calls::time_in_mpi::Presence;
 use crate::communicators::Communicator;
 use crate::messages::of_instance::Messages;
-use crate::messages::said::Said;
+use crate::trace::place::Lane;
+use crate::trace::said::Said;
 
 /// A complete instance whose calls agree on what they are. Lists are by slot of the communicator.
 #[derive(Debug, Clone, Copy)]

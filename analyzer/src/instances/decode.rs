@@ -9,20 +9,21 @@ use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{
     CODE_FAILED, CommunicatorKind, Operation, payload_of_word, split_call_word,
 };
+use collbench_trees::shape::Of;
 
-use crate::calls::call::{Call, Instance, Lane};
+use crate::calls::call::{Call, Instance};
 use crate::calls::outstanding::{Begun, OverlapCourse};
 use crate::calls::process::Process;
 use crate::calls::queue::Queue;
-use crate::calls::stream::Place;
 use crate::calls::time_in_mpi::Presence;
 use crate::communicators::{Communicator, Communicators};
 use crate::instances::complete::{Agreed, Disagreement, Extent, Payloads, agree, is_open_fence};
 use crate::instances::matched::Matched;
 use crate::messages::gather::Gatherer;
 use crate::messages::recurrence::Kind;
+use crate::trace::place::Lane;
+use crate::trace::place::Place;
 use crate::trace::records::LastBlock;
-use collbench_trees::shape::Of;
 
 /// Some positions of a lane, which nobody can come to any more.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,6 @@
 //! What matching hands on, and what takes it.
 
+use crate::calls::aside::Aside;
 use crate::calls::call::{Call, Instance};
 use crate::instances::complete::{Agreed, Disagreement};
 
@@ -41,4 +42,23 @@ pub trait Sums: Send {
     fn take(&mut self, matched: Matched<'_>);
     /// Adds the sums of another worker.
     fn merge(&mut self, other: Self);
+}
+
+impl From<Aside> for Matched<'_> {
+    fn from(aside: Aside) -> Self {
+        match aside {
+            Aside::Unmatched {
+                process,
+                called_on,
+                call,
+                is_internal,
+            } => Self::Unmatched {
+                process,
+                called_on,
+                call,
+                is_internal,
+            },
+            Aside::Process { call } => Self::Process { call },
+        }
+    }
 }

@@ -24,7 +24,6 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use crate::calls::call::{LANES, Lane};
 use crate::calls::findings::Irregularities;
 use crate::calls::process::Process;
 use crate::calls::queue::Queue;
@@ -35,6 +34,7 @@ use crate::instances::decode::{Block, Decoder, Settled, Source, block_length};
 use crate::instances::matched::{Matched, Sums};
 use crate::progress::Progress;
 use crate::time::clocks::Clocks;
+use crate::trace::place::{LANES, Lane};
 use crate::trace::run::Run;
 
 /// Calls after which the sums of all workers are merged: sums of few samples keep them all, so
@@ -218,7 +218,7 @@ impl Matcher<'_> {
         wanted
             .map(|(process, share)| {
                 workers.with(|decoder, sink| {
-                    let n = process.scan(share, communicators, sink);
+                    let n = process.scan(share, communicators, &mut |aside| sink(aside.into()));
                     hand_on_own(process, (communicators, persistents), decoder, sink);
                     n
                 })

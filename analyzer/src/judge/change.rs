@@ -11,8 +11,8 @@
 
 use collbench_stats::chance::{binomial_tail, same_share};
 use collbench_stats::integers::add_ns;
-use serde::Serialize;
 
+use crate::results::over_time::ChangeKind;
 use crate::sums::sections::TimesLast;
 
 /// The greatest chance of a false statement.
@@ -21,20 +21,6 @@ const MAX_P: f64 = 0.01;
 const MIN_TIME_SHARE: f64 = 0.01;
 /// The least difference between phases in the part of instances.
 const MIN_DIFFERENCE: f64 = 0.2;
-
-/// How lateness changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangeKind {
-    /// Nobody at first, then one.
-    Starts,
-    /// One at first, then nobody.
-    Ends,
-    /// From one to another.
-    Moves,
-    /// One in several phases with none between, or in the middle only.
-    ComesAndGoes,
-}
 
 /// Parties in one section of the run.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@ use collbench_trees::library_name::{Called, called};
 use collbench_trees::shape::Shape;
 
 use crate::instances::complete::Agreed;
-use crate::messages::said::{Names, Said};
+use crate::trace::said::{Names, Said};
 
 /// Shapes of which it is kept what they are called; where there are more it is found anew.
 const MAX_KNOWN: usize = 256;

@@ -11,7 +11,7 @@ use collbench_clocks::rank_clock::ManyStamps;
 use collbench_formats::{MESSAGE_BYTES, MESSAGE_TAG_SHIFT, Record, RecordKind};
 use collbench_trees::shape::Of;
 
-use crate::messages::gather::is_true;
+use crate::calls::behind::is_true;
 use crate::messages::pattern::{Ends, Key, Moved, PatternNumber, end_of, partner_of, slot_of};
 use crate::messages::steps::{Comes, Step, Steps};
 

@@ -13,11 +13,11 @@ use serde::{Serialize, Serializer};
 
 use crate::calls::algorithms::AlgorithmSummary;
 use crate::calls::running::RunningSummary;
-pub use crate::judge::hang::{
+use crate::results::detail::Detail;
+pub use crate::results::hang::{
     CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
     NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,
 };
-use crate::results::detail::Detail;
 use crate::results::inside::{TransferSummary, TreeFigures};
 pub use crate::results::over_time::{
     ChangeSummary, Culprit, DisturbanceSummary, InStep, LatenessSectionSummary,

@@ -6,7 +6,19 @@
 
 use serde::Serialize;
 
-use crate::judge::change::ChangeKind;
+/// How lateness changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// Nobody at first, then one.
+    Starts,
+    /// One at first, then nobody.
+    Ends,
+    /// From one to another.
+    Moves,
+    /// One in several phases with none between, or in the middle only.
+    ComesAndGoes,
+}
 
 /// Someone in particular.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -3,14 +3,15 @@
 use collbench_formats::{CommunicatorKind, Operation};
 use collbench_stats::integers::add_ns;
 
-use crate::calls::call::LanePlace;
-use crate::calls::call::{Call, Instance, Lane};
+use crate::calls::call::{Call, Instance};
 use crate::communicators::{Communicator, Scope};
 use crate::instances::complete::{Agreed, Disagreement};
 use crate::sums::mismatch::{Mismatch, MismatchKind, alike_calls, mismatch_of};
 use crate::sums::operation::{ByteClass, OperationKey};
 use crate::sums::tally::{Tally, class_of};
 use crate::sums::unfinished::{Unfinished, stated_root};
+use crate::trace::place::Lane;
+use crate::trace::place::LanePlace;
 
 impl Tally<'_> {
     /// Counts a call of the application; `true` unless it is another's.

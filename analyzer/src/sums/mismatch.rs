@@ -12,11 +12,12 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{CommunicatorKind, Operation};
 
-use crate::calls::call::LanePlace;
-use crate::calls::call::{Call, Instance, Lane};
+use crate::calls::call::{Call, Instance};
 use crate::communicators::Communicator;
 use crate::instances::complete::{Agreed, PayloadSums};
 use crate::sums::unfinished::stated_root;
+use crate::trace::place::Lane;
+use crate::trace::place::LanePlace;
 
 /// Mismatches that are kept one by one, of each kind.
 const MAX_KEPT: usize = 100;

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
 
-use crate::calls::call::{Instance, Lane};
+use crate::calls::call::Instance;
+use crate::trace::place::Lane;
 use crate::trace::run::Run;
 
 /// Instances that are kept one by one.

@@ -4,11 +4,11 @@ use collbench_formats::{Operation, Semantics};
 use collbench_stats::batches::Batches;
 use collbench_stats::distribution::Distribution;
 use collbench_stats::integers::add_ns;
+use collbench_trees::algorithm::Algorithm;
 
 use crate::calls::call::Call;
 use crate::calls::outstanding::OverlapCourse;
 use crate::communicators::Scope;
-use crate::messages::said::Said;
 use crate::sums::column_buffer::Calls;
 use crate::sums::conduct::Conduct;
 use crate::sums::graphs::InsideTally;
@@ -18,7 +18,7 @@ use crate::sums::outliers::Longest;
 use crate::sums::sections::{LatenessSections, OperationSections};
 use crate::sums::serialization::Serialization;
 use crate::sums::timeline::Course;
-use collbench_trees::algorithm::Algorithm;
+use crate::trace::said::Said;
 
 /// Class of payloads: the largest of any process in the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

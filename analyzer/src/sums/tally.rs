@@ -15,7 +15,7 @@ use collbench_stats::distribution::Distribution;
 use collbench_stats::integers::{add_ns, sum_ns};
 
 use crate::align::causality::{ByHost, CausalityCounts};
-use crate::calls::call::{Call, Lane};
+use crate::calls::call::Call;
 use crate::calls::outstanding::OverlapCourse;
 use crate::communicators::{Communicator, Communicators, Scope};
 use crate::instances::complete::Agreed;
@@ -38,6 +38,7 @@ use crate::sums::sections::OperationSection;
 use crate::sums::unfinished::AllUnfinished;
 use crate::time::clocks::{Clocks, HostOffset};
 use crate::time::resolution::Resolution;
+use crate::trace::place::Lane;
 use crate::trace::run::Run;
 
 /// All sums of a run, or of the part of it that one worker has seen.

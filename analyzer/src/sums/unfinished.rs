@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, CompletingCall, Operation, Semantics};
 
-use crate::calls::call::{Call, Instance, Lane};
+use crate::calls::call::{Call, Instance};
 use crate::communicators::Communicator;
+use crate::trace::place::Lane;
 
 /// Instances that are kept of one order of calls: a Waitall may be for thousands.
 const MAX_OF_LANE: usize = 64;

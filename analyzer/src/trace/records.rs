@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use collbench_formats::{Chunk, Record, Records};
 
-use crate::calls::queue::PlaceRun;
-use crate::calls::stream::Place;
+use crate::trace::place::Place;
+use crate::trace::place::PlaceRun;
 
 /// Blocks of a process that are kept, at least: some are read, others wait.
 const LEAST_KEPT: usize = 4;

@@ -15,8 +15,8 @@ use collbench_text::inert;
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use crate::messages::said::Names;
 use crate::remarks::Remark;
+use crate::trace::said::Names;
 
 /// Why a directory cannot be analysed at all.
 #[derive(Debug, thiserror::Error)]
@@ -606,4 +606,18 @@ fn describe_world(processes: &[RankFile<'_>]) -> String {
         processes[0].trace.identity.world_size,
         names.join(", ")
     )
+}
+
+/// The latest instant that the process surely reached: its last anchor, or the enter of a call
+/// that another one of the thread follows. Of the last two calls of a thread the lesser enter,
+/// so that one damaged stamp does not count.
+pub(crate) fn latest_sure(trace: &RankTrace<'_>) -> u64 {
+    let anchor = trace.anchors.last().map_or(0, |anchor| anchor.ticks.get());
+    let threads = trace.chunks.chunk_by(|a, b| a.thread == b.thread);
+    let of_threads = threads.filter_map(|chunks| {
+        let mut back = chunks.iter().rev().flat_map(|c| c.records.iter().rev());
+        let (last, before) = (back.next()?, back.next()?);
+        Some(last.enter.get().min(before.enter.get()))
+    });
+    of_threads.fold(anchor, u64::max)
 }

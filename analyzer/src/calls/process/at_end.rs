@@ -3,13 +3,13 @@
 use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::{Chunk, Initiation, Record};
 
-use crate::calls::call::Lane;
 use crate::calls::findings::InFlight;
 use crate::calls::last_seen::{LastCall, LastSeen, has_returned, is_own, last_place};
 use crate::calls::process::{Found, Process, binding};
-use crate::calls::stream::Place;
 use crate::communicators::Communicators;
 use crate::communicators::persistent::local_of;
+use crate::trace::place::Lane;
+use crate::trace::place::Place;
 
 impl Process<'_> {
     /// A call that had not returned when the file ended.

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{Completion, Initiation, Record, TestsInVain};
 
-use crate::calls::call::Lane;
 use crate::calls::findings::InFlight;
 use crate::calls::message_owner::OwnCollective;
 use crate::calls::outstanding::Begun;
 use crate::calls::process::Process;
 use crate::calls::queue::Alike;
-use crate::calls::stream::Place;
 use crate::communicators::Communicators;
 use crate::communicators::persistent::local_of;
+use crate::trace::place::Lane;
+use crate::trace::place::Place;
 
 /// A call that completes a collective.
 #[derive(Debug)]

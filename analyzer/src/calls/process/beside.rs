@@ -7,15 +7,16 @@ use collbench_formats::{
 };
 
 use crate::calls::algorithms;
-use crate::calls::call::Lane;
+use crate::calls::behind::each_message;
 use crate::calls::message_owner::{CallOf, OwnCollective, Owner};
 use crate::calls::process::class::{is_call, is_note};
 use crate::calls::process::{Process, binding};
 use crate::calls::queue::Queue;
-use crate::calls::stream::{Batch, Place};
+use crate::calls::stream::Batch;
 use crate::communicators::Communicators;
 use crate::communicators::persistent::local_of;
-use crate::messages::gather::each_message;
+use crate::trace::place::Lane;
+use crate::trace::place::Place;
 
 /// Messages that a step of making a communicator begins together, at most.
 const MAX_BEGUN_TOGETHER: usize = 256;

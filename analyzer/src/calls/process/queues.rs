@@ -1,7 +1,7 @@
 //! The queues of a communicator.
 
-use crate::calls::call::{LANES, Lane};
 use crate::calls::queue::Queue;
+use crate::trace::place::{LANES, Lane};
 
 /// The queues of a communicator's lanes. There may be a million communicators, most of which were
 /// freed.

@@ -10,7 +10,8 @@ use collbench_formats::Semantics;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graphmap::DiGraphMap;
 
-use crate::judge::hang::{AtEnd, CycleSummary, Hang};
+use crate::judge::hang::{AtEnd, Hang};
+use crate::results::hang::CycleSummary;
 
 /// Each waits for the next one, the last for the first.
 #[derive(Debug, Clone, PartialEq, Eq)]

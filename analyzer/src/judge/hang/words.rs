@@ -8,13 +8,14 @@ use collbench_text::{
     quantity::{counted, duration, instant},
 };
 
-use crate::calls::call::Lane;
 use crate::calls::findings::InFlight;
 use crate::communicators::Communicators;
 use crate::judge::hang::cycles::Cycle;
-use crate::judge::hang::{AtEnd, Ending, Hang, RankState};
+use crate::judge::hang::{AtEnd, Ending, Hang};
+use crate::results::hang::RankState;
 use crate::sums::mismatch::{Mismatch, MismatchKind};
 use crate::sums::never_completed::NeverCompleted;
+use crate::trace::place::Lane;
 
 /// Columns for the name of a communicator.
 const NAME: usize = 40;

@@ -9,10 +9,10 @@ use collbench_clocks::joint::{Joint, Preliminary, simple_errors};
 use collbench_clocks::{Alignment, AlignmentMethod, Burst, Correction, edges};
 use collbench_formats::Definition;
 
-use crate::calls::stamps::latest_sure;
 use crate::remarks::Remark;
 use crate::time::clocks::{Clocks, HostAlignment, TickScale, Timestamp, start_ticks};
 use crate::trace::run::Run;
+use crate::trace::run::latest_sure;
 
 /// The offset of a host's clock from the reference of its group.
 #[derive(Debug, Clone)]

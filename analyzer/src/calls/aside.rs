@@ -1,0 +1,25 @@
+//! Calls that are in no queue.
+
+use crate::calls::call::Call;
+
+/// A call that waits for nobody.
+#[derive(Debug)]
+pub(crate) enum Aside {
+    /// One that is in no instance: its communicator is not known, or (for constructors over a group) the
+    /// one that it was to make.
+    Unmatched {
+        /// Index of the process in the run.
+        process: usize,
+        /// Index in [`Communicators::list`](crate::Communicators::list) of the communicator called on.
+        called_on: Option<usize>,
+        /// The call.
+        call: Call,
+        /// Whether the MPI library made it on its own behalf.
+        is_internal: bool,
+    },
+    /// The begin or end of MPI in a process.
+    Process {
+        /// The call.
+        call: Call,
+    },
+}

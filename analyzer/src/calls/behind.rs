@@ -1,0 +1,106 @@
+//! What stands behind a call in its thread: its messages, and notes on it.
+
+use collbench_formats::{Message, Record, RecordKind};
+
+use crate::trace::place::Place;
+use crate::trace::records::RecordReader;
+
+/// Records that are looked at together.
+pub(crate) const SLICE: usize = 64;
+
+/// Whether the stamps of a message can be true.
+pub(crate) fn is_true(record: &Record) -> bool {
+    record.leave.get() == 0 || record.enter.get() <= record.leave.get()
+}
+
+/// Whether a record is of a call that was made within another one, which was entered and left then: by a
+/// function of the application that the MPI library has called back. Those that one call starts or
+/// completes together have its times.
+pub(crate) fn is_within(record: &Record, enter: u64, leave: u64) -> bool {
+    let (begin, end) = (record.enter.get(), record.leave.get());
+    (begin, end) != (enter, leave) && (enter..leave).contains(&begin) && (1..=leave).contains(&end)
+}
+
+/// Hands on the messages of the call at a place (or of the call that completed collectives there),
+/// with their own places: those behind it that began no later than it returned, but for those of calls
+/// that the library made below it. Gives the place of the last record that was of the call.
+///
+/// A clock with coarse steps may show the begin of the last message and the return alike.
+pub(crate) fn each_message(
+    reader: &RecordReader<'_>,
+    place: Place,
+    look: impl FnMut(Place, &Record, &Message),
+) -> Place {
+    each_behind(reader, place, look, |_| {})
+}
+
+/// As [`each_message`], and hands on the notes on the call.
+pub(crate) fn each_behind(
+    reader: &RecordReader<'_>,
+    mut place: Place,
+    mut look: impl FnMut(Place, &Record, &Message),
+    mut hear: impl FnMut(&Record),
+) -> Place {
+    let chunks = reader.chunks();
+    let thread = chunks[place.chunk as usize].thread;
+    let mut records = reader.slice(place, SLICE);
+    let (enter, leave) = (records[0].enter.get(), records[0].leave.get());
+    let is_completion = records[0].kind() == Some(RecordKind::Completion);
+    let mut last = place;
+    // Up to when a call below it lasts, with that tick.
+    let mut below_until = 0;
+    let mut n_before = 1;
+    loop {
+        for (record, at) in records[n_before..]
+            .iter()
+            .zip(place.record + n_before as u32..)
+        {
+            let here = Place {
+                record: at,
+                ..place
+            };
+            let begin = record.enter.get();
+            // Of what was before the call a note tells behind it, with an earlier stamp.
+            if record.kind() == Some(RecordKind::Note) {
+                if (enter..=leave).contains(&begin) && begin > below_until {
+                    hear(record);
+                }
+                last = here;
+                continue;
+            }
+            if begin > leave || begin < enter {
+                return last;
+            }
+            if let Some(message) = record.message() {
+                if begin > below_until && is_true(record) {
+                    look(here, record, &message);
+                }
+                last = here;
+                continue;
+            }
+            // One of the application is below it where the library has called the application back.
+            let is_below = record.is_internal() || is_within(record, enter, leave);
+            match record.kind() {
+                // Those of a call that completed several stand side by side.
+                Some(RecordKind::Completion) if is_completion && begin == enter => {}
+                Some(RecordKind::Call | RecordKind::Completion) if is_below => {
+                    below_until = record.leave.get().max(below_until);
+                }
+                Some(RecordKind::Call | RecordKind::Completion) => return last,
+                _ => {}
+            }
+            last = here;
+        }
+        place.record += records.len() as u32;
+        while place.record as usize >= chunks[place.chunk as usize].records.len() {
+            place.chunk += 1;
+            place.record = 0;
+            let next = chunks.get(place.chunk as usize);
+            if next.is_none_or(|next| next.thread != thread) {
+                return last;
+            }
+        }
+        records = reader.slice(place, SLICE);
+        n_before = 0;
+    }
+}
