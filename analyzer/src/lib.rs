@@ -37,47 +37,6 @@ mod progress;
 mod remarks;
 mod selection;
 
-pub use crate::measure::critical_path::AllForAll;
-pub use crate::measure::critical_path::Begin;
-pub use crate::measure::critical_path::CriticalTally;
-pub use crate::measure::critical_path::Hop;
-pub use crate::measure::critical_path::Stay;
-pub use crate::measure::way_back::Doubt;
-pub use crate::messages::message::InstanceMessage;
-pub use crate::messages::of_instance::MessageCounts;
-pub use crate::messages::of_instance::Messages;
-pub use crate::results::inside::BeginSummary;
-pub use crate::results::inside::BeginsElsewhere;
-pub use crate::results::inside::Contributor;
-pub use crate::results::inside::CriticalPathSummary;
-pub use crate::results::inside::HopSummary;
-pub use crate::results::inside::Hotspot;
-pub use crate::results::inside::JoiningPoint;
-pub use crate::results::inside::LastArrival;
-pub use crate::results::inside::OneWayClass;
-pub use crate::results::inside::ProgressSummary;
-pub use crate::results::inside::RoundSummary;
-pub use crate::results::inside::StageKind;
-pub use crate::results::inside::StaySummary;
-pub use crate::results::inside::TransferSummary;
-pub use crate::results::inside::TreeFigures;
-pub use crate::results::inside::UnknownPaths;
-pub use crate::results::inside::WayClass;
-pub use crate::results::inside::WayLine;
-pub use crate::results::inside::WayStage;
-pub use crate::sums::by_roles::RoleFigures;
-pub use crate::sums::graph_figures::EdgeFigures;
-pub use crate::sums::graph_figures::GraphFigures;
-pub use crate::sums::graph_figures::LastMessage;
-pub use crate::sums::graph_figures::Meeting;
-pub use crate::sums::graph_figures::NodeFigures;
-pub use crate::sums::graph_figures::RoundFigures;
-pub use crate::sums::graphs::EdgeTally;
-pub use crate::sums::graphs::GraphTally;
-pub use crate::sums::graphs::InsideTally;
-pub use crate::trace::said::Said;
-pub use align::causality::CausalityCounts;
-pub use calls::algorithms::{AlgorithmCounts, AlgorithmSummary};
 pub use collbench_clocks::AlignmentMethod;
 pub use collbench_clocks::closure::{Blame, Closure};
 pub use collbench_clocks::errors::OffsetErrors;
@@ -85,26 +44,26 @@ pub use collbench_clocks::rank_clock::RankClock;
 pub use collbench_clocks::timestamp::{Global, Local, Timestamp};
 pub use collbench_stats::batches::Batches;
 pub use collbench_stats::buckets::Bucket;
-pub use collbench_stats::compact_distribution::Gauge;
-pub use collbench_stats::compact_distribution::Grain;
+pub use collbench_stats::compact_distribution::{Gauge, Grain};
 pub use collbench_stats::distribution::{Distribution, Summary};
 pub use collbench_stats::moments::Moments;
-pub use collbench_trees::algorithm::Algorithm;
-pub use collbench_trees::algorithm::Pattern;
-pub use collbench_trees::algorithm::Rooted;
-pub use collbench_trees::algorithm::ThenFromLeader;
-pub use collbench_trees::algorithm::Tree;
-pub use collbench_trees::algorithm::TwoLevels;
-pub use collbench_trees::algorithm::Within;
-pub use collbench_trees::recognize::Direction as TreeDirection;
-pub use collbench_trees::recognize::Recognized;
-pub use collbench_trees::recognize::TreeFacts;
-pub use collbench_trees::roles::Node;
-pub use collbench_trees::roles::Roles;
-pub use collbench_trees::roles::Round;
-pub use collbench_trees::roles::TreeRoles;
-pub use collbench_trees::roles::Way;
+pub use collbench_trees::algorithm::{
+    Algorithm, Pattern, Rooted, ThenFromLeader, Tree, TwoLevels, Within,
+};
+pub use collbench_trees::recognize::{Direction as TreeDirection, Recognized, TreeFacts};
+pub use collbench_trees::roles::{Node, Roles, Round, TreeRoles, Way};
 pub use collbench_trees::shape::Shape;
+
+pub use align::causality::CausalityCounts;
+pub use calls::algorithms::{AlgorithmCounts, AlgorithmSummary};
+pub use calls::call::{Call, Instance};
+pub use calls::findings::{InFlight, Irregularities, ProcessDamage};
+pub use calls::last_seen::{LastCall, LastSeen};
+pub use calls::outstanding::{CompletingTime, OverlapCourse};
+pub use calls::phases::LevelTime;
+pub use calls::running::{RunningCounts, RunningSummary};
+pub use calls::stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Limit, StampLimits};
+pub use calls::time_in_mpi::Presence;
 pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
 pub use compare::{
     Change, ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, Difference,
@@ -113,7 +72,16 @@ pub use compare::{
 };
 pub use follow::{Follower, Look, Running};
 pub use instances::complete::{Agreed, Disagreement, Extent, Payloads};
+pub use instances::matched::{Matched, Sums};
+pub use instances::matching::match_calls;
 pub use judge::verdict::{Verdict, Vertex, stands_out};
+pub use measure::critical_path::{AllForAll, Begin, CriticalTally, Hop, Stay};
+pub use measure::outside::Figures;
+pub use measure::way_back::Doubt;
+pub use messages::message::InstanceMessage;
+pub use messages::of_instance::{MessageCounts, Messages};
+pub use progress::Progress;
+pub use remarks::Remark;
 pub use results::analysis::{
     Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, ClosureSummary,
     CommunicatorSummary, Culprit, CycleSummary, DamageSummary, Dearest, DetailsSummary,
@@ -126,25 +94,19 @@ pub use results::analysis::{
     Timeline, Total, TraceSummary, TreeSummary, UnfinishedSummary, Violations, WindowSummary,
 };
 pub use results::detail::{Detail, Details};
+pub use results::inside::{
+    BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, Hotspot,
+    JoiningPoint, LastArrival, OneWayClass, ProgressSummary, RoundSummary, StageKind, StaySummary,
+    TransferSummary, TreeFigures, UnknownPaths, WayClass, WayLine, WayStage,
+};
 pub use results::over_time::ChangeKind;
-pub use sums::conduct::Conduct;
-pub use time::clocks::{Clocks, HostAlignment, HostClock};
-
-pub use crate::calls::call::{Call, Instance};
-pub use crate::trace::place::Lane;
-pub use calls::findings::{InFlight, Irregularities, ProcessDamage};
-pub use calls::last_seen::{LastCall, LastSeen};
-pub use calls::outstanding::{CompletingTime, OverlapCourse};
-pub use calls::phases::LevelTime;
-pub use calls::running::{RunningCounts, RunningSummary};
-pub use calls::stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Limit, StampLimits};
-pub use calls::time_in_mpi::Presence;
-pub use instances::matched::{Matched, Sums};
-pub use instances::matching::match_calls;
-pub use measure::outside::Figures;
-pub use progress::Progress;
-pub use remarks::Remark;
 pub use selection::{Resolved, Selection, SelectionError};
+pub use sums::by_roles::RoleFigures;
+pub use sums::conduct::Conduct;
+pub use sums::graph_figures::{
+    EdgeFigures, GraphFigures, LastMessage, Meeting, NodeFigures, RoundFigures,
+};
+pub use sums::graphs::{EdgeTally, GraphTally, InsideTally};
 pub use sums::late_arrivals::{LateArrival, LateArrivals, Sampled};
 pub use sums::mismatch::{Mismatch, MismatchKind, MismatchedCall, Mismatches};
 pub use sums::never_completed::{AllNeverCompleted, NeverCompleted};
@@ -161,8 +123,11 @@ pub use sums::serialization::Serialization;
 pub use sums::tally::{Counts, Tally};
 pub use sums::timeline::{Course, Stretch};
 pub use sums::unfinished::{Absent, AllUnfinished, Unfinished, Waiter};
+pub use time::clocks::{Clocks, HostAlignment, HostClock};
 pub use time::resolution::Resolution;
+pub use trace::place::Lane;
 pub use trace::run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
+pub use trace::said::Said;
 
 /// Why there is no analysis.
 #[derive(Debug, thiserror::Error)]
