@@ -54,32 +54,26 @@ pub use collbench_trees::recognize::{Direction as TreeDirection, Recognized, Tre
 pub use collbench_trees::roles::{Node, Roles, Round, TreeRoles, Way};
 pub use collbench_trees::shape::Shape;
 
-pub use align::causality::CausalityCounts;
-pub use calls::algorithms::{AlgorithmCounts, AlgorithmSummary};
+pub use calls::algorithms::AlgorithmSummary;
 pub use calls::call::{Call, Instance};
-pub use calls::findings::{InFlight, Irregularities, ProcessDamage};
-pub use calls::last_seen::{LastCall, LastSeen};
-pub use calls::outstanding::{CompletingTime, OverlapCourse};
-pub use calls::phases::LevelTime;
-pub use calls::running::{RunningCounts, RunningSummary};
-pub use calls::stamps::{Contradiction, ImpossibleStamp, ImpossibleStamps, Limit, StampLimits};
-pub use calls::time_in_mpi::Presence;
-pub use communicators::{Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope};
+pub use calls::findings::Irregularities;
+pub use calls::running::RunningSummary;
+pub use calls::stamps::{Limit, StampLimits};
+pub use communicators::{Communicator, CommunicatorEntry, Communicators, Scope};
 pub use compare::{
     Change, ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, Difference,
     DifferingSetting, OnlyIn, OperationDifferences, OperationFigures, QuantityDifferences,
     RunDifferences,
 };
 pub use follow::{Follower, Look, Running};
-pub use instances::complete::{Agreed, Disagreement, Extent, Payloads};
+pub use instances::complete::{Agreed, Disagreement, Payloads};
 pub use instances::matched::{Matched, Sums};
 pub use instances::matching::match_calls;
 pub use judge::verdict::{Verdict, Vertex, stands_out};
-pub use measure::critical_path::{AllForAll, Begin, CriticalTally, Hop, Stay};
+pub use measure::critical_path::Begin;
 pub use measure::outside::Figures;
 pub use measure::way_back::Doubt;
-pub use messages::message::InstanceMessage;
-pub use messages::of_instance::{MessageCounts, Messages};
+pub use messages::of_instance::Messages;
 pub use progress::Progress;
 pub use remarks::Remark;
 pub use results::analysis::{
@@ -101,32 +95,15 @@ pub use results::inside::{
 };
 pub use results::over_time::ChangeKind;
 pub use selection::{Resolved, Selection, SelectionError};
-pub use sums::by_roles::RoleFigures;
-pub use sums::conduct::Conduct;
-pub use sums::graph_figures::{
-    EdgeFigures, GraphFigures, LastMessage, Meeting, NodeFigures, RoundFigures,
-};
-pub use sums::graphs::{EdgeTally, GraphTally, InsideTally};
-pub use sums::late_arrivals::{LateArrival, LateArrivals, Sampled};
-pub use sums::mismatch::{Mismatch, MismatchKind, MismatchedCall, Mismatches};
-pub use sums::never_completed::{AllNeverCompleted, NeverCompleted};
-pub use sums::operation::{
-    ByteClass, Lateness, LatenessOfMember, MemberTally, OperationKey, OperationTally, OverlapTally,
-    PhaseTally, ProcessTally, wait_state_names,
-};
-pub use sums::orders::{MAX_POSITIONS, OrderCounts};
-pub use sums::outliers::{LongInstance, Longest};
-pub use sums::sections::{
-    LatenessSection, LatenessSections, OperationSection, OperationSections, TimesLast,
-};
+pub use sums::mismatch::Mismatch;
+pub use sums::operation::Lateness;
 pub use sums::serialization::Serialization;
 pub use sums::tally::{Counts, Tally};
 pub use sums::timeline::{Course, Stretch};
-pub use sums::unfinished::{Absent, AllUnfinished, Unfinished, Waiter};
-pub use time::clocks::{Clocks, HostAlignment, HostClock};
-pub use time::resolution::Resolution;
+pub use sums::unfinished::Unfinished;
+pub use time::clocks::{Clocks, HostClock};
 pub use trace::place::Lane;
-pub use trace::run::{RankFile, Run, RunError, RunFiles, RunManifest, UnreadableFile};
+pub use trace::run::{RankFile, Run, RunError, RunFiles, UnreadableFile};
 pub use trace::said::Said;
 
 /// Why there is no analysis.

@@ -22,7 +22,7 @@ pub struct Selection {
     pub communicators: Vec<String>,
     /// Ranges of world ranks, each `(first, last)`. Empty: all.
     pub ranks: Vec<(u32, u32)>,
-    /// Instances in a phase of this level (see [`LevelTime`](crate::LevelTime)).
+    /// Instances in a phase of this level.
     pub phase: Option<i32>,
     /// Instances that begin at this time since the start of the run or later, ns.
     pub from_ns: Option<i64>,

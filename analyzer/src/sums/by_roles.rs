@@ -18,7 +18,7 @@ const MAX_ROLES: usize = 8;
 
 /// Figures of the nodes in instances with the same roles.
 #[derive(Debug, Clone)]
-pub struct RoleFigures {
+pub(crate) struct RoleFigures {
     /// [`Roles::parents`].
     parents: Box<[u32]>,
     /// Instances.

@@ -77,7 +77,7 @@ pub struct LastMessage {
 
 /// Sums of one node; times per instance.
 #[derive(Debug, Clone)]
-pub struct NodeFigures {
+pub(crate) struct NodeFigures {
     /// Who arrives: its own process first, then its children.
     pub arrivals: Vec<Meeting>,
     /// Who departs, likewise.
@@ -107,7 +107,7 @@ pub struct NodeFigures {
 
 /// One of those who meet at a node.
 #[derive(Debug, Clone)]
-pub struct Meeting {
+pub(crate) struct Meeting {
     /// Its slot.
     pub slot: u32,
     /// Last arrival - own, or own departure - the first.
@@ -118,7 +118,7 @@ pub struct Meeting {
 
 /// Sums of one round of a node in an exchange; times per instance.
 #[derive(Debug, Clone)]
-pub struct RoundFigures {
+pub(crate) struct RoundFigures {
     /// The slot that sent what came last, if it was always the same.
     pub partner: Option<u32>,
     n: u64,

@@ -584,7 +584,9 @@ impl Lateness {
 /// # Source
 /// Scalasca's patterns, as metrics define them. Constructors wait as N x N do.
 #[must_use]
-pub fn wait_state_names(operation: Operation) -> (Option<&'static str>, Option<&'static str>) {
+pub(crate) fn wait_state_names(
+    operation: Operation,
+) -> (Option<&'static str>, Option<&'static str>) {
     match operation.semantics() {
         Semantics::Barrier => (Some("Wait at Barrier"), Some("Barrier Completion")),
         Semantics::AllToAll | Semantics::Constructor | Semantics::GroupConstructor => {

@@ -1,7 +1,7 @@
 //! How often each process came (left) at each position, and how much of that is known.
 
 /// Positions are told one by one up to so many processes, beyond in tenths of the order.
-pub const MAX_POSITIONS: usize = 256;
+pub(crate) const MAX_POSITIONS: usize = 256;
 /// Columns beyond [`MAX_POSITIONS`].
 const DECILES: usize = 10;
 /// Places that wait to be counted, at most (but for those of one instance).

@@ -8,7 +8,7 @@ pub(crate) const MAX_SECTIONS: u32 = 32;
 
 /// How often one process came last, and what that cost the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TimesLast {
+pub(crate) struct TimesLast {
     /// Resolved instances that it came last to.
     pub last: u64,
     /// Waits that its coming ended in them, ns.
@@ -25,7 +25,7 @@ impl TimesLast {
 
 /// Who came last in one section of the run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LatenessSection {
+pub(crate) struct LatenessSection {
     /// Complete instances.
     pub instances: u64,
     /// By position in the communicator's entry, ascending: those that ever came last.

@@ -114,7 +114,7 @@ pub enum RunError {
 
 /// What collbench-record wrote about the run: `run.json`. Everything may be missing.
 #[derive(Debug, Clone, Default, Deserialize)]
-pub struct RunManifest {
+pub(crate) struct RunManifest {
     /// `collbench.run/1`.
     #[serde(default)]
     pub schema: String,
