@@ -1,0 +1,77 @@
+//! Where records stand in a file, and calls in the orders of calls.
+
+/// Where a record stands in the file of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// Index in the file's list of chunks.
+    pub(crate) chunk: u32,
+    /// Index in the chunk.
+    pub(crate) record: u32,
+}
+
+/// Calls with positions that follow one another, in records that stand side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlaceRun {
+    /// Position of the first call on its lane.
+    pub(crate) position: u64,
+    /// Where its record stands.
+    pub(crate) place: Place,
+    /// Number of calls, > 0.
+    pub(crate) n: u32,
+    /// Whether their stamps can be true. If not it is one call.
+    pub(crate) is_possible: bool,
+    /// Number of the phase in which they were called, of those of the process; 0: none.
+    pub(crate) phase: u16,
+}
+
+impl PlaceRun {
+    /// Behind the position of the last call.
+    pub(crate) fn end(&self) -> u64 {
+        self.position.saturating_add(u64::from(self.n))
+    }
+
+    /// The part of it within `[from, to)`, of which there is some.
+    pub(crate) fn within(mut self, from: u64, to: u64) -> Self {
+        if let Some(before @ 1..) = from.checked_sub(self.position) {
+            self.position = from;
+            self.place.record += before as u32;
+            self.n -= before as u32;
+        }
+        self.n = self
+            .n
+            .min((to - self.position).min(u64::from(u32::MAX)) as u32);
+        self
+    }
+}
+
+/// Which order of calls on a communicator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lane {
+    /// Calls of the application.
+    Application,
+    /// Calls of the MPI library on its own behalf.
+    Internal,
+    /// The making of the communicator, collective over its members only.
+    Creation,
+    /// The starts of one persistent collective, by a number that is the same in every analysis.
+    Persistent(u32),
+}
+
+impl Lane {
+    /// Index in [`LANES`], of those that every communicator has.
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::Application => 0,
+            Self::Internal => 1,
+            Self::Creation | Self::Persistent(_) => 2,
+        }
+    }
+}
+
+/// Those that every communicator has.
+pub(crate) const LANES: [Lane; 3] = [Lane::Application, Lane::Internal, Lane::Creation];
+
+/// Where calls stand: communicator (index in
+/// [`Communicators::list`](crate::Communicators::list)), lane and position.
+pub(crate) type LanePlace = (usize, Lane, u64);
