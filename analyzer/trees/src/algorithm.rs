@@ -236,6 +236,16 @@ pub enum Algorithm {
         /// From the leaders.
         from: Pattern,
     },
+    /// On an intercommunicator, of one group of which nothing comes: within the other group to its leader,
+    /// between the leaders, and from the leader within the first.
+    FromOneGroup {
+        /// Between the leaders.
+        between: Pattern,
+        /// To the leader of the group that gives; `None` if it is alone there.
+        to: Option<Pattern>,
+        /// From the leader of the group that gets; `None` if it is alone there.
+        from: Option<Pattern>,
+    },
     /// On an intercommunicator: from everybody to the leader of the other group, and then so.
     ToOtherLeader(ThenFromLeader),
 }
@@ -262,6 +272,17 @@ impl fmt::Display for Algorithm {
                     ThenFromLeader::Nothing => Ok(()),
                     ThenFromLeader::Back => f.write_str(" and back"),
                     ThenFromLeader::Within(within) => write!(f, ", {within} from it within"),
+                }
+            }
+            Self::FromOneGroup { between, to, from } => {
+                f.write_str("two groups, of which one gives: ")?;
+                if let Some(to) = to {
+                    write!(f, "{to} within it to the leader, ")?;
+                }
+                write!(f, "{between} between the leaders")?;
+                match from {
+                    Some(from) => write!(f, ", {from} from the leader within the other"),
+                    None => Ok(()),
                 }
             }
             Self::TwoGroups { between, to, from } => {

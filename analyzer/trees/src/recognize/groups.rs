@@ -32,6 +32,7 @@ pub(super) fn recognize(
         _ => each_for_the_other(operation, groups, sent)
             .map(|name| Flat::exchange(name).into())
             .or_else(|| by_leaders(operation, groups, sent))
+            .or_else(|| from_one_group(operation, groups, sent))
             .or_else(|| to_other_leader(operation, groups, sent)),
     };
     let n = groups.len() as u32;
@@ -151,6 +152,22 @@ fn by_leaders(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option<Rec
     let between = levels.between;
     Some(Recognized {
         names: vec![Algorithm::TwoGroups { between, to, from }],
+        tree: None,
+        directed,
+    })
+}
+
+/// To the leader of the group that has something to give, between the leaders, and from that of the other
+/// group.
+fn from_one_group(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option<Recognized> {
+    if !matches!(operation, Operation::Allgather | Operation::Allgatherv) {
+        return None;
+    }
+    let found = [0, 1].map(|giver| levels::recognize_one_way(operation, groups, giver, sent));
+    let (parts, directed) = found.into_iter().flatten().next()?;
+    let (between, to, from) = (parts.between, parts.to, parts.from);
+    Some(Recognized {
+        names: vec![Algorithm::FromOneGroup { between, to, from }],
         tree: None,
         directed,
     })

@@ -56,6 +56,49 @@ pub(super) fn recognize_groups(
     Levels::of(groups, sent)?.there_and_back(operation.blocking())
 }
 
+/// How something came from one group to the other.
+pub(super) struct OneWay {
+    /// Between the leaders.
+    pub(super) between: Pattern,
+    /// To the leader of the group that gives.
+    pub(super) to: Option<Pattern>,
+    /// From the leader of the other one.
+    pub(super) from: Option<Pattern>,
+}
+
+/// What goes from the group `giver`, of two, to the other one.
+pub(super) fn recognize_one_way(
+    operation: Operation,
+    groups: &[u32],
+    giver: u32,
+    sent: &[Sent],
+) -> Option<(OneWay, Vec<(Edge, Direction)>)> {
+    let levels = Levels::of(groups, sent)?;
+    let among = flat(operation, levels.leaders.n(), None, &levels.leaders.sent)?;
+    if among.is_unnamed() {
+        return None;
+    }
+    let mut directed = Vec::new();
+    levels.leaders.add_directed(&among, &mut directed);
+    let mut one_way = OneWay {
+        between: among.names[0],
+        to: None,
+        from: None,
+    };
+    for part in &levels.hosts {
+        let gives = groups[part.slots[0] as usize] == giver;
+        let (direction, name) = match gives {
+            true => (Direction::Down, &mut one_way.to),
+            false => (Direction::Up, &mut one_way.from),
+        };
+        let leader = part.number(levels.leader_of(part));
+        let found = part.along(operation, leader, direction)?;
+        part.add_directed(&found, &mut directed);
+        *name = found.names.first().copied();
+    }
+    Some((one_way, directed))
+}
+
 fn is_inside(hosts: &[u32], sent: &Sent) -> bool {
     hosts[sent.from as usize] == hosts[sent.to as usize]
 }

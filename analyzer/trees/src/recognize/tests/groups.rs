@@ -66,6 +66,40 @@ fn groups_exchange_directly_or_between_their_leaders() {
 }
 
 #[test]
+fn one_group_gives_and_the_other_one_gets() {
+    let given = |has_broadcast: bool| {
+        let mut led = Schedule::new(8);
+        (4..8).for_each(|rank| led.send(rank, 3));
+        let mut led = led.next_group();
+        // An empty message the one way.
+        led.together([(0, 3), (3, 0)]);
+        let mut led = led.next_group();
+        led.send(0, 1);
+        if has_broadcast {
+            led.send(1, 2);
+        } else {
+            led.send(0, 2);
+        }
+        led
+    };
+    assert_eq!(
+        name(&given(true), Operation::Allgather, None),
+        "two groups, of which one gives: linear within it to the leader, two-process exchange \
+         between the leaders, pipeline from the leader within the other"
+    );
+    // Rank 2 is left out.
+    let mut short = Schedule::new(8);
+    (4..8).for_each(|rank| short.send(rank, 3));
+    short.together([(0, 3), (3, 0)]);
+    short.send(0, 1);
+    let found = name(&short, Operation::Allgather, None);
+    assert!(!found.contains("gives"), "{found}");
+    // What no group could give to the other.
+    let found = name(&given(false), Operation::Allreduce, None);
+    assert!(!found.contains("gives"), "{found}");
+}
+
+#[test]
 fn groups_give_to_the_leader_of_the_other_one() {
     let to_other = || {
         let mut schedule = Schedule::new(8);
