@@ -407,16 +407,46 @@ fn is_run(folder: &Folder) -> bool {
     read.is_ok() && says_schema(&text)
 }
 
-/// Whether a document says that it is one of ours, at any depth: nobody else writes that.
+/// Whether a document is a JSON object, complete, whose member `schema` is ours. (What its other members are
+/// made of is not looked at.)
 fn says_schema(document: &[u8]) -> bool {
     let Ok(document) = str::from_utf8(document) else {
         return false;
     };
-    document.split("\"schema\"").skip(1).any(|rest| {
-        let value = rest.trim_start().strip_prefix(':').map(str::trim_start);
-        let value = value.and_then(|value| value.strip_prefix('"')?.strip_prefix(RUN_SCHEMA));
-        value.is_some_and(|rest| rest.starts_with('"'))
-    })
+    let document = document.trim();
+    // Brackets that are open, where a string began, and the last key of the object itself.
+    let (mut open, mut string, mut key) = (Vec::new(), None, None);
+    let (mut is_escaped, mut has_schema) = (false, false);
+    for (at, byte) in document.bytes().enumerate() {
+        if let Some(begin) = string {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' => is_escaped = true,
+                b'"' => {
+                    string = None;
+                    let text = &document[begin..at];
+                    let is_key = document[at + 1..].trim_start().starts_with(':');
+                    if open.len() == 1 && is_key {
+                        key = Some(text);
+                    } else if open.len() == 1 && key == Some("schema") {
+                        has_schema = text == RUN_SCHEMA;
+                    }
+                }
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => string = Some(at + 1),
+            b'{' => open.push(b'}'),
+            b'[' => open.push(b']'),
+            b'}' | b']' if open.pop() != Some(byte) => return false,
+            // Behind its end there is nothing.
+            _ if open.is_empty() && at + 1 < document.len() => return false,
+            _ => {}
+        }
+    }
+    has_schema && document.starts_with('{') && open.is_empty() && string.is_none()
 }
 
 /// A file in which the processes of a world agreed on whether to exchange stamps; it stays where
@@ -721,5 +751,26 @@ mod tests {
         assert!(make_fresh(&place("link"), true).is_err());
         assert_eq!(fs::read(place("other/victim")).unwrap(), b"precious");
         assert_eq!(fs::read_dir(place("other")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_document_is_ours_by_its_own_schema_if_it_is_complete() {
+        let ours = r#"{ "command": ["a", "}\""], "inner": { "schema": "x" }, "schema" : "collbench.run/1" }"#;
+        assert!(says_schema(ours.as_bytes()));
+        for end in 0..ours.len() {
+            assert!(!says_schema(&ours.as_bytes()[..end]), "{end}");
+        }
+        for other in [
+            r#"{ "schema": "collbench.run/2" }"#,
+            r#"{ "inner": { "schema": "collbench.run/1" } }"#,
+            r#"["schema", "collbench.run/1"]"#,
+            r#"["schema": "collbench.run/1"]"#,
+            r#""schema": "collbench.run/1""#,
+            r#"{ "schema": "collbench.run/1" } more"#,
+            r#"{ "schema": "collbench.run/1" ]"#,
+            "\u{feff}",
+        ] {
+            assert!(!says_schema(other.as_bytes()), "{other}");
+        }
     }
 }
