@@ -5,11 +5,6 @@ use std::sync::Arc;
 use crate::tick_scale::{ShortLine, TickScale};
 use crate::timestamp::{Global, Local, Timestamp};
 
-/// One line for all times.
-fn one_line(scale: TickScale) -> Arc<[(i64, TickScale)]> {
-    Arc::new([(i64::MIN, scale)])
-}
-
 /// The way from one process's ticks to the time of the analysis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankClock {
@@ -29,7 +24,7 @@ impl RankClock {
     pub fn new(host: usize, scale: TickScale) -> Self {
         Self {
             scale,
-            lines: one_line(scale),
+            lines: Arc::new([(i64::MIN, scale)]),
             start_ns: 0,
             host,
         }
@@ -77,7 +72,7 @@ impl RankClock {
         Timestamp::from_ns(self.group_ns(local) - self.start_ns)
     }
 
-    /// The same clock, made for many stamps.
+    /// This clock, prepared for many stamps.
     #[inline]
     pub fn for_many(&self) -> ManyStamps<'_> {
         let short = match &self.lines[..] {
@@ -101,12 +96,7 @@ impl RankClock {
     /// That of a process whose ticks are ns since the start.
     #[must_use]
     pub fn in_ns() -> Self {
-        Self {
-            scale: TickScale::NANOSECONDS,
-            lines: one_line(TickScale::NANOSECONDS),
-            start_ns: 0,
-            host: 0,
-        }
+        Self::new(0, TickScale::NANOSECONDS)
     }
 
     /// Length of a span of ticks, ns.
@@ -129,7 +119,8 @@ pub struct ManyStamps<'c> {
     short: Option<ShortLine>,
 }
 
-/// The same for stamps that are near one another and the start, as all of a true file are.
+/// The way from ticks to the time of the analysis for stamps that are near one another and the start of the
+/// run, as all of a file without damage are.
 #[derive(Debug, Clone, Copy)]
 pub struct NearStamps(ShortLine);
 

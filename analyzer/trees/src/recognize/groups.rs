@@ -163,8 +163,8 @@ fn from_one_group(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option
     if !matches!(operation, Operation::Allgather | Operation::Allgatherv) {
         return None;
     }
-    let found = [0, 1].map(|giver| levels::recognize_one_way(operation, groups, giver, sent));
-    let (parts, directed) = found.into_iter().flatten().next()?;
+    let from = |giver| levels::recognize_one_way(operation, groups, giver, sent);
+    let (parts, directed) = from(0).or_else(|| from(1))?;
     let (between, to, from) = (parts.between, parts.to, parts.from);
     Some(Recognized {
         names: vec![Algorithm::FromOneGroup { between, to, from }],

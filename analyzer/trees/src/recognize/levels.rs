@@ -87,9 +87,10 @@ pub(super) fn recognize_one_way(
     };
     for part in &levels.hosts {
         let gives = groups[part.slots[0] as usize] == giver;
-        let (direction, name) = match gives {
-            true => (Direction::Down, &mut one_way.to),
-            false => (Direction::Up, &mut one_way.from),
+        let (direction, name) = if gives {
+            (Direction::Down, &mut one_way.to)
+        } else {
+            (Direction::Up, &mut one_way.from)
         };
         let leader = part.number(levels.leader_of(part));
         let found = part.along(operation, leader, direction)?;
