@@ -3,11 +3,10 @@
 use collbench_text::quantity::{counted_grouped, duration, grouped};
 use plotters_backend::BackendCoord;
 
-use crate::Text;
 use crate::frame::{Head, MARGIN, WIDTH};
-use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT, text_width};
 use crate::timemap::{Heading, StageTime};
+use crate::{Text, style};
 
 /// What went from one process to another.
 #[derive(Debug, Clone, Copy)]

@@ -4,8 +4,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::Analysis;
-use collbench_analyzer::SCHEMA;
+use collbench_analyzer::{Analysis, SCHEMA};
 use collbench_files::Folder;
 
 use crate::pictures::{self, Shown};

@@ -29,8 +29,7 @@ use collbench_formats::{Message, Record, Semantics};
 
 use crate::calls::behind::is_within;
 use crate::calls::tags::Tags;
-use crate::trace::place::Lane;
-use crate::trace::place::Place;
+use crate::trace::place::{Lane, Place};
 
 /// A collective of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

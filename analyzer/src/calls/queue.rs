@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use collbench_formats::Record;
 
 use crate::calls::outstanding::Outstanding;
-use crate::trace::place::Place;
-use crate::trace::place::PlaceRun;
+use crate::trace::place::{Place, PlaceRun};
 
 /// What the calls of a run have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,8 +16,7 @@ use std::fmt;
 use collbench_formats::{Anchor, Operation, RankTrace, Record};
 
 use crate::time::clocks::Clocks;
-use crate::trace::run::Run;
-use crate::trace::run::latest_sure;
+use crate::trace::run::{Run, latest_sure};
 
 /// How long a process that did not end in order may have gone on unseen.
 const DAY_NS: u64 = 86_400_000_000_000;

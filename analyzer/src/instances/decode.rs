@@ -21,8 +21,7 @@ use crate::instances::complete::{Agreed, Disagreement, Extent, Payloads, agree, 
 use crate::instances::matched::Matched;
 use crate::messages::gather::Gatherer;
 use crate::messages::recurrence::Kind;
-use crate::trace::place::Lane;
-use crate::trace::place::Place;
+use crate::trace::place::{Lane, Place};
 use crate::trace::records::LastBlock;
 
 /// Some positions of a lane, which nobody can come to any more.

@@ -13,8 +13,7 @@ use collbench_stats::integers::sum_ns;
 use collbench_stats::periods::{Rhythm, Times, rhythm};
 
 use crate::judge::inputs::Sources;
-use crate::results::over_time::Culprit;
-use crate::results::over_time::{DisturbanceSummary, InStep};
+use crate::results::over_time::{Culprit, DisturbanceSummary, InStep};
 use crate::sums::late_arrivals::{LateArrival, LateArrivals, MAX_LATEST};
 use crate::sums::operation::Lateness;
 

@@ -8,7 +8,7 @@ use collbench_stats::estimate::Evidence;
 
 use crate::judge::inputs::Sources;
 use crate::judge::over_time::{operation_sections, outliers};
-use crate::judge::trees as inside;
+use crate::judge::trees;
 use crate::judge::trees::TooEarly;
 use crate::results::analysis::{
     OperationSummary, SerializationPoint, Spread, Stage, Stages, ThreadWay,
@@ -28,7 +28,7 @@ pub(crate) fn operations(sources: &Sources<'_>) -> (Vec<OperationSummary>, Optio
     let operations = tallies.into_iter().map(|(key, tally)| {
         let mut operation = operation_summary(sources, key, tally);
         let edges = operation.edges.iter().flatten();
-        earliest = earliest.max(inside::received_too_early(sources, edges));
+        earliest = earliest.max(trees::received_too_early(sources, edges));
         chooser.choose(&mut operation);
         operation
     });
@@ -96,10 +96,10 @@ fn operation_summary(
             stages(key.operation, inside, (None, None), &core)
         }
     };
-    let trees = inside::trees(sources, key, tally);
+    let trees = trees::trees(sources, key, tally);
     let stages = Stages {
         outside,
-        inside: inside::stages(trees.as_deref()).into(),
+        inside: trees::stages(trees.as_deref()).into(),
     };
     OperationSummary {
         operation: key.operation.name(),
@@ -108,7 +108,7 @@ fn operation_summary(
         bytes_min: tally.bytes.map(|(least, _)| least),
         bytes_max: tally.bytes.map(|(_, most)| most),
         algorithm: key.algorithm.map(|algorithm| algorithm.to_string()),
-        library_name: inside::library_name(sources, key),
+        library_name: trees::library_name(sources, key),
         contradicted: (tally.inside.as_ref()).map_or(0, |inside| inside.n_contradicted),
         calls: tally.calls,
         instances: tally.instances,
@@ -143,9 +143,9 @@ fn operation_summary(
         serialization: serialization(tally).into(),
         sections: operation_sections(sources, tally).into(),
         outliers: outliers(sources, key, tally, apart_ns),
-        edges: inside::edges(sources, key, tally).into(),
+        edges: trees::edges(sources, key, tally).into(),
         trees,
-        outside_trees: tally.inside.as_deref().map(inside::outside_trees),
+        outside_trees: tally.inside.as_deref().map(trees::outside_trees),
         stages,
         left_out: Vec::new(),
         threads: threads(sources, key, tally),

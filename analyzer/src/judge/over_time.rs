@@ -8,9 +8,9 @@ use collbench_stats::integers::sum_ns;
 
 use crate::judge::change::{Parties, Party, Section, phases};
 use crate::judge::inputs::Sources;
-use crate::results::over_time::Culprit;
 use crate::results::over_time::{
-    ChangeSummary, LatenessSectionSummary, OperationSectionSummary, OutlierSummary, PhaseSummary,
+    ChangeSummary, Culprit, LatenessSectionSummary, OperationSectionSummary, OutlierSummary,
+    PhaseSummary,
 };
 use crate::sums::operation::{Lateness, OperationKey, OperationTally};
 use crate::sums::outliers::LongInstance;

@@ -15,14 +15,13 @@ use crate::judge::clock_summary::clock_summary;
 use crate::judge::damage::damage;
 use crate::judge::disturbances::disturbances;
 use crate::judge::exchanges::Exchanges;
-use crate::judge::hang;
 use crate::judge::hang::Hang;
 use crate::judge::inputs::Sources;
 use crate::judge::marked_phases::marked_phases;
 use crate::judge::operations::operations;
 use crate::judge::over_time::{change, lateness_sections};
-use crate::judge::trees as inside;
 use crate::judge::verdict::{Verdict, Vertex};
+use crate::judge::{hang, trees};
 use crate::remarks::Remark;
 use crate::results::analysis::{
     Analysis, CommunicatorSummary, Culprit, DamageSummary, Dearest, HangSummary, HostLateness,
@@ -55,10 +54,9 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
     let at_end = Hang::of(sources);
     let hang = at_end.summary();
     let mut remarks = remarks(sources, known, &pauses, hang.as_ref(), &exchanges);
-    remarks.extend(inside::contradicted(&operations));
+    remarks.extend(trees::contradicted(&operations));
     remarks.extend(
-        earliest
-            .map(|earliest| inside::too_early_remark(sources, earliest, &message_ends(sources))),
+        earliest.map(|earliest| trees::too_early_remark(sources, earliest, &message_ends(sources))),
     );
     Analysis {
         schema: crate::results::analysis::SCHEMA,
@@ -609,7 +607,7 @@ fn remarks(
     for (n, remark) in with_calls {
         add(n > 0, remark);
     }
-    for remark in inside::remarks(sources, &message_ends(sources)) {
+    for remark in trees::remarks(sources, &message_ends(sources)) {
         add(true, remark);
     }
     let total_ns = sum_ns(pauses.iter().map(|(total, _)| *total));

@@ -10,7 +10,7 @@ use collbench_trees::algorithm::Algorithm;
 use collbench_trees::recognize::Direction;
 
 use crate::judge::inputs::Sources;
-use crate::judge::tree_figures as measured;
+use crate::judge::tree_figures;
 use crate::judge::tree_figures::{Places, host_of, tree_figures};
 use crate::remarks::Remark;
 use crate::results::analysis::{
@@ -319,7 +319,7 @@ impl<'s> Ranks<'s> {
                 Direction::Down => "down",
                 Direction::Up => "up",
             }),
-            measured: figures.map(|figures| measured::transfer(figures, hosts, clocks)),
+            measured: figures.map(|figures| tree_figures::transfer(figures, hosts, clocks)),
         }
     }
 }

@@ -10,8 +10,7 @@ use crate::sums::mismatch::{Mismatch, MismatchKind, alike_calls, mismatch_of};
 use crate::sums::operation::{ByteClass, OperationKey};
 use crate::sums::tally::{Tally, class_of};
 use crate::sums::unfinished::{Unfinished, stated_root};
-use crate::trace::place::Lane;
-use crate::trace::place::LanePlace;
+use crate::trace::place::{Lane, LanePlace};
 
 impl Tally<'_> {
     /// Counts a call of the application; `true` unless it is another's.

@@ -16,8 +16,7 @@ use crate::calls::call::{Call, Instance};
 use crate::communicators::Communicator;
 use crate::instances::complete::{Agreed, PayloadSums};
 use crate::sums::unfinished::stated_root;
-use crate::trace::place::Lane;
-use crate::trace::place::LanePlace;
+use crate::trace::place::{Lane, LanePlace};
 
 /// Mismatches that are kept one by one, of each kind.
 const MAX_KEPT: usize = 100;

@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use collbench_formats::{Chunk, Record, Records};
 
-use crate::trace::place::Place;
-use crate::trace::place::PlaceRun;
+use crate::trace::place::{Place, PlaceRun};
 
 /// Blocks of a process that are kept, at least: some are read, others wait.
 const LEAST_KEPT: usize = 4;

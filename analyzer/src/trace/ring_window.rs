@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{Initiation, ProcessState, Record, SequenceOf, Window};
 
-use crate::trace::place::Lane;
-use crate::trace::place::Place;
+use crate::trace::place::{Lane, Place};
 use crate::trace::records::RecordReader;
 
 /// The begin of the window of one process.

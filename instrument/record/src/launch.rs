@@ -19,11 +19,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
 use collbench_files::guard_mappings;
-use collbench_instrument::Clock;
-use collbench_instrument::directory;
 use collbench_instrument::environment::{Form, Layers, Settings, clock_of_name, environment_of};
 use collbench_instrument::exchange::ExchangeSettings;
 use collbench_instrument::launcher::LauncherRank;
+use collbench_instrument::{Clock, directory};
 
 use crate::compact::compact_recorded;
 use crate::interrupt::Interrupted;

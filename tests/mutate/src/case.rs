@@ -3,14 +3,13 @@
 use crate::base::Bases;
 use crate::byte_mutations::{BYTE_MUTATIONS, ByteMutation};
 use crate::drawn::{Known, draw};
-use crate::field_mutations as fields;
 use crate::file_mutations::FILE_MUTATIONS;
-use crate::meaning_mutations as meanings;
 use crate::message_mutations::MESSAGE_MUTATIONS;
 use crate::packing::{change_meaning, recorded};
 use crate::random::Random;
 use crate::records::has_messages;
 use crate::trace::Trace;
+use crate::{field_mutations as fields, meaning_mutations as meanings};
 
 /// A damaged trace, and how it came about.
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
 //! What a fuzzer begins with: small files of every kind, for each of its targets.
 
-use collbench_formats::RankTrace;
-use collbench_formats::encode_meta;
+use collbench_formats::{RankTrace, encode_meta};
 
 use crate::base::Bases;
 use crate::drawn::draw_among;

@@ -7,12 +7,11 @@ use collbench_text::quantity::{TimeUnit, counted_grouped, duration, tick};
 
 use super::band::{band, quantile, stretches};
 use super::{Heading, Thread, Timemap};
-use crate::Text;
 use crate::axes::round_steps;
 use crate::frame::{Head, MARGIN, WIDTH};
-use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::{cut, wrap};
+use crate::{Text, style};
 
 // In px.
 const LEFT: f64 = 176.0;

@@ -11,12 +11,11 @@ use plotters::style::Color;
 
 use super::band::stretches;
 use super::{Heading, StageTime, Stages, cumulate};
-use crate::Text;
 use crate::axes::{self, Axis, BELOW, Place, RIGHT, round_steps};
 use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
-use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::{cut, wrap};
+use crate::{Text, style};
 
 // In px.
 const LEFT: u32 = 196;

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::compare::letter;
-use collbench_analyzer::compare::{Comparison, SCHEMA};
+use collbench_analyzer::compare::{Comparison, SCHEMA, letter};
 use collbench_text::{inert, quantity};
 use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};

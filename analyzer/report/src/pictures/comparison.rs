@@ -1,7 +1,6 @@
 //! Compared operations to pictures: timemaps side by side, and one thread in all traces.
 
-use collbench_analyzer::compare::ComparedOperation;
-use collbench_analyzer::compare::letter;
+use collbench_analyzer::compare::{ComparedOperation, letter};
 use collbench_analyzer::{Analysis, OperationSummary, ThreadWay};
 use collbench_formats::Operation;
 use collbench_text::inert;

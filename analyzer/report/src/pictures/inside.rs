@@ -1,7 +1,8 @@
 //! Pictures of what was seen inside a collective: the most frequent of its trees.
 
-use collbench_analyzer::{Analysis, OperationSummary, TreeSummary};
-use collbench_analyzer::{JoiningPoint, StageKind, TreeFigures, WayStage};
+use collbench_analyzer::{
+    Analysis, JoiningPoint, OperationSummary, StageKind, TreeFigures, TreeSummary, WayStage,
+};
 use collbench_stats::distribution::Summary;
 use collbench_text::quantity;
 use collbench_viz as viz;

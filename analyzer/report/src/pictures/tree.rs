@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use collbench_analyzer::{Analysis, EdgeSummary, OperationSummary, TreeSummary};
-use collbench_analyzer::{Contributor, JoiningPoint};
+use collbench_analyzer::{
+    Analysis, Contributor, EdgeSummary, JoiningPoint, OperationSummary, TreeSummary,
+};
 use collbench_stats::distribution::Summary;
 use collbench_text::{
     inert,

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use collbench_analyzer::compare::{
     ComparedOperation, Comparison, ComparisonVerdict, Difference, OperationDifferences,
-    OperationFigures, RunDifferences,
+    OperationFigures, RunDifferences, letter, setting_in_words,
 };
-use collbench_analyzer::compare::{letter, setting_in_words};
 use collbench_text::{
     inert,
     quantity::{self, short_bytes},

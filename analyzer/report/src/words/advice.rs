@@ -1,9 +1,8 @@
 //! Findings over time in words, and what to do next.
 
-use collbench_analyzer::ChangeKind;
 use collbench_analyzer::{
-    Analysis, ChangeSummary, Culprit, DisturbanceSummary, ImbalanceSummary, OperationSummary,
-    OutlierSummary,
+    Analysis, ChangeKind, ChangeSummary, Culprit, DisturbanceSummary, ImbalanceSummary,
+    OperationSummary, OutlierSummary,
 };
 use collbench_stats::integers::sum_ns;
 use collbench_text::{
@@ -11,8 +10,7 @@ use collbench_text::{
     quantity::{counted, duration, percent, share},
 };
 
-use crate::words::why_late;
-use crate::words::{communicator, culprit};
+use crate::words::{communicator, culprit, why_late};
 
 /// Most phases that are told one by one.
 const MAX_PHASES: usize = 4;

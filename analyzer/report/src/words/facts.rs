@@ -1,16 +1,14 @@
 //! Findings in words, for text and pictures alike.
 
-use collbench_analyzer::AlgorithmSummary;
-use collbench_analyzer::Remark;
 use collbench_analyzer::{
-    Analysis, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase, OperationSummary, Spread,
+    AlgorithmSummary, Analysis, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase,
+    OperationSummary, Remark, Spread,
 };
 use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 
-use crate::words::advice;
-use crate::words::why_late;
+use crate::words::{advice, why_late};
 
 /// A sentence that begins with a capital.
 pub(crate) fn capitalized(sentence: &str) -> String {

@@ -4,10 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use collbench_analyzer::Doubt;
-use collbench_analyzer::{Analysis, OperationSummary, TreeSummary};
 use collbench_analyzer::{
-    CriticalPathSummary, HopSummary, Hotspot, OneWayClass, ProgressSummary, StageKind, TreeFigures,
+    Analysis, CriticalPathSummary, Doubt, HopSummary, Hotspot, OneWayClass, OperationSummary,
+    ProgressSummary, StageKind, TreeFigures, TreeSummary,
 };
 use collbench_stats::distribution::Summary;
 use collbench_stats::integers::sum_ns;

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_analyzer::Analysis;
-use collbench_analyzer::CriticalPathSummary;
+use collbench_analyzer::{Analysis, CriticalPathSummary};
 
 /// The hops from one host to another, together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use crate::calls::last_seen::{LastCall, LastSeen, has_returned, is_own, last_pla
 use crate::calls::process::{Found, Process, binding};
 use crate::communicators::Communicators;
 use crate::communicators::persistent::local_of;
-use crate::trace::place::Lane;
-use crate::trace::place::Place;
+use crate::trace::place::{Lane, Place};
 
 impl Process<'_> {
     /// A call that had not returned when the file ended.

@@ -11,8 +11,7 @@ use crate::calls::process::Process;
 use crate::calls::queue::Alike;
 use crate::communicators::Communicators;
 use crate::communicators::persistent::local_of;
-use crate::trace::place::Lane;
-use crate::trace::place::Place;
+use crate::trace::place::{Lane, Place};
 
 /// A call that completes a collective.
 #[derive(Debug)]

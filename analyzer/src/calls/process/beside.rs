@@ -15,8 +15,7 @@ use crate::calls::queue::Queue;
 use crate::calls::stream::Batch;
 use crate::communicators::Communicators;
 use crate::communicators::persistent::local_of;
-use crate::trace::place::Lane;
-use crate::trace::place::Place;
+use crate::trace::place::{Lane, Place};
 
 /// Messages that a step of making a communicator begins together, at most.
 const MAX_BEGUN_TOGETHER: usize = 256;

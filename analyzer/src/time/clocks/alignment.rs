@@ -11,8 +11,7 @@ use collbench_formats::Definition;
 
 use crate::remarks::Remark;
 use crate::time::clocks::{Clocks, HostAlignment, TickScale, Timestamp, start_ticks};
-use crate::trace::run::Run;
-use crate::trace::run::latest_sure;
+use crate::trace::run::{Run, latest_sure};
 
 /// The offset of a host's clock from the reference of its group.
 #[derive(Debug, Clone)]
