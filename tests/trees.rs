@@ -226,15 +226,12 @@ fn among_few_processes_the_library_decides_between_names_of_one_graph() {
             let tree = &found[0]["trees"][0];
             assert_eq!(found[0]["algorithm"], tree["algorithm"]);
             assert!(both(tree), "{tree}");
-            match layers.contains("algorithms") {
-                true => {
-                    assert_eq!(tree["algorithm"], name);
-                    assert_eq!(tree["library_name"], library_name);
-                }
-                false => {
-                    unsaid.insert(tree["algorithm"].as_str().unwrap().to_owned());
-                    assert!(tree["library_name"].is_null());
-                }
+            if layers.contains("algorithms") {
+                assert_eq!(tree["algorithm"], name);
+                assert_eq!(tree["library_name"], library_name);
+            } else {
+                unsaid.insert(tree["algorithm"].as_str().unwrap().to_owned());
+                assert!(tree["library_name"].is_null());
             }
         }
     }

@@ -657,9 +657,10 @@ fn communicator(run: &Run<'_>, clocks: &Clocks, draft: &Draft, shown: Shown) -> 
             host: clocks.processes[process].host,
         });
         let offset = if group == 0 { 0 } else { draft.group_sizes[0] };
-        positions.push(match shown.is_dense {
-            true => offset as usize + rank as usize,
-            false => slot,
+        positions.push(if shown.is_dense {
+            offset as usize + rank as usize
+        } else {
+            slot
         });
     }
     Communicator {

@@ -372,9 +372,10 @@ impl fmt::Display for Remark {
                 n_groups,
                 reason,
             } => {
-                let group = match n_hosts == n_groups {
-                    true => "host".to_owned(),
-                    false => format!("of {n_groups} groups of hosts"),
+                let group = if n_hosts == n_groups {
+                    "host".to_owned()
+                } else {
+                    format!("of {n_groups} groups of hosts")
                 };
                 write!(
                     f,

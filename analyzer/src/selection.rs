@@ -79,9 +79,10 @@ pub enum SelectionError {
 }
 
 fn as_given(first: u32, last: u32) -> String {
-    match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
+    if first == last {
+        first.to_string()
+    } else {
+        format!("{first}-{last}")
     }
 }
 

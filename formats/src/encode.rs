@@ -274,9 +274,10 @@ mod tests {
                 let entry = definition_entry(&definition).unwrap();
                 let mut room = [0xff; _];
                 let short = communicator_entry(&communicator, &mut room);
-                match entry.len() <= size_of::<EntryRoom>() {
-                    true => assert_eq!(short, Some(&entry[..])),
-                    false => assert_eq!(short, None),
+                if entry.len() <= size_of::<EntryRoom>() {
+                    assert_eq!(short, Some(&entry[..]))
+                } else {
+                    assert_eq!(short, None)
                 }
             }
         }

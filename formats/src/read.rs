@@ -588,9 +588,10 @@ pub(crate) fn parse_header(bytes: &[u8]) -> Result<(FileHeader, Identity), Forma
     }
     let magic = &bytes[..bytes.len().min(8)];
     if magic != &FILE_MAGIC[..magic.len()] {
-        let found = match magic.iter().all(|&b| b == 0) {
-            true => format!("{} zero bytes", magic.len()),
-            false => format!("\"{}\"", magic.escape_ascii()),
+        let found = if magic.iter().all(|&b| b == 0) {
+            format!("{} zero bytes", magic.len())
+        } else {
+            format!("\"{}\"", magic.escape_ascii())
         };
         return Err(FormatError::NotATrace { found });
     }

@@ -408,34 +408,33 @@ impl Communicators {
             HowMade::Connected => first_members[1] != NO_RANK,
             HowMade::OnParent | HowMade::Copy => false,
         };
-        let (id, position) = match is_by_groups {
-            true => {
-                // SAFETY: as above; the groups have these sizes.
-                let groups = unsafe {
-                    [
-                        library.world_ranks(handle, false, size),
-                        match remote_size {
-                            0 => Vec::new(),
-                            n => library.world_ranks(handle, true, n),
-                        },
-                    ]
-                };
-                // Both sides must come to the same.
-                let operation = match operation {
-                    Operation::CommConnect => Operation::CommAccept,
-                    other => other,
-                };
-                let base = identity_over_groups(operation, &groups, tag);
-                let mut inner = self.lock();
-                let counter = inner.over_groups.entry(base).or_insert(0);
-                let position = *counter;
-                *counter += 1;
-                (mix(&[base, position]), position)
-            }
-            false => (
+        let (id, position) = if is_by_groups {
+            // SAFETY: as above; the groups have these sizes.
+            let groups = unsafe {
+                [
+                    library.world_ranks(handle, false, size),
+                    match remote_size {
+                        0 => Vec::new(),
+                        n => library.world_ranks(handle, true, n),
+                    },
+                ]
+            };
+            // Both sides must come to the same.
+            let operation = match operation {
+                Operation::CommConnect => Operation::CommAccept,
+                other => other,
+            };
+            let base = identity_over_groups(operation, &groups, tag);
+            let mut inner = self.lock();
+            let counter = inner.over_groups.entry(base).or_insert(0);
+            let position = *counter;
+            *counter += 1;
+            (mix(&[base, position]), position)
+        } else {
+            (
                 identity_on_parent(operation, parent.id, position, first_members),
                 position,
-            ),
+            )
         };
         let new = NewCommunicator {
             id,

@@ -145,9 +145,10 @@ impl Exchanges {
             return Err(NoExchanges::UnknownAbi);
         }
         let key = host_key(start.host, recorder.clock.source());
-        let patience = match start.is_said_to_be_alone {
-            true => PATIENCE_ON_ONE_HOST,
-            false => PATIENCE,
+        let patience = if start.is_said_to_be_alone {
+            PATIENCE_ON_ONE_HOST
+        } else {
+            PATIENCE
         };
         let roster = Roster::of(start.directory, start.world, world_size)?;
         let decision = roster.agree(rank, key, patience);

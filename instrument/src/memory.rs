@@ -83,9 +83,10 @@ fn map(bytes: usize) -> *mut u8 {
             0,
         )
     };
-    match place == libc::MAP_FAILED {
-        true => std::ptr::null_mut(),
-        false => place.cast(),
+    if place == libc::MAP_FAILED {
+        std::ptr::null_mut()
+    } else {
+        place.cast()
     }
 }
 
@@ -184,9 +185,10 @@ unsafe impl GlobalAlloc for ReservedMemory {
             None if layout.align() > PAGE => std::ptr::null_mut(),
             None => map(layout.size()),
         };
-        match block.is_null() {
-            false => block,
-            true => Self::take_reserve(layout),
+        if block.is_null() {
+            Self::take_reserve(layout)
+        } else {
+            block
         }
     }
 

@@ -291,9 +291,10 @@ impl RankFile {
             }
             Some(ring) => {
                 let is_kept = kind == ChunkKind::Definitions;
-                let at_least = match is_kept {
-                    true => wanted,
-                    false => (content_at as u64 * 2).next_multiple_of(CHUNK_ALIGN),
+                let at_least = if is_kept {
+                    wanted
+                } else {
+                    (content_at as u64 * 2).next_multiple_of(CHUNK_ALIGN)
                 };
                 ring.take(self, at_least, is_kept)?
             }
@@ -481,11 +482,12 @@ impl RankFile {
         }
         open.used = 0;
         open.next_ordinal += 1;
-        match open.has_room(length) {
-            true => Ok(()),
-            false => Err(GrowError::SizeReached {
+        if open.has_room(length) {
+            Ok(())
+        } else {
+            Err(GrowError::SizeReached {
                 max_bytes: self.max_bytes.unwrap_or(0),
-            }),
+            })
         }
     }
 

@@ -1183,12 +1183,13 @@ pub fn constructor_call(
     };
     let word = pack_call_word(operation, flags, 0);
     let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
-    let maker = match flags == 0 && operation.semantics().is_matched() {
-        true => Maker {
+    let maker = if flags == 0 && operation.semantics().is_matched() {
+        Maker {
             communicator: index,
             position,
-        },
-        false => Maker::UNKNOWN,
+        }
+    } else {
+        Maker::UNKNOWN
     };
     let making = local.making.begin(maker);
     let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
@@ -1407,14 +1408,13 @@ pub fn abort_call(real: impl FnOnce() -> c_int) -> c_int {
         return real();
     };
     let local = Local::of_this_thread();
-    match local.is_at_work.get() {
-        false => last_call(recorder, Operation::Abort, real),
-        true => {
-            let slot = local.slot_in_this_chunk().unwrap_or(Slot::NONE);
-            let word = pack_call_word(Operation::Abort, 0, 0);
-            let returned = local.call(recorder, slot, word, 0, ROOT_NONE, real);
-            returned.commit()
-        }
+    if local.is_at_work.get() {
+        let slot = local.slot_in_this_chunk().unwrap_or(Slot::NONE);
+        let word = pack_call_word(Operation::Abort, 0, 0);
+        let returned = local.call(recorder, slot, word, 0, ROOT_NONE, real);
+        returned.commit()
+    } else {
+        last_call(recorder, Operation::Abort, real)
     }
 }
 

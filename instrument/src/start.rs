@@ -152,15 +152,14 @@ fn start(
     let world = world_identity(world_size);
     agree_on_directory(&settings, rank, world, spawned).inspect_err(|_| library.release())?;
 
-    let messages = match settings.layers.messages {
+    let messages = if !settings.layers.messages {
+        Err("not asked for (--layers calls,messages)".to_owned())
+    } else if model == ProcessModel::Sessions {
         // What is asked of the world would be asked of what is not there.
-        true if model == ProcessModel::Sessions => {
-            Err("the program begins MPI by sessions; messages are not recorded there".to_owned())
-        }
-        true => {
-            MessageSource::find(library.abi, rank, world_size).map_err(|opaque| opaque.to_string())
-        }
-        false => Err("not asked for (--layers calls,messages)".to_owned()),
+
+        Err("the program begins MPI by sessions; messages are not recorded there".to_owned())
+    } else {
+        MessageSource::find(library.abi, rank, world_size).map_err(|opaque| opaque.to_string())
     };
     let algorithms = why_no_algorithms(settings.layers);
     let host = host_identity();
@@ -455,10 +454,10 @@ fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) 
     .map(|(name, on, why_off)| LayerState {
         name: name.into(),
         on,
-        reason: match on {
-            false => why_off,
-            true if layers.by_default => LayerState::BY_DEFAULT,
-            true => "",
+        reason: match (on, layers.by_default) {
+            (false, _) => why_off,
+            (true, true) => LayerState::BY_DEFAULT,
+            (true, false) => "",
         }
         .into(),
     })

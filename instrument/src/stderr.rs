@@ -90,9 +90,10 @@ pub(crate) fn say_unranked(what: &str) {
     // Where it cannot be written, there is nobody to be told.
     let _ = unsignalled(|| {
         let file = stderr_now();
-        match Identity::of(&file.metadata()?) == *began_as {
-            true => write_now(&file, &line),
-            false => Ok(()),
+        if Identity::of(&file.metadata()?) == *began_as {
+            write_now(&file, &line)
+        } else {
+            Ok(())
         }
     });
 }

@@ -115,9 +115,10 @@ mod tests {
             let mut status = 0;
             assert_eq!(libc::waitpid(child, &mut status, 0), child);
             assert!(libc::WIFSIGNALED(status) || libc::WEXITSTATUS(status) == 0);
-            match libc::WIFSIGNALED(status) {
-                true => libc::WTERMSIG(status),
-                false => 0,
+            if libc::WIFSIGNALED(status) {
+                libc::WTERMSIG(status)
+            } else {
+                0
             }
         }
     }

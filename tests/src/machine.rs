@@ -70,9 +70,12 @@ pub fn source_dir() -> PathBuf {
 /// If it is not, that is, outside of `cargo test`.
 pub fn target_dir() -> PathBuf {
     let test = std::env::current_exe().expect("the path of the running test");
-    let of_profile = test.parent().map(|folder| match folder.ends_with("deps") {
-        true => folder.parent().unwrap_or(folder),
-        false => folder,
+    let of_profile = test.parent().map(|folder| {
+        if folder.ends_with("deps") {
+            folder.parent().unwrap_or(folder)
+        } else {
+            folder
+        }
     });
     of_profile
         .and_then(Path::parent)

@@ -341,17 +341,19 @@ fn by_reason(counts: &BTreeMap<impl AsRef<str>, u64>) -> String {
     let said: Vec<String> = counts
         .map(|(reason, n)| format!("{n} {}", reason.as_ref().replace('_', " ")))
         .collect();
-    match said.is_empty() {
-        true => "0".to_owned(),
-        false => said.join(", "),
+    if said.is_empty() {
+        "0".to_owned()
+    } else {
+        said.join(", ")
     }
 }
 
 fn row(program: &Program, figures: &Figures) -> String {
     let package = program.packages[0];
-    let package = match program.line.contains("{mpi4py}") {
-        true => "mpi4py 4.1.2".to_owned(),
-        false => format!("{package} {}", version(package).unwrap_or_default()),
+    let package = if program.line.contains("{mpi4py}") {
+        "mpi4py 4.1.2".to_owned()
+    } else {
+        format!("{package} {}", version(package).unwrap_or_default())
     };
     format!(
         "| {} | {package} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",

@@ -102,9 +102,10 @@ impl MessageMatrix {
                 None => "unknown".to_owned(),
             };
             let draw = || sheet.rectangle(&class, at(x, y), at(x + cell, y + cell));
-            match has_tooltips {
-                true => sheet.group("cell", &[], &self.words(traffic), draw),
-                false => draw(),
+            if has_tooltips {
+                sheet.group("cell", &[], &self.words(traffic), draw)
+            } else {
+                draw()
             }
         }
         self.draw_hosts(&sheet, top, cell);

@@ -190,9 +190,10 @@ impl OrderMap {
     }
 
     fn subtitle(&self, n_rows: usize) -> String {
-        let bands = match n_rows < self.ranks.len() {
-            true => "; a row is a band of ranks, a cell shows the highest of them",
-            false => "",
+        let bands = if n_rows < self.ranks.len() {
+            "; a row is a band of ranks, a cell shows the highest of them"
+        } else {
+            ""
         };
         format!(
             "{}, {}, {}; in how many % of the instances a rank {} at which position{bands}",

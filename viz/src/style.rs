@@ -220,9 +220,10 @@ mod tests {
             let channel = |at: usize| {
                 let value = u8::from_str_radix(&rule[at..at + 2], 16).unwrap();
                 let value = f64::from(value) / 255.0;
-                match value <= 0.04045 {
-                    true => value / 12.92,
-                    false => ((value + 0.055) / 1.055).powf(2.4),
+                if value <= 0.04045 {
+                    value / 12.92
+                } else {
+                    ((value + 0.055) / 1.055).powf(2.4)
                 }
             };
             0.2126 * channel(0) + 0.7152 * channel(2) + 0.0722 * channel(4)

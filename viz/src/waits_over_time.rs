@@ -285,9 +285,10 @@ impl WaitsOverTime {
         let end_ns = self.bin_ns.get() as f64 * self.n_bins as f64;
         let unit = TimeUnit::for_axis(end_ns);
         let end = end_ns / unit.ns;
-        let times = match end > 0.0 {
-            true => RangedCoordf64::from(0.0..end).key_points(9),
-            false => Vec::new(),
+        let times = if end > 0.0 {
+            RangedCoordf64::from(0.0..end).key_points(9)
+        } else {
+            Vec::new()
         };
         let at = |time: f64| (time / end * self.n_bins as f64, tick(time));
         Axis {
@@ -299,9 +300,10 @@ impl WaitsOverTime {
     fn subtitle(&self) -> String {
         let calls = self.ranks.iter().flat_map(|course| &course.bins);
         let calls = sum(calls.map(|bin| bin.n_calls)).unwrap_or(0);
-        let bands = match self.ranks.len() > MAX_ROWS {
-            true => "; a row is a band of ranks and shows their mean",
-            false => "",
+        let bands = if self.ranks.len() > MAX_ROWS {
+            "; a row is a band of ranks and shows their mean"
+        } else {
+            ""
         };
         let n_unknown = sum(self.ranks.iter().map(Course::n_unknown)).unwrap_or(0);
         let unknown = match n_unknown {
@@ -421,9 +423,10 @@ fn part_in_percent(part: u64) -> String {
         p => (1.0 - p.log10().floor()).max(0.0) as usize,
     };
     let shown = format!("{percent:.n_decimals$}");
-    match shown.contains('.') {
-        true => format!("{} %", shown.trim_end_matches('0').trim_end_matches('.')),
-        false => format!("{shown} %"),
+    if shown.contains('.') {
+        format!("{} %", shown.trim_end_matches('0').trim_end_matches('.'))
+    } else {
+        format!("{shown} %")
     }
 }
 

@@ -30,9 +30,10 @@ fn arrivals(n_ranks: u64, ranks_per_host: u64, late: u64, n_undecided: u64) -> O
         let n_decided = N_INSTANCES - n_undecided;
         for instance in 0..n_decided {
             let near = scattered(rank * N_INSTANCES + instance, n_positions.min(7));
-            let position = match rank == late && instance * 10 < n_decided * 9 {
-                true => n_positions - 1,
-                false => (rank * n_positions / n_ranks + near) % n_positions,
+            let position = if rank == late && instance * 10 < n_decided * 9 {
+                n_positions - 1
+            } else {
+                (rank * n_positions / n_ranks + near) % n_positions
             };
             counts[position as usize] += 1;
         }

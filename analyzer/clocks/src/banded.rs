@@ -173,9 +173,10 @@ impl Bordered {
                     (false, false) => self.corner.add(i - n, k - n, product),
                 }
             }
-            match i < n {
-                true => self.band_side[i] += weight * a * value,
-                false => self.corner_side[i - n] += weight * a * value,
+            if i < n {
+                self.band_side[i] += weight * a * value
+            } else {
+                self.corner_side[i - n] += weight * a * value
             }
         }
     }

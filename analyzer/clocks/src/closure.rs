@@ -86,9 +86,10 @@ impl Closure {
     pub fn of(triangles: &[Triangle]) -> Option<Self> {
         let deviations = |triangle: &Triangle| triangle.gap_ns.abs() / triangle.sd_ns;
         let worst = triangles.iter().reduce(|worst, other| {
-            match deviations(other) > deviations(worst) {
-                true => other,
-                false => worst,
+            if deviations(other) > deviations(worst) {
+                other
+            } else {
+                worst
             }
         })?;
         Some(Self {

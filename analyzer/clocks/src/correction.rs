@@ -124,9 +124,10 @@ fn between(a: &Knot, b: &Knot, at_ns: i64) -> Knot {
     // Outside of the two one weight is above 1 and the other below 0: errors grow.
     let (weight_a, weight_b) = (to_b / length, from_a / length);
     let measured = (weight_a * a.sd_ns).hypot(weight_b * b.sd_ns);
-    let wandered = match from_a >= 0.0 && to_b >= 0.0 {
-        true => WANDER * (from_a * to_b).powi(2) / (3.0 * length),
-        false => WANDER * from_a.abs().min(to_b.abs()).powi(3) / 3.0,
+    let wandered = if from_a >= 0.0 && to_b >= 0.0 {
+        WANDER * (from_a * to_b).powi(2) / (3.0 * length)
+    } else {
+        WANDER * from_a.abs().min(to_b.abs()).powi(3) / 3.0
     };
     let bound = weight_a.abs() * a.bound_ns as f64 + weight_b.abs() * b.bound_ns as f64;
     Knot {

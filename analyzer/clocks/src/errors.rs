@@ -74,9 +74,10 @@ impl OffsetErrors {
         }
         let n = self.n_hosts;
         let of = |host: usize| self.variances[time * n + host];
-        let common = match self.covariances.is_empty() {
-            true => 0.0,
-            false => self.covariances[(time * n + a) * n + b],
+        let common = if self.covariances.is_empty() {
+            0.0
+        } else {
+            self.covariances[(time * n + a) * n + b]
         };
         let variance = (of(a) + of(b) - 2.0 * common).max(0.0);
         (2.0 * variance.sqrt()).ceil() as i64

@@ -80,9 +80,10 @@ impl Preliminary {
     pub fn triangles(&self) -> (Vec<Triangle>, BTreeMap<(usize, usize), f64>) {
         let (readings, rtt_ns) = self.readings();
         let asymmetry_ns = self.asymmetry_ns(&rtt_ns);
-        let rate = match self.has_unknown_drift() {
-            true => UNKNOWN_RATE,
-            false => LINE_RATE,
+        let rate = if self.has_unknown_drift() {
+            UNKNOWN_RATE
+        } else {
+            LINE_RATE
         };
         (triangles(&readings, &asymmetry_ns, rate), rtt_ns)
     }
@@ -224,9 +225,10 @@ impl Preliminary {
             if hosts.len() < 2 || !(has_collectives || hosts.iter().any(is_measured_twice)) {
                 continue;
             }
-            match hosts.len() <= MAX_TOGETHER {
-                true => self.smooth_together(&hosts, &evidence, knots, &mut joint),
-                false => self.smooth_by_hops(&hosts, &evidence, knots, &mut joint),
+            if hosts.len() <= MAX_TOGETHER {
+                self.smooth_together(&hosts, &evidence, knots, &mut joint)
+            } else {
+                self.smooth_by_hops(&hosts, &evidence, knots, &mut joint)
             }
         }
         joint

@@ -64,9 +64,10 @@ pub(crate) fn line_through(points: &[(f64, f64)], x: f64) -> f64 {
             let behind = points.partition_point(|point| point.0 <= x);
             let left = behind.saturating_sub(1).min(points.len() - 2);
             let ((x0, y0), (x1, y1)) = (points[left], points[left + 1]);
-            match x1 > x0 {
-                true => y0 + (y1 - y0) * (x - x0) / (x1 - x0),
-                false => y0,
+            if x1 > x0 {
+                y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+            } else {
+                y0
             }
         }
     }

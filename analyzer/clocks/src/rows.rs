@@ -148,9 +148,10 @@ impl Rows {
                 scale *= shared;
             }
             for (row, &residual) in rows {
-                row.sigma = match residual <= scale {
-                    true => scale,
-                    false => scale + 2.0 * (residual - scale),
+                row.sigma = if residual <= scale {
+                    scale
+                } else {
+                    scale + 2.0 * (residual - scale)
                 };
             }
         }

@@ -56,9 +56,10 @@ impl Members {
     }
 
     pub(crate) fn kind(&self) -> CommunicatorKind {
-        match self.n_first == self.ranks.len() {
-            true => CommunicatorKind::Intra,
-            false => CommunicatorKind::Inter,
+        if self.n_first == self.ranks.len() {
+            CommunicatorKind::Intra
+        } else {
+            CommunicatorKind::Inter
         }
     }
 
@@ -68,9 +69,10 @@ impl Members {
 
     /// The group of the member at this position, as positions.
     pub(crate) fn group_of(&self, position: usize) -> std::ops::Range<usize> {
-        match position < self.n_first {
-            true => 0..self.n_first,
-            false => self.n_first..self.ranks.len(),
+        if position < self.n_first {
+            0..self.n_first
+        } else {
+            self.n_first..self.ranks.len()
         }
     }
 

@@ -171,9 +171,10 @@ fn make_room(out: &Path, force: bool) -> Result<(), GenerateError> {
                 });
             }
             for part in parts {
-                let removed = match part.is_dir() {
-                    true => fs::remove_dir_all(&part),
-                    false => fs::remove_file(&part),
+                let removed = if part.is_dir() {
+                    fs::remove_dir_all(&part)
+                } else {
+                    fs::remove_file(&part)
                 };
                 removed.map_err(GenerateError::write(&part))?;
             }
@@ -192,9 +193,10 @@ fn parts_of_trace(directory: &Path) -> Result<Vec<PathBuf>, GenerateError> {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_dir = entry.file_type().map_err(unreadable())?.is_dir();
         has_run |= name == RUN_FILE;
-        let is_part = match is_dir {
-            true => name == "report",
-            false => name == RUN_FILE || name == TRUTH_FILE || name.ends_with(".trace"),
+        let is_part = if is_dir {
+            name == "report"
+        } else {
+            name == RUN_FILE || name == TRUTH_FILE || name.ends_with(".trace")
         };
         if !is_part {
             return Err(GenerateError::NotATrace {
@@ -309,9 +311,10 @@ fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
         },
         layers: vec![
             layer("calls", true, ""),
-            match scenario.has_messages {
-                true => layer("messages", true, ""),
-                false => layer("messages", false, "a generated trace has none"),
+            if scenario.has_messages {
+                layer("messages", true, "")
+            } else {
+                layer("messages", false, "a generated trace has none")
             },
             layer("algorithms", false, "a generated trace has none"),
         ],

@@ -90,9 +90,10 @@ impl Simulation<'_> {
             let words = Message {
                 direction,
                 is_nonblocking: message.is_nonblocking && end.side == Side::Receive,
-                partner: match is_from_any {
-                    true => NO_RANK,
-                    false => of.members.ranks[partner],
+                partner: if is_from_any {
+                    NO_RANK
+                } else {
+                    of.members.ranks[partner]
                 },
                 communicator: of.communicator,
                 tag: of.tag,

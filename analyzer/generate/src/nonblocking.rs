@@ -99,9 +99,10 @@ impl Simulation<'_> {
         let mut seen = std::mem::take(&mut self.scratch.seen);
         let payloads = self.scratch.payloads.clone();
         let ready: Vec<Option<u64>> = seen.iter().map(|seen| seen.leave).collect();
-        let position = match operation.is_persistent() {
-            true => self.next_start(turn.call, operation, root, &payloads, group, &seen)?,
-            false => group.calls,
+        let position = if operation.is_persistent() {
+            self.next_start(turn.call, operation, root, &payloads, group, &seen)?
+        } else {
+            group.calls
         };
         let mut of = Vec::new();
         let mut courses = vec![TrueCourse::default(); seen.len()];
@@ -290,9 +291,10 @@ impl Simulation<'_> {
                 let thread = step.thread as usize;
                 let before = self.ranks[rank as usize].cursors[thread];
                 self.ranks[rank as usize].cursors[thread] = before.max(begun);
-                let asks = match is_waiting {
-                    true => self.work(call, execution, rank, step.thread),
-                    false => None,
+                let asks = if is_waiting {
+                    self.work(call, execution, rank, step.thread)
+                } else {
+                    None
                 };
                 self.ranks[rank as usize].cursors[thread] = before;
                 let tests_ns = u64::from(step.n_tests) * step.test_ns;

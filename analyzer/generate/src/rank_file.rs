@@ -478,10 +478,7 @@ impl RankFile {
             );
         }
         self.write_at(&header, 0)?;
-        let length = match is_closed {
-            true => self.used_end(),
-            false => self.end,
-        };
+        let length = if is_closed { self.used_end() } else { self.end };
         OpenOptions::new()
             .write(true)
             .open(&self.path)?

@@ -45,10 +45,12 @@ pub(super) fn payload(
     }
     match operation.blocking() {
         Operation::Scatter | Operation::Scatterv if i == root => {
-            let receivers = match is_inter {
-                false => 0..members.ranks.len(),
-                true if root < members.n_first => members.n_first..members.ranks.len(),
-                true => 0..members.n_first,
+            let receivers = if !is_inter {
+                0..members.ranks.len()
+            } else if root < members.n_first {
+                members.n_first..members.ranks.len()
+            } else {
+                0..members.n_first
             };
             members.ranks[receivers]
                 .iter()
@@ -140,10 +142,14 @@ pub(super) fn releases(
         }
         Semantics::ManyToOne => {
             let root = root.unwrap_or(0);
-            found.extend((0..n).map(|i| match i == root {
-                true if members.is_inter() => later(own(i), last_of(remote_of(i))),
-                true => last_of(0..n),
-                false => own(i),
+            found.extend((0..n).map(|i| {
+                if i != root {
+                    own(i)
+                } else if members.is_inter() {
+                    later(own(i), last_of(remote_of(i)))
+                } else {
+                    last_of(0..n)
+                }
             }));
         }
         Semantics::Prefix => {

@@ -258,10 +258,12 @@ impl<'a> Simulation<'a> {
             self.ranks[rank as usize].next_index += 1;
             indexes.push(index);
             let own = members.group_of(i);
-            let remote = match members.is_inter() {
-                false => 0..0,
-                true if own.start == 0 => own.end..members.ranks.len(),
-                true => 0..own.start,
+            let remote = if !members.is_inter() {
+                0..0
+            } else if own.start == 0 {
+                own.end..members.ranks.len()
+            } else {
+                0..own.start
             };
             let definition = Definition::Communicator(Communicator {
                 index,
@@ -274,9 +276,10 @@ impl<'a> Simulation<'a> {
                 rank: (i - own.start) as u32,
                 remote_size: remote.len() as u32,
                 first_member: members.ranks[own.start],
-                remote_first_member: match remote.is_empty() {
-                    true => NO_RANK,
-                    false => members.ranks[remote.start],
+                remote_first_member: if remote.is_empty() {
+                    NO_RANK
+                } else {
+                    members.ranks[remote.start]
                 },
                 name: match constructor {
                     None => name.to_owned(),
@@ -609,13 +612,14 @@ impl<'a> Simulation<'a> {
             let leave = seen[i].leave;
             // Of a constructor over a group, not all members of the parent are callers.
             let rank = made.map_or(members.ranks[i], |(ranks, _)| ranks[i]);
-            let at = match members.ranks[i] == rank {
-                true => i,
-                false => members
+            let at = if members.ranks[i] == rank {
+                i
+            } else {
+                members
                     .ranks
                     .iter()
                     .position(|&member| member == rank)
-                    .unwrap_or(i),
+                    .unwrap_or(i)
             };
             let root_field = match (made, root) {
                 (Some((_, index_at)), _) => index_at[rank as usize],

@@ -493,9 +493,12 @@ impl TruthBook {
 
         // A constructor over a group is called by some of its communicator only.
         let all = &self.communicators[instance.communicator].ranks;
-        let position_of = |i: usize| match all.len() == ranks.len() {
-            true => i,
-            false => all.iter().position(|&rank| rank == ranks[i]).unwrap_or(0),
+        let position_of = |i: usize| {
+            if all.len() == ranks.len() {
+                i
+            } else {
+                all.iter().position(|&rank| rank == ranks[i]).unwrap_or(0)
+            }
         };
         let order = &mut self.scratch.order;
         sort_by_time(enters, order);
@@ -799,9 +802,10 @@ fn dependences(
     }
     found.clear();
     for i in 0..n {
-        let sides = match only_remote {
-            true => 1 - side(i)..2 - side(i),
-            false => 0..2,
+        let sides = if only_remote {
+            1 - side(i)..2 - side(i)
+        } else {
+            0..2
         };
         let itself = usize::from(!is_prefix && !only_remote && contributes(i));
         let n_anywhere: usize = anywhere[sides.clone()].iter().sum();
@@ -824,9 +828,10 @@ fn dependences(
 
 /// Tables of orders are kept for communicators of which a person could read them.
 fn order_table(detail: TruthDetail, n: usize) -> Vec<Vec<u64>> {
-    match detail == TruthDetail::Full && n <= 64 {
-        true => vec![vec![0; n]; n],
-        false => Vec::new(),
+    if detail == TruthDetail::Full && n <= 64 {
+        vec![vec![0; n]; n]
+    } else {
+        Vec::new()
     }
 }
 

@@ -102,9 +102,10 @@ impl Place {
             }
             trace.folder(name).map_err(|error| {
                 let found = trace.look_at(name);
-                match found.is_ok_and(|found| found.is_symlink()) {
-                    true => io::Error::other("a link, and inside of a trace none is followed"),
-                    false => error,
+                if found.is_ok_and(|found| found.is_symlink()) {
+                    io::Error::other("a link, and inside of a trace none is followed")
+                } else {
+                    error
                 }
             })
         });

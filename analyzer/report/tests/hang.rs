@@ -61,12 +61,11 @@ fn skipped(n_ranks: u32, skipping: usize, then: impl Fn(&mut built::TestProcess)
     let mut trace = killed(n_ranks);
     for (rank, process) in trace.processes.iter_mut().enumerate() {
         process.call(call(Operation::Allreduce, 0, -1, 8, (100, 150)));
-        match rank == skipping {
-            true => then(process),
-            false => {
-                let enter = 300 + rank as u64 % 7;
-                process.call(call(Operation::Allreduce, 0, -1, 8, (enter, 0)));
-            }
+        if rank == skipping {
+            then(process)
+        } else {
+            let enter = 300 + rank as u64 % 7;
+            process.call(call(Operation::Allreduce, 0, -1, 8, (enter, 0)));
         }
     }
     trace.analyze()

@@ -652,9 +652,10 @@ fn what_spans_two_clocks_says_how_wrong_they_may_be_and_nothing_else_does() {
         let goes_one_way =
             ["MPI_Bcast", "MPI_Reduce"].contains(&expected["operation"].as_str().unwrap());
         for way in list(&found["ways"]) {
-            let end = match goes_one_way {
-                true => &found["root"],
-                false => &way["representative"],
+            let end = if goes_one_way {
+                &found["root"]
+            } else {
+                &way["representative"]
             };
             check(&what, &way["representative"], end, &way["way_ns"]);
         }

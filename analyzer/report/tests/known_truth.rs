@@ -1168,11 +1168,8 @@ proptest! {
         two_hosts: bool,
         seed in 0u64..1000,
     ) {
-        let hosts = match two_hosts {
-            false => "[[hosts]]\nname = \"a\"\nranks = 5\nghz = 2.5\n".to_owned(),
-            true => "[[hosts]]\nname = \"a\"\nranks = 3\nghz = 2.5\n\
-                     [[hosts]]\nname = \"b\"\nranks = 2\nclock = \"raw\"\noffset_ns = 5000\n".to_owned(),
-        };
+        let hosts = if two_hosts { "[[hosts]]\nname = \"a\"\nranks = 3\nghz = 2.5\n\
+                     [[hosts]]\nname = \"b\"\nranks = 2\nclock = \"raw\"\noffset_ns = 5000\n".to_owned() } else { "[[hosts]]\nname = \"a\"\nranks = 5\nghz = 2.5\n".to_owned() };
         let scenario = format!(
             "schema = 1\nseed = {seed}\ngrid_ns = 100\nchunk_calls = 16\nplacement = \"round-robin\"\n\
              latency = {{ base_ns = 900, jitter = {{ exponential_ns = 900 }} }}\n{hosts}\

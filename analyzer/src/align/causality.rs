@@ -37,9 +37,10 @@ impl Causality {
         }
         let n = instance.n_calls();
         let has_payload = || (0..n).all(|slot| instance.payloads.of(slot).is_some_and(|b| b > 0));
-        let all_send = match instance.payloads.is_same() {
-            true => instance.payloads.of(0).is_some_and(|bytes| bytes > 0),
-            false => has_payload(),
+        let all_send = if instance.payloads.is_same() {
+            instance.payloads.of(0).is_some_and(|bytes| bytes > 0)
+        } else {
+            has_payload()
         };
         match instance.operation.blocking() {
             Operation::Barrier => Some(Self::AllToAll),

@@ -217,9 +217,10 @@ impl Owners {
     fn begin(&mut self, collective: OwnCollective, communicator: u32, record: &Record) {
         let nth = self.n_begun;
         self.n_begun += 1;
-        let set_up = match collective.is_persistent() {
-            true => self.set_up.get(collective.local).copied(),
-            false => None,
+        let set_up = if collective.is_persistent() {
+            self.set_up.get(collective.local).copied()
+        } else {
+            None
         };
         let known = set_up.and_then(|nth| self.persistent_tags.get(&(communicator, nth)));
         let open = Open {
@@ -413,9 +414,10 @@ impl Owners {
             _ => None,
         });
         if let Some(&collective) = self.by_tag.get(&way) {
-            return match blocking == Some(collective) {
-                true => Owner::TheCall,
-                false => Owner::Begun(collective),
+            return if blocking == Some(collective) {
+                Owner::TheCall
+            } else {
+                Owner::Begun(collective)
             };
         }
         let is_here = around.is_some_and(|around| around.communicator == message.communicator);
@@ -472,9 +474,10 @@ impl Owners {
                 self.persistent_tags.insert((open.communicator, nth), tag);
             }
         }
-        match blocking == Some(collective) {
-            true => Owner::TheCall,
-            false => Owner::Begun(collective),
+        if blocking == Some(collective) {
+            Owner::TheCall
+        } else {
+            Owner::Begun(collective)
         }
     }
 

@@ -397,17 +397,21 @@ impl<'a> Process<'a> {
     /// nonblocking it is the initiation.
     pub(crate) fn call(&self, record: &Record, place: Place, is_possible: bool) -> Option<Call> {
         let at = |ticks| self.clock.global(Timestamp::from_ticks(ticks));
-        let enter = match is_possible {
-            true => at(record.enter.get()),
-            false => at(guess_enter(&self.reader, &self.limits, place)),
+        let enter = if is_possible {
+            at(record.enter.get())
+        } else {
+            at(guess_enter(&self.reader, &self.limits, place))
         };
         Some(Call {
             operation: record.operation()?,
             root: record.root.get(),
             enter,
-            leave: (record.leave.get() != 0).then(|| match is_possible {
-                true => at(record.leave.get()),
-                false => enter,
+            leave: (record.leave.get() != 0).then(|| {
+                if is_possible {
+                    at(record.leave.get())
+                } else {
+                    enter
+                }
             }),
             payload: record.payload_bytes(),
             has_failed: record.has_failed(),
@@ -544,9 +548,10 @@ impl<'a> Process<'a> {
                     self.note_undefined(binding, first, n);
                     match binding {
                         Some(binding) => {
-                            let lane = match first.is_internal() {
-                                true => Lane::Internal,
-                                false => Lane::Application,
+                            let lane = if first.is_internal() {
+                                Lane::Internal
+                            } else {
+                                Lane::Application
                             };
                             let is_begun = class == Class::Begun && lane == Lane::Application;
                             let alike = self.alike(batch.is_possible);
@@ -565,9 +570,10 @@ impl<'a> Process<'a> {
                                     lane,
                                     position: position + (n as u64 - 1),
                                 };
-                                let of = match is_begun {
-                                    false => CallOf::Blocking(collective),
-                                    true => CallOf::Begin(collective),
+                                let of = if is_begun {
+                                    CallOf::Begin(collective)
+                                } else {
+                                    CallOf::Blocking(collective)
                                 };
                                 self.note_call(&run[n - 1], place, of);
                             }

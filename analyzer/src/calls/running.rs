@@ -82,9 +82,10 @@ pub struct RunningCounts(BTreeMap<(u16, u32, Place), Sum>);
 impl RunningCounts {
     /// Counts a sample that stands behind the record of `call`.
     pub(crate) fn count(&mut self, running: Running, sample: &Record, call: &Record) {
-        let place = match sample.enter.get() <= call.enter.get() {
-            true => Place::Before,
-            false => Place::Inside,
+        let place = if sample.enter.get() <= call.enter.get() {
+            Place::Before
+        } else {
+            Place::Inside
         };
         let key = (call.code.get() & 0x3ff, call.communicator.get(), place);
         self.0.entry(key).or_default().add(running);

@@ -265,9 +265,10 @@ impl ThreadStream {
         let record = &reader.record(place);
         let is_wrong = !limits.allow(self.enter_limits, record)
             && limits.contradiction(self.enter_limits, record).is_some();
-        Some(match is_wrong {
-            true => guess_enter(reader, limits, place),
-            false => record.enter.get(),
+        Some(if is_wrong {
+            guess_enter(reader, limits, place)
+        } else {
+            record.enter.get()
         })
     }
 
@@ -318,9 +319,10 @@ pub(crate) fn guess_enter(reader: &RecordReader<'_>, limits: &StampLimits, place
         None => begin,
     };
     let is_last_of_chunk = at + 1 == n_records;
-    let after = match is_last_of_chunk {
-        false => within(record_at(at + 1).enter.get()),
-        true => end,
+    let after = if is_last_of_chunk {
+        end
+    } else {
+        within(record_at(at + 1).enter.get())
     };
     let (enter, leave) = (record.enter.get(), record.leave.get());
     let behind = chunks[chunk + 1..].iter();

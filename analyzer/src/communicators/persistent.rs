@@ -64,9 +64,10 @@ impl Persistents {
                 let Some(slot) = communicator.slot_of(process) else {
                     continue;
                 };
-                let own_index = match communicator.is_own() {
-                    true => binding.index,
-                    false => 0,
+                let own_index = if communicator.is_own() {
+                    binding.index
+                } else {
+                    0
                 };
                 let key = (binding.communicator as usize, own_index, defined.position);
                 let known = members.entry(key).or_default();

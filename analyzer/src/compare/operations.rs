@@ -151,9 +151,10 @@ fn differences(
     for (difference, stands) in candidates.iter_mut().zip(holm(&chances)) {
         if stands {
             difference.instances_needed = None;
-            difference.verdict = match difference.difference_ns > 0 {
-                true => Verdict::Slower,
-                false => Verdict::Faster,
+            difference.verdict = if difference.difference_ns > 0 {
+                Verdict::Slower
+            } else {
+                Verdict::Faster
             };
         }
     }
@@ -264,9 +265,10 @@ fn difference(
     });
     Difference {
         // Until all differences are looked at together.
-        verdict: match is_resolved {
-            true => Verdict::NotDistinguishable,
-            false => Verdict::NotResolvable,
+        verdict: if is_resolved {
+            Verdict::NotDistinguishable
+        } else {
+            Verdict::NotResolvable
         },
         difference_ns,
         interval_ns: Some((ns(contrast.interval.0), ns(contrast.interval.1))),

@@ -125,9 +125,10 @@ pub(crate) fn remarks(
         format!(
             "the intervals hold how the instances of a run vary. What differs from run to run \
              (placement, neighbours on the network, other load) is in none of them: {}",
-            match has_repetition && differs.is_empty() {
-                true => "see how far runs of the same command differ here",
-                false => "give several runs of each, all are compared with the first",
+            if has_repetition && differs.is_empty() {
+                "see how far runs of the same command differ here"
+            } else {
+                "give several runs of each, all are compared with the first"
             }
         ),
     );

@@ -418,9 +418,10 @@ impl State {
         }
         let index = record.communicator.get();
         let calls = self.calls.entry(index).or_default();
-        match record.is_internal() {
-            true => calls.1 = calls.1.wrapping_add(1),
-            false => calls.0 = calls.0.wrapping_add(1),
+        if record.is_internal() {
+            calls.1 = calls.1.wrapping_add(1)
+        } else {
+            calls.0 = calls.0.wrapping_add(1)
         }
         if semantics == Semantics::Free && record.leave.get() != 0 {
             self.calls.remove(&index);

@@ -174,9 +174,10 @@ impl Agreed<'_> {
     #[must_use]
     #[inline]
     pub fn semantics(&self) -> Semantics {
-        match self.is_open_fence {
-            true => Semantics::Unspecified,
-            false => self.operation.semantics(),
+        if self.is_open_fence {
+            Semantics::Unspecified
+        } else {
+            self.operation.semantics()
         }
     }
 
@@ -236,12 +237,11 @@ pub(crate) fn agree(instance: &Instance<'_>) -> Result<(Operation, Option<usize>
     if calls.any(|call| call.operation != operation) {
         return Err(Disagreement::Operations);
     }
-    let root = match operation.semantics().is_rooted() {
-        true => {
-            let root = root_slot(instance.communicator, instance.calls);
-            Some(root.ok_or(Disagreement::Roots)?)
-        }
-        false => None,
+    let root = if operation.semantics().is_rooted() {
+        let root = root_slot(instance.communicator, instance.calls);
+        Some(root.ok_or(Disagreement::Roots)?)
+    } else {
+        None
     };
     Ok((operation, root))
 }

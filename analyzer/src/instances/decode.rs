@@ -110,9 +110,10 @@ const BLOCK_CALLS: usize = 8192;
 /// Positions in a block of a communicator of so many members. Calls with messages take longer: there
 /// are fewer of them in a window, which all workers are to have a share of.
 pub(crate) fn block_length(n_members: usize, has_messages: bool) -> u64 {
-    let calls = match has_messages {
-        true => BLOCK_CALLS / 4,
-        false => BLOCK_CALLS,
+    let calls = if has_messages {
+        BLOCK_CALLS / 4
+    } else {
+        BLOCK_CALLS
     };
     (calls / n_members.max(1)).clamp(8, 512) as u64
 }
@@ -236,9 +237,10 @@ impl Decoder {
                     0..0
                 }];
                 let is_mixed = may_be_mixed && is_mixed(sources, position, places);
-                let said = match recorded.any {
-                    true => self.gatherer.said(at - gathered.start),
-                    false => None,
+                let said = if recorded.any {
+                    self.gatherer.said(at - gathered.start)
+                } else {
+                    None
                 };
                 let messages = (has_messages && !is_mixed).then(|| {
                     let of = of(communicator, operation, root);
@@ -347,21 +349,21 @@ impl Decoder {
                 if has_phases {
                     let level = process.phases.level(run.phase).map_or(NO_PHASE, i64::from);
                     for row in &mut self.rows[first..first + n] {
-                        row.phase = match slot == 0 || row.phase == level {
-                            true => level,
-                            false => SEVERAL_PHASES,
+                        row.phase = if slot == 0 || row.phase == level {
+                            level
+                        } else {
+                            SEVERAL_PHASES
                         };
                     }
                 }
             }
         }
         // No slot has two calls at a position: as many as there are cells are one in each.
-        match n_calls == n_rows * sources.len() {
-            true => {
-                let n = sources.len() as u32;
-                self.rows.iter_mut().for_each(|row| row.n_calls = n);
-            }
-            false => self.count_calls(block, sources),
+        if n_calls == n_rows * sources.len() {
+            let n = sources.len() as u32;
+            self.rows.iter_mut().for_each(|row| row.n_calls = n);
+        } else {
+            self.count_calls(block, sources)
         }
     }
 

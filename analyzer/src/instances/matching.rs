@@ -232,9 +232,12 @@ impl Matcher<'_> {
     fn shares(&mut self) -> Vec<u64> {
         let n_left = self.processes.iter().filter(|p| !p.has_ended).count();
         let each = (self.window / n_left.max(1) as u64).max(1);
-        let share = |process: &Process<'_>| match process.has_ended {
-            true => 0,
-            false => each.saturating_sub(process.n_queued),
+        let share = |process: &Process<'_>| {
+            if process.has_ended {
+                0
+            } else {
+                each.saturating_sub(process.n_queued)
+            }
         };
         let mut shares: Vec<u64> = self.processes.iter().map(share).collect();
         if shares.iter().any(|&share| share > 0) {
@@ -381,12 +384,11 @@ impl Matcher<'_> {
             while state.done < ready {
                 // Without damage there is a call of everyone at every position.
                 let is_there = first.is_some_and(|q| q.first_from(state.done) == Some(state.done));
-                let from = match is_there {
-                    true => Some(state.done),
-                    false => {
-                        let queues = state.members.iter().filter_map(queue);
-                        queues.filter_map(|q| q.first_from(state.done)).min()
-                    }
+                let from = if is_there {
+                    Some(state.done)
+                } else {
+                    let queues = state.members.iter().filter_map(queue);
+                    queues.filter_map(|q| q.first_from(state.done)).min()
                 };
                 let from = from.filter(|&from| from < ready).unwrap_or(ready);
                 let to = from.saturating_add(length).min(ready);
@@ -601,9 +603,10 @@ impl OpenLane {
         for (position, n) in found {
             let is_mixed = n < self.members.len()
                 && queues().flatten().any(|queue| queue.has_blocking(position));
-            match is_mixed {
-                true => self.mixed.push(position),
-                false => drop(self.held.insert(position, 0)),
+            if is_mixed {
+                self.mixed.push(position);
+            } else {
+                self.held.insert(position, 0);
             }
         }
     }
@@ -698,9 +701,10 @@ fn hand_on_settled(
     sink: &mut dyn FnMut(Matched<'_>),
 ) {
     while let Some(queue) = process.queue(binding, lane)
-        && let Some(position) = match process.has_ended {
-            true => queue.outstanding.first(),
-            false => queue.outstanding.first_complete(),
+        && let Some(position) = if process.has_ended {
+            queue.outstanding.first()
+        } else {
+            queue.outstanding.first_complete()
         }
     {
         let settled = Settled {

@@ -158,9 +158,10 @@ impl Judge<'_> {
     fn unite_alike(&self, phases: &mut Vec<Phase>) {
         let mut at = 1;
         while at < phases.len() {
-            match phases[at - 1].party == phases[at].party {
-                true => self.unite(phases, at),
-                false => at += 1,
+            if phases[at - 1].party == phases[at].party {
+                self.unite(phases, at)
+            } else {
+                at += 1
             }
         }
     }
@@ -190,9 +191,10 @@ impl Judge<'_> {
             .map(|party| {
                 let (k, next_k) = (phase.times[party].last, next.times[party].last);
                 let difference = k as f64 / n as f64 - next_k as f64 / next_n as f64;
-                match difference.abs() < MIN_DIFFERENCE {
-                    true => 1.0,
-                    false => same_share(k, n, next_k, next_n),
+                if difference.abs() < MIN_DIFFERENCE {
+                    1.0
+                } else {
+                    same_share(k, n, next_k, next_n)
                 }
             })
             .fold(1.0, f64::min)

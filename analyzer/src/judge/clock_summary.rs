@@ -108,9 +108,12 @@ fn violations(sources: &Sources<'_>) -> Violations {
 /// Errors of the differences between hosts, at some times of the run.
 fn clock_errors(clocks: &Clocks) -> Option<ClockErrors> {
     let n_hosts = clocks.hosts.len();
-    let others = |a: usize| match n_hosts <= MAX_ALL_PAIRS || a == 0 {
-        true => a + 1..n_hosts,
-        false => 0..0,
+    let others = |a: usize| {
+        if n_hosts <= MAX_ALL_PAIRS || a == 0 {
+            a + 1..n_hosts
+        } else {
+            0..0
+        }
     };
     let pairs = (0..n_hosts).flat_map(|a| others(a).map(move |b| (a, b)));
     let have_one_time = |&(a, b): &(usize, usize)| clocks.hosts[a].group == clocks.hosts[b].group;

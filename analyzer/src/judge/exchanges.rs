@@ -37,9 +37,10 @@ impl Exchanges {
                 match definition {
                     Definition::ClockExchanges { on, reason } if !reason.is_empty() => {
                         let reason = inert::line(&reason, LONGEST_REASON);
-                        match on {
-                            true => exchanges.ended.push(reason),
-                            false => exchanges.not_taken = exchanges.not_taken.or(Some(reason)),
+                        if on {
+                            exchanges.ended.push(reason)
+                        } else {
+                            exchanges.not_taken = exchanges.not_taken.or(Some(reason))
                         }
                     }
                     Definition::ClockApart { .. } => exchanges.apart.push(process.rank()),

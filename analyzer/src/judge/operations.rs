@@ -165,9 +165,10 @@ fn serialization(tally: &OperationTally) -> Option<Vec<SerializationPoint>> {
     let n_processes = tally.members.len();
     let points = steps.iter().enumerate().map(|(step, &(sum, n))| {
         // The first position that falls into the step.
-        let position = match n_processes > steps.len() {
-            true => (step * n_processes).div_ceil(steps.len()),
-            false => step,
+        let position = if n_processes > steps.len() {
+            (step * n_processes).div_ceil(steps.len())
+        } else {
+            step
         };
         SerializationPoint {
             position,
@@ -256,9 +257,10 @@ fn threads(sources: &Sources<'_>, key: &OperationKey, tally: &OperationTally) ->
                 .saturating_sub(member.departure_wait_ns)
                 .saturating_sub(member.initiation_ns);
             let has_waits = !key.operation.semantics().waits_for_nobody();
-            let n_inside = match !has_waits || member.n_waits == member.n_calls {
-                true => member.n_calls,
-                false => 0,
+            let n_inside = if !has_waits || member.n_waits == member.n_calls {
+                member.n_calls
+            } else {
+                0
             };
             Some(ThreadWay {
                 rank: (*rank)?,

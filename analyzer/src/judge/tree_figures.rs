@@ -129,18 +129,20 @@ pub(crate) fn tree_figures(
     let n_rounds: usize = roles.nodes.iter().map(|node| node.rounds.len()).sum();
     Some(TreeFigures {
         n: figures.n,
-        joining_points: match is_tree {
-            true => nodes()
+        joining_points: if is_tree {
+            nodes()
                 .map(|(slot, node)| joining_point(slot, node, rank))
-                .collect(),
-            false => Detail::default(),
+                .collect()
+        } else {
+            Detail::default()
         },
         last_path: last_path(roles, rank),
-        rounds: match n_rounds > MAX_ROUNDS {
-            true => Detail::default(),
-            false => nodes()
+        rounds: if n_rounds > MAX_ROUNDS {
+            Detail::default()
+        } else {
+            nodes()
                 .flat_map(|(slot, node)| rounds(slot, node, places, worst_ns))
-                .collect(),
+                .collect()
         },
         ways: classes.into(),
         lines: lines(ways, in_ranks, rank),

@@ -110,9 +110,10 @@ impl<'a> Ways<'a> {
                         &node.arrivals,
                     );
                 }
-                let kind = match is_leaf {
-                    true => StageKind::Entry,
-                    false => StageKind::NodeDown,
+                let kind = if is_leaf {
+                    StageKind::Entry
+                } else {
+                    StageKind::NodeDown
                 };
                 stages.extend(stage(kind, at, &node.down));
                 self.hop(&mut stages, at, parent, Some(goes_up));
@@ -143,9 +144,10 @@ impl<'a> Ways<'a> {
                 let goes_to = line.get(nth + 1).copied();
                 let is_leaf = node.departures.len() < 2;
                 if nth > 0 {
-                    let kind = match is_leaf {
-                        true => StageKind::Exit,
-                        false => StageKind::NodeUp,
+                    let kind = if is_leaf {
+                        StageKind::Exit
+                    } else {
+                        StageKind::NodeUp
                     };
                     stages.extend(stage(kind, at, &node.up));
                 }
@@ -187,9 +189,10 @@ impl<'a> Ways<'a> {
         let last = &edge.last;
         if last.n > 0 {
             let has_progress = last.n_progress == last.n;
-            let late_progress_ns = match has_progress {
-                true => last.late_progress_ns,
-                false => 0,
+            let late_progress_ns = if has_progress {
+                last.late_progress_ns
+            } else {
+                0
             };
             // Parts of one gauge have no median of their own.
             let late_receiver = match late_progress_ns {
@@ -312,9 +315,10 @@ impl OneWay {
 
     /// The median of a stage; of one that is not in all instances so much less.
     fn median_ns(&self, stage: &WayStage) -> i64 {
-        match stage.n < self.n {
-            true => mean(i128::from(stage.median_ns) * i128::from(stage.n), self.n),
-            false => stage.median_ns,
+        if stage.n < self.n {
+            mean(i128::from(stage.median_ns) * i128::from(stage.n), self.n)
+        } else {
+            stage.median_ns
         }
     }
 

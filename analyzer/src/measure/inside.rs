@@ -333,9 +333,10 @@ impl<'a> Seen<'a> {
         }
         order.sort();
         let n = order.met.len();
-        let decides = match own.is_arrival {
-            true => order.in_order[n - 1].0,
-            false => order.in_order[0].0,
+        let decides = if own.is_arrival {
+            order.in_order[n - 1].0
+        } else {
+            order.in_order[0].0
         };
         let host = self.host(own.node);
         order.resolve(self.resolution.between(host, host).unwrap_or(0));

@@ -218,9 +218,10 @@ impl Figures {
     /// What the process in a slot waited; `None`: not known. 0 where nobody need wait.
     #[must_use]
     pub fn wait_of(&self, slot: usize) -> Option<i64> {
-        match self.has_waits() {
-            true => self.wait(slot),
-            false => Some(0),
+        if self.has_waits() {
+            self.wait(slot)
+        } else {
+            Some(0)
         }
     }
 
@@ -262,22 +263,21 @@ impl Figures {
             last_enter,
             first_leave,
             last_leave,
-        } = match is_alone {
-            true => instance.extent,
-            false => Extent::of(slots.iter().map(|&slot| instance.stamps(slot))),
+        } = if is_alone {
+            instance.extent
+        } else {
+            Extent::of(slots.iter().map(|&slot| instance.stamps(slot)))
         };
         self.duration = self.duration.max(last_leave - first_enter);
         let after = first_leave.max(last_enter);
-        match is_alone {
+        if is_alone {
             // Every slot, in order: nothing to look up.
-            true => {
-                let lags = self.lags.iter_mut().zip(instance.enters);
-                lags.for_each(|(lag, enter)| *lag = last_enter - enter.ns());
-            }
-            false => {
-                for &slot in slots {
-                    self.lags[slot] = last_enter - instance.enters[slot].ns();
-                }
+
+            let lags = self.lags.iter_mut().zip(instance.enters);
+            lags.for_each(|(lag, enter)| *lag = last_enter - enter.ns());
+        } else {
+            for &slot in slots {
+                self.lags[slot] = last_enter - instance.enters[slot].ns();
             }
         }
         if !has_core(instance) {
@@ -369,9 +369,10 @@ impl Figures {
                     return;
                 }
                 for &slot in slots {
-                    match slot == root || is_nothing(slot) || is_bystander(instance, slot) {
-                        true => self.waits[slot] = 0,
-                        false => self.wait_for(instance, slot, release),
+                    if slot == root || is_nothing(slot) || is_bystander(instance, slot) {
+                        self.waits[slot] = 0
+                    } else {
+                        self.wait_for(instance, slot, release)
                     }
                 }
             }
@@ -396,9 +397,10 @@ impl Figures {
                 let first_contributor = (0..n).find(|&slot| !is_nothing(slot));
                 for &slot in slots {
                     let depends = first_contributor.is_some_and(|first| first < slot);
-                    match is_nothing(slot) || !depends {
-                        true => self.waits[slot] = 0,
-                        false => self.wait_for(instance, slot, lower),
+                    if is_nothing(slot) || !depends {
+                        self.waits[slot] = 0
+                    } else {
+                        self.wait_for(instance, slot, lower)
                     }
                     if !is_nothing(slot) {
                         lower = lower.max(latest(instance, [slot].into_iter()));
@@ -461,9 +463,10 @@ impl Figures {
         let stamps = instance.enters.iter().zip(instance.leaves);
         for ((wait, releaser), (enter, leave)) in own.zip(stamps) {
             *wait = (release.enter.min(leave.ns()) - enter.ns()).max(0);
-            *releaser = match release.enter > enter.ns() {
-                true => release.slot as u32,
-                false => NOBODY,
+            *releaser = if release.enter > enter.ns() {
+                release.slot as u32
+            } else {
+                NOBODY
             };
         }
     }

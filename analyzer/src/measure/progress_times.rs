@@ -89,9 +89,10 @@ impl Taken {
         let mut unknown = (self.messages.iter()).filter(|message| message.received.is_none());
         let first = unknown.next()?;
         Some(
-            match first.is_from_any || unknown.any(|message| message.is_from_any) {
-                true => Doubt::FromAny,
-                false => Doubt::NotSeen,
+            if first.is_from_any || unknown.any(|message| message.is_from_any) {
+                Doubt::FromAny
+            } else {
+                Doubt::NotSeen
             },
         )
     }

@@ -219,12 +219,13 @@ impl WayBack {
             return None;
         }
         let last = seen.last_to_come(self.begin)?;
-        Some(match self.begins_with(seen, last) {
-            true if self.begin == last => None,
-            true if seen.instance.enters[last] == seen.instance.enters[self.begin] => None,
-            true => Some(Elsewhere::Unresolved),
-            false if self.is_on_message => Some(Elsewhere::OnMessage),
-            false => Some(Elsewhere::InProcess),
+        let enters = &seen.instance.enters;
+        Some(if self.begins_with(seen, last) {
+            (enters[last] != enters[self.begin]).then_some(Elsewhere::Unresolved)
+        } else if self.is_on_message {
+            Some(Elsewhere::OnMessage)
+        } else {
+            Some(Elsewhere::InProcess)
         })
     }
 

@@ -182,9 +182,10 @@ impl Gatherer {
         if ends.is_empty() {
             return Messages::default();
         }
-        let foreign = match joins_groups(of.operation) {
-            true => ends.take_out_foreign(),
-            false => Foreign::default(),
+        let foreign = if joins_groups(of.operation) {
+            ends.take_out_foreign()
+        } else {
+            Foreign::default()
         };
         match self.patterns.find(of, ends, &mut self.pairing) {
             Some(number) => {

@@ -259,9 +259,10 @@ impl Ends {
                 number,
                 slot,
                 partner: (!has(IS_FROM_ANY)).then_some((partner_and_step >> 32) as u32),
-                direction: match has(IS_RECEIVE) {
-                    true => Direction::Receive,
-                    false => Direction::Send,
+                direction: if has(IS_RECEIVE) {
+                    Direction::Receive
+                } else {
+                    Direction::Send
                 },
                 bytes: moved.bytes,
                 tag,
@@ -471,9 +472,10 @@ mod tests {
             ends.add(&NewEnd {
                 slot,
                 partner,
-                direction: match is_send {
-                    true => Direction::Send,
-                    false => Direction::Receive,
+                direction: if is_send {
+                    Direction::Send
+                } else {
+                    Direction::Receive
                 },
                 group,
                 is_on_another: false,

@@ -317,9 +317,10 @@ mod tests {
 
     fn message(is_send: bool, partner: u32, tag: u16, bytes: u64, at: u64) -> Record {
         let message = Message {
-            direction: match is_send {
-                true => Direction::Send,
-                false => Direction::Receive,
+            direction: if is_send {
+                Direction::Send
+            } else {
+                Direction::Receive
             },
             is_nonblocking: true,
             partner,

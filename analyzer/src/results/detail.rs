@@ -91,9 +91,10 @@ where
 
 impl<T: Serialize> Serialize for Detail<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.is_left_out {
-            true => serializer.serialize_none(),
-            false => self.value.serialize(serializer),
+        if self.is_left_out {
+            serializer.serialize_none()
+        } else {
+            self.value.serialize(serializer)
         }
     }
 }

@@ -260,9 +260,10 @@ impl Meeting {
 
     fn of(nodes: &mut [NodeFigures], of: Meets) -> &mut Self {
         let node = &mut nodes[of.node as usize];
-        let list = match of.is_arrival {
-            true => &mut node.arrivals,
-            false => &mut node.departures,
+        let list = if of.is_arrival {
+            &mut node.arrivals
+        } else {
+            &mut node.departures
         };
         let meeting = &mut list[of.nth as usize];
         debug_assert_eq!(meeting.slot, of.slot, "nodes of other roles");
@@ -293,9 +294,10 @@ impl Meeting {
 fn sum<T: Sample>(samples: &[T]) -> i128 {
     let sample = |&sample: &T| -> i64 { sample.into() };
     // Few short ones are summed in short.
-    match size_of::<T>() < size_of::<i64>() {
-        true => samples.iter().map(sample).sum::<i64>().into(),
-        false => samples.iter().map(sample).map(i128::from).sum(),
+    if size_of::<T>() < size_of::<i64>() {
+        samples.iter().map(sample).sum::<i64>().into()
+    } else {
+        samples.iter().map(sample).map(i128::from).sum()
     }
 }
 
@@ -415,9 +417,10 @@ impl GraphFigures {
         };
         let way = way_back::Seen {
             instance,
-            paired: match goes_on {
-                true => &taken.messages,
-                false => messages.paired,
+            paired: if goes_on {
+                &taken.messages
+            } else {
+                messages.paired
             },
             shape,
             resolution,

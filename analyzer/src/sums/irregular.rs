@@ -129,9 +129,10 @@ impl Tally<'_> {
     /// calls are counted, each under what it says of itself.
     fn take_incomplete(&mut self, instance: &Instance<'_>, has_failed: bool) {
         let place = self.place(instance.communicator, instance.called_on);
-        match has_failed {
-            true => self.counts.failed_instances += 1,
-            false => self.counts.incomplete += 1,
+        if has_failed {
+            self.counts.failed_instances += 1
+        } else {
+            self.counts.incomplete += 1
         }
         let mut seen = Vec::new();
         // Between groups, those beside the root do not name it; any of the others does.
@@ -144,11 +145,12 @@ impl Tally<'_> {
                 ))
             })
         };
-        let roots: Vec<(Operation, u32)> = match is_inter {
-            true => (0..instance.calls.len())
+        let roots: Vec<(Operation, u32)> = if is_inter {
+            (0..instance.calls.len())
                 .filter_map(|slot| named(slot, &instance.calls[slot]))
-                .collect(),
-            false => Vec::new(),
+                .collect()
+        } else {
+            Vec::new()
         };
         for (slot, call) in instance.calls.iter().enumerate() {
             let Some(call) = call else { continue };
@@ -170,9 +172,10 @@ impl Tally<'_> {
             let index = self.index_of(key);
             if !seen.contains(&index) {
                 seen.push(index);
-                match has_failed {
-                    true => self.tallies[index].failed += 1,
-                    false => self.tallies[index].incomplete += 1,
+                if has_failed {
+                    self.tallies[index].failed += 1
+                } else {
+                    self.tallies[index].incomplete += 1
                 }
             }
             let member = &instance.communicator.members[slot];

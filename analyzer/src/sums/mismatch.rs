@@ -171,9 +171,10 @@ pub(crate) fn mismatch_of(
     if is_rooted {
         // Between groups each names the root in its own way, and all are needed to tell. Within one, a
         // root that is none of its ranks may be the same for all: the library refuses that.
-        let differ = match is_intra {
-            true => roots.any(|other| other != root),
-            false => instance.is_complete() && has_other_roots,
+        let differ = if is_intra {
+            roots.any(|other| other != root)
+        } else {
+            instance.is_complete() && has_other_roots
         };
         if differ {
             return Some(MismatchKind::Roots);

@@ -117,9 +117,10 @@ impl OrderCounts {
         if self.n == 0 {
             return Vec::new();
         }
-        let mut table = match self.table.is_empty() {
-            true => self.fill(),
-            false => self.table.clone(),
+        let mut table = if self.table.is_empty() {
+            self.fill()
+        } else {
+            self.table.clone()
         };
         count_places(&mut table, &self.pending);
         table.chunks(self.n_columns).map(<[u32]>::to_vec).collect()

@@ -40,9 +40,10 @@ impl Serialization {
             self.steps.resize(n_steps, (0, 0));
         }
         for (position, &time) in departures.iter().enumerate() {
-            let step = match n > MAX_STEPS {
-                true => position * STEPS / n,
-                false => position,
+            let step = if n > MAX_STEPS {
+                position * STEPS / n
+            } else {
+                position
             };
             let (sum, count) = &mut self.steps[step];
             add_ns(sum, time);

@@ -421,9 +421,10 @@ impl<'a> Tally<'a> {
     ) -> Option<OperationSection> {
         let n = instance.n_calls();
         let span = (instance.extent.first_enter, instance.extent.last_leave);
-        let waits = match figures.has_waits() {
-            true => figures.all_waits()?,
-            false => &[],
+        let waits = if figures.has_waits() {
+            figures.all_waits()?
+        } else {
+            &[]
         };
         let is_split = figures.wait_inside(0).is_some();
         let is_overlapped = instance.courses.is_some();
@@ -460,18 +461,18 @@ impl<'a> Tally<'a> {
             tally.see_bytes(least, greatest);
         }
         let call_ns = tally.call_time.add_all(calls.times);
-        let wait_ns = match figures.waits_are_lags {
-            true => tally.add_lags_that_are_waits(calls.lags),
-            false => {
-                tally.lag.add_all(calls.lags);
-                tally.wait.add_all(calls.waits)
-            }
+        let wait_ns = if figures.waits_are_lags {
+            tally.add_lags_that_are_waits(calls.lags)
+        } else {
+            tally.lag.add_all(calls.lags);
+            tally.wait.add_all(calls.waits)
         };
         let departure_ns = tally.departure_wait.add_all(calls.departure_waits);
         if !figures.departure_waits.is_empty() {
-            let completion = match figures.completions_are_departure_waits() {
-                true => departure_ns,
-                false => sum_ns((0..n).map(|slot| figures.completion(slot))),
+            let completion = if figures.completions_are_departure_waits() {
+                departure_ns
+            } else {
+                sum_ns((0..n).map(|slot| figures.completion(slot)))
             };
             add_ns(tally.completion_ns.get_or_insert(0), completion);
         }
@@ -536,9 +537,10 @@ impl<'a> Tally<'a> {
 
         let tally = &mut self.tallies[index];
         tally.calls += slots.len() as u64;
-        let payloads = match has_all {
-            true => instance.payloads.sums(slots.len()).range,
-            false => instance.payloads.range_of(slots),
+        let payloads = if has_all {
+            instance.payloads.sums(slots.len()).range
+        } else {
+            instance.payloads.range_of(slots)
         };
         if let Some((least, greatest)) = payloads {
             tally.see_bytes(least, greatest);

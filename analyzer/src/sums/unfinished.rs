@@ -199,9 +199,10 @@ impl AllUnfinished {
         let since = since.unwrap_or(Timestamp::from_ns(0));
         let place = (unfinished.communicator, unfinished.lane);
         let key = (place.0, place.1, unfinished.sequence, since);
-        let of = match unfinished.inside.is_empty() {
-            true => &mut self.begun,
-            false => &mut self.waited_in,
+        let of = if unfinished.inside.is_empty() {
+            &mut self.begun
+        } else {
+            &mut self.waited_in
         };
         of.insert(key, unfinished);
         limit(of, place);

@@ -204,9 +204,10 @@ pub fn magnitude(ns: i64) -> i64 {
     }
     let exponent = value.ilog2();
     // The eight bits behind the leading one.
-    let fraction = match exponent >= 8 {
-        true => value >> (exponent - 8),
-        false => value << (8 - exponent),
+    let fraction = if exponent >= 8 {
+        value >> (exponent - 8)
+    } else {
+        value << (8 - exponent)
     } & 0xff;
     let size = i64::from(exponent + 1) * 256 + fraction as i64;
     if ns < 0 { -size } else { size }

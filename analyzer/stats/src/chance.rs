@@ -48,9 +48,10 @@ pub fn same_share(k: u64, n: u64, other_k: u64, other_n: u64) -> f64 {
     }
     // The sample with the larger part of successes: how likely are so many of all in it?
     let is_more = u128::from(k) * u128::from(other_n) >= u128::from(other_k) * u128::from(n);
-    let (k, n, other_k, other_n) = match is_more {
-        true => (k, n, other_k, other_n),
-        false => (other_k, other_n, k, n),
+    let (k, n, other_k, other_n) = if is_more {
+        (k, n, other_k, other_n)
+    } else {
+        (other_k, other_n, k, n)
     };
     let successes = k + other_k;
     let ln_choose = |n: u64, k: u64| {
@@ -111,19 +112,21 @@ mod tests {
             for k in 0..=n {
                 for other_k in 0..=other_n {
                     let successes = k + other_k;
-                    let chance = |j: u64| match successes >= j && successes - j <= other_n {
-                        true => {
+                    let chance = |j: u64| {
+                        if successes >= j && successes - j <= other_n {
                             choose(n, j) * choose(other_n, successes - j)
                                 / choose(n + other_n, successes)
+                        } else {
+                            0.0
                         }
-                        false => 0.0,
                     };
                     let more: f64 = (k..=n).map(chance).sum();
                     let fewer: f64 = (0..=k).map(chance).sum();
                     let expected = (2.0
-                        * match k * other_n >= other_k * n {
-                            true => more,
-                            false => fewer,
+                        * if k * other_n >= other_k * n {
+                            more
+                        } else {
+                            fewer
                         })
                     .min(1.0);
                     let found = same_share(k, n, other_k, other_n);

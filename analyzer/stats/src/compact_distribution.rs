@@ -75,9 +75,10 @@ impl Grain {
         let leading = (f64::from(magnitude as i32).to_bits() >> (FRACTION_BITS - bits)) as u32;
         // That of 2^bits, whose bucket is the first that is found so.
         let first = (1023 + bits) << bits;
-        match magnitude < 1 << bits {
-            true => magnitude,
-            false => leading.wrapping_sub(first).wrapping_add(1 << bits),
+        if magnitude < 1 << bits {
+            magnitude
+        } else {
+            leading.wrapping_sub(first).wrapping_add(1 << bits)
         }
     }
 

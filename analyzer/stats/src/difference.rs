@@ -51,18 +51,20 @@ impl Contrast {
             difference,
             interval: (difference - low.reach(), difference + high.reach()),
             ratio: ratio(baseline, other, low.t, high.t),
-            p: match difference == 0.0 {
-                true => 1.0,
-                false => student::two_sided_p(difference / towards_zero.error, towards_zero.df),
+            p: if difference == 0.0 {
+                1.0
+            } else {
+                student::two_sided_p(difference / towards_zero.error, towards_zero.df)
             },
         }
     }
 
     /// How many times more instances would make the interval just as wide as the difference.
     pub fn times_needed(&self) -> Option<f64> {
-        let reach = match self.difference > 0.0 {
-            true => self.difference - self.interval.0,
-            false => self.interval.1 - self.difference,
+        let reach = if self.difference > 0.0 {
+            self.difference - self.interval.0
+        } else {
+            self.interval.1 - self.difference
         };
         (self.difference != 0.0).then(|| (reach / self.difference).powi(2))
     }
@@ -79,11 +81,10 @@ impl Joint {
     fn new(first: (f64, f64), second: (f64, f64)) -> Self {
         let variances = [first.0.powi(2), second.0.powi(2)];
         let sum = variances[0] + variances[1];
-        let df = match sum > 0.0 {
-            true => {
-                sum.powi(2) / (variances[0].powi(2) / first.1 + variances[1].powi(2) / second.1)
-            }
-            false => first.1.min(second.1),
+        let df = if sum > 0.0 {
+            sum.powi(2) / (variances[0].powi(2) / first.1 + variances[1].powi(2) / second.1)
+        } else {
+            first.1.min(second.1)
         };
         Self {
             error: sum.sqrt(),

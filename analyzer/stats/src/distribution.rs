@@ -229,16 +229,18 @@ impl Distribution {
     /// ns; 0 where it is exact.
     #[must_use]
     pub fn quantile_error(&self, value: i64) -> i64 {
-        match self.n <= MAX_EXACT {
-            true => 0,
-            false => value.abs() / 1000,
+        if self.n <= MAX_EXACT {
+            0
+        } else {
+            value.abs() / 1000
         }
     }
 
     fn ordered(&self) -> Ordered {
-        match self.n <= MAX_EXACT {
-            true => Ordered::Exact(self.samples.sorted()),
-            false => Ordered::Rough(self.samples.in_buckets()),
+        if self.n <= MAX_EXACT {
+            Ordered::Exact(self.samples.sorted())
+        } else {
+            Ordered::Rough(self.samples.in_buckets())
         }
     }
 
@@ -420,9 +422,10 @@ impl Rough {
 
     #[inline]
     fn record(&mut self, sample: i64) {
-        match sample < 0 {
-            true => self.negative.add(sample.unsigned_abs()),
-            false => self.positive.add(sample.unsigned_abs()),
+        if sample < 0 {
+            self.negative.add(sample.unsigned_abs())
+        } else {
+            self.positive.add(sample.unsigned_abs())
         }
     }
 
@@ -478,9 +481,10 @@ fn bucket_of_short(value: i32) -> u32 {
     let bits = (f64::from(value).to_bits() >> (FRACTION_BITS - (LEADING_BITS - 1))) as u32;
     // That of 2^10, whose bucket is the first that is found so.
     let first = 1033 << (LEADING_BITS - 1);
-    match value < 1 << (LEADING_BITS - 1) {
-        true => value as u32,
-        false => bits - first + (1 << (LEADING_BITS - 1)),
+    if value < 1 << (LEADING_BITS - 1) {
+        value as u32
+    } else {
+        bits - first + (1 << (LEADING_BITS - 1))
     }
 }
 

@@ -107,9 +107,10 @@ impl Instances<'_> {
         })?;
         let n = self.distribution.n() as f64;
         let variance = (self.squares as f64 / n - magnitudes.value.powi(2)).max(0.0);
-        let n_effective = match magnitudes.below > 0.0 {
-            true => (variance / magnitudes.below.powi(2)).clamp(1.0, n),
-            false => n,
+        let n_effective = if magnitudes.below > 0.0 {
+            (variance / magnitudes.below.powi(2)).clamp(1.0, n)
+        } else {
+            n
         };
         let t = student::two_sided_quantile(ALPHA, magnitudes.df);
         let reach = t * 0.5 / n_effective.sqrt();

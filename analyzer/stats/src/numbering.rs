@@ -43,9 +43,10 @@ impl<T: Copy + Ord> Numbers<T> {
     /// The number of one, a new one if it was not met before.
     #[inline]
     pub fn of(&mut self, one: T) -> u32 {
-        let known = match self.met.len() <= FEW {
-            true => self.met.iter().rposition(|known| *known == one),
-            false => self.look_up(one),
+        let known = if self.met.len() <= FEW {
+            self.met.iter().rposition(|known| *known == one)
+        } else {
+            self.look_up(one)
         };
         known.unwrap_or_else(|| {
             self.met.push(one);

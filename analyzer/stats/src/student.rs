@@ -23,9 +23,10 @@ pub fn two_sided_quantile(p: f64, df: f64) -> f64 {
     // As many halvings as there are bits in the answer.
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        match two_sided_p(middle, df) > p {
-            true => low = middle,
-            false => high = middle,
+        if two_sided_p(middle, df) > p {
+            low = middle
+        } else {
+            high = middle
         }
     }
     0.5 * (low + high)
@@ -42,9 +43,10 @@ fn incomplete_beta(a: f64, b: f64, x: f64, rest: f64) -> f64 {
     }
     let ln_front = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * rest.ln();
     // The fraction converges quickly on the side of the mode where x is small.
-    match x < (a + 1.0) / (a + b + 2.0) {
-        true => ln_front.exp() * beta_fraction(a, b, x) / a,
-        false => 1.0 - ln_front.exp() * beta_fraction(b, a, rest) / b,
+    if x < (a + 1.0) / (a + b + 2.0) {
+        ln_front.exp() * beta_fraction(a, b, x) / a
+    } else {
+        1.0 - ln_front.exp() * beta_fraction(b, a, rest) / b
     }
 }
 

@@ -220,9 +220,10 @@ impl Broken {
             self.equal(name, "lag + core + departure", parts, total("call_time_ns"));
         }
         for (state, time) in operation["wait_states"].as_object().into_iter().flatten() {
-            let most = match state.ends_with("Completion") {
-                true => total("departure_wait_ns"),
-                false => total("wait_ns"),
+            let most = if state.ends_with("Completion") {
+                total("departure_wait_ns")
+            } else {
+                total("wait_ns")
             };
             self.at_most(name, state, number(time), most);
         }

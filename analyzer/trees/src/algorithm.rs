@@ -287,9 +287,10 @@ impl fmt::Display for Algorithm {
             }
             Self::TwoGroups { between, to, from } => {
                 write!(f, "two groups: {between} between their leaders, ")?;
-                match to == from {
-                    true => write!(f, "{to} within them to the leader and back"),
-                    false => write!(f, "{to} within them to the leader, {from} back"),
+                if to == from {
+                    write!(f, "{to} within them to the leader and back")
+                } else {
+                    write!(f, "{to} within them to the leader, {from} back")
                 }
             }
         }

@@ -189,9 +189,12 @@ pub fn butterfly(n: u32) -> Option<Edges> {
     }
     let folded = Folded::new(n, Aside::Even);
     let rest = n - (1 << n_bits);
-    let rank = |number: u32| match number < rest {
-        true => 2 * number + 1,
-        false => number + rest,
+    let rank = |number: u32| {
+        if number < rest {
+            2 * number + 1
+        } else {
+            number + rest
+        }
     };
     let moved = (0..1 << n_bits).flat_map(|number: u32| {
         let reversed = number.reverse_bits() >> (u32::BITS - n_bits);

@@ -317,9 +317,12 @@ fn compare(operation: Operation, said: Meant, told: Pattern, shape: &Shape) -> (
         Meant::Rooted(rooted) => {
             let mut models = rooted_edges(rooted, n, root, direction);
             let are_all_there = !may_leave_out(operation) && matches!(rooted, Rooted::Tree(_));
-            let fits = |edges: &Edges| match are_all_there {
-                true => *edges == seen,
-                false => seen.is_subset(edges),
+            let fits = |edges: &Edges| {
+                if are_all_there {
+                    *edges == seen
+                } else {
+                    seen.is_subset(edges)
+                }
             };
             match &mut models {
                 None => (told, false),

@@ -114,13 +114,12 @@ pub fn recognize(
 ) -> Option<Recognized> {
     // What a process sends to itself tells nothing of who is connected to whom.
     let to_others: Vec<Sent>;
-    let sent = match sent.iter().all(|sent| sent.from != sent.to) {
-        true => sent,
-        false => {
-            let others = sent.iter().filter(|sent| sent.from != sent.to);
-            to_others = others.copied().collect();
-            &to_others
-        }
+    let sent = if sent.iter().all(|sent| sent.from != sent.to) {
+        sent
+    } else {
+        let others = sent.iter().filter(|sent| sent.from != sent.to);
+        to_others = others.copied().collect();
+        &to_others
     };
     if sent.is_empty() {
         return None;
@@ -131,9 +130,10 @@ pub fn recognize(
         return Some(groups::recognize(operation, groups, root, sent));
     }
     // Some graphs are both. Then it tells whether the levels have tags of their own.
-    let levels = match flat.is_unnamed() || levels::are_apart(hosts, sent) {
-        true => levels::recognize(operation, hosts, root, sent),
-        false => None,
+    let levels = if flat.is_unnamed() || levels::are_apart(hosts, sent) {
+        levels::recognize(operation, hosts, root, sent)
+    } else {
+        None
     };
     let is_unnamed = flat.is_unnamed();
     let mut found = Recognized::from(flat);
@@ -321,9 +321,10 @@ fn reduce_scatter(traffic: &Traffic<'_>) -> Option<Flat> {
     } else if folded_exchange(traffic, 1) {
         // With the nearest one first. Either has half as much in each step, or all that others need.
         let is_from_near = n > 2 && n.is_power_of_two() && traffic.first_to(0) == Some(1);
-        match is_from_near {
-            true => names.extend([Pattern::Butterfly, Pattern::RecursiveDoubling]),
-            false => names.push(Pattern::RecursiveHalving),
+        if is_from_near {
+            names.extend([Pattern::Butterfly, Pattern::RecursiveDoubling])
+        } else {
+            names.push(Pattern::RecursiveHalving)
         }
     }
     if around(traffic) == Some(n - 1) && n > 2 {

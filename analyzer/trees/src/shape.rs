@@ -67,9 +67,10 @@ impl Shape {
         let number = |edge: (u32, u32)| edges.partition_point(|other| *other < edge);
         let edge_of = sent.iter().map(|sent| number((sent.from, sent.to)) as u32);
         let root = of.root.map(|root| root as u32);
-        let recognized = match sent.is_empty() {
-            true => None,
-            false => recognize(of.operation, places, root, &sent),
+        let recognized = if sent.is_empty() {
+            None
+        } else {
+            recognize(of.operation, places, root, &sent)
         };
         let mut directions = vec![None; edges.len()];
         for &(edge, direction) in recognized.iter().flat_map(|found| &found.directed) {

@@ -182,9 +182,12 @@ pub fn in_order_binary(n: u32) -> Parents {
 pub fn split_binary(n: u32) -> Vec<(u32, u32)> {
     let tree = k_ary_by_levels(n, 2);
     let down = (1..n).map(|rank| (tree[rank as usize], rank));
-    let pairs = (1..n).step_by(2).flat_map(|left| match left + 1 < n {
-        true => vec![(left, left + 1), (left + 1, left)],
-        false => vec![(0, left)],
+    let pairs = (1..n).step_by(2).flat_map(|left| {
+        if left + 1 < n {
+            vec![(left, left + 1), (left + 1, left)]
+        } else {
+            vec![(0, left)]
+        }
     });
     down.chain(pairs).collect()
 }

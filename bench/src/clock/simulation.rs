@@ -90,9 +90,10 @@ impl Path {
             .map(|least| {
                 let shape_2 =
                     random.exponential_real(jitter / 2.0) + random.exponential_real(jitter / 2.0);
-                let late = match random.unit() < tail {
-                    true => random.pareto_real(jitter, 1.5),
-                    false => 0.0,
+                let late = if random.unit() < tail {
+                    random.pareto_real(jitter, 1.5)
+                } else {
+                    0.0
                 };
                 least + shape_2 + late
             })

@@ -23,9 +23,10 @@ pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()
     for (name, value) in &figures.environment {
         writeln!(output, "           {name}={value}")?;
     }
-    let of_one = match figures.has_one_clock {
-        true => "; all processes read one: what is found between them is error",
-        false => "",
+    let of_one = if figures.has_one_clock {
+        "; all processes read one: what is found between them is error"
+    } else {
+        ""
     };
     writeln!(output, "  clock    {}{of_one}", figures.clock)?;
     writeln!(output, "  command  {}", figures.command.join(" "))?;

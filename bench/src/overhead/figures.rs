@@ -43,9 +43,10 @@ pub(super) enum Yardstick {
 
 impl Yardstick {
     fn of(operation: Operation) -> Self {
-        match operation.semantics().is_constructor() {
-            true => Self::PlainCall,
-            false => Self::TwoReadings,
+        if operation.semantics().is_constructor() {
+            Self::PlainCall
+        } else {
+            Self::TwoReadings
         }
     }
 

@@ -234,9 +234,10 @@ pub(super) fn unpack(bytes: &[u8], n: usize, records: &mut Vec<Record>) -> Optio
         });
     }
     let lower = from.take(n)?;
-    let upper = match n_shapes > 256 {
-        true => Some(from.take(n)?),
-        false => None,
+    let upper = if n_shapes > 256 {
+        Some(from.take(n)?)
+    } else {
+        None
     };
 
     let mut numbers = Columns::new(&raw_numbers);

@@ -82,12 +82,13 @@ impl<'a> Expansion<'a> {
     fn explain(&mut self, offset: u64, room: u64) -> Result<(), Damage> {
         self.hollow = self.hollow.saturating_add(offset.saturating_sub(self.end));
         self.end = self.end.max(offset.saturating_add(room));
-        match self.hollow > MAX_HOLLOW {
-            true => Err(Damage::Hollow {
+        if self.hollow > MAX_HOLLOW {
+            Err(Damage::Hollow {
                 length: self.length(),
                 explained: self.end.min(offset),
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 
@@ -275,9 +276,10 @@ pub fn compared<'a>(
             Some(Err(damage)) => return Some(Err(damage.into())),
             None => {
                 rest = None;
-                return Some(match is_zero(ahead) {
-                    true => Ok(()),
-                    false => Err(Mismatch::Differs { offset: at }),
+                return Some(if is_zero(ahead) {
+                    Ok(())
+                } else {
+                    Err(Mismatch::Differs { offset: at })
                 });
             }
         };

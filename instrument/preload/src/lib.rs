@@ -437,16 +437,10 @@ macro_rules! wrap {
                 return NO_SUCH_FUNCTION;
             }
             // What is called is what is recorded.
-            let operation = match with_info.is_null() {
-                true => Operation::CommIdup,
-                false => Operation::CommIdupWithInfo,
-            };
+            let operation = if with_info.is_null() { Operation::CommIdup } else { Operation::CommIdupWithInfo };
             constructor_call(
                 operation, HowMade::Copy, $comm, 0, $made, Some($request),
-                move || match with_info.is_null() {
-                    true => call!(without; $comm, $made, $request),
-                    false => call!(with_info; $($a),*),
-                },
+                move || if with_info.is_null() { call!(without; $comm, $made, $request) } else { call!(with_info; $($a),*) },
             )
         });
     };

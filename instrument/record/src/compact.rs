@@ -109,13 +109,15 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let Some(trace) = options.trace.as_deref().filter(|_| text.is_empty()) else {
         return print(&text);
     };
-    let direction = match options.expand {
-        true => Direction::Expand,
-        false => Direction::Compact,
+    let direction = if options.expand {
+        Direction::Expand
+    } else {
+        Direction::Compact
     };
-    let ended = match options.ended {
-        true => Ended::Surely,
-        false => Ended::IfSeen,
+    let ended = if options.ended {
+        Ended::Surely
+    } else {
+        Ended::IfSeen
     };
     let outcome = match &options.out {
         None => in_place(trace, direction, ended)?,
@@ -135,12 +137,11 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
     }
     let place = options.out.as_deref().unwrap_or(trace);
     tell(&outcome.line(&place.display().to_string()));
-    Ok(
-        match outcome.kept.is_empty() && outcome.refused.is_empty() {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::from(PARTLY),
-        },
-    )
+    Ok(if outcome.kept.is_empty() && outcome.refused.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(PARTLY)
+    })
 }
 
 fn tell(words: &str) {
@@ -236,11 +237,12 @@ fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outc
             out.display(),
             trace.display()
         );
-        match error.is::<Interrupted>() {
-            true => error.context(what),
-            false => error.context(format!(
+        if error.is::<Interrupted>() {
+            error.context(what)
+        } else {
+            error.context(format!(
                 "{what}; name a place with more room, or that can be written"
-            )),
+            ))
         }
     })
 }

@@ -319,9 +319,10 @@ impl Job {
         drop(unused);
         match found {
             Ok(mut summary) => {
-                let compacted = match self.compact {
-                    true => self.make_small(&mut summary),
-                    false => Ok(()),
+                let compacted = if self.compact {
+                    self.make_small(&mut summary)
+                } else {
+                    Ok(())
                 };
                 tell(&summary.line(&shown));
                 if let Err(error) = compacted {

@@ -113,10 +113,11 @@ impl Ring {
         is_kept: bool,
     ) -> Result<(u64, Arc<Mapping>), GrowError> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = match is_kept && places.list.is_empty() {
+        let wanted = if is_kept && places.list.is_empty() {
             // The first definitions are few.
-            true => at_least,
-            false => at_least.max(self.place_bytes),
+            at_least
+        } else {
+            at_least.max(self.place_bytes)
         };
         let at = places.take(file, (wanted, at_least), is_kept)?;
         places.n_opened += 1;

@@ -135,9 +135,10 @@ impl Thread {
         let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         let unfinished = self.unfinished(&chunks);
         let slots = unfinished.slots.iter().copied();
-        let (slots, older) = match unfinished.is_all {
-            true => (slots, &[][..]),
-            false => (slots, &chunks.retained[..]),
+        let (slots, older) = if unfinished.is_all {
+            (slots, &[][..])
+        } else {
+            (slots, &chunks.retained[..])
         };
         let older = older.iter().flat_map(|older| older.slots.iter().copied());
         let abandoned: Vec<Slot> = slots

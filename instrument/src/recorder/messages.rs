@@ -38,18 +38,20 @@ const FIRST_TAG_AGAIN: i32 = -64;
 /// blocking operations.
 #[inline]
 fn recorded_tag(tag: i32) -> u16 {
-    match tag < i16::MIN.into() {
-        true => tag_again(tag) as u16,
-        false => tag as u16,
+    if tag < i16::MIN.into() {
+        tag_again(tag) as u16
+    } else {
+        tag as u16
     }
 }
 
 #[cold]
 fn tag_again(tag: i32) -> i32 {
     let n_again = FIRST_TAG_AGAIN - i32::from(i16::MIN);
-    match tag < LAST_NONBLOCKING_TAG {
-        true => tag,
-        false => FIRST_TAG_AGAIN - (FIRST_TAG_AGAIN - tag) % n_again,
+    if tag < LAST_NONBLOCKING_TAG {
+        tag
+    } else {
+        FIRST_TAG_AGAIN - (FIRST_TAG_AGAIN - tag) % n_again
     }
 }
 
@@ -499,9 +501,10 @@ impl Local {
         let Some(_at_work) = self.begin_work(recorder) else {
             return Route::of_nothing(comm, epoch);
         };
-        let route = match comm == recorder.library.comm_world {
-            true => Route::of_world(comm, epoch),
-            false => recorder.partners.route(comm, comm, epoch),
+        let route = if comm == recorder.library.comm_world {
+            Route::of_world(comm, epoch)
+        } else {
+            recorder.partners.route(comm, comm, epoch)
         };
         let entry = recorder.communicators.find(comm);
         let route = route.with_index(entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index));

@@ -134,9 +134,10 @@ impl Overflow {
                 owner: ANY,
                 newer: NOWHERE,
                 older: NOWHERE,
-                older_own: match at + 1 < first + BLOCK as u32 {
-                    true => at + 1,
-                    false => NOWHERE,
+                older_own: if at + 1 < first + BLOCK as u32 {
+                    at + 1
+                } else {
+                    NOWHERE
                 },
             });
         }

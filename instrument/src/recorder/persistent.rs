@@ -42,9 +42,10 @@ pub fn persistent_call(
         return real().and_keep_for_ever();
     };
     let local = Local::of_this_thread();
-    let entry = match !recorder.file.is_stopped() && local.is_own_call() {
-        true => local.communicator(recorder, call.on),
-        false => None,
+    let entry = if !recorder.file.is_stopped() && local.is_own_call() {
+        local.communicator(recorder, call.on)
+    } else {
+        None
     };
     let Some(entry) = entry else {
         let _inside = Inside::enter(local);
@@ -128,9 +129,10 @@ pub fn startall_call(count: usize, requests: usize, real: impl FnOnce() -> c_int
         return start(recorder, local, [found], real);
     }
     let found: Vec<_> = (0..n).filter_map(find).collect();
-    match found.is_empty() {
-        true => real(),
-        false => start(recorder, local, found, real),
+    if found.is_empty() {
+        real()
+    } else {
+        start(recorder, local, found, real)
     }
 }
 

@@ -281,13 +281,14 @@ impl Requests {
             return self.take_best(handle, owner);
         }
         let (key, entry) = only?;
-        match self.take_key(key, handle) {
-            true => Some(Taken {
+        if self.take_key(key, handle) {
+            Some(Taken {
                 handle,
                 key: Some(key),
                 entry,
-            }),
-            false => self.take_best(handle, owner),
+            })
+        } else {
+            self.take_best(handle, owner)
         }
     }
 

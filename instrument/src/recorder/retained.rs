@@ -89,10 +89,11 @@ fn begins_at_rest(record: &Record) -> bool {
 /// records of the chunk behind them, `posted` receives whose ends may still be stored.
 pub(super) fn release(retained: &mut Vec<Retained>, unfinished: &Unfinished, posted: &[Slot]) {
     for older in &mut *retained {
-        match unfinished.is_all {
+        if unfinished.is_all {
             // What is left was given up: an error handler of the program did not come back.
-            true => older.slots.clear(),
-            false => older.slots.retain(|slot| !slot.has_left()),
+            older.slots.clear()
+        } else {
+            older.slots.retain(|slot| !slot.has_left())
         }
     }
     let is_needed =

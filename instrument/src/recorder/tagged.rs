@@ -274,9 +274,12 @@ pub unsafe fn tagged_receive(
     let given = unsafe { Parameters::at(parameters) };
     let local = Local::of_this_thread();
     let is_from_any = Tag(mask).source() != u16::MAX;
-    let partner = |route: &Route| match is_from_any {
-        true => NO_RANK,
-        false => route.world_rank(tag.source().into()),
+    let partner = |route: &Route| {
+        if is_from_any {
+            NO_RANK
+        } else {
+            route.world_rank(tag.source().into())
+        }
     };
     let tagged = Tagged {
         tag,

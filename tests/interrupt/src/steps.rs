@@ -127,9 +127,10 @@ impl Walk {
         let (mut steps, mut before) = (false, 0);
         let mut signal = 0;
         loop {
-            let how = match steps {
-                true => libc::PTRACE_SINGLESTEP,
-                false => libc::PTRACE_CONT,
+            let how = if steps {
+                libc::PTRACE_SINGLESTEP
+            } else {
+                libc::PTRACE_CONT
             };
             request(how, self.pid, 0, signal as usize)?;
             let status = wait(self.pid)?;

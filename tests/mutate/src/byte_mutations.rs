@@ -66,18 +66,20 @@ fn fill(bytes: &mut [u8], random: &mut Random, value: Option<u8>) {
 }
 
 fn cut(bytes: &mut Vec<u8>, random: &mut Random) {
-    let at = match random.once_in(4) {
-        true => bytes.len() / CHUNK_ALIGN as usize * CHUNK_ALIGN as usize,
-        false => place(bytes, random),
+    let at = if random.once_in(4) {
+        bytes.len() / CHUNK_ALIGN as usize * CHUNK_ALIGN as usize
+    } else {
+        place(bytes, random)
     };
     bytes.truncate(at);
 }
 
 fn insert(bytes: &mut Vec<u8>, random: &mut Random) {
     let at = place(bytes, random);
-    let length = match random.once_in(2) {
-        true => CHUNK_ALIGN as usize * random.length(4),
-        false => random.length(9000),
+    let length = if random.once_in(2) {
+        CHUNK_ALIGN as usize * random.length(4)
+    } else {
+        random.length(9000)
     };
     let noise = random.once_in(2);
     let new: Vec<u8> = (0..length)
@@ -88,9 +90,10 @@ fn insert(bytes: &mut Vec<u8>, random: &mut Random) {
 
 fn remove(bytes: &mut Vec<u8>, random: &mut Random) {
     let at = place(bytes, random);
-    let length = match random.once_in(2) {
-        true => CHUNK_ALIGN as usize,
-        false => random.length(bytes.len()),
+    let length = if random.once_in(2) {
+        CHUNK_ALIGN as usize
+    } else {
+        random.length(bytes.len())
     };
     let end = (at + length).min(bytes.len());
     bytes.drain(at..end);

@@ -46,20 +46,18 @@ impl Case {
     pub fn new(bases: &Bases, seed: u64, number: u64) -> Self {
         let mut random = Random::new(seed, number);
         let is_drawn = random.once_in(4);
-        let (base, before, known) = match is_drawn {
-            true => {
-                let (trace, known) = draw(&mut random);
-                ("drawn", trace, Some(known))
-            }
-            false => {
-                let (base, trace) = random.pick(bases.all());
-                (*base, trace.clone(), None)
-            }
+        let (base, before, known) = if is_drawn {
+            let (trace, known) = draw(&mut random);
+            ("drawn", trace, Some(known))
+        } else {
+            let (base, trace) = random.pick(bases.all());
+            (*base, trace.clone(), None)
         };
         // More on one trace hide one another.
-        let n_mutations = match is_drawn && random.once_in(2) {
-            true => 0,
-            false => random.length(4),
+        let n_mutations = if is_drawn && random.once_in(2) {
+            0
+        } else {
+            random.length(4)
         };
         let mut trace = before.clone();
         let mutations = (0..n_mutations)
@@ -96,9 +94,10 @@ pub fn mutate(trace: &mut Trace, bases: &Bases, random: &mut Random) -> String {
     };
     // What is done to the messages of all ranks alike is more often still a collective.
     let is_to_all = of_messages && random.once_in(3);
-    let changed: &[String] = match is_to_all {
-        true => &files,
-        false => std::slice::from_ref(file),
+    let changed: &[String] = if is_to_all {
+        &files
+    } else {
+        std::slice::from_ref(file)
     };
     let begin = random.clone();
     for file in changed {
@@ -111,8 +110,9 @@ pub fn mutate(trace: &mut Trace, bases: &Bases, random: &mut Random) -> String {
             bytes.truncate(MAX_FILE);
         }
     }
-    match is_to_all {
-        true => format!("{name} in all files"),
-        false => format!("{name} in {file}"),
+    if is_to_all {
+        format!("{name} in all files")
+    } else {
+        format!("{name} in {file}")
     }
 }

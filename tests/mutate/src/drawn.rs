@@ -44,17 +44,14 @@ pub(crate) fn draw_among(n: u32, random: &mut Random) -> (Trace, Known) {
     let mut run = DrawnRun::new(n, random);
     let mut graphs: Vec<(u32, DrawnGraph)> = Vec::new();
     for _ in 0..random.length(6) {
-        let of_graph = match graphs.is_empty() || random.once_in(2) {
-            true => {
-                let on = if random.once_in(4) { PART } else { 0 };
-                let n = run.members(on).len() as u32;
-                (on, DrawnGraph::draw(n, random))
-            }
-            false => {
-                let (on, graph) = random.pick(&graphs).clone();
-                let n = run.members(on).len() as u32;
-                (on, graph.varied(n, random))
-            }
+        let of_graph = if graphs.is_empty() || random.once_in(2) {
+            let on = if random.once_in(4) { PART } else { 0 };
+            let n = run.members(on).len() as u32;
+            (on, DrawnGraph::draw(n, random))
+        } else {
+            let (on, graph) = random.pick(&graphs).clone();
+            let n = run.members(on).len() as u32;
+            (on, graph.varied(n, random))
         };
         graphs.push(of_graph);
     }
@@ -141,9 +138,10 @@ impl DrawnRun {
     /// Makes the part: those who are not in it call, too.
     fn split(&mut self) {
         for (rank, process) in (0..).zip(&mut self.processes) {
-            let made = match self.part.contains(&rank) {
-                true => PART as i32,
-                false => -1,
+            let made = if self.part.contains(&rank) {
+                PART as i32
+            } else {
+                -1
             };
             let enter = process.now + 10;
             process.now = enter + 100;
@@ -181,13 +179,15 @@ impl DrawnRun {
             })
             .collect();
         self.n_begun += u16::from(goes_on);
-        let tag = match goes_on {
-            true => 1000 + self.n_begun,
-            false => graph.operation.code(),
+        let tag = if goes_on {
+            1000 + self.n_begun
+        } else {
+            graph.operation.code()
         };
-        let communicator = match graph.is_hidden && !goes_on {
-            true => UNKNOWN_COMMUNICATOR,
-            false => on,
+        let communicator = if graph.is_hidden && !goes_on {
+            UNKNOWN_COMMUNICATOR
+        } else {
+            on
         };
         // Whose receives are posted where the call begins: of each sender and tag, so that they stay
         // in order.
@@ -205,24 +205,27 @@ impl DrawnRun {
             };
             let sent = calls[from].at();
             let returned = sent + random.below(pace) as u64;
-            calls[from].now = match random.once_in(2) {
-                true => returned,
-                false => sent + random.below(2) as u64,
+            calls[from].now = if random.once_in(2) {
+                returned
+            } else {
+                sent + random.below(2) as u64
             };
             let to_rank = members[to];
             let send = end(Direction::Send, to_rank);
             calls[from].ends.push((sent, Some(returned), send));
             calls[from].last = calls[from].last.max(returned);
-            let latency = match is_slow {
-                true => random.length(100_000) as u64,
-                false => random.below(pace) as u64,
+            let latency = if is_slow {
+                random.length(100_000) as u64
+            } else {
+                random.below(pace) as u64
             };
             let way = message.from * 27 + message.to * 3 + u32::from(message.tag);
             let is_early = posts_early.rotate_right(way) & 1 == 1;
             let receiver = &mut calls[to];
-            let posted = match is_early {
-                true => receiver.enter,
-                false => receiver.at(),
+            let posted = if is_early {
+                receiver.enter
+            } else {
+                receiver.at()
             };
             let came = posted.max(sent + latency);
             if !is_early && random.once_in(2) {
@@ -233,9 +236,10 @@ impl DrawnRun {
             if is_seen {
                 receiver.last = receiver.last.max(came);
             }
-            let partner = match graph.from_any.contains(&(message.to, message.tag)) {
-                true => NO_RANK,
-                false => members[from],
+            let partner = if graph.from_any.contains(&(message.to, message.tag)) {
+                NO_RANK
+            } else {
+                members[from]
             };
             let receive = end(Direction::Receive, partner);
             receiver

@@ -57,9 +57,10 @@ impl DrawnGraph {
         );
         let nonblocking = Operation::from_code(operation.code() + 32);
         let mut graph = Self {
-            operation: match random.once_in(4) {
-                true => nonblocking.unwrap_or(operation),
-                false => operation,
+            operation: if random.once_in(4) {
+                nonblocking.unwrap_or(operation)
+            } else {
+                operation
             },
             root: has_root.then(|| random.below(n as usize) as u32),
             payload: random.length(1 << 20) as u64,

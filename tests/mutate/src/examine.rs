@@ -73,9 +73,10 @@ pub fn examine(
         look_at_comparison(further, &analysis)?;
         follow(directory)?;
     }
-    Ok(match analysis.trace.complete {
-        true => Outcome::Complete,
-        false => Outcome::Incomplete,
+    Ok(if analysis.trace.complete {
+        Outcome::Complete
+    } else {
+        Outcome::Incomplete
     })
 }
 
@@ -181,13 +182,12 @@ fn look_at_report(report: &Path) -> Result<(), Failure> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_markup = name.ends_with(".svg") || name.ends_with(".html");
         let content = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
-        match is_markup {
-            true => {
-                if let Some(found) = broken_markup(&content) {
-                    return Err(format!("{name}: {found}"));
-                }
+        if is_markup {
+            if let Some(found) = broken_markup(&content) {
+                return Err(format!("{name}: {found}"));
             }
-            false => inert(&name, &content)?,
+        } else {
+            inert(&name, &content)?
         }
         if name.ends_with(".svg")
             && let Some(found) = impossible_picture(&content)

@@ -39,18 +39,20 @@ pub(crate) const FILE_MUTATIONS: [(&str, FileMutation); 10] = [
 /// Name of a rank file; where there is none any more, of a new one.
 fn any_name(trace: &Trace, random: &mut Random) -> String {
     let names = trace.rank_files();
-    match names.is_empty() {
-        true => "new.trace".to_owned(),
-        false => random.pick(&names).clone(),
+    if names.is_empty() {
+        "new.trace".to_owned()
+    } else {
+        random.pick(&names).clone()
     }
 }
 
 fn copy_over(trace: &mut Trace, _: &Bases, random: &mut Random) {
     let (from, to) = (any_name(trace, random), any_name(trace, random));
     let bytes = trace.bytes(&from).to_vec();
-    match random.once_in(2) {
-        true => trace.put(to, bytes),
-        false => trace.put(format!("copy-{to}"), bytes),
+    if random.once_in(2) {
+        trace.put(to, bytes)
+    } else {
+        trace.put(format!("copy-{to}"), bytes)
     }
 }
 
@@ -62,17 +64,18 @@ fn swap(trace: &mut Trace, _: &Bases, random: &mut Random) {
 }
 
 fn something_else(trace: &mut Trace, bases: &Bases, random: &mut Random) {
-    let name = match random.once_in(2) {
-        true => any_name(trace, random),
+    let name = if random.once_in(2) {
+        any_name(trace, random)
+    } else {
         // Names come from the file system, where all but / and NUL may stand in them.
-        false => format!(
+        format!(
             "{}.trace",
             text(random)
                 .replace(['/', '\0'], "_")
                 .chars()
                 .take(40)
                 .collect::<String>()
-        ),
+        )
     };
     let entry = match random.below(6) {
         0 => Entry::Directory,

@@ -21,10 +21,11 @@ pub fn rank_file(bytes: &[u8]) {
 fn read_all(bytes: &[u8]) {
     if let Ok(trace) = RankTrace::parse(bytes) {
         let n_records: usize = trace.chunks.iter().map(|chunk| chunk.records.len()).sum();
-        match is_compact(bytes) {
-            false => assert!(n_records * 32 <= bytes.len(), "more records than bytes"),
+        if is_compact(bytes) {
             // Deflated, some may take a bit.
-            true => assert!(n_records <= bytes.len() * 1032, "more records than can be"),
+            assert!(n_records <= bytes.len() * 1032, "more records than can be")
+        } else {
+            assert!(n_records * 32 <= bytes.len(), "more records than bytes")
         }
         for record in trace
             .chunks

@@ -164,9 +164,10 @@ fn chain(index: u32) -> Definition {
 
 fn change_communicator(communicator: &mut Communicator, random: &mut Random) {
     // Small numbers meet those of others, large ones nothing.
-    let number = match random.once_in(2) {
-        true => random.below(9) as u64,
-        false => random.hostile(),
+    let number = if random.once_in(2) {
+        random.below(9) as u64
+    } else {
+        random.hostile()
     };
     let small = number as u32;
     match random.below(12) {

@@ -35,9 +35,10 @@ pub(crate) const MESSAGE_MUTATIONS: [(&str, ByteMutation); 22] = [
     ("directions of whole instances", turn_instances),
     ("other tags", |bytes, random| {
         each(bytes, random, &|end, random| {
-            end.message.tag = match random.once_in(4) {
-                true => random.hostile() as u16,
-                false => random.below(4) as u16,
+            end.message.tag = if random.once_in(4) {
+                random.hostile() as u16
+            } else {
+                random.below(4) as u16
             };
         });
     }),
@@ -144,9 +145,10 @@ pub(crate) const MESSAGE_MUTATIONS: [(&str, ByteMutation); 22] = [
         some(bytes, random, &|records, chosen, random| {
             for &at in chosen.iter().rev() {
                 let note = note(&records[at], random);
-                match random.once_in(4) {
-                    true => records[at] = note,
-                    false => records.insert(at + random.below(2), note),
+                if random.once_in(4) {
+                    records[at] = note
+                } else {
+                    records.insert(at + random.below(2), note)
                 }
             }
         });
@@ -326,9 +328,10 @@ fn move_to_another_call(bytes: &mut Vec<u8>, random: &mut Random) {
 fn note(record: &Record, random: &mut Random) -> Record {
     let words = match random.below(3) {
         0 => AlgorithmBegun {
-            index: match random.once_in(2) {
-                true => random.below(4) as u32,
-                false => random.hostile() as u32,
+            index: if random.once_in(2) {
+                random.below(4) as u32
+            } else {
+                random.hostile() as u32
             },
         }
         .words(),
@@ -344,9 +347,10 @@ fn note(record: &Record, random: &mut Random) -> Record {
             [second ^ 1 << (48 + random.below(10)), third]
         }
     };
-    let at = match random.once_in(4) {
-        true => other_time(record.enter.get(), random),
-        false => record.enter.get(),
+    let at = if random.once_in(4) {
+        other_time(record.enter.get(), random)
+    } else {
+        record.enter.get()
     };
     Record::of_words(words, at, 0)
 }

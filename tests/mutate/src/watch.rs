@@ -58,9 +58,10 @@ impl Summary {
         self.slowest = self.slowest.max((micros, number));
         self.largest = self.largest.max((kib, number));
         let found = words.next().unwrap_or_default();
-        match OUTCOMES.into_iter().any(|outcome| word(outcome) == found) {
-            true => *self.outcomes.entry(found.to_owned()).or_default() += 1,
-            false => self.failures.push((number, found.to_owned())),
+        if OUTCOMES.into_iter().any(|outcome| word(outcome) == found) {
+            *self.outcomes.entry(found.to_owned()).or_default() += 1
+        } else {
+            self.failures.push((number, found.to_owned()))
         }
     }
 }
@@ -162,9 +163,10 @@ fn watch_span(
             break;
         };
         let said = fs::read_to_string(&complaints).unwrap_or_default();
-        let what = match is_late {
-            true => format!("took longer than {:?}", limits.time),
-            false => format!("ended its process: {}", words_of(status, &said)),
+        let what = if is_late {
+            format!("took longer than {:?}", limits.time)
+        } else {
+            format!("ended its process: {}", words_of(status, &said))
         };
         summary.failures.push((number, what));
         span.first = number.saturating_add(span.step);

@@ -60,9 +60,12 @@ pub fn work(span: Span, scratch: &Path, out: &mut dyn Write) -> anyhow::Result<(
         forget_peak();
         let begin = Instant::now();
         let has_report = number.is_multiple_of(REPORT_EVERY);
-        let examined = panic::catch_unwind(AssertUnwindSafe(|| match has_report {
-            true => examine_case(&case, scratch),
-            false => examine(&directory, case.known.as_ref(), None),
+        let examined = panic::catch_unwind(AssertUnwindSafe(|| {
+            if has_report {
+                examine_case(&case, scratch)
+            } else {
+                examine(&directory, case.known.as_ref(), None)
+            }
         }));
         let micros = begin.elapsed().as_micros();
         let found = match examined {

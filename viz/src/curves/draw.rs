@@ -31,10 +31,7 @@ impl Scale {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
             (low.min(v), high.max(v))
         });
-        let (low, high) = match low <= high {
-            true => (low, high),
-            false => (1.0, 2.0),
-        };
+        let (low, high) = if low <= high { (low, high) } else { (1.0, 2.0) };
         let words = axis.words.as_str();
         if axis.is_logarithmic {
             let air = (high / low).powf(0.03).max(1.05);
@@ -71,9 +68,10 @@ impl Scale {
     }
 
     fn place(&self, value: f64) -> f64 {
-        match self.is_logarithmic {
-            true => value.log10(),
-            false => value,
+        if self.is_logarithmic {
+            value.log10()
+        } else {
+            value
         }
     }
 

@@ -69,14 +69,13 @@ pub(crate) fn host(band: &[&RankOnHost]) -> Text {
     let Some(first) = band.first() else {
         return Text::default();
     };
-    match band.iter().all(|member| member.host == first.host) {
-        true => first.host.clone(),
-        false => {
-            let mut hosts: Vec<&Text> = band.iter().map(|member| &member.host).collect();
-            hosts.sort_unstable();
-            hosts.dedup();
-            counted_grouped(hosts.len() as u64, "host").into()
-        }
+    if band.iter().all(|member| member.host == first.host) {
+        first.host.clone()
+    } else {
+        let mut hosts: Vec<&Text> = band.iter().map(|member| &member.host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        counted_grouped(hosts.len() as u64, "host").into()
     }
 }
 

@@ -82,9 +82,12 @@ impl HeatMap {
         let has_tooltips = self.rows.len() * self.n_columns <= MAX_CELL_TOOLTIPS;
         for (row, &place) in self.rows.iter().zip(&layout.rows) {
             let data = [("row", row.name.as_str())];
-            sheet.group("ranks", &data, &row.tooltip, || match has_tooltips {
-                true => draw_cells(&sheet, row, &layout, place, id),
-                false => draw_stretches(&sheet, row, &layout, place, id),
+            sheet.group("ranks", &data, &row.tooltip, || {
+                if has_tooltips {
+                    draw_cells(&sheet, row, &layout, place, id)
+                } else {
+                    draw_stretches(&sheet, row, &layout, place, id)
+                }
             });
             draw_bar(&sheet, &row.bar, place, id);
         }

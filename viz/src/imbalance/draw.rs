@@ -221,9 +221,10 @@ impl Imbalance {
             if node.hosts.len() > 1 {
                 sheet.hatched(id, px(HOST.1 - 12, middle - 24), to);
             }
-            let name = match is_culprit {
-                true => format!("culprit: {}", node.hosts[0].name.cut(17)),
-                false => node.short_title(),
+            let name = if is_culprit {
+                format!("culprit: {}", node.hosts[0].name.cut(17))
+            } else {
+                node.short_title()
             };
             let n_ranks = counted_grouped(node.n_ranks() as u64, "rank");
             let lines = [

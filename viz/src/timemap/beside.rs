@@ -245,9 +245,10 @@ impl Column<'_> {
     fn draw_numbers(&self, sheet: &Sheet, n_stages: usize) {
         for stage in 0..n_stages {
             let means = self.timemap.means(stage);
-            let words = match means.is_empty() {
-                true => "not resolvable".to_owned(),
-                false => duration(quantile(&means, 50)),
+            let words = if means.is_empty() {
+                "not resolvable".to_owned()
+            } else {
+                duration(quantile(&means, 50))
             };
             let mut places: Vec<i64> = self
                 .timemap
@@ -260,9 +261,10 @@ impl Column<'_> {
             let (left, right) = (self.left + 4.0, self.left + self.scale.width - 4.0);
             let is_left = f64::from(line) < (left + right) / 2.0 * f64::from(UNIT);
             let y = self.top + (stage as f64 + 0.5) * self.scale.row_height + 4.0;
-            match is_left {
-                true => sheet.text(px(right, y), Anchor::End, "length", &words),
-                false => sheet.text(px(left, y), Anchor::Start, "length", &words),
+            if is_left {
+                sheet.text(px(right, y), Anchor::End, "length", &words)
+            } else {
+                sheet.text(px(left, y), Anchor::Start, "length", &words)
             }
         }
     }

@@ -162,10 +162,12 @@ impl Comparison {
         let row = height / stages.len() as f64;
         for (stage, name) in stages.names().enumerate() {
             let from = top + stage as f64 * row;
-            let class = match stages.core_idx() == Some(stage) {
-                true => "core",
-                false if stage % 2 == 0 => "row",
-                false => "paper",
+            let class = if stages.core_idx() == Some(stage) {
+                "core"
+            } else if stage % 2 == 0 {
+                "row"
+            } else {
+                "paper"
             };
             sheet.rectangle(class, px(LEFT, from), px(WIDTH - RIGHT, from + row));
             let n_lines = if row >= 2.0 * NAME_LINE + 4.0 { 2 } else { 1 };

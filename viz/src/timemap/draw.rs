@@ -136,9 +136,10 @@ impl Timemap {
 
     /// What the picture is of, in a sentence.
     fn subtitle(&self, plan: &Plan<'_>) -> String {
-        let bands = match plan.bands.is_empty() {
-            true => "",
-            false => "; bands: median, middle 50 % and 90 % of ranks",
+        let bands = if plan.bands.is_empty() {
+            ""
+        } else {
+            "; bands: median, middle 50 % and 90 % of ranks"
         };
         format!(
             "{}, {}, {}; mean times{bands}",
@@ -271,9 +272,10 @@ impl Timemap {
         })?;
         let middle = (LEFT + PLOT_WIDTH / 2) as i32 * UNIT;
         let at = (middle, (layout.plot_bottom + AXIS - 8) as i32 * UNIT);
-        let ways = match self.stages.down.is_empty() {
-            true => "",
-            false => " (way down left of 0, way up right)",
+        let ways = if self.stages.down.is_empty() {
+            ""
+        } else {
+            " (way down left of 0, way up right)"
         };
         let what = format!(
             "mean time from entering {entered}, in {}{ways}",

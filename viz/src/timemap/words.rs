@@ -53,9 +53,12 @@ impl Timemap {
             });
         let stages: Vec<String> = stages.collect();
         let (down, rest) = thread.times.split_at(self.stages.down.len());
-        let sum = |times: &[Option<StageTime>], ns: i64| match times.iter().all(Option::is_some) {
-            true => duration(ns),
-            false => format!("{} as far as resolvable", duration(ns)),
+        let sum = |times: &[Option<StageTime>], ns: i64| {
+            if times.iter().all(Option::is_some) {
+                duration(ns)
+            } else {
+                format!("{} as far as resolvable", duration(ns))
+            }
         };
         format!(
             "{}: way down {}, way up {}\n{}",

@@ -70,9 +70,10 @@ impl Tree {
                 let down = node.down.filter(|_| node.other_parent.is_none());
                 let slowest = longest([down, node.up].into_iter());
                 let known = down.is_some() || node.up.is_some();
-                let class = match known {
-                    true => format!("edge{}", step(slowest, longest_transfer)),
-                    false => "edge-unknown".to_owned(),
+                let class = if known {
+                    format!("edge{}", step(slowest, longest_transfer))
+                } else {
+                    "edge-unknown".to_owned()
                 };
                 let ((x, y), (from_x, from_y)) = (place(number), place(parent));
                 sheet.group(&class, &[], &self.edge_words(row), || {

@@ -11,9 +11,10 @@ pub fn line(text: &str, width: usize) -> String {
     let mut out = String::new();
     let mut length = 0;
     for c in text.chars() {
-        let piece: String = match is_active(c) {
-            true => c.escape_default().collect(),
-            false => c.into(),
+        let piece: String = if is_active(c) {
+            c.escape_default().collect()
+        } else {
+            c.into()
         };
         let piece_length = columns(&piece);
         if length + piece_length > width {

@@ -190,9 +190,10 @@ impl Results {
                 if ours <= 1.1 * lines {
                     continue;
                 }
-                let lost = match lines < unseen && ours <= unseen {
-                    true => &mut by_chance,
-                    false => &mut others,
+                let lost = if lines < unseen && ours <= unseen {
+                    &mut by_chance
+                } else {
+                    &mut others
                 };
                 let [ours, lines, unseen] = [ours, lines, unseen].map(|ns| figures(ns / 1e3));
                 lost.push(format!(

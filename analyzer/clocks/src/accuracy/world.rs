@@ -219,9 +219,10 @@ impl World {
         }
         let network = self.network;
         let gamma = -network.jitter_ns / 2.0 * (random.unit() * random.unit()).ln();
-        let tail = match random.unit() < network.tail {
-            true => network.jitter_ns * (random.unit().powf(-1.0 / 1.5) - 1.0),
-            false => 0.0,
+        let tail = if random.unit() < network.tail {
+            network.jitter_ns * (random.unit().powf(-1.0 / 1.5) - 1.0)
+        } else {
+            0.0
         };
         self.least_ns[from][to] + gamma + tail
     }

@@ -16,9 +16,10 @@ pub(crate) struct InCalls {
 impl InCalls {
     /// From when on something can be done that takes so long, not before `now`.
     pub(crate) fn can_act(self, now: u64, needed_ns: u64) -> Option<u64> {
-        match now.saturating_add(needed_ns) <= self.begun {
-            true => Some(now),
-            false => self.asks.map(|asks| asks.max(now)),
+        if now.saturating_add(needed_ns) <= self.begun {
+            Some(now)
+        } else {
+            self.asks.map(|asks| asks.max(now))
         }
     }
 
@@ -32,9 +33,10 @@ impl InCalls {
         if self.has_tested() {
             return (posted, None);
         }
-        let ready = match taken <= self.begun {
-            true => posted,
-            false => posted.max(self.asked),
+        let ready = if taken <= self.begun {
+            posted
+        } else {
+            posted.max(self.asked)
         };
         let from = sent.max(self.begun);
         let late = ready.min(self.asked).saturating_sub(from);

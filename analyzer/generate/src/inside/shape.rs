@@ -282,9 +282,12 @@ fn recursive_doubling(rank: u32, n: u32, bytes: u64) -> Vec<Action> {
     } else {
         rank - extra
     };
-    let real = |own: u32| match own < extra {
-        true => 2 * own + 1,
-        false => own + extra,
+    let real = |own: u32| {
+        if own < extra {
+            2 * own + 1
+        } else {
+            own + extra
+        }
     };
     for round in 0..n_rounds {
         let partner = real(own ^ 1 << round);

@@ -221,9 +221,10 @@ impl TreeBook {
         }
         let passed = AllPassed::of(passed.collect(), instance.ranks.len());
         sums.add_edges(instance, &passed, detail);
-        match instance.inside.shape.is_exchange() {
-            true => sums.add_rounds(instance, &passed, detail),
-            false => sums.add_points(instance, &passed, detail),
+        if instance.inside.shape.is_exchange() {
+            sums.add_rounds(instance, &passed, detail)
+        } else {
+            sums.add_points(instance, &passed, detail)
         }
         sums.add_critical_path(instance);
     }
@@ -455,9 +456,10 @@ impl Sums {
                 continue;
             }
             if i == instance.top {
-                let core = match goes_up {
-                    true => difference(first_departure, last_arrival),
-                    false => difference(instance.leaves[i], last_arrival),
+                let core = if goes_up {
+                    difference(first_departure, last_arrival)
+                } else {
+                    difference(instance.leaves[i], last_arrival)
                 };
                 point.core_ns.add(core, detail);
                 continue;

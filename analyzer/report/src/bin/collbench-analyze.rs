@@ -152,9 +152,10 @@ fn main() -> ExitCode {
             anstream::eprintln!("collbench-analyze: {error:#}");
             let is_usage = error.is::<Usage>()
                 || matches!(error.downcast_ref(), Some(AnalyzeError::Selection(_)));
-            match is_usage {
-                true => ExitCode::from(USAGE),
-                false => ExitCode::FAILURE,
+            if is_usage {
+                ExitCode::from(USAGE)
+            } else {
+                ExitCode::FAILURE
             }
         }
     }
@@ -223,9 +224,10 @@ fn follow(options: &Options, trace: &Path) -> anyhow::Result<u8> {
             Look::Running(running) => {
                 let screen = running_to_text(&running);
                 // Onto the screen before, or below it.
-                let (before, after) = match is_terminal {
-                    true => ("\x1b[H\x1b[2J", ""),
-                    false => ("", "\n"),
+                let (before, after) = if is_terminal {
+                    ("\x1b[H\x1b[2J", "")
+                } else {
+                    ("", "\n")
                 };
                 if !has_readers(format!("{before}{screen}{after}").as_bytes())? {
                     return Ok(0);
@@ -269,10 +271,7 @@ fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
 }
 
 fn status(is_complete: bool) -> u8 {
-    match is_complete {
-        true => 0,
-        false => INCOMPLETE,
-    }
+    if is_complete { 0 } else { INCOMPLETE }
 }
 
 fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
@@ -289,11 +288,12 @@ fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
 }
 
 fn details(options: &Options) -> Details {
-    match options.full {
-        true => Details::All,
-        false => Details::OfWhatMatters {
+    if options.full {
+        Details::All
+    } else {
+        Details::OfWhatMatters {
             n_drawn: options.top,
-        },
+        }
     }
 }
 

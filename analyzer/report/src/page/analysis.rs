@@ -210,9 +210,10 @@ fn operations(analysis: &Analysis) -> viz::Table {
                 Cell::words(words::mostly_last(analysis, operation).replace(' ', "\u{a0}")),
                 known(operation.algorithm.as_deref(), |name| {
                     let name = collbench_text::inert::line(name, MAX_ALGORITHM);
-                    Cell::words(match name.len() <= MAX_UNBROKEN {
-                        true => name.replace(' ', "\u{a0}"),
-                        false => name,
+                    Cell::words(if name.len() <= MAX_UNBROKEN {
+                        name.replace(' ', "\u{a0}")
+                    } else {
+                        name
                     })
                 }),
             ]

@@ -27,9 +27,10 @@ pub(super) fn clock_courses(analysis: &Analysis) -> Option<ClockCourses> {
     shown.sort_by_key(|course| Reverse(bend_ns(course)));
     shown.first()?;
     let finding = finding(&shown);
-    let of_all = match courses.len() > MAX_CLOCKS {
-        true => format!("; the {MAX_CLOCKS} of {} that bend the most", courses.len()),
-        false => String::new(),
+    let of_all = if courses.len() > MAX_CLOCKS {
+        format!("; the {MAX_CLOCKS} of {} that bend the most", courses.len())
+    } else {
+        String::new()
     };
     let subtitle = format!(
         "Against {}: {}{}{of_all}; {}",

@@ -45,11 +45,12 @@ fn finding(summary: &Summary) -> String {
         "Half of the instances take at most {}",
         quantity::duration(summary.median)
     );
-    match summary.n >= MIN_FOR_HUNDREDTH {
-        true => format!(
+    if summary.n >= MIN_FOR_HUNDREDTH {
+        format!(
             "{half}, one in a hundred more than {}, the longest {max}",
             quantity::duration(summary.p99)
-        ),
-        false => format!("{half}, the longest {max}"),
+        )
+    } else {
+        format!("{half}, the longest {max}")
     }
 }

@@ -155,9 +155,10 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
     let n_levels = lines.iter().map(|line| levels(&line.stages)).max()?;
     let by_level = n_levels <= MAX_LEVELS;
     // All levels together where there are many.
-    let levels: Vec<usize> = match by_level {
-        true => (0..=n_levels).collect(),
-        false => vec![0],
+    let levels: Vec<usize> = if by_level {
+        (0..=n_levels).collect()
+    } else {
+        vec![0]
     };
     let name = |row: Row, waits: &str, serves: &str, edge: &str| match (row, by_level) {
         (Row::Wait(_), false) => waits.to_owned(),
@@ -172,22 +173,22 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
         (0, true) => vec![Row::Wait(0)],
         _ => vec![Row::Wait(level), Row::Node(level), Row::Edge(level)],
     };
-    let down: Vec<Row> = match has("down") {
-        true => levels
+    let down: Vec<Row> = if has("down") {
+        levels
             .iter()
             .rev()
             .flat_map(|&level| rows_of(level))
-            .collect(),
-        false => Vec::new(),
+            .collect()
+    } else {
+        Vec::new()
     };
-    let up: Vec<Row> = match has("up") {
-        true => {
-            let rows = levels
-                .iter()
-                .flat_map(|&level| rows_of(level).into_iter().rev());
-            rows.collect()
-        }
-        false => Vec::new(),
+    let up: Vec<Row> = if has("up") {
+        let rows = levels
+            .iter()
+            .flat_map(|&level| rows_of(level).into_iter().rev());
+        rows.collect()
+    } else {
+        Vec::new()
     };
     let named = |rows: &[Row], waits, serves, edge| {
         let names = rows
@@ -228,9 +229,10 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
         }
         // Where classes are many, hosts say more.
         let mut classes = figures.ways.iter();
-        let class = match figures.ways.len() > MAX_CLASSES {
-            true => None,
-            false => classes.position(|class| class.ranks.contains(&line.rank)),
+        let class = if figures.ways.len() > MAX_CLASSES {
+            None
+        } else {
+            classes.position(|class| class.ranks.contains(&line.rank))
         };
         let rank = Line {
             name: format!("rank {}", line.rank).into(),
@@ -290,9 +292,10 @@ fn rows(stages: &[WayStage]) -> Vec<(&WayStage, Option<Row>)> {
         };
         rows.push((stage, row));
         if is_hop(stage) {
-            level = match is_up {
-                true => level + 1,
-                false => level.saturating_sub(1),
+            level = if is_up {
+                level + 1
+            } else {
+                level.saturating_sub(1)
             };
         }
     }

@@ -110,9 +110,10 @@ fn finding(points: &[SerializationPoint], n_ranks: usize, line: Option<Line>) ->
     let last = quantity::duration(points[points.len() - 1].mean_ns);
     let since = "after the last has come";
     // Of many ranks a point stands for those of a step of the order.
-    let (first_of, last_of) = match points.len() < n_ranks {
-        true => ("first hundredth", "last hundredth"),
-        false => ("first", "last"),
+    let (first_of, last_of) = if points.len() < n_ranks {
+        ("first hundredth", "last hundredth")
+    } else {
+        ("first", "last")
     };
     match line {
         Some(line) => format!(

@@ -24,17 +24,14 @@ pub(super) fn caption(operation: &OperationSummary) -> &'static str {
                 the rank had what it waited for in the call that completed the operation: right \
                 of it is the rest of that call.";
     }
-    match operation.departure_wait_ns.is_some() {
-        true => {
-            "One line per rank, top to bottom through the stages; how far it moves to the right \
+    if operation.departure_wait_ns.is_some() {
+        "One line per rank, top to bottom through the stages; how far it moves to the right \
              is the mean time spent there. x = 0 is the arrival of the last rank: to the left \
              is waiting, to the right the operation and leaving it."
-        }
-        false => {
-            "One line per rank, top to bottom through the stages; how far it moves to the right \
+    } else {
+        "One line per rank, top to bottom through the stages; how far it moves to the right \
              is the mean time spent there. x = 0 is when the rank had what it waited for: to \
              the left is waiting, to the right the operation itself."
-        }
     }
 }
 
@@ -151,12 +148,13 @@ fn finding_without_waits(operation: &OperationSummary) -> String {
         return format!("How long this {name} takes without the waits is not resolvable");
     };
     let (least_time, most_time) = (quantity::duration(least), quantity::duration(most));
-    match least_time == most_time {
-        true => format!("Without the waits this {name} takes each rank {most_time} in the mean"),
-        false => format!(
+    if least_time == most_time {
+        format!("Without the waits this {name} takes each rank {most_time} in the mean")
+    } else {
+        format!(
             "Without the waits this {name} takes from {least_time} (rank {least_rank}) to \
              {most_time} (rank {most_rank}) in the mean"
-        ),
+        )
     }
 }
 
@@ -180,9 +178,10 @@ fn stage_times(thread: &ThreadWay, spread: Spread, has_core: bool) -> [Option<St
             ],
         ),
     };
-    let inside = match spread == Spread::Apart && has_core {
-        true => None,
-        false => thread.inside,
+    let inside = if spread == Spread::Apart && has_core {
+        None
+    } else {
+        thread.inside
     };
     [wait[0], wait[1], inside, leaving[0], leaving[1]].map(time)
 }

@@ -97,9 +97,10 @@ pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Opti
     });
     let nodes = nodes.collect();
     let mut points = figures.joining_points.iter();
-    let waits = match points.any(|point| !point.arrivals.is_empty()) {
-        true => Waits::ForOthers,
-        false => Waits::ForTurn,
+    let waits = if points.any(|point| !point.arrivals.is_empty()) {
+        Waits::ForOthers
+    } else {
+        Waits::ForTurn
     };
     let finding = words::slowest_edge(analysis, tree);
     Some(viz::Tree::new(
@@ -173,9 +174,10 @@ fn to_dot(name: &str, nodes: &[(u32, &str, String)], tree: &TreeSummary) -> Stri
             None => ("not resolvable".to_owned(), "style = dashed".to_owned()),
         };
         // Where both directions are there, the way up says who is above whom.
-        let weight = match is_down(edge) && !only_down {
-            true => " constraint = false",
-            false => "",
+        let weight = if is_down(edge) && !only_down {
+            " constraint = false"
+        } else {
+            ""
         };
         let (from, to, label) = (edge.from, edge.to, quoted(&label));
         let _ = writeln!(

@@ -268,9 +268,10 @@ pub(crate) fn operations(text: &mut String, analysis: &Analysis, n_rows: usize) 
         "\n{BOLD}Operations by time{BOLD:#} (of all ranks together)"
     );
     if analysis.operations.is_empty() {
-        let none = match words::is_restricted(analysis) {
-            true => "none in what was asked for",
-            false => "none was recorded",
+        let none = if words::is_restricted(analysis) {
+            "none in what was asked for"
+        } else {
+            "none was recorded"
         };
         item(text, none);
         return;
@@ -400,9 +401,10 @@ pub(crate) fn fact(text: &mut String, name: &str, value: &str) {
 fn limited(text: &mut String, sentences: impl Iterator<Item = String>) {
     let mut n_more = 0u64;
     for (n, sentence) in sentences.enumerate() {
-        match n < MAX_MISSING {
-            true => item(text, &sentence),
-            false => n_more += 1,
+        if n < MAX_MISSING {
+            item(text, &sentence)
+        } else {
+            n_more += 1
         }
     }
     if n_more > 0 {
@@ -424,12 +426,11 @@ pub(crate) fn item(text: &mut String, sentence: &str) {
                 break;
             }
             // Only a word that no line could hold is cut.
-            let rest = match 4 + columns > WIDTH {
-                true => {
-                    line.push(' ');
-                    cut(&mut word, &mut line, WIDTH - width - 1)
-                }
-                false => word,
+            let rest = if 4 + columns > WIDTH {
+                line.push(' ');
+                cut(&mut word, &mut line, WIDTH - width - 1)
+            } else {
+                word
             };
             let _ = writeln!(text, "{}", line.trim_end());
             (line, width, word) = (String::from("   "), 3, rest);

@@ -148,9 +148,10 @@ fn is_named(verdict: ComparisonVerdict) -> bool {
 fn whole_run(text: &mut String, comparison: &Comparison, run: &RunDifferences) {
     let (from, to) = (&comparison.traces[0], &comparison.traces[run.trace]);
     let change = |from: i64, to: i64| {
-        let percent = match from > 0 {
-            true => format!(" ({})", signed_percent(to as f64 / from as f64)),
-            false => String::new(),
+        let percent = if from > 0 {
+            format!(" ({})", signed_percent(to as f64 / from as f64))
+        } else {
+            String::new()
         };
         format!(
             "{} -> {}{percent}",
@@ -341,9 +342,10 @@ pub(crate) fn bytes(figures: &OperationFigures) -> String {
 }
 
 pub(crate) fn instances(from: u64, to: u64) -> String {
-    match from == to {
-        true => from.to_string(),
-        false => format!("{from}->{to}"),
+    if from == to {
+        from.to_string()
+    } else {
+        format!("{from}->{to}")
     }
 }
 
@@ -390,17 +392,19 @@ fn named(difference: &Difference) -> String {
     }
     let percents = [ratio, low, high].map(|ratio| (100.0 * (ratio - 1.0)).abs());
     let [by, low, high] = percents.map(digits);
-    match percents[1] <= percents[2] {
-        true => format!("{word} by {by} % ({low} to {high} %)"),
-        false => format!("{word} by {by} % ({high} to {low} %)"),
+    if percents[1] <= percents[2] {
+        format!("{word} by {by} % ({low} to {high} %)")
+    } else {
+        format!("{word} by {by} % ({high} to {low} %)")
     }
 }
 
 /// Percents with two or three digits.
 fn digits(percent: f64) -> String {
-    match percent < 9.95 {
-        true => format!("{percent:.1}"),
-        false => format!("{percent:.0}"),
+    if percent < 9.95 {
+        format!("{percent:.1}")
+    } else {
+        format!("{percent:.0}")
     }
 }
 

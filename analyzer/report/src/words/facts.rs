@@ -72,9 +72,10 @@ fn known_part(operation: &OperationSummary) -> KnownPart {
         _ => 0,
     };
     let n_known = operation.wait_ns.as_ref().map_or(0, |wait| wait.n);
-    match n_known > operation.instances * n_free {
-        true => KnownPart::WithinHosts,
-        false => KnownPart::Nothing,
+    if n_known > operation.instances * n_free {
+        KnownPart::WithinHosts
+    } else {
+        KnownPart::Nothing
     }
 }
 
@@ -155,9 +156,10 @@ pub(crate) fn all_waiting(analysis: &Analysis) -> String {
         .operations
         .iter()
         .any(|operation| operation.incomplete > 0 || operation.spread == Spread::Apart);
-    match is_least {
-        true => format!("at least {part} of it waiting"),
-        false => format!("{part} of it waiting"),
+    if is_least {
+        format!("at least {part} of it waiting")
+    } else {
+        format!("{part} of it waiting")
     }
 }
 
@@ -290,12 +292,14 @@ pub(crate) fn mostly_last(analysis: &Analysis, operation: &OperationSummary) -> 
     match last_to_come(analysis, operation) {
         LastToCome::Unresolved => {
             let has_order = operation.last_arrivals.len() > 1 && operation.instances > 0;
-            match has_order {
-                true if operation.last_likely > 0 => "likely only",
-                true => "not resolved",
-                false => "-",
-            }
-            .to_owned()
+            let words = if !has_order {
+                "-"
+            } else if operation.last_likely > 0 {
+                "likely only"
+            } else {
+                "not resolved"
+            };
+            words.to_owned()
         }
         LastToCome::NobodyInParticular => "unclear".to_owned(),
         LastToCome::Mostly { rank, share: part } => {
@@ -379,13 +383,12 @@ pub(crate) fn verdict(analysis: &Analysis) -> Vec<String> {
     if instances == 0 {
         let mut operations = analysis.operations.iter();
         let has_met = operations.any(|of| of.instances > 0 && of.last_arrivals.len() > 1);
-        return vec![
-            match has_met {
-                true => "nobody need wait for anybody in what several processes called together",
-                false => "not known: no complete instance of several processes",
-            }
-            .to_owned(),
-        ];
+        let words = if has_met {
+            "nobody need wait for anybody in what several processes called together"
+        } else {
+            "not known: no complete instance of several processes"
+        };
+        return vec![words.to_owned()];
     } else if resolved == 0 && is_apart {
         return vec!["not known: the clocks of the hosts are not aligned".to_owned()];
     }

@@ -248,9 +248,10 @@ pub(crate) fn slowest_edge(analysis: &Analysis, tree: &TreeSummary) -> String {
         return "How long messages take is not resolvable".to_owned();
     };
     let n = tree.edges.len();
-    let which = match n_known == n {
-        true => "The slowest edge is".to_owned(),
-        false => format!("The slowest of the {n_known} edges (of {n}) that can be told is"),
+    let which = if n_known == n {
+        "The slowest edge is".to_owned()
+    } else {
+        format!("The slowest of the {n_known} edges (of {n}) that can be told is")
     };
     format!(
         "{which} {}: {} on average (n = {})",
@@ -315,9 +316,10 @@ fn where_it_goes(path: &CriticalPathSummary, n_seen: u64) -> String {
         1 => "",
         _ => " that pass on average",
     };
-    let of_those = match n == n_seen {
-        true => String::new(),
-        false => format!(" (in {} of {n_seen} instances)", n),
+    let of_those = if n == n_seen {
+        String::new()
+    } else {
+        format!(" (in {} of {n_seen} instances)", n)
     };
     let late = sum_ns(path.begins.iter().map(|begin| begin.late_ns));
     let on_hops = sum_ns(path.hops.iter().map(|hop| hop.total_ns));
@@ -510,13 +512,14 @@ fn did_not_progress(progress: &ProgressSummary, n: u64) -> String {
         duration(nobody.mean),
         duration(progress.duration_ns / progress.instances.max(1).cast_signed())
     );
-    match progress.instances == n {
-        true => format!(" For {part} no rank was in MPI: nothing progressed."),
-        false => format!(
+    if progress.instances == n {
+        format!(" For {part} no rank was in MPI: nothing progressed.")
+    } else {
+        format!(
             " In {} of {n} (in the others it is not known: processes tested, say) no rank was in MPI \
              for {part}: nothing progressed.",
             counted(progress.instances, "instance")
-        ),
+        )
     }
 }
 
@@ -535,9 +538,10 @@ fn costs_most(
     if is_named && stage.kind == StageKind::Transfer {
         return String::new();
     }
-    let ranks = match hotspot.ranks.len() == process_count(tree) {
-        true => "all processes".to_owned(),
-        false => inert::ranks(&hotspot.ranks),
+    let ranks = if hotspot.ranks.len() == process_count(tree) {
+        "all processes".to_owned()
+    } else {
+        inert::ranks(&hotspot.ranks)
     };
     format!(
         " On the slowest ways of the data (of {ranks}) {} of the time goes to {}: {} in the median \

@@ -80,9 +80,10 @@ impl<'a> Alike<'a> {
             n => names.push(counted(n as u64, "other")),
         }
         let last = names.pop().unwrap_or_default();
-        let names = match names.is_empty() {
-            true => last,
-            false => format!("{} and {last}", names.join(", ")),
+        let names = if names.is_empty() {
+            last
+        } else {
+            format!("{} and {last}", names.join(", "))
         };
         let uses: Vec<String> = uses.iter().map(|(name, of)| of.in_words(name)).collect();
         format!("{} on {names}: {}", self.operation, uses.join("; "))

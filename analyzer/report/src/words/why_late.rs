@@ -28,12 +28,13 @@ pub(crate) fn of_culprit(
     verdict: &ImbalanceSummary,
     rank: u32,
 ) -> Option<String> {
-    match is_late_from_before(analysis, verdict, rank) {
-        true => Some(format!(
+    if is_late_from_before(analysis, verdict, rank) {
+        Some(format!(
             "hardly any of that passes in front of it: rank {rank} is late already when it leaves the \
              call before"
-        )),
-        false => before(analysis, verdict, rank).map(sentence),
+        ))
+    } else {
+        before(analysis, verdict, rank).map(sentence)
     }
 }
 
@@ -117,9 +118,10 @@ fn inside_in_words(operation: &str, found: &[&RunningSummary]) -> Option<String>
         [one, other, ..] => format!("{one}, {other}"),
     };
     let is_network = found.len() == 2 && found.iter().all(|sum| is_mostly_running(sum));
-    let conclusion = match is_network {
-        true => ": both were running, so it is the network or the algorithm",
-        false => "",
+    let conclusion = if is_network {
+        ": both were running, so it is the network or the algorithm"
+    } else {
+        ""
     };
     Some(format!(
         " In calls of {operation} of 100 us and more {ends}{conclusion}."

@@ -184,9 +184,10 @@ impl Process<'_> {
         }
         let Some((binding, operation)) = completed else {
             let is_lost = |binding| self.has_lost(binding, lane, position, communicators);
-            match known.is_some_and(is_lost) {
-                true => self.found.n_before_window += 1,
-                false => self.found.n_stray_completions += 1,
+            if known.is_some_and(is_lost) {
+                self.found.n_before_window += 1
+            } else {
+                self.found.n_stray_completions += 1
             }
             return;
         };

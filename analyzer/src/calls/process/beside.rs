@@ -281,9 +281,10 @@ impl Process<'_> {
         let next = self.queues[local].next_on(lane);
         let upper_half = next & !u64::from(u32::MAX);
         let position = upper_half | u64::from(making.position);
-        let position = match position < next {
-            true => position,
-            false => position.checked_sub(1 << 32)?,
+        let position = if position < next {
+            position
+        } else {
+            position.checked_sub(1 << 32)?
         };
         Some(OwnCollective {
             local,
@@ -345,9 +346,10 @@ impl Process<'_> {
             return;
         }
         if let Some(queue) = self.queue_mut(of.local, of.lane) {
-            match is_begun {
-                true => queue.outstanding.keep_message(of.position, record),
-                false => queue.keep_elsewhere(of.position, place, record),
+            if is_begun {
+                queue.outstanding.keep_message(of.position, record)
+            } else {
+                queue.keep_elsewhere(of.position, place, record)
             }
         }
     }

@@ -48,15 +48,16 @@ const CLASSES: [Class; 1024] = {
 #[inline]
 pub(super) fn class_of(record: &Record) -> Class {
     let code = record.code.get();
-    match code >> 13 == RecordKind::Call as u16 {
-        true => CLASSES[usize::from(code & 0x3ff)],
-        false => match record.kind() {
+    if code >> 13 == RecordKind::Call as u16 {
+        CLASSES[usize::from(code & 0x3ff)]
+    } else {
+        match record.kind() {
             Some(RecordKind::Completion) => Class::Completion,
             Some(RecordKind::Phase) => Class::Phase,
             Some(RecordKind::Message) => Class::Message,
             Some(RecordKind::Note) => Class::Note,
             _ => Class::Unknown,
-        },
+        }
     }
 }
 

@@ -119,9 +119,10 @@ impl Graph {
                             .is_ok_and(|slot| sources.binary_search(&slot).is_ok())
                     });
                     let absent: Vec<usize> = absent.map(|absent| absent.process).collect();
-                    match absent.is_empty() {
-                        true => all,
-                        false => self.together(index, absent.into_iter()),
+                    if absent.is_empty() {
+                        all
+                    } else {
+                        self.together(index, absent.into_iter())
                     }
                 }
                 _ => all,

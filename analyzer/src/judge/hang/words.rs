@@ -290,9 +290,10 @@ fn in_flight_in_words(hang: &Hang<'_>, call: &InFlight) -> String {
     let communicator = call.communicator.filter(|_| !is_process);
     let is_persistent = matches!(call.lane, Some(Lane::Persistent(_)));
     let words = name(hang, names, (communicator, call.sequence, is_persistent));
-    match call.is_internal {
-        true => words + ", by the MPI library itself,",
-        false => words,
+    if call.is_internal {
+        words + ", by the MPI library itself,"
+    } else {
+        words
     }
 }
 

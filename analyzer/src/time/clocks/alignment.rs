@@ -239,10 +239,7 @@ impl Clocks {
     fn say_what_is_missing(&mut self, run: &Run<'_>, preliminary: &Preliminary) {
         let end_ns = preliminary.end_ns;
         // A run that was cut off has no measurement at its end, however short it was.
-        let least_ns = match run.is_incomplete() {
-            true => 0,
-            false => MISSING_NS,
-        };
+        let least_ns = if run.is_incomplete() { 0 } else { MISSING_NS };
         let is_early = |offset: &HostOffset| {
             let last = offset
                 .bursts

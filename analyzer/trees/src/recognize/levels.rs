@@ -269,9 +269,10 @@ impl Levels {
         let within = common(&names);
         let name = self.named(
             &between,
-            match is_passed_on {
-                true => Within::OneWayPassedOn(within),
-                false => Within::OneWay(within),
+            if is_passed_on {
+                Within::OneWayPassedOn(within)
+            } else {
+                Within::OneWay(within)
             },
         );
         Some((name, directed))

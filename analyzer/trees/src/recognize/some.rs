@@ -53,15 +53,17 @@ pub(super) fn of_some(
     }
     let has_all = members.len() as u32 == traffic.n;
     // Without a reason to be left out, those that are missing tell of another tree.
-    let names = match has_all || is_irregular(operation) {
-        true => spanning::with_edges(traffic.n, top, &to_parents),
-        false => Vec::new(),
+    let names = if has_all || is_irregular(operation) {
+        spanning::with_edges(traffic.n, top, &to_parents)
+    } else {
+        Vec::new()
     };
     let mut names: Vec<Rooted> = names.into_iter().map(Rooted::Tree).collect();
     if names.is_empty() {
-        names.push(match has_all {
-            true => Rooted::UnnamedTree,
-            false => Rooted::TreeOfSome(members.len() as u32),
+        names.push(if has_all {
+            Rooted::UnnamedTree
+        } else {
+            Rooted::TreeOfSome(members.len() as u32)
         });
     }
     Some(Flat {
@@ -82,9 +84,10 @@ pub(super) fn exchange_of_some(operation: Operation, traffic: &Traffic<'_>) -> O
         Semantics::Neighborhood => return None,
         _ => return loose_tree(traffic),
     }
-    let exchanges = match is_irregular(operation) {
-        true => parts_of_exchanges(operation, traffic),
-        false => Vec::new(),
+    let exchanges = if is_irregular(operation) {
+        parts_of_exchanges(operation, traffic)
+    } else {
+        Vec::new()
     };
     let way = |direction| of_some(operation, traffic, None, direction);
     let [down, up] = [Direction::Down, Direction::Up].map(way);
@@ -169,9 +172,10 @@ fn parts_of_exchanges(operation: Operation, traffic: &Traffic<'_>) -> Vec<Patter
         }
         _ => {
             if traffic.is_once() {
-                names.push(match traffic.is_at_once() {
-                    true => Pattern::Linear,
-                    false => Pattern::LinearSynchronized,
+                names.push(if traffic.is_at_once() {
+                    Pattern::Linear
+                } else {
+                    Pattern::LinearSynchronized
                 });
             }
             return names;
@@ -209,9 +213,10 @@ pub(super) fn loose_tree(traffic: &Traffic<'_>) -> Option<Flat> {
     if pairs.is_empty() || pairs.len() + 1 != part.len() {
         return None;
     }
-    let name = match part.len() as u32 == traffic.n {
-        true => Rooted::UnnamedTree,
-        false => Rooted::TreeOfSome(part.len() as u32),
+    let name = if part.len() as u32 == traffic.n {
+        Rooted::UnnamedTree
+    } else {
+        Rooted::TreeOfSome(part.len() as u32)
     };
     Some(Flat::exchange(Pattern::Rooted(name)))
 }

@@ -83,13 +83,14 @@ pub(super) fn rewrite(
         }
         let after = target.metadata()?.len();
         let is_smaller = direction == Direction::Expand || after < n_bytes;
-        Ok(match is_smaller {
-            true => Rewritten::New {
+        Ok(if is_smaller {
+            Rewritten::New {
                 n_records,
                 before: n_bytes,
                 after,
-            },
-            false => kept(None),
+            }
+        } else {
+            kept(None)
         })
     });
     // What was cut off within a page is zeros there, of which nobody is told.

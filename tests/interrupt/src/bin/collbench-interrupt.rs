@@ -45,9 +45,10 @@ fn main() -> Result<ExitCode> {
     if options.runs > 0 {
         all_right &= on_library(options.runs, folder.path())?;
     }
-    Ok(match all_right {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if all_right {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 
@@ -123,9 +124,10 @@ fn on_stand_in(count: u64, folder: &Path) -> Result<bool> {
     }
     let program = build_on_stand_in(folder)?;
     let both: [&[&str]; 2] = [&[], &["--keep", "last:64k"]];
-    let modes = match count < COUNTED {
-        true => &both[..1],
-        false => &both[..],
+    let modes = if count < COUNTED {
+        &both[..1]
+    } else {
+        &both[..]
     };
     let mut all_right = true;
     for mode in modes {
@@ -156,13 +158,12 @@ fn on_stand_in(count: u64, folder: &Path) -> Result<bool> {
         };
         let wanted = count / modes.len() as u64;
         // To count them takes as long as to go through them: where few are wanted, it is skipped.
-        let n_pairs = match count < COUNTED {
-            true => ABOUT,
-            false => {
-                let (_, counted) = run(u64::MAX, 0)?;
-                let n_addresses: u64 = counted.split(' ').next().unwrap_or("0").parse()?;
-                n_addresses * HANDLERS.len() as u64
-            }
+        let n_pairs = if count < COUNTED {
+            ABOUT
+        } else {
+            let (_, counted) = run(u64::MAX, 0)?;
+            let n_addresses: u64 = counted.split(' ').next().unwrap_or("0").parse()?;
+            n_addresses * HANDLERS.len() as u64
         };
         ensure!(
             n_pairs > 4000,
@@ -198,9 +199,10 @@ fn go_through(words: &[String]) -> Result<ExitCode> {
         outcome.n_experiments,
         outcome.failures.len()
     );
-    Ok(match outcome.failures.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if outcome.failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 

@@ -127,9 +127,12 @@ fn write_corpus(corpus: &Path, bases: &Bases) -> anyhow::Result<()> {
             }
             Ok(path.exists())
         };
-        let write = || match is_there()? {
-            true => Ok(()),
-            false => fs::write(&path, &seed.bytes),
+        let write = || {
+            if is_there()? {
+                Ok(())
+            } else {
+                fs::write(&path, &seed.bytes)
+            }
         };
         fs::create_dir_all(&directory)
             .and_then(|()| write())
