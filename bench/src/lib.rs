@@ -7,7 +7,6 @@
 pub mod clock;
 mod machine;
 pub mod overhead;
-mod spread;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -15,7 +14,6 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use machine::Machine;
-pub use spread::Spread;
 
 /// Measures collective operations of MPI, and what recording them costs.
 #[derive(Debug, Parser)]

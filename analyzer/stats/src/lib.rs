@@ -21,4 +21,5 @@ pub mod moments;
 pub mod numbering;
 pub mod periods;
 pub mod random;
+pub mod spread;
 pub mod student;

@@ -2,6 +2,7 @@
 
 use collbench_formats::ClockSource;
 use collbench_instrument::exchange::Scheme;
+use collbench_stats::spread::Spread;
 use serde::Serialize;
 
 use super::Options;
@@ -10,7 +11,6 @@ use super::measure::Measured;
 use super::quality::{self, Quality};
 use crate::machine::Machine;
 use crate::overhead::settings;
-use crate::spread::Spread;
 
 /// Steps of a histogram for each doubling.
 const STEPS: f64 = 8.0;

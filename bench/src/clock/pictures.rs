@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use collbench_stats::spread::Spread;
 use collbench_viz::{CurveAxis, Curves, Picture, Quantity, Stroke};
 
 use super::drift;
@@ -11,7 +12,6 @@ use super::figures::{Figures, PairFigures};
 use super::quality::Quality;
 use super::simulation::Simulation;
 use super::table;
-use crate::spread::Spread;
 
 /// Pairs drawn in one picture: more lines nobody can tell apart.
 const DRAWN: usize = 6;

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
+use collbench_stats::spread::Spread;
 use collbench_text::quantity;
 
 use super::figures::{Figures, PairFigures};
 use super::simulation::Simulation;
 use crate::overhead::{empty_table, write_machine};
-use crate::spread::Spread;
 
 /// Writes one screen.
 pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()> {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
 use collbench_formats::{ClockSource, Operation, Record};
+use collbench_stats::spread::Spread;
 use serde::Serialize;
 
 use super::is_undisturbed;
 use super::trace::Recorded;
 use super::worker::{Batch, Goodbye, Hello, Part, SingleCalls, ns_per_tick};
 use crate::machine::Machine;
-use crate::spread::Spread;
 
 /// The most that recording may add to a call, in times of two clock readings: median of batches.
 pub(super) const BATCHES_BAR: f64 = 1.5;

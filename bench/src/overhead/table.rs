@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+use collbench_stats::spread::Spread;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::figures::{ClockFigures, Figures, Intervals, Invalid, Means};
 use crate::machine::Machine;
-use crate::spread::Spread;
 
 /// Writes one screen.
 pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()> {

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, bail};
 use collbench_formats::Operation;
 use collbench_instrument::Clock;
+use collbench_stats::spread::Spread;
 use mpi::Threading;
 use mpi::ffi;
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,6 @@ use super::trace::Recorded;
 use super::worker::{Goodbye, Hello, Request, Switches, answer, ns_per_tick};
 use super::{BATCHES_PER_TURN, Format, Options, TURNS_MADE_UP};
 use crate::machine::Machine;
-use crate::spread::Spread;
 
 /// What a call may cost more where two threads call at once.
 const BAR: f64 = 1.2;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use collbench_formats::Operation;
+use collbench_stats::spread::Spread;
 use serde::Serialize;
 
 use super::{JOBS, Layers, Measured, RANKS, RECORDED, Round, is_undisturbed};
@@ -16,7 +17,6 @@ use crate::overhead::figures::{
 use crate::overhead::table::{empty_table, verdict, write_clock, write_invalid, write_machine};
 use crate::overhead::trace::Recorded;
 use crate::overhead::worker::{Batch, ns_per_tick};
-use crate::spread::Spread;
 
 /// The result. Times per call in ns; unknown is `null`.
 #[derive(Debug, Serialize)]

@@ -1,4 +1,4 @@
-//! How repeated measurements of one quantity lie.
+//! How repeated measurements of one quantity spread.
 
 use serde::Serialize;
 
