@@ -16,7 +16,7 @@ use collbench_files::Folder;
 use collbench_formats::FILE_MAGIC;
 
 use crate::exchange::{DECISION_PREFIX, ROSTER_PREFIX};
-use crate::unsignalled::unsignalled;
+use crate::process::unsignalled;
 
 /// The file in a trace directory that says which world records there.
 const WORLD_FILE: &str = "world";

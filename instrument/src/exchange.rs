@@ -18,7 +18,6 @@ mod parting;
 mod ping;
 mod roster;
 mod schedule;
-mod settings;
 // By the macro that calls functions of the MPI library.
 #[allow(unsafe_code)]
 mod wire;
@@ -32,7 +31,6 @@ use collbench_formats::{Abi, Definition, HostIdentity};
 
 pub use ping::{StopRule, TickLength, WORDS, Watch, Wire, answer, ask};
 pub use schedule::{Pair, Scheme, closing_rounds, rounds};
-pub use settings::ExchangeSettings;
 
 pub use host::host_key;
 
@@ -40,7 +38,8 @@ pub(crate) use host::time_namespace;
 pub(crate) use meeting::{MeetAt, carries_something, synchronizes};
 pub(crate) use roster::{DECISION_PREFIX, ROSTER_PREFIX};
 
-use crate::recorder::Recorder;
+use crate::record::Recorder;
+use crate::settings::ExchangeSettings;
 use host::is_apart;
 use meeting::{Announcement, FIRST, Pace, every_ns, pass_on};
 use parting::Parting;

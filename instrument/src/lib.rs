@@ -24,68 +24,42 @@
 #![deny(unsafe_code)]
 
 #[macro_use]
-mod algorithms;
-#[macro_use]
-mod routines;
-#[allow(unsafe_code)]
-mod abi;
-#[allow(unsafe_code)]
-mod caller;
-#[allow(unsafe_code)]
-mod clock;
-#[allow(unsafe_code)]
-mod communicator;
+mod table;
+mod args;
+mod communicators;
 #[allow(unsafe_code)]
 pub mod directory;
-pub mod environment;
 pub mod exchange;
-pub mod launcher;
+mod file;
+mod hooks;
+mod host;
+mod mpi;
+mod process;
 #[allow(unsafe_code)]
-mod library;
+mod record;
+mod settings;
 #[allow(unsafe_code)]
-mod memory;
-#[allow(unsafe_code)]
-mod named_types;
-#[allow(unsafe_code)]
-mod narrow;
-#[allow(unsafe_code)]
-pub mod payload;
-#[allow(unsafe_code)]
-mod point_to_point;
-#[allow(unsafe_code)]
-mod rank_file;
-#[allow(unsafe_code)]
-mod recorder;
-#[allow(unsafe_code)]
-pub mod start;
-#[allow(unsafe_code)]
-mod stderr;
-#[allow(unsafe_code)]
-mod topology;
-#[allow(unsafe_code)]
-mod ucx;
-#[allow(unsafe_code)]
-mod uninterrupted;
-#[allow(unsafe_code)]
-mod unsignalled;
+mod start;
 
-pub use clock::{Clock, measure_clock};
+pub use args::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed, payload};
 pub use collbench_formats::Abi;
-pub use communicator::{CommunicatorEntry, HowMade, Opened};
-pub use environment::{Form, Layers, Settings, SettingsError, environment_of};
-pub use library::{CalledAs, MpiLibrary, RealFunction};
-pub use memory::ReservedMemory;
-pub use narrow::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed};
-pub use recorder::{
+pub use communicators::{CommunicatorEntry, HowMade, Opened};
+pub use hooks::{endpoint_call, own_address_call};
+pub use host::{Clock, LauncherRank, measure_clock};
+pub use mpi::{CalledAs, MpiLibrary, RealFunction};
+pub use process::ReservedMemory;
+pub use record::{
     Algorithm, Recorder, RequestCall, abort_call, access_begin_call, access_end_call,
     algorithm_call, begin_call, closing_call, constructor_call, end_call, fence_call, free_call,
     get_status_call, group_constructor_call, guarded_call, is_inside_a_call, making_begin,
     making_call, making_request, making_step, name_communicator, nonblocking_access_call,
     nonblocking_call, opened_call, opening_call, persistent_call, phase_call, recorded_call,
-    request_free_call, rooted_call, some_call, start_call, startall_call, test_call, testall_call,
-    testany_call, wait_call, waitall_call, waitany_call,
+    request_free_call, rooted_call, some_call, start_call, startall_call, tagged_receive,
+    tagged_send, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
 };
-pub use recorder::{tagged_receive, tagged_send};
-pub use routines::{ROUTINES, Routine, RoutineClass};
-pub use start::{InitAnchor, host_identity, start_recording};
-pub use ucx::{endpoint_call, own_address_call};
+pub use settings::{
+    ExchangeSettings, Form, Layers, Settings, SettingsError, clock_of_name, environment_of,
+    name_of_clock,
+};
+pub use start::{InitAnchor, boot_id, host_identity, host_name, start_recording};
+pub use table::{ROUTINES, Routine, RoutineClass};

@@ -17,19 +17,18 @@ use collbench_formats::{
     Abi, Anchor, Definition, HostIdentity, Identity, LayerState, MpiIdentity, Operation,
 };
 
-use crate::clock::{Clock, measure_clock};
-use crate::communicator::mix;
+use crate::communicators::mix;
 use crate::directory::{self, DirectoryError};
-use crate::environment::{ALGORITHMS, Form, Layers, MESSAGES, SWITCHES, Settings};
 use crate::exchange::{self, Exchanges, TickLength};
-use crate::launcher::{LauncherRank, all_on_this_host, hydra_job, launched_processes};
-use crate::library::{Handle, MpiLibrary, ProcessModel, has_function};
-use crate::point_to_point::MessageSource;
-use crate::rank_file::{Limit, RankFile};
-use crate::recorder::{Lengths, Recorder, record_init};
-use crate::stderr::{remember_stderr, say, say_unranked};
-use crate::ucx::watch_endpoints;
-use crate::uninterrupted::Uncancelled;
+use crate::file::{Limit, RankFile};
+use crate::hooks::{MessageSource, watch_endpoints};
+use crate::host::{
+    Clock, LauncherRank, all_on_this_host, hydra_job, launched_processes, measure_clock,
+};
+use crate::mpi::{Handle, MpiLibrary, ProcessModel, has_function};
+use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
+use crate::record::{Lengths, Recorder, record_init};
+use crate::settings::{ALGORITHMS, Form, Layers, MESSAGES, SWITCHES, Settings};
 
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
@@ -87,7 +86,7 @@ impl InitAnchor {
 #[derive(Debug, thiserror::Error)]
 enum StartError {
     #[error(transparent)]
-    Library(#[from] crate::library::LibraryError),
+    Library(#[from] crate::mpi::LibraryError),
     #[error(transparent)]
     Directory(#[from] DirectoryError),
     #[error(

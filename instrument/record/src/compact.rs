@@ -20,8 +20,8 @@ use std::sync::PoisonError;
 use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
 use collbench_files::{Folder, guard_mappings};
+use collbench_instrument::Form;
 use collbench_instrument::directory::{UNFINISHED_SUFFIX, is_rank_file};
-use collbench_instrument::environment::Form;
 
 use crate::interrupt::{self, Interrupted};
 use rewrite::{Direction, Ended, Rewritten, rewrite};

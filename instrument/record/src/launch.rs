@@ -19,10 +19,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
 use collbench_files::guard_mappings;
-use collbench_instrument::environment::{Form, Layers, Settings, clock_of_name, environment_of};
-use collbench_instrument::exchange::ExchangeSettings;
-use collbench_instrument::launcher::LauncherRank;
-use collbench_instrument::{Clock, directory};
+use collbench_instrument::{
+    Clock, ExchangeSettings, Form, LauncherRank, Layers, Settings, clock_of_name, directory,
+    environment_of,
+};
 
 use crate::compact::compact_recorded;
 use crate::interrupt::Interrupted;
@@ -372,7 +372,7 @@ impl Job {
             "directory": std::env::current_dir()?.to_string_lossy(),
             "started_unix_ns": SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos() as u64,
             "form": match self.settings.form { Form::Outer => "outer", Form::Inner => "inner" },
-            "host": collbench_instrument::start::host_name(),
+            "host": collbench_instrument::host_name(),
             "environment": environment_that_matters(),
         });
         Ok(format!("{run:#}\n"))

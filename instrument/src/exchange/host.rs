@@ -6,7 +6,7 @@ use collbench_formats::{ClockSource, HostIdentity, OffsetSample};
 
 use super::ping::TickLength;
 use super::roster::HostKey;
-use crate::communicator::mix;
+use crate::communicators::mix;
 
 /// By how much clocks of one host may differ without being called two, ns, beyond what the ping
 /// itself leaves open.

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 use collbench_formats::Abi;
 
 use super::roster::{marks_at, open, read_at, roster_path};
-use crate::unsignalled::unsignalled;
+use crate::process::unsignalled;
 
 /// How long a process waits for the others: all have left a barrier already.
 const PATIENCE: Duration = Duration::from_secs(5);

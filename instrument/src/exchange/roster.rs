@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use collbench_files::Folder;
 
-use crate::unsignalled::unsignalled;
+use crate::process::unsignalled;
 
 /// Names of the two files begin so, and end in the number of the world.
 pub(crate) const ROSTER_PREFIX: &str = "roster.";

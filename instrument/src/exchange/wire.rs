@@ -11,8 +11,8 @@ use std::ops::Range;
 
 use super::ping::{WORDS, Wire};
 use super::roster::HostKey;
-use crate::clock::Clock;
-use crate::library::{Handle, MpiLibrary, call_mpi, place};
+use crate::host::Clock;
+use crate::mpi::{Handle, MpiLibrary, call_mpi, place};
 
 /// Below the 32,767 that every library allows, and unlikely to be anybody's.
 const TAG: usize = 31_419;

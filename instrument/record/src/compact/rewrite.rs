@@ -219,7 +219,7 @@ fn take_after(target: &File, old: &Metadata) -> io::Result<()> {
 /// process id alone says nothing: it may be another's by now, or of a container.)
 fn nobody_writes(file: &File, trace: &RankTrace<'_>) -> bool {
     let is_of_this_host = !trace.identity.host.boot_id.is_empty()
-        && trace.identity.host.boot_id == collbench_instrument::start::boot_id();
+        && trace.identity.host.boot_id == collbench_instrument::boot_id();
     if !is_of_this_host {
         return false;
     }

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, bail};
-use collbench_instrument::environment::{Form, Layers, Settings, clock_of_name, name_of_clock};
-use collbench_instrument::exchange::ExchangeSettings;
+use collbench_instrument::{
+    ExchangeSettings, Form, Layers, Settings, clock_of_name, name_of_clock,
+};
 use serde::{Deserialize, Serialize};
 
 use super::process::become_program;

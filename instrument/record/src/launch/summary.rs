@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use collbench_files::{Folder, Mapped};
 use collbench_formats::{FILE_MAGIC, FileHeader, Operation, RankTrace, StopReason};
+use collbench_instrument::Form;
 use collbench_instrument::directory::{self, is_rank_file};
-use collbench_instrument::environment::Form;
 use collbench_text::quantity::file_size;
 
 use super::beyond::program_beyond;

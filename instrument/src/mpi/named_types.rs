@@ -1,0 +1,119 @@
+//! Sizes of the datatypes that the MPI library itself defines: they never change, so they are asked
+//! once, and not at every call and message.
+
+use std::ffi::CStr;
+
+use collbench_formats::Abi;
+
+use super::{Handle, find_datum};
+
+/// What Open MPI calls those that programs use most; of others the library is asked each time.
+const OPEN_MPI_NAMES: [&CStr; 30] = [
+    c"ompi_mpi_byte",
+    c"ompi_mpi_packed",
+    c"ompi_mpi_char",
+    c"ompi_mpi_signed_char",
+    c"ompi_mpi_unsigned_char",
+    c"ompi_mpi_short",
+    c"ompi_mpi_unsigned_short",
+    c"ompi_mpi_int",
+    c"ompi_mpi_unsigned",
+    c"ompi_mpi_long",
+    c"ompi_mpi_unsigned_long",
+    c"ompi_mpi_long_long_int",
+    c"ompi_mpi_unsigned_long_long",
+    c"ompi_mpi_float",
+    c"ompi_mpi_double",
+    c"ompi_mpi_int8_t",
+    c"ompi_mpi_uint8_t",
+    c"ompi_mpi_int32_t",
+    c"ompi_mpi_uint32_t",
+    c"ompi_mpi_int64_t",
+    c"ompi_mpi_uint64_t",
+    c"ompi_mpi_2int",
+    c"ompi_mpi_double_int",
+    c"ompi_mpi_c_double_complex",
+    c"ompi_mpi_character",
+    c"ompi_mpi_logical",
+    c"ompi_mpi_integer",
+    c"ompi_mpi_real",
+    c"ompi_mpi_dblprec",
+    c"ompi_mpi_dblcplex",
+];
+
+/// Places in the table, a power of two.
+const PLACES: usize = 256;
+/// No handle of a datatype.
+const NOBODY: Handle = Handle::MAX;
+
+/// Handles of datatypes that can never be freed, with their sizes in bytes.
+#[derive(Debug)]
+pub(crate) struct NamedTypes {
+    /// Each at the place of its handle; of two with one place the second is not there.
+    places: Box<[(Handle, u64); PLACES]>,
+}
+
+/// Open MPI's are laid out side by side, some hundred bytes each.
+#[inline]
+fn place(datatype: Handle) -> usize {
+    ((datatype >> 4) ^ (datatype >> 9)) % PLACES
+}
+
+impl NamedTypes {
+    /// Those of the library in this process; none where its handles are not known by name. `bytes`
+    /// asks it for the size of a datatype.
+    pub(crate) fn of_this_process(abi: Abi, bytes: impl Fn(Handle) -> Option<u64>) -> Self {
+        let names: &[&CStr] = match abi {
+            Abi::OpenMpi => &OPEN_MPI_NAMES,
+            Abi::Mpich | Abi::Mpi5 | Abi::Unknown => &[],
+        };
+        // A library may lack some.
+        let handles = names.iter().map(|name| find_datum(name));
+        Self::of(handles.filter(|&handle| handle != 0), bytes)
+    }
+
+    fn of(handles: impl Iterator<Item = Handle>, bytes: impl Fn(Handle) -> Option<u64>) -> Self {
+        let mut places = Box::new([(NOBODY, 0); PLACES]);
+        for handle in handles {
+            let place = &mut places[place(handle)];
+            if let (NOBODY, Some(bytes)) = (place.0, bytes(handle)) {
+                *place = (handle, bytes);
+            }
+        }
+        Self { places }
+    }
+
+    /// Bytes of one element; `None` where the library must be asked.
+    #[inline]
+    pub(crate) fn bytes(&self, datatype: Handle) -> Option<u64> {
+        let (known, bytes) = self.places[place(datatype)];
+        (known == datatype).then_some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_with_a_place_of_their_own_are_known_and_others_asked_for() {
+        // Side by side, as Open MPI's; the last one has the place of the first.
+        let handles: Vec<Handle> = (0..20).map(|i| 0x7f00_1234_5000 + i * 0x200).collect();
+        let twin = handles[0] + (PLACES << 13);
+        assert_eq!(place(twin), place(handles[0]));
+        let all = handles.iter().copied().chain([twin, handles[3] + 0x10]);
+        let size_of = |handle: Handle| (handle != handles[7]).then_some(handle as u64 % 1000);
+        let types = NamedTypes::of(all, size_of);
+        let n_known = handles.iter().filter(|&&handle| {
+            let known = types.bytes(handle);
+            assert!(known.is_none() || known == size_of(handle), "{handle:#x}");
+            known.is_some()
+        });
+        assert!(n_known.count() >= 15);
+        assert_eq!(types.bytes(twin), None);
+        assert_eq!(types.bytes(handles[7]), None);
+        for other in [0, 9, handles[0] + 1, handles[19] + 0x4000] {
+            assert_eq!(types.bytes(other), None, "{other:#x}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! To be a guest in a process: with memory of its own, without signals, cancellation or lines that
+//! the program would notice.
+
+#[allow(unsafe_code)]
+mod memory;
+#[allow(unsafe_code)]
+mod stderr;
+#[allow(unsafe_code)]
+mod uninterrupted;
+#[allow(unsafe_code)]
+mod unsignalled;
+
+pub use memory::ReservedMemory;
+pub(crate) use stderr::{remember_stderr, say, say_unranked};
+pub(crate) use uninterrupted::{Uncancelled, Uninterrupted};
+pub(crate) use unsignalled::unsignalled;

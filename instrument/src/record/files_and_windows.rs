@@ -1,0 +1,206 @@
+//! Collective calls on files (MPI-IO) and windows (RMA), where their layers are recorded.
+//!
+//! Each file and window has an order of calls of its own, of which opening it is the first: it is
+//! defined before that call, so that a process which dies in it has died in a call on something
+//! known. Where the layer is off, and below another call of MPI, a call only marks what
+//! the MPI library calls inside as its own.
+
+use std::ffi::c_int;
+
+use collbench_formats::{
+    CompletingCall, Completion, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE, pack_call_word,
+};
+
+use super::{Inside, Local, Maker, Recorder, RequestCall, Slot, guarded_call};
+use crate::args::{CallView, payload};
+use crate::communicators::Opened;
+
+impl Opened {
+    /// The recorder, where it records a call of the application on this.
+    fn recorder(self, local: &Local) -> Option<&'static Recorder> {
+        let recorder = Recorder::active()?;
+        let is_on = match self {
+            Self::File => recorder.layers.io,
+            Self::Window => recorder.layers.rma,
+        };
+        (is_on && local.is_own_call()).then_some(recorder)
+    }
+}
+
+/// Makes a call that opens a file or makes a window on the communicator `comm`, and records it;
+/// `place` is the address where the MPI library puts the new handle.
+pub fn opening_call(
+    kind: Opened,
+    operation: Operation,
+    comm: usize,
+    place: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let local = Local::of_this_thread();
+    let Some(recorder) = kind.recorder(local) else {
+        return guarded_call(real);
+    };
+    let opened = local.communicator(recorder, comm).and_then(|parent| {
+        recorder.guarded(|| {
+            let (entry, definition) = recorder.communicators.add_opened(kind, operation, parent);
+            recorder.write_communicator(definition)?;
+            Ok(entry)
+        })
+    });
+    let slot = Slot(local.take_slot(recorder));
+    let maker = opened.map_or(Maker::UNKNOWN, |entry| Maker {
+        communicator: entry.index,
+        position: entry.take_position(false),
+    });
+    let word = pack_call_word(operation, 0, 0);
+    let making = local.making.begin(maker);
+    let returned = local.call(recorder, slot, word, maker.communicator, ROOT_NONE, real);
+    drop(making);
+    if let Some(entry) = opened {
+        recorder.guarded(|| {
+            // SAFETY: a call that has succeeded has put a handle there.
+            let key =
+                (returned.code == 0).then(|| unsafe { kind.key_at(&recorder.library, place) });
+            recorder.communicators.give_handle(entry, key);
+            Ok(())
+        });
+    }
+    returned.commit()
+}
+
+/// Makes a call that closes a file or gives a window back, and records it; `place` is the address of
+/// the handle.
+pub fn closing_call(
+    kind: Opened,
+    operation: Operation,
+    place: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let local = Local::of_this_thread();
+    match kind.recorder(local) {
+        Some(recorder) if place != 0 => {
+            // SAFETY: MPI wants the address of a handle here, and it is not null.
+            let key = unsafe { kind.key_at(&recorder.library, place) };
+            local.give_back(recorder, operation, key, real)
+        }
+        _ => guarded_call(real),
+    }
+}
+
+/// Makes any other call on a file or window, and records it; `handle` is the argument.
+pub fn opened_call(
+    kind: Opened,
+    operation: Operation,
+    handle: usize,
+    large: bool,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    on_opened(kind, operation, handle, ROOT_NONE, large, payload, real)
+}
+
+/// Makes the call of `MPI_Win_fence`, and records it with what matters of its assertion.
+pub fn fence_call(assertion: usize, window: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let no_precede = Recorder::active().map_or(0, |recorder| recorder.library.mode_no_precede);
+    let root = match assertion as i32 & no_precede {
+        0 => ROOT_NONE,
+        _ => FENCE_NO_PRECEDE,
+    };
+    on_opened(
+        Opened::Window,
+        Operation::WinFence,
+        window,
+        root,
+        false,
+        payload::nothing,
+        real,
+    )
+}
+
+fn on_opened(
+    kind: Opened,
+    operation: Operation,
+    handle: usize,
+    root: i32,
+    large: bool,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let local = Local::of_this_thread();
+    let Some(recorder) = kind.recorder(local) else {
+        return guarded_call(real);
+    };
+    let entry = local.entry(recorder, kind.key(&recorder.library, handle));
+    let prepared = local.prepare(recorder, operation, entry, None, large, payload);
+    let (slot, word, on) = (prepared.slot, prepared.word, prepared.communicator);
+    local.call(recorder, slot, word, on, root, real).commit()
+}
+
+/// Makes a nonblocking access to a file, records it, and keeps its request until it is completed.
+pub fn nonblocking_access_call(
+    call: RequestCall,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let local = Local::of_this_thread();
+    let Some(recorder) = Opened::File.recorder(local) else {
+        return guarded_call(real);
+    };
+    let entry = local.entry(recorder, Opened::File.key(&recorder.library, call.on));
+    local.begin(recorder, entry, call, payload, || real().into())
+}
+
+/// Makes a call that begins an access to a file, and records it as the initiation of what
+/// [`access_end_call`] completes. There is no request: MPI allows one at a time on a file.
+pub fn access_begin_call(
+    operation: Operation,
+    file: usize,
+    large: bool,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let local = Local::of_this_thread();
+    let Some(recorder) = Opened::File.recorder(local) else {
+        return guarded_call(real);
+    };
+    let entry = local.entry(recorder, Opened::File.key(&recorder.library, file));
+    let prepared = local.prepare(recorder, operation, entry, None, large, payload);
+    let (slot, word, on) = (prepared.slot, prepared.word, prepared.communicator);
+    let code = local
+        .call(recorder, slot, word, on, ROOT_NONE, real)
+        .commit();
+    if let (0, false, Some(entry), Some(position)) =
+        (code, slot.is_null(), entry, prepared.position)
+    {
+        entry.begin_access(position);
+    }
+    code
+}
+
+/// Makes a call that ends the access to a file that was begun, and records it as its completion.
+pub fn access_end_call(by: CompletingCall, file: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let local = Local::of_this_thread();
+    let begun = Opened::File.recorder(local).and_then(|recorder| {
+        let entry = local.entry(recorder, Opened::File.key(&recorder.library, file))?;
+        Some((recorder, entry.index, entry.end_access()?))
+    });
+    let Some((recorder, communicator, position)) = begun else {
+        return guarded_call(real);
+    };
+    let completion = Completion {
+        of: Initiation::Nonblocking {
+            communicator,
+            position,
+        },
+        by,
+        n_together: 1,
+    };
+    let slot = Slot(local.take_slot(recorder));
+    slot.write(completion.words());
+    let inside = Inside::enter(local);
+    slot.stamp(recorder.clock.now());
+    let code = real();
+    slot.leave(code, recorder.clock.now());
+    drop(inside);
+    code
+}

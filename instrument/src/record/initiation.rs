@@ -1,0 +1,124 @@
+//! Calls that begin an operation and leave a request: nonblocking collectives, and the
+//! constructors that are nonblocking.
+
+use std::ffi::c_int;
+
+use collbench_formats::{Initiation, Operation};
+
+use super::requests::Tracked;
+use super::{Local, Recorder};
+use crate::args::{Begun, CallView, KeptArrays};
+use crate::communicators::CommunicatorEntry;
+use crate::mpi::Handle;
+
+/// A call that leaves a request, or sets one up: what the table says of it, and its arguments.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestCall {
+    /// What is called.
+    pub operation: Operation,
+    /// The communicator (or file) argument.
+    pub on: usize,
+    /// The root argument; `None` for operations without one.
+    pub root: Option<usize>,
+    /// Whether counts are 64-bit.
+    pub large: bool,
+    /// The address where the MPI library puts the request.
+    pub request: usize,
+}
+
+impl RequestCall {
+    /// The request that a call which has succeeded has left.
+    ///
+    /// # Safety
+    /// The call has succeeded.
+    pub(super) unsafe fn handle(&self, recorder: &Recorder) -> Handle {
+        // SAFETY: the call has succeeded, so there is a request at this address.
+        unsafe { recorder.library.handle_at(self.request, 0) }
+    }
+}
+
+/// Makes a nonblocking collective call, records it, and keeps its request until it is completed.
+///
+/// `payload` reads the bytes from the arguments, `real` calls the MPI library.
+#[inline(always)]
+pub fn nonblocking_call(
+    call: RequestCall,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> Begun,
+) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real().and_keep_for_ever();
+    };
+    let local = Local::of_this_thread();
+    let entry = local.communicator(recorder, call.on);
+    local.begin(recorder, entry, call, payload, real)
+}
+
+impl Local {
+    /// As [`nonblocking_call`], on `entry`.
+    #[inline(always)]
+    pub(super) fn begin(
+        &self,
+        recorder: &'static Recorder,
+        entry: Option<&'static CommunicatorEntry>,
+        call: RequestCall,
+        payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+        real: impl FnOnce() -> Begun,
+    ) -> c_int {
+        let RequestCall {
+            operation,
+            root,
+            large,
+            ..
+        } = call;
+        let prepared = self.prepare(recorder, operation, entry, root, large, payload);
+        let mut kept = KeptArrays::default();
+        let returned = self.call(
+            recorder,
+            prepared.slot,
+            prepared.word,
+            prepared.communicator,
+            prepared.root,
+            || {
+                let begun = real();
+                kept = begun.kept;
+                begun.code
+            },
+        );
+        let stamp = returned.leave_ticks;
+        let is_recorded = !prepared.slot.is_null();
+        let code = returned.commit();
+        match prepared.position {
+            Some(position) if code == 0 && is_recorded => {
+                // SAFETY: the call has succeeded.
+                let handle = unsafe { call.handle(recorder) };
+                let place = (prepared.communicator, position);
+                self.follow(recorder, handle, place, kept, stamp);
+            }
+            _ if code == 0 => kept.keep_for_ever(),
+            _ => {}
+        }
+        code
+    }
+
+    /// Keeps a request that began at (index of the communicator, position on it).
+    #[inline]
+    pub(super) fn follow(
+        &self,
+        recorder: &'static Recorder,
+        handle: Handle,
+        (communicator, position): (u32, u64),
+        kept: KeptArrays,
+        stamp: u64,
+    ) {
+        let tracked = Tracked {
+            of: Some(Initiation::Nonblocking {
+                communicator,
+                position,
+            }),
+            kept,
+            ..Tracked::default()
+        };
+        recorder.requests.add(handle, self.key(), stamp, tracked);
+    }
+}

@@ -1,0 +1,351 @@
+//! Whether a call of MPI is made within another one, and what becomes of calls that never return.
+//!
+//! A thread that is inside a wrapped call knows where on its stack that call's wrapper is. A call
+//! that is entered then is the MPI library's own, or a callback's, as long as that wrapper is among
+//! those that the thread will return to. It is not where the program has left MPI by a jump
+//! (`longjmp` in an error handler, as bindings of R, Ruby and Lua do it): then nothing has put the
+//! mark back, and the stack is looked through. That is done only by calls that find a mark.
+
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use collbench_formats::{Record, StopReason};
+
+use super::{Local, Recorder, Slot, Thread};
+use crate::file::is_forked;
+use crate::mpi::{find_datum, own_object};
+use crate::process::{Uncancelled, Uninterrupted};
+
+/// A wrapped call is under way in this thread, as long as this lives: also where an exception of
+/// the program (thrown by an error handler, say) passes through.
+pub(super) struct Inside<'a> {
+    local: &'a Local,
+    before: usize,
+}
+
+impl<'a> Inside<'a> {
+    /// In line, so that the address is one in the frame of the wrapper or of what makes its call.
+    #[inline(always)]
+    pub(super) fn enter(local: &'a Local) -> Self {
+        let here = MaybeUninit::<u8>::uninit();
+        let before = local.outermost.get();
+        let outermost = match before {
+            0 => here.as_ptr() as usize,
+            outer => outer,
+        };
+        local.outermost.set(outermost);
+        local.calls.set(local.calls.get().wrapping_add(1));
+        Self { local, before }
+    }
+
+    /// Whether it is within no other.
+    pub(super) fn is_outermost(&self) -> bool {
+        self.before == 0
+    }
+}
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.local.outermost.set(self.before);
+    }
+}
+
+/// The recorder is at work in this thread, on a path that uses what calls share.
+pub(super) struct AtWork<'a> {
+    local: &'a Local,
+    _uncancelled: Uncancelled,
+}
+
+impl Drop for AtWork<'_> {
+    fn drop(&mut self) {
+        self.local.is_at_work.set(false);
+    }
+}
+
+impl Local {
+    /// Begins a cold path, on which locks of the recorder may be taken. `None`: not in this process,
+    /// or not now.
+    ///
+    /// Signals are not made to wait on it, since others would handle them. Whoever interrupts it and
+    /// calls MPI comes here again, and must not wait for a lock that is held a few frames above;
+    /// nor must a call behind a jump out of such a path. Recording ends then: a call that is not
+    /// recorded would shift the positions of all that follow.
+    pub(super) fn begin_work(&self, recorder: &Recorder) -> Option<AtWork<'_>> {
+        if is_forked() {
+            return None;
+        }
+        if self.is_at_work.get() {
+            let why = "a signal handler called MPI or left for good while collbench was at work";
+            recorder.stop(StopReason::Failed, why);
+            return None;
+        }
+        self.is_at_work.set(true);
+        Some(AtWork {
+            local: self,
+            _uncancelled: Uncancelled::begin(),
+        })
+    }
+
+    /// Whether the thread is within a wrapped call, for calls that the program or the MPI library
+    /// makes now.
+    #[inline]
+    pub(super) fn is_inside(&self) -> bool {
+        self.outermost.get() != 0 && self.is_still_inside()
+    }
+
+    /// Whether a wrapped call has entered and not left, be it by a jump.
+    #[inline]
+    pub(super) fn has_entered(&self) -> bool {
+        self.outermost.get() != 0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_still_inside(&self) -> bool {
+        let stack = self.stack.get();
+        let is_left = left_by_a_jump(self.outermost.get(), &(stack.0..stack.1));
+        if is_left {
+            self.abandon();
+        }
+        !is_left
+    }
+
+    /// Ends the calls that the program has left by a jump. Each has failed, and ended no earlier
+    /// than the last thing that is known of it.
+    fn abandon(&self) {
+        self.outermost.set(0);
+        let (Some(recorder), Some(thread)) = (Recorder::active(), self.thread.get()) else {
+            return;
+        };
+        // SAFETY: this thread's own, of calls that have ended.
+        unsafe { thread.receives.leave_behind() };
+        let _ = recorder.guarded(|| {
+            thread.abandon_records();
+            Ok(())
+        });
+    }
+}
+
+impl Thread {
+    fn abandon_records(&self) {
+        let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let unfinished = self.unfinished(&chunks);
+        let slots = unfinished.slots.iter().copied();
+        let (slots, older) = if unfinished.is_all {
+            (slots, &[][..])
+        } else {
+            (slots, &chunks.retained[..])
+        };
+        let older = older.iter().flat_map(|older| older.slots.iter().copied());
+        let abandoned: Vec<Slot> = slots
+            .chain(older)
+            .filter(|slot| slot.enter_ticks() != 0 && !slot.has_left())
+            .collect();
+        let Some(first) = abandoned.iter().map(|slot| slot.enter_ticks()).min() else {
+            return;
+        };
+        let content = chunks
+            .current
+            .as_ref()
+            .map(|chunk| chunk.content() as usize);
+        let next = self.next.load(Ordering::Relaxed);
+        let stamps = (content.unwrap_or(next)..next)
+            .step_by(size_of::<Record>())
+            .flat_map(|at| [at, at + 3 * size_of::<u64>()])
+            .map(|at| {
+                // SAFETY: a word of a slot that this thread has taken, in a chunk that is mapped.
+                unsafe { AtomicU64::from_ptr(at as *mut u64) }.load(Ordering::Relaxed)
+            });
+        let last = stamps.fold(first, u64::max);
+        for slot in abandoned {
+            slot.leave(1, last);
+        }
+    }
+}
+
+/// Whether the frame of this address, in which a wrapper has stored it, is none of those that this
+/// thread will return to, whose stack is given. Where that cannot be told it is taken for one.
+fn left_by_a_jump(address: usize, stack: &Range<usize>) -> bool {
+    let here = MaybeUninit::<u8>::uninit();
+    let Some(own) = own_object() else {
+        return false;
+    };
+    let mut walk = Walk {
+        address,
+        own,
+        last: None,
+        is_beyond_wrapper: false,
+        is_left: None,
+    };
+    // SAFETY: the function gets the walk, which nobody else has meanwhile, and does not unwind.
+    unsafe { _Unwind_Backtrace(visit, (&raw mut walk).cast()) };
+    // On a stack of a signal handler's or a coroutine's own the order of addresses says nothing.
+    walk.is_left == Some(true)
+        && stack.contains(&address)
+        && stack.contains(&(here.as_ptr() as usize))
+}
+
+/// From the innermost frame outwards until one is found that has an address.
+struct Walk {
+    address: usize,
+    /// Where the code of this library is.
+    own: Range<usize>,
+    /// Of the last frame the instruction and where it begins on the stack.
+    last: Option<(usize, usize)>,
+    /// Whether the frames of the wrapper that asks have ended.
+    is_beyond_wrapper: bool,
+    is_left: Option<bool>,
+}
+
+impl Walk {
+    /// Takes the next frame; gives whether to go on.
+    fn visit(&mut self, instruction: usize, begin: usize) -> bool {
+        let Some((of_last, begin_of_last)) = self.last.replace((instruction, begin)) else {
+            // Nothing that a thread returns to is below the frame in which it is.
+            if begin > self.address {
+                self.is_left = Some(true);
+            }
+            return self.is_left.is_none();
+        };
+        let is_own = self.own.contains(&of_last);
+        if (begin_of_last..begin).contains(&self.address) {
+            self.is_left = Some(!(is_own && self.is_beyond_wrapper));
+        }
+        self.is_beyond_wrapper |= !is_own;
+        self.is_left.is_none()
+    }
+}
+
+unsafe extern "C-unwind" {
+    fn _Unwind_Backtrace(
+        visit: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+    /// In a callback of `_Unwind_Backtrace`, the stack pointer within the frame.
+    fn _Unwind_GetCFA(context: *mut c_void) -> usize;
+}
+
+unsafe extern "C" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
+    const GO_ON: c_int = 0; // _URC_NO_REASON
+    const STOP: c_int = 4; // _URC_NORMAL_STOP
+    // SAFETY: `_Unwind_Backtrace` passes a context, and the walk that it was given.
+    let goes_on = unsafe {
+        let walk = &mut *walk.cast::<Walk>();
+        walk.visit(_Unwind_GetIP(context), _Unwind_GetCFA(context))
+    };
+    if goes_on { GO_ON } else { STOP }
+}
+
+/// The stack that this thread was given, from its lowest address to its end; empty where it is not
+/// known.
+pub(super) fn own_stack() -> (usize, usize) {
+    // SAFETY: both only ask.
+    if unsafe { libc::getpid() == libc::gettid() } {
+        return stack_of_main();
+    }
+    let mut attributes = MaybeUninit::uninit();
+    let (mut begin, mut bytes) = (std::ptr::null_mut(), 0);
+    let _signals_wait = Uninterrupted::begin();
+    // SAFETY: all places are valid for writing; the attributes are read and destroyed only where
+    // they were made.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return (0, 0);
+        }
+        let code = libc::pthread_attr_getstack(attributes.as_ptr(), &mut begin, &mut bytes);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        match code {
+            0 => (begin as usize, begin as usize + bytes),
+            _ => (0, 0),
+        }
+    }
+}
+
+/// That of the thread in which `main` runs: for it the C library would read a file line by line.
+fn stack_of_main() -> (usize, usize) {
+    /// Where no limit is set.
+    const LONGEST: u64 = 1 << 30;
+    let end = match find_datum(c"__libc_stack_end") {
+        0 => return (0, 0),
+        // SAFETY: a word of the loader's, which is never changed.
+        place => unsafe { (place as *const usize).read() },
+    };
+    let mut limit = libc::rlimit {
+        rlim_cur: LONGEST,
+        rlim_max: LONGEST,
+    };
+    // SAFETY: `limit` is valid for writing.
+    unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut limit) };
+    let bytes = limit.rlim_cur.min(LONGEST) as usize;
+    (end.saturating_sub(bytes), end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found of an address on a stack of these frames: instruction and begin, the innermost
+    /// first. Code of the library itself is from 100 to 199.
+    fn is_left(address: usize, frames: &[(usize, usize)]) -> Option<bool> {
+        let mut walk = Walk {
+            address,
+            own: 100..200,
+            last: None,
+            is_beyond_wrapper: false,
+            is_left: None,
+        };
+        for &(instruction, begin) in frames {
+            if !walk.visit(instruction, begin) {
+                break;
+            }
+        }
+        walk.is_left
+    }
+
+    #[test]
+    fn a_call_is_within_another_whose_wrapper_is_further_out_on_the_stack() {
+        // The MPI library between two wrappers.
+        let frames = [
+            (150, 1000),
+            (160, 1010),
+            (900, 1100),
+            (170, 1500),
+            (300, 1600),
+        ];
+        assert_eq!(is_left(1550, &frames), Some(false));
+        // The place of the wrapper is in a frame of the program's now.
+        let frames = [
+            (150, 1000),
+            (160, 1010),
+            (300, 1100),
+            (301, 2000),
+            (302, 3000),
+        ];
+        assert_eq!(is_left(1550, &frames), Some(true));
+        // Below all that there is, and in the frame of the wrapper that asks.
+        assert_eq!(is_left(900, &frames), Some(true));
+        assert_eq!(is_left(1050, &frames), Some(true));
+        // Where the frames end too early, nothing is known.
+        assert_eq!(is_left(1550, &frames[..3]), None);
+    }
+
+    #[test]
+    fn the_stack_of_a_thread_has_what_it_works_with() {
+        let here = 0u8;
+        let address = std::ptr::from_ref(&here) as usize;
+        let (begin, end) = own_stack();
+        assert!((begin..end).contains(&address));
+        let (begin, end) = std::thread::spawn(own_stack).join().unwrap();
+        assert!(begin < end && !(begin..end).contains(&address));
+        let (begin, end) = stack_of_main();
+        assert!(
+            begin < end && !(begin..end).contains(&address),
+            "tests run in threads"
+        );
+    }
+}

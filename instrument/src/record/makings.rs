@@ -1,0 +1,409 @@
+//! For which call Open MPI sends while it makes communicators.
+//!
+//! It makes one in steps: each waits for some collectives of the library's own, and then begins those of the
+//! next, in whichever thread looks next, and in whichever call that thread is. So neither the call that a
+//! message is in nor its tag tells for which call it is. But the library keeps steps in requests, of which the
+//! first is taken within the call that makes the communicator, and each is told what it is to wait
+//! for: that of another step, or what was just begun. A note behind that tells for which call it was.
+//!
+//! # Source
+//! `comm_request.c`, `comm_cid.c` and `comm.c` of Open MPI 4.0 to 5.0.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::hash::BuildHasherDefault;
+use std::sync::{Mutex, TryLockError};
+
+use collbench_formats::{Making, NO_TAG, Record, UNKNOWN_COMMUNICATOR};
+
+use super::{Local, Recorder, Slot};
+use crate::communicators::HandleHasher;
+use crate::mpi::Handle;
+
+/// A call that makes something: where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Maker {
+    /// Index of the communicator that it was called on (or of the file or window that it opens).
+    pub(super) communicator: u32,
+    /// Position among the calls of the application on that.
+    pub(super) position: u64,
+}
+
+impl Maker {
+    /// One that no position tells.
+    pub(super) const UNKNOWN: Self = Self {
+        communicator: UNKNOWN_COMMUNICATOR,
+        position: 0,
+    };
+}
+
+/// What a thread keeps of the call under way in it that makes something.
+#[derive(Debug)]
+pub(super) struct MakingHere {
+    maker: Cell<Maker>,
+    /// Whether the request that is taken next is the first of its own.
+    takes_first: Cell<bool>,
+    /// Where the records stand of what the step sends that is begun now, which may be nothing yet:
+    /// from this address on. 0: it has sent something, whichever it is.
+    sends_from: Cell<usize>,
+}
+
+impl MakingHere {
+    pub(super) const fn new() -> Self {
+        Self {
+            maker: Cell::new(Maker::UNKNOWN),
+            takes_first: Cell::new(false),
+            sends_from: Cell::new(0),
+        }
+    }
+
+    /// As long as what this gives lives, the call under way in the thread is that one.
+    pub(super) fn begin(&self, maker: Maker) -> impl Drop {
+        Restored {
+            before: self.maker.replace(maker),
+            maker: &self.maker,
+        }
+    }
+}
+
+/// Puts back what was there before, also where an exception of the program passes through.
+struct Restored<'a> {
+    maker: &'a Cell<Maker>,
+    before: Maker,
+}
+
+impl Drop for Restored<'_> {
+    fn drop(&mut self) {
+        self.maker.set(self.before);
+    }
+}
+
+/// The requests in which steps are kept; the library uses those again that are done with.
+#[derive(Debug, Default)]
+pub(super) struct Makings(Mutex<Steps>);
+
+#[derive(Debug, Default)]
+struct Steps {
+    by_request: HashMap<Handle, Step, BuildHasherDefault<HandleHasher>>,
+    /// Those that have sent what is not noted yet.
+    waiting: Vec<Handle>,
+}
+
+#[derive(Debug, Default)]
+struct Step {
+    maker: Option<Maker>,
+    /// The request of the step that waits for this one.
+    within: Option<Handle>,
+    /// What was sent, until it is known for which call.
+    sent: Vec<Travelling>,
+}
+
+/// What the messages have in common that a step has just begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Travelling {
+    /// Index of the communicator that they travel on.
+    communicator: u32,
+    /// [`NO_TAG`]: there is none yet, on the communicator of the call.
+    tag: u16,
+}
+
+/// With this tag leaders of groups exchange messages on whichever communicator they share.
+///
+/// # Source
+/// `comm_cid.c` of Open MPI 4.0 to 5.0: `OMPI_COMM_ALLREDUCE_TAG`.
+const OF_LEADERS: u16 = -31079i16 as u16;
+
+impl Travelling {
+    /// Whether a step of such a call may have sent it.
+    fn may_be_of(self, maker: Maker) -> bool {
+        maker.communicator != UNKNOWN_COMMUNICATOR
+            && (self.tag == OF_LEADERS
+                || [maker.communicator, UNKNOWN_COMMUNICATOR].contains(&self.communicator))
+    }
+}
+
+/// Steps that wait for one another are no more than this.
+const MAX_DEPTH: usize = 8;
+
+impl Steps {
+    /// For which call a step is, if that is known.
+    fn maker(&self, mut request: Handle) -> Option<Maker> {
+        for _ in 0..MAX_DEPTH {
+            let step = self.by_request.get(&request)?;
+            if step.maker.is_some() {
+                return step.maker;
+            }
+            request = step.within?;
+        }
+        None
+    }
+
+    /// Notes of all that was sent for a call which is known now.
+    fn take_known(&mut self) -> Vec<Making> {
+        let mut notes = Vec::new();
+        let waiting = std::mem::take(&mut self.waiting);
+        for request in waiting {
+            let Some(maker) = self.maker(request) else {
+                self.waiting.push(request);
+                continue;
+            };
+            let Some(step) = self.by_request.get_mut(&request) else {
+                continue;
+            };
+            let sent = step.sent.drain(..);
+            let sent = sent.filter(|sent| sent.may_be_of(maker));
+            notes.extend(sent.map(|sent| Making {
+                communicator: match sent.tag {
+                    NO_TAG => maker.communicator,
+                    _ => sent.communicator,
+                },
+                tag: sent.tag,
+                on: maker.communicator,
+                position: maker.position as u32,
+            }));
+        }
+        notes
+    }
+
+    /// A request was taken.
+    fn begin(&mut self, request: Handle, maker: Option<Maker>) {
+        let step = Step {
+            maker,
+            ..Step::default()
+        };
+        let before = self.by_request.insert(request, step);
+        if before.is_some_and(|step| !step.sent.is_empty()) {
+            self.waiting.retain(|&waiting| waiting != request);
+        }
+    }
+
+    /// A step goes on once all of these are complete; `last` is what was sent last before.
+    fn wait_for(
+        &mut self,
+        request: Handle,
+        others: &[Handle],
+        last: Option<Travelling>,
+    ) -> Vec<Making> {
+        if !self.by_request.contains_key(&request) {
+            return Vec::new();
+        }
+        let mut are_steps = true;
+        for other in others {
+            match self.by_request.get_mut(other).filter(|_| *other != request) {
+                Some(step) => step.within = Some(request),
+                None => are_steps = false,
+            }
+        }
+        if let (false, Some(last), Some(step)) =
+            (are_steps, last, self.by_request.get_mut(&request))
+        {
+            if step.sent.is_empty() {
+                self.waiting.push(request);
+            }
+            step.sent.push(last);
+        }
+        self.take_known()
+    }
+}
+
+/// How often another thread is waited for.
+const PATIENCE: u32 = 1 << 10;
+
+impl Makings {
+    /// Nothing where it is in use for long: perhaps by this thread itself, in which a signal has come.
+    fn with<T: Default>(&self, with: impl FnOnce(&mut Steps) -> T) -> T {
+        for _ in 0..PATIENCE {
+            match self.0.try_lock() {
+                Ok(mut steps) => return with(&mut steps),
+                Err(TryLockError::Poisoned(steps)) => return with(&mut steps.into_inner()),
+                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+            }
+        }
+        T::default()
+    }
+}
+
+impl Recorder {
+    /// The recorder, where messages are seen.
+    fn seeing_messages() -> Option<&'static Self> {
+        Self::active().filter(|recorder| recorder.sees_messages())
+    }
+}
+
+impl Local {
+    fn write_makings(&self, recorder: &'static Recorder, notes: &[Making]) {
+        for note in notes {
+            let slot = Slot(self.take_slot_of_part(recorder));
+            slot.write(note.words());
+            slot.stamp(recorder.clock.now());
+        }
+    }
+
+    /// What the last record of this thread travels on and with, if it is a message.
+    fn last_travelling(&self) -> Option<Travelling> {
+        let sends_from = self.making.sends_from.replace(0);
+        let taken = self.thread.get()?.taken();
+        if sends_from != 0 && taken.end == sends_from {
+            return Some(Travelling {
+                communicator: UNKNOWN_COMMUNICATOR,
+                tag: NO_TAG,
+            });
+        }
+        let at = taken.end.checked_sub(size_of::<Record>())?;
+        if at < taken.start {
+            return None;
+        }
+        // SAFETY: a slot of this thread's chunk that it has filled itself.
+        let message = unsafe { (at as *const Record).read() }.message()?;
+        Some(Travelling {
+            communicator: message.communicator,
+            tag: message.tag,
+        })
+    }
+}
+
+/// Runs a function of the library that begins a step, and with it perhaps a collective of which nothing
+/// is sent at once.
+pub fn making_begin(real: impl FnOnce() -> c_int) -> c_int {
+    let local = Local::of_this_thread();
+    if let (Some(_), Some(thread)) = (Recorder::seeing_messages(), local.thread.get()) {
+        local.making.sends_from.set(thread.taken().end);
+    }
+    let code = real();
+    local.making.sends_from.set(0);
+    code
+}
+
+/// Runs a function of the library by which a call makes a communicator, or a part of that.
+pub fn making_call(real: impl FnOnce() -> c_int) -> c_int {
+    if Recorder::seeing_messages().is_none() {
+        return real();
+    }
+    let local = Local::of_this_thread();
+    local.making.takes_first.set(true);
+    let code = real();
+    local.making.takes_first.set(false);
+    code
+}
+
+/// Takes a request for steps; gives its address.
+pub fn making_request(real: impl FnOnce() -> usize) -> usize {
+    let request = real();
+    if let Some(recorder) = Recorder::seeing_messages() {
+        let here = &Local::of_this_thread().making;
+        let maker = here.takes_first.replace(false).then(|| here.maker.get());
+        recorder.guarded(|| {
+            recorder.makings.with(|steps| steps.begin(request, maker));
+            Ok(())
+        });
+    }
+    request
+}
+
+/// Tells a request to go on once `n` others are complete, of which the addresses are at `others`.
+///
+/// # Safety
+/// At `others` there are so many addresses.
+pub unsafe fn making_step(
+    request: usize,
+    others: usize,
+    n: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    // An `int`, of which the upper half of the word is not its own.
+    let n = n as u32 as usize;
+    if n == 0 || n > MAX_DEPTH || others == 0 {
+        return real();
+    }
+    if let Some(recorder) = Recorder::seeing_messages() {
+        let local = Local::of_this_thread();
+        let last = local.last_travelling();
+        // SAFETY: the caller's promise.
+        let others = unsafe { std::slice::from_raw_parts(others as *const Handle, n) };
+        // Before the library is told: then another thread may go on with it.
+        let notes = recorder.guarded(|| {
+            let wait_for = |steps: &mut Steps| steps.wait_for(request, others, last);
+            Ok(recorder.makings.with(wait_for))
+        });
+        local.write_makings(recorder, &notes.unwrap_or_default());
+    }
+    real()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAKER: Maker = Maker {
+        communicator: 3,
+        position: 7,
+    };
+
+    fn travelling(tag: u16) -> Option<Travelling> {
+        let communicator = 3;
+        Some(Travelling { communicator, tag })
+    }
+
+    fn making(tag: u16) -> Making {
+        Making {
+            communicator: 3,
+            tag,
+            on: MAKER.communicator,
+            position: MAKER.position as u32,
+        }
+    }
+
+    #[test]
+    fn what_a_step_sends_is_for_the_call_whose_request_waits_for_it() {
+        let mut steps = Steps::default();
+        let [first, number, sum] = [0x100, 0x200, 0x300];
+        steps.begin(first, Some(MAKER));
+        steps.begin(number, None);
+        // Of which nothing is known yet.
+        assert_eq!(steps.wait_for(number, &[0x999], travelling(50)), []);
+        assert_eq!(
+            steps.wait_for(first, &[number], travelling(1)),
+            [making(50)]
+        );
+        assert_eq!(
+            steps.wait_for(number, &[0x999], travelling(51)),
+            [making(51)]
+        );
+        // Nothing is sent yet; and what is on another communicator cannot be its own.
+        let nothing = Travelling {
+            communicator: UNKNOWN_COMMUNICATOR,
+            tag: NO_TAG,
+        };
+        let noted = steps.wait_for(number, &[0x999], Some(nothing));
+        assert_eq!(noted, [making(NO_TAG)]);
+        let elsewhere = Travelling {
+            communicator: 9,
+            tag: 50,
+        };
+        assert_eq!(steps.wait_for(number, &[0x999], Some(elsewhere)), []);
+        // A step within a step: whose it is becomes known when it is waited for.
+        steps.begin(sum, None);
+        assert_eq!(steps.wait_for(sum, &[0x998], travelling(52)), []);
+        assert_eq!(steps.wait_for(number, &[sum], travelling(52)), [making(52)]);
+        // The same request stands for another step from now on.
+        steps.begin(sum, None);
+        assert_eq!(steps.wait_for(sum, &[0x998], travelling(53)), []);
+        steps.begin(sum, None);
+        assert!(steps.waiting.is_empty());
+    }
+
+    #[test]
+    fn what_is_sent_for_a_call_of_no_position_is_not_noted() {
+        let mut steps = Steps::default();
+        steps.begin(0x100, Some(Maker::UNKNOWN));
+        assert_eq!(steps.wait_for(0x100, &[0x999], travelling(50)), []);
+        assert!(steps.waiting.is_empty());
+        // Nor for a request that nobody has seen taken.
+        assert_eq!(steps.wait_for(0x500, &[0x999], travelling(51)), []);
+        // One that waits for itself, in a library that nobody knows.
+        steps.begin(0x100, None);
+        steps.wait_for(0x100, &[0x100], travelling(52));
+        assert_eq!(steps.maker(0x100), None);
+    }
+}

@@ -1,0 +1,241 @@
+//! Requests for which there was no room in the table: where many are under way at a time.
+//!
+//! They may all have one handle, or all be completed in any order, so each is found, added and taken in a
+//! number of steps that does not depend on how many there are. This takes a lock: it is the way of
+//! few, and a table that grows without one would cost those that fit more.
+
+use std::collections::TryReserveError;
+use std::collections::hash_map::{Entry as Place, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::requests::{Entry, Tracked};
+use crate::communicators::mix;
+use crate::mpi::Handle;
+
+/// Entries that are allocated at a time.
+const BLOCK: usize = 64;
+
+/// Where no entry stands.
+const NOWHERE: u32 = u32::MAX;
+
+/// The owner that stands for all of them; no thread's.
+const ANY: usize = 0;
+
+/// Requests with this handle, of this owner or of [`ANY`].
+#[derive(Debug, Clone, Copy, Eq)]
+struct Key {
+    handle: Handle,
+    owner: usize,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        count_step();
+        self.handle == other.handle && self.owner == other.owner
+    }
+}
+
+impl std::hash::Hash for Key {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u64(mix(&[self.handle as u64, self.owner as u64]));
+    }
+}
+
+/// Keys are mixed when they get here.
+#[derive(Debug, Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, _: &[u8]) {}
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = word;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Where an entry stands among those with the same handle.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    handle: Handle,
+    owner: usize,
+    /// The next newer and the next older one.
+    newer: u32,
+    older: u32,
+    /// The next older one of the same owner; of a free entry the next free one.
+    older_own: u32,
+}
+
+/// The requests that found no room.
+#[derive(Debug)]
+pub(super) struct Overflow {
+    /// Never freed, so that who has taken an entry needs no lock to look at it.
+    blocks: Vec<&'static [Entry]>,
+    links: Vec<Link>,
+    first_free: u32,
+    newest: HashMap<Key, u32, BuildHasherDefault<Mixed>>,
+}
+
+impl Default for Overflow {
+    fn default() -> Self {
+        Self {
+            blocks: Vec::new(),
+            links: Vec::new(),
+            first_free: NOWHERE,
+            newest: HashMap::default(),
+        }
+    }
+}
+
+impl Overflow {
+    /// Adds a request as the newest with its handle.
+    ///
+    /// # Errors
+    /// No memory is left. What is tracked is not dropped then: the MPI library reads arrays in it.
+    pub(super) fn add(
+        &mut self,
+        handle: Handle,
+        owner: usize,
+        stamp: u64,
+        tracked: Tracked,
+    ) -> Result<(), TryReserveError> {
+        if let Err(error) = self.make_room() {
+            std::mem::forget(tracked);
+            return Err(error);
+        }
+        let at = self.first_free;
+        let link = &mut self.links[at as usize];
+        self.first_free = link.older_own;
+        (link.handle, link.owner) = (handle, owner);
+        // SAFETY: the entry is free: nobody has it, and what stood there holds nothing.
+        unsafe { self.entry(at).fill(owner, stamp, tracked) };
+        self.link(at);
+        Ok(())
+    }
+
+    /// Makes sure of a free entry, and of room for its keys.
+    fn make_room(&mut self) -> Result<(), TryReserveError> {
+        self.newest.try_reserve(2)?;
+        if self.first_free != NOWHERE {
+            return Ok(());
+        }
+        self.blocks.try_reserve(1)?;
+        self.links.try_reserve(BLOCK)?;
+        let first = self.links.len() as u32;
+        let mut block = Vec::new();
+        block.try_reserve_exact(BLOCK)?;
+        for at in first..first + BLOCK as u32 {
+            block.push(Entry::overflown(at));
+            self.links.push(Link {
+                handle: 0,
+                owner: ANY,
+                newer: NOWHERE,
+                older: NOWHERE,
+                older_own: if at + 1 < first + BLOCK as u32 {
+                    at + 1
+                } else {
+                    NOWHERE
+                },
+            });
+        }
+        self.blocks.push(block.leak());
+        self.first_free = first;
+        Ok(())
+    }
+
+    fn entry(&self, at: u32) -> &'static Entry {
+        &self.blocks[at as usize / BLOCK][at as usize % BLOCK]
+    }
+
+    /// The newest with this handle, of this owner if there is one.
+    pub(super) fn newest(&self, handle: Handle, owner: usize) -> Option<&'static Entry> {
+        let of = |owner| self.newest.get(&Key { handle, owner });
+        let at = of(owner).or_else(|| of(ANY))?;
+        Some(self.entry(*at))
+    }
+
+    /// Takes what [`newest`](Self::newest) has given: it is not found any more.
+    pub(super) fn take(&mut self, entry: &'static Entry) {
+        let Some(at) = entry.place() else { return };
+        let Link {
+            handle,
+            owner,
+            newer,
+            older,
+            older_own,
+        } = self.links[at as usize];
+        match newer {
+            NOWHERE => self.set_newest(Key { handle, owner: ANY }, older),
+            newer => self.links[newer as usize].older = older,
+        }
+        if older != NOWHERE {
+            self.links[older as usize].newer = newer;
+        }
+        // The newest of all with a handle is the newest of its owner, too.
+        self.set_newest(Key { handle, owner }, older_own);
+    }
+
+    /// Puts back what was taken, as the newest.
+    pub(super) fn put_back(&mut self, entry: &'static Entry) {
+        // Where no memory is left, it is lost, and recording ends at the next occasion.
+        if let (Some(at), Ok(())) = (entry.place(), self.newest.try_reserve(2)) {
+            self.link(at);
+        }
+    }
+
+    /// Gives an entry that was taken to whoever needs one next.
+    pub(super) fn free(&mut self, entry: &'static Entry) {
+        let Some(at) = entry.place() else { return };
+        self.links[at as usize].older_own = self.first_free;
+        self.first_free = at;
+    }
+
+    /// Makes an entry the newest with its handle, and of its owner.
+    fn link(&mut self, at: u32) {
+        let Link { handle, owner, .. } = self.links[at as usize];
+        let mut replace = |owner| {
+            let before = self.newest.insert(Key { handle, owner }, at);
+            before.unwrap_or(NOWHERE)
+        };
+        let (older, older_own) = (replace(ANY), replace(owner));
+        if older != NOWHERE {
+            self.links[older as usize].newer = at;
+        }
+        self.links[at as usize] = Link {
+            handle,
+            owner,
+            newer: NOWHERE,
+            older,
+            older_own,
+        };
+    }
+
+    fn set_newest(&mut self, key: Key, at: u32) {
+        let Place::Occupied(mut place) = self.newest.entry(key) else {
+            return;
+        };
+        match at {
+            NOWHERE => drop(place.remove()),
+            at => drop(place.insert(at)),
+        }
+    }
+}
+
+/// Counts a comparison of keys, where tests look at how many there are.
+#[inline(always)]
+fn count_step() {
+    #[cfg(test)]
+    tests::STEPS.set(tests::STEPS.get() + 1);
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(in super::super) static STEPS: Cell<u64> = const { Cell::new(0) };
+    }
+}

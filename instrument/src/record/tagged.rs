@@ -1,0 +1,336 @@
+//! The messages of MPICH over UCX: from a tagged operation to a record.
+//!
+//! A tag names a context and not a communicator. Which communicator a context is of is learned: what
+//! the library sends within a blocking collective with the tag of one, or at the begin of a nonblocking
+//! one with no other under way in the process, travels on the communicator of that call. Until then, and for
+//! what it sends while a communicator is being made, it is unknown.
+
+use std::collections::HashMap;
+use std::mem::transmute;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use collbench_formats::{
+    CODE_PAYLOAD_UNKNOWN, Direction, Message, NO_RANK, Operation, Record, RecordKind,
+};
+
+use super::messages::Route;
+use super::{Local, Recorder, Slot};
+use crate::hooks::{Endpoints, Parameters, Part, Tag, Word};
+use crate::mpi::Handle;
+
+/// What of the second word of a message says that its bytes are not known.
+const BYTES_UNKNOWN: u64 = (CODE_PAYLOAD_UNKNOWN as u64) << 48;
+
+/// The key of the table of processes of the local group of an intercommunicator: a bit that no
+/// handle has.
+pub(super) const LOCAL_GROUP: Handle = 1 << 63;
+
+/// Below are the collectives that do nothing but exchange data.
+const FIRST_CONSTRUCTOR: u16 = Operation::CommDup.code();
+
+/// The contexts whose communicators are known.
+#[derive(Debug, Default)]
+pub(super) struct Contexts {
+    known: Mutex<HashMap<u16, Context>>,
+    epoch: AtomicU64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Context {
+    comm: Handle,
+    index: u32,
+}
+
+impl Contexts {
+    /// Forgets a communicator that is given back: its contexts are given to others.
+    pub(super) fn forget(&self, comm: Handle) {
+        self.epoch.fetch_add(1, Ordering::Release);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, context| context.comm != comm);
+    }
+}
+
+/// What is known of a message before its communicator is.
+#[derive(Debug, Clone, Copy)]
+struct Tagged {
+    tag: Tag,
+    direction: Direction,
+}
+
+impl Local {
+    #[inline]
+    fn tagged_route(&self, recorder: &'static Recorder, tagged: Tagged, slot: Slot) -> Route {
+        let tag = tagged.tag;
+        let epoch = recorder
+            .partners
+            .epoch()
+            .wrapping_add(recorder.contexts.epoch.load(Ordering::Acquire));
+        let key = usize::from(tag.context()) << 2 | tag.part() as usize;
+        let route = self.route.get();
+        if route.is_of(key, epoch) {
+            return route;
+        }
+        self.find_tagged_route(recorder, tagged, slot, (key, epoch))
+    }
+
+    #[cold]
+    fn find_tagged_route(
+        &self,
+        recorder: &'static Recorder,
+        tagged: Tagged,
+        slot: Slot,
+        (key, epoch): (usize, u64),
+    ) -> Route {
+        let Some(_at_work) = self.begin_work(recorder) else {
+            return Route::of_nothing(key, epoch);
+        };
+        let tag = tagged.tag;
+        let world = Context {
+            comm: recorder.library.comm_world,
+            index: 0,
+        };
+        let context = match tag.context() {
+            0 => Some(world),
+            number => {
+                let known = recorder.contexts.known.lock();
+                let known = known.unwrap_or_else(PoisonError::into_inner);
+                known.get(&number).copied()
+            }
+        };
+        let context = context.or_else(|| self.learn(recorder, tagged, slot));
+        let Some(context) = context else {
+            return Route::of_nothing(key, epoch);
+        };
+        let table = match (context.comm == world.comm, tag.is_in_local_group()) {
+            (true, _) => None,
+            (false, false) => Some(context.comm),
+            (false, true) => Some(context.comm | LOCAL_GROUP),
+        };
+        // Where all processes are on one host, it has all of them, and there are no leaders.
+        let is_whole = match tag.part() {
+            Part::Whole => true,
+            Part::Host | Part::Leaders => recorder.is_alone_on_host(),
+            Part::Merged => false,
+        };
+        let route = match (is_whole, table) {
+            (true, None) => Route::of_world(key, epoch),
+            (true, Some(table)) => recorder.partners.route(table, key, epoch),
+            (false, table) => {
+                let place = (key, epoch);
+                (recorder.partners).route_of_part(table, tag.part(), recorder.rank, place)
+            }
+        };
+        let route = route.with_index(context.index);
+        self.route.set(route);
+        route
+    }
+
+    /// Learns the context of a message from the call in which it is sent or received.
+    fn learn(&self, recorder: &Recorder, tagged: Tagged, slot: Slot) -> Option<Context> {
+        if slot.is_null() || !self.has_entered() {
+            return None;
+        }
+        // What goes on in the background may be any communicator's.
+        if tagged.tag.is_of_begun() && recorder.requests.may_have_any() {
+            return None;
+        }
+        let call = self.call_under_way(slot)?;
+        let operation = call.operation()?;
+        if operation.code() >= FIRST_CONSTRUCTOR {
+            return None;
+        }
+        let (comm, entry) = recorder.communicators.of_index(call.communicator.get())?;
+        let tag = tagged.tag;
+        let is_own = u32::from(tag.source()) == entry.rank;
+        let is_plain = tag.part() == Part::Whole && !tag.is_in_local_group();
+        if is_plain && tagged.direction == Direction::Send && !is_own {
+            return None;
+        }
+        let context = Context {
+            comm,
+            index: entry.index,
+        };
+        let known = recorder.contexts.known.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        // An intercommunicator has one for each direction, and those of its local group.
+        let is_another = known
+            .iter()
+            .any(|(&number, other)| other.comm == comm && number != tag.context());
+        if is_another && entry.remote_size == 0 {
+            return None;
+        }
+        known.insert(tag.context(), context);
+        drop(known);
+        recorder.contexts.epoch.fetch_add(1, Ordering::Release);
+        Some(context)
+    }
+
+    /// The record of the call under way in this thread, if it stands in the chunk of `slot`.
+    fn call_under_way(&self, slot: Slot) -> Option<Record> {
+        let first = self.thread.get()?.content()?;
+        let mut at = slot.0 as usize;
+        while at > first {
+            at -= size_of::<Record>();
+            // SAFETY: a slot of this thread's chunk that it has filled itself.
+            let record = unsafe { (at as *const Record).read() };
+            if record.kind() == Some(RecordKind::Call) {
+                return record.is_in_flight().then_some(record);
+            }
+        }
+        None
+    }
+}
+
+/// What a message is recorded as, its slot filled but for the times; `None` if it is none of a
+/// collective, or not to be recorded.
+#[inline]
+fn tagged_slot(
+    recorder: &'static Recorder,
+    local: &Local,
+    tagged: Tagged,
+    partner: impl FnOnce(&Route) -> u32,
+    bytes: Option<u64>,
+) -> Slot {
+    let slot = Slot(local.take_slot_of_part(recorder));
+    let route = local.tagged_route(recorder, tagged, slot);
+    let message = Message {
+        direction: tagged.direction,
+        is_nonblocking: true,
+        partner: partner(&route),
+        communicator: route.index(),
+        tag: tagged.tag.in_records(),
+        bytes: bytes.unwrap_or(0),
+    };
+    let [second, third] = message.words();
+    let unknown = if bytes.is_none() { BYTES_UNKNOWN } else { 0 };
+    slot.write([second | unknown, third]);
+    slot
+}
+
+/// Where UCX's results that are no requests begin, as words: 0 is success, errors are just below 0.
+const FIRST_ERROR: Word = -100isize as Word;
+
+/// Hands a tagged send of UCX on, and records it if it is one of the MPI library for a collective.
+///
+/// # Safety
+/// The arguments are those of the function (`ucp_tag_send_nbx`).
+#[inline]
+pub unsafe fn tagged_send(
+    endpoint: Word,
+    count: usize,
+    tag: u64,
+    parameters: Word,
+    real: impl FnOnce() -> Word,
+) -> Word {
+    let tag = Tag(tag);
+    let Some((recorder, endpoints)) = seen(tag) else {
+        return real();
+    };
+    let local = Local::of_this_thread();
+    let rank = endpoints.rank(endpoint);
+    // One that leads to another world, or somebody else's.
+    if rank.is_none() && !local.has_entered() {
+        return real();
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { Parameters::at(parameters) }.bytes(count);
+    let tagged = Tagged {
+        tag,
+        direction: Direction::Send,
+    };
+    let slot = tagged_slot(recorder, local, tagged, |_| rank.unwrap_or(NO_RANK), bytes);
+    slot.stamp(recorder.clock.now());
+    let result = real();
+    slot.leave((result >= FIRST_ERROR).into(), recorder.clock.now());
+    result
+}
+
+/// The function that the library gives all receives to call at their end; 0: none yet.
+static CALLBACK: AtomicUsize = AtomicUsize::new(0);
+
+/// Hands a tagged receive of UCX on, and records it if it is one of the MPI library for a
+/// collective; `real` takes the parameters.
+///
+/// # Safety
+/// The arguments are those of the function (`ucp_tag_recv_nbx`).
+#[inline]
+pub unsafe fn tagged_receive(
+    worker: Word,
+    count: usize,
+    tag: u64,
+    mask: u64,
+    parameters: Word,
+    real: impl FnOnce(Word) -> Word,
+) -> Word {
+    let tag = Tag(tag);
+    let Some((recorder, endpoints)) = seen(tag) else {
+        return real(parameters);
+    };
+    if !endpoints.is_of(worker) {
+        return real(parameters);
+    }
+    // SAFETY: the caller's promise.
+    let given = unsafe { Parameters::at(parameters) };
+    let local = Local::of_this_thread();
+    let is_from_any = Tag(mask).source() != u16::MAX;
+    let partner = |route: &Route| {
+        if is_from_any {
+            NO_RANK
+        } else {
+            route.world_rank(tag.source().into())
+        }
+    };
+    let tagged = Tagged {
+        tag,
+        direction: Direction::Receive,
+    };
+    let slot = tagged_slot(recorder, local, tagged, partner, given.bytes(count));
+    let callback = given.callback().filter(|&callback| {
+        let first = CALLBACK.compare_exchange(0, callback, Ordering::AcqRel, Ordering::Acquire);
+        local.may_await(slot) && first.map_or_else(|theirs| theirs == callback, |_| true)
+    });
+    slot.stamp(recorder.clock.now());
+    let Some(_) = callback else {
+        let result = real(parameters);
+        if result == 0 || result >= FIRST_ERROR {
+            slot.leave_at_once((result != 0).into(), recorder.clock.now());
+        }
+        return result;
+    };
+    let ours = given.with_callback(received as *const () as Word);
+    local.forget_completed();
+    let result = real(std::ptr::from_ref(&ours) as Word);
+    if result == 0 || result >= FIRST_ERROR {
+        slot.leave_at_once((result != 0).into(), recorder.clock.now());
+    } else if local.was_completed(result) {
+        slot.leave_at_once(0, recorder.clock.now());
+    } else {
+        local.await_receive(result, slot);
+    }
+    result
+}
+
+/// Runs when a receive is complete, and calls the library's own function.
+extern "C-unwind" fn received(request: Word, status: Word, info: Word, user_data: Word) {
+    if let Some(recorder) = Recorder::active() {
+        Local::of_this_thread().receive_is_complete(request, recorder.clock.now());
+    }
+    let theirs = CALLBACK.load(Ordering::Acquire);
+    // SAFETY: this function is given to UCX only in the place of that one, which takes these
+    // arguments; they are passed on as they came.
+    unsafe {
+        let theirs = transmute::<Word, unsafe extern "C-unwind" fn(Word, Word, Word, Word)>(theirs);
+        theirs(request, status, info, user_data);
+    }
+}
+
+/// The recorder, where it sees messages with this tag.
+#[inline]
+fn seen(tag: Tag) -> Option<(&'static Recorder, &'static Endpoints)> {
+    if !tag.is_of_collective() {
+        return None;
+    }
+    let recorder = Recorder::active()?;
+    Some((recorder, recorder.endpoints()?))
+}

@@ -1,0 +1,10 @@
+//! What the user has asked for, on its way from collbench-record to the preloaded library.
+
+mod environment;
+mod exchange;
+
+pub(crate) use environment::{ALGORITHMS, MESSAGES, SWITCHES};
+pub use environment::{
+    Form, Layers, Settings, SettingsError, clock_of_name, environment_of, name_of_clock,
+};
+pub use exchange::ExchangeSettings;

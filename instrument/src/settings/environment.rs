@@ -1,0 +1,315 @@
+//! What collbench-record tells the preloaded library, through environment variables.
+
+use std::path::PathBuf;
+
+use collbench_formats::{ClockSource, Layer};
+
+use super::ExchangeSettings;
+
+const OUTPUT: &str = "COLLBENCH_OUTPUT";
+const FORM: &str = "COLLBENCH_FORM";
+const CLOCK: &str = "COLLBENCH_CLOCK";
+const MAX_SIZE: &str = "COLLBENCH_MAX_SIZE";
+const LAYERS: &str = "COLLBENCH_LAYERS";
+const KEEP: &str = "COLLBENCH_KEEP";
+const EXCHANGE: &str = "COLLBENCH_EXCHANGE";
+
+/// Who makes the trace directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// collbench-record stands before the launcher, and has made the directory.
+    Outer,
+    /// collbench-record stands before each rank: world rank 0 makes it, inside `MPI_Init`.
+    Inner,
+}
+
+/// How to record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The trace directory, absolute.
+    pub output: PathBuf,
+    /// Who makes it.
+    pub form: Form,
+    /// The clock asked for; `None`: the best of the machine.
+    pub clock: Option<ClockSource>,
+    /// Most bytes per rank; then recording stops.
+    pub max_bytes: Option<u64>,
+    /// Bytes per rank in which the newest records are kept; not with `max_bytes`.
+    pub keep_bytes: Option<u64>,
+    /// What is recorded besides calls on communicators.
+    pub layers: Layers,
+    /// How hosts exchange stamps.
+    pub exchange: ExchangeSettings,
+}
+
+/// Layers that are recorded besides calls on communicators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Layers {
+    /// Collectives on files.
+    pub io: bool,
+    /// Collectives on windows.
+    pub rma: bool,
+    /// The messages that the MPI library exchanges within collectives.
+    pub messages: bool,
+    /// The names that the MPI library gives the algorithms of collectives.
+    pub algorithms: bool,
+    /// Whether threads are running, where much time has passed.
+    pub switches: bool,
+    /// Whether these are what is recorded where nobody names any: then it is nothing to be told of
+    /// that an MPI library does not allow one of them.
+    pub by_default: bool,
+}
+
+/// The name of the layer of messages.
+pub(crate) const MESSAGES: &str = "messages";
+/// The name of the layer of algorithms.
+pub(crate) const ALGORITHMS: &str = "algorithms";
+/// The name of the layer of switches from thread to thread.
+pub(crate) const SWITCHES: &str = "switches";
+/// What stands for [`Layers::BY_DEFAULT`] in the environment.
+const DEFAULT: &str = "default";
+
+impl Layers {
+    /// What is recorded where nobody names layers.
+    pub const BY_DEFAULT: Self = Self {
+        io: false,
+        rma: false,
+        messages: true,
+        algorithms: true,
+        switches: false,
+        by_default: true,
+    };
+
+    /// From their names with commas between; `None` if one is not known.
+    #[must_use]
+    pub fn of_names(names: &str) -> Option<Self> {
+        if names == DEFAULT {
+            return Some(Self::BY_DEFAULT);
+        }
+        let mut layers = Self::default();
+        for name in names.split(',').filter(|name| !name.is_empty()) {
+            match name {
+                _ if name == Layer::Io.name() => layers.io = true,
+                _ if name == Layer::Rma.name() => layers.rma = true,
+                MESSAGES => layers.messages = true,
+                ALGORITHMS => layers.algorithms = true,
+                SWITCHES => layers.switches = true,
+                _ => return None,
+            }
+        }
+        Some(layers)
+    }
+
+    /// Their names with commas between; empty for none.
+    #[must_use]
+    pub fn names(self) -> String {
+        if self.by_default {
+            return DEFAULT.to_owned();
+        }
+        let all = [
+            (self.io, Layer::Io.name()),
+            (self.rma, Layer::Rma.name()),
+            (self.messages, MESSAGES),
+            (self.algorithms, ALGORITHMS),
+            (self.switches, SWITCHES),
+        ];
+        let on = all.iter().filter(|(is_on, _)| *is_on);
+        on.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// A variable holds what it cannot.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{variable}={value}: {expected} expected; start programs with collbench-record")]
+pub struct SettingsError {
+    variable: &'static str,
+    value: String,
+    expected: &'static str,
+}
+
+impl Settings {
+    /// The settings in this process's environment; `None` without any: nothing is recorded.
+    ///
+    /// # Errors
+    /// [`SettingsError`] names the variable that makes no sense.
+    pub fn from_environment() -> Result<Option<Self>, SettingsError> {
+        Self::from_variables(|name| {
+            std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+        })
+        .map(|settings| {
+            // A path need not be UTF-8.
+            settings.map(|settings| Self {
+                output: std::env::var_os(OUTPUT).map_or(settings.output, PathBuf::from),
+                ..settings
+            })
+        })
+    }
+
+    fn from_variables(
+        get: impl Fn(&'static str) -> Option<String>,
+    ) -> Result<Option<Self>, SettingsError> {
+        let Some(output) = get(OUTPUT).filter(|value| !value.is_empty()) else {
+            return Ok(None);
+        };
+        let wrong = |variable, value: String, expected| SettingsError {
+            variable,
+            value,
+            expected,
+        };
+        let form = match get(FORM).as_deref() {
+            Some("outer") => Form::Outer,
+            Some("inner") | None => Form::Inner,
+            Some(other) => return Err(wrong(FORM, other.into(), "outer or inner")),
+        };
+        let clock = match get(CLOCK) {
+            None => None,
+            Some(name) => match clock_of_name(&name) {
+                Some(clock) => Some(clock),
+                None => return Err(wrong(CLOCK, name, "tsc, raw or monotonic")),
+            },
+        };
+        let bytes_in = |variable| match get(variable) {
+            None => Ok(None),
+            Some(text) => match text.parse() {
+                Ok(bytes) => Ok(Some(bytes)),
+                Err(_) => Err(wrong(variable, text, "a number of bytes")),
+            },
+        };
+        let layers = match get(LAYERS) {
+            None => Layers::default(),
+            Some(names) => match Layers::of_names(&names) {
+                Some(layers) => layers,
+                None => {
+                    let expected = "io, rma, messages, algorithms and switches, with commas";
+                    return Err(wrong(LAYERS, names, expected));
+                }
+            },
+        };
+        let exchange = match get(EXCHANGE) {
+            None => ExchangeSettings::default(),
+            Some(word) => match ExchangeSettings::of_word(&word) {
+                Ok(exchange) => exchange,
+                Err(_) => return Err(wrong(EXCHANGE, word, "rounds, linear or off")),
+            },
+        };
+        Ok(Some(Self {
+            output: output.into(),
+            form,
+            clock,
+            max_bytes: bytes_in(MAX_SIZE)?,
+            keep_bytes: bytes_in(KEEP)?,
+            layers,
+            exchange,
+        }))
+    }
+}
+
+/// The clock of this name on the command line.
+#[must_use]
+pub fn clock_of_name(name: &str) -> Option<ClockSource> {
+    match name {
+        "tsc" => Some(ClockSource::Tsc),
+        "raw" => Some(ClockSource::MonotonicRaw),
+        "monotonic" => Some(ClockSource::Monotonic),
+        _ => None,
+    }
+}
+
+/// The name of this clock on the command line.
+#[must_use]
+pub fn name_of_clock(clock: ClockSource) -> &'static str {
+    match clock {
+        ClockSource::Tsc => "tsc",
+        ClockSource::MonotonicRaw => "raw",
+        ClockSource::Monotonic => "monotonic",
+    }
+}
+
+/// The variables that say `settings`, and those that must not be set (`None`).
+#[must_use]
+pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 7] {
+    let form = match settings.form {
+        Form::Outer => "outer",
+        Form::Inner => "inner",
+    };
+    [
+        (OUTPUT, Some(settings.output.clone().into_os_string())),
+        (FORM, Some(form.into())),
+        (
+            CLOCK,
+            settings.clock.map(|clock| name_of_clock(clock).into()),
+        ),
+        (
+            MAX_SIZE,
+            settings.max_bytes.map(|bytes| bytes.to_string().into()),
+        ),
+        (
+            LAYERS,
+            Some(settings.layers.names())
+                .filter(|names| !names.is_empty())
+                .map(Into::into),
+        ),
+        (
+            KEEP,
+            settings.keep_bytes.map(|bytes| bytes.to_string().into()),
+        ),
+        (EXCHANGE, Some(settings.exchange.word().into())),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_come_back_from_their_variables() {
+        let settings = Settings {
+            output: "/tmp/x y".into(),
+            form: Form::Outer,
+            clock: Some(ClockSource::MonotonicRaw),
+            max_bytes: Some(1 << 20),
+            layers: Layers {
+                io: true,
+                rma: true,
+                messages: true,
+                algorithms: true,
+                switches: true,
+                by_default: false,
+            },
+            keep_bytes: Some(1 << 21),
+            exchange: ExchangeSettings::of_word("linear:2.5").unwrap(),
+        };
+        let variables = environment_of(&settings);
+        let get = |name| {
+            let (_, value) = variables.iter().find(|(key, _)| *key == name)?;
+            value
+                .as_ref()
+                .map(|value| value.to_string_lossy().into_owned())
+        };
+        assert_eq!(Settings::from_variables(get), Ok(Some(settings)));
+    }
+
+    #[test]
+    fn layers_come_back_from_their_names() {
+        let one = Layers {
+            messages: true,
+            ..Layers::default()
+        };
+        for layers in [Layers::default(), one, Layers::BY_DEFAULT] {
+            assert_eq!(Layers::of_names(&layers.names()), Some(layers));
+        }
+        assert_eq!(Layers::of_names("messages,telepathy"), None);
+    }
+
+    #[test]
+    fn nothing_is_recorded_without_a_directory_and_nonsense_is_named() {
+        assert_eq!(Settings::from_variables(|_| None), Ok(None));
+        let get = |name| match name {
+            OUTPUT => Some("/tmp/x".to_owned()),
+            CLOCK => Some("sundial".to_owned()),
+            _ => None,
+        };
+        let error = Settings::from_variables(get).unwrap_err().to_string();
+        assert!(error.contains("COLLBENCH_CLOCK=sundial"), "{error}");
+    }
+}

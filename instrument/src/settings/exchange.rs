@@ -1,0 +1,87 @@
+//! How, and how often, hosts exchange stamps: what the user may choose.
+
+use std::time::Duration;
+
+use crate::exchange::Scheme;
+
+/// How hosts exchange stamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExchangeSettings {
+    /// `None`: not at all.
+    pub scheme: Option<Scheme>,
+    /// How often between start and end; zero: never. `None`: as the network deserves.
+    pub every: Option<Duration>,
+}
+
+impl Default for ExchangeSettings {
+    fn default() -> Self {
+        Self {
+            scheme: Some(Scheme::Rounds),
+            every: None,
+        }
+    }
+}
+
+impl ExchangeSettings {
+    /// From `rounds`, `linear` or `off`, perhaps with `:SECONDS` behind it.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn of_word(word: &str) -> Result<Self, String> {
+        let (name, seconds) = match word.split_once(':') {
+            None => (word, None),
+            Some((name, seconds)) => (name, Some(seconds)),
+        };
+        let scheme = match name {
+            "rounds" => Some(Scheme::Rounds),
+            "linear" => Some(Scheme::Linear),
+            "off" if seconds.is_none() => None,
+            _ => return Err("expected rounds, linear or off".to_owned()),
+        };
+        let every = seconds
+            .map(|seconds| {
+                let number = seconds.parse().ok();
+                number
+                    .and_then(|number| Duration::try_from_secs_f64(number).ok())
+                    .ok_or_else(|| format!("{seconds:?}: expected a number of seconds"))
+            })
+            .transpose()?;
+        Ok(Self { scheme, every })
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> String {
+        let name = match self.scheme {
+            Some(Scheme::Rounds) => "rounds",
+            Some(Scheme::Linear) => "linear",
+            None => return "off".to_owned(),
+        };
+        match self.every {
+            None => name.to_owned(),
+            Some(every) => format!("{name}:{}", every.as_secs_f64()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_come_back_from_their_words() {
+        for word in [
+            "rounds",
+            "linear",
+            "off",
+            "rounds:5",
+            "linear:0.25",
+            "rounds:0",
+        ] {
+            assert_eq!(ExchangeSettings::of_word(word).unwrap().word(), word);
+        }
+        for word in ["", "off:5", "circles", "rounds:", "rounds:-1", "linear:NaN"] {
+            assert!(ExchangeSettings::of_word(word).is_err(), "{word}");
+        }
+    }
+}
