@@ -6,17 +6,25 @@ mod abi;
 #[allow(unsafe_code)]
 mod caller;
 #[allow(unsafe_code)]
+mod find;
+#[allow(unsafe_code)]
 pub(crate) mod library;
 mod named_types;
 #[allow(unsafe_code)]
+mod objects;
+#[allow(unsafe_code)]
+mod questions;
+#[allow(unsafe_code)]
 pub(crate) mod topology;
+#[allow(unsafe_code)]
+mod version;
 
 pub(crate) use abi::Constants;
 pub(crate) use caller::is_program;
-pub use library::{CalledAs, MpiLibrary, RealFunction};
-pub(crate) use library::{
-    Handle, LibraryError, LoadedObject, ProcessModel, call_mpi, find_datum, has_function,
-    is_of_mpi, library_version, object_at, objects_epoch, own_object, place, symbol_of,
-};
-pub(crate) use named_types::NamedTypes;
+pub use find::{CalledAs, RealFunction};
+pub(crate) use find::{Handle, call_mpi, find_datum, has_function, place};
+pub use library::MpiLibrary;
+pub(crate) use library::ProcessModel;
+pub(crate) use objects::{own_object, symbol_of};
+pub(crate) use questions::LibraryError;
 pub(crate) use topology::Neighbours;

@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 
 use collbench_formats::Abi;
 
-use super::{Handle, RealFunction, find_datum, library_version};
+use super::find::{Handle, RealFunction, find_datum};
+use super::version::library_version;
 
 /// What a handle means and which values are special, in one ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-use super::{LoadedObject, is_of_mpi, object_at, objects_epoch};
+use super::find::is_of_mpi;
+use super::objects::{LoadedObject, object_at, objects_epoch};
 use crate::process::Uninterrupted;
 
 /// The unwinder's view of a frame; never looked into.

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use collbench_formats::Abi;
 
-use super::{Handle, find_datum};
+use super::find::{Handle, find_datum};
 
 /// What Open MPI calls those that programs use most; of others the library is asked each time.
 const OPEN_MPI_NAMES: [&CStr; 30] = [

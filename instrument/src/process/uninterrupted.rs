@@ -5,7 +5,7 @@
 //! good (`siglongjmp`). Where it interrupts the MPI library, that is between the program and the
 //! library. Where it interrupts the recorder, nothing may be held that it then waits for. For what the
 //! recorder shares between calls that is seen to without making signals wait
-//! ([`Local::begin_work`](crate::recorder)): a signal that is sent to the process, and not
+//! (`Local::begin_work`): a signal that is sent to the process, and not
 //! to a thread, is handled in another thread meanwhile, perhaps one of the MPI library's own, in which
 //! `MPI_Abort` waits for itself and a jump goes to another's stack. So signals wait for
 //! microseconds only, in functions of the C library that take locks of their own.

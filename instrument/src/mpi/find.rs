@@ -1,0 +1,301 @@
+//! Functions and data of the MPI library, by name.
+//!
+//! Nothing here links an MPI library: all that is called comes from `dlsym`. A library that is linked
+//! against one MPI can put that one in the place of the application's own.
+
+use std::ffi::{CStr, CString, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::objects::{LoadedObject, address_info, object_at, object_of, object_with};
+use crate::process::Uninterrupted;
+
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "a handle of 32 bits that a library stores is the lower half of the word"
+);
+
+/// A handle of the MPI library (communicator, datatype, group), as a machine word.
+pub(crate) type Handle = usize;
+
+/// Finds a function of the MPI library, or of what it depends on, by name.
+///
+/// The next one behind this library in the global scope; where the MPI library was loaded with
+/// `RTLD_LOCAL` (mpi4py always does), the one in the object that defines `PMPI_Init`. Signals wait, as
+/// the loader allocates memory by the C library for what it does not find.
+pub(super) fn find_function(name: &CStr) -> *mut c_void {
+    let _signals_wait = Uninterrupted::begin();
+    // SAFETY: `name` is a C string; RTLD_NEXT searches behind the object of the caller.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if !next.is_null() {
+        return next;
+    }
+    let Some(object) = mpi_object() else {
+        return std::ptr::null_mut();
+    };
+    // SAFETY: `object` is a handle from dlopen that is never closed.
+    unsafe { libc::dlsym(object, name.as_ptr()) }
+}
+
+/// Whether the MPI library has a function of this name.
+pub(crate) fn has_function(name: &CStr) -> bool {
+    !find_function(name).is_null()
+}
+
+/// Finds a datum of the MPI library by name.
+///
+/// In the global scope from its beginning: an executable that was not built as position
+/// independent holds its own copy of such data, and that one counts.
+pub(crate) fn find_datum(name: &CStr) -> Handle {
+    let _signals_wait = Uninterrupted::begin();
+    // SAFETY: `name` is a C string.
+    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if !global.is_null() {
+        return global as Handle;
+    }
+    let Some(object) = mpi_object() else { return 0 };
+    // SAFETY: `object` is a handle from dlopen that is never closed.
+    unsafe { libc::dlsym(object, name.as_ptr()) as Handle }
+}
+
+/// The loaded object, other than this one, that defines `PMPI_Init`.
+fn mpi_object() -> Option<*mut c_void> {
+    static OBJECT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+    let known = OBJECT.load(Ordering::Acquire);
+    if !known.is_null() {
+        return Some(known);
+    }
+    let (object, _) = object_with(c"PMPI_Init")?;
+    OBJECT.store(object, Ordering::Release);
+    Some(object)
+}
+
+/// A function of any loaded object other than this one: of a library that a plugin of the MPI
+/// library depends on, and that nobody else sees.
+fn find_anywhere(name: &CStr) -> *mut c_void {
+    let found = find_function(name);
+    if !found.is_null() {
+        return found;
+    }
+    object_with(name).map_or(std::ptr::null_mut(), |(_, function)| function)
+}
+
+/// The function `MPI_X` of a tool which stands before the MPI library that has `name`, `PMPI_X`.
+fn find_tool(name: &CStr) -> Option<*mut c_void> {
+    let real = find_function(name);
+    let mpi_name = CStr::from_bytes_with_nul(name.to_bytes_with_nul().get(1..)?).ok()?;
+    // SAFETY: a C string; RTLD_NEXT searches behind the object of the caller.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, mpi_name.as_ptr()) };
+    let begin = |function: *mut c_void| address_info(function).map(|info| info.dli_fbase);
+    let library = begin(real)?;
+    if begin(next)? == library {
+        return None;
+    }
+    // A library in two parts, one for each name, is no tool: the part with the `PMPI_X` of a whole one
+    // has an `MPI_X` too.
+    let path = CString::new(object_of(real)?).ok()?;
+    // SAFETY: a C string; RTLD_NOLOAD only gives a handle of what is loaded already.
+    let object = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if object.is_null() {
+        return None;
+    }
+    // SAFETY: `object` is a valid handle, which is given back; the library stays loaded by whoever
+    // loaded it.
+    let own = unsafe {
+        let own = libc::dlsym(object, mpi_name.as_ptr());
+        libc::dlclose(object);
+        own
+    };
+    let is_tool = begin(own) == Some(library);
+    if let (true, Some(tool)) = (is_tool, object_at(next as usize)) {
+        let mut tools = TOOLS.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tools.contains(&tool) {
+            tools.push(tool);
+        }
+    }
+    is_tool.then_some(next)
+}
+
+/// The tools that were found.
+static TOOLS: Mutex<Vec<LoadedObject>> = Mutex::new(Vec::new());
+
+/// Whether an object belongs to the MPI library, or is a tool that stands before it.
+///
+/// Besides the one that has `PMPI_Init` those are known by their names: the plugins and parts of
+/// Open MPI, and the two halves of an MPICH. Bindings for other languages are none of them: what
+/// they call, the program has called.
+pub(crate) fn is_of_mpi(object: &LoadedObject) -> bool {
+    const BEGIN_AS: [&str; 8] = [
+        "mca_",
+        "libmca_",
+        "libompi",
+        "libopen-pal",
+        "libopen-rte",
+        "libpmpi.",
+        "libmpich.",
+        "libromio",
+    ];
+    let tools = TOOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    if tools.contains(object) || object.has(find_function(c"PMPI_Init") as usize) {
+        return true;
+    }
+    drop(tools);
+    let path = object.path().unwrap_or_default();
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    BEGIN_AS.iter().any(|begin| name.starts_with(begin))
+}
+
+/// A function of the MPI library, looked up at its first use: with some programs the library is
+/// not loaded before that.
+#[derive(Debug)]
+pub struct RealFunction {
+    name: &'static CStr,
+    reach: Reach,
+    /// Null: not looked up with success yet; [`MISSING`]: the library has no such function.
+    address: AtomicPtr<c_void>,
+}
+
+/// By which of its two names a routine is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CalledAs {
+    /// `MPI_X`.
+    Mpi,
+    /// `PMPI_X`.
+    Pmpi,
+}
+
+/// Which function of a name is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// That of the MPI library.
+    Library,
+    /// That of any object that is loaded.
+    Anywhere,
+    /// That of a tool which stands before the MPI library, if there is one, else the library's.
+    ToolFirst,
+    /// That of the MPI library, if a tool stands before it; else none.
+    BehindTool,
+}
+
+/// What is kept instead of the address of a function that the MPI library lacks: to search for it
+/// takes some microseconds, and Python programs call large-count forms only.
+const MISSING: *mut c_void = std::ptr::without_provenance_mut(1);
+
+impl RealFunction {
+    /// The function of this name (with the leading `P`).
+    #[must_use]
+    pub const fn new(name: &'static CStr) -> Self {
+        Self {
+            name,
+            reach: Reach::Library,
+            address: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// The function of this name of a library below MPI, which perhaps only a plugin of the MPI
+    /// library has loaded.
+    #[must_use]
+    pub const fn below_mpi(name: &'static CStr) -> Self {
+        Self {
+            reach: Reach::Anywhere,
+            ..Self::new(name)
+        }
+    }
+
+    /// What a wrapper makes a call of; `name` is `PMPI_X`.
+    ///
+    /// Called as `MPI_X` that is what the program would have called without collbench: a tool's
+    /// function, where one is linked with the program or preloaded that has an `MPI_X` of its own
+    /// (and makes the call by `PMPI_X`).
+    #[must_use]
+    pub const fn wrapped(name: &'static CStr, called_as: CalledAs) -> Self {
+        Self {
+            reach: match called_as {
+                CalledAs::Mpi => Reach::ToolFirst,
+                CalledAs::Pmpi => Reach::Library,
+            },
+            ..Self::new(name)
+        }
+    }
+
+    /// The function `PMPI_X` behind such a tool; null where there is none.
+    #[must_use]
+    pub const fn behind_tool(name: &'static CStr) -> Self {
+        Self {
+            reach: Reach::BehindTool,
+            ..Self::new(name)
+        }
+    }
+
+    /// Its address, or null if the MPI library has no such function.
+    #[inline]
+    #[must_use]
+    pub fn address(&self) -> *mut c_void {
+        let known = self.address.load(Ordering::Relaxed);
+        if known > MISSING { known } else { self.find() }
+    }
+
+    /// As [`address`](Self::address), quick for what is not there.
+    #[inline]
+    #[must_use]
+    pub fn address_if_any(&self) -> *mut c_void {
+        match self.address.load(Ordering::Relaxed) {
+            MISSING => std::ptr::null_mut(),
+            _ => self.address(),
+        }
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        if self.address.load(Ordering::Relaxed) == MISSING {
+            return std::ptr::null_mut();
+        }
+        let _signals_wait = Uninterrupted::begin();
+        let found = match self.reach {
+            Reach::Library => find_function(self.name),
+            Reach::Anywhere => find_anywhere(self.name),
+            Reach::ToolFirst => find_tool(self.name).unwrap_or_else(|| find_function(self.name)),
+            Reach::BehindTool => match find_tool(self.name) {
+                Some(_) => find_function(self.name),
+                None => std::ptr::null_mut(),
+            },
+        };
+        // Nothing is missing in a library that is not loaded yet.
+        let is_missing = found.is_null() && !find_function(c"PMPI_Init").is_null();
+        let known = if is_missing { MISSING } else { found };
+        self.address.store(known, Ordering::Relaxed);
+        found
+    }
+}
+
+/// Calls a function of the MPI library, all of whose arguments are words; gives its return code,
+/// or an error where there is no such function.
+macro_rules! call_mpi {
+    ($name:literal; $($argument:expr),*) => {{
+        static FUNCTION: $crate::mpi::RealFunction =
+            $crate::mpi::RealFunction::new($name);
+        let address = FUNCTION.address();
+        if address.is_null() {
+            -1
+        } else {
+            // SAFETY: the MPI function of this name takes so many arguments, each of which fits
+            // a word; that they are valid is the caller's promise.
+            unsafe {
+                let function = std::mem::transmute::<
+                    *mut std::ffi::c_void,
+                    unsafe extern "C" fn(
+                        $($crate::mpi::call_mpi!(@word $argument)),*
+                    ) -> std::ffi::c_int,
+                >(address);
+                function($($argument),*)
+            }
+        }
+    }};
+    (@word $argument:expr) => { usize };
+}
+pub(crate) use call_mpi;
+
+/// The address of a place that the MPI library is to fill.
+pub(crate) fn place<T>(to: &mut T) -> usize {
+    std::ptr::from_mut(to) as usize
+}

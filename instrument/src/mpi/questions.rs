@@ -1,0 +1,154 @@
+//! The functions by which the MPI library is asked what a handle means.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use super::find::{Handle, RealFunction, find_function};
+
+pub(super) type AskNumber = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+pub(super) type AskGroup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+pub(super) type AskHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
+pub(super) type AskTypeSize = unsafe extern "C" fn(Handle, *mut i64) -> c_int;
+pub(super) type AskSession = unsafe extern "C" fn(Handle, Handle, *mut Handle) -> c_int;
+pub(super) type AskProcessSet = unsafe extern "C" fn(Handle, *const c_char, *mut Handle) -> c_int;
+pub(super) type AskLevel = unsafe extern "C" fn(*mut c_int) -> c_int;
+pub(super) type TranslateRanks =
+    unsafe extern "C" fn(Handle, c_int, *const c_int, Handle, *mut c_int) -> c_int;
+
+/// The functions by which the library is asked about what a handle means.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Questions {
+    pub(super) comm_rank: AskNumber,
+    pub(super) comm_size: AskNumber,
+    pub(super) comm_remote_size: AskNumber,
+    pub(super) comm_test_inter: AskNumber,
+    pub(super) comm_group: AskGroup,
+    pub(super) comm_remote_group: AskGroup,
+    pub(super) comm_get_parent: AskHandle,
+    pub(super) group_rank: AskNumber,
+    pub(super) group_size: AskNumber,
+    pub(super) group_free: AskHandle,
+    pub(super) group_translate_ranks: TranslateRanks,
+    pub(super) type_size: AskTypeSize,
+}
+
+/// Why an MPI library cannot be recorded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum LibraryError {
+    /// A function of MPI 2 is missing.
+    #[error("the MPI library has no {0}; collbench needs MPI 2 or later")]
+    MissingFunction(&'static str),
+}
+
+macro_rules! function {
+    ($name:literal, $signature:ty) => {{
+        let address = find_function(
+            std::ffi::CStr::from_bytes_with_nul(concat!($name, "\0").as_bytes())
+                .expect("a literal with one zero at its end"),
+        );
+        if address.is_null() {
+            return Err(LibraryError::MissingFunction($name));
+        }
+        // SAFETY: the MPI standard gives this function the signature of the field it is for. A
+        // handle of 32 bits travels in the lower half of a word, and is stored there.
+        unsafe { std::mem::transmute::<*mut c_void, $signature>(address) }
+    }};
+}
+pub(super) use function;
+
+impl Questions {
+    /// Bytes of one element; `None` where a type has no size.
+    ///
+    /// # Safety
+    /// `datatype` is a valid datatype, and not `MPI_DATATYPE_NULL`.
+    pub(super) unsafe fn type_bytes(&self, datatype: Handle) -> Option<u64> {
+        let mut size = -1;
+        // SAFETY: the caller's promise.
+        unsafe { (self.type_size)(datatype, &mut size) };
+        u64::try_from(size).ok()
+    }
+
+    pub(super) fn of_this_process() -> Result<Self, LibraryError> {
+        Ok(Self {
+            comm_rank: function!("PMPI_Comm_rank", AskNumber),
+            comm_size: function!("PMPI_Comm_size", AskNumber),
+            comm_remote_size: function!("PMPI_Comm_remote_size", AskNumber),
+            comm_test_inter: function!("PMPI_Comm_test_inter", AskNumber),
+            comm_group: function!("PMPI_Comm_group", AskGroup),
+            comm_remote_group: function!("PMPI_Comm_remote_group", AskGroup),
+            comm_get_parent: function!("PMPI_Comm_get_parent", AskHandle),
+            group_rank: function!("PMPI_Group_rank", AskNumber),
+            group_size: function!("PMPI_Group_size", AskNumber),
+            group_free: function!("PMPI_Group_free", AskHandle),
+            group_translate_ranks: function!("PMPI_Group_translate_ranks", TranslateRanks),
+            type_size: type_size_function()?,
+        })
+    }
+
+    /// For a library whose handles are not understood: nothing is ever asked of it, and every
+    /// answer stays as it was.
+    pub(super) const fn never_asked() -> Self {
+        unsafe extern "C" fn number(_: Handle, _: *mut c_int) -> c_int {
+            0
+        }
+        unsafe extern "C" fn group(_: Handle, _: *mut Handle) -> c_int {
+            0
+        }
+        unsafe extern "C" fn handle(_: *mut Handle) -> c_int {
+            0
+        }
+        unsafe extern "C" fn type_size(_: Handle, _: *mut i64) -> c_int {
+            0
+        }
+        unsafe extern "C" fn translate(
+            _: Handle,
+            _: c_int,
+            _: *const c_int,
+            _: Handle,
+            _: *mut c_int,
+        ) -> c_int {
+            0
+        }
+        Self {
+            comm_rank: number,
+            comm_size: number,
+            comm_remote_size: number,
+            comm_test_inter: number,
+            comm_group: group,
+            comm_remote_group: group,
+            comm_get_parent: handle,
+            group_rank: number,
+            group_size: number,
+            group_free: handle,
+            group_translate_ranks: translate,
+            type_size,
+        }
+    }
+}
+
+/// The function for sizes of types: that of MPI 3, of MPI 4, or the oldest one, which gives an
+/// `int`.
+fn type_size_function() -> Result<AskTypeSize, LibraryError> {
+    static OLD: RealFunction = RealFunction::new(c"PMPI_Type_size");
+    unsafe extern "C" fn widened(datatype: Handle, size: *mut i64) -> c_int {
+        let mut narrow = -1;
+        // SAFETY: the address was found not to be null; `MPI_Type_size` takes a type and a place
+        // for an `int`, and callers of this one pass a place for its result.
+        unsafe {
+            let ask = std::mem::transmute::<*mut c_void, AskNumber>(OLD.address());
+            let code = ask(datatype, &mut narrow);
+            *size = narrow.into();
+            code
+        }
+    }
+    for name in [c"PMPI_Type_size_x", c"PMPI_Type_size_c"] {
+        let address = find_function(name);
+        if !address.is_null() {
+            // SAFETY: both take a type and a place for an `MPI_Count`, which has 64 bits.
+            return Ok(unsafe { std::mem::transmute::<*mut c_void, AskTypeSize>(address) });
+        }
+    }
+    if OLD.address().is_null() {
+        return Err(LibraryError::MissingFunction("PMPI_Type_size"));
+    }
+    Ok(widened)
+}
