@@ -1,7 +1,15 @@
 //! The communicators of this process, and what else has an order of collective calls.
 
+pub(crate) mod entry;
+mod identity;
 #[allow(unsafe_code)]
-pub(crate) mod communicator;
+mod opened;
+#[allow(unsafe_code)]
+mod registry;
 
-pub use communicator::{CommunicatorEntry, HowMade, Opened};
-pub(crate) use communicator::{Communicators, ConstructorCall, HandleHasher, hash_of_text, mix};
+pub use entry::CommunicatorEntry;
+
+pub use identity::HowMade;
+pub(crate) use identity::hash_of_text;
+pub use opened::Opened;
+pub(crate) use registry::{Communicators, ConstructorCall};

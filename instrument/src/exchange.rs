@@ -12,7 +12,7 @@
 //! same order, each of them at a point that every process of the job passes exactly once. Where the
 //! MPI library can end only if all end together, they do ([`parting`]).
 
-mod host;
+mod apart;
 mod meeting;
 mod parting;
 mod ping;
@@ -30,20 +30,18 @@ use std::time::Duration;
 use collbench_formats::{Abi, Definition, HostIdentity};
 
 pub use ping::{StopRule, TickLength, WORDS, Watch, Wire, answer, ask};
-pub use schedule::{Pair, Scheme, closing_rounds, rounds};
+pub use schedule::{Pair, closing_rounds, rounds};
 
-pub use host::host_key;
-
-pub(crate) use host::time_namespace;
-pub(crate) use meeting::{MeetAt, carries_something, synchronizes};
+pub(crate) use meeting::{carries_something, synchronizes};
 pub(crate) use roster::{DECISION_PREFIX, ROSTER_PREFIX};
 
+use crate::host::{HostKey, host_key};
 use crate::record::Recorder;
-use crate::settings::ExchangeSettings;
-use host::is_apart;
+use crate::settings::{ExchangeSettings, Scheme};
+use apart::is_apart;
 use meeting::{Announcement, FIRST, Pace, every_ns, pass_on};
 use parting::Parting;
-use roster::{Decision, HostKey, Roster};
+use roster::{Decision, Roster};
 use wire::{CallFailed, CommunicatorWire};
 
 /// How long the first process waits for the others to be recorded too: on other hosts, and where

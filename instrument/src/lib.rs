@@ -45,7 +45,9 @@ pub use args::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed, payload};
 pub use collbench_formats::Abi;
 pub use communicators::{CommunicatorEntry, HowMade, Opened};
 pub use hooks::{endpoint_call, own_address_call};
-pub use host::{Clock, LauncherRank, measure_clock};
+pub use host::{
+    Clock, HostKey, LauncherRank, boot_id, host_identity, host_key, host_name, measure_clock,
+};
 pub use mpi::{CalledAs, MpiLibrary, RealFunction};
 pub use process::ReservedMemory;
 pub use record::{
@@ -58,8 +60,8 @@ pub use record::{
     tagged_send, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
 };
 pub use settings::{
-    ExchangeSettings, Form, Layers, Settings, SettingsError, clock_of_name, environment_of,
+    ExchangeSettings, Form, Layers, Scheme, Settings, SettingsError, clock_of_name, environment_of,
     name_of_clock,
 };
-pub use start::{InitAnchor, boot_id, host_identity, host_name, start_recording};
+pub use start::{InitAnchor, start_recording};
 pub use table::{ROUTINES, Routine, RoutineClass};

@@ -7,6 +7,7 @@ mod abi;
 mod caller;
 #[allow(unsafe_code)]
 mod find;
+mod handle;
 #[allow(unsafe_code)]
 pub(crate) mod library;
 mod named_types;
@@ -22,7 +23,8 @@ mod version;
 pub(crate) use abi::Constants;
 pub(crate) use caller::is_program;
 pub use find::{CalledAs, RealFunction};
-pub(crate) use find::{Handle, call_mpi, find_datum, has_function, place};
+pub(crate) use find::{call_mpi, find_datum, has_function, place};
+pub(crate) use handle::{Handle, HandleMap};
 pub use library::MpiLibrary;
 pub(crate) use library::ProcessModel;
 pub(crate) use objects::{own_object, symbol_of};

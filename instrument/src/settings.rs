@@ -7,4 +7,4 @@ pub(crate) use environment::{ALGORITHMS, MESSAGES, SWITCHES};
 pub use environment::{
     Form, Layers, Settings, SettingsError, clock_of_name, environment_of, name_of_clock,
 };
-pub use exchange::ExchangeSettings;
+pub use exchange::{ExchangeSettings, Scheme};

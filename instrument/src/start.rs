@@ -13,17 +13,15 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use collbench_formats::{
-    Abi, Anchor, Definition, HostIdentity, Identity, LayerState, MpiIdentity, Operation,
-};
+use collbench_formats::{Abi, Anchor, Definition, Identity, LayerState, MpiIdentity, Operation};
 
-use crate::communicators::mix;
 use crate::directory::{self, DirectoryError};
 use crate::exchange::{self, Exchanges, TickLength};
 use crate::file::{Limit, RankFile};
 use crate::hooks::{MessageSource, watch_endpoints};
 use crate::host::{
-    Clock, LauncherRank, all_on_this_host, hydra_job, launched_processes, measure_clock,
+    Clock, LauncherRank, all_on_this_host, host_identity, hydra_job, launched_processes,
+    measure_clock, mix,
 };
 use crate::mpi::{Handle, MpiLibrary, ProcessModel, has_function};
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
@@ -369,35 +367,6 @@ fn agree_on_directory(
             }
         }
     }
-}
-
-/// The host of this process, as its clocks are told apart.
-#[must_use]
-pub fn host_identity() -> HostIdentity {
-    HostIdentity {
-        name: host_name(),
-        boot_id: boot_id(),
-        time_namespace: exchange::time_namespace(),
-    }
-}
-
-/// The kernel's random id of this boot; empty if it cannot be read.
-pub fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|text| text.trim().to_owned())
-        .unwrap_or_default()
-}
-
-/// The name of this host.
-pub fn host_name() -> String {
-    let mut buffer = [0u8; 256];
-    // SAFETY: the buffer is valid for its length, of which the last byte is kept zero.
-    unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
-    let end = buffer
-        .iter()
-        .position(|&byte| byte == 0)
-        .unwrap_or(buffer.len());
-    String::from_utf8_lossy(&buffer[..end]).into_owned()
 }
 
 fn command_line() -> Vec<String> {

@@ -1,7 +1,7 @@
 //! From what was measured to the figures of the result.
 
 use collbench_formats::ClockSource;
-use collbench_instrument::exchange::Scheme;
+use collbench_instrument::Scheme;
 use collbench_stats::spread::Spread;
 use serde::Serialize;
 

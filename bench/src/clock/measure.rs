@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use collbench_formats::{ClockSource, OffsetSample};
-use collbench_instrument::Clock;
 use collbench_instrument::exchange::{
-    Pair, Scheme, StopRule, TickLength, WORDS, Wire, answer, ask, rounds,
+    Pair, StopRule, TickLength, WORDS, Wire, answer, ask, rounds,
 };
+use collbench_instrument::{Clock, Scheme};
 use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 

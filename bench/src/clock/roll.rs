@@ -2,8 +2,7 @@
 
 use anyhow::Context;
 use collbench_formats::ClockSource;
-use collbench_instrument::exchange::host_key;
-use collbench_instrument::host_identity;
+use collbench_instrument::{host_identity, host_key};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives};
 

@@ -2,7 +2,8 @@
 //!
 //! The schedule and the stop rule are those of the recorder; only the network is made up.
 
-use collbench_instrument::exchange::{Pair, Scheme, StopRule, Watch, rounds};
+use collbench_instrument::Scheme;
+use collbench_instrument::exchange::{Pair, StopRule, Watch, rounds};
 use collbench_stats::random::Random;
 use serde::Serialize;
 

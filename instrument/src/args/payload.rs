@@ -324,7 +324,7 @@ pub fn scattered_parts(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::communicators::communicator::tests::entry;
+    use crate::communicators::entry::tests::entry;
     use crate::mpi::library::tests::{NULL_TYPE, stand_in};
 
     const IN_PLACE: usize = 1;

@@ -25,35 +25,9 @@
 //! communication is on the leaders' own communicator, by the thread that made the call; MPI
 //! demands that no other thread makes one on the same communicator meanwhile.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use collbench_formats::Operation;
 
 use super::ping::{WORDS, Wire};
-
-/// From which position on in the calls on a communicator the leaders meet; from none, unless it is
-/// set.
-#[derive(Debug)]
-pub(crate) struct MeetAt(AtomicU64);
-
-impl Default for MeetAt {
-    fn default() -> Self {
-        Self(AtomicU64::new(u64::MAX))
-    }
-}
-
-impl MeetAt {
-    /// Whether they meet behind a call at this position, if it synchronizes.
-    #[inline]
-    pub(crate) fn is_at(&self, position: u64) -> bool {
-        position >= self.0.load(Ordering::Relaxed)
-    }
-
-    /// MPI makes the application order the calls on one communicator, so the next call sees it.
-    pub(crate) fn set(&self, position: u64) {
-        self.0.store(position, Ordering::Relaxed);
-    }
-}
 
 /// The position from which on the first meeting is.
 pub(crate) const FIRST: u64 = 2;

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use collbench_files::Folder;
 
+use crate::host::HostKey;
 use crate::process::unsignalled;
 
 /// Names of the two files begin so, and end in the number of the world.
@@ -30,10 +31,7 @@ pub(crate) const ROSTER_PREFIX: &str = "roster.";
 pub(crate) const DECISION_PREFIX: &str = "exchange.";
 
 /// Bytes of the decision at the beginning of the roster, and of each process's entry behind it.
-const ENTRY_BYTES: usize = 16;
-
-/// What tells the hosts of a world apart; not all zeros.
-pub(crate) type HostKey = [u8; ENTRY_BYTES];
+const ENTRY_BYTES: usize = size_of::<HostKey>();
 
 /// What the processes of a world do about their clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

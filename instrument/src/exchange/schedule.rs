@@ -4,14 +4,7 @@
 //! waits, waits for a host in the same round or an earlier one, and the hosts in the earliest round
 //! wait for nobody: no schedule of this form can deadlock.
 
-/// How the clocks of a group are measured against that of its first host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// In ceil(log2 H) rounds of pairs that exchange at the same time.
-    Rounds,
-    /// The first host with each other, one after the other: H - 1 rounds.
-    Linear,
-}
+use crate::settings::Scheme;
 
 /// Two hosts that exchange stamps, by their numbers in the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use std::ffi::c_int;
 use std::ops::Range;
 
 use super::ping::{WORDS, Wire};
-use super::roster::HostKey;
-use crate::host::Clock;
+
+use crate::host::{Clock, HostKey};
 use crate::mpi::{Handle, MpiLibrary, call_mpi, place};
 
 /// Below the 32,767 that every library allows, and unlikely to be anybody's.

@@ -10,15 +10,13 @@
 //! All functions are handed through with their arguments as they came. Only the callback of a
 //! receive is replaced by one that notes the time and calls it: that tells when a message has come.
 
-use std::collections::HashMap;
 use std::ffi::c_int;
-use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::Opaque;
-use crate::communicators::HandleHasher;
 use crate::mpi::Handle;
+use crate::mpi::HandleMap;
 
 /// Something of UCX: every argument fits a machine word.
 pub(crate) type Word = usize;
@@ -62,7 +60,7 @@ pub(crate) fn watch_endpoints() {
 pub(crate) struct Endpoints {
     /// The workers that they were made with.
     workers: Vec<Handle>,
-    ranks: HashMap<Handle, u32, BuildHasherDefault<HandleHasher>>,
+    ranks: HandleMap<u32>,
 }
 
 impl Endpoints {

@@ -11,7 +11,8 @@ use std::sync::OnceLock;
 
 use collbench_formats::Abi;
 
-use super::find::{Handle, RealFunction, find_datum};
+use super::find::{RealFunction, find_datum};
+use super::handle::Handle;
 use super::version::library_version;
 
 /// What a handle means and which values are special, in one ABI.

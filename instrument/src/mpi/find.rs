@@ -7,16 +7,9 @@ use std::ffi::{CStr, CString, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::handle::Handle;
 use super::objects::{LoadedObject, address_info, object_at, object_of, object_with};
 use crate::process::Uninterrupted;
-
-const _: () = assert!(
-    cfg!(target_endian = "little"),
-    "a handle of 32 bits that a library stores is the lower half of the word"
-);
-
-/// A handle of the MPI library (communicator, datatype, group), as a machine word.
-pub(crate) type Handle = usize;
 
 /// Finds a function of the MPI library, or of what it depends on, by name.
 ///

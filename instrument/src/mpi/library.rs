@@ -8,7 +8,8 @@ use std::ffi::{c_int, c_void};
 use collbench_formats::Abi;
 
 use super::abi::Constants;
-use super::find::{Handle, find_function};
+use super::find::find_function;
+use super::handle::Handle;
 use super::named_types::NamedTypes;
 use super::objects::object_of;
 use super::questions::{

@@ -5,7 +5,8 @@ use std::ffi::CStr;
 
 use collbench_formats::Abi;
 
-use super::find::{Handle, find_datum};
+use super::find::find_datum;
+use super::handle::Handle;
 
 /// What Open MPI calls those that programs use most; of others the library is asked each time.
 const OPEN_MPI_NAMES: [&CStr; 30] = [

@@ -2,7 +2,8 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::find::{Handle, RealFunction, find_function};
+use super::find::{RealFunction, find_function};
+use super::handle::Handle;
 
 pub(super) type AskNumber = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
 pub(super) type AskGroup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;

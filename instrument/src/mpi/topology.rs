@@ -4,7 +4,8 @@ use std::ffi::c_int;
 
 use collbench_formats::{NO_RANK, Operation, Topology};
 
-use super::find::{Handle, call_mpi, place};
+use super::find::{call_mpi, place};
+use super::handle::Handle;
 
 /// Those that a process sends to and receives from in neighborhood collectives, as ranks of the
 /// communicator, in their order; [`NO_RANK`] for `MPI_PROC_NULL`.

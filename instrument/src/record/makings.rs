@@ -10,16 +10,14 @@
 //! `comm_request.c`, `comm_cid.c` and `comm.c` of Open MPI 4.0 to 5.0.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::ffi::c_int;
-use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, TryLockError};
 
 use collbench_formats::{Making, NO_TAG, Record, UNKNOWN_COMMUNICATOR};
 
 use super::{Local, Recorder, Slot};
-use crate::communicators::HandleHasher;
 use crate::mpi::Handle;
+use crate::mpi::HandleMap;
 
 /// A call that makes something: where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +83,7 @@ pub(super) struct Makings(Mutex<Steps>);
 
 #[derive(Debug, Default)]
 struct Steps {
-    by_request: HashMap<Handle, Step, BuildHasherDefault<HandleHasher>>,
+    by_request: HandleMap<Step>,
     /// Those that have sent what is not noted yet.
     waiting: Vec<Handle>,
 }

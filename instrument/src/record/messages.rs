@@ -6,9 +6,7 @@
 //! another one's, and only as long does the chunk with its record stay for it.
 
 use std::cell::UnsafeCell;
-use std::collections::HashMap;
 use std::ffi::c_int;
-use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -16,9 +14,9 @@ use collbench_formats::{Direction, Message, NO_RANK, UNKNOWN_COMMUNICATOR};
 
 use super::tagged::LOCAL_GROUP;
 use super::{Local, Recorder, Slot, Thread};
-use crate::communicators::{HandleHasher, HowMade};
+use crate::communicators::HowMade;
 use crate::hooks::Part;
-use crate::mpi::{Handle, MpiLibrary};
+use crate::mpi::{Handle, HandleMap, MpiLibrary};
 
 /// The library's tags for collectives are this or less; above are those of applications (from 0),
 /// and the one that stands for any (-1).
@@ -136,7 +134,7 @@ struct Posted {
     call: u64,
     by_request: ByRequest,
     /// Requests that the library can start, made in the same call.
-    startable: HashMap<Handle, RawMessage, BuildHasherDefault<HandleHasher>>,
+    startable: HandleMap<RawMessage>,
     /// Those that are waited for now: of calls within calls, one behind the other.
     awaited: Vec<Slot>,
     /// The request that was completed last, but had not been posted yet as far as is known here.
@@ -168,7 +166,7 @@ const FEW: usize = 8;
 struct ByRequest {
     few: [Option<(Handle, Slot)>; FEW],
     n_few: usize,
-    many: HashMap<Handle, Slot, BuildHasherDefault<HandleHasher>>,
+    many: HandleMap<Slot>,
 }
 
 impl ByRequest {
@@ -256,7 +254,7 @@ impl ByRequest {
 /// World ranks of the processes that messages on a communicator may come from and go to.
 #[derive(Debug, Default)]
 pub(crate) struct Partners {
-    tables: Mutex<HashMap<Handle, Box<[u32]>, BuildHasherDefault<HandleHasher>>>,
+    tables: Mutex<HandleMap<Box<[u32]>>>,
     epoch: AtomicU64,
     /// By world rank the lowest rank on its host, where that is known.
     hosts: OnceLock<Box<[u32]>>,

@@ -9,7 +9,7 @@ use std::collections::hash_map::{Entry as Place, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::requests::{Entry, Tracked};
-use crate::communicators::mix;
+use crate::host::mix;
 use crate::mpi::Handle;
 
 /// Entries that are allocated at a time.

@@ -2,7 +2,14 @@
 
 use std::time::Duration;
 
-use crate::exchange::Scheme;
+/// How the clocks of a group are measured against that of its first host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// In ceil(log2 H) rounds of pairs that exchange at the same time.
+    Rounds,
+    /// The first host with each other, one after the other: H - 1 rounds.
+    Linear,
+}
 
 /// How hosts exchange stamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

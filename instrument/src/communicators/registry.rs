@@ -12,34 +12,18 @@
 //! recorded or not. They are known by that communicator and by how many were opened on it.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use collbench_formats::{
     Communicator, CommunicatorKind, NO_COMMUNICATOR, NO_RANK, Operation, SequenceEntry,
 };
 
-use crate::exchange::MeetAt;
-use crate::mpi::{Handle, MpiLibrary, Neighbours};
-
-/// How a constructor's communicator gets its identity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HowMade {
-    /// Collective over the parent: by its position there.
-    OnParent,
-    /// A copy of the parent (`MPI_Comm_dup`), by its position there. The new communicator is not
-    /// asked anything, and may not be there yet (`MPI_Comm_idup`): then its handle is taken from
-    /// where the call put it before it returned, as all known libraries do; that place may be gone
-    /// when the request completes.
-    Copy,
-    /// Collective over the members only: by the groups and the tag.
-    OverGroups,
-    /// Made by two groups, each on a parent of its own (`MPI_Comm_accept`, `MPI_Comm_connect`):
-    /// within one world by the groups. Processes of several worlds have no names for each other,
-    /// and each side knows it by its own parent.
-    Connected,
-}
+use super::entry::CommunicatorEntry;
+use super::identity::{HowMade, identity_on_parent, identity_over_groups};
+use super::opened::Opened;
+use crate::host::mix;
+use crate::mpi::{Handle, HandleMap, MpiLibrary, Neighbours};
 
 /// A constructor's call that has succeeded.
 #[derive(Debug, Clone, Copy)]
@@ -53,123 +37,6 @@ pub(crate) struct ConstructorCall {
     pub(crate) tag: i32,
     /// The new communicator; not the null handle.
     pub(crate) made: Handle,
-}
-
-/// What besides communicators has an order of collective calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opened {
-    /// An `MPI_File`.
-    File,
-    /// An `MPI_Win`.
-    Window,
-}
-
-impl Opened {
-    /// What tells a handle from those of communicators and of the other kind, in one word: a bit that
-    /// no handle has, be it an address of a process or a number of 32 bits.
-    pub(crate) fn key(self, library: &MpiLibrary, word: usize) -> Handle {
-        match self {
-            // An address with MPICH too, where all other handles are numbers.
-            Self::File => word | 1 << 62,
-            Self::Window => library.handle(word) | 1 << 63,
-        }
-    }
-
-    /// The key of the handle at an address.
-    ///
-    /// # Safety
-    /// `place` is the address of such a handle.
-    pub(crate) unsafe fn key_at(self, library: &MpiLibrary, place: usize) -> Handle {
-        // SAFETY: the caller's promise.
-        let word = unsafe {
-            match self {
-                Self::File => (place as *const Handle).read_unaligned(),
-                Self::Window => library.handle_at(place, 0),
-            }
-        };
-        self.key(library, word)
-    }
-}
-
-/// One communicator as the recorder needs it at every call. Entries are never freed: records
-/// and other threads may still refer to them.
-///
-/// Aligned so that no two share a cache line, nor a pair of lines that is fetched together: threads
-/// that call on two communicators at once would wait for each other's counts.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-pub struct CommunicatorEntry {
-    /// The number that records carry.
-    pub index: u32,
-    /// The number on which all members agree.
-    pub id: u64,
-    /// Processes in the local group, > 0.
-    pub size: u32,
-    /// This process's rank in the local group.
-    pub rank: u32,
-    /// Processes in the remote group; 0 for an intracommunicator.
-    pub remote_size: u32,
-    /// World rank of the first member of the local group, of the remote group.
-    first_members: [u32; 2],
-    /// The neighbours of this process, where it has a topology.
-    pub(crate) neighbours: Option<Box<Neighbours>>,
-    /// Persistent collectives made on it.
-    persistents: AtomicU64,
-    /// Calls of the application that have begun on it.
-    calls: AtomicU64,
-    /// Calls of the MPI library itself that have begun on it.
-    internal_calls: AtomicU32,
-    /// Files and windows that were opened on it, by [`Opened`].
-    opened: [AtomicU32; 2],
-    /// Of a file: 1 + the position of the access that was begun and is not ended; 0 for none.
-    access: AtomicU64,
-    /// Where the leaders of the hosts meet.
-    pub(crate) meet_at: MeetAt,
-}
-
-impl CommunicatorEntry {
-    /// Takes the position of a call that begins now.
-    ///
-    /// MPI makes the application order the calls on one communicator, so a load and a store
-    /// that are each atomic are enough.
-    #[inline]
-    pub(crate) fn take_position(&self, internal: bool) -> u64 {
-        if internal {
-            let position = self.internal_calls.load(Ordering::Relaxed);
-            self.internal_calls
-                .store(position.wrapping_add(1), Ordering::Relaxed);
-            u64::from(position)
-        } else {
-            let position = self.calls.load(Ordering::Relaxed);
-            self.calls.store(position + 1, Ordering::Relaxed);
-            position
-        }
-    }
-
-    /// The position of the application's last call that has begun on it; 0 before the first.
-    pub(crate) fn last_position(&self) -> u64 {
-        self.calls.load(Ordering::Relaxed).saturating_sub(1)
-    }
-
-    /// Takes the number of a persistent collective that is made on it; in order, as above.
-    pub(crate) fn take_persistent_position(&self) -> u64 {
-        self.persistents.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Notes that an access to the file was begun, at a position; MPI allows one at a time.
-    pub(crate) fn begin_access(&self, position: u64) {
-        self.access.store(position + 1, Ordering::Relaxed);
-    }
-
-    /// Takes the position of the access that was begun.
-    pub(crate) fn end_access(&self) -> Option<u64> {
-        self.access.swap(0, Ordering::Relaxed).checked_sub(1)
-    }
-
-    /// The key under which a file or window stands as long as it has no handle.
-    fn key_without_handle(&'static self) -> Handle {
-        std::ptr::from_ref(self) as Handle | 3 << 62
-    }
 }
 
 /// All communicators of the process.
@@ -191,32 +58,10 @@ const SPARE: usize = 128;
 struct Inner {
     /// Entries that are not in use yet.
     spare: std::slice::IterMut<'static, CommunicatorEntry>,
-    by_handle: HashMap<Handle, &'static CommunicatorEntry, BuildHasherDefault<HandleHasher>>,
+    by_handle: HandleMap<&'static CommunicatorEntry>,
     n_made: u32,
     /// How many communicators there were over the same groups with the same tag.
     over_groups: HashMap<u64, u64>,
-}
-
-/// Handles are addresses or small numbers that nobody chooses to collide: a product with the golden
-/// ratio, folded, spreads them, in a tenth of the time of the standard library's hash.
-#[derive(Debug, Default)]
-pub(crate) struct HandleHasher(u64);
-
-impl Hasher for HandleHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_usize(byte.into());
-        }
-    }
-
-    fn write_usize(&mut self, handle: usize) {
-        let product = (self.0 ^ handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ product >> 32;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
 }
 
 impl Communicators {
@@ -617,98 +462,5 @@ impl Inner {
                 }
             }
         }
-    }
-}
-
-/// The two groups of an intercommunicator are local and remote the other way round for the
-/// other half of its members, so the order must not count.
-fn identity_on_parent(
-    operation: Operation,
-    parent: u64,
-    position: u64,
-    first_members: [u32; 2],
-) -> u64 {
-    let [a, b] = first_members;
-    mix(&[
-        u64::from(operation.code()),
-        parent,
-        position,
-        a.min(b).into(),
-        a.max(b).into(),
-    ])
-}
-
-fn identity_over_groups(operation: Operation, groups: &[Vec<u32>; 2], tag: i32) -> u64 {
-    let mut hashes = groups.each_ref().map(|group| {
-        let words: Vec<u64> = group.iter().map(|&rank| u64::from(rank)).collect();
-        mix(&words)
-    });
-    hashes.sort_unstable();
-    mix(&[
-        u64::from(operation.code()),
-        hashes[0],
-        hashes[1],
-        tag as u64,
-    ])
-}
-
-/// A hash of a text, as a tag.
-pub(crate) fn hash_of_text(text: &[u8]) -> i32 {
-    let words: Vec<u64> = text.iter().map(|&byte| u64::from(byte)).collect();
-    mix(&words) as i32
-}
-
-/// A hash of words that is the same on every machine: the finalizer of splitmix64 (Steele et
-/// al. 2014), chained.
-pub(crate) fn mix(words: &[u64]) -> u64 {
-    words.iter().fold(words.len() as u64, |hash, &word| {
-        let mut z = (hash ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    })
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// A communicator of this shape, for tests of other modules.
-    pub(crate) fn entry(size: u32, rank: u32, remote_size: u32) -> CommunicatorEntry {
-        CommunicatorEntry {
-            index: 0,
-            id: 0,
-            size,
-            rank,
-            remote_size,
-            first_members: [0, NO_RANK],
-            ..CommunicatorEntry::default()
-        }
-    }
-
-    #[test]
-    fn both_sides_of_an_intercommunicator_give_it_one_identity() {
-        let (a, b) = (vec![0, 2], vec![1, 3, 5]);
-        assert_eq!(
-            identity_over_groups(Operation::IntercommCreate, &[a.clone(), b.clone()], 7),
-            identity_over_groups(Operation::IntercommCreate, &[b.clone(), a.clone()], 7),
-        );
-        assert_ne!(
-            identity_over_groups(Operation::IntercommCreate, &[a.clone(), b.clone()], 7),
-            identity_over_groups(Operation::IntercommCreate, &[a, b], 8),
-        );
-        assert_eq!(
-            identity_on_parent(Operation::CommDup, 1, 2, [4, 5]),
-            identity_on_parent(Operation::CommDup, 1, 2, [5, 4]),
-        );
-    }
-
-    #[test]
-    fn parts_of_a_split_differ_by_their_first_member_and_splits_by_their_position() {
-        let id = |position, first| {
-            identity_on_parent(Operation::CommSplit, 99, position, [first, NO_RANK])
-        };
-        assert_ne!(id(0, 0), id(0, 1));
-        assert_ne!(id(0, 0), id(1, 0));
     }
 }

@@ -1,16 +1,42 @@
-//! Which processes have one clock: by what the kernel says, and by a ping.
+//! Which host this is, and which processes have one clock by what the kernel says.
 
 use std::fs;
 
-use collbench_formats::{ClockSource, HostIdentity, OffsetSample};
+use collbench_formats::{ClockSource, HostIdentity};
 
-use super::ping::TickLength;
-use super::roster::HostKey;
-use crate::communicators::mix;
+use super::mix::mix;
 
-/// By how much clocks of one host may differ without being called two, ns, beyond what the ping
-/// itself leaves open.
-const TOLERANCE_NS: i64 = 1_000;
+/// What tells the hosts of a world apart; not all zeros.
+pub type HostKey = [u8; 16];
+
+/// The host of this process, as its clocks are told apart.
+#[must_use]
+pub fn host_identity() -> HostIdentity {
+    HostIdentity {
+        name: host_name(),
+        boot_id: boot_id(),
+        time_namespace: time_namespace(),
+    }
+}
+
+/// The kernel's random id of this boot; empty if it cannot be read.
+pub fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// The name of this host.
+pub fn host_name() -> String {
+    let mut buffer = [0u8; 256];
+    // SAFETY: the buffer is valid for its length, of which the last byte is kept zero.
+    unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
+    let end = buffer
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(buffer.len());
+    String::from_utf8_lossy(&buffer[..end]).into_owned()
+}
 
 /// What is equal for all processes that say to have the same clock, and for no others; never all
 /// zeros.
@@ -34,7 +60,7 @@ pub fn host_key(host: &HostIdentity, source: ClockSource) -> HostKey {
 /// A number for the time namespace of this process, equal where the kernel shifts the clocks of
 /// processes alike: containers with a namespace each, none of which shifts anything, have one clock.
 /// 0 where nothing is shifted.
-pub(crate) fn time_namespace() -> u64 {
+fn time_namespace() -> u64 {
     let link = |name: &str| fs::read_link(format!("/proc/self/ns/{name}")).ok();
     let Some(own) = link("time") else { return 0 };
     // The offsets told are those that children would have.
@@ -65,21 +91,6 @@ fn inode_in(link: &str) -> u64 {
         .trim_end_matches(']')
         .parse()
         .unwrap_or(0)
-}
-
-/// Whether exchanges with a process that says to have the same clock show that it has another.
-///
-/// The offset of the shortest exchange is off by half its round trip at most: what lies beyond that
-/// and [`TOLERANCE_NS`] is a difference of clocks, however slow the exchange was.
-pub(crate) fn is_apart(samples: &[OffsetSample], tick: TickLength) -> bool {
-    let span = |from: u64, to: u64| i128::from(to) - i128::from(from);
-    let rtt = |sample: &OffsetSample| span(sample.t1, sample.t4) - span(sample.t2, sample.t3);
-    let Some(best) = samples.iter().min_by_key(|sample| rtt(sample)) else {
-        return false;
-    };
-    let twice_offset = span(best.t1, best.t2) + span(best.t4, best.t3);
-    let beyond = (twice_offset.abs() - rtt(best).abs()) / 2;
-    u64::try_from(beyond).is_ok_and(|ticks| tick.ns(ticks) > TOLERANCE_NS as u64)
 }
 
 #[cfg(test)]
@@ -125,30 +136,5 @@ mod tests {
         );
         assert_eq!(inode_in("time:[4026531834]"), 4_026_531_834);
         assert_eq!(inode_in("nonsense"), 0);
-    }
-
-    #[test]
-    fn clocks_are_two_only_where_no_delay_can_explain_the_difference() {
-        let exchange = |offset: i64, there: i64, back: i64| {
-            let t1 = 1 << 40;
-            let t2 = t1 + there + offset;
-            let t3 = t2 + 50;
-            let t4 = t1 + there + 50 + back;
-            [t1, t2, t3, t4].map(|t| t as u64)
-        };
-        let apart = |exchanges: &[[u64; 4]]| {
-            let sample = |&[t1, t2, t3, t4]: &[u64; 4]| OffsetSample { t1, t2, t3, t4 };
-            let samples: Vec<_> = exchanges.iter().map(sample).collect();
-            is_apart(&samples, TickLength::NANOSECOND)
-        };
-        assert!(!apart(&[exchange(0, 400, 90_000), exchange(0, 300, 700)]));
-        assert!(!apart(&[exchange(900, 300, 300)]), "within the tolerance");
-        assert!(!apart(&[exchange(5_000, 9_000, 9_000)]), "cannot be told");
-        assert!(apart(&[
-            exchange(5_000, 90_000, 9_000),
-            exchange(5_000, 300, 300)
-        ]));
-        assert!(apart(&[exchange(-5_000, 300, 300)]));
-        assert!(!apart(&[]));
     }
 }

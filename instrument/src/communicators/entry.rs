@@ -1,0 +1,130 @@
+//! One communicator, file or window, as the recorder needs it at every call.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::mpi::{Handle, Neighbours};
+
+/// One communicator as the recorder needs it at every call. Entries are never freed: records
+/// and other threads may still refer to them.
+///
+/// Aligned so that no two share a cache line, nor a pair of lines that is fetched together: threads
+/// that call on two communicators at once would wait for each other's counts.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct CommunicatorEntry {
+    /// The number that records carry.
+    pub index: u32,
+    /// The number on which all members agree.
+    pub id: u64,
+    /// Processes in the local group, > 0.
+    pub size: u32,
+    /// This process's rank in the local group.
+    pub rank: u32,
+    /// Processes in the remote group; 0 for an intracommunicator.
+    pub remote_size: u32,
+    /// World rank of the first member of the local group, of the remote group.
+    pub(super) first_members: [u32; 2],
+    /// The neighbours of this process, where it has a topology.
+    pub(crate) neighbours: Option<Box<Neighbours>>,
+    /// Persistent collectives made on it.
+    pub(super) persistents: AtomicU64,
+    /// Calls of the application that have begun on it.
+    pub(super) calls: AtomicU64,
+    /// Calls of the MPI library itself that have begun on it.
+    pub(super) internal_calls: AtomicU32,
+    /// Files and windows that were opened on it, by [`Opened`].
+    pub(super) opened: [AtomicU32; 2],
+    /// Of a file: 1 + the position of the access that was begun and is not ended; 0 for none.
+    pub(super) access: AtomicU64,
+    /// Where the leaders of the hosts meet.
+    pub(crate) meet_at: MeetAt,
+}
+
+impl CommunicatorEntry {
+    /// Takes the position of a call that begins now.
+    ///
+    /// MPI makes the application order the calls on one communicator, so a load and a store
+    /// that are each atomic are enough.
+    #[inline]
+    pub(crate) fn take_position(&self, internal: bool) -> u64 {
+        if internal {
+            let position = self.internal_calls.load(Ordering::Relaxed);
+            self.internal_calls
+                .store(position.wrapping_add(1), Ordering::Relaxed);
+            u64::from(position)
+        } else {
+            let position = self.calls.load(Ordering::Relaxed);
+            self.calls.store(position + 1, Ordering::Relaxed);
+            position
+        }
+    }
+
+    /// The position of the application's last call that has begun on it; 0 before the first.
+    pub(crate) fn last_position(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed).saturating_sub(1)
+    }
+
+    /// Takes the number of a persistent collective that is made on it; in order, as above.
+    pub(crate) fn take_persistent_position(&self) -> u64 {
+        self.persistents.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Notes that an access to the file was begun, at a position; MPI allows one at a time.
+    pub(crate) fn begin_access(&self, position: u64) {
+        self.access.store(position + 1, Ordering::Relaxed);
+    }
+
+    /// Takes the position of the access that was begun.
+    pub(crate) fn end_access(&self) -> Option<u64> {
+        self.access.swap(0, Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// The key under which a file or window stands as long as it has no handle.
+    pub(super) fn key_without_handle(&'static self) -> Handle {
+        std::ptr::from_ref(self) as Handle | 3 << 62
+    }
+}
+
+/// From which position on in the calls on a communicator the leaders meet; from none, unless it is
+/// set.
+#[derive(Debug)]
+pub(crate) struct MeetAt(AtomicU64);
+
+impl Default for MeetAt {
+    fn default() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl MeetAt {
+    /// Whether they meet behind a call at this position, if it synchronizes.
+    #[inline]
+    pub(crate) fn is_at(&self, position: u64) -> bool {
+        position >= self.0.load(Ordering::Relaxed)
+    }
+
+    /// MPI makes the application order the calls on one communicator, so the next call sees it.
+    pub(crate) fn set(&self, position: u64) {
+        self.0.store(position, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use collbench_formats::NO_RANK;
+
+    use super::*;
+
+    /// A communicator of this shape, for tests of other modules.
+    pub(crate) fn entry(size: u32, rank: u32, remote_size: u32) -> CommunicatorEntry {
+        CommunicatorEntry {
+            index: 0,
+            id: 0,
+            size,
+            rank,
+            remote_size,
+            first_members: [0, NO_RANK],
+            ..CommunicatorEntry::default()
+        }
+    }
+}

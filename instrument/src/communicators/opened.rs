@@ -1,0 +1,39 @@
+//! What besides communicators has an order of collective calls.
+
+use crate::mpi::{Handle, MpiLibrary};
+
+/// What besides communicators has an order of collective calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    /// An `MPI_File`.
+    File,
+    /// An `MPI_Win`.
+    Window,
+}
+
+impl Opened {
+    /// What tells a handle from those of communicators and of the other kind, in one word: a bit that
+    /// no handle has, be it an address of a process or a number of 32 bits.
+    pub(crate) fn key(self, library: &MpiLibrary, word: usize) -> Handle {
+        match self {
+            // An address with MPICH too, where all other handles are numbers.
+            Self::File => word | 1 << 62,
+            Self::Window => library.handle(word) | 1 << 63,
+        }
+    }
+
+    /// The key of the handle at an address.
+    ///
+    /// # Safety
+    /// `place` is the address of such a handle.
+    pub(crate) unsafe fn key_at(self, library: &MpiLibrary, place: usize) -> Handle {
+        // SAFETY: the caller's promise.
+        let word = unsafe {
+            match self {
+                Self::File => (place as *const Handle).read_unaligned(),
+                Self::Window => library.handle_at(place, 0),
+            }
+        };
+        self.key(library, word)
+    }
+}
