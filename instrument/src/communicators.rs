@@ -8,6 +8,7 @@ mod opened;
 mod registry;
 
 pub use entry::CommunicatorEntry;
+pub(crate) use entry::MeetAt;
 
 pub use identity::HowMade;
 pub(crate) use identity::hash_of_text;

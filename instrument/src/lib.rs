@@ -27,7 +27,6 @@
 mod table;
 mod args;
 mod communicators;
-#[allow(unsafe_code)]
 pub mod directory;
 pub mod exchange;
 mod file;

@@ -2,6 +2,8 @@
 //! the program would notice.
 
 #[allow(unsafe_code)]
+mod descriptors;
+#[allow(unsafe_code)]
 mod memory;
 #[allow(unsafe_code)]
 mod stderr;
@@ -10,6 +12,7 @@ mod uninterrupted;
 #[allow(unsafe_code)]
 mod unsignalled;
 
+pub(crate) use descriptors::out_of_the_way;
 pub use memory::ReservedMemory;
 pub(crate) use stderr::{remember_stderr, say, say_unranked};
 pub(crate) use uninterrupted::{Uncancelled, Uninterrupted};

@@ -64,7 +64,7 @@ use crate::args::{CallView, KeptArrays};
 use crate::communicators::{
     CommunicatorEntry, Communicators, ConstructorCall, HowMade, hash_of_text,
 };
-use crate::exchange::{Exchanges, carries_something, synchronizes};
+use crate::exchange::{Exchanges, Session, Start, carries_something, synchronizes};
 use crate::file::{GrowError, OpenChunk, Opening, RankFile, is_forked, leave_to_the_parent};
 use crate::hooks::{Endpoints, MessageSource};
 use crate::host::Clock;
@@ -582,22 +582,29 @@ impl Recorder {
         self.is_alone_on_host
     }
 
-    /// Notes which processes share a host: by world rank the lowest one on its host.
-    pub(crate) fn know_hosts(&self, lowest: Vec<u32>) {
-        self.partners.know_hosts(lowest);
-    }
-
-    /// Keeps this process's part in the exchanges of stamps between hosts.
-    pub(crate) fn take_part(&self, exchanges: Exchanges) {
+    /// Takes part in the exchanges of stamps between hosts, from those of the start on.
+    pub(crate) fn take_part(&self, start: &Start<'_>) {
+        let world = self.find(self.library.comm_world);
+        let mut exchanges = self.with_session(world, |session| Exchanges::begin(session, start));
+        if let Some(lowest) = exchanges.take_lowest_of_hosts() {
+            self.partners.know_hosts(lowest);
+        }
         // Recording begins once, and so does this.
         let _ = self.exchanges.set(exchanges);
     }
 
-    /// Says from which position on `MPI_COMM_WORLD` on the leaders of the hosts meet.
-    pub(crate) fn meet_from(&self, position: u64) {
-        if let Some(world) = self.find(self.library.comm_world) {
-            world.meet_at.set(position);
-        }
+    /// Hands out what the exchanges need; `world` is `MPI_COMM_WORLD`.
+    fn with_session<T>(
+        &self,
+        world: Option<&CommunicatorEntry>,
+        exchange: impl FnOnce(&Session<'_>) -> T,
+    ) -> T {
+        exchange(&Session {
+            library: &self.library,
+            clock: self.clock,
+            define: &|definition| self.define(definition),
+            meet_at: world.map(|world| &world.meet_at),
+        })
     }
 
     /// Lets the leaders of the hosts meet behind a call on `MPI_COMM_WORLD` that has left.
@@ -607,7 +614,10 @@ impl Recorder {
         let (Some(exchanges), Some(world)) = (self.exchanges.get(), world) else {
             return;
         };
-        self.among_others(|| exchanges.meet(self, world.last_position()));
+        self.among_others(|| {
+            let position = world.last_position();
+            self.with_session(Some(world), |session| exchanges.meet(session, position));
+        });
     }
 
     /// Runs a path on which other processes are waited for: a thread is not cancelled on it, but
@@ -1374,7 +1384,7 @@ pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
     let exchanges = recorder.exchanges.get();
     let real = move || {
         if let (Operation::Finalize, Some(exchanges)) = (operation, exchanges) {
-            recorder.among_others(|| exchanges.end(recorder));
+            recorder.among_others(|| recorder.with_session(None, |session| exchanges.end(session)));
         }
         real()
     };

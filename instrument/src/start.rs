@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use collbench_formats::{Abi, Anchor, Definition, Identity, LayerState, MpiIdentity, Operation};
 
 use crate::directory::{self, DirectoryError};
-use crate::exchange::{self, Exchanges, TickLength};
+use crate::exchange::{Start, TickLength};
 use crate::file::{Limit, RankFile};
 use crate::hooks::{MessageSource, watch_endpoints};
 use crate::host::{
@@ -223,7 +223,7 @@ fn start(
     match model {
         ProcessModel::World => {
             let span = |get: fn(&Anchor) -> u64| get(&left_init).saturating_sub(get(&anchor));
-            let start = exchange::Start {
+            let start = Start {
                 directory: &settings.output,
                 settings: settings.exchange,
                 world,
@@ -236,7 +236,7 @@ fn start(
                 ),
                 is_said_to_be_alone: all_on_this_host(world_size),
             };
-            recorder.take_part(Exchanges::begin(recorder, &start));
+            recorder.take_part(&start);
         }
         ProcessModel::Sessions => recorder.define(&Definition::ClockExchanges {
             on: false,

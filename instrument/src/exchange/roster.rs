@@ -23,12 +23,9 @@ use std::time::{Duration, Instant};
 
 use collbench_files::Folder;
 
+use crate::directory::{DECISION_PREFIX, ROSTER_PREFIX};
 use crate::host::HostKey;
 use crate::process::unsignalled;
-
-/// Names of the two files begin so, and end in the number of the world.
-pub(crate) const ROSTER_PREFIX: &str = "roster.";
-pub(crate) const DECISION_PREFIX: &str = "exchange.";
 
 /// Bytes of the decision at the beginning of the roster, and of each process's entry behind it.
 const ENTRY_BYTES: usize = size_of::<HostKey>();

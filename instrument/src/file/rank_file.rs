@@ -23,8 +23,8 @@ use memmap2::{Advice, MmapOptions};
 
 use super::mapping::{Mapping, is_forked};
 use super::ring::Ring;
-use crate::directory::{self, out_of_the_way};
-use crate::process::unsignalled;
+use crate::directory;
+use crate::process::{out_of_the_way, unsignalled};
 
 /// Bytes of a thread's first chunk of records; each further one is twice as long, up to
 /// [`LARGEST_CHUNK`].

@@ -1,0 +1,72 @@
+//! Which world records in the directory, and which were refused.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use collbench_files::Folder;
+
+use super::error::DirectoryError;
+use super::files::create_file;
+use super::names::{REFUSED_PREFIX, WORLD_FILE};
+use crate::process::unsignalled;
+
+/// Writes which world records here, if nobody has; gives the world that does.
+pub(crate) fn claim(path: &Path, world: u64) -> Result<u64, DirectoryError> {
+    let failed = |error| DirectoryError::Io {
+        path: path.join(WORLD_FILE),
+        error,
+    };
+    match create_file(path, WORLD_FILE) {
+        Ok(mut file) => {
+            unsignalled(|| file.write_all(format!("{world:016x}\n").as_bytes())).map_err(failed)?;
+            Ok(world)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // Whoever made it writes its one line right away.
+            let begin = Instant::now();
+            loop {
+                match read_claim(path) {
+                    Ok(Some(world)) => return Ok(world),
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(failed(error));
+                    }
+                    _ if begin.elapsed() > Duration::from_secs(5) => return Err(failed(error)),
+                    _ => std::thread::sleep(Duration::from_millis(1)),
+                }
+            }
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// The world that records here, if one does and its line is complete.
+pub(crate) fn claimed_by(path: &Path) -> Option<u64> {
+    read_claim(path).ok().flatten()
+}
+
+fn read_claim(path: &Path) -> io::Result<Option<u64>> {
+    let mut text = String::new();
+    Folder::open_itself(path)?
+        .file(WORLD_FILE)?
+        .take(64)
+        .read_to_string(&mut text)?;
+    let number = text.strip_suffix('\n');
+    Ok(number.and_then(|number| u64::from_str_radix(number, 16).ok()))
+}
+
+/// Leaves a mark that another world wanted to record here and was refused.
+pub(crate) fn mark_refused(path: &Path, world: u64) {
+    // Where this fails, the message on stderr is all there is.
+    let _ = create_file(path, &format!("{REFUSED_PREFIX}{world:016x}"));
+}
+
+/// How many worlds were refused.
+pub fn n_refused(path: &Path) -> usize {
+    let names = Folder::open_itself(path).and_then(|folder| folder.names());
+    names
+        .into_iter()
+        .flatten()
+        .filter(|name| name.to_string_lossy().starts_with(REFUSED_PREFIX))
+        .count()
+}

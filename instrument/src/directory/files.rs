@@ -1,0 +1,18 @@
+//! Files of the directory, made and removed without following a link.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use collbench_files::Folder;
+
+/// Makes a file in the directory, new and for writing and reading, with the permissions that the
+/// user's umask leaves, never executable.
+pub(crate) fn create_file(path: &Path, name: &str) -> io::Result<File> {
+    Folder::open_itself(path)?.create(name)
+}
+
+/// Removes a file of the directory.
+pub(crate) fn remove_file(path: &Path, name: &str) -> io::Result<()> {
+    Folder::open_itself(path)?.remove_file(name)
+}

@@ -1,0 +1,131 @@
+//! What a trace consists of, and its removal.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use collbench_files::Folder;
+use collbench_formats::FILE_MAGIC;
+
+use super::error::DirectoryError;
+use super::names::{
+    REFUSED_PREFIX, REPORT_FOLDER, RUN_FILE, TRUTH_FILE, UNFINISHED_SUFFIX, WORLD_FILE,
+    is_agreement, is_rank_file,
+};
+use super::run::is_run;
+
+/// What a trace in a directory consists of, and nothing else is there. No link is followed.
+///
+/// Whoever is told to replace a trace deletes what is named here. So names are not enough:
+/// other programs too write files that end in `.trace`.
+pub(super) struct Parts {
+    pub(super) files: Vec<OsString>,
+    /// The folder of the report, open, and the files in it: what is removed is what was looked at,
+    /// even where another folder has got its name.
+    pub(super) report: Option<(Folder, Vec<OsString>)>,
+}
+
+impl Parts {
+    /// `None` if there is anything that is not of a trace.
+    pub(super) fn of(folder: &Folder) -> Option<Self> {
+        let mut files = Vec::new();
+        let mut report = None;
+        let mut has_run = false;
+        let mut n_rank_files = 0;
+        let mut n_empty = 0;
+        for name in folder.names().ok()? {
+            let name = name.into_string().ok()?;
+            let kind = folder.look_at(&name).ok()?.file_type();
+            if name == REPORT_FOLDER && kind.is_dir() {
+                let folder = folder.folder(&name).ok()?;
+                let names = files_of_report(&folder)?;
+                report = Some((folder, names));
+                continue;
+            }
+            if !kind.is_file() {
+                return None;
+            }
+            match name.as_str() {
+                RUN_FILE if is_run(folder) => has_run = true,
+                WORLD_FILE if is_world(folder) => {}
+                TRUTH_FILE => {}
+                _ if is_rank_file(&name) => match first_bytes(folder, &name)?.as_slice() {
+                    // Its rank ended before it wrote anything.
+                    [] => n_empty += 1,
+                    bytes if *bytes == FILE_MAGIC => n_rank_files += 1,
+                    _ => return None,
+                },
+                _ if name.starts_with(REFUSED_PREFIX) || is_agreement(&name) => {}
+                // Left by a collbench-compact that was killed.
+                _ if name.ends_with(UNFINISHED_SUFFIX) => {}
+                _ => return None,
+            }
+            files.push(name.into());
+        }
+        (has_run || (n_rank_files > 0 && n_empty == 0)).then_some(Self { files, report })
+    }
+
+    pub(super) fn has_rank_files(&self) -> bool {
+        let mut names = self.files.iter();
+        names.any(|name| is_rank_file(&name.to_string_lossy()))
+    }
+}
+
+/// The files of a report, if the folder holds nothing else.
+fn files_of_report(folder: &Folder) -> Option<Vec<OsString>> {
+    let mut files = Vec::new();
+    for name in folder.names().ok()? {
+        let name = name.into_string().ok()?;
+        let belongs = ["index.html", "analysis.json"].contains(&name.as_str())
+            || name.ends_with(".svg")
+            || name.ends_with(".dot");
+        if !belongs || !folder.look_at(&name).ok()?.is_file() {
+            return None;
+        }
+        files.push(name.into());
+    }
+    Some(files)
+}
+
+/// A world's number in hexadecimal; cut off, if its writer was killed.
+fn is_world(folder: &Folder) -> bool {
+    let mut text = String::new();
+    let file = folder.file(WORLD_FILE);
+    let read = file.and_then(|file| file.take(64).read_to_string(&mut text));
+    read.is_ok_and(|length| length <= 17)
+        && text.trim_end().bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn first_bytes(folder: &Folder, name: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = folder.file(name);
+    file.and_then(|file| file.take(FILE_MAGIC.len() as u64).read_to_end(&mut bytes))
+        .ok()?;
+    Some(bytes)
+}
+
+/// Removes the trace in a directory, if there is one; `path` is for messages. The directory stays:
+/// its owner, permissions and place on the disk may have been chosen with care.
+pub(super) fn remove_trace(folder: &Folder, path: &Path) -> Result<(), DirectoryError> {
+    let Some(Parts { files, report }) = Parts::of(folder) else {
+        return Ok(());
+    };
+    let gone = |path: PathBuf, removed: io::Result<()>| match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(DirectoryError::Io { path, error })
+        }
+        _ => Ok(()),
+    };
+    // The report first: as long as something is left, it is a trace.
+    if let Some((report, names)) = report {
+        let path = path.join(REPORT_FOLDER);
+        for name in names {
+            gone(path.join(&name), report.remove_file(&name))?;
+        }
+        gone(path, folder.remove_folder(REPORT_FOLDER))?;
+    }
+    for name in files {
+        gone(path.join(&name), folder.remove_file(&name))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,301 @@
+//! The part of this process in the exchanges of its world, from the start to the end.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use collbench_formats::{Abi, Definition, HostIdentity};
+
+use super::apart::is_apart;
+use super::leader::Leader;
+use super::meeting::{FIRST, Pace, every_ns};
+use super::parting::Parting;
+use super::ping::{StopRule, TickLength, Wire, answer, ask};
+use super::roster::{Decision, Roster};
+use super::session::Session;
+use super::wire::{CallFailed, CommunicatorWire};
+use crate::host::{HostKey, host_key};
+use crate::settings::{ExchangeSettings, Scheme};
+
+/// How long the first process waits for the others to be recorded too: on other hosts, and where
+/// the launcher says that there are none.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE_ON_ONE_HOST: Duration = Duration::from_secs(1);
+
+/// Exchanges of a leader with another process of its host.
+const ON_HOST: StopRule = StopRule {
+    unimproved: 20,
+    most: 20,
+    longest_ns: 50_000_000,
+};
+
+/// What is known of a process that begins to record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) settings: ExchangeSettings,
+    pub(crate) world: u64,
+    pub(crate) rank: u32,
+    pub(crate) world_size: u32,
+    pub(crate) host: &'a HostIdentity,
+    pub(crate) tick: TickLength,
+    /// Whether the launcher has started all processes on this host.
+    pub(crate) is_said_to_be_alone: bool,
+}
+
+/// The part of this process in the exchanges of its world.
+#[derive(Debug)]
+pub(crate) struct Exchanges {
+    /// By world rank the lowest rank on its host, once that is known.
+    lowest_of_hosts: Option<Vec<u32>>,
+    /// To be removed at the end; of rank 0 only.
+    roster: Option<Roster>,
+    leader: Option<Mutex<Leader>>,
+    /// Where there are exchanges, and the MPI library needs it.
+    parting: Option<Parting>,
+}
+
+/// What all processes of the world do, the same in each.
+struct Plan {
+    scheme: Scheme,
+    /// Whether the leaders meet in between.
+    has_meetings: bool,
+    /// World ranks, ascending.
+    leaders: Vec<u32>,
+}
+
+/// Why there are no exchanges, or no further ones.
+#[derive(Debug, thiserror::Error)]
+enum NoExchanges {
+    #[error(
+        "only {recorded} of {world_size} processes are recorded, and no message goes to others"
+    )]
+    NotAllRecorded { recorded: u32, world_size: u32 },
+    #[error("the trace directory: {0}")]
+    Directory(#[from] std::io::Error),
+    #[error(transparent)]
+    Call(#[from] CallFailed),
+    #[error("--exchange off")]
+    Unwanted,
+    #[error("the ABI of the MPI library is not known")]
+    UnknownAbi,
+}
+
+impl Exchanges {
+    /// Agrees with all processes of the world on what to do, and takes the exchanges of the start:
+    /// inside `MPI_Init`, when the library's own is done. What comes of it is in the trace.
+    pub(crate) fn begin(session: &Session<'_>, start: &Start<'_>) -> Self {
+        let mut exchanges = Self {
+            lowest_of_hosts: None,
+            roster: None,
+            leader: None,
+            parting: None,
+        };
+        if start.world_size < 2 {
+            return exchanges;
+        }
+        match exchanges.try_begin(session, start) {
+            Ok(()) => {}
+            Err(why) => session.define(&Definition::ClockExchanges {
+                on: false,
+                reason: why.to_string(),
+            }),
+        }
+        exchanges
+    }
+
+    fn try_begin(&mut self, session: &Session<'_>, start: &Start<'_>) -> Result<(), NoExchanges> {
+        let Start {
+            rank, world_size, ..
+        } = *start;
+        let scheme = start.settings.scheme.ok_or(NoExchanges::Unwanted)?;
+        let library = session.library;
+        if library.abi == Abi::Unknown {
+            return Err(NoExchanges::UnknownAbi);
+        }
+        let key = host_key(start.host, session.clock.source());
+        let patience = if start.is_said_to_be_alone {
+            PATIENCE_ON_ONE_HOST
+        } else {
+            PATIENCE
+        };
+        let roster = Roster::of(start.directory, start.world, world_size)?;
+        let decision = roster.agree(rank, key, patience);
+        self.roster = (rank == 0).then_some(roster);
+        match decision? {
+            Decision::OneHost => {
+                self.lowest_of_hosts = Some(vec![0; world_size as usize]);
+                return Ok(());
+            }
+            Decision::Missing { recorded } => {
+                return Err(NoExchanges::NotAllRecorded {
+                    recorded,
+                    world_size,
+                });
+            }
+            Decision::Exchange => {}
+        }
+        self.parting = Parting::of(start, library.abi);
+        let mut world = CommunicatorWire::of_world(library, session.clock);
+        let keys = world.gather_all(rank, key, world_size)?;
+        self.lowest_of_hosts = Some(lowest_of_hosts(&keys));
+        let leader = check_host(&mut world, &keys, rank, start.tick)?;
+        if leader == rank && keys[..rank as usize].contains(&key) {
+            let rank = lowest_of_host(&keys, rank);
+            session.define(&Definition::ClockApart { rank });
+        }
+        // The first process's settings hold for all: each may have been given its own.
+        let has_meetings = start.settings.every != Some(Duration::ZERO);
+        let mut entry = HostKey::default();
+        entry[..4].copy_from_slice(&leader.to_le_bytes());
+        entry[4] = u8::from(scheme == Scheme::Linear);
+        entry[5] = u8::from(has_meetings);
+        let entries = world.gather_all(rank, entry, world_size)?;
+        let plan = Plan {
+            scheme: match entries[0][4] {
+                0 => Scheme::Rounds,
+                _ => Scheme::Linear,
+            },
+            has_meetings: entries[0][5] != 0,
+            leaders: (0..world_size)
+                .zip(entries)
+                .filter(|(rank, entry)| entry[..4] == rank.to_le_bytes())
+                .map(|(rank, _)| rank)
+                .collect(),
+        };
+        session.define(&Definition::ClockExchanges {
+            on: true,
+            reason: String::new(),
+        });
+        let led = self.lead(session, start, plan);
+        // All leave together: else those that lead no host would wait for the others in the first
+        // call of the application, and that would be the application's wait.
+        world.barrier(rank, world_size)?;
+        Ok(led?)
+    }
+
+    /// The part of a leader in the start.
+    fn lead(
+        &mut self,
+        session: &Session<'_>,
+        start: &Start<'_>,
+        plan: Plan,
+    ) -> Result<(), CallFailed> {
+        let Ok(own) = plan.leaders.binary_search(&start.rank) else {
+            return Ok(());
+        };
+        let mut leader = Leader {
+            wire: CommunicatorWire::among(session.library, session.clock, &plan.leaders)?,
+            own,
+            leaders: plan.leaders,
+            scheme: plan.scheme,
+            tick: start.tick,
+            best_rtt_ns: None,
+            pace: None,
+        };
+        leader.measure(session)?;
+        if plan.has_meetings {
+            if own == 0 {
+                let every_ns = match start.settings.every {
+                    None => every_ns(leader.best_rtt_ns),
+                    Some(every) => u64::try_from(every.as_nanos()).unwrap_or(u64::MAX),
+                };
+                leader.pace = Some(Pace::new(every_ns, leader.now_ns()));
+            }
+            session.meet_from(FIRST);
+        }
+        self.leader = Some(Mutex::new(leader));
+        Ok(())
+    }
+
+    /// Meets the other leaders behind the call at this position on `MPI_COMM_WORLD`.
+    pub(crate) fn meet(&self, session: &Session<'_>, position: u64) {
+        let Some(leader) = &self.leader else { return };
+        // Held only where a handler has interrupted an exchange, or left it for good.
+        let Ok(mut leader) = leader.try_lock() else {
+            return;
+        };
+        let begin = session.clock.now();
+        match leader.meet(session, position) {
+            Ok(next) => session.meet_from(next),
+            Err(error) => {
+                session.meet_from(u64::MAX);
+                session.define(&Definition::ClockExchanges {
+                    on: true,
+                    reason: error.to_string(),
+                });
+            }
+        }
+        let end = session.clock.now();
+        session.define(&Definition::Pause { begin, end });
+    }
+
+    /// Takes the exchanges of the end, before MPI ends.
+    pub(crate) fn end(&self, session: &Session<'_>) {
+        if let Some(Ok(mut leader)) = self.leader.as_ref().map(Mutex::try_lock) {
+            match leader.measure(session) {
+                Ok(()) => leader.wire.free(),
+                Err(error) => session.define(&Definition::ClockExchanges {
+                    on: true,
+                    reason: format!("no exchanges at the end: {error}"),
+                }),
+            }
+        }
+        if let Some(parting) = &self.parting {
+            let world = CommunicatorWire::of_world(session.library, session.clock);
+            if world.barrier_of_library().is_ok() {
+                // Whoever does not come is on its way into `MPI_Finalize` all the same.
+                let _ = parting.wait_for_all();
+            }
+        }
+    }
+
+    /// By world rank the lowest rank on its host; `None` where that is not known. Given once.
+    pub(crate) fn take_lowest_of_hosts(&mut self) -> Option<Vec<u32>> {
+        self.lowest_of_hosts.take()
+    }
+
+    /// Removes from the trace directory what nobody needs any more.
+    pub(crate) fn clean_up(&self) {
+        if let Some(roster) = &self.roster {
+            roster.remove();
+        }
+    }
+}
+
+/// By rank the lowest rank on its host.
+fn lowest_of_hosts(keys: &[HostKey]) -> Vec<u32> {
+    let mut lowest = HashMap::new();
+    let ranks = (0..).zip(keys);
+    ranks
+        .map(|(rank, key)| *lowest.entry(key).or_insert(rank))
+        .collect()
+}
+
+fn lowest_of_host(keys: &[HostKey], rank: u32) -> u32 {
+    let of_host = keys.iter().position(|key| *key == keys[rank as usize]);
+    of_host.map_or(rank, |lowest| lowest as u32)
+}
+
+/// Whose clock process `rank` has: that of the lowest rank on its host, or its own where a ping
+/// shows another. All processes of the host take part.
+fn check_host(
+    world: &mut CommunicatorWire,
+    keys: &[HostKey],
+    rank: u32,
+    tick: TickLength,
+) -> Result<u32, CallFailed> {
+    let lowest = lowest_of_host(keys, rank);
+    if rank != lowest {
+        answer(world, lowest as usize, tick)?;
+        let [is_apart, ..] = world.receive(lowest as usize)?;
+        return Ok(if is_apart != 0 { rank } else { lowest });
+    }
+    let others = (0..).zip(keys).skip(rank as usize + 1);
+    for (other, _) in others.filter(|(_, key)| **key == keys[rank as usize]) {
+        let (samples, _) = ask(world, other, ON_HOST, tick)?;
+        world.send(other, [u64::from(is_apart(&samples, tick)), 0, 0, 0])?;
+    }
+    Ok(rank)
+}

@@ -1,0 +1,85 @@
+//! The process that exchanges stamps for its host.
+
+use collbench_formats::Definition;
+
+use super::meeting::{Announcement, Pace, pass_on};
+use super::ping::{StopRule, TickLength, WORDS, Wire, answer, ask};
+use super::schedule::{Pair, closing_rounds, rounds};
+use super::session::Session;
+use super::wire::{CallFailed, CommunicatorWire};
+use crate::settings::Scheme;
+
+/// Exchanges along edges that only close triangles.
+const CLOSING: StopRule = StopRule::burst(20);
+/// Exchanges of a pair in between.
+const IN_BETWEEN: StopRule = StopRule::burst(10);
+
+/// The process that exchanges stamps for its host.
+#[derive(Debug)]
+pub(super) struct Leader {
+    pub(super) wire: CommunicatorWire,
+    /// Own number among the leaders.
+    pub(super) own: usize,
+    /// World ranks.
+    pub(super) leaders: Vec<u32>,
+    pub(super) scheme: Scheme,
+    pub(super) tick: TickLength,
+    /// The smallest round trip that this one has seen.
+    pub(super) best_rtt_ns: Option<u64>,
+    /// Of the first leader, where there are meetings.
+    pub(super) pace: Option<Pace>,
+}
+
+impl Leader {
+    pub(super) fn now_ns(&mut self) -> u64 {
+        self.tick.ns(self.wire.now())
+    }
+
+    /// Meets the others at this position; gives that from which on they meet next.
+    pub(super) fn meet(&mut self, session: &Session<'_>, position: u64) -> Result<u64, CallFailed> {
+        let now_ns = self.now_ns();
+        let mut words = match &mut self.pace {
+            None => [0; WORDS],
+            Some(pace) => {
+                let Announcement { measure, next } = pace.announce(position, now_ns);
+                [u64::from(measure), next, 0, 0]
+            }
+        };
+        pass_on(&mut self.wire, self.own, self.leaders.len(), &mut words)?;
+        let [measure, next, ..] = words;
+        if measure != 0 {
+            let rounds = rounds(self.leaders.len(), self.scheme);
+            self.go_through(&rounds, IN_BETWEEN, session)?;
+        }
+        Ok(next)
+    }
+
+    /// All that is measured at the start and at the end.
+    pub(super) fn measure(&mut self, session: &Session<'_>) -> Result<(), CallFailed> {
+        let n_hosts = self.leaders.len();
+        self.go_through(&rounds(n_hosts, self.scheme), StopRule::THOROUGH, session)?;
+        self.go_through(&closing_rounds(n_hosts, self.scheme), CLOSING, session)
+    }
+
+    /// Takes part in each round, and writes down what it has measured of its own clock.
+    fn go_through(
+        &mut self,
+        rounds: &[Vec<Pair>],
+        rule: StopRule,
+        session: &Session<'_>,
+    ) -> Result<(), CallFailed> {
+        for pair in rounds.iter().flatten() {
+            if pair.reference == self.own {
+                let (_, best_ns) = ask(&mut self.wire, pair.local, rule, self.tick)?;
+                self.best_rtt_ns = self.best_rtt_ns.into_iter().chain(best_ns).min();
+            } else if pair.local == self.own {
+                let samples = answer(&mut self.wire, pair.reference, self.tick)?;
+                session.define(&Definition::OffsetMeasurement {
+                    reference_rank: self.leaders[pair.reference],
+                    samples,
+                });
+            }
+        }
+        Ok(())
+    }
+}
