@@ -1,11 +1,23 @@
 //! The file of one rank.
 
 #[allow(unsafe_code)]
+mod chunk;
+#[allow(unsafe_code)]
+mod definitions;
+mod error;
+mod growing;
+#[allow(unsafe_code)]
+mod header;
+#[allow(unsafe_code)]
 mod mapping;
 #[allow(unsafe_code)]
 mod rank_file;
 #[allow(unsafe_code)]
+mod reserve;
+#[allow(unsafe_code)]
 mod ring;
 
+pub(crate) use chunk::{OpenChunk, Opening};
+pub(crate) use error::GrowError;
 pub(crate) use mapping::{is_forked, leave_to_the_parent};
-pub(crate) use rank_file::{GrowError, Limit, OpenChunk, Opening, RankFile};
+pub(crate) use rank_file::{Limit, RankFile};

@@ -8,7 +8,7 @@
 
 use std::io;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use memmap2::MmapRaw;
 
@@ -23,6 +23,27 @@ impl Mapping {
     pub(super) fn new(map: MmapRaw) -> Self {
         let entry = MAPPINGS.take(map.as_mut_ptr() as usize, map.len());
         Self { map, entry }
+    }
+
+    /// Stores bytes at a place, the first four of them last: whoever finds those finds the rest.
+    ///
+    /// # Panics
+    /// If the mapping ends before them, or the place is not one of a word of 4 bytes.
+    ///
+    /// # Safety
+    /// Nobody else stores there.
+    #[inline]
+    pub(super) unsafe fn publish(&self, at: usize, bytes: &[u8]) {
+        let (first, rest) = bytes.split_at(size_of::<u32>());
+        assert!(at.is_multiple_of(size_of::<u32>()) && at + bytes.len() <= self.len());
+        // SAFETY: within the mapping, which begins with a page, as just checked; the caller's promise.
+        unsafe {
+            let to = self.map.as_mut_ptr().add(at);
+            to.add(first.len())
+                .copy_from_nonoverlapping(rest.as_ptr(), rest.len());
+            let first = u32::from_ne_bytes([first[0], first[1], first[2], first[3]]);
+            AtomicU32::from_ptr(to.cast()).store(first, Ordering::Release);
+        }
     }
 }
 

@@ -17,8 +17,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use collbench_formats::{CHUNK_ALIGN, ChunkHeader, PLACE_MAGIC};
 
+use super::error::GrowError;
+use super::growing::{GrowingFile, Room};
 use super::mapping::Mapping;
-use super::rank_file::{GrowError, RankFile, make_ready};
+use super::reserve::make_ready;
 
 /// A ring has about so many places: with each that is used again so much of it is lost at once.
 const PLACES: u64 = 16;
@@ -109,7 +111,7 @@ impl Ring {
     /// in its header. `is_kept`: for good.
     pub(super) fn take(
         &self,
-        file: &RankFile,
+        file: &GrowingFile,
         at_least: u64,
         is_kept: bool,
     ) -> Result<(u64, Arc<Mapping>), GrowError> {
@@ -120,7 +122,7 @@ impl Ring {
         } else {
             at_least.max(self.place_bytes)
         };
-        let at = places.take(file, (wanted, at_least), is_kept)?;
+        let at = places.take(file, wanted, at_least, is_kept)?;
         places.n_opened += 1;
         let n_opened = places.n_opened;
         let place = &mut places.list[at];
@@ -145,11 +147,12 @@ impl Places {
     /// The index of a place that is ready.
     fn take(
         &mut self,
-        file: &RankFile,
-        (wanted, at_least): (u64, u64),
+        file: &GrowingFile,
+        wanted: u64,
+        at_least: u64,
         is_kept: bool,
     ) -> Result<usize, GrowError> {
-        let end = file.end.load(Ordering::Acquire);
+        let end = file.end();
         let left = self.size.saturating_sub(end) / CHUNK_ALIGN * CHUNK_ALIGN;
         let n_others = self.list.iter().filter(|place| !place.is_kept).count();
         let is_beyond = is_kept && (self.kept_bytes + at_least) * 2 > self.size;
@@ -159,7 +162,7 @@ impl Places {
                 // What there is must do then.
                 Err(GrowError::NoSpace { .. }) if oldest.is_some() => {
                     self.size = end;
-                    self.take(file, (wanted, at_least), is_kept)
+                    self.take(file, wanted, at_least, is_kept)
                 }
                 appended => appended,
             };
@@ -170,12 +173,9 @@ impl Places {
         }
     }
 
-    fn append(&mut self, file: &RankFile, length: u64) -> Result<usize, GrowError> {
-        let offset = file.end.fetch_add(length, Ordering::AcqRel);
-        let map = file.make_room((offset, length)).inspect_err(|_| {
-            // All that grows this file does so here, under the lock of the ring.
-            file.end.store(offset, Ordering::Release);
-        })?;
+    fn append(&mut self, file: &GrowingFile, length: u64) -> Result<usize, GrowError> {
+        // All that grows this file does so here, under the lock of the ring.
+        let (offset, map) = file.append(length)?;
         self.list.push(Place {
             offset,
             map,
@@ -205,7 +205,7 @@ impl Places {
         oldest.map(|(_, run)| run)
     }
 
-    fn use_again(&mut self, file: &RankFile, run: Range<usize>) -> Result<usize, GrowError> {
+    fn use_again(&mut self, file: &GrowingFile, run: Range<usize>) -> Result<usize, GrowError> {
         let at = run.start;
         let newest = self.list[run.clone()].iter().map(|place| place.opened);
         let newest = newest.max().unwrap_or(0);
@@ -218,8 +218,8 @@ impl Places {
         if run.len() > 1 {
             let first = &self.list[at];
             let length = self.list[run.end - 1].end() - first.offset;
-            let map = file.map(first.offset, length)?;
             let offset = first.offset;
+            let map = file.map(Room { offset, length })?;
             self.list.drain(at + 1..run.end);
             self.list[at] = Place {
                 offset,
@@ -242,6 +242,7 @@ mod tests {
 
     use collbench_formats::{Damage, Operation, ProcessState, RankTrace, SequenceEntry};
 
+    use super::super::RankFile;
     use super::super::rank_file::tests::{anchor, identity, names, opening, store};
     use super::super::{Limit, OpenChunk, Opening};
     use super::*;

@@ -1,0 +1,123 @@
+//! The definitions of a rank file: one chunk of them at a time, into which all threads write.
+
+use std::io;
+use std::sync::PoisonError;
+
+use collbench_formats::encode::{communicator_entry, definition_entry};
+use collbench_formats::{Anchor, CHUNK_ALIGN, ChunkHeader, ChunkKind, Communicator, Definition};
+
+use super::chunk::{OpenChunk, Opening};
+use super::error::GrowError;
+use super::rank_file::RankFile;
+
+/// The chunk that definitions are appended to.
+#[derive(Debug, Default)]
+pub(super) struct DefinitionsChunk {
+    pub(super) chunk: Option<OpenChunk>,
+    pub(super) used: usize,
+    next_ordinal: u32,
+}
+
+impl DefinitionsChunk {
+    /// Whether an entry of so many bytes fits behind what is there.
+    #[inline]
+    fn has_room(&self, length: usize) -> bool {
+        let chunk = self.chunk.as_ref();
+        chunk.is_some_and(|chunk| self.used + length <= chunk.content_bytes())
+    }
+}
+
+impl RankFile {
+    /// Appends a definition. `now` reads the clock, `anchor` is for a chunk that is opened for it.
+    pub(crate) fn define(
+        &self,
+        definition: &Definition,
+        now: impl Fn() -> u64 + Copy,
+        anchor: impl Fn() -> Anchor + Copy,
+    ) -> Result<(), GrowError> {
+        let entry = definition_entry(definition).map_err(|error| GrowError::Failed {
+            what: "encoding a definition",
+            error: io::Error::other(error),
+        })?;
+        self.append(&entry, now, anchor)
+    }
+
+    /// Appends the definition of a communicator: what programs make by the thousand.
+    #[inline]
+    pub(crate) fn define_communicator(
+        &self,
+        communicator: Communicator,
+        now: impl Fn() -> u64 + Copy,
+        anchor: impl Fn() -> Anchor + Copy,
+    ) -> Result<(), GrowError> {
+        let mut room = [0; _];
+        match communicator_entry(&communicator, &mut room) {
+            Some(entry) => self.append(entry, now, anchor),
+            None => self.define(&Definition::Communicator(communicator), now, anchor),
+        }
+    }
+
+    /// Appends the entry of a definition.
+    #[inline]
+    fn append(
+        &self,
+        entry: &[u8],
+        now: impl Fn() -> u64 + Copy,
+        anchor: impl Fn() -> Anchor + Copy,
+    ) -> Result<(), GrowError> {
+        let mut open = self
+            .definitions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !open.has_room(entry.len()) {
+            self.open_definitions(&mut open, entry.len(), now, anchor)?;
+        }
+        let used = open.used;
+        if let Some(chunk) = &open.chunk {
+            // SAFETY: the lock keeps other writers away.
+            unsafe { chunk.append(used, entry) };
+        }
+        open.used += entry.len();
+        Ok(())
+    }
+
+    /// Opens the next chunk of definitions, with room for an entry of `length` bytes.
+    #[cold]
+    fn open_definitions(
+        &self,
+        open: &mut DefinitionsChunk,
+        length: usize,
+        now: impl Fn() -> u64,
+        anchor: impl Fn() -> Anchor,
+    ) -> Result<(), GrowError> {
+        let first = open.next_ordinal == 0;
+        let at_least = ChunkHeader::content_offset(0) + length;
+        let usual = match &self.ring {
+            _ if first => CHUNK_ALIGN as usize,
+            None => 16384 << open.next_ordinal.min(4),
+            Some(ring) => ring.place_bytes() as usize,
+        };
+        let wanted = at_least.next_multiple_of(usual) as u64;
+        let opening = Opening {
+            thread: 0,
+            ordinal: open.next_ordinal,
+            first_record: 0,
+            first_call: 0,
+            sequences: &[],
+            begin_ticks: now(),
+        };
+        let chunk = self.open_chunk(ChunkKind::Definitions, wanted, &opening, now, anchor)?;
+        if let Some(full) = open.chunk.replace(chunk) {
+            full.close(open.used as u64, 0);
+        }
+        open.used = 0;
+        open.next_ordinal += 1;
+        if open.has_room(length) {
+            Ok(())
+        } else {
+            Err(GrowError::SizeReached {
+                max_bytes: self.file.max_bytes().unwrap_or(0),
+            })
+        }
+    }
+}

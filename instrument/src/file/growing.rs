@@ -1,0 +1,154 @@
+//! A file that grows, through a descriptor that the program may close or give to another file.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use collbench_formats::CHUNK_ALIGN;
+
+use super::error::GrowError;
+use super::mapping::Mapping;
+use super::reserve::{map_chunk, reserve};
+use crate::process::{out_of_the_way, unsignalled};
+
+/// A part of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub(super) offset: u64,
+    pub(super) length: u64,
+}
+
+/// A file that is being written, and how far it has been given out.
+#[derive(Debug)]
+pub(super) struct GrowingFile {
+    path: PathBuf,
+    /// Device and inode: a program that closes all descriptors may have given ours to another
+    /// file.
+    identity: (u64, u64),
+    pub(super) fd: Mutex<File>,
+    max_bytes: Option<u64>,
+    /// Where the next part begins.
+    end: AtomicU64,
+}
+
+impl GrowingFile {
+    /// The empty file at `path`, of which at most `max_bytes` may be used.
+    pub(super) fn new(
+        path: PathBuf,
+        file: File,
+        max_bytes: Option<u64>,
+    ) -> Result<Self, GrowError> {
+        let metadata = file
+            .metadata()
+            .map_err(|error| GrowError::of("asking for the file's inode", error))?;
+        Ok(Self {
+            path,
+            identity: (metadata.dev(), metadata.ino()),
+            fd: Mutex::new(out_of_the_way(file)),
+            max_bytes,
+            end: AtomicU64::new(0),
+        })
+    }
+
+    /// Where the next part begins.
+    pub(super) fn end(&self) -> u64 {
+        self.end.load(Ordering::Acquire)
+    }
+
+    pub(super) fn max_bytes(&self) -> Option<u64> {
+        self.max_bytes
+    }
+
+    /// Takes the next `wanted` bytes of the file, or what `--max-size` leaves of them, but not
+    /// less than `at_least`; both are multiples of [`CHUNK_ALIGN`], > 0.
+    pub(super) fn take_room(&self, wanted: u64, at_least: u64) -> Result<Room, GrowError> {
+        let mut taken = wanted;
+        let offset = self
+            .end
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |end| {
+                if let Some(max_bytes) = self.max_bytes {
+                    let left = max_bytes.saturating_sub(end) / CHUNK_ALIGN * CHUNK_ALIGN;
+                    taken = wanted.min(left);
+                }
+                (taken >= at_least).then_some(end + taken)
+            })
+            .map_err(|_| GrowError::SizeReached {
+                max_bytes: self.max_bytes.unwrap_or(0),
+            })?;
+        Ok(Room {
+            offset,
+            length: taken,
+        })
+    }
+
+    /// Appends a part that is ready to be stored into, by one thread at a time; `--max-size` does not
+    /// count.
+    pub(super) fn append(&self, length: u64) -> Result<(u64, Arc<Mapping>), GrowError> {
+        let offset = self.end.fetch_add(length, Ordering::AcqRel);
+        let map = self
+            .make_room(Room { offset, length })
+            .inspect_err(|_| self.end.store(offset, Ordering::Release))?;
+        Ok((offset, map))
+    }
+
+    /// Makes a part of the file, which was taken by [`take_room`](Self::take_room), ready to be stored
+    /// into.
+    pub(super) fn make_room(
+        &self,
+        Room { offset, length }: Room,
+    ) -> Result<Arc<Mapping>, GrowError> {
+        let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ensure_own(&mut fd)?;
+        reserve(&fd, offset, length)?;
+        Ok(Arc::new(map_chunk(&fd, offset, length as usize)?))
+    }
+
+    /// Maps a part of the file once more.
+    pub(super) fn map(&self, Room { offset, length }: Room) -> Result<Arc<Mapping>, GrowError> {
+        let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ensure_own(&mut fd)?;
+        Ok(Arc::new(map_chunk(&fd, offset, length as usize)?))
+    }
+
+    /// Makes the file so long. A longer one is as good: errors are of no interest.
+    pub(super) fn cut(&self, length: u64) {
+        let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.ensure_own(&mut fd).is_ok() {
+            let _ = unsignalled(|| fd.set_len(length));
+        }
+    }
+
+    /// Makes sure that the descriptor is still that of this file.
+    fn ensure_own(&self, file: &mut File) -> Result<(), GrowError> {
+        let is_own = |file: &File| {
+            file.metadata()
+                .is_ok_and(|found| (found.dev(), found.ino()) == self.identity)
+        };
+        if is_own(file) {
+            return Ok(());
+        }
+        // By its path, since a second descriptor for the directory may be one too many: that it is
+        // the file which was made here is looked at below.
+        let wary = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+        let again = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(wary)
+            .open(&self.path)
+            .map_err(|error| GrowError::of("opening the file again", error))?;
+        let again = out_of_the_way(again);
+        if !is_own(&again) {
+            let error = io::Error::other("another file is there now");
+            return Err(GrowError::Failed {
+                what: "opening the file again",
+                error,
+            });
+        }
+        // The old number belongs to somebody else, or to nobody: it must not be closed here.
+        std::mem::forget(std::mem::replace(file, again));
+        Ok(())
+    }
+}
