@@ -16,8 +16,11 @@ mod rank_file;
 mod reserve;
 #[allow(unsafe_code)]
 mod ring;
+#[allow(unsafe_code)]
+pub(crate) mod slot;
 
 pub(crate) use chunk::{OpenChunk, Opening};
 pub(crate) use error::GrowError;
 pub(crate) use mapping::{is_forked, leave_to_the_parent};
 pub(crate) use rank_file::{Limit, RankFile};
+pub(crate) use slot::{Slot, SlotCursor, Slots};

@@ -7,13 +7,13 @@
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError, TryLockError};
 
 use collbench_formats::{
-    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Communicator, Definition, Message, Operation,
-    ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, StopReason,
-    UNKNOWN_COMMUNICATOR, pack_call_word, phase_words,
+    CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Communicator, Definition, Operation, ROOT_IS_ME,
+    ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, RecordKind, StopReason, UNKNOWN_COMMUNICATOR,
+    pack_call_word, phase_words,
 };
 
 mod algorithms;
@@ -65,7 +65,10 @@ use crate::communicators::{
     CommunicatorEntry, Communicators, ConstructorCall, HowMade, hash_of_text,
 };
 use crate::exchange::{Exchanges, Session, Start, carries_something, synchronizes};
-use crate::file::{GrowError, OpenChunk, Opening, RankFile, is_forked, leave_to_the_parent};
+use crate::file::{
+    GrowError, OpenChunk, Opening, RankFile, Slot, SlotCursor, Slots, is_forked,
+    leave_to_the_parent,
+};
 use crate::hooks::{Endpoints, MessageSource};
 use crate::host::Clock;
 use crate::mpi::{Handle, MpiLibrary, is_program, own_object};
@@ -133,10 +136,7 @@ type LivingPersistents = Vec<&'static Persistent>;
 #[repr(align(128))]
 struct Thread {
     number: u32,
-    /// Address of the next free slot, and of the end of the chunk: equal when it is full, the end 0
-    /// when recording has stopped.
-    next: AtomicUsize,
-    end: AtomicUsize,
+    cursor: SlotCursor,
     chunks: Mutex<Chunks>,
     receives: Receives,
     /// Whether there was a call of the application inside another one.
@@ -299,7 +299,7 @@ impl Local {
     /// Takes the next slot of this thread for a call; null when recording has ended: then the call is
     /// counted as lost, if it is the application's.
     #[inline]
-    fn take_slot(&self, recorder: &'static Recorder) -> *mut u64 {
+    fn take_slot(&self, recorder: &'static Recorder) -> Slot {
         match self.next_slot() {
             Some(slot) => slot,
             None => self.take_later_slot_of_call(recorder),
@@ -308,7 +308,7 @@ impl Local {
 
     /// Takes the next slot of this thread for what belongs to a call, such as a message.
     #[inline]
-    fn take_slot_of_part(&self, recorder: &'static Recorder) -> *mut u64 {
+    fn take_slot_of_part(&self, recorder: &'static Recorder) -> Slot {
         match self.next_slot() {
             Some(slot) => slot,
             None => self.take_slot_of_new_chunk(recorder),
@@ -317,18 +317,12 @@ impl Local {
 
     /// The next slot of the chunk; `None` where it is full, or recording has ended.
     #[inline(always)]
-    fn next_slot(&self) -> Option<*mut u64> {
-        let thread = self.thread.get()?;
-        let slot = thread.next.load(Ordering::Relaxed);
-        (slot < thread.end.load(Ordering::Relaxed)).then(|| {
-            let behind = slot + size_of::<Record>();
-            thread.next.store(behind, Ordering::Relaxed);
-            slot as *mut u64
-        })
+    fn next_slot(&self) -> Option<Slot> {
+        self.thread.get()?.cursor.take()
     }
 
     #[cold]
-    fn take_later_slot_of_call(&self, recorder: &'static Recorder) -> *mut u64 {
+    fn take_later_slot_of_call(&self, recorder: &'static Recorder) -> Slot {
         let slot = self.take_slot_of_new_chunk(recorder);
         if slot.is_null() && self.is_own_call() {
             recorder.file.count_lost();
@@ -337,9 +331,9 @@ impl Local {
     }
 
     #[cold]
-    fn take_slot_of_new_chunk(&self, recorder: &'static Recorder) -> *mut u64 {
+    fn take_slot_of_new_chunk(&self, recorder: &'static Recorder) -> Slot {
         if recorder.file.is_stopped() {
-            return std::ptr::null_mut();
+            return Slot::NONE;
         }
         let opened = recorder.guarded(|| {
             let thread = match self.thread.get() {
@@ -355,34 +349,21 @@ impl Local {
                 }
             };
             // That of a thread which has ended may have room.
-            if thread.next.load(Ordering::Relaxed) >= thread.end.load(Ordering::Relaxed) {
+            if thread.cursor.is_at_end() {
                 let posted = self.receives_under_way(thread);
                 thread.open_next_chunk(recorder, &posted)?;
             }
-            let slot = thread.next.load(Ordering::Relaxed);
-            thread
-                .next
-                .store(slot + size_of::<Record>(), Ordering::Relaxed);
-            Ok(slot as *mut u64)
+            Ok(thread.cursor.take_first())
         });
-        opened.unwrap_or(std::ptr::null_mut())
+        opened.unwrap_or(Slot::NONE)
     }
 }
 
 impl Thread {
-    /// Address of the first record of the current chunk.
-    fn content(&self) -> Option<usize> {
+    /// The slots of the current chunk that were taken.
+    fn taken(&self) -> Slots {
         let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-        chunks
-            .current
-            .as_ref()
-            .map(|chunk| chunk.content() as usize)
-    }
-
-    /// Where the slots of the current chunk stand that were taken: addresses.
-    fn taken(&self) -> std::ops::Range<usize> {
-        let next = self.next.load(Ordering::Relaxed);
-        self.content().unwrap_or(next)..next
+        self.cursor.taken(chunks.current.as_ref())
     }
 
     /// `posted` are the receives whose ends may still be stored.
@@ -405,8 +386,6 @@ impl Thread {
             .file
             .open_records(&opening, || clock.now(), || clock.anchor());
         let chunk = opened?;
-        let n_slots = chunk.content_bytes() / size_of::<Record>();
-        let first = chunk.content() as usize;
         chunks.before.n_records += full.n_records;
         chunks.before.n_calls += full.n_calls;
         chunks.n_opened += 1;
@@ -414,23 +393,19 @@ impl Thread {
             let slots = unfinished.slots;
             chunks.retained.push(Retained { chunk: full, slots });
         }
-        self.next.store(first, Ordering::Relaxed);
-        self.end
-            .store(first + n_slots * size_of::<Record>(), Ordering::Relaxed);
+        if let Some(chunk) = &chunks.current {
+            // SAFETY: full chunks are kept as long as a call of this thread will come back to them.
+            unsafe { self.cursor.open(chunk) };
+        }
         if recorder.file.is_stopped() {
-            self.end.store(0, Ordering::Relaxed);
+            self.cursor.stop();
         }
         Ok(())
     }
 
-    /// What is not finished yet of the records in the current chunk.
+    /// What is not finished yet of the records in the current chunk; for the thread itself.
     fn unfinished(&self, chunks: &Chunks) -> Unfinished {
-        let Some(chunk) = &chunks.current else {
-            return Unfinished::default();
-        };
-        let (first, next) = (chunk.content() as usize, self.next.load(Ordering::Relaxed));
-        // SAFETY: the slots before `next` are this thread's own, in a chunk that is mapped.
-        unsafe { Unfinished::among(first, next) }
+        Unfinished::among(self.cursor.taken(chunks.current.as_ref()))
     }
 
     /// Writes into the current chunk how many records it has; gives that number, and that of the
@@ -439,40 +414,23 @@ impl Thread {
         let Some(chunk) = &chunks.current else {
             return Counts::default();
         };
-        let first = chunk.content() as usize;
-        let n = (self.next.load(Ordering::Acquire) - first) / size_of::<Record>();
+        let taken = self.cursor.taken(Some(chunk));
         // The last leave is that of the last call of the application, those behind it happened
         // inside it; unless that is itself inside another one.
         let has_nested_calls = self.has_nested_calls.load(Ordering::Relaxed);
         let mut last_leave = 0;
-        for i in (0..n).rev() {
-            // SAFETY: slot `i` lies before `next`, in the mapped content; its words are 8-aligned
-            // and stored atomically or before.
-            let (word, leave) = unsafe {
-                let slot = (first + i * size_of::<Record>()) as *mut u64;
-                (
-                    AtomicU64::from_ptr(slot.add(1)),
-                    AtomicU64::from_ptr(slot.add(3)),
-                )
-            };
-            last_leave = last_leave.max(leave.load(Ordering::Acquire));
-            let is_internal = word.load(Ordering::Relaxed) >> 48 & u64::from(CODE_INTERNAL) != 0;
+        for slot in taken.iter().rev() {
+            last_leave = last_leave.max(slot.leave_ticks());
+            let is_internal = slot.code_word() >> 48 & u64::from(CODE_INTERNAL) != 0;
             if !is_internal && last_leave > 0 && !has_nested_calls {
                 break;
             }
         }
-        chunk.close(n as u64, last_leave);
-        let calls = (0..n).filter(|i| {
-            // SAFETY: as above.
-            let word = unsafe {
-                ((first + i * size_of::<Record>()) as *const u64)
-                    .add(1)
-                    .read()
-            };
-            is_call(word)
-        });
+        let n_records = taken.len() as u64;
+        chunk.close(n_records, last_leave);
+        let calls = taken.iter().filter(|slot| is_call(slot.code_word()));
         Counts {
-            n_records: n as u64,
+            n_records,
             n_calls: if counts_calls {
                 calls.count() as u64
             } else {
@@ -672,8 +630,7 @@ impl Recorder {
             let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
             let thread: &'static Thread = Box::leak(Box::new(Thread {
                 number: threads.len() as u32,
-                next: AtomicUsize::new(0),
-                end: AtomicUsize::new(0),
+                cursor: SlotCursor::default(),
                 chunks: Mutex::default(),
                 receives: Receives::default(),
                 has_nested_calls: AtomicBool::new(false),
@@ -718,7 +675,7 @@ impl Recorder {
         // All threads stop, with room left or not: what one of them loses, the positions of
         // calls on shared communicators lose too.
         if let Some(own) = Local::of_this_thread().thread.get() {
-            own.end.store(0, Ordering::Relaxed);
+            own.cursor.stop();
         }
         for _ in 0..PATIENCE {
             // A handler of what an instruction of the recorder has caused may come here.
@@ -731,7 +688,7 @@ impl Recorder {
                 }
             };
             for thread in threads.iter() {
-                thread.end.store(0, Ordering::Relaxed);
+                thread.cursor.stop();
             }
             break;
         }
@@ -777,10 +734,10 @@ impl Recorder {
             match threads[..] {
                 [only] => {
                     let chunks = only.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-                    let last = chunks.current.as_ref().map(|chunk| {
-                        let used = only.next.load(Ordering::Acquire) - chunk.content() as usize;
-                        (chunk, used)
-                    });
+                    let last = chunks
+                        .current
+                        .as_ref()
+                        .map(|chunk| (chunk, only.cursor.taken(Some(chunk)).bytes()));
                     self.file.finish(n_records, end, last);
                 }
                 // Another thread might still be leaving a wrapper: its chunk stays whole.
@@ -849,120 +806,6 @@ unsafe extern "C" fn give_thread_back(thread: *mut libc::c_void) {
         idle.push(thread);
         Ok(())
     });
-}
-
-/// A slot in which a call is under way.
-#[derive(Debug, Clone, Copy)]
-struct Slot(*mut u64);
-
-impl Slot {
-    /// Where nothing is recorded.
-    const NONE: Self = Self(std::ptr::null_mut());
-
-    #[inline]
-    fn is_null(self) -> bool {
-        self.0.is_null()
-    }
-
-    fn address(self) -> usize {
-        self.0 as usize
-    }
-
-    /// Stores all but the times.
-    #[inline]
-    fn write(self, [second, third]: [u64; 2]) {
-        if self.0.is_null() {
-            return;
-        }
-        // SAFETY: `take_slot` gave four words in a mapped chunk that nobody else stores into.
-        unsafe {
-            self.0.add(1).write(second);
-            self.0.add(2).write(third);
-        }
-    }
-
-    /// Stores the enter time: with it the record is that of a call under way.
-    #[inline]
-    fn stamp(self, ticks: u64) {
-        if self.0.is_null() {
-            return;
-        }
-        // SAFETY: as above.
-        unsafe { AtomicU64::from_ptr(self.0) }.store(ticks, Ordering::Release);
-    }
-
-    /// Stores the leave time: with it the record is there.
-    #[inline]
-    fn leave(self, code: c_int, ticks: u64) {
-        if self.0.is_null() {
-            return;
-        }
-        // SAFETY: as above; a full chunk stays mapped while a call in it is under way.
-        unsafe {
-            if code != 0 {
-                let word = self.0.add(1).read();
-                self.0.add(1).write(word | u64::from(CODE_FAILED) << 48);
-            }
-            AtomicU64::from_ptr(self.0.add(3)).store(ticks, Ordering::Release);
-        }
-    }
-
-    /// Stores the leave time of a message that was there when the library's call returned.
-    #[inline]
-    fn leave_at_once(self, code: c_int, ticks: u64) {
-        if self.0.is_null() {
-            return;
-        }
-        // SAFETY: as above.
-        unsafe {
-            let word = self.0.add(1).read();
-            self.0.add(1).write(word & !Message::NONBLOCKING);
-        }
-        self.leave(code, ticks);
-    }
-
-    /// When the call was entered, ticks.
-    fn enter_ticks(self) -> u64 {
-        if self.0.is_null() {
-            return 0;
-        }
-        // SAFETY: as above.
-        unsafe { AtomicU64::from_ptr(self.0) }.load(Ordering::Relaxed)
-    }
-
-    /// When the call in the slot before this one was entered, if it is still under way; `None` where
-    /// there is none.
-    fn entered_before(self) -> Option<u64> {
-        if self.0.is_null() {
-            return None;
-        }
-        // SAFETY: before the first slot of a chunk is its header, whose words are no call's: where
-        // the kind of a record would stand, they are counts.
-        let [enter, word, _, leave] = unsafe { self.0.sub(4).cast::<[u64; 4]>().read() };
-        let is_call = word >> 61 == RecordKind::Call as u64;
-        (is_call && leave == 0 && enter != 0).then_some(enter)
-    }
-
-    /// Whether the leave time is there.
-    fn has_left(self) -> bool {
-        // SAFETY: as above.
-        self.0.is_null()
-            || unsafe { AtomicU64::from_ptr(self.0.add(3)) }.load(Ordering::Relaxed) != 0
-    }
-
-    /// Stores which communicator a constructor has made.
-    fn made(self, index: u32) {
-        if self.0.is_null() {
-            return;
-        }
-        // SAFETY: as above; the upper half of the third word is the root field.
-        unsafe {
-            let word = self.0.add(2).read();
-            self.0
-                .add(2)
-                .write(word & 0xffff_ffff | u64::from(index) << 32);
-        }
-    }
 }
 
 /// A call that the MPI library has returned from, and that is not committed yet.
@@ -1065,7 +908,7 @@ impl Local {
     ) -> Prepared {
         let mut flags = self.internal_flag();
         // The slot first: the table of a chunk that is opened for it must not count this call.
-        let slot = Slot(self.take_slot(recorder));
+        let slot = self.take_slot(recorder);
         let mut own_position = None;
         let mut is_meeting = false;
         let (communicator, bytes) = match entry {
@@ -1177,7 +1020,7 @@ pub fn constructor_call(
     };
     let local = Local::of_this_thread();
     let flags = local.internal_flag();
-    let slot = Slot(local.take_slot(recorder));
+    let slot = local.take_slot(recorder);
     let parent = local.communicator(recorder, comm);
     // Calls of the library itself have an order of their own on the parent.
     let position = match parent {
@@ -1308,7 +1151,7 @@ impl Local {
         let flags = self.internal_flag();
         let entry = self.entry(recorder, handle);
         // First: the table of a chunk that is opened for it must have this communicator.
-        let slot = Slot(self.take_slot(recorder));
+        let slot = self.take_slot(recorder);
         // Before the call: as soon as the library has freed it, another thread may be given the
         // same handle for a new one.
         if entry.is_some() {
@@ -1414,7 +1257,7 @@ pub fn abort_call(real: impl FnOnce() -> c_int) -> c_int {
     };
     let local = Local::of_this_thread();
     if local.is_at_work.get() {
-        let slot = local.slot_in_this_chunk().unwrap_or(Slot::NONE);
+        let slot = local.next_slot().unwrap_or(Slot::NONE);
         let word = pack_call_word(Operation::Abort, 0, 0);
         let returned = local.call(recorder, slot, word, 0, ROOT_NONE, real);
         returned.commit()
@@ -1430,7 +1273,7 @@ fn last_call(
 ) -> c_int {
     let word = pack_call_word(operation, 0, 0);
     LOCAL.with(|local| {
-        let slot = Slot(local.take_slot(recorder));
+        let slot = local.take_slot(recorder);
         local
             .call(recorder, slot, word, 0, ROOT_NONE, real)
             .commit()
@@ -1443,7 +1286,7 @@ pub fn phase_call(level: usize, real: impl FnOnce() -> c_int) -> c_int {
         return real();
     };
     let local = Local::of_this_thread();
-    let slot = Slot(local.take_slot(recorder));
+    let slot = local.take_slot(recorder);
     let inside = Inside::enter(local);
     recorder.phase.begin(level as i32);
     slot.write(phase_words(level as i32));
@@ -1461,13 +1304,12 @@ pub(crate) fn record_init(recorder: &'static Recorder, operation: Operation, ent
         if slot.is_null() {
             return;
         }
-        // SAFETY: as in `Slot::write`.
-        unsafe {
-            slot.add(1).write(pack_call_word(operation, 0, 0));
-            slot.add(2).write(u64::from(ROOT_NONE as u32) << 32);
-            AtomicU64::from_ptr(slot).store(enter, Ordering::Release);
-        }
-        Slot(slot).leave(0, recorder.clock.now());
+        slot.write([
+            pack_call_word(operation, 0, 0),
+            u64::from(ROOT_NONE as u32) << 32,
+        ]);
+        slot.stamp(enter);
+        slot.leave(0, recorder.clock.now());
     });
 }
 

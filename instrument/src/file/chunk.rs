@@ -67,13 +67,13 @@ impl OpenChunk {
     }
 
     /// Address of the content's first byte.
-    pub(crate) fn content(&self) -> *mut u8 {
+    pub(super) fn content(&self) -> *mut u8 {
         // SAFETY: `content_at` is below the length of the mapping.
         unsafe { self.map.as_mut_ptr().add(self.content_at) }
     }
 
     /// Bytes from the first of the content to the end of the chunk.
-    pub(crate) fn content_bytes(&self) -> usize {
+    pub(super) fn content_bytes(&self) -> usize {
         self.map.len() - self.content_at
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use collbench_formats::{AlgorithmBegun, Definition};
 
-use super::{Local, Recorder, Slot};
+use super::{Local, Recorder};
 
 /// An algorithm of the MPI library.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ pub fn algorithm_call(algorithm: &Algorithm, real: impl FnOnce() -> c_int) -> c_
             index = recorder.define_algorithm(algorithm);
         }
         if index != NOT_DEFINED {
-            let slot = Slot(local.take_slot_of_part(recorder));
+            let slot = local.take_slot_of_part(recorder);
             slot.write(AlgorithmBegun { index }.words());
             // A reading of the clock would cost more than all else of this, and most algorithms are
             // the first thing in their call.

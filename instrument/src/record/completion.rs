@@ -144,11 +144,11 @@ impl Found {
                 n: tracked.n_tests,
                 spent_ticks: tracked.tests_ticks,
             };
-            self.slots.tests = Slot(local.take_slot(recorder));
+            self.slots.tests = local.take_slot(recorder);
             self.slots.tests.write(tests.words(of, by));
         }
         let completion = Completion { of, by, n_together };
-        self.slots.completion = Slot(local.take_slot(recorder));
+        self.slots.completion = local.take_slot(recorder);
         self.slots.completion.write(completion.words());
     }
 

@@ -11,7 +11,7 @@ use collbench_formats::{
     CompletingCall, Completion, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE, pack_call_word,
 };
 
-use super::{Inside, Local, Maker, Recorder, RequestCall, Slot, guarded_call};
+use super::{Inside, Local, Maker, Recorder, RequestCall, guarded_call};
 use crate::args::{CallView, payload};
 use crate::communicators::Opened;
 
@@ -47,7 +47,7 @@ pub fn opening_call(
             Ok(entry)
         })
     });
-    let slot = Slot(local.take_slot(recorder));
+    let slot = local.take_slot(recorder);
     let maker = opened.map_or(Maker::UNKNOWN, |entry| Maker {
         communicator: entry.index,
         position: entry.take_position(false),
@@ -195,7 +195,7 @@ pub fn access_end_call(by: CompletingCall, file: usize, real: impl FnOnce() -> c
         by,
         n_together: 1,
     };
-    let slot = Slot(local.take_slot(recorder));
+    let slot = local.take_slot(recorder);
     slot.write(completion.words());
     let inside = Inside::enter(local);
     slot.stamp(recorder.clock.now());

@@ -10,9 +10,8 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use collbench_formats::{Record, StopReason};
+use collbench_formats::StopReason;
 
 use super::{Local, Recorder, Slot, Thread};
 use crate::file::is_forked;
@@ -148,18 +147,10 @@ impl Thread {
         let Some(first) = abandoned.iter().map(|slot| slot.enter_ticks()).min() else {
             return;
         };
-        let content = chunks
-            .current
-            .as_ref()
-            .map(|chunk| chunk.content() as usize);
-        let next = self.next.load(Ordering::Relaxed);
-        let stamps = (content.unwrap_or(next)..next)
-            .step_by(size_of::<Record>())
-            .flat_map(|at| [at, at + 3 * size_of::<u64>()])
-            .map(|at| {
-                // SAFETY: a word of a slot that this thread has taken, in a chunk that is mapped.
-                unsafe { AtomicU64::from_ptr(at as *mut u64) }.load(Ordering::Relaxed)
-            });
+        let taken = self.cursor.taken(chunks.current.as_ref());
+        let stamps = taken
+            .iter()
+            .flat_map(|slot| [slot.enter_ticks(), slot.leave_ticks()]);
         let last = stamps.fold(first, u64::max);
         for slot in abandoned {
             slot.leave(1, last);

@@ -13,9 +13,9 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::{Mutex, TryLockError};
 
-use collbench_formats::{Making, NO_TAG, Record, UNKNOWN_COMMUNICATOR};
+use collbench_formats::{Making, NO_TAG, UNKNOWN_COMMUNICATOR};
 
-use super::{Local, Recorder, Slot};
+use super::{Local, Recorder};
 use crate::mpi::Handle;
 use crate::mpi::HandleMap;
 
@@ -232,7 +232,7 @@ impl Recorder {
 impl Local {
     fn write_makings(&self, recorder: &'static Recorder, notes: &[Making]) {
         for note in notes {
-            let slot = Slot(self.take_slot_of_part(recorder));
+            let slot = self.take_slot_of_part(recorder);
             slot.write(note.words());
             slot.stamp(recorder.clock.now());
         }
@@ -242,18 +242,13 @@ impl Local {
     fn last_travelling(&self) -> Option<Travelling> {
         let sends_from = self.making.sends_from.replace(0);
         let taken = self.thread.get()?.taken();
-        if sends_from != 0 && taken.end == sends_from {
+        if sends_from != 0 && taken.behind() == sends_from {
             return Some(Travelling {
                 communicator: UNKNOWN_COMMUNICATOR,
                 tag: NO_TAG,
             });
         }
-        let at = taken.end.checked_sub(size_of::<Record>())?;
-        if at < taken.start {
-            return None;
-        }
-        // SAFETY: a slot of this thread's chunk that it has filled itself.
-        let message = unsafe { (at as *const Record).read() }.message()?;
+        let message = taken.last()?.record()?.message()?;
         Some(Travelling {
             communicator: message.communicator,
             tag: message.tag,
@@ -266,7 +261,7 @@ impl Local {
 pub fn making_begin(real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     if let (Some(_), Some(thread)) = (Recorder::seeing_messages(), local.thread.get()) {
-        local.making.sends_from.set(thread.taken().end);
+        local.making.sends_from.set(thread.taken().behind());
     }
     let code = real();
     local.making.sends_from.set(0);

@@ -155,9 +155,6 @@ impl Posted {
     }
 }
 
-// SAFETY: a slot is an address in a chunk of the thread that has posted the receive.
-unsafe impl Send for Slot {}
-
 /// Receives that are searched one after the other: most calls have no more under way at a time.
 const FEW: usize = 8;
 
@@ -602,7 +599,7 @@ impl Local {
         raw: &RawMessage,
         is_nonblocking: bool,
     ) -> Slot {
-        let slot = Slot(self.take_slot_of_part(recorder));
+        let slot = self.take_slot_of_part(recorder);
         let route = self.route(recorder, raw.comm);
         // SAFETY: the library passes a datatype.
         let type_bytes = unsafe { recorder.library.type_bytes(raw.datatype) };
@@ -688,9 +685,7 @@ impl Local {
         let posted = unsafe { &mut *thread.receives.0.get() };
         if !self.has_entered() {
             let full = thread.taken();
-            posted
-                .by_request
-                .retain(|slot| full.contains(&slot.address()));
+            posted.by_request.retain(|slot| full.has(slot));
         }
         let of_this_call = (posted.call == self.calls.get()).then(|| posted.by_request.slots());
         let of_this_call = of_this_call.into_iter().flatten();
@@ -834,6 +829,7 @@ pub(crate) fn communicator_goes(comm: Handle) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::slot::tests::slot_at;
 
     #[test]
     fn tags_too_low_to_be_recorded_are_none_of_blocking_operations() {
@@ -849,17 +845,20 @@ mod tests {
 
     #[test]
     fn receives_are_found_by_their_requests_be_they_few_or_many() {
-        let slot = |n: usize| Slot(std::ptr::without_provenance_mut(n));
+        let slot = slot_at;
         let mut receives = ByRequest::default();
         for n in 1..=3 * FEW {
             receives.insert(n, slot(n));
         }
         assert_eq!(
-            receives.get(2 * FEW).map(|slot| slot.0),
-            Some(slot(2 * FEW).0)
+            receives.get(2 * FEW).map(Slot::address),
+            Some(slot(2 * FEW).address())
         );
         for n in [FEW, 2 * FEW, 1, 3 * FEW] {
-            assert_eq!(receives.remove(n).map(|slot| slot.0), Some(slot(n).0));
+            assert_eq!(
+                receives.remove(n).map(Slot::address),
+                Some(slot(n).address())
+            );
             assert!(
                 receives.get(n).is_none() && receives.remove(n).is_none(),
                 "{n}"
@@ -867,11 +866,17 @@ mod tests {
         }
         // The same request again: the newer one counts, wherever it stands.
         receives.insert(2, slot(100));
-        assert_eq!(receives.get(2).map(|slot| slot.0), Some(slot(100).0));
+        assert_eq!(
+            receives.get(2).map(Slot::address),
+            Some(slot(100).address())
+        );
         receives.clear();
         assert!(receives.is_empty() && receives.get(3).is_none());
         receives.insert(7, slot(1));
         receives.insert(7, slot(2));
-        assert_eq!(receives.remove(7).map(|slot| slot.0), Some(slot(2).0));
+        assert_eq!(
+            receives.remove(7).map(Slot::address),
+            Some(slot(2).address())
+        );
     }
 }

@@ -144,7 +144,7 @@ fn start(
     let found = found.as_ref();
     let inside = Inside::enter(local);
     let prepare = |&(handle, persistent): &(usize, &'static Persistent)| {
-        let slot = Slot(local.take_slot(recorder));
+        let slot = local.take_slot(recorder);
         if slot.is_null() {
             recorder.file.count_lost();
         }

@@ -9,8 +9,7 @@
 
 use collbench_formats::{Direction, Record, RecordKind};
 
-use super::Slot;
-use crate::file::OpenChunk;
+use crate::file::{OpenChunk, Slot, Slots};
 
 /// A full chunk that was the current one when another was opened at last, or is needed since.
 #[derive(Debug)]
@@ -22,8 +21,7 @@ pub(super) struct Retained {
 
 impl Retained {
     fn has(&self, slot: Slot) -> bool {
-        let first = self.chunk.content() as usize;
-        (first..first + self.chunk.content_bytes()).contains(&slot.address())
+        self.chunk.has(slot)
     }
 }
 
@@ -37,23 +35,18 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Among the records from `first` to `next`, addresses.
-    ///
-    /// # Safety
-    /// Slots of one chunk between these, which the calling thread has taken, and `next` behind
-    /// the last of them.
-    pub(super) unsafe fn among(first: usize, next: usize) -> Self {
+    /// Among those of one chunk which the calling thread has taken.
+    pub(super) fn among(taken: Slots) -> Self {
         let mut found = Self::default();
-        let mut at = next;
-        while at > first && !found.is_all {
-            at -= size_of::<Record>();
-            // SAFETY: a whole slot between `first` and `next`; what other threads do with it is
-            // reading.
-            let record = unsafe { (at as *const Record).read() };
+        for slot in taken.iter().rev() {
+            let Some(record) = slot.record() else { break };
             if is_unfinished(&record) {
-                found.slots.push(Slot(at as *mut u64));
+                found.slots.push(slot);
             }
             found.is_all = begins_at_rest(&record);
+            if found.is_all {
+                break;
+            }
         }
         found
     }
@@ -111,6 +104,7 @@ mod tests {
     use zerocopy::FromBytes;
 
     use super::*;
+    use crate::file::slot::tests::slots_of;
 
     fn record(enter: u64, [second, third]: [u64; 2], leave: u64) -> Record {
         let words = [enter, second, third, leave];
@@ -160,10 +154,9 @@ mod tests {
 
     /// Which of some records are unfinished, and whether that is all.
     fn found(records: &[Record]) -> (Vec<usize>, bool) {
-        let first = records.as_ptr() as usize;
-        // SAFETY: the records from there on, which are aligned as words are.
-        let found = unsafe { Unfinished::among(first, first + size_of_val(records)) };
-        let index = |slot: &Slot| (slot.address() - first) / size_of::<Record>();
+        let slots = slots_of(records);
+        let found = Unfinished::among(slots);
+        let index = |slot: &Slot| slots.before(*slot).len();
         let mut indexes: Vec<usize> = found.slots.iter().map(index).collect();
         indexes.sort_unstable();
         (indexes, found.is_all)

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use collbench_formats::{Anchor, Record, Running};
+use collbench_formats::{Anchor, Running};
 
 use super::{Inside, Local, Recorder, Slot};
 
@@ -168,7 +168,7 @@ impl Local {
     /// Asks the kernel and notes what it says, if the chunk has room: a chunk that is opened here
     /// would be opened within a call of which nothing is stored yet.
     fn note_running(&self, recorder: &'static Recorder) {
-        let Some(slot) = self.slot_in_this_chunk() else {
+        let Some(slot) = self.next_slot() else {
             return;
         };
         let now = recorder.clock.now();
@@ -177,18 +177,6 @@ impl Local {
         };
         slot.write(sample.since(self.pace.last.replace(sample)).words());
         slot.stamp(now);
-    }
-
-    /// The next slot, if the chunk has room.
-    pub(super) fn slot_in_this_chunk(&self) -> Option<Slot> {
-        use std::sync::atomic::Ordering::Relaxed;
-        let thread = self.thread.get()?;
-        let slot = thread.next.load(Relaxed);
-        if slot >= thread.end.load(Relaxed) {
-            return None;
-        }
-        thread.next.store(slot + size_of::<Record>(), Relaxed);
-        Some(Slot(slot as *mut u64))
     }
 }
 

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{MutexGuard, PoisonError};
 
-use collbench_formats::{ProcessState, Record, SequenceEntry};
+use collbench_formats::{ProcessState, SequenceEntry};
 
 use super::{Chunks, Recorder, Thread};
 
@@ -63,27 +63,18 @@ impl Recorder {
         let others: Vec<(&Thread, MutexGuard<'_, Chunks>)> = others
             .map(|thread| Some((*thread, thread.chunks.try_lock().ok()?)))
             .collect::<Option<_>>()?;
-        let next = || {
-            others
-                .iter()
-                .map(|(thread, _)| thread.next.load(Ordering::Acquire))
-        };
+        let next = || others.iter().map(|(thread, _)| thread.cursor.next());
         let before: Vec<usize> = next().collect();
         let mut last_stamp = 0;
-        for ((_, chunks), &next) in others.iter().zip(&before) {
-            let Some(chunk) = &chunks.current else {
-                continue;
-            };
-            if next > chunk.content() as usize {
-                let slot = (next - size_of::<Record>()) as *mut u64;
-                // SAFETY: a slot before `next` in the thread's chunk, which stays mapped as long
-                // as its lock is held; stamps are stored atomically.
-                let stamp = unsafe { AtomicU64::from_ptr(slot) }.load(Ordering::Acquire);
-                if stamp == 0 {
-                    return None;
-                }
-                last_stamp = last_stamp.max(stamp);
+        for (thread, chunks) in &others {
+            let taken = thread.cursor.taken(chunks.current.as_ref());
+            let Some(slot) = taken.last() else { continue };
+            // Its chunk stays mapped as long as the lock is held.
+            let stamp = slot.enter_ticks();
+            if stamp == 0 {
+                return None;
             }
+            last_stamp = last_stamp.max(stamp);
         }
         let now = self.clock.now();
         let table = self.full_table();

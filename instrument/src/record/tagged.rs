@@ -168,17 +168,10 @@ impl Local {
 
     /// The record of the call under way in this thread, if it stands in the chunk of `slot`.
     fn call_under_way(&self, slot: Slot) -> Option<Record> {
-        let first = self.thread.get()?.content()?;
-        let mut at = slot.0 as usize;
-        while at > first {
-            at -= size_of::<Record>();
-            // SAFETY: a slot of this thread's chunk that it has filled itself.
-            let record = unsafe { (at as *const Record).read() };
-            if record.kind() == Some(RecordKind::Call) {
-                return record.is_in_flight().then_some(record);
-            }
-        }
-        None
+        let before = self.thread.get()?.taken().before(slot);
+        let mut records = before.iter().rev().filter_map(Slot::record);
+        let call = records.find(|record| record.kind() == Some(RecordKind::Call))?;
+        call.is_in_flight().then_some(call)
     }
 }
 
@@ -192,7 +185,7 @@ fn tagged_slot(
     partner: impl FnOnce(&Route) -> u32,
     bytes: Option<u64>,
 ) -> Slot {
-    let slot = Slot(local.take_slot_of_part(recorder));
+    let slot = local.take_slot_of_part(recorder);
     let route = local.tagged_route(recorder, tagged, slot);
     let message = Message {
         direction: tagged.direction,
