@@ -1,10 +1,20 @@
-//! Where the messages of MPI libraries are seen.
+//! Functions that the MPI library calls instead of its own, or on its way to a library below: from a
+//! message to a record.
 
+mod find;
+#[allow(unsafe_code)]
+mod message;
 #[allow(unsafe_code)]
 mod open_mpi;
 #[allow(unsafe_code)]
+mod parameters;
+#[allow(unsafe_code)]
+mod receives;
+#[allow(unsafe_code)]
+mod tagged;
+#[allow(unsafe_code)]
 mod ucx;
 
-pub(crate) use open_mpi::{MessageSource, Opaque};
-pub(crate) use ucx::{Endpoints, Parameters, Part, Tag, Word, watch_endpoints};
+pub(crate) use find::find_messages;
+pub use tagged::{tagged_receive, tagged_send};
 pub use ucx::{endpoint_call, own_address_call};

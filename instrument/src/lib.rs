@@ -32,9 +32,9 @@ pub mod exchange;
 mod file;
 mod hooks;
 mod host;
+mod messages;
 mod mpi;
 mod process;
-#[allow(unsafe_code)]
 mod record;
 mod settings;
 #[allow(unsafe_code)]
@@ -43,7 +43,7 @@ mod start;
 pub use args::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed, payload};
 pub use collbench_formats::Abi;
 pub use communicators::{CommunicatorEntry, HowMade, Opened};
-pub use hooks::{endpoint_call, own_address_call};
+pub use hooks::{endpoint_call, own_address_call, tagged_receive, tagged_send};
 pub use host::{
     Clock, HostKey, LauncherRank, boot_id, host_identity, host_key, host_name, measure_clock,
 };
@@ -55,8 +55,8 @@ pub use record::{
     get_status_call, group_constructor_call, guarded_call, is_inside_a_call, making_begin,
     making_call, making_request, making_step, name_communicator, nonblocking_access_call,
     nonblocking_call, opened_call, opening_call, persistent_call, phase_call, recorded_call,
-    request_free_call, rooted_call, some_call, start_call, startall_call, tagged_receive,
-    tagged_send, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
+    request_free_call, rooted_call, some_call, start_call, startall_call, test_call, testall_call,
+    testany_call, wait_call, waitall_call, waitany_call,
 };
 pub use settings::{
     ExchangeSettings, Form, Layers, Scheme, Settings, SettingsError, clock_of_name, environment_of,

@@ -18,11 +18,12 @@ use collbench_formats::{Abi, Anchor, Definition, Identity, LayerState, MpiIdenti
 use crate::directory::{self, DirectoryError};
 use crate::exchange::{Start, TickLength};
 use crate::file::{Limit, RankFile};
-use crate::hooks::{MessageSource, watch_endpoints};
+use crate::hooks::find_messages;
 use crate::host::{
     Clock, LauncherRank, all_on_this_host, host_identity, hydra_job, launched_processes,
     measure_clock, mix,
 };
+use crate::messages::watch_endpoints;
 use crate::mpi::{Handle, MpiLibrary, ProcessModel, has_function};
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
 use crate::record::{Lengths, Recorder, record_init};
@@ -156,7 +157,7 @@ fn start(
 
         Err("the program begins MPI by sessions; messages are not recorded there".to_owned())
     } else {
-        MessageSource::find(library.abi, rank, world_size).map_err(|opaque| opaque.to_string())
+        find_messages(library.abi, rank, world_size).map_err(|opaque| opaque.to_string())
     };
     let algorithms = why_no_algorithms(settings.layers);
     let host = host_identity();

@@ -4,48 +4,20 @@
 //! The tables are exported data. A function in them is replaced by one of this module, which
 //! records and calls the one that stood there. That takes nothing from the library: the same
 //! function is called with the same arguments, in the same order.
-//!
-//! Where a function stands in the table differs between versions, and tables may be filled by a
-//! component that nobody has seen. So no version is trusted: a layout counts only if the dynamic
-//! linker calls each function that is to be replaced by the name it has in every component
-//! (`mca_pml_ob1_isend`, `mca_pml_ucx_isend` ...).
 
-use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ffi::{c_int, c_void};
 
-use collbench_formats::{Abi, Direction};
+use collbench_formats::Direction;
 
-use super::Endpoints;
-use crate::mpi::{Handle, find_datum, symbol_of};
-use crate::record::{
-    Post, RawMessage, communicator_appears, communicator_goes, message, start_messages,
-    startable_message, wait_for_any, wait_for_many,
+use super::message::{
+    communicator_appears, communicator_goes, message, start_messages, startable_message,
+    wait_for_any, wait_for_many,
 };
+use crate::messages::{Opaque, PointToPoint, Post, RawMessage, Replaced, Table};
+use crate::mpi::{Handle, find_datum};
 
 /// Something of the library: every argument fits a machine word.
 type Word = usize;
-
-/// A function that can be replaced.
-struct Replaced {
-    /// How its name ends, in any component.
-    suffix: &'static str,
-    ours: fn() -> *mut c_void,
-    theirs: AtomicPtr<c_void>,
-}
-
-impl Replaced {
-    const fn new(suffix: &'static str, ours: fn() -> *mut c_void) -> Self {
-        Self {
-            suffix,
-            ours,
-            theirs: AtomicPtr::new(std::ptr::null_mut()),
-        }
-    }
-
-    fn theirs(&self) -> *mut c_void {
-        self.theirs.load(Ordering::Relaxed)
-    }
-}
 
 static ADD_COMM: Replaced = Replaced::new("_add_comm", || add_comm as *mut c_void);
 static DEL_COMM: Replaced = Replaced::new("_del_comm", || del_comm as *mut c_void);
@@ -59,13 +31,6 @@ static START: Replaced = Replaced::new("_start", || start as *mut c_void);
 static WAIT: Replaced = Replaced::new("_wait", || wait as *mut c_void);
 static WAIT_ANY: Replaced = Replaced::new("_wait_any", || wait_any as *mut c_void);
 static WAIT_ALL: Replaced = Replaced::new("_wait_all", || wait_all as *mut c_void);
-
-/// A table of the library, and where in it functions stand.
-struct Table {
-    name: &'static CStr,
-    /// All layouts that are known, by the number of the word.
-    layouts: &'static [&'static [(usize, &'static Replaced)]],
-}
 
 /// `struct mca_pml_base_module_t`; Open MPI 5 has one function more before the receives.
 static POINT_TO_POINT: Table = Table {
@@ -106,141 +71,21 @@ static REQUESTS: Table = Table {
     layouts: &[&[(4, &WAIT), (5, &WAIT_ANY), (6, &WAIT_ALL)]],
 };
 
-/// The places in the tables whose functions are to be replaced: found and checked.
-#[derive(Debug)]
-pub(crate) struct PointToPoint(Vec<Place>);
-
-struct Place {
-    /// Address of the word in the table.
-    word: usize,
-    function: &'static Replaced,
-}
-
-impl std::fmt::Debug for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} at {:#x}", self.function.suffix, self.word)
+/// Finds the tables of the library in this process, and checks their layout.
+///
+/// To be called when MPI is initialized: the library fills the tables then.
+///
+/// # Errors
+/// [`Opaque`] says what is not as expected; nothing has been changed then.
+pub(super) fn find() -> Result<PointToPoint, Opaque> {
+    if find_datum(POINT_TO_POINT.name) == 0 {
+        return Err(Opaque::NotOpenMpi);
     }
-}
-
-/// Where the messages of the library are seen.
-#[derive(Debug)]
-pub(crate) enum MessageSource {
-    /// In the tables of functions of Open MPI.
-    Tables(PointToPoint),
-    /// In the tagged operations of UCX, as MPICH uses them.
-    Tagged(Endpoints),
-}
-
-impl MessageSource {
-    /// Finds it in this process of rank `rank` among `world_size`, when MPI is initialized.
-    ///
-    /// # Errors
-    /// [`Opaque`] says why messages cannot be seen; nothing has been changed then.
-    pub(crate) fn find(abi: Abi, rank: u32, world_size: u32) -> Result<Self, Opaque> {
-        match (PointToPoint::find(), abi) {
-            (Err(Opaque::NotOpenMpi), Abi::Mpich | Abi::Mpi5) => {
-                Endpoints::find(rank, world_size).map(Self::Tagged)
-            }
-            (found, _) => found.map(Self::Tables),
-        }
-    }
-}
-
-/// Why messages cannot be recorded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Opaque {
-    #[error("the messages inside this MPI library cannot be seen by this version of collbench")]
-    NotOpenMpi,
-    #[error(
-        "this MPI library does not send by UCX; what it sends by shared memory or OFI cannot be seen"
-    )]
-    NoTransport,
-    #[error(
-        "this MPI library has made its endpoints of UCX in a way that collbench does not know; its \
-         messages cannot be seen"
-    )]
-    UnknownEndpoints,
-    #[error(
-        "the functions in {0} of this Open MPI are not those that collbench knows; its messages \
-         cannot be seen"
-    )]
-    UnknownLayout(&'static str),
-}
-
-impl PointToPoint {
-    /// Finds the tables of the library in this process, and checks their layout.
-    ///
-    /// To be called when MPI is initialized: the library fills the tables then.
-    ///
-    /// # Errors
-    /// [`Opaque`] says what is not as expected; nothing has been changed then.
-    pub(crate) fn find() -> Result<Self, Opaque> {
-        if find_datum(POINT_TO_POINT.name) == 0 {
-            return Err(Opaque::NotOpenMpi);
-        }
-        let mut places = POINT_TO_POINT.places()?;
-        // Without these what few algorithms send is not seen, and they are called opaque.
-        places.extend(STARTED_LATER.places().into_iter().flatten());
-        places.extend(REQUESTS.places()?);
-        Ok(Self(places))
-    }
-
-    /// Puts the recording functions into the tables.
-    ///
-    /// # Safety
-    /// No other thread is inside the library.
-    pub(crate) unsafe fn install(&self) {
-        for Place { word, function } in &self.0 {
-            // SAFETY: `find` has read a function of this name there, in the data of a library that
-            // stays loaded; the recording function takes the same arguments.
-            let word = unsafe { AtomicPtr::from_ptr(*word as *mut *mut c_void) };
-            function
-                .theirs
-                .store(word.load(Ordering::Relaxed), Ordering::Relaxed);
-            word.store((function.ours)(), Ordering::Release);
-        }
-    }
-
-    /// Puts the library's own functions back, where nobody else has replaced ours since.
-    ///
-    /// # Safety
-    /// The library is loaded, and was when `install` was called.
-    pub(crate) unsafe fn remove(&self) {
-        for Place { word, function } in &self.0 {
-            // SAFETY: as above.
-            let word = unsafe { AtomicPtr::from_ptr(*word as *mut *mut c_void) };
-            let _ = word.compare_exchange(
-                (function.ours)(),
-                function.theirs(),
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
-        }
-    }
-}
-
-impl Table {
-    fn places(&self) -> Result<Vec<Place>, Opaque> {
-        let table = find_datum(self.name);
-        let is_known = |&(at, function): &(usize, &'static Replaced)| {
-            // SAFETY: the tables of all versions are longer than any layout.
-            let address = unsafe { (table as *const *mut c_void).add(at).read() };
-            symbol_of(address).is_some_and(|name| name.ends_with(function.suffix))
-        };
-        let mut layouts = self.layouts.iter();
-        match layouts.find(|layout| table != 0 && layout.iter().all(is_known)) {
-            Some(layout) => Ok(layout
-                .iter()
-                .map(|&(at, function)| Place {
-                    word: table + at * size_of::<usize>(),
-                    function,
-                })
-                .collect()),
-            None => Err(Opaque::UnknownLayout(
-                self.name.to_str().unwrap_or_default(),
-            )),
-        }
-    }
+    let mut places = POINT_TO_POINT.places()?;
+    // Without these what few algorithms send is not seen, and they are called opaque.
+    places.extend(STARTED_LATER.places().into_iter().flatten());
+    places.extend(REQUESTS.places()?);
+    Ok(PointToPoint(places))
 }
 
 /// Calls the function that stood in the table.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use collbench_formats::{AlgorithmBegun, Definition};
 
-use super::{Local, Recorder};
+use super::local::Local;
+use super::recorder::Recorder;
 
 /// An algorithm of the MPI library.
 #[derive(Debug)]

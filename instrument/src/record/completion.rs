@@ -9,8 +9,11 @@ use std::ffi::c_int;
 
 use collbench_formats::{CompletingCall, Completion, Initiation, TestsInVain};
 
+use super::inside::Inside;
+use super::local::Local;
+use super::recorder::Recorder;
 use super::requests::Taken;
-use super::{Inside, Local, Recorder, Slot};
+use crate::file::Slot;
 
 /// Collectives of one call that are found without an allocation.
 const FEW: usize = 32;

@@ -11,7 +11,12 @@ use collbench_formats::{
     CompletingCall, Completion, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE, pack_call_word,
 };
 
-use super::{Inside, Local, Maker, Recorder, RequestCall, guarded_call};
+use super::calls::guarded_call;
+use super::initiation::RequestCall;
+use super::inside::Inside;
+use super::local::Local;
+use super::makings::Maker;
+use super::recorder::Recorder;
 use crate::args::{CallView, payload};
 use crate::communicators::Opened;
 

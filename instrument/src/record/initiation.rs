@@ -5,8 +5,9 @@ use std::ffi::c_int;
 
 use collbench_formats::{Initiation, Operation};
 
+use super::local::Local;
+use super::recorder::Recorder;
 use super::requests::Tracked;
-use super::{Local, Recorder};
 use crate::args::{Begun, CallView, KeptArrays};
 use crate::communicators::CommunicatorEntry;
 use crate::mpi::Handle;

@@ -13,7 +13,10 @@ use std::sync::PoisonError;
 
 use collbench_formats::StopReason;
 
-use super::{Local, Recorder, Slot, Thread};
+use super::local::Local;
+use super::recorder::Recorder;
+use super::thread::Thread;
+use crate::file::Slot;
 use crate::file::is_forked;
 use crate::mpi::{find_datum, own_object};
 use crate::process::{Uncancelled, Uninterrupted};
@@ -54,7 +57,7 @@ impl Drop for Inside<'_> {
 }
 
 /// The recorder is at work in this thread, on a path that uses what calls share.
-pub(super) struct AtWork<'a> {
+pub(crate) struct AtWork<'a> {
     local: &'a Local,
     _uncancelled: Uncancelled,
 }
@@ -73,7 +76,7 @@ impl Local {
     /// calls MPI comes here again, and must not wait for a lock that is held a few frames above;
     /// nor must a call behind a jump out of such a path. Recording ends then: a call that is not
     /// recorded would shift the positions of all that follow.
-    pub(super) fn begin_work(&self, recorder: &Recorder) -> Option<AtWork<'_>> {
+    pub(crate) fn begin_work(&self, recorder: &Recorder) -> Option<AtWork<'_>> {
         if is_forked() {
             return None;
         }
@@ -98,7 +101,7 @@ impl Local {
 
     /// Whether a wrapped call has entered and not left, be it by a jump.
     #[inline]
-    pub(super) fn has_entered(&self) -> bool {
+    pub(crate) fn has_entered(&self) -> bool {
         self.outermost.get() != 0
     }
 

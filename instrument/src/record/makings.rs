@@ -15,7 +15,8 @@ use std::sync::{Mutex, TryLockError};
 
 use collbench_formats::{Making, NO_TAG, UNKNOWN_COMMUNICATOR};
 
-use super::{Local, Recorder};
+use super::local::Local;
+use super::recorder::Recorder;
 use crate::mpi::Handle;
 use crate::mpi::HandleMap;
 

@@ -8,9 +8,13 @@ use collbench_formats::{
     SequenceEntry,
 };
 
+use super::initiation::RequestCall;
+use super::inside::Inside;
+use super::local::Local;
+use super::recorder::Recorder;
 use super::requests::Tracked;
-use super::{Inside, Local, Recorder, RequestCall, Slot};
 use crate::args::{Begun, CallView};
+use crate::file::Slot;
 
 /// A persistent collective of this process; never freed, since starts of it may be under way.
 #[derive(Debug)]

@@ -8,7 +8,10 @@ use std::cell::Cell;
 
 use collbench_formats::{Anchor, Running};
 
-use super::{Inside, Local, Recorder, Slot};
+use super::inside::Inside;
+use super::local::Local;
+use super::recorder::Recorder;
+use crate::file::Slot;
 
 /// After so long the kernel is asked behind any call.
 const LONGEST_NS: u64 = 1_000_000;

@@ -10,7 +10,8 @@ use std::sync::{MutexGuard, PoisonError};
 
 use collbench_formats::{ProcessState, SequenceEntry};
 
-use super::{Chunks, Recorder, Thread};
+use super::recorder::{LivingPersistents, Recorder};
+use super::thread::{Chunks, Thread};
 
 /// How often an instant is looked for. Between slot and stamp there is no system call: a thread
 /// that is found there again and again was taken off its processor, and so this one yields.
@@ -95,7 +96,7 @@ impl Recorder {
         table
     }
 
-    pub(super) fn living_persistents(&self) -> MutexGuard<'_, super::LivingPersistents> {
+    pub(super) fn living_persistents(&self) -> MutexGuard<'_, LivingPersistents> {
         self.living.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,51 +5,25 @@
 //! one with no other under way in the process, travels on the communicator of that call. Until then, and for
 //! what it sends while a communicator is being made, it is unknown.
 
-use std::collections::HashMap;
 use std::mem::transmute;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collbench_formats::{
     CODE_PAYLOAD_UNKNOWN, Direction, Message, NO_RANK, Operation, Record, RecordKind,
 };
 
-use super::messages::Route;
-use super::{Local, Recorder, Slot};
-use crate::hooks::{Endpoints, Parameters, Part, Tag, Word};
-use crate::mpi::Handle;
+use super::parameters::Parameters;
+use super::ucx::Word;
+use crate::file::Slot;
+use crate::messages::{Context, Endpoints, LOCAL_GROUP, Part, Route, Tag};
+use crate::record::{Local, Recorder};
 
 /// What of the second word of a message says that its bytes are not known.
 const BYTES_UNKNOWN: u64 = (CODE_PAYLOAD_UNKNOWN as u64) << 48;
 
-/// The key of the table of processes of the local group of an intercommunicator: a bit that no
-/// handle has.
-pub(super) const LOCAL_GROUP: Handle = 1 << 63;
-
 /// Below are the collectives that do nothing but exchange data.
 const FIRST_CONSTRUCTOR: u16 = Operation::CommDup.code();
-
-/// The contexts whose communicators are known.
-#[derive(Debug, Default)]
-pub(super) struct Contexts {
-    known: Mutex<HashMap<u16, Context>>,
-    epoch: AtomicU64,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Context {
-    comm: Handle,
-    index: u32,
-}
-
-impl Contexts {
-    /// Forgets a communicator that is given back: its contexts are given to others.
-    pub(super) fn forget(&self, comm: Handle) {
-        self.epoch.fetch_add(1, Ordering::Release);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, context| context.comm != comm);
-    }
-}
 
 /// What is known of a message before its communicator is.
 #[derive(Debug, Clone, Copy)]
@@ -132,7 +106,7 @@ impl Local {
             return None;
         }
         // What goes on in the background may be any communicator's.
-        if tagged.tag.is_of_begun() && recorder.requests.may_have_any() {
+        if tagged.tag.is_of_begun() && recorder.may_have_requests() {
             return None;
         }
         let call = self.call_under_way(slot)?;

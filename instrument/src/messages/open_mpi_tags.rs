@@ -1,0 +1,53 @@
+//! The tags of Open MPI's collectives.
+
+/// The library's tags for collectives are this or less; above are those of applications (from 0),
+/// and the one that stands for any (-1).
+pub(crate) const FIRST_COLLECTIVE_TAG: i32 = -10;
+
+/// The lowest tag of a nonblocking collective: below are those of neighborhoods.
+///
+/// # Source
+/// `coll_tags.h` of Open MPI 4.0 to 5.0: `MCA_COLL_BASE_TAG_NONBLOCKING_END`.
+const LAST_NONBLOCKING_TAG: i32 = -(i32::MAX / 2) + 1;
+
+/// Above, as many tags as any version has for blocking operations.
+const FIRST_TAG_AGAIN: i32 = -64;
+
+/// What records have of a tag: its lower half. On each communicator nonblocking collectives have
+/// one tag after the other; those that are lower than fits begin again, and not at the tags of
+/// blocking operations.
+#[inline]
+pub(crate) fn recorded_tag(tag: i32) -> u16 {
+    if tag < i16::MIN.into() {
+        tag_again(tag) as u16
+    } else {
+        tag as u16
+    }
+}
+
+#[cold]
+fn tag_again(tag: i32) -> i32 {
+    let n_again = FIRST_TAG_AGAIN - i32::from(i16::MIN);
+    if tag < LAST_NONBLOCKING_TAG {
+        tag
+    } else {
+        FIRST_TAG_AGAIN - (FIRST_TAG_AGAIN - tag) % n_again
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_too_low_to_be_recorded_are_none_of_blocking_operations() {
+        for tag in [-10, -26, -34, -32_768, LAST_NONBLOCKING_TAG - 1] {
+            assert_eq!(recorded_tag(tag), tag as u16);
+        }
+        let again = |n: i32| recorded_tag(i32::from(i16::MIN) - n) as i16;
+        assert_eq!([again(1), again(2), again(3)], [-65, -66, -67]);
+        for tag in (-200_000..-32_768).chain([LAST_NONBLOCKING_TAG]) {
+            assert!((recorded_tag(tag) as i16) <= -64, "{tag}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! World ranks of the processes that messages come from and go to, by communicator.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::route::Route;
+use super::ucx_tag::Part;
+use crate::communicators::HowMade;
+use crate::mpi::{Handle, HandleMap, MpiLibrary};
+
+/// The key of the table of processes of the local group of an intercommunicator: a bit that no
+/// handle has.
+pub(crate) const LOCAL_GROUP: Handle = 1 << 63;
+
+/// World ranks of the processes that messages on a communicator may come from and go to.
+#[derive(Debug, Default)]
+pub(crate) struct Partners {
+    tables: Mutex<HandleMap<Box<[u32]>>>,
+    epoch: AtomicU64,
+    /// By world rank the lowest rank on its host, where that is known.
+    hosts: OnceLock<Box<[u32]>>,
+}
+
+/// What of the key of a table tells that it has only the processes on this host, or only one of each
+/// host: bits that no handle has.
+const HOST_PART: Handle = 1 << 62;
+const LEADERS_PART: Handle = 1 << 61;
+
+/// Those of some world ranks that are in a part of their communicator, as MPICH makes them: its
+/// order stays, and of each host the first one leads.
+fn ranks_of_part(all: &[u32], part: Part, own_rank: u32, hosts: &[u32]) -> Box<[u32]> {
+    let host = |rank: u32| hosts.get(rank as usize);
+    let mut seen = Vec::new();
+    let is_in_part = |rank: &&u32| match part {
+        Part::Whole => true,
+        Part::Host => host(**rank) == host(own_rank),
+        Part::Leaders => {
+            let is_first = !seen.contains(&host(**rank));
+            if is_first {
+                seen.push(host(**rank));
+            }
+            is_first
+        }
+        Part::Merged => false,
+    };
+    all.iter().filter(is_in_part).copied().collect()
+}
+
+impl Partners {
+    /// Notes the processes of a communicator that the library has just made ready.
+    ///
+    /// # Safety
+    /// `comm` is a valid communicator.
+    pub(crate) unsafe fn add(&self, library: &MpiLibrary, comm: Handle) {
+        // SAFETY: the caller's promise; the group that is asked for has so many members.
+        let ranks = unsafe {
+            match library.remote_size(comm) {
+                0 => library.world_ranks(comm, false, library.size(comm)),
+                n => library.world_ranks(comm, true, n),
+            }
+        };
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.insert(comm, ranks.into_boxed_slice());
+        self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    /// Notes the processes of a communicator that a constructor has made of `parent`, and of an
+    /// intercommunicator also those of the local group.
+    ///
+    /// # Safety
+    /// `parent` is a valid communicator, and `made` too, unless it is a copy.
+    pub(crate) unsafe fn add_made(
+        &self,
+        library: &MpiLibrary,
+        made: Handle,
+        parent: Handle,
+        how: HowMade,
+    ) {
+        let asked = match how {
+            HowMade::Copy => library.handle(parent),
+            _ => made,
+        };
+        // SAFETY: the caller's promise; the group that is asked for has so many members.
+        let [all, local] = unsafe {
+            let local = library.world_ranks(asked, false, library.size(asked));
+            match library.remote_size(asked) {
+                0 => [local, Vec::new()],
+                n => [library.world_ranks(asked, true, n), local],
+            }
+        };
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.insert(made, all.into_boxed_slice());
+        if !local.is_empty() {
+            tables.insert(made | LOCAL_GROUP, local.into_boxed_slice());
+        }
+        self.epoch.fetch_add(1, Ordering::Release);
+    }
+
+    /// Forgets a communicator that is given back.
+    pub(crate) fn forget(&self, comm: Handle) {
+        for group in [comm, comm | LOCAL_GROUP] {
+            for part in [0, HOST_PART, LEADERS_PART] {
+                self.remove(group | part);
+            }
+        }
+    }
+
+    /// Notes which processes of the world share a host: by rank the lowest one on its host.
+    pub(crate) fn know_hosts(&self, lowest: Vec<u32>) {
+        // The same each time.
+        let _ = self.hosts.set(lowest.into_boxed_slice());
+    }
+
+    /// The way to some of the processes in the table of a communicator, in their order there; `None`
+    /// for that of the world. To nobody where the hosts are not known, or which group comes first.
+    pub(crate) fn route_of_part(
+        &self,
+        table: Option<Handle>,
+        part: Part,
+        own_rank: u32,
+        (key, epoch): (usize, u64),
+    ) -> Route {
+        let Some(hosts) = self.hosts.get() else {
+            return Route::of_nothing(key, epoch);
+        };
+        let bit = match part {
+            Part::Whole => 0,
+            Part::Host => HOST_PART,
+            Part::Leaders => LEADERS_PART,
+            Part::Merged => return Route::of_nothing(key, epoch),
+        };
+        let of_part = table.unwrap_or(0) | bit;
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tables.contains_key(&of_part) {
+            let world: Vec<u32>;
+            let all: &[u32] = match table {
+                Some(table) => tables.get(&table).map_or(&[], |ranks| ranks),
+                None => {
+                    world = (0..hosts.len() as u32).collect();
+                    &world
+                }
+            };
+            let ranks = ranks_of_part(all, part, own_rank, hosts);
+            if !ranks.is_empty() {
+                tables.insert(of_part, ranks);
+            }
+        }
+        drop(tables);
+        self.route(of_part, key, epoch)
+    }
+
+    #[inline]
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The way to the processes in the table of a communicator.
+    pub(crate) fn route(&self, comm: Handle, key: usize, epoch: u64) -> Route {
+        let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let ranks: &[u32] = tables.get(&comm).map_or(&[], |ranks| ranks);
+        Route::of_table(key, epoch, ranks)
+    }
+
+    pub(crate) fn remove(&self, comm: Handle) {
+        // First: who looks at the epoch after the table is gone finds it changed.
+        self.epoch.fetch_add(1, Ordering::Release);
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.remove(&comm);
+    }
+}
+
+// No two keys of one handle are the same.
+const _: () = {
+    assert!(LOCAL_GROUP & (HOST_PART | LEADERS_PART) == 0 && HOST_PART & LEADERS_PART == 0);
+};

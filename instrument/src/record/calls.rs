@@ -1,0 +1,258 @@
+//! A call: what is done before it, the call itself between its two stamps, and what is done behind it.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+
+use collbench_formats::{
+    CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Operation, ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP,
+    UNKNOWN_COMMUNICATOR, pack_call_word,
+};
+
+use super::inside::Inside;
+use super::local::{LOCAL, Local};
+use super::recorder::Recorder;
+use crate::args::CallView;
+use crate::communicators::CommunicatorEntry;
+use crate::exchange::{carries_something, synchronizes};
+use crate::file::Slot;
+use crate::mpi::{Handle, is_program};
+
+/// A call that the MPI library has returned from, and that is not committed yet.
+pub(super) struct Returned {
+    pub(super) slot: Slot,
+    pub(super) code: c_int,
+    pub(super) leave_ticks: u64,
+}
+
+impl Returned {
+    /// Commits the record; gives the return code.
+    #[inline]
+    pub(super) fn commit(self) -> c_int {
+        self.slot.leave(self.code, self.leave_ticks);
+        self.code
+    }
+}
+
+impl Local {
+    /// Stores what is known of a call, and makes it: `word` as from [`pack_call_word`].
+    #[inline(always)]
+    pub(super) fn call(
+        &self,
+        recorder: &'static Recorder,
+        slot: Slot,
+        word: u64,
+        communicator: u32,
+        root: i32,
+        real: impl FnOnce() -> c_int,
+    ) -> Returned {
+        let inside = Inside::enter(self);
+        slot.write([word, u64::from(communicator) | u64::from(root as u32) << 32]);
+        let mut enter_ticks = recorder.clock.now();
+        if self.is_behind_long_gap(enter_ticks) {
+            self.note_gap(recorder, inside.is_outermost());
+            enter_ticks = recorder.clock.now();
+        }
+        slot.stamp(enter_ticks);
+        let code = real();
+        let leave_ticks = recorder.clock.now();
+        self.pace_on(recorder, slot, leave_ticks, &inside);
+        drop(inside);
+        Returned {
+            slot,
+            code,
+            leave_ticks,
+        }
+    }
+
+    /// The flag of a call that begins now: whether it is the MPI library's own.
+    #[inline]
+    pub(super) fn internal_flag(&self) -> u16 {
+        if self.is_own_call() { 0 } else { CODE_INTERNAL }
+    }
+
+    /// Whether a call that begins now is the application's.
+    #[inline]
+    pub(super) fn is_own_call(&self) -> bool {
+        !self.is_inside() || self.is_called_back()
+    }
+
+    /// Whether a call that begins now, inside another one, is made by a function of the application
+    /// that the MPI library calls back.
+    #[cold]
+    fn is_called_back(&self) -> bool {
+        let is_own = is_program();
+        if let (true, Some(thread)) = (is_own, self.thread.get()) {
+            thread.has_nested_calls.store(true, Ordering::Relaxed);
+        }
+        is_own
+    }
+}
+
+/// A call that is about to be made.
+pub(super) struct Prepared {
+    pub(super) slot: Slot,
+    /// As from [`pack_call_word`].
+    pub(super) word: u64,
+    /// Index of its communicator.
+    pub(super) communicator: u32,
+    pub(super) root: i32,
+    /// Its position on the communicator; `None` for calls of the MPI library itself, and on a
+    /// communicator that is not known.
+    pub(super) position: Option<u64>,
+    /// Whether the leaders of the hosts meet behind it.
+    pub(super) is_meeting: bool,
+}
+
+impl Local {
+    /// All that is to be done before a collective call on `entry`; `None`: the handle is not known.
+    #[inline(always)]
+    pub(super) fn prepare(
+        &self,
+        recorder: &'static Recorder,
+        operation: Operation,
+        entry: Option<&'static CommunicatorEntry>,
+        root: Option<usize>,
+        large: bool,
+        payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    ) -> Prepared {
+        let mut flags = self.internal_flag();
+        // The slot first: the table of a chunk that is opened for it must not count this call.
+        let slot = self.take_slot(recorder);
+        let mut own_position = None;
+        let mut is_meeting = false;
+        let (communicator, bytes) = match entry {
+            Some(entry) => {
+                let position = entry.take_position(flags != 0);
+                own_position = (flags == 0).then_some(position);
+                let bytes = payload(recorder.view(entry, root, large));
+                if synchronizes(operation) && entry.meet_at.is_at(position) {
+                    is_meeting = flags == 0 && carries_something(operation, bytes);
+                }
+                (entry.index, bytes)
+            }
+            None => (UNKNOWN_COMMUNICATOR, None),
+        };
+        if bytes.is_none() {
+            flags |= CODE_PAYLOAD_UNKNOWN;
+        }
+        Prepared {
+            slot,
+            word: pack_call_word(operation, flags, bytes.unwrap_or(0)),
+            communicator,
+            root: root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32)),
+            position: own_position,
+            is_meeting,
+        }
+    }
+}
+
+impl Recorder {
+    /// A call as payload functions see it; `root` is the argument, where there is one.
+    #[inline]
+    pub(super) fn view<'a>(
+        &'a self,
+        comm: &'a CommunicatorEntry,
+        root: Option<usize>,
+        large: bool,
+    ) -> CallView<'a> {
+        CallView {
+            library: &self.library,
+            comm,
+            root: root.map_or(0, |root| root as i32),
+            large,
+        }
+    }
+
+    /// The root of a call as records have it, from the argument.
+    #[inline]
+    pub(super) fn root_of(&self, root: i32) -> i32 {
+        if root == self.library.root {
+            ROOT_IS_ME
+        } else if root == self.library.proc_null {
+            ROOT_OTHER_OF_MY_GROUP
+        } else {
+            // With an ABI that is not known, what is below 0 is not known either.
+            root.max(ROOT_NONE)
+        }
+    }
+}
+
+#[inline(always)]
+fn record(
+    operation: Operation,
+    comm: Handle,
+    root: Option<usize>,
+    large: bool,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let local = Local::of_this_thread();
+    let Prepared {
+        slot,
+        word,
+        communicator,
+        root,
+        is_meeting,
+        ..
+    } = local.prepare(
+        recorder,
+        operation,
+        local.communicator(recorder, comm),
+        root,
+        large,
+        payload,
+    );
+    let code = local
+        .call(recorder, slot, word, communicator, root, real)
+        .commit();
+    if synchronizes(operation) && is_meeting {
+        recorder.meet();
+    }
+    code
+}
+
+/// Makes a collective call without a root, and records it.
+///
+/// `comm` is the communicator argument, `large` whether counts are 64-bit, `payload` reads the
+/// bytes from the arguments, `real` calls the MPI library.
+#[inline(always)]
+pub fn recorded_call(
+    operation: Operation,
+    comm: usize,
+    large: bool,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    record(operation, comm, None, large, payload, real)
+}
+
+/// Makes a collective call with a root, and records it; as [`recorded_call`].
+#[inline(always)]
+pub fn rooted_call(
+    operation: Operation,
+    comm: usize,
+    root: usize,
+    large: bool,
+    payload: impl FnOnce(CallView<'_>) -> Option<u64>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    record(operation, comm, Some(root), large, payload, real)
+}
+
+/// Makes a call that is not recorded, but below which the MPI library's calls are its own.
+pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
+    let local = Local::of_this_thread();
+    // What has been left by a jump is put in order.
+    local.is_inside();
+    let _inside = Inside::enter(local);
+    real()
+}
+
+/// Whether a wrapped call is under way in this thread.
+#[must_use]
+pub fn is_inside_a_call() -> bool {
+    LOCAL.with(Local::has_entered)
+}

@@ -1,0 +1,218 @@
+//! Calls that make communicators, give them back, or name them.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use collbench_formats::{Definition, Operation, ROOT_NONE, UNKNOWN_COMMUNICATOR, pack_call_word};
+
+use super::local::Local;
+use super::makings::Maker;
+use super::recorder::Recorder;
+use crate::args::KeptArrays;
+use crate::communicators::{ConstructorCall, HowMade, hash_of_text};
+use crate::mpi::Handle;
+
+/// Makes a call that makes a communicator, records it, and registers what was made.
+///
+/// `place` is the address where the MPI library puts the new handle, `request` that of the request
+/// of a nonblocking constructor.
+pub fn constructor_call(
+    operation: Operation,
+    how: HowMade,
+    comm: usize,
+    tag: i32,
+    place: usize,
+    request: Option<usize>,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let local = Local::of_this_thread();
+    let flags = local.internal_flag();
+    let slot = local.take_slot(recorder);
+    let parent = local.communicator(recorder, comm);
+    // Calls of the library itself have an order of their own on the parent.
+    let position = match parent {
+        Some(parent) if operation.semantics().is_matched() => {
+            parent.take_position(flags != 0) | u64::from(flags != 0) << 63
+        }
+        _ => 0,
+    };
+    let word = pack_call_word(operation, flags, 0);
+    let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
+    let maker = if flags == 0 && operation.semantics().is_matched() {
+        Maker {
+            communicator: index,
+            position,
+        }
+    } else {
+        Maker::UNKNOWN
+    };
+    let making = local.making.begin(maker);
+    let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
+    drop(making);
+    if let (0, 0, Some(request)) = (returned.code, flags, request) {
+        // SAFETY: the call succeeded, so there is a request at this address.
+        let handle = unsafe { recorder.library.handle_at(request, 0) };
+        let place = (index, position);
+        if !slot.is_null() && parent.is_some() {
+            let stamp = returned.leave_ticks;
+            local.follow(recorder, handle, place, KeptArrays::default(), stamp);
+        }
+    }
+    // Once recording has stopped, nothing more is to be known of communicators.
+    if let (0, false, Some(parent)) = (returned.code, slot.is_null(), parent) {
+        // SAFETY: the call succeeded, so a handle is there, perhaps that of no communicator.
+        let made = unsafe { recorder.library.handle_at(place, 0) };
+        if made != recorder.library.comm_null && made != 0 {
+            let call = ConstructorCall {
+                operation,
+                how,
+                parent,
+                position,
+                tag,
+                made,
+            };
+            recorder.guarded(|| {
+                // SAFETY: a valid communicator, of a call that has just succeeded.
+                let (entry, definition) =
+                    unsafe { recorder.communicators.add_made(&recorder.library, call) };
+                local.remember(recorder, made, entry);
+                if recorder.endpoints().is_some() {
+                    // SAFETY: as above; of a copy the parent is asked, since it may not be there yet.
+                    unsafe {
+                        recorder
+                            .partners
+                            .add_made(&recorder.library, made, comm, how)
+                    };
+                }
+                let index = definition.index;
+                recorder.write_communicator(definition)?;
+                if let Some(neighbours) = &entry.neighbours {
+                    recorder.write(&Definition::Topology(neighbours.of_communicator(index)))?;
+                }
+                returned.slot.made(index);
+                Ok(())
+            });
+        }
+    }
+    returned.commit()
+}
+
+/// Makes a call that makes a communicator over groups alone, and records it as on
+/// `MPI_COMM_WORLD`; as [`constructor_call`]. `tag` is the address of the text that tells
+/// communicators over the same groups apart, or 0.
+///
+/// # Safety
+/// At `tag` there is a C string.
+pub unsafe fn group_constructor_call(
+    operation: Operation,
+    tag: usize,
+    place: usize,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let tag = match tag {
+        0 => 0,
+        // SAFETY: the caller's promise.
+        tag => hash_of_text(unsafe { CStr::from_ptr(tag as *const c_char) }.to_bytes()),
+    };
+    let world = recorder.library.comm_world;
+    constructor_call(
+        operation,
+        HowMade::OverGroups,
+        world,
+        tag,
+        place,
+        None,
+        real,
+    )
+}
+
+/// Makes a call that gives a communicator back, records it, and forgets the handle.
+///
+/// `place` is the address of the handle.
+pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    if place == 0 {
+        return real();
+    }
+    // SAFETY: MPI wants the address of a communicator handle here, and it is not null.
+    let handle = unsafe { recorder.library.handle_at(place, 0) };
+    let handle = recorder.library.handle(handle);
+    Local::of_this_thread().give_back(recorder, operation, handle, real)
+}
+
+impl Local {
+    /// Makes a call that gives back what has this handle (or key of a file or window), and records
+    /// it as the last on that.
+    pub(super) fn give_back(
+        &self,
+        recorder: &'static Recorder,
+        operation: Operation,
+        handle: Handle,
+        real: impl FnOnce() -> c_int,
+    ) -> c_int {
+        let flags = self.internal_flag();
+        let entry = self.entry(recorder, handle);
+        // First: the table of a chunk that is opened for it must have this communicator.
+        let slot = self.take_slot(recorder);
+        // Before the call: as soon as the library has freed it, another thread may be given the
+        // same handle for a new one.
+        if entry.is_some() {
+            recorder.guarded(|| {
+                self.forget(recorder, handle);
+                if recorder.endpoints().is_some() {
+                    recorder.partners.forget(handle);
+                    recorder.contexts.forget(handle);
+                }
+                Ok(())
+            });
+        }
+        if let Some(entry) = entry {
+            entry.take_position(flags != 0);
+        }
+        let word = pack_call_word(operation, flags, 0);
+        let index = entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index);
+        let returned = self.call(recorder, slot, word, index, ROOT_NONE, real);
+        if let (true, Some(entry)) = (returned.code != 0, entry) {
+            recorder.guarded(|| {
+                recorder.communicators.remember(handle, entry);
+                Ok(())
+            });
+        }
+        returned.commit()
+    }
+}
+
+/// Notes the name that the application gives a communicator.
+///
+/// # Safety
+/// `name` is a C string or null.
+pub unsafe fn name_communicator(comm: usize, name: usize) {
+    let Some(recorder) = Recorder::active() else {
+        return;
+    };
+    let local = Local::of_this_thread();
+    let Some(entry) = local.communicator(recorder, comm) else {
+        return;
+    };
+    if name == 0 || recorder.file.is_stopped() || !local.is_own_call() {
+        return;
+    }
+    // SAFETY: the caller's promise, and not null.
+    let name = unsafe { CStr::from_ptr(name as *const c_char) };
+    recorder.guarded(|| {
+        // MPI_MAX_OBJECT_NAME is 64 or 128; a longer name would be the library's to refuse.
+        let bytes = &name.to_bytes()[..name.count_bytes().min(256)];
+        let name = String::from_utf8_lossy(bytes).into_owned();
+        recorder.write(&Definition::CommunicatorName {
+            index: entry.index,
+            name,
+        })
+    });
+}

@@ -1,0 +1,366 @@
+//! The recorder of a process: what its threads share, and the paths on which it changes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError, TryLockError};
+
+use collbench_formats::{Communicator, Definition, StopReason};
+
+use super::algorithms::Algorithms;
+use super::local::Local;
+use super::makings::Makings;
+use super::persistent::Persistent;
+use super::requests::Requests;
+use super::running::Lengths;
+use super::sequences::Phase;
+use super::thread::{Thread, thread_exit_key};
+use crate::communicators::{CommunicatorEntry, Communicators};
+use crate::exchange::{Exchanges, Session, Start};
+use crate::file::{GrowError, RankFile, is_forked, leave_to_the_parent};
+use crate::host::Clock;
+use crate::messages::{Contexts, Endpoints, MessageSource, Partners};
+use crate::mpi::{Handle, MpiLibrary, own_object};
+use crate::process::{ReservedMemory, Uncancelled, say};
+use crate::settings::Layers;
+
+const _: () = assert!(
+    cfg!(target_pointer_width = "64"),
+    "handles and counts are 64-bit words"
+);
+
+/// `MPI_THREAD_MULTIPLE`, as [`MpiLibrary::thread_level`] has it.
+const THREAD_MULTIPLE: u32 = 3;
+
+/// The recorder of this process, while it records.
+static ACTIVE: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Recording, once `MPI_Init` has begun it. Never freed.
+#[derive(Debug)]
+pub struct Recorder {
+    pub(crate) clock: Clock,
+    pub(crate) library: MpiLibrary,
+    pub(crate) file: RankFile,
+    pub(crate) communicators: Communicators,
+    pub(crate) rank: u32,
+    /// Collectives under way, by request.
+    pub(super) requests: Requests,
+    /// What is recorded besides calls on communicators.
+    pub(super) layers: Layers,
+    /// Persistent collectives that can be started, by request.
+    pub(super) persistents: Requests,
+    pub(super) n_persistents: AtomicU32,
+    /// Those that were not given back.
+    pub(super) living: Mutex<LivingPersistents>,
+    pub(super) phase: Phase,
+    /// What long calls and gaps are, where threads are asked about.
+    pub(super) lengths: Option<Lengths>,
+    pub(super) algorithms: Algorithms,
+    pub(crate) partners: Partners,
+    /// What the contexts of messages are of, where they name no communicator.
+    pub(crate) contexts: Contexts,
+    /// For which calls the library sends while it makes communicators.
+    pub(super) makings: Makings,
+    /// Where the messages of the library are seen, if they are.
+    pub(super) messages: OnceLock<MessageSource>,
+    /// Whether they are still looked at.
+    pub(super) sees_messages: AtomicBool,
+    pub(super) is_alone_on_host: bool,
+    pub(super) threads: Mutex<Vec<&'static Thread>>,
+    /// Those of `threads` whose thread has ended: the next new thread goes on with one of them, so
+    /// that a program with many short threads needs no chunk for each.
+    pub(super) idle: Mutex<Vec<&'static Thread>>,
+    /// Measuring the clocks of hosts, once the start has been.
+    pub(super) exchanges: OnceLock<Exchanges>,
+    /// The key by which the C library tells that a thread ends.
+    pub(super) at_thread_exit: Option<libc::pthread_key_t>,
+}
+
+/// In the order in which they were made.
+pub(super) type LivingPersistents = Vec<&'static Persistent>;
+
+impl Recorder {
+    /// `is_alone_on_host`: all processes of this world are on this host, as the launcher says;
+    /// `lengths`: what long calls and gaps are, if threads are to be asked about.
+    pub(crate) fn new(
+        clock: Clock,
+        library: MpiLibrary,
+        file: RankFile,
+        rank: u32,
+        is_alone_on_host: bool,
+        layers: Layers,
+        lengths: Option<Lengths>,
+    ) -> Self {
+        let is_serialized = library.thread_level < THREAD_MULTIPLE;
+        Self {
+            clock,
+            library,
+            file,
+            layers,
+            communicators: Communicators::default(),
+            rank,
+            requests: Requests::new(is_serialized),
+            persistents: Requests::new(is_serialized),
+            n_persistents: AtomicU32::new(0),
+            living: Mutex::default(),
+            phase: Phase::default(),
+            lengths,
+            algorithms: Algorithms::default(),
+            partners: Partners::default(),
+            contexts: Contexts::default(),
+            messages: OnceLock::new(),
+            makings: Makings::default(),
+            sees_messages: AtomicBool::new(false),
+            is_alone_on_host,
+            threads: Mutex::new(Vec::new()),
+            idle: Mutex::new(Vec::new()),
+            exchanges: OnceLock::new(),
+            at_thread_exit: thread_exit_key(),
+        }
+    }
+
+    /// Begins to record: from here on wrappers find this recorder.
+    pub(crate) fn activate(self) -> &'static Self {
+        // Here, where nobody has interrupted anything, for later.
+        let _ = own_object();
+        let recorder = Box::leak(Box::new(self));
+        ACTIVE.store(recorder, Ordering::Release);
+        recorder
+    }
+
+    /// Begins to record the messages of the library.
+    ///
+    /// # Safety
+    /// No other thread is inside the library; `parent` is a valid communicator.
+    pub(crate) unsafe fn see_messages(&self, source: MessageSource, parent: Option<Handle>) {
+        let made_before = parent.into_iter().chain([self.library.comm_self]);
+        self.guarded(|| {
+            for comm in made_before {
+                // SAFETY: the caller's promise.
+                unsafe { self.partners.add(&self.library, comm) };
+            }
+            Ok(())
+        });
+        if let MessageSource::Tables(tables) = self.messages.get_or_init(|| source) {
+            // SAFETY: the caller's promise.
+            unsafe { tables.install() };
+        }
+        self.sees_messages.store(true, Ordering::Release);
+    }
+
+    /// Stops looking at messages.
+    ///
+    /// # Safety
+    /// MPI has not ended.
+    pub(super) unsafe fn see_no_more_messages(&self) {
+        self.sees_messages.store(false, Ordering::Release);
+        if let Some(MessageSource::Tables(tables)) = self.messages.get() {
+            // SAFETY: the caller's promise.
+            unsafe { tables.remove() };
+        }
+    }
+
+    /// Whether the messages of the library are looked at.
+    pub(crate) fn sees_messages(&self) -> bool {
+        self.sees_messages.load(Ordering::Acquire)
+    }
+
+    /// The endpoints by which the library sends, where that is how messages are seen.
+    #[inline]
+    pub(crate) fn endpoints(&self) -> Option<&Endpoints> {
+        match self.messages.get() {
+            Some(MessageSource::Tagged(endpoints)) => self.sees_messages().then_some(endpoints),
+            _ => None,
+        }
+    }
+
+    /// Whether a collective may be under way that a request stands for.
+    pub(crate) fn may_have_requests(&self) -> bool {
+        self.requests.may_have_any()
+    }
+
+    /// Whether all processes of this world are on this host.
+    pub(crate) fn is_alone_on_host(&self) -> bool {
+        self.is_alone_on_host
+    }
+
+    /// Takes part in the exchanges of stamps between hosts, from those of the start on.
+    pub(crate) fn take_part(&self, start: &Start<'_>) {
+        let world = self.find(self.library.comm_world);
+        let mut exchanges = self.with_session(world, |session| Exchanges::begin(session, start));
+        if let Some(lowest) = exchanges.take_lowest_of_hosts() {
+            self.partners.know_hosts(lowest);
+        }
+        // Recording begins once, and so does this.
+        let _ = self.exchanges.set(exchanges);
+    }
+
+    /// Hands out what the exchanges need; `world` is `MPI_COMM_WORLD`.
+    pub(super) fn with_session<T>(
+        &self,
+        world: Option<&CommunicatorEntry>,
+        exchange: impl FnOnce(&Session<'_>) -> T,
+    ) -> T {
+        exchange(&Session {
+            library: &self.library,
+            clock: self.clock,
+            define: &|definition| self.define(definition),
+            meet_at: world.map(|world| &world.meet_at),
+        })
+    }
+
+    /// Lets the leaders of the hosts meet behind a call on `MPI_COMM_WORLD` that has left.
+    #[cold]
+    pub(super) fn meet(&self) {
+        let world = self.find(self.library.comm_world);
+        let (Some(exchanges), Some(world)) = (self.exchanges.get(), world) else {
+            return;
+        };
+        self.among_others(|| {
+            let position = world.last_position();
+            self.with_session(Some(world), |session| exchanges.meet(session, position));
+        });
+    }
+
+    /// Runs a path on which other processes are waited for: a thread is not cancelled on it, but
+    /// signals are let through.
+    pub(super) fn among_others(&self, path: impl FnOnce()) {
+        if is_forked() {
+            return;
+        }
+        let _uncancelled = Uncancelled::begin();
+        let ended = catch_unwind(AssertUnwindSafe(path));
+        if ended.is_err() {
+            self.stop(StopReason::Failed, "a defect of collbench (panic)");
+        }
+    }
+
+    /// The communicator (or file, or window) that a handle now means.
+    pub(super) fn find(&self, handle: Handle) -> Option<&'static CommunicatorEntry> {
+        let _at_work = Local::of_this_thread().begin_work(self)?;
+        self.communicators.find(handle)
+    }
+
+    /// The recorder of this process; `None` before `MPI_Init`, after `MPI_Finalize`, in a forked
+    /// child, and where nothing is to be recorded.
+    #[inline]
+    #[must_use]
+    pub fn active() -> Option<&'static Self> {
+        let recorder = ACTIVE.load(Ordering::Acquire);
+        // SAFETY: null, or a recorder that was leaked by `activate`.
+        unsafe { recorder.as_ref() }
+    }
+
+    /// Stops wrappers from finding a recorder; what is under way still ends in order.
+    pub(crate) fn deactivate() {
+        ACTIVE.store(std::ptr::null_mut(), Ordering::Release);
+    }
+
+    /// In a forked child: nothing is recorded from here on, and calls that were under way store
+    /// nothing into the parent's file when they return. Does nothing that is not allowed there.
+    pub(crate) fn leave_to_the_parent() {
+        Self::deactivate();
+        leave_to_the_parent();
+    }
+
+    /// Runs a cold path. Whatever goes wrong in it ends recording, and nothing else; so does a call
+    /// of MPI that interrupts it.
+    pub(crate) fn guarded<T>(&self, path: impl FnOnce() -> Result<T, GrowError>) -> Option<T> {
+        let _at_work = Local::of_this_thread().begin_work(self)?;
+        match catch_unwind(AssertUnwindSafe(path)) {
+            Ok(Ok(value)) => {
+                if ReservedMemory::was_used() {
+                    self.stop(StopReason::Failed, "no memory is left");
+                }
+                Some(value)
+            }
+            Ok(Err(error)) => {
+                self.stop(error.reason(), &error.to_string());
+                None
+            }
+            Err(_) => {
+                self.stop(StopReason::Failed, "a defect of collbench (panic)");
+                None
+            }
+        }
+    }
+
+    pub(super) fn stop(&self, reason: StopReason, why: &str) {
+        /// How often the lock is tried: those who have it have it for some microseconds.
+        const PATIENCE: u32 = 10_000;
+        let _uncancelled = Uncancelled::begin();
+        let is_first = self.file.note_stop(reason, why, self.clock.now());
+        // All threads stop, with room left or not: what one of them loses, the positions of
+        // calls on shared communicators lose too.
+        if let Some(own) = Local::of_this_thread().thread.get() {
+            own.cursor.stop();
+        }
+        for _ in 0..PATIENCE {
+            // A handler of what an instruction of the recorder has caused may come here.
+            let threads = match self.threads.try_lock() {
+                Ok(threads) => threads,
+                Err(TryLockError::Poisoned(threads)) => threads.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::yield_now();
+                    continue;
+                }
+            };
+            for thread in threads.iter() {
+                thread.cursor.stop();
+            }
+            break;
+        }
+        if is_first {
+            say(
+                self.rank,
+                &format!("recording stopped, the program goes on: {why}"),
+            );
+        }
+    }
+
+    /// Appends a definition; a failure ends recording.
+    pub(crate) fn define(&self, definition: &Definition) {
+        self.guarded(|| self.write(definition));
+    }
+
+    /// Appends a definition, on a guarded path.
+    pub(crate) fn write(&self, definition: &Definition) -> Result<(), GrowError> {
+        let clock = self.clock;
+        self.file
+            .define(definition, || clock.now(), || clock.anchor())
+    }
+
+    /// As [`write`](Self::write), of a communicator.
+    #[inline]
+    pub(super) fn write_communicator(&self, communicator: Communicator) -> Result<(), GrowError> {
+        let clock = self.clock;
+        self.file
+            .define_communicator(communicator, || clock.now(), || clock.anchor())
+    }
+
+    /// Closes all chunks and the file, in order.
+    pub(super) fn finish(&self) {
+        self.guarded(|| {
+            let threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut n_records = 0;
+            for thread in threads.iter() {
+                let mut chunks = thread.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+                let last = thread.close_current(&mut chunks, false);
+                n_records += chunks.before.n_records + last.n_records;
+            }
+            let end = self.clock.anchor();
+            match threads[..] {
+                [only] => {
+                    let chunks = only.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+                    let last = chunks
+                        .current
+                        .as_ref()
+                        .map(|chunk| (chunk, only.cursor.taken(Some(chunk)).bytes()));
+                    self.file.finish(n_records, end, last);
+                }
+                // Another thread might still be leaving a wrapper: its chunk stays whole.
+                _ => self.file.finish(n_records, end, None),
+            }
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,131 @@
+//! Begin and end of MPI, and phases in between.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use collbench_formats::{Operation, ROOT_NONE, pack_call_word, phase_words};
+
+use super::calls::guarded_call;
+use super::inside::Inside;
+use super::local::{LOCAL, Local};
+use super::recorder::Recorder;
+use crate::file::{Slot, is_forked};
+use crate::process::Uncancelled;
+
+/// How many of `MPI_Init` and `MPI_Session_init` were called, and not yet ended.
+static N_BEGUN: AtomicUsize = AtomicUsize::new(0);
+
+/// Makes a call that begins MPI; `begun` is called after its success if the call was the
+/// application's, with what `before` gave.
+pub fn begin_call<T>(
+    before: impl FnOnce() -> T,
+    real: impl FnOnce() -> c_int,
+    begun: impl FnOnce(T),
+) -> c_int {
+    if Local::of_this_thread().is_inside() {
+        return real();
+    }
+    let before = before();
+    let code = guarded_call(real);
+    if code == 0 {
+        N_BEGUN.fetch_add(1, Ordering::AcqRel);
+        begun(before);
+    }
+    code
+}
+
+/// Makes the call of `MPI_Finalize` or `MPI_Session_finalize`; the last of them in a process is
+/// recorded, and ends recording in order.
+pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
+    let recorder = match Recorder::active() {
+        Some(recorder) if !Local::of_this_thread().is_inside() => recorder,
+        _ => return real(),
+    };
+    let exchanges = recorder.exchanges.get();
+    let real = move || {
+        if let (Operation::Finalize, Some(exchanges)) = (operation, exchanges) {
+            recorder.among_others(|| recorder.with_session(None, |session| exchanges.end(session)));
+        }
+        real()
+    };
+    if N_BEGUN.fetch_sub(1, Ordering::AcqRel) > 1 {
+        return guarded_call(real);
+    }
+    recorder.library.release();
+    // SAFETY: MPI has not ended.
+    unsafe { recorder.see_no_more_messages() };
+    let code = last_call(recorder, operation, real);
+    Recorder::deactivate();
+    let _uncancelled = Uncancelled::begin();
+    recorder.finish();
+    if let Some(exchanges) = exchanges.filter(|_| !is_forked()) {
+        exchanges.clean_up();
+    }
+    code
+}
+
+/// Makes the call of `MPI_Abort`, which does not come back: it stays the last one, under way.
+///
+/// Signal handlers call it. Where that interrupts the recorder itself, nothing is waited for, and the
+/// call recorded only if the chunk has room.
+pub fn abort_call(real: impl FnOnce() -> c_int) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let local = Local::of_this_thread();
+    if local.is_at_work.get() {
+        let slot = local.next_slot().unwrap_or(Slot::NONE);
+        let word = pack_call_word(Operation::Abort, 0, 0);
+        let returned = local.call(recorder, slot, word, 0, ROOT_NONE, real);
+        returned.commit()
+    } else {
+        last_call(recorder, Operation::Abort, real)
+    }
+}
+
+fn last_call(
+    recorder: &'static Recorder,
+    operation: Operation,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let word = pack_call_word(operation, 0, 0);
+    LOCAL.with(|local| {
+        let slot = local.take_slot(recorder);
+        local
+            .call(recorder, slot, word, 0, ROOT_NONE, real)
+            .commit()
+    })
+}
+
+/// Makes the call of `MPI_Pcontrol`, and records it as the mark of a phase.
+pub fn phase_call(level: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(recorder) = Recorder::active() else {
+        return real();
+    };
+    let local = Local::of_this_thread();
+    let slot = local.take_slot(recorder);
+    let inside = Inside::enter(local);
+    recorder.phase.begin(level as i32);
+    slot.write(phase_words(level as i32));
+    slot.stamp(recorder.clock.now());
+    let code = real();
+    slot.leave(code, recorder.clock.now());
+    drop(inside);
+    code
+}
+
+/// Records the call of `MPI_Init` that has just ended, and in which recording began.
+pub(crate) fn record_init(recorder: &'static Recorder, operation: Operation, enter: u64) {
+    LOCAL.with(|local| {
+        let slot = local.take_slot(recorder);
+        if slot.is_null() {
+            return;
+        }
+        slot.write([
+            pack_call_word(operation, 0, 0),
+            u64::from(ROOT_NONE as u32) << 32,
+        ]);
+        slot.stamp(enter);
+        slot.leave(0, recorder.clock.now());
+    });
+}

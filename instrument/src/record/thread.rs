@@ -1,0 +1,188 @@
+//! What the recorder keeps of a thread: its chunks, and how far they are filled.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use collbench_formats::{CODE_INTERNAL, Operation, RecordKind};
+
+use super::local::LOCAL;
+use super::recorder::Recorder;
+use super::retained::{self, Retained, Unfinished};
+use crate::file::{GrowError, OpenChunk, Opening, Slot, SlotCursor, Slots};
+use crate::messages::Receives;
+
+/// What the recorder keeps of a thread; never freed. Aligned as a communicator's entry is, and for
+/// the same reason.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Thread {
+    pub(super) number: u32,
+    pub(super) cursor: SlotCursor,
+    pub(super) chunks: Mutex<Chunks>,
+    pub(crate) receives: Receives,
+    /// Whether there was a call of the application inside another one.
+    pub(super) has_nested_calls: AtomicBool,
+}
+
+/// The chunks of a thread; locked by the thread itself when one is full, and at the end.
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    pub(super) current: Option<OpenChunk>,
+    /// Full chunks that something may still be stored into, the oldest first.
+    pub(super) retained: Vec<Retained>,
+    pub(super) n_opened: u32,
+    /// In those before the current one.
+    pub(super) before: Counts,
+}
+
+/// What stands in chunks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) n_records: u64,
+    /// Calls of the application among them; counted in rings only.
+    pub(super) n_calls: u64,
+}
+
+impl Thread {
+    /// The slots of the current chunk that were taken.
+    pub(crate) fn taken(&self) -> Slots {
+        let chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        self.cursor.taken(chunks.current.as_ref())
+    }
+
+    /// `posted` are the receives whose ends may still be stored.
+    pub(super) fn open_next_chunk(
+        &self,
+        recorder: &Recorder,
+        posted: &[Slot],
+    ) -> Result<(), GrowError> {
+        let (sequences, begin_ticks) = recorder.sequences(self);
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let unfinished = self.unfinished(&chunks);
+        retained::release(&mut chunks.retained, &unfinished, posted);
+        let full = self.close_current(&mut chunks, recorder.file.is_ring());
+        let clock = recorder.clock;
+        let opening = Opening {
+            thread: self.number,
+            ordinal: chunks.n_opened,
+            first_record: chunks.before.n_records + full.n_records,
+            first_call: chunks.before.n_calls + full.n_calls,
+            sequences: &sequences,
+            begin_ticks,
+        };
+        let opened = recorder
+            .file
+            .open_records(&opening, || clock.now(), || clock.anchor());
+        let chunk = opened?;
+        chunks.before.n_records += full.n_records;
+        chunks.before.n_calls += full.n_calls;
+        chunks.n_opened += 1;
+        if let Some(full) = chunks.current.replace(chunk) {
+            let slots = unfinished.slots;
+            chunks.retained.push(Retained { chunk: full, slots });
+        }
+        if let Some(chunk) = &chunks.current {
+            // SAFETY: full chunks are kept as long as a call of this thread will come back to them.
+            unsafe { self.cursor.open(chunk) };
+        }
+        if recorder.file.is_stopped() {
+            self.cursor.stop();
+        }
+        Ok(())
+    }
+
+    /// What is not finished yet of the records in the current chunk; for the thread itself.
+    pub(super) fn unfinished(&self, chunks: &Chunks) -> Unfinished {
+        Unfinished::among(self.cursor.taken(chunks.current.as_ref()))
+    }
+
+    /// Writes into the current chunk how many records it has; gives that number, and that of the
+    /// calls if they are to be counted.
+    pub(super) fn close_current(&self, chunks: &mut Chunks, counts_calls: bool) -> Counts {
+        let Some(chunk) = &chunks.current else {
+            return Counts::default();
+        };
+        let taken = self.cursor.taken(Some(chunk));
+        // The last leave is that of the last call of the application, those behind it happened
+        // inside it; unless that is itself inside another one.
+        let has_nested_calls = self.has_nested_calls.load(Ordering::Relaxed);
+        let mut last_leave = 0;
+        for slot in taken.iter().rev() {
+            last_leave = last_leave.max(slot.leave_ticks());
+            let is_internal = slot.code_word() >> 48 & u64::from(CODE_INTERNAL) != 0;
+            if !is_internal && last_leave > 0 && !has_nested_calls {
+                break;
+            }
+        }
+        let n_records = taken.len() as u64;
+        chunk.close(n_records, last_leave);
+        let calls = taken.iter().filter(|slot| is_call(slot.code_word()));
+        Counts {
+            n_records,
+            n_calls: if counts_calls {
+                calls.count() as u64
+            } else {
+                0
+            },
+        }
+    }
+}
+
+impl Recorder {
+    /// The state of a thread that has ended, or a new one, for the calling thread.
+    pub(super) fn take_thread(&self) -> &'static Thread {
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let thread = idle.unwrap_or_else(|| {
+            let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+            let thread: &'static Thread = Box::leak(Box::new(Thread {
+                number: threads.len() as u32,
+                cursor: SlotCursor::default(),
+                chunks: Mutex::default(),
+                receives: Receives::default(),
+                has_nested_calls: AtomicBool::new(false),
+            }));
+            threads.push(thread);
+            thread
+        });
+        if let Some(key) = self.at_thread_exit {
+            // SAFETY: the key was created and is never deleted.
+            unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(thread).cast()) };
+        }
+        thread
+    }
+}
+
+/// Whether the second word of a record is that of a call of the application that is counted.
+fn is_call(word: u64) -> bool {
+    let code = (word >> 48) as u16;
+    let is_own = code >> 13 == RecordKind::Call as u16 && code & CODE_INTERNAL == 0;
+    is_own && Operation::from_code(code & 0x3ff).is_some_and(Operation::is_counted)
+}
+
+/// A key whose destructor gives a thread's state back; `None` where the process has no more keys.
+pub(super) fn thread_exit_key() -> Option<libc::pthread_key_t> {
+    let mut key = 0;
+    // SAFETY: `key` is valid for writing; the destructor takes what `take_thread` sets.
+    let code = unsafe { libc::pthread_key_create(&mut key, Some(give_thread_back)) };
+    (code == 0).then_some(key)
+}
+
+/// Runs when a thread ends. Calls that it makes after this one (from other destructors) take
+/// another state, and are given back in a further round of destructors.
+unsafe extern "C" fn give_thread_back(thread: *mut libc::c_void) {
+    LOCAL.with(|local| local.thread.set(None));
+    let Some(recorder) = Recorder::active() else {
+        return;
+    };
+    // SAFETY: `take_thread` set a leaked `Thread`.
+    let thread = unsafe { &*thread.cast_const().cast::<Thread>() };
+    recorder.guarded(|| {
+        let mut idle = recorder.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(thread);
+        Ok(())
+    });
+}
