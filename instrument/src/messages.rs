@@ -26,7 +26,7 @@ pub(crate) use open_mpi_tags::{FIRST_COLLECTIVE_TAG, recorded_tag};
 pub(crate) use partners::{LOCAL_GROUP, Partners};
 pub(crate) use posted::{Posted, Receives};
 pub(crate) use raw_message::{Post, RawMessage};
-pub(crate) use route::Route;
+pub(crate) use route::{Route, RouteKey};
 pub(crate) use source::MessageSource;
 pub(crate) use tables::{PointToPoint, Replaced, Table};
 pub(crate) use ucx_tag::{Part, Tag};

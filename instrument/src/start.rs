@@ -6,28 +6,30 @@
 //! (another host without the library, a statically linked program beside others), and recording
 //! must never be why a job fails.
 
+#[allow(unsafe_code)]
+mod place;
+
 use std::fs;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use collbench_formats::{Abi, Anchor, Definition, Identity, LayerState, MpiIdentity, Operation};
+use collbench_formats::{
+    Anchor, ClockIdentity, Definition, HostIdentity, Identity, LayerState, MpiIdentity, Operation,
+};
 
 use crate::directory::{self, DirectoryError};
 use crate::exchange::{Start, TickLength};
 use crate::file::{Limit, RankFile};
 use crate::hooks::find_messages;
-use crate::host::{
-    Clock, LauncherRank, all_on_this_host, host_identity, hydra_job, launched_processes,
-    measure_clock, mix,
-};
-use crate::messages::watch_endpoints;
-use crate::mpi::{Handle, MpiLibrary, ProcessModel, has_function};
+use crate::host::{Clock, all_on_this_host, host_identity, measure_clock};
+use crate::messages::{MessageSource, watch_endpoints};
+use crate::mpi::{MpiLibrary, ProcessModel, has_function};
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
 use crate::record::{Lengths, Recorder, record_init};
 use crate::settings::{ALGORITHMS, Form, Layers, MESSAGES, SWITCHES, Settings};
+use place::Place;
 
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
@@ -140,154 +142,172 @@ fn start(
     };
     let library = MpiLibrary::find(model)?;
     // SAFETY: called when `operation` has succeeded.
-    let Place {
-        rank,
-        world_size,
-        parent,
-    } = unsafe { Place::of_this_process(&library, model) };
-    let spawned = parent.is_some();
-    *rank_for_messages = rank;
-    let world = world_identity(world_size);
-    agree_on_directory(&settings, rank, world, spawned).inspect_err(|_| library.release())?;
+    let place = unsafe { Place::of_this_process(&library, model) };
+    *rank_for_messages = place.rank;
+    agree_on_directory(&settings, &place).inspect_err(|_| library.release())?;
 
-    let messages = if !settings.layers.messages {
+    let messages = messages_to_see(settings.layers, model, &library, &place);
+    let algorithms = why_no_algorithms(settings.layers);
+    let host = host_identity();
+    let init = Init {
+        entered: anchor,
+        left: clock.anchor(),
+    };
+    let layers = layer_states(settings.layers, messages.as_ref().err(), algorithms);
+    let identity = identity(&library, &place, &host, measure_clock(clock), layers, &init);
+    let file = create_file(&settings, &identity).inspect_err(|_| library.release())?;
+    let recorder = Recorder::new(
+        clock,
+        library,
+        file,
+        place.rank,
+        all_on_this_host(place.world_size),
+        settings.layers,
+        settings
+            .layers
+            .switches
+            .then(|| Lengths::between(&init.entered, &init.left)),
+    );
+    let recorder = recorder.activate();
+    // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
+    unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
+    // SAFETY: MPI has not ended, and the place is that of this process.
+    unsafe { define_communicators(recorder, &place) };
+    exchange_stamps(recorder, model, &settings, &place, &host, &init);
+    // Behind the exchanges, whose messages are nobody's.
+    if let Ok(messages) = messages {
+        // SAFETY: MPI has just been begun, by this thread; the parent is a communicator.
+        unsafe { recorder.see_messages(messages, place.parent) };
+    }
+    if algorithms.is_none() {
+        recorder.see_algorithms();
+    }
+    record_init(recorder, operation, init.entered.ticks.get());
+    Ok(())
+}
+
+/// When the library's own `MPI_Init` was entered and left.
+struct Init {
+    entered: Anchor,
+    left: Anchor,
+}
+
+/// Where messages are seen; else why they are not.
+fn messages_to_see(
+    layers: Layers,
+    model: ProcessModel,
+    library: &MpiLibrary,
+    place: &Place,
+) -> Result<MessageSource, String> {
+    if !layers.messages {
         Err("not asked for (--layers calls,messages)".to_owned())
     } else if model == ProcessModel::Sessions {
         // What is asked of the world would be asked of what is not there.
-
         Err("the program begins MPI by sessions; messages are not recorded there".to_owned())
     } else {
-        find_messages(library.abi, rank, world_size).map_err(|opaque| opaque.to_string())
-    };
-    let algorithms = why_no_algorithms(settings.layers);
-    let host = host_identity();
-    let left_init = clock.anchor();
-    let identity = Identity {
+        find_messages(library.abi, place.rank, place.world_size)
+            .map_err(|opaque| opaque.to_string())
+    }
+}
+
+/// What the trace says of this process.
+fn identity(
+    library: &MpiLibrary,
+    place: &Place,
+    host: &HostIdentity,
+    clock: ClockIdentity,
+    layers: Vec<LayerState>,
+    init: &Init,
+) -> Identity {
+    Identity {
         recorder: env!("CARGO_PKG_VERSION").to_owned(),
-        world,
-        rank,
-        world_size,
+        world: place.world,
+        rank: place.rank,
+        world_size: place.world_size,
         pid: std::process::id(),
-        spawned,
+        spawned: place.is_spawned(),
         host: host.clone(),
-        clock: measure_clock(clock),
+        clock,
         mpi: MpiIdentity {
             abi: library.abi,
             library_version: library.version.clone(),
             library_path: library.path.clone(),
             thread_level: library.thread_level,
         },
-        layers: layer_states(settings.layers, messages.as_ref().err(), algorithms),
+        layers,
         command: command_line(),
-        anchors: vec![anchor.into(), left_init.into()],
-    };
+        anchors: vec![init.entered.into(), init.left.into()],
+    }
+}
+
+/// Makes the file of this process in the trace directory.
+fn create_file(settings: &Settings, identity: &Identity) -> Result<RankFile, StartError> {
+    let Identity {
+        rank, world, pid, ..
+    } = identity;
     let folder = &settings.output;
-    let name = format!("rank-{rank:06}.{world:016x}.{}.trace", identity.pid);
+    let name = format!("rank-{rank:06}.{world:016x}.{pid}.trace");
     let limit = match (settings.keep_bytes, settings.max_bytes) {
         (Some(bytes), _) => Limit::Keep(bytes),
         (None, Some(bytes)) => Limit::Max(bytes),
         (None, None) => Limit::None,
     };
-    let file = RankFile::create(folder, &name, &identity, limit).map_err(|error| {
-        library.release();
-        StartError::File {
-            path: folder.join(name),
-            error: error.to_string(),
-        }
-    })?;
-    let recorder = Recorder::new(
-        clock,
-        library,
-        file,
-        rank,
-        all_on_this_host(world_size),
-        settings.layers,
-        settings
-            .layers
-            .switches
-            .then(|| Lengths::between(&anchor, &left_init)),
-    );
-    let recorder = recorder.activate();
-    // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
-    unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
+    RankFile::create(folder, &name, identity, limit).map_err(|error| StartError::File {
+        path: folder.join(name),
+        error: error.to_string(),
+    })
+}
+
+/// Defines the communicators that are there from the beginning.
+///
+/// # Safety
+/// MPI has not ended, and the place is that of this process.
+unsafe fn define_communicators(recorder: &Recorder, place: &Place) {
     recorder.guarded(|| {
         let (communicators, library) = (&recorder.communicators, &recorder.library);
-        let predefined = communicators.add_predefined(library, world, rank, world_size);
+        let predefined =
+            communicators.add_predefined(library, place.world, place.rank, place.world_size);
         // SAFETY: a communicator of the library, which has not ended.
-        let of_parent =
-            parent.map(|parent| unsafe { communicators.add_parent(library, parent, world) });
+        let of_parent = place
+            .parent
+            .map(|parent| unsafe { communicators.add_parent(library, parent, place.world) });
         for communicator in predefined.into_iter().chain(of_parent) {
             recorder.write(&Definition::Communicator(communicator))?;
         }
         Ok(())
     });
+}
+
+/// Takes the exchanges of stamps with other hosts that are due at the start.
+fn exchange_stamps(
+    recorder: &Recorder,
+    model: ProcessModel,
+    settings: &Settings,
+    place: &Place,
+    host: &HostIdentity,
+    init: &Init,
+) {
     match model {
         ProcessModel::World => {
-            let span = |get: fn(&Anchor) -> u64| get(&left_init).saturating_sub(get(&anchor));
-            let start = Start {
+            let span = |get: fn(&Anchor) -> u64| get(&init.left).saturating_sub(get(&init.entered));
+            recorder.take_part(&Start {
                 directory: &settings.output,
                 settings: settings.exchange,
-                world,
-                rank,
-                world_size,
-                host: &host,
+                world: place.world,
+                rank: place.rank,
+                world_size: place.world_size,
+                host,
                 tick: TickLength::of(
                     span(|anchor| anchor.ticks.get()),
                     span(|anchor| anchor.raw_ns.get()),
                 ),
-                is_said_to_be_alone: all_on_this_host(world_size),
-            };
-            recorder.take_part(&start);
+                is_said_to_be_alone: all_on_this_host(place.world_size),
+            });
         }
         ProcessModel::Sessions => recorder.define(&Definition::ClockExchanges {
             on: false,
             reason: "the program begins MPI by sessions, and has no MPI_COMM_WORLD".to_owned(),
         }),
-    }
-    // Behind the exchanges, whose messages are nobody's.
-    if let Ok(messages) = messages {
-        // SAFETY: MPI has just been begun, by this thread; the parent is a communicator.
-        unsafe { recorder.see_messages(messages, parent) };
-    }
-    if algorithms.is_none() {
-        recorder.see_algorithms();
-    }
-    record_init(recorder, operation, anchor.ticks.get());
-    Ok(())
-}
-
-/// Where this process stands among those that were started together.
-struct Place {
-    rank: u32,
-    world_size: u32,
-    /// The communicator with those that have spawned them.
-    parent: Option<Handle>,
-}
-
-impl Place {
-    /// # Safety
-    /// MPI was begun by `model` and has not ended.
-    unsafe fn of_this_process(library: &MpiLibrary, model: ProcessModel) -> Self {
-        if library.abi == Abi::Unknown {
-            // A handle would be a guess; the launcher knows as well.
-            let rank = LauncherRank::of_this_process().map_or(0, |LauncherRank(rank)| rank);
-            return Self {
-                rank,
-                world_size: launched_processes().unwrap_or(1).max(rank + 1),
-                parent: None,
-            };
-        }
-        let (rank, world_size) = library.rank_and_size();
-        let parent = match model {
-            // SAFETY: the caller's promise.
-            ProcessModel::World => unsafe { library.parent() },
-            ProcessModel::Sessions => None,
-        };
-        Self {
-            rank,
-            world_size,
-            parent,
-        }
     }
 }
 
@@ -296,39 +316,9 @@ unsafe extern "C" fn forget_in_child() {
     Recorder::leave_to_the_parent();
 }
 
-/// The number of this world, on which all of its processes agree: made of what the launcher
-/// tells all of them and no other job.
-fn world_identity(world_size: u32) -> u64 {
-    const JOB_VARIABLES: [&[&str]; 4] = [
-        &["PMIX_NAMESPACE"],
-        &["OMPI_MCA_ess_base_jobid"],
-        &["PMI_JOBID"],
-        &["SLURM_JOB_ID", "SLURM_STEP_ID"],
-    ];
-    let told = JOB_VARIABLES.iter().find_map(|names| {
-        let values: Option<Vec<String>> =
-            names.iter().map(|name| std::env::var(name).ok()).collect();
-        Some(values?.join("."))
-    });
-    match told.or_else(hydra_job) {
-        Some(job) => {
-            let words: Vec<u64> = job.bytes().map(u64::from).collect();
-            mix(&words)
-        }
-        // Started without a launcher: alone.
-        None if world_size == 1 => RandomState::new().build_hasher().finish(),
-        None => mix(&[u64::from(world_size)]),
-    }
-}
-
-fn agree_on_directory(
-    settings: &Settings,
-    rank: u32,
-    world: u64,
-    spawned: bool,
-) -> Result<(), StartError> {
-    let path = &settings.output;
-    if spawned {
+fn agree_on_directory(settings: &Settings, place: &Place) -> Result<(), StartError> {
+    let (path, rank, world) = (&settings.output, place.rank, place.world);
+    if place.is_spawned() {
         // The world that spawned this one has made the directory.
         return Ok(());
     }

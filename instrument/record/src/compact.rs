@@ -162,7 +162,14 @@ pub(crate) fn compact_recorded(trace: &Path, form: Form) -> anyhow::Result<Outco
     match form {
         Form::Outer => {
             let folder = Folder::open_itself(trace).with_context(|| no_trace(trace))?;
-            replace((&folder, trace), Direction::Compact, Ended::Surely)
+            replace(
+                OpenTrace {
+                    folder: &folder,
+                    path: trace,
+                },
+                Direction::Compact,
+                Ended::Surely,
+            )
         }
         Form::Inner => in_place(trace, Direction::Compact, Ended::IfSeen),
     }
@@ -173,21 +180,70 @@ fn in_place(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<
     let folder = Folder::open(trace).with_context(|| no_trace(trace))?;
     let opened = folder.opened().with_context(|| no_trace(trace))?;
     lock(&opened).with_context(|| trace.display().to_string())?;
-    replace((&folder, trace), direction, ended)
+    replace(
+        OpenTrace {
+            folder: &folder,
+            path: trace,
+        },
+        direction,
+        ended,
+    )
 }
 
-fn replace(
-    (folder, trace): (&Folder, &Path),
-    direction: Direction,
-    ended: Ended,
-) -> anyhow::Result<Outcome> {
-    let names = rank_files((folder, trace))?;
+/// The directory of a trace, open.
+#[derive(Clone, Copy)]
+struct OpenTrace<'a> {
+    folder: &'a Folder,
+    /// For messages.
+    path: &'a Path,
+}
+
+impl OpenTrace<'_> {
+    /// What comes of a file, which is refused if it is none.
+    fn of_file(
+        self,
+        name: &str,
+        work: impl FnOnce(&File) -> anyhow::Result<Rewritten>,
+    ) -> anyhow::Result<Rewritten> {
+        match self.folder.file(name) {
+            Ok(file) => work(&file),
+            Err(error) if error.kind() == io::ErrorKind::Other => Ok(Rewritten::Refused {
+                why: error.to_string(),
+            }),
+            Err(error) => Err(error.into()),
+        }
+        .with_context(|| self.path.join(name).display().to_string())
+    }
+
+    /// The names of its rank files.
+    fn rank_files(self) -> anyhow::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for name in self.folder.names().with_context(|| no_trace(self.path))? {
+            let name = name.to_string_lossy().into_owned();
+            if is_rank_file(&name) {
+                names.push(name);
+            }
+        }
+        if names.is_empty() {
+            bail!(
+                "{}: no trace in it: expected *.trace files made by collbench-record",
+                self.path.display()
+            );
+        }
+        names.sort();
+        Ok(names)
+    }
+}
+
+fn replace(trace: OpenTrace<'_>, direction: Direction, ended: Ended) -> anyhow::Result<Outcome> {
+    let folder = trace.folder;
+    let names = trace.rank_files()?;
     let outcome = for_all(&names, |name| {
         let unfinished = format!("{name}{UNFINISHED_SUFFIX}");
         // Of an earlier one that was killed: with the lock nobody writes it.
         let _ = folder.remove_file(&unfinished);
-        let rewritten = of_file((folder, trace), name, |file| {
-            rewrite(file, (folder, &unfinished), direction, ended)
+        let rewritten = trace.of_file(name, |file| {
+            rewrite(file, folder, &unfinished, direction, ended)
         });
         if let Ok(Rewritten::New { .. }) = rewritten {
             folder
@@ -198,29 +254,17 @@ fn replace(
     });
     // The names, too, are to be on the disk; some file systems cannot say so of directories.
     let _ = folder.opened().and_then(|folder| folder.sync_all());
-    outcome.with_context(|| format!("{}: all its files are whole", trace.display()))
-}
-
-/// What comes of a file, which is refused if it is none.
-fn of_file(
-    (folder, trace): (&Folder, &Path),
-    name: &str,
-    work: impl FnOnce(&File) -> anyhow::Result<Rewritten>,
-) -> anyhow::Result<Rewritten> {
-    match folder.file(name) {
-        Ok(file) => work(&file),
-        Err(error) if error.kind() == io::ErrorKind::Other => Ok(Rewritten::Refused {
-            why: error.to_string(),
-        }),
-        Err(error) => Err(error.into()),
-    }
-    .with_context(|| trace.join(name).display().to_string())
+    outcome.with_context(|| format!("{}: all its files are whole", trace.path.display()))
 }
 
 /// Makes a new trace beside the old one: it gets its name when it is whole.
 fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outcome> {
     let folder = Folder::open(trace).with_context(|| no_trace(trace))?;
-    let names = rank_files((&folder, trace))?;
+    let from = OpenTrace {
+        folder: &folder,
+        path: trace,
+    };
+    let names = from.rank_files()?;
     if out.symlink_metadata().is_ok() {
         bail!(
             "{}: exists already; name a directory that does not",
@@ -228,7 +272,7 @@ fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outc
         );
     }
     let unfinished = Unfinished::beside(out)?;
-    let made = fill_new((&folder, trace), &unfinished.folder, &names, direction)
+    let made = fill_new(from, &unfinished.folder, &names, direction)
         .and_then(|outcome| unfinished.finish(out).map(|()| outcome));
     made.map_err(|error| {
         unfinished.remove();
@@ -248,21 +292,21 @@ fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outc
 }
 
 fn fill_new(
-    (from, trace): (&Folder, &Path),
+    from: OpenTrace<'_>,
     folder: &Folder,
     names: &[String],
     direction: Direction,
 ) -> anyhow::Result<Outcome> {
     // What was recorded about the run, but no report: that is of the other trace.
     let mut refused = Vec::new();
-    for name in from.names()? {
+    for name in from.folder.names()? {
         let name = name.to_string_lossy().into_owned();
         let is_other = !is_rank_file(&name) && !name.ends_with(UNFINISHED_SUFFIX) && name != MARK;
-        if !is_other || from.look_at(&name).is_ok_and(|found| found.is_dir()) {
+        if !is_other || from.folder.look_at(&name).is_ok_and(|found| found.is_dir()) {
             continue;
         }
-        let copied = of_file((from, trace), &name, |file| {
-            copy(file, (folder, &name))?;
+        let copied = from.of_file(&name, |file| {
+            copy(file, folder, &name)?;
             Ok(Rewritten::Kept {
                 n_bytes: 0,
                 why: None,
@@ -273,11 +317,11 @@ fn fill_new(
         }
     }
     let mut outcome = for_all(names, |name| {
-        of_file((from, trace), name, |file| {
+        from.of_file(name, |file| {
             // A copy of a file that is still written would be a whole trace of what there is.
-            let rewritten = rewrite(file, (folder, name), direction, Ended::Surely)?;
+            let rewritten = rewrite(file, folder, name, direction, Ended::Surely)?;
             if let Rewritten::Kept { .. } = rewritten {
-                copy(file, (folder, name))?;
+                copy(file, folder, name)?;
             }
             Ok(rewritten)
         })
@@ -288,7 +332,7 @@ fn fill_new(
 }
 
 /// Copies a file, as long as it is now, with its permissions.
-fn copy(file: &File, (folder, name): (&Folder, &str)) -> anyhow::Result<()> {
+fn copy(file: &File, folder: &Folder, name: &str) -> anyhow::Result<()> {
     const AT_ONCE: u64 = 16 << 20;
     let metadata = file.metadata()?;
     let mut target = folder.create_private(name)?;
@@ -309,25 +353,6 @@ fn no_trace(place: &Path) -> String {
         "{}: expected a trace, a directory made by collbench-record",
         place.display()
     )
-}
-
-/// The names of the rank files of a trace.
-fn rank_files((folder, trace): (&Folder, &Path)) -> anyhow::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for name in folder.names().with_context(|| no_trace(trace))? {
-        let name = name.to_string_lossy().into_owned();
-        if is_rank_file(&name) {
-            names.push(name);
-        }
-    }
-    if names.is_empty() {
-        bail!(
-            "{}: no trace in it: expected *.trace files made by collbench-record",
-            trace.display()
-        );
-    }
-    names.sort();
-    Ok(names)
 }
 
 /// Keeps recorders, and others of this command, away from a directory for as long as it is open;

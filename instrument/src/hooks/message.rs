@@ -10,7 +10,9 @@ use std::ffi::c_int;
 use collbench_formats::{Direction, Message, UNKNOWN_COMMUNICATOR};
 
 use crate::file::Slot;
-use crate::messages::{FIRST_COLLECTIVE_TAG, Post, RawMessage, Receives, Route, recorded_tag};
+use crate::messages::{
+    FIRST_COLLECTIVE_TAG, Post, RawMessage, Receives, Route, RouteKey, recorded_tag,
+};
 use crate::mpi::Handle;
 use crate::record::{Local, Recorder};
 
@@ -22,21 +24,22 @@ impl Local {
             .generation()
             .wrapping_add(recorder.partners.epoch());
         let route = self.route.get();
-        if route.is_of(comm, epoch) {
+        let key = RouteKey { of: comm, epoch };
+        if route.is_of(key) {
             return route;
         }
-        self.find_route(recorder, comm, epoch)
+        self.find_route(recorder, comm, key)
     }
 
     #[cold]
-    fn find_route(&self, recorder: &'static Recorder, comm: Handle, epoch: u64) -> Route {
+    fn find_route(&self, recorder: &'static Recorder, comm: Handle, key: RouteKey) -> Route {
         let Some(_at_work) = self.begin_work(recorder) else {
-            return Route::of_nothing(comm, epoch);
+            return Route::of_nothing(key);
         };
         let route = if comm == recorder.library.comm_world {
-            Route::of_world(comm, epoch)
+            Route::of_world(key)
         } else {
-            recorder.partners.route(comm, comm, epoch)
+            recorder.partners.route(comm, key)
         };
         let entry = recorder.communicators.find(comm);
         let route = route.with_index(entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index));

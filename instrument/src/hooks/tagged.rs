@@ -16,7 +16,7 @@ use collbench_formats::{
 use super::parameters::Parameters;
 use super::ucx::Word;
 use crate::file::Slot;
-use crate::messages::{Context, Endpoints, LOCAL_GROUP, Part, Route, Tag};
+use crate::messages::{Context, Endpoints, LOCAL_GROUP, Part, Route, RouteKey, Tag};
 use crate::record::{Local, Recorder};
 
 /// What of the second word of a message says that its bytes are not known.
@@ -40,12 +40,15 @@ impl Local {
             .partners
             .epoch()
             .wrapping_add(recorder.contexts.epoch.load(Ordering::Acquire));
-        let key = usize::from(tag.context()) << 2 | tag.part() as usize;
+        let key = RouteKey {
+            of: usize::from(tag.context()) << 2 | tag.part() as usize,
+            epoch,
+        };
         let route = self.route.get();
-        if route.is_of(key, epoch) {
+        if route.is_of(key) {
             return route;
         }
-        self.find_tagged_route(recorder, tagged, slot, (key, epoch))
+        self.find_tagged_route(recorder, tagged, slot, key)
     }
 
     #[cold]
@@ -54,10 +57,10 @@ impl Local {
         recorder: &'static Recorder,
         tagged: Tagged,
         slot: Slot,
-        (key, epoch): (usize, u64),
+        key: RouteKey,
     ) -> Route {
         let Some(_at_work) = self.begin_work(recorder) else {
-            return Route::of_nothing(key, epoch);
+            return Route::of_nothing(key);
         };
         let tag = tagged.tag;
         let world = Context {
@@ -74,7 +77,7 @@ impl Local {
         };
         let context = context.or_else(|| self.learn(recorder, tagged, slot));
         let Some(context) = context else {
-            return Route::of_nothing(key, epoch);
+            return Route::of_nothing(key);
         };
         let table = match (context.comm == world.comm, tag.is_in_local_group()) {
             (true, _) => None,
@@ -88,11 +91,10 @@ impl Local {
             Part::Merged => false,
         };
         let route = match (is_whole, table) {
-            (true, None) => Route::of_world(key, epoch),
-            (true, Some(table)) => recorder.partners.route(table, key, epoch),
+            (true, None) => Route::of_world(key),
+            (true, Some(table)) => recorder.partners.route(table, key),
             (false, table) => {
-                let place = (key, epoch);
-                (recorder.partners).route_of_part(table, tag.part(), recorder.rank, place)
+                (recorder.partners).route_of_part(table, tag.part(), recorder.rank, key)
             }
         };
         let route = route.with_index(context.index);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::route::Route;
+use super::route::{Route, RouteKey};
 use super::ucx_tag::Part;
 use crate::communicators::HowMade;
 use crate::mpi::{Handle, HandleMap, MpiLibrary};
@@ -118,16 +118,16 @@ impl Partners {
         table: Option<Handle>,
         part: Part,
         own_rank: u32,
-        (key, epoch): (usize, u64),
+        key: RouteKey,
     ) -> Route {
         let Some(hosts) = self.hosts.get() else {
-            return Route::of_nothing(key, epoch);
+            return Route::of_nothing(key);
         };
         let bit = match part {
             Part::Whole => 0,
             Part::Host => HOST_PART,
             Part::Leaders => LEADERS_PART,
-            Part::Merged => return Route::of_nothing(key, epoch),
+            Part::Merged => return Route::of_nothing(key),
         };
         let of_part = table.unwrap_or(0) | bit;
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +146,7 @@ impl Partners {
             }
         }
         drop(tables);
-        self.route(of_part, key, epoch)
+        self.route(of_part, key)
     }
 
     #[inline]
@@ -155,10 +155,10 @@ impl Partners {
     }
 
     /// The way to the processes in the table of a communicator.
-    pub(crate) fn route(&self, comm: Handle, key: usize, epoch: u64) -> Route {
+    pub(crate) fn route(&self, comm: Handle, key: RouteKey) -> Route {
         let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let ranks: &[u32] = tables.get(&comm).map_or(&[], |ranks| ranks);
-        Route::of_table(key, epoch, ranks)
+        Route::of_table(key, ranks)
     }
 
     pub(crate) fn remove(&self, comm: Handle) {

@@ -2,13 +2,19 @@
 
 use collbench_formats::{NO_RANK, UNKNOWN_COMMUNICATOR};
 
-use crate::mpi::Handle;
+/// What messages a route is for, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RouteKey {
+    /// What stands for the communicator: its handle, or what tags say of it.
+    pub(crate) of: usize,
+    /// In which communicators were as they are.
+    pub(crate) epoch: u64,
+}
 
 /// From ranks in a communicator to world ranks, as long as an epoch lasts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route {
-    comm: Handle,
-    epoch: u64,
+    key: RouteKey,
     /// Index of its definition, or [`UNKNOWN_COMMUNICATOR`].
     index: u32,
     /// Null where ranks in it are world ranks.
@@ -18,41 +24,38 @@ pub(crate) struct Route {
 
 impl Route {
     /// To the processes of a table, which is there as long as the epoch stays.
-    pub(super) fn of_table(key: usize, epoch: u64, ranks: &[u32]) -> Self {
+    pub(super) fn of_table(key: RouteKey, ranks: &[u32]) -> Self {
         Self {
             world_ranks: ranks.as_ptr(),
             n: ranks.len() as u32,
-            ..Self::of_nothing(key, epoch)
+            ..Self::of_nothing(key)
         }
     }
 
     /// Of no communicator.
     pub(crate) const NONE: Self = Self {
-        comm: 0,
-        epoch: u64::MAX,
+        key: RouteKey {
+            of: 0,
+            epoch: u64::MAX,
+        },
         index: UNKNOWN_COMMUNICATOR,
         world_ranks: std::ptr::null(),
         n: 0,
     };
 
-    /// Where nothing is known of the processes; `key` stands for the communicator.
-    pub(crate) fn of_nothing(key: usize, epoch: u64) -> Self {
+    /// Where nothing is known of the processes.
+    pub(crate) fn of_nothing(key: RouteKey) -> Self {
         let nothing: &[u32] = &[];
         Self {
-            comm: key,
-            epoch,
+            key,
             world_ranks: nothing.as_ptr(),
             ..Self::NONE
         }
     }
 
     /// Where ranks are world ranks.
-    pub(crate) fn of_world(key: usize, epoch: u64) -> Self {
-        Self {
-            comm: key,
-            epoch,
-            ..Self::NONE
-        }
+    pub(crate) fn of_world(key: RouteKey) -> Self {
+        Self { key, ..Self::NONE }
     }
 
     pub(crate) fn with_index(self, index: u32) -> Self {
@@ -60,8 +63,8 @@ impl Route {
     }
 
     #[inline]
-    pub(crate) fn is_of(&self, key: usize, epoch: u64) -> bool {
-        self.comm == key && self.epoch == epoch
+    pub(crate) fn is_of(&self, key: RouteKey) -> bool {
+        self.key == key
     }
 
     #[inline]

@@ -93,8 +93,11 @@ impl Local {
             Some(position) if code == 0 && is_recorded => {
                 // SAFETY: the call has succeeded.
                 let handle = unsafe { call.handle(recorder) };
-                let place = (prepared.communicator, position);
-                self.follow(recorder, handle, place, kept, stamp);
+                let of = Initiation::Nonblocking {
+                    communicator: prepared.communicator,
+                    position,
+                };
+                self.follow(recorder, handle, of, kept, stamp);
             }
             _ if code == 0 => kept.keep_for_ever(),
             _ => {}
@@ -102,21 +105,18 @@ impl Local {
         code
     }
 
-    /// Keeps a request that began at (index of the communicator, position on it).
+    /// Keeps the request of what was begun.
     #[inline]
     pub(super) fn follow(
         &self,
         recorder: &'static Recorder,
         handle: Handle,
-        (communicator, position): (u32, u64),
+        of: Initiation,
         kept: KeptArrays,
         stamp: u64,
     ) {
         let tracked = Tracked {
-            of: Some(Initiation::Nonblocking {
-                communicator,
-                position,
-            }),
+            of: Some(of),
             kept,
             ..Tracked::default()
         };

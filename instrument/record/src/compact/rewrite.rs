@@ -51,7 +51,8 @@ pub(super) enum Rewritten {
 /// and the times of the old one.
 pub(super) fn rewrite(
     file: &File,
-    (folder, new): (&Folder, &str),
+    folder: &Folder,
+    new: &str,
     direction: Direction,
     ended: Ended,
 ) -> anyhow::Result<Rewritten> {

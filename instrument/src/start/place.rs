@@ -1,0 +1,78 @@
+//! Where this process stands among others.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use collbench_formats::Abi;
+
+use crate::host::{LauncherRank, hydra_job, launched_processes, mix};
+use crate::mpi::{Handle, MpiLibrary, ProcessModel};
+
+/// Where this process stands among those that were started together.
+pub(super) struct Place {
+    /// The number on which the processes of this world agree.
+    pub(super) world: u64,
+    pub(super) rank: u32,
+    pub(super) world_size: u32,
+    /// The communicator with those that have spawned them.
+    pub(super) parent: Option<Handle>,
+}
+
+impl Place {
+    /// # Safety
+    /// MPI was begun by `model` and has not ended.
+    pub(super) unsafe fn of_this_process(library: &MpiLibrary, model: ProcessModel) -> Self {
+        if library.abi == Abi::Unknown {
+            // A handle would be a guess; the launcher knows as well.
+            let rank = LauncherRank::of_this_process().map_or(0, |LauncherRank(rank)| rank);
+            let world_size = launched_processes().unwrap_or(1).max(rank + 1);
+            return Self {
+                world: world_identity(world_size),
+                rank,
+                world_size,
+                parent: None,
+            };
+        }
+        let (rank, world_size) = library.rank_and_size();
+        let parent = match model {
+            // SAFETY: the caller's promise.
+            ProcessModel::World => unsafe { library.parent() },
+            ProcessModel::Sessions => None,
+        };
+        Self {
+            world: world_identity(world_size),
+            rank,
+            world_size,
+            parent,
+        }
+    }
+
+    /// Whether other processes have started these.
+    pub(super) fn is_spawned(&self) -> bool {
+        self.parent.is_some()
+    }
+}
+
+/// The number of this world, on which all of its processes agree: made of what the launcher
+/// tells all of them and no other job.
+fn world_identity(world_size: u32) -> u64 {
+    const JOB_VARIABLES: [&[&str]; 4] = [
+        &["PMIX_NAMESPACE"],
+        &["OMPI_MCA_ess_base_jobid"],
+        &["PMI_JOBID"],
+        &["SLURM_JOB_ID", "SLURM_STEP_ID"],
+    ];
+    let told = JOB_VARIABLES.iter().find_map(|names| {
+        let values: Option<Vec<String>> =
+            names.iter().map(|name| std::env::var(name).ok()).collect();
+        Some(values?.join("."))
+    });
+    match told.or_else(hydra_job) {
+        Some(job) => {
+            let words: Vec<u64> = job.bytes().map(u64::from).collect();
+            mix(&words)
+        }
+        // Started without a launcher: alone.
+        None if world_size == 1 => RandomState::new().build_hasher().finish(),
+        None => mix(&[u64::from(world_size)]),
+    }
+}
