@@ -18,7 +18,8 @@ use super::local::Local;
 use super::makings::Maker;
 use super::recorder::Recorder;
 use crate::args::{CallView, payload};
-use crate::communicators::Opened;
+use crate::communicators::{CommunicatorEntry, Opened};
+use crate::mpi::Handle;
 
 impl Opened {
     /// The recorder, where it records a call of the application on this.
@@ -30,6 +31,30 @@ impl Opened {
         };
         (is_on && local.is_own_call()).then_some(recorder)
     }
+
+    /// Registers one that a call of `operation` on the communicator `comm` is about to open.
+    fn add(
+        self,
+        local: &Local,
+        recorder: &Recorder,
+        operation: Operation,
+        comm: usize,
+    ) -> Option<&'static CommunicatorEntry> {
+        let parent = local.communicator(recorder, comm)?;
+        recorder.guarded(|| {
+            let (entry, definition) = recorder.communicators.add_opened(self, operation, parent);
+            recorder.write_communicator(definition)?;
+            Ok(entry)
+        })
+    }
+}
+
+/// Gives what was opened its key; `None`: it could not be opened.
+fn give_handle(recorder: &Recorder, entry: &'static CommunicatorEntry, key: Option<Handle>) {
+    recorder.guarded(|| {
+        recorder.communicators.give_handle(entry, key);
+        Ok(())
+    });
 }
 
 /// Makes a call that opens a file or makes a window on the communicator `comm`, and records it;
@@ -45,13 +70,7 @@ pub fn opening_call(
     let Some(recorder) = kind.recorder(local) else {
         return guarded_call(real);
     };
-    let opened = local.communicator(recorder, comm).and_then(|parent| {
-        recorder.guarded(|| {
-            let (entry, definition) = recorder.communicators.add_opened(kind, operation, parent);
-            recorder.write_communicator(definition)?;
-            Ok(entry)
-        })
-    });
+    let opened = kind.add(local, recorder, operation, comm);
     let slot = local.take_slot(recorder);
     let maker = opened.map_or(Maker::UNKNOWN, |entry| Maker {
         communicator: entry.index,
@@ -62,13 +81,9 @@ pub fn opening_call(
     let returned = local.call(recorder, slot, word, maker.communicator, ROOT_NONE, real);
     drop(making);
     if let Some(entry) = opened {
-        recorder.guarded(|| {
-            // SAFETY: a call that has succeeded has put a handle there.
-            let key =
-                (returned.code == 0).then(|| unsafe { kind.key_at(&recorder.library, place) });
-            recorder.communicators.give_handle(entry, key);
-            Ok(())
-        });
+        // SAFETY: a call that has succeeded has put a handle there.
+        let key = (returned.code == 0).then(|| unsafe { kind.key_at(&recorder.library, place) });
+        give_handle(recorder, entry, key);
     }
     returned.commit()
 }

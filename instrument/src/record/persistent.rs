@@ -13,7 +13,8 @@ use super::inside::Inside;
 use super::local::Local;
 use super::recorder::Recorder;
 use super::requests::Tracked;
-use crate::args::{Begun, CallView};
+use crate::args::{Begun, CallView, KeptArrays};
+use crate::communicators::CommunicatorEntry;
 use crate::file::Slot;
 
 /// A persistent collective of this process; never freed, since starts of it may be under way.
@@ -61,6 +62,23 @@ pub fn persistent_call(
     if begun.code != 0 {
         return begun.code;
     }
+    // SAFETY: the call has succeeded.
+    unsafe { register(local, recorder, entry, call, payload_bytes, begun.kept) };
+    begun.code
+}
+
+/// Registers a persistent collective that was made on `entry`.
+///
+/// # Safety
+/// The call has succeeded, with its arguments as it had them.
+unsafe fn register(
+    local: &Local,
+    recorder: &Recorder,
+    entry: &CommunicatorEntry,
+    call: RequestCall,
+    payload_bytes: Option<u64>,
+    kept: KeptArrays,
+) {
     recorder.guarded(|| {
         let persistent: &'static Persistent = Box::leak(Box::new(Persistent {
             index: recorder.n_persistents.fetch_add(1, Ordering::Relaxed),
@@ -81,17 +99,16 @@ pub fn persistent_call(
         recorder.living_persistents().push(persistent);
         let tracked = Tracked {
             persistent: Some(persistent),
-            kept: begun.kept,
+            kept: kept,
             ..Tracked::default()
         };
-        // SAFETY: the call has succeeded.
+        // SAFETY: the caller's promise.
         let handle = unsafe { call.handle(recorder) };
         recorder
             .persistents
             .add(handle, local.key(), recorder.clock.now(), tracked);
         Ok(())
     });
-    begun.code
 }
 
 /// A start that is about to be made.
