@@ -10,24 +10,9 @@ use super::local::Local;
 use super::makings::Maker;
 use super::recorder::Recorder;
 use crate::args::KeptArrays;
-use crate::communicators::{CommunicatorEntry, ConstructorCall, HowMade, hash_of_text};
+use crate::communicators::{ConstructorCall, HowMade, hash_of_text};
 use crate::file::Slot;
 use crate::mpi::Handle;
-
-/// A constructor's call that is about to be made.
-struct Construction {
-    operation: Operation,
-    how: HowMade,
-    /// The communicator argument, and what it means where that is known.
-    comm: Handle,
-    parent: Option<&'static CommunicatorEntry>,
-    /// Index of the parent.
-    index: u32,
-    /// Among the calls of the application on the parent, or of those of the library itself.
-    position: u64,
-    flags: u16,
-    slot: Slot,
-}
 
 /// Makes a call that makes a communicator, records it, and registers what was made.
 ///
@@ -46,110 +31,85 @@ pub fn constructor_call(
         return real();
     };
     let local = Local::of_this_thread();
-    let construction = Construction::begin(local, recorder, operation, how, comm);
-    let making = local.making.begin(construction.maker());
-    let word = pack_call_word(operation, construction.flags, 0);
-    let (slot, index) = (construction.slot, construction.index);
+    let flags = local.internal_flag();
+    let slot = local.take_slot(recorder);
+    let parent = local.communicator(recorder, comm);
+    // Calls of the library itself have an order of their own on the parent.
+    let position = match parent {
+        Some(parent) if operation.semantics().is_matched() => {
+            parent.take_position(flags != 0) | u64::from(flags != 0) << 63
+        }
+        _ => 0,
+    };
+    let word = pack_call_word(operation, flags, 0);
+    let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
+    let maker = if flags == 0 && operation.semantics().is_matched() {
+        Maker {
+            communicator: index,
+            position,
+        }
+    } else {
+        Maker::UNKNOWN
+    };
+    let making = local.making.begin(maker);
     let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
     drop(making);
-    if returned.code == 0 {
-        if let Some(request) = request {
-            // SAFETY: the call succeeded, so there is a request at this address.
-            let request = unsafe { recorder.library.handle_at(request, 0) };
-            construction.follow(local, recorder, request, returned.leave_ticks);
+    if let (0, 0, Some(request)) = (returned.code, flags, request) {
+        // SAFETY: the call succeeded, so there is a request at this address.
+        let handle = unsafe { recorder.library.handle_at(request, 0) };
+        let of = Initiation::Nonblocking {
+            communicator: index,
+            position,
+        };
+        if !slot.is_null() && parent.is_some() {
+            let stamp = returned.leave_ticks;
+            local.follow(recorder, handle, of, KeptArrays::default(), stamp);
         }
+    }
+    // Once recording has stopped, nothing more is to be known of communicators.
+    if let (0, false, Some(parent)) = (returned.code, slot.is_null(), parent) {
         // SAFETY: the call succeeded, so a handle is there, perhaps that of no communicator.
-        unsafe { construction.register(local, recorder, tag, place) };
+        let made = unsafe { recorder.library.handle_at(place, 0) };
+        if made != recorder.library.comm_null && made != 0 {
+            let call = ConstructorCall {
+                operation,
+                how,
+                parent,
+                position,
+                tag,
+                made,
+            };
+            // SAFETY: a valid communicator, of a call that has just succeeded.
+            unsafe { local.register(recorder, call, comm, slot) };
+        }
     }
     returned.commit()
 }
 
-// What is the same for all constructors is not compiled once for each.
-impl Construction {
-    fn begin(
-        local: &Local,
-        recorder: &'static Recorder,
-        operation: Operation,
-        how: HowMade,
-        comm: Handle,
-    ) -> Self {
-        let flags = local.internal_flag();
-        let slot = local.take_slot(recorder);
-        let parent = local.communicator(recorder, comm);
-        // Calls of the library itself have an order of their own on the parent.
-        let position = match parent {
-            Some(parent) if operation.semantics().is_matched() => {
-                parent.take_position(flags != 0) | u64::from(flags != 0) << 63
-            }
-            _ => 0,
-        };
-        Self {
-            operation,
-            how,
-            comm,
-            parent,
-            index: parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index),
-            position,
-            flags,
-            slot,
-        }
-    }
-
-    fn maker(&self) -> Maker {
-        if self.flags == 0 && self.operation.semantics().is_matched() {
-            Maker {
-                communicator: self.index,
-                position: self.position,
-            }
-        } else {
-            Maker::UNKNOWN
-        }
-    }
-
-    /// Keeps the request of a nonblocking one, which left at `stamp`.
-    fn follow(&self, local: &Local, recorder: &'static Recorder, request: Handle, stamp: u64) {
-        if self.flags == 0 && !self.slot.is_null() && self.parent.is_some() {
-            let of = Initiation::Nonblocking {
-                communicator: self.index,
-                position: self.position,
-            };
-            local.follow(recorder, request, of, KeptArrays::default(), stamp);
-        }
-    }
-
-    /// Registers what was made.
+impl Local {
+    /// Registers what a call on the communicator `comm`, recorded in `slot`, has made. Not in line: that
+    /// would be compiled once for each constructor.
     ///
     /// # Safety
-    /// The call has just succeeded, with its new handle at `place`.
-    unsafe fn register(&self, local: &Local, recorder: &Recorder, tag: i32, place: usize) {
-        // Once recording has stopped, nothing more is to be known of communicators.
-        let Some(parent) = self.parent.filter(|_| !self.slot.is_null()) else {
-            return;
-        };
-        // SAFETY: the caller's promise.
-        let made = unsafe { recorder.library.handle_at(place, 0) };
-        if made == recorder.library.comm_null || made == 0 {
-            return;
-        }
-        let call = ConstructorCall {
-            operation: self.operation,
-            how: self.how,
-            parent,
-            position: self.position,
-            tag,
-            made,
-        };
+    /// What was made is a valid communicator; a copy will be one.
+    #[inline(never)]
+    unsafe fn register(
+        &self,
+        recorder: &Recorder,
+        call: ConstructorCall,
+        comm: Handle,
+        slot: Slot,
+    ) {
         recorder.guarded(|| {
-            // SAFETY: a valid communicator, of a call that has just succeeded.
+            // SAFETY: the caller's promise.
             let (entry, definition) =
                 unsafe { recorder.communicators.add_made(&recorder.library, call) };
-            local.remember(recorder, made, entry);
+            self.remember(recorder, call.made, entry);
             if recorder.endpoints().is_some() {
                 // SAFETY: as above; of a copy the parent is asked, since it may not be there yet.
                 unsafe {
-                    recorder
-                        .partners
-                        .add_made(&recorder.library, made, self.comm, self.how)
+                    let partners = &recorder.partners;
+                    partners.add_made(&recorder.library, call.made, comm, call.how);
                 };
             }
             let index = definition.index;
@@ -157,7 +117,7 @@ impl Construction {
             if let Some(neighbours) = &entry.neighbours {
                 recorder.write(&Definition::Topology(neighbours.of_communicator(index)))?;
             }
-            self.slot.made(index);
+            slot.made(index);
             Ok(())
         });
     }
@@ -211,53 +171,6 @@ pub fn free_call(operation: Operation, place: usize, real: impl FnOnce() -> c_in
     Local::of_this_thread().give_back(recorder, operation, handle, real)
 }
 
-/// A call that gives something back, about to be made.
-struct GivingBack {
-    handle: Handle,
-    entry: Option<&'static CommunicatorEntry>,
-    flags: u16,
-    slot: Slot,
-}
-
-impl GivingBack {
-    fn begin(local: &Local, recorder: &'static Recorder, handle: Handle) -> Self {
-        let flags = local.internal_flag();
-        let entry = local.entry(recorder, handle);
-        // First: the table of a chunk that is opened for it must have this communicator.
-        let slot = local.take_slot(recorder);
-        // Before the call: as soon as the library has freed it, another thread may be given the
-        // same handle for a new one.
-        if let Some(entry) = entry {
-            recorder.guarded(|| {
-                local.forget(recorder, handle);
-                if recorder.endpoints().is_some() {
-                    recorder.partners.forget(handle);
-                    recorder.contexts.forget(handle);
-                }
-                Ok(())
-            });
-            entry.take_position(flags != 0);
-        }
-        Self {
-            handle,
-            entry,
-            flags,
-            slot,
-        }
-    }
-
-    /// The library has refused it.
-    #[cold]
-    fn undo(&self, recorder: &Recorder) {
-        if let Some(entry) = self.entry {
-            recorder.guarded(|| {
-                recorder.communicators.remember(self.handle, entry);
-                Ok(())
-            });
-        }
-    }
-}
-
 impl Local {
     /// Makes a call that gives back what has this handle (or key of a file or window), and records
     /// it as the last on that.
@@ -268,12 +181,33 @@ impl Local {
         handle: Handle,
         real: impl FnOnce() -> c_int,
     ) -> c_int {
-        let giving = GivingBack::begin(self, recorder, handle);
-        let word = pack_call_word(operation, giving.flags, 0);
-        let index = (giving.entry).map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index);
-        let returned = self.call(recorder, giving.slot, word, index, ROOT_NONE, real);
-        if returned.code != 0 {
-            giving.undo(recorder);
+        let flags = self.internal_flag();
+        let entry = self.entry(recorder, handle);
+        // First: the table of a chunk that is opened for it must have this communicator.
+        let slot = self.take_slot(recorder);
+        // Before the call: as soon as the library has freed it, another thread may be given the
+        // same handle for a new one.
+        if entry.is_some() {
+            recorder.guarded(|| {
+                self.forget(recorder, handle);
+                if recorder.endpoints().is_some() {
+                    recorder.partners.forget(handle);
+                    recorder.contexts.forget(handle);
+                }
+                Ok(())
+            });
+        }
+        if let Some(entry) = entry {
+            entry.take_position(flags != 0);
+        }
+        let word = pack_call_word(operation, flags, 0);
+        let index = entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index);
+        let returned = self.call(recorder, slot, word, index, ROOT_NONE, real);
+        if let (true, Some(entry)) = (returned.code != 0, entry) {
+            recorder.guarded(|| {
+                recorder.communicators.remember(handle, entry);
+                Ok(())
+            });
         }
         returned.commit()
     }

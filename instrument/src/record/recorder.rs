@@ -264,6 +264,7 @@ impl Recorder {
 
     /// Runs a cold path. Whatever goes wrong in it ends recording, and nothing else; so does a call
     /// of MPI that interrupts it.
+    #[inline]
     pub(crate) fn guarded<T>(&self, path: impl FnOnce() -> Result<T, GrowError>) -> Option<T> {
         let _at_work = Local::of_this_thread().begin_work(self)?;
         match catch_unwind(AssertUnwindSafe(path)) {
