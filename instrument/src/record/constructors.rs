@@ -2,10 +2,9 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use collbench_formats::{
-    Definition, Initiation, Operation, ROOT_NONE, UNKNOWN_COMMUNICATOR, pack_call_word,
-};
+use collbench_formats::{Definition, Operation, ROOT_NONE, UNKNOWN_COMMUNICATOR, pack_call_word};
 
+use super::initiation::InitiatedAt;
 use super::local::Local;
 use super::makings::Maker;
 use super::recorder::Recorder;
@@ -57,13 +56,13 @@ pub fn constructor_call(
     if let (0, 0, Some(request)) = (returned.code, flags, request) {
         // SAFETY: the call succeeded, so there is a request at this address.
         let handle = unsafe { recorder.library.handle_at(request, 0) };
-        let of = Initiation::Nonblocking {
+        let at = InitiatedAt {
             communicator: index,
             position,
         };
         if !slot.is_null() && parent.is_some() {
             let stamp = returned.leave_ticks;
-            local.follow(recorder, handle, of, KeptArrays::default(), stamp);
+            local.follow(recorder, handle, at, KeptArrays::default(), stamp);
         }
     }
     // Once recording has stopped, nothing more is to be known of communicators.

@@ -55,6 +55,15 @@ pub fn nonblocking_call(
     local.begin(recorder, entry, call, payload, real)
 }
 
+/// Where a call stands that has begun something: two words, which travel in registers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InitiatedAt {
+    /// Index of the communicator.
+    pub(super) communicator: u32,
+    /// Position among the calls on it.
+    pub(super) position: u64,
+}
+
 impl Local {
     /// As [`nonblocking_call`], on `entry`.
     #[inline(always)]
@@ -93,11 +102,11 @@ impl Local {
             Some(position) if code == 0 && is_recorded => {
                 // SAFETY: the call has succeeded.
                 let handle = unsafe { call.handle(recorder) };
-                let of = Initiation::Nonblocking {
+                let at = InitiatedAt {
                     communicator: prepared.communicator,
                     position,
                 };
-                self.follow(recorder, handle, of, kept, stamp);
+                self.follow(recorder, handle, at, kept, stamp);
             }
             _ if code == 0 => kept.keep_for_ever(),
             _ => {}
@@ -105,18 +114,21 @@ impl Local {
         code
     }
 
-    /// Keeps the request of what was begun.
+    /// Keeps the request of what was begun there.
     #[inline]
     pub(super) fn follow(
         &self,
         recorder: &'static Recorder,
         handle: Handle,
-        of: Initiation,
+        at: InitiatedAt,
         kept: KeptArrays,
         stamp: u64,
     ) {
         let tracked = Tracked {
-            of: Some(of),
+            of: Some(Initiation::Nonblocking {
+                communicator: at.communicator,
+                position: at.position,
+            }),
             kept,
             ..Tracked::default()
         };
