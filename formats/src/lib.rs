@@ -15,6 +15,8 @@
 #![forbid(unsafe_code)]
 
 mod chunk;
+#[cfg(feature = "serde")]
+mod codes;
 pub mod compact;
 mod completion;
 mod definition;

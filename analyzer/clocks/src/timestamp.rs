@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// The domain of a process's own clock: ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Local {}
@@ -47,5 +49,18 @@ impl Timestamp<Global> {
     #[inline]
     pub fn ns(self) -> i64 {
         self.value
+    }
+}
+
+/// As a number of ns.
+impl Serialize for Timestamp<Global> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i64(self.ns())
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp<Global> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        i64::deserialize(deserializer).map(Self::from_ns)
     }
 }

@@ -11,6 +11,8 @@
 //! [`MAX_BATCHES`] ranges have an instance of the operation. That depends on the positions alone,
 //! so parts that were added up in any order merge to the same batches.
 
+use serde::{Deserialize, Serialize};
+
 /// Most batches of one operation that are kept.
 const MAX_BATCHES: usize = 64;
 
@@ -32,7 +34,7 @@ pub struct InstanceSums {
 }
 
 /// Sums of one quantity in a batch.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum {
     /// Samples.
     pub n: u64,
@@ -48,7 +50,7 @@ impl Sum {
 }
 
 /// Sums of the instances of one range of positions.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// First position divided by the width.
     range: u64,
@@ -82,7 +84,7 @@ impl Batch {
 }
 
 /// The instances of one operation, in batches.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batches {
     /// Positions of a batch: two to the power of this.
     shift: u32,

@@ -5,6 +5,8 @@
 //! added up in pairs. Where a time falls then depends on the largest time alone, not on the order
 //! in which times came, nor on who summed which part.
 
+use serde::{Deserialize, Serialize};
+
 /// Length of the shortest stretch, ns.
 const LEAST_NS: i64 = 1_000;
 
@@ -15,13 +17,14 @@ pub trait Sum: Default {
 }
 
 /// One `T` for each stretch of the run in which there was something to add; at most `MOST`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Bins<T, const MOST: u32> {
     /// The stretches are 1 us times two to this power long.
     doublings: u32,
     /// Number of the stretch, and its sums; by number.
     met: Vec<(u32, T)>,
     /// The stretch met last: calls come in runs, and a division costs more than the sums.
+    #[serde(skip)]
     current: Current,
 }
 

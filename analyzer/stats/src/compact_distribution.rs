@@ -9,11 +9,15 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use crate::distribution::Summary;
 use crate::integers::{rounded_div, saturate};
 
+mod written;
+
 /// How finely a gauge tells times apart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Grain {
     /// Quantiles within 0.1 %.
     #[default]
@@ -107,7 +111,7 @@ impl Grain {
 }
 
 /// What is exact of any number of samples.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Moments {
     n: u64,
     total: i128,
@@ -201,7 +205,8 @@ impl Sample for i64 {}
 /// Adding a sample is keeping it, in a list; those of a full list are counted together. So what a
 /// sample takes is small, and the counts, which of all gauges together are larger than any cache,
 /// are asked for by many samples at a time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "written::Gauge", from = "written::Gauge")]
 pub struct Gauge {
     grain: Grain,
     /// Samples that are not counted.

@@ -6,10 +6,12 @@
 //! buckets of at most 1/1024 of the value and is read at their middles.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::buckets::{Bucket, buckets};
 use crate::integers::{rounded_div, saturate};
+
+mod written;
 
 /// Quantiles of so many samples are exact.
 const MAX_EXACT: u64 = 4096;
@@ -19,7 +21,8 @@ const MAX_LISTED: usize = 8192;
 
 /// Samples of one quantity, ns. Parts of it, added up by different workers, can be merged: the
 /// figures depend on the samples alone.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "written::Distribution", from = "written::Distribution")]
 pub struct Distribution {
     n: u64,
     total: i128,

@@ -1,8 +1,10 @@
 //! The first few of things by their keys: those that are kept do not depend on who was met first.
 
+use serde::{Deserialize, Serialize};
+
 /// A list of things in the order of their keys, of which no more than `MOST` are kept, and for each
 /// how many instances there are of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Kept<T, const MOST: usize> {
     list: Vec<T>,
 }

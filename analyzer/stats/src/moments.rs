@@ -1,9 +1,11 @@
 //! Sums from which a mean and its deviation follow.
 
+use serde::{Deserialize, Serialize};
+
 use crate::integers::add_ns;
 
 /// Sums from which mean and deviation follow.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
     n: u64,
     total_ns: i64,

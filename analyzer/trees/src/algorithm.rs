@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A spanning tree that is known by name. Ranks are relative to the root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Tree {
     /// All are children of the root.
     Linear,
@@ -41,7 +43,7 @@ impl fmt::Display for Tree {
 }
 
 /// How data goes to a root, or from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Rooted {
     /// Along a tree.
     Tree(Tree),
@@ -82,7 +84,7 @@ impl fmt::Display for Rooted {
 }
 
 /// How messages went among processes that are all alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Pattern {
     /// To a root, or from it.
     Rooted(Rooted),
@@ -174,7 +176,7 @@ impl fmt::Display for Pattern {
 }
 
 /// In two levels: within each host, and between one process of each, the hosts' leaders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TwoLevels {
     /// Hosts.
     pub n_leaders: u32,
@@ -185,7 +187,7 @@ pub struct TwoLevels {
 }
 
 /// What goes on within hosts, in all of them alike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Within {
     /// From the leaders, or to them.
     OneWay(Pattern),
@@ -221,7 +223,7 @@ impl fmt::Display for TwoLevels {
 }
 
 /// How a collective was done, as its messages tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Algorithm {
     /// All processes alike, wherever they are.
     Flat(Pattern),
@@ -251,7 +253,7 @@ pub enum Algorithm {
 }
 
 /// What the leaders of two groups do with what they have got from the other one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ThenFromLeader {
     /// Nothing that others see.
     Nothing,

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use collbench_formats::{Operation, Semantics};
+use serde::{Deserialize, Serialize};
 
 use super::algorithm::{Algorithm, Pattern, Rooted};
 use super::exchanges::{
@@ -16,7 +17,7 @@ use super::spanning::SpanningTree;
 use root::{from_root, to_root};
 
 /// Which way along a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Direction {
     /// Towards the root.
     Down,
@@ -36,7 +37,7 @@ pub struct Recognized<Name = Algorithm> {
 }
 
 /// What is to be said of a spanning tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeFacts {
     /// Slot of the root.
     pub root: u32,
