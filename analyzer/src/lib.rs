@@ -44,8 +44,7 @@ pub use collbench_clocks::rank_clock::RankClock;
 pub use collbench_clocks::timestamp::{Global, Local, Timestamp};
 pub use collbench_stats::batches::Batches;
 pub use collbench_stats::buckets::Bucket;
-pub use collbench_stats::compact_distribution::{Gauge, Grain};
-pub use collbench_stats::distribution::{Distribution, Summary};
+pub use collbench_stats::distribution::{Distribution, Precision, Summary};
 pub use collbench_stats::moments::Moments;
 pub use collbench_trees::algorithm::{
     Algorithm, Pattern, Rooted, ThenFromLeader, Tree, TwoLevels, Within,

@@ -515,7 +515,7 @@ fn neither_threads_nor_the_length_of_chunks_show_inside() {
         case(&chunks).analysis["operations"],
         one.analysis["operations"]
     );
-    // More than a gauge lists: what is exact stays so, quantiles keep within a thousandth.
+    // More than a distribution lists: what is exact stays so, quantiles keep within a thousandth.
     let error = 600;
     let tolerance = Tolerance {
         ns: error,

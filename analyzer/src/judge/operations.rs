@@ -21,7 +21,7 @@ use crate::sums::operation::{OperationKey, OperationTally, OverlapTally, wait_st
 pub(crate) fn operations(sources: &Sources<'_>) -> (Vec<OperationSummary>, Option<TooEarly>) {
     let mut tallies: Vec<(&OperationKey, &OperationTally)> = sources.tally.operations().collect();
     // Stable: operations of equal time stay in the order of their keys.
-    tallies.sort_by_key(|(_, tally)| std::cmp::Reverse(tally.call_time.total()));
+    tallies.sort_by_cached_key(|(_, tally)| std::cmp::Reverse(tally.call_time.total()));
     let mut chooser = Chooser::new(sources.details);
     let mut earliest = None;
     // One after the other: the details of all may be many times what is kept of them.
@@ -43,13 +43,7 @@ fn operation_summary(
 ) -> OperationSummary {
     let (spread, uncertainty_ns) = spread(sources, key.entry);
     // A difference of stamps of several clocks is as wrong as these are aligned.
-    let compared = |distribution: &Distribution| {
-        let summary = distribution.summary()?;
-        Some(Summary {
-            uncertainty_ns,
-            ..summary
-        })
-    };
+    let compared = |distribution: &Distribution| distribution.summary(uncertainty_ns);
     // Three standard deviations, where clocks differ.
     let granularities = sources.clocks.hosts.iter().map(|host| host.granularity_ns);
     let apart_ns = uncertainty_ns
@@ -67,7 +61,7 @@ fn operation_summary(
         wait_states.insert(name, total);
     }
     let overlap = |part: fn(&OverlapTally) -> &Distribution| {
-        tally.overlap.as_deref().and_then(|o| part(o).summary())
+        tally.overlap.as_deref().and_then(|o| part(o).summary(None))
     };
     // Without an instance whose order could be told there is none, rather than one of zeros.
     let has_order = tally.members.len() > 1 && spread != Spread::Apart && tally.instances > 0;
@@ -117,7 +111,7 @@ fn operation_summary(
         incomplete: tally.incomplete.max(tally.has_open_call.into()),
         duration_ns: compared(&tally.duration),
         duration_histogram: tally.duration.buckets().into(),
-        call_time_ns: tally.call_time.summary(),
+        call_time_ns: tally.call_time.summary(None),
         arrival_lag_ns: compared(&tally.lag),
         initiation_ns: overlap(|o| &o.initiation),
         between_ns: overlap(|o| &o.between),

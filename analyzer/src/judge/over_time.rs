@@ -68,7 +68,7 @@ pub(crate) fn outliers(
     tally: &OperationTally,
     apart_ns: i64,
 ) -> Vec<OutlierSummary> {
-    let Some(usual) = tally.duration.summary() else {
+    let Some(usual) = tally.duration.summary(None) else {
         return Vec::new();
     };
     if tally.instances < MIN_INSTANCES {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_stats::compact_distribution::Gauge;
+use collbench_stats::distribution::Distribution;
 
 use crate::results::inside::{Hotspot, StageKind, WayClass, WayStage};
 use crate::sums::by_roles::RoleFigures;
@@ -194,7 +194,7 @@ impl<'a> Ways<'a> {
             } else {
                 0
             };
-            // Parts of one gauge have no median of their own.
+            // Parts of one distribution have no median of their own.
             let late_receiver = match late_progress_ns {
                 0 => Some(&edge.late_receiver),
                 _ => None,
@@ -227,8 +227,8 @@ impl<'a> Ways<'a> {
         let node = self.node(slot);
         let mut stages = Vec::new();
         for (number, round) in node.rounds.iter().enumerate() {
-            let mut add = |kind, gauge: &Gauge, from| {
-                let found = stage(kind, slot, gauge);
+            let mut add = |kind, times: &Distribution, from| {
+                let found = stage(kind, slot, times);
                 stages.extend(found.map(|stage| WayStage {
                     from,
                     round: Some(number),
@@ -381,16 +381,16 @@ pub(crate) fn hotspot(ways: &[OneWay]) -> Option<Hotspot> {
     })
 }
 
-fn stage(kind: StageKind, node: u32, gauge: &Gauge) -> Option<WayStage> {
+fn stage(kind: StageKind, node: u32, times: &Distribution) -> Option<WayStage> {
     Some(WayStage {
         kind,
         node,
         from: None,
         direction: None,
         round: None,
-        mean_ns: gauge.mean()?,
-        median_ns: gauge.quantile(50)?,
-        n: gauge.n(),
+        mean_ns: times.mean()?,
+        median_ns: times.quantile(50)?,
+        n: times.n(),
     })
 }
 
@@ -401,7 +401,7 @@ fn wait(stages: &mut Vec<WayStage>, kind: StageKind, node: u32, of: u32, meeting
 }
 
 /// Of the departure of a node's own process, the last of the stages, what it was in no call.
-fn split_off(stages: &mut Vec<WayStage>, node: u32, away_ns: i64, away: &Gauge) {
+fn split_off(stages: &mut Vec<WayStage>, node: u32, away_ns: i64, away: &Distribution) {
     let Some(departure) = stages.last_mut().filter(|last| last.n == away.n()) else {
         return;
     };

@@ -5,7 +5,7 @@
 //! What is measured at the nodes of a tree with one root is nothing to be added to that of another,
 //! or to the rounds of an exchange. So they are kept apart, and told of the most frequent.
 
-use collbench_stats::compact_distribution::Grain;
+use collbench_stats::distribution::Precision;
 use collbench_stats::first_by_key::{Kept, Keyed};
 use collbench_trees::roles::Roles;
 use collbench_trees::shape::Shape;
@@ -33,7 +33,7 @@ pub(crate) struct RoleFigures {
 
 impl RoleFigures {
     /// Of no instance yet, with all who meet at the nodes of a tree.
-    fn new(roles: &Roles, n_nodes: usize, grain: Grain) -> Self {
+    fn new(roles: &Roles, n_nodes: usize, precision: Precision) -> Self {
         let mut own = Self {
             parents: roles.parents().into(),
             n: 0,
@@ -41,7 +41,8 @@ impl RoleFigures {
             top: 0,
             nodes: Vec::new(),
         };
-        own.nodes.resize_with(n_nodes, || NodeFigures::new(grain));
+        own.nodes
+            .resize_with(n_nodes, || NodeFigures::new(precision));
         let Roles::Tree(tree) = roles else {
             return own;
         };
@@ -55,11 +56,11 @@ impl RoleFigures {
                 continue;
             }
             for (slot, node) in (0..).zip(&mut own.nodes) {
-                of(node).push(Meeting::new(slot, grain));
+                of(node).push(Meeting::new(slot, precision));
             }
             for (slot, &parent) in (0..).zip(parents) {
                 if let Some(node) = own.nodes.get_mut(parent as usize) {
-                    of(node).push(Meeting::new(slot, grain));
+                    of(node).push(Meeting::new(slot, precision));
                 }
             }
         }
@@ -96,17 +97,18 @@ impl ByRoles {
         &mut self,
         shape: &Shape,
         n: u64,
-        grain: Grain,
+        precision: Precision,
     ) -> Option<&mut [NodeFigures]> {
         let n_nodes = shape.receives.len();
         let parents = shape.roles.parents();
-        let new = || RoleFigures::new(&shape.roles, n_nodes, grain);
+        let new = || RoleFigures::new(&shape.roles, n_nodes, precision);
         let own = self.all.of(parents, new)?;
         own.n += n;
         if let Roles::Exchange(rounds) = &shape.roles {
             for (at, rounds) in own.nodes.iter_mut().zip(rounds) {
                 let n_rounds = at.rounds.len().max(rounds.len().min(MAX_ROUNDS));
-                at.rounds.resize_with(n_rounds, || RoundFigures::new(grain));
+                at.rounds
+                    .resize_with(n_rounds, || RoundFigures::new(precision));
                 for (number, round) in rounds.iter().enumerate() {
                     if round.partner.is_some() {
                         at.rounds[number.min(MAX_ROUNDS - 1)].see(round.partner, n);
@@ -184,7 +186,7 @@ mod tests {
                 let mut parts = order.map(|which| {
                     let mut part = ByRoles::default();
                     for _ in 0..times[which] {
-                        let nodes = part.with_more(&shapes[which], 1, Grain::Fine).unwrap();
+                        let nodes = part.with_more(&shapes[which], 1, Precision::Fine).unwrap();
                         nodes[1].way.add_all(&[5]);
                     }
                     part
@@ -233,7 +235,7 @@ mod tests {
         let add = |shapes: &mut dyn Iterator<Item = &Shape>| {
             let mut all = ByRoles::default();
             for shape in shapes {
-                all.with_more(shape, 1, Grain::Fine);
+                all.with_more(shape, 1, Precision::Fine);
             }
             all.all.iter().map(|own| own.top).collect::<Vec<_>>()
         };

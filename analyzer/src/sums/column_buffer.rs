@@ -52,7 +52,7 @@ impl Column {
     fn moments(&self, slot: usize) -> Moments {
         match self.n {
             0 => Moments::default(),
-            n => Moments::of_sums(n, self.totals[slot], self.squares[slot]),
+            n => Moments::of_sums(n, self.totals[slot].into(), self.squares[slot]),
         }
     }
 }

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use collbench_stats::compact_distribution::{Gauge, Grain, Sample};
+use collbench_stats::distribution::{Distribution, Precision};
+use collbench_stats::moments::Sample;
 use collbench_trees::roles::Roles;
 use collbench_trees::shape::Shape;
 
@@ -24,7 +25,7 @@ use crate::time::resolution::Resolution;
 const MAX_ROWS: usize = 4;
 
 /// Sums of the instances of one graph.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct GraphFigures {
     /// Instances.
     pub n: u64,
@@ -36,7 +37,7 @@ pub struct GraphFigures {
     pub critical: CriticalTally,
     /// Per instance that goes on in other calls: for how long nobody was in any, from the last
     /// initiation to the first completion.
-    pub nobody: Gauge,
+    pub nobody: Distribution,
     /// Sum of the durations of these instances, ns.
     pub nobody_of_ns: i128,
     /// Instances that are still to be added to the edges and nodes, by shape.
@@ -49,15 +50,15 @@ pub struct EdgeFigures {
     /// Messages towards the root, and from it.
     pub ways: [u64; 2],
     /// Completion of the receive - max(begin of the send, begin of the receive).
-    pub transfer: Gauge,
+    pub transfer: Distribution,
     /// Max(0, begin of the receive - begin of the send).
-    pub late_receiver: Gauge,
+    pub late_receiver: Distribution,
     /// What of that the receiver was in no call of MPI, where the collective goes on in other calls.
-    pub late_progress: Gauge,
+    pub late_progress: Distribution,
     /// Of the last message of each instance, whose way is that of the data.
     pub last: LastMessage,
     /// Per instance, of an edge down that there is one up for: (t4 - t1) - (t3 - t2).
-    pub two_way: Gauge,
+    pub two_way: Distribution,
 }
 
 /// Sums of the last message over an edge, ns.
@@ -83,26 +84,26 @@ pub(crate) struct NodeFigures {
     /// Who departs, likewise.
     pub departures: Vec<Meeting>,
     /// Sending on to the parent - last arrival.
-    pub down: Gauge,
+    pub down: Distribution,
     /// First departure - receiving from the parent.
-    pub up: Gauge,
+    pub up: Distribution,
     /// At the top: first departure - last arrival; where nothing goes up, its leave - last arrival.
-    pub core: Gauge,
+    pub core: Distribution,
     /// By position in the order of departure: departure - receiving from the parent (at the top:
     /// - last arrival), number and sum.
     pub serialization: Vec<(u64, i128)>,
     /// Where it is not seen when messages come: from the own enter to sending on to the parent; at the
     /// top to the first departure.
-    pub own: Gauge,
+    pub own: Distribution,
     /// Where it goes on in other calls: from the first departure to the own leave, outside of any.
-    pub away: Gauge,
+    pub away: Distribution,
     /// The whole way of its process: own leave - own enter, where nothing goes down - that of the
     /// top, where nothing goes up the top's leave.
-    pub way: Gauge,
+    pub way: Distribution,
     /// Of an exchange.
     pub rounds: Vec<RoundFigures>,
     /// Of an exchange: own leave - the end of the last round.
-    pub exit: Gauge,
+    pub exit: Distribution,
 }
 
 /// One of those who meet at a node.
@@ -111,7 +112,7 @@ pub(crate) struct Meeting {
     /// Its slot.
     pub slot: u32,
     /// Last arrival - own, or own departure - the first.
-    pub wait: Gauge,
+    pub wait: Distribution,
     /// How often it came, or went, at each position, where that is resolved.
     pub order: Vec<u64>,
 }
@@ -123,11 +124,11 @@ pub(crate) struct RoundFigures {
     pub partner: Option<u32>,
     n: u64,
     /// From the round before (or the enter) to beginning to receive.
-    pub local: Gauge,
+    pub local: Distribution,
     /// From there to the partner's sending.
-    pub late_sender: Gauge,
+    pub late_sender: Distribution,
     /// From then on to having all of it.
-    pub transfer: Gauge,
+    pub transfer: Distribution,
 }
 
 /// Room that is used again for each instance.
@@ -140,14 +141,14 @@ pub(crate) struct Room {
 }
 
 impl EdgeFigures {
-    fn new(grain: Grain) -> Self {
+    fn new(precision: Precision) -> Self {
         Self {
             ways: [0; 2],
-            transfer: Gauge::new(grain),
-            late_receiver: Gauge::new(grain),
-            late_progress: Gauge::new(grain),
+            transfer: Distribution::new(precision),
+            late_receiver: Distribution::new(precision),
+            late_progress: Distribution::new(precision),
             last: LastMessage::default(),
-            two_way: Gauge::new(grain),
+            two_way: Distribution::new(precision),
         }
     }
 
@@ -169,20 +170,20 @@ impl EdgeFigures {
 }
 
 impl NodeFigures {
-    pub(crate) fn new(grain: Grain) -> Self {
-        let gauge = || Gauge::new(grain);
+    pub(crate) fn new(precision: Precision) -> Self {
+        let empty = || Distribution::new(precision);
         Self {
             arrivals: Vec::new(),
             departures: Vec::new(),
-            down: gauge(),
-            up: gauge(),
-            core: gauge(),
+            down: empty(),
+            up: empty(),
+            core: empty(),
             serialization: Vec::new(),
-            own: gauge(),
-            away: gauge(),
-            way: gauge(),
+            own: empty(),
+            away: empty(),
+            way: empty(),
             rounds: Vec::new(),
-            exit: gauge(),
+            exit: empty(),
         }
     }
 
@@ -205,10 +206,10 @@ impl NodeFigures {
         for (position, &(n, sum)) in other.serialization.iter().enumerate() {
             add_at(&mut self.serialization, position, n, sum);
         }
-        let grain = self.way.grain();
+        let precision = self.way.precision();
         self.rounds
             .resize_with(self.rounds.len().max(other.rounds.len()), || {
-                RoundFigures::new(grain)
+                RoundFigures::new(precision)
             });
         for (own, other) in self.rounds.iter_mut().zip(&other.rounds) {
             own.see(other.partner, other.n);
@@ -220,13 +221,13 @@ impl NodeFigures {
 }
 
 impl RoundFigures {
-    pub(crate) fn new(grain: Grain) -> Self {
+    pub(crate) fn new(precision: Precision) -> Self {
         Self {
             partner: None,
             n: 0,
-            local: Gauge::new(grain),
-            late_sender: Gauge::new(grain),
-            transfer: Gauge::new(grain),
+            local: Distribution::new(precision),
+            late_sender: Distribution::new(precision),
+            transfer: Distribution::new(precision),
         }
     }
 
@@ -250,10 +251,10 @@ fn add_at(list: &mut Vec<(u64, i128)>, position: usize, n: u64, sum: i128) {
 }
 
 impl Meeting {
-    pub(crate) fn new(slot: u32, grain: Grain) -> Self {
+    pub(crate) fn new(slot: u32, precision: Precision) -> Self {
         Self {
             slot,
-            wait: Gauge::new(grain),
+            wait: Distribution::new(precision),
             order: Vec::new(),
         }
     }
@@ -382,6 +383,20 @@ impl Places<'_> {
     }
 }
 
+impl Default for GraphFigures {
+    fn default() -> Self {
+        Self {
+            n: 0,
+            edges: Vec::new(),
+            by_roles: ByRoles::default(),
+            critical: CriticalTally::default(),
+            nobody: Distribution::new(Precision::Fine),
+            nobody_of_ns: 0,
+            rows: Vec::new(),
+        }
+    }
+}
+
 impl GraphFigures {
     /// Adds an instance whose slots are the positions of the graph.
     pub(crate) fn add(
@@ -502,14 +517,15 @@ impl GraphFigures {
     /// Where to add what is measured in `n` instances of a shape, which are counted.
     fn places(&mut self, shape: &Shape, n: u64) -> Places<'_> {
         let n_edges = shape.edges.len();
-        let grain = Grain::of_edges(n_edges);
-        self.edges.resize_with(n_edges, || EdgeFigures::new(grain));
+        let precision = Precision::of_edges(n_edges);
+        self.edges
+            .resize_with(n_edges, || EdgeFigures::new(precision));
         if let Roles::Tree(tree) = &shape.roles {
             for (&edge, &way) in shape.edge_of.iter().zip(&tree.ways) {
                 self.edges[edge as usize].ways[way as usize] += n;
             }
         }
-        let nodes = self.by_roles.with_more(shape, n, grain);
+        let nodes = self.by_roles.with_more(shape, n, precision);
         Places {
             edges: &mut self.edges,
             nodes,

@@ -361,7 +361,7 @@ impl OperationTally {
     /// Adds samples that are both lags and waits, as where nobody left before the last came.
     /// Gives their sum, ns.
     pub(crate) fn add_lags_that_are_waits(&mut self, samples: &[i64]) -> i64 {
-        self.lag_and_wait.add_all(samples)
+        self.lag_and_wait.add_and_sum(samples)
     }
 
     /// Brings what was added up apart to where it belongs.

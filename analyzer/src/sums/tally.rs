@@ -460,14 +460,14 @@ impl<'a> Tally<'a> {
         if let Some((least, greatest)) = instance.payloads.sums(n).range {
             tally.see_bytes(least, greatest);
         }
-        let call_ns = tally.call_time.add_all(calls.times);
+        let call_ns = tally.call_time.add_and_sum(calls.times);
         let wait_ns = if figures.waits_are_lags {
             tally.add_lags_that_are_waits(calls.lags)
         } else {
             tally.lag.add_all(calls.lags);
-            tally.wait.add_all(calls.waits)
+            tally.wait.add_and_sum(calls.waits)
         };
-        let departure_ns = tally.departure_wait.add_all(calls.departure_waits);
+        let departure_ns = tally.departure_wait.add_and_sum(calls.departure_waits);
         if !figures.departure_waits.is_empty() {
             let completion = if figures.completions_are_departure_waits() {
                 departure_ns

@@ -1,17 +1,15 @@
 //! Distributions, estimates with their errors, chances and periods, of times in ns. This crate knows
 //! no traces and no MPI.
 //!
-//! What is added up ([`Distribution`](distribution::Distribution),
-//! [`Gauge`](compact_distribution::Gauge), [`Moments`](moments::Moments),
-//! [`Batches`](batches::Batches), [`bins`]) merges: the sums of two parts give what
-//! the whole would have given, in whichever order.
+//! What is added up ([`Distribution`](distribution::Distribution), [`Moments`](moments::Moments),
+//! [`Batches`](batches::Batches), [`bins`]) merges: the sums of two parts give what the whole would
+//! have given, in whichever order.
 #![forbid(unsafe_code)]
 
 pub mod batches;
 pub mod bins;
 pub mod buckets;
 pub mod chance;
-pub mod compact_distribution;
 pub mod difference;
 pub mod distribution;
 pub mod estimate;

@@ -2,20 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::integers::add_ns;
+use crate::integers::{rounded_div, saturate};
 
-/// Sums from which mean and deviation follow.
+/// Sums from which mean and deviation follow: exact, so that neither the order of the times shows
+/// nor who added up which part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
     n: u64,
-    total_ns: i64,
+    total_ns: i128,
     /// ns^2; stops at the largest.
     squares: u128,
 }
 
+/// What times are handed on in: ns, of which few need more than 32 bits.
+pub trait Sample: Copy + Ord + Into<i64> {}
+
+impl Sample for i32 {}
+impl Sample for i64 {}
+
 impl Moments {
     /// Those of `n` times, of which sum (ns) and sum of squares (ns^2) are known.
-    pub fn of_sums(n: u64, total_ns: i64, squares: u128) -> Self {
+    pub fn of_sums(n: u64, total_ns: i128, squares: u128) -> Self {
         Self {
             n,
             total_ns,
@@ -23,11 +30,36 @@ impl Moments {
         }
     }
 
+    /// Those of times that are all from `min` to `max`.
+    pub(crate) fn of<T: Sample>(samples: &[T], min: i64, max: i64) -> Self {
+        /// Times that are summed together before the sums are widened.
+        const TOGETHER: usize = 256;
+        let are_within = |bits: u32| min > -(1 << bits) && max < 1 << bits;
+        let mut all = Self::default();
+        for part in samples.chunks(TOGETHER) {
+            let n = part.len() as u64;
+            let each = || part.iter().map(|&sample| -> i64 { sample.into() });
+            // No sum of few short times leaves its integer.
+            all.merge(&if are_within(22) {
+                let (total, squares) = exact_sums(part);
+                Self::of_sums(n, total.into(), squares.into())
+            } else if are_within(27) {
+                let squares: i64 = each().map(|sample| sample * sample).sum();
+                Self::of_sums(n, each().sum::<i64>().into(), squares as u128)
+            } else {
+                let squares = each().map(|sample| u128::from(sample.unsigned_abs()).pow(2));
+                let squares = squares.fold(0, u128::saturating_add);
+                Self::of_sums(n, each().map(i128::from).sum(), squares)
+            });
+        }
+        all
+    }
+
     /// Adds a time, ns.
     #[inline]
     pub fn add(&mut self, time_ns: i64) {
         self.n += 1;
-        add_ns(&mut self.total_ns, time_ns);
+        self.total_ns += i128::from(time_ns);
         let magnitude = u128::from(time_ns.unsigned_abs());
         self.squares = self.squares.saturating_add(magnitude * magnitude);
     }
@@ -35,7 +67,7 @@ impl Moments {
     /// Adds what another part of the times came to.
     pub fn merge(&mut self, other: &Self) {
         self.n += other.n;
-        add_ns(&mut self.total_ns, other.total_ns);
+        self.total_ns += other.total_ns;
         self.squares = self.squares.saturating_add(other.squares);
     }
 
@@ -45,11 +77,34 @@ impl Moments {
         self.n
     }
 
+    /// Their sum, ns.
+    #[must_use]
+    pub fn total_ns(&self) -> i64 {
+        saturate(self.total_ns)
+    }
+
     /// Their mean, to the nearest ns; `None` of nothing.
     #[must_use]
     pub fn mean_ns(&self) -> Option<i64> {
-        let (total, n) = (i128::from(self.total_ns), i128::from(self.n));
-        (n > 0).then(|| ((2 * total + n).div_euclid(2 * n)) as i64)
+        (self.n > 0).then(|| saturate(rounded_div(self.total_ns, i128::from(self.n))))
+    }
+
+    /// Their standard deviation, to the nearest ns, as a sample of more (n - 1); `None` of fewer
+    /// than two.
+    #[must_use]
+    pub fn standard_deviation_ns(&self) -> Option<i64> {
+        if self.n < 2 || self.squares == u128::MAX {
+            return None;
+        }
+        // squares - total^2 / n, without a product that could overflow. The integers are exact: what
+        // cancels is taken away before they are rounded.
+        let (n, total) = (u128::from(self.n), self.total_ns.unsigned_abs());
+        let (whole, rest) = (total / n, total % n);
+        let of_mean = total
+            .checked_mul(whole)?
+            .checked_add(total.checked_mul(rest)? / n)?;
+        let variance = self.squares.saturating_sub(of_mean) as f64 / (self.n - 1) as f64;
+        Some(variance.sqrt().round() as i64)
     }
 
     /// Standard deviation of the mean, ns, as if each time were independent of the others;
@@ -64,6 +119,28 @@ impl Moments {
         let variance = (self.squares as f64 / n - mean * mean).max(0.0);
         Some((variance / (n - 1.0)).sqrt())
     }
+}
+
+/// Sum of some samples below 2^22 in magnitude, no more than 256, and that of their squares: no
+/// sum of so few leaves the exact numbers of floating point, of which a vector instruction adds
+/// several.
+fn exact_sums<T: Sample>(samples: &[T]) -> (i64, u64) {
+    const LANES: usize = 4;
+    let exact = |sample: T| f64::from(Into::<i64>::into(sample) as i32);
+    let (mut totals, mut squares) = ([0.0; LANES], [0.0; LANES]);
+    let (parts, rest) = samples.as_chunks::<LANES>();
+    for part in parts {
+        for ((total, squares), &sample) in totals.iter_mut().zip(&mut squares).zip(part) {
+            *total += exact(sample);
+            *squares += exact(sample) * exact(sample);
+        }
+    }
+    for &sample in rest {
+        totals[0] += exact(sample);
+        squares[0] += exact(sample) * exact(sample);
+    }
+    let (total, squares): (f64, f64) = (totals.iter().sum(), squares.iter().sum());
+    (total as i64, squares as u64)
 }
 
 #[cfg(test)]

@@ -3,87 +3,76 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Rough};
+use crate::distribution::counts::Counts;
+use crate::distribution::listed::Listed;
+use crate::distribution::precision::Precision;
+use crate::moments::Moments;
 
-#[derive(Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 pub(super) struct Distribution {
-    n: u64,
-    total: i128,
-    squares: Option<u128>,
-    min: i64,
-    max: i64,
+    precision: Precision,
     samples: Samples,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 enum Samples {
     /// Ascending.
     Listed(Vec<i64>),
-    /// Bucket of a magnitude, and its count, by bucket, where there are some.
     Counted {
-        positive: Vec<(u32, u32)>,
-        negative: Vec<(u32, u32)>,
+        moments: Moments,
+        /// The least and the greatest.
+        range: [i64; 2],
+        /// Bucket and its count, by bucket, where there are some.
+        buckets: Vec<(i32, u32)>,
     },
 }
 
 impl From<super::Distribution> for Distribution {
     fn from(of: super::Distribution) -> Self {
-        let samples = match &of.samples {
-            super::Samples::Rough(rough) => {
-                let rough = rough.counted();
+        let samples = match of.counts {
+            None => Samples::Listed(of.list.sorted()),
+            Some(mut counts) => {
+                of.list.count(&mut counts);
                 Samples::Counted {
-                    positive: sparse(&rough.positive),
-                    negative: sparse(&rough.negative),
+                    moments: *counts.moments(),
+                    range: counts.range(),
+                    buckets: counts.buckets().collect(),
                 }
             }
-            listed => Samples::Listed(listed.sorted()),
         };
         Self {
-            n: of.n,
-            total: of.total,
-            squares: of.squares,
-            min: of.min,
-            max: of.max,
+            precision: of.precision,
             samples,
         }
     }
 }
 
-impl From<Distribution> for super::Distribution {
-    fn from(of: Distribution) -> Self {
-        let samples = match of.samples {
-            Samples::Listed(list) => {
-                let mut samples = super::Samples::Short(Vec::new());
-                samples.add_all(&list);
-                samples
+impl TryFrom<Distribution> for super::Distribution {
+    type Error = &'static str;
+
+    fn try_from(of: Distribution) -> Result<Self, Self::Error> {
+        let precision = of.precision;
+        let mut distribution = Self::new(precision);
+        match of.samples {
+            Samples::Listed(list) if list.len() > precision.max_listed() => {
+                return Err("a distribution lists more samples than are kept");
             }
-            Samples::Counted { positive, negative } => super::Samples::Rough(Box::new(Rough {
-                positive: counts(&positive),
-                negative: counts(&negative),
-                pending: Vec::new(),
-            })),
-        };
-        Self {
-            n: of.n,
-            total: of.total,
-            squares: of.squares,
-            min: of.min,
-            max: of.max,
-            samples,
+            Samples::Listed(list) => {
+                let mut listed = Listed::default();
+                listed.extend(&list);
+                distribution.list = listed;
+            }
+            Samples::Counted {
+                moments,
+                range,
+                buckets,
+            } => {
+                let counts = Counts::of_buckets(precision, moments, range, &buckets)
+                    .filter(|_| moments.n() > precision.max_listed() as u64)
+                    .ok_or("the counts of a distribution are not those of its samples")?;
+                distribution.counts = Some(Box::new(counts));
+            }
         }
+        Ok(distribution)
     }
-}
-
-fn sparse(counts: &Counts) -> Vec<(u32, u32)> {
-    let counts = (0..).zip(counts.0.iter().copied());
-    counts.filter(|&(_, n)| n > 0).collect()
-}
-
-fn counts(sparse: &[(u32, u32)]) -> Counts {
-    let n_buckets = sparse.last().map_or(0, |&(bucket, _)| bucket as usize + 1);
-    let mut counts = vec![0; n_buckets];
-    for &(bucket, n) in sparse {
-        counts[bucket as usize] = n;
-    }
-    Counts(counts)
 }

@@ -1,0 +1,142 @@
+//! Samples kept as they are.
+
+use crate::distribution::counts::{Counts, range};
+use crate::integers::saturate;
+use crate::moments::{Moments, Sample};
+
+/// Samples in no order.
+#[derive(Debug, Clone)]
+pub(super) enum Listed {
+    /// Within two seconds, as most are.
+    Short(Vec<i32>),
+    Long(Vec<i64>),
+}
+
+impl Default for Listed {
+    fn default() -> Self {
+        Self::Short(Vec::new())
+    }
+}
+
+impl Listed {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Short(list) => list.len(),
+            Self::Long(list) => list.len(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, sample: i64) {
+        if let Self::Short(list) = self
+            && let Ok(short) = i32::try_from(sample)
+        {
+            make_room(list, 1);
+            list.push(short);
+        } else {
+            let list = self.long();
+            make_room(list, 1);
+            list.push(sample);
+        }
+    }
+
+    /// Adds samples, of which no more than some thousand are kept; gives their sum.
+    pub(super) fn extend<T: Sample>(&mut self, samples: &[T]) -> i64 {
+        // Sums of so few short ones are exact; what leaves 32 bits shows in the upper half.
+        let (mut total, mut upper) = (0i64, 0u64);
+        for &sample in samples {
+            let sample: i64 = sample.into();
+            total = total.wrapping_add(sample);
+            upper |= (sample.wrapping_sub(i32::MIN.into()) as u64) >> 32;
+        }
+        if let Self::Short(list) = self
+            && upper == 0
+        {
+            make_room(list, samples.len());
+            list.extend(
+                samples
+                    .iter()
+                    .map(|&sample| Into::<i64>::into(sample) as i32),
+            );
+        } else {
+            let list = self.long();
+            make_room(list, samples.len());
+            list.extend(samples.iter().map(|&sample| -> i64 { sample.into() }));
+        }
+        if upper == 0 {
+            total
+        } else {
+            let each = samples.iter().map(|&sample| -> i64 { sample.into() });
+            saturate(each.map(i128::from).sum())
+        }
+    }
+
+    fn long(&mut self) -> &mut Vec<i64> {
+        if let Self::Short(list) = self {
+            *self = Self::Long(list.iter().copied().map(i64::from).collect());
+        }
+        match self {
+            Self::Long(list) => list,
+            Self::Short(_) => unreachable!("it was made long"),
+        }
+    }
+
+    /// Empty, with the memory that it had if few samples need more.
+    pub(super) fn emptied(self) -> Self {
+        match self {
+            Self::Short(mut list) => {
+                list.clear();
+                Self::Short(list)
+            }
+            Self::Long(_) => Self::default(),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = i64> + '_ {
+        let (short, long) = match self {
+            Self::Short(list) => (&list[..], &[][..]),
+            Self::Long(list) => (&[][..], &list[..]),
+        };
+        short
+            .iter()
+            .copied()
+            .map(i64::from)
+            .chain(long.iter().copied())
+    }
+
+    pub(super) fn sorted(&self) -> Vec<i64> {
+        let mut sorted: Vec<i64> = self.iter().collect();
+        sorted.sort_unstable();
+        sorted
+    }
+
+    /// What is exact of them; the range of nothing is beyond all.
+    pub(super) fn exact(&self) -> (Moments, [i64; 2]) {
+        fn exact<T: Sample>(list: &[T]) -> (Moments, [i64; 2]) {
+            match range(list) {
+                Some([min, max]) => (Moments::of(list, min, max), [min, max]),
+                None => (Moments::default(), [i64::MAX, i64::MIN]),
+            }
+        }
+        match self {
+            Self::Short(list) => exact(list),
+            Self::Long(list) => exact(list),
+        }
+    }
+
+    pub(super) fn count(&self, counts: &mut Counts) {
+        match self {
+            Self::Short(list) => counts.add(list),
+            Self::Long(list) => counts.add(list),
+        };
+    }
+}
+
+/// By a quarter, not to twice as much: there may be many lists.
+#[inline]
+fn make_room<T>(list: &mut Vec<T>, n: usize) {
+    if list.capacity() - list.len() < n {
+        list.reserve_exact(n.max(list.len() / 4).max(8));
+    }
+}
