@@ -5,28 +5,7 @@ use std::ops::Range;
 use collbench_formats::{Definition, OffsetSample};
 use collbench_stats::random::{Random, hash};
 
-use super::scenario::Scenario;
-
-/// How the offsets between the clocks of hosts are measured: in bursts of exchanges between the
-/// lowest rank of the run and the lowest rank on each other host.
-///
-/// They take the program no time: what a recorder's own messages cost is not what a scenario is
-/// about.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Exchanges {
-    /// In each burst.
-    pub(crate) n: u64,
-    /// Least time of a message, either way.
-    pub(crate) one_way_ns: u64,
-    /// The way from the reference takes so much longer.
-    pub(crate) asymmetry_ns: u64,
-    /// Mean of an exponential that each message takes longer.
-    pub(crate) jitter_ns: u64,
-    /// From one burst to the next; `None`: one at the start and one at the end.
-    pub(crate) every_ns: Option<u64>,
-    /// Whether there is one at the end, which a run that is killed has not.
-    pub(crate) at_end: bool,
-}
+use super::scenario::{Exchanges, Scenario};
 
 /// Between the receipt of a message and the answer.
 const TURNAROUND_NS: u64 = 300;

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod delay;
 mod exchange;
 mod group;
 mod inside;
@@ -24,6 +25,7 @@ mod ring;
 mod scenario;
 mod semantics;
 mod simulate;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod truth;
@@ -40,9 +42,8 @@ pub use inside::{
     TrueContributor, TrueCriticalPath, TrueEdge, TrueJoiningPoint, TrueRound, TrueTree,
 };
 pub use scenario::ScenarioError;
-pub use truth::{
-    Summary, TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth,
-};
+pub use summary::Summary;
+pub use truth::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};
 
 use rank_file::RankFile;
 use scenario::{Fault, Scenario};

@@ -6,8 +6,9 @@ use collbench_formats::{CompletingCall, Operation};
 use serde::Deserialize;
 
 use super::clock::HostClock;
-use super::exchange::Exchanges;
+use super::delay::Delay;
 use super::inside::{Inside, Network};
+use super::summary::TruthDetail;
 
 mod check;
 
@@ -53,20 +54,31 @@ pub(crate) struct Scenario {
     pub(crate) faults: Vec<Fault>,
 }
 
-/// How much is kept for `truth.json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum TruthDetail {
-    /// Medians too: all values are kept in memory.
-    Full,
-    /// No medians: memory does not grow with the number of calls.
-    Counts,
-}
-
 #[derive(Debug, Clone)]
 pub(crate) struct Host {
     pub(crate) name: String,
     pub(crate) clock: HostClock,
+}
+
+/// How the offsets between the clocks of hosts are measured: in bursts of exchanges between the
+/// lowest rank of the run and the lowest rank on each other host.
+///
+/// They take the program no time: what a recorder's own messages cost is not what a scenario is
+/// about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exchanges {
+    /// In each burst.
+    pub(crate) n: u64,
+    /// Least time of a message, either way.
+    pub(crate) one_way_ns: u64,
+    /// The way from the reference takes so much longer.
+    pub(crate) asymmetry_ns: u64,
+    /// Mean of an exponential that each message takes longer.
+    pub(crate) jitter_ns: u64,
+    /// From one burst to the next; `None`: one at the start and one at the end.
+    pub(crate) every_ns: Option<u64>,
+    /// Whether there is one at the end, which a run that is killed has not.
+    pub(crate) at_end: bool,
 }
 
 /// One line of the program.
@@ -225,37 +237,6 @@ impl Split {
         }
         groups
     }
-}
-
-/// An amount of time that a rank takes longer.
-#[derive(Debug, Clone)]
-pub(crate) struct Delay {
-    /// Number of the delay in the file, from 0: the name of its random numbers.
-    pub(crate) id: u64,
-    pub(crate) amount: Amount,
-    /// By world rank; `None`: all.
-    pub(crate) ranks: Option<Vec<bool>>,
-    /// In which part of the instances; decided once for all ranks.
-    pub(crate) share: f64,
-    /// Only one of the ranks, the next one after so many instances.
-    pub(crate) moves_every: Option<u64>,
-    /// The ranks that it moves over; empty if it does not.
-    pub(crate) moves_over: Vec<u32>,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum Amount {
-    Constant(u64),
-    Uniform(u64, u64),
-    Exponential(u64),
-    Normal(u64, u64),
-    /// By world rank.
-    Each(Vec<u64>),
-    /// Something else takes the processor for `length_ns`, every `period_ns` of time.
-    Noise {
-        period_ns: u64,
-        length_ns: u64,
-    },
 }
 
 /// From the release of a rank to its leave.

@@ -17,12 +17,13 @@ use collbench_formats::{
 };
 use collbench_stats::random::{Random, hash};
 
+use super::delay::{Amount, Delay};
 use super::exchange;
 use super::group::{self, Members, Parts};
 use super::inside::Course;
 use super::nonblocking::Outstanding;
 use super::rank_file::{Body, Ending, NewRecord, RankFile, Stop};
-use super::scenario::{Action, Amount, Call, Deed, Delay, Fault, Scenario, ScenarioError, Step};
+use super::scenario::{Action, Call, Deed, Fault, Scenario, ScenarioError, Step};
 use super::semantics::{Release, neighbours_release, payload, releases, root_field, with_noise};
 use super::truth::{Instance, Seen, TrueInFlight, Truth, TruthBook};
 

@@ -10,46 +10,7 @@ use serde::Serialize;
 
 use super::group::Members;
 use super::inside::{Course, InCalls, Inside, TreeBook, TrueInstance, TrueTree};
-use super::scenario::TruthDetail;
-
-/// n, sum, ends and median of integers, in ns.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Summary {
-    /// How many.
-    pub n: u64,
-    /// Their sum.
-    pub total: i128,
-    /// The least.
-    pub min: i64,
-    /// The greatest.
-    pub max: i64,
-    /// The value in the middle, or the two there; unknown in a scenario that only counts.
-    pub median: Option<[i64; 2]>,
-    #[serde(skip)]
-    values: Vec<i64>,
-}
-
-impl Summary {
-    pub(super) fn add(&mut self, value: i64, detail: TruthDetail) {
-        (self.min, self.max) = match self.n {
-            0 => (value, value),
-            _ => (self.min.min(value), self.max.max(value)),
-        };
-        self.n += 1;
-        self.total += i128::from(value);
-        if detail == TruthDetail::Full {
-            self.values.push(value);
-        }
-    }
-
-    pub(super) fn finish(&mut self) {
-        self.values.sort_unstable();
-        if let Some(last) = self.values.len().checked_sub(1) {
-            self.median = Some([self.values[last / 2], self.values[last.div_ceil(2)]]);
-        }
-        self.values = Vec::new();
-    }
-}
+use super::summary::{Summary, TruthDetail};
 
 /// A communicator; all that have one process are taken together.
 #[derive(Debug, Clone, Serialize)]
@@ -942,26 +903,6 @@ mod tests {
                 prop_assert_eq!(found[i], expected, "{} of {}", i, operation.name());
             }
         }
-    }
-
-    #[test]
-    fn a_median_is_the_value_or_the_two_values_in_the_middle() {
-        let mut summary = Summary::default();
-        for value in [5, -1, 9] {
-            summary.add(value, TruthDetail::Full);
-        }
-        summary.finish();
-        assert_eq!(summary.median, Some([5, 5]));
-        assert_eq!(
-            (summary.n, summary.total, summary.min, summary.max),
-            (3, 13, -1, 9)
-        );
-        let mut summary = Summary::default();
-        for value in [4, 1, 2, 8] {
-            summary.add(value, TruthDetail::Full);
-        }
-        summary.finish();
-        assert_eq!(summary.median, Some([2, 4]));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use collbench_formats::Semantics;
 
-use super::super::scenario::Delay;
+use super::super::delay::Delay;
 use super::in_calls::InCalls;
 use super::network::Network;
 use super::shape::{Action, Directions, Shape, Way};

@@ -2,7 +2,7 @@
 
 use collbench_stats::random::Random;
 
-use super::super::scenario::{Amount, Delay};
+use super::super::delay::{Amount, Delay};
 
 /// The network of a scenario, and what the MPI library needs for a message.
 #[derive(Debug, Clone)]

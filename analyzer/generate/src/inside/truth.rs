@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use collbench_formats::Operation;
 use serde::Serialize;
 
-use super::super::scenario::TruthDetail;
-use super::super::truth::Summary;
+use super::super::summary::{Summary, TruthDetail};
 use super::course::{Course, Inside, Step, TrueMessage};
 use super::in_calls::InCalls;
 use super::shape::Way;

@@ -9,11 +9,12 @@ use toml::Spanned;
 
 use super::super::clock::HostClock;
 use super::super::clock::Wander;
-use super::super::exchange::Exchanges;
+use super::super::delay::{Amount, Delay};
 use super::super::inside::Network;
+use super::super::summary::TruthDetail;
 use super::{
-    Action, Amount, Begin, Bytes, Call, CompleteStep, Deed, Delay, Fault, Grid, Host, Latency,
-    Root, Scenario, ScenarioError, Split, Step, TruthDetail,
+    Action, Begin, Bytes, Call, CompleteStep, Deed, Exchanges, Fault, Grid, Host, Latency, Root,
+    Scenario, ScenarioError, Split, Step,
 };
 use inside::{WrittenNetwork, WrittenTree};
 

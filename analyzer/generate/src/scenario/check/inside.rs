@@ -6,8 +6,9 @@ use collbench_formats::Operation;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::super::super::delay::{Amount, Delay};
 use super::super::super::inside::{Directions, Inside, Link, LinkEnds, Network, Receives, Shape};
-use super::super::{Amount, Bytes, Deed, Delay, ScenarioError};
+use super::super::{Bytes, Deed, ScenarioError};
 use super::{Check, MAX_DELAY_NS, WrittenDelay};
 
 /// Parts of what goes over an edge.
