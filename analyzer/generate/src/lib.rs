@@ -13,18 +13,22 @@
 #![doc = include_str!("SCENARIO.md")]
 #![forbid(unsafe_code)]
 
+mod call;
 mod clock;
+mod construct;
 mod delay;
 mod exchange;
 mod group;
 mod inside;
 mod messages;
 mod nonblocking;
+mod outstanding;
 mod rank_file;
 mod ring;
 mod scenario;
 mod semantics;
 mod simulate;
+mod state;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -47,7 +51,7 @@ pub use truth::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTim
 
 use rank_file::RankFile;
 use scenario::{Fault, Scenario};
-use simulate::{FileError, Simulation, SimulationError};
+use state::{FileError, Simulation, SimulationError};
 
 /// Name of the file that describes the run.
 const RUN_FILE: &str = "run.json";

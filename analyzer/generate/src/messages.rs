@@ -6,7 +6,7 @@ use collbench_formats::{Direction, Message, NO_RANK};
 use super::group::Members;
 use super::inside::{Course, InCalls, Inside, Receives, Setting, Side};
 use super::rank_file::{Body, NewRecord};
-use super::simulate::{FileError, Group, Simulation, Turn};
+use super::state::{FileError, Group, Simulation, Turn};
 
 impl Simulation<'_> {
     /// Lets a collective happen message by message, among those who were heard of. `calls`: in

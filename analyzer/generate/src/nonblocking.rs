@@ -4,87 +4,22 @@
 //! initiations, as the leave of a blocking call would; the call that completes it returns then at
 //! the earliest.
 
-use std::collections::BTreeMap;
-
 use collbench_formats::{
     CompletingCall, Completion, Definition, Initiation, Operation, PersistentCollective,
     PersistentStart, ROOT_NONE, phase_words,
 };
 
-use super::group::Members;
 use super::inside::{Course, InCalls, Receives};
 use super::messages::Ends;
+use super::outstanding::{BegunInside, BegunInstance, Persistent};
 use super::rank_file::{Body, NewRecord};
 use super::scenario::{Begin, Call, CompleteStep};
 use super::semantics::root_field;
-use super::simulate::{FileError, Group, Simulation, Turn};
+use super::state::{FileError, Group, Simulation, Turn};
 use super::truth::{Instance, Seen, TrueCourse, TrueInFlight};
 
 /// The tags of nonblocking collectives lie below this one, as those of libraries do.
 const FIRST_TAG: u16 = 0xff00;
-
-/// What was begun and not completed by all.
-#[derive(Debug, Default)]
-pub(super) struct Outstanding {
-    /// In the order of initiation; `None` once all members are done with it.
-    begun: Vec<Option<BegunInstance>>,
-    /// By world rank: index in `begun`, and position among the members.
-    of_rank: Vec<Vec<(usize, usize)>>,
-    /// By step and id of the communicator.
-    persistent: BTreeMap<(usize, u64), Persistent>,
-    /// Collectives so far that are seen inside: each has a tag of its own.
-    n_inside: u16,
-}
-
-/// A persistent collective.
-#[derive(Debug)]
-struct Persistent {
-    /// By position among the members: the index in the member's file.
-    indexes: Vec<u32>,
-    n_starts: u64,
-}
-
-#[derive(Debug)]
-struct BegunInstance {
-    operation: Operation,
-    in_truth: usize,
-    members: Members,
-    root: Option<usize>,
-    payloads: Vec<u64>,
-    seen: Vec<Seen>,
-    courses: Vec<TrueCourse>,
-    /// When each member may be done; `None` where it waits for somebody who never comes.
-    ready: Vec<Option<u64>>,
-    of: Vec<Initiation>,
-    n_left: usize,
-    /// How it is seen inside, if it is.
-    inside: Option<BegunInside>,
-}
-
-/// A collective that is seen inside, from its begin on.
-#[derive(Debug)]
-struct BegunInside {
-    call: Call,
-    instance: u64,
-    thread: u32,
-    /// The library's tag for all of its messages.
-    tag: u16,
-    /// By position: index of the communicator in the member's file.
-    indexes: Vec<u32>,
-    /// By position: in which calls it goes on, once that is known.
-    calls: Vec<InCalls>,
-    course: Course,
-    are_all_recorded: bool,
-}
-
-impl Outstanding {
-    pub(super) fn new(n_ranks: usize) -> Self {
-        Self {
-            of_rank: vec![Vec::new(); n_ranks],
-            ..Self::default()
-        }
-    }
-}
 
 impl Simulation<'_> {
     /// Begins what `perform` has put into the scratch.

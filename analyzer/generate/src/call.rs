@@ -1,0 +1,208 @@
+//! Collectives of a run that are called and return: who waits for whom, and what is written of it.
+
+use collbench_formats::{CODE_INTERNAL, ROOT_NONE, Semantics};
+
+use super::group::Members;
+use super::rank_file::{Body, NewRecord};
+use super::scenario::Deed;
+use super::semantics::{neighbours_release, payload, releases, root_field};
+use super::state::{END_OF_TIME_NS, FileError, Group, Scratch, Simulation, Turn};
+use super::truth::{Instance, Seen, TrueInFlight};
+
+impl Simulation<'_> {
+    /// Lets the members work, enter, and leave where they may: fills the scratch.
+    pub(super) fn perform(&mut self, turn: Turn<'_>, members: &Members) {
+        let Turn {
+            call,
+            operation,
+            instance,
+            thread,
+        } = turn;
+        let Scratch {
+            mut seen,
+            mut heard,
+            releases: mut released,
+            mut payloads,
+            mut course,
+        } = std::mem::take(&mut self.scratch);
+        let root = turn.root(members);
+        payloads.clear();
+        payloads
+            .extend((0..members.ranks.len()).map(|i| payload(call, operation, members, root, i)));
+        seen.clear();
+        heard.clear();
+        for &rank in &members.ranks {
+            let mut enter = self.work(call, instance, rank, thread);
+            let mut is_heard = enter.is_some();
+            if enter.is_some()
+                && !call.internal
+                && let Some(in_flight) = self.is_killed_now(rank)
+            {
+                self.ranks[rank as usize].is_running = false;
+                is_heard = false;
+                enter = enter.filter(|_| in_flight);
+            }
+            seen.push(Seen {
+                enter,
+                leave: None,
+                is_recorded: false,
+            });
+            heard.push(enter.filter(|_| is_heard));
+        }
+        // What is only begun here happens in later calls too.
+        if let (Some(inside), Deed::Call) = (&call.inside, &call.deed) {
+            course = self.happen(turn, members, inside, &heard, None);
+            for (seen, leave) in seen.iter_mut().zip(&course.leaves) {
+                self.is_over |= leave.is_some_and(|leave| leave >= END_OF_TIME_NS);
+                seen.leave = *leave;
+            }
+            self.scratch = Scratch {
+                seen,
+                heard,
+                releases: released,
+                payloads,
+                course,
+            };
+            return;
+        }
+        releases(operation.semantics(), members, root, &heard, &mut released);
+        if operation.semantics() == Semantics::Neighborhood {
+            neighbours_release(members, &heard, &mut released);
+        }
+        let host = |i: usize| self.scenario.host_of[members.ranks[i] as usize];
+        let mut n_before = 0;
+        for i in 0..seen.len() {
+            let Some(release) = released[i] else { continue };
+            let mut leave = release.at + call.latency.base_ns;
+            leave = leave.saturating_add(call.latency.departure_ns.saturating_mul(n_before));
+            n_before += 1;
+            if host(release.by) != host(i) {
+                leave = leave.saturating_add(call.latency.across_hosts_ns);
+            }
+            if let Some(jitter) = &call.latency.jitter {
+                leave = leave.saturating_add(self.delay_ns(jitter, instance, members.ranks[i]));
+            }
+            self.is_over |= leave > END_OF_TIME_NS;
+            seen[i].leave = Some(self.snap(leave));
+        }
+        self.scratch = Scratch {
+            seen,
+            heard,
+            releases: released,
+            payloads,
+            course,
+        };
+    }
+
+    /// Writes the calls in the scratch, made on `group`, into files and truth, and moves the
+    /// cursors. `made`, of a constructor: who called, and by world rank what it made.
+    pub(super) fn note(
+        &mut self,
+        turn: Turn<'_>,
+        group: &mut Group,
+        made: Option<(&[u32], &[i32])>,
+    ) -> Result<(), FileError> {
+        let Turn {
+            call,
+            operation,
+            thread,
+            ..
+        } = turn;
+        let members = &group.members;
+        let semantics = operation.semantics();
+        let root = turn.root(members);
+        let mut seen = std::mem::take(&mut self.scratch.seen);
+        let flags = if call.internal { CODE_INTERNAL } else { 0 };
+        let mut are_all_messages_there = true;
+        for i in 0..seen.len() {
+            let Some(enter) = seen[i].enter else { continue };
+            let leave = seen[i].leave;
+            // Of a constructor over a group, not all members of the parent are callers.
+            let rank = made.map_or(members.ranks[i], |(ranks, _)| ranks[i]);
+            let at = if members.ranks[i] == rank {
+                i
+            } else {
+                members
+                    .ranks
+                    .iter()
+                    .position(|&member| member == rank)
+                    .unwrap_or(i)
+            };
+            let root_field = match (made, root) {
+                (Some((_, index_at)), _) => index_at[rank as usize],
+                (None, Some(root)) => root_field(members, root, i),
+                (None, None) => ROOT_NONE,
+            };
+            let record = NewRecord {
+                thread,
+                enter,
+                leave,
+                body: Body::Call {
+                    operation,
+                    flags,
+                    communicator: group.indexes[at],
+                    root: root_field,
+                    payload: self.scratch.payloads[i],
+                },
+            };
+            let is_recorded = self.write(rank, record)?;
+            seen[i].is_recorded = is_recorded;
+            if is_recorded {
+                let counted = (!call.internal).then_some((operation, members));
+                self.truth.record(rank, leave.unwrap_or(enter), counted);
+                if call.internal {
+                    self.truth.internal(rank);
+                }
+                if leave.is_none() {
+                    self.truth.in_flight(
+                        rank,
+                        TrueInFlight {
+                            operation: operation.name(),
+                            communicator: Some(group.in_truth),
+                            sequence: semantics.is_matched().then_some(group.calls),
+                        },
+                    );
+                }
+            }
+            if let Some(inside) = &call.inside {
+                are_all_messages_there &= self.write_messages(turn, group, i, inside.receives)?;
+            }
+            let state = &mut self.ranks[rank as usize];
+            state.calls += u64::from(!call.internal);
+            match leave {
+                Some(leave) => state.cursors[thread as usize] = leave,
+                None => state.is_running = false,
+            }
+        }
+        if !call.internal {
+            let of_group;
+            let callers = match (semantics, made) {
+                (Semantics::GroupConstructor, Some((ranks, _))) => {
+                    of_group = Members::one_group(ranks.to_vec());
+                    &of_group
+                }
+                _ => members,
+            };
+            let instance = Instance {
+                operation,
+                communicator: group.in_truth,
+                members: callers,
+                root,
+                payloads: &self.scratch.payloads,
+                seen: &seen,
+                courses: None,
+            };
+            self.truth.instance(&instance);
+            if let Some(inside) = &call.inside
+                && are_all_messages_there
+            {
+                let top = root.unwrap_or(0);
+                self.truth
+                    .inside(&instance, inside, top, &self.scratch.course, None);
+            }
+            group.calls += u64::from(semantics.is_matched());
+        }
+        self.scratch.seen = seen;
+        Ok(())
+    }
+}

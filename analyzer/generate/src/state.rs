@@ -1,0 +1,327 @@
+//! The ranks and communicators of a run as far as it came, and what every step does with them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use collbench_formats::{Definition, Operation};
+use collbench_stats::random::Random;
+
+use super::delay::{Amount, Delay};
+use super::group::Members;
+use super::inside::Course;
+use super::outstanding::Outstanding;
+use super::rank_file::{NewRecord, RankFile, Stop};
+use super::scenario::{Action, Call, Deed, Fault, Scenario, ScenarioError, Step};
+use super::semantics::{Release, with_noise};
+use super::truth::{Seen, TruthBook};
+
+/// A simulated communicator: its members, and what their files call it.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) members: Members,
+    pub(super) id: u64,
+    /// By position: the index in the member's file.
+    pub(super) indexes: Vec<u32>,
+    /// Calls of the application that were begun on it.
+    pub(super) calls: u64,
+    /// Persistent collectives that were made on it.
+    pub(super) persistents: u64,
+    /// Its index in the truth.
+    pub(super) in_truth: usize,
+}
+
+/// What a name of the program stands for now.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) groups: Vec<Group>,
+    pub(super) thread: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Rank {
+    /// By thread of the scenario: when its last call returned.
+    pub(super) cursors: Vec<u64>,
+    /// Calls of the application so far, in the trace or not.
+    pub(super) calls: u64,
+    /// Records so far.
+    pub(super) records: u64,
+    pub(super) next_index: u32,
+    pub(super) next_persistent: u32,
+    pub(super) is_running: bool,
+    pub(super) stop: Option<Stop>,
+}
+
+/// Writing failed.
+#[derive(Debug)]
+pub(crate) struct FileError {
+    pub(crate) path: PathBuf,
+    pub(crate) error: io::Error,
+}
+
+/// Why a simulation ended early.
+#[derive(Debug)]
+pub(crate) enum SimulationError {
+    File(FileError),
+    Scenario(ScenarioError),
+}
+
+impl From<FileError> for SimulationError {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// No run goes on for so long (9 years): ticks of any clock and sums of times then fit.
+pub(super) const END_OF_TIME_NS: u64 = 1 << 58;
+
+/// One walk through a scenario.
+#[derive(Debug)]
+pub(crate) struct Simulation<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) seed: u64,
+    /// By world rank; `None` where nothing is written.
+    pub(super) files: Vec<Option<RankFile>>,
+    /// By world rank: which records do not come into the trace, or are lost of it.
+    pub(super) lost: Vec<Range<u64>>,
+    pub(super) named: BTreeMap<String, Named>,
+    pub(super) ranks: Vec<Rank>,
+    pub(super) truth: TruthBook,
+    pub(super) outstanding: Outstanding,
+    /// By step: how often it was executed.
+    pub(super) executed: Vec<u64>,
+    /// Groups and tag of an intercommunicator: how many there were.
+    pub(super) over_groups: BTreeMap<u64, u64>,
+    /// Whether the end of time was reached.
+    pub(super) is_over: bool,
+    pub(super) scratch: Scratch,
+}
+
+/// One instance while it happens, by position among its callers.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub(super) seen: Vec<Seen>,
+    /// The enters of which the others hear.
+    pub(super) heard: Vec<Option<u64>>,
+    pub(super) releases: Vec<Option<Release>>,
+    pub(super) payloads: Vec<u64>,
+    /// Of a collective that is seen inside.
+    pub(super) course: Course,
+}
+
+/// One execution of a step of the program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn<'a> {
+    pub(super) call: &'a Call,
+    pub(super) operation: Operation,
+    /// How often the step was executed before.
+    pub(super) instance: u64,
+    pub(super) thread: u32,
+}
+
+impl Turn<'_> {
+    /// Position of the root; `None` if the operation has none.
+    pub(super) fn root(&self, members: &Members) -> Option<usize> {
+        let is_rooted = self.operation.semantics().is_rooted();
+        is_rooted.then(|| members.root_position(self.call, self.instance))
+    }
+}
+
+impl<'a> Simulation<'a> {
+    /// `files` and `lost` (records, counted from that of MPI_Init) by world rank.
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        seed: u64,
+        files: Vec<Option<RankFile>>,
+        lost: Vec<Range<u64>>,
+    ) -> Self {
+        let host_names: Vec<&str> = scenario
+            .hosts
+            .iter()
+            .map(|host| host.name.as_str())
+            .collect();
+        let n_threads = scenario
+            .threads
+            .values()
+            .max()
+            .map_or(1, |&last| last as usize + 1)
+            .max(1 + last_thread(&scenario.program) as usize);
+        let ranks = (0..scenario.n_ranks()).map(|_| Rank {
+            cursors: vec![0; n_threads],
+            calls: 0,
+            records: 0,
+            next_index: 0,
+            next_persistent: 0,
+            is_running: true,
+            stop: None,
+        });
+        Self {
+            scenario,
+            seed,
+            files,
+            lost,
+            named: BTreeMap::new(),
+            ranks: ranks.collect(),
+            truth: TruthBook::new(
+                scenario.truth,
+                &scenario.host_of,
+                &host_names,
+                scenario.init_ns.next_multiple_of(scenario.grid_ns),
+            ),
+            executed: vec![0; count_calls(&scenario.program)],
+            over_groups: BTreeMap::new(),
+            is_over: false,
+            outstanding: Outstanding::new(scenario.n_ranks()),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Whether the next call of the rank is where it is killed: inside it?
+    pub(super) fn is_killed_now(&self, rank: u32) -> Option<bool> {
+        match self.scenario.faults[rank as usize] {
+            Fault::Killed {
+                after_calls,
+                in_flight,
+            } if self.ranks[rank as usize].calls >= after_calls => Some(in_flight),
+            _ => None,
+        }
+    }
+
+    pub(super) fn define(
+        &mut self,
+        rank: u32,
+        definition: Definition,
+        at: u64,
+    ) -> Result<(), FileError> {
+        if self.ranks[rank as usize].stop.is_some() {
+            return Ok(());
+        }
+        match &mut self.files[rank as usize] {
+            None => Ok(()),
+            Some(file) => file.define(definition, at).map_err(|error| FileError {
+                path: file.path().to_owned(),
+                error,
+            }),
+        }
+    }
+
+    /// Writes a record, unless recording has ended; says whether it is in the trace.
+    pub(super) fn write(&mut self, rank: u32, record: NewRecord) -> Result<bool, FileError> {
+        let state = &mut self.ranks[rank as usize];
+        let is_call = record.body.is_counted();
+        if let Fault::SizeReached { after_calls } = self.scenario.faults[rank as usize]
+            && (state.calls >= after_calls || state.stop.is_some())
+        {
+            let stop = state.stop.get_or_insert(Stop {
+                at: record.enter,
+                calls_after: 0,
+            });
+            stop.calls_after += u64::from(is_call);
+            return Ok(false);
+        }
+        state.records += 1;
+        if self.lost[rank as usize].contains(&(state.records - 1)) {
+            return Ok(false);
+        }
+        if let Some(file) = &mut self.files[rank as usize] {
+            file.push(record).map_err(|error| FileError {
+                path: file.path().to_owned(),
+                error,
+            })?;
+        }
+        Ok(true)
+    }
+
+    /// Work of one rank before a call; gives the time at which it is done, if it still runs.
+    pub(super) fn work(
+        &mut self,
+        call: &Call,
+        instance: u64,
+        rank: u32,
+        thread: u32,
+    ) -> Option<u64> {
+        let state = &self.ranks[rank as usize];
+        if !state.is_running {
+            return None;
+        }
+        let from = state.cursors[thread as usize];
+        let mut until = from;
+        for delay in &call.work {
+            if let Amount::Noise {
+                period_ns,
+                length_ns,
+            } = delay.amount
+            {
+                if self.applies(delay, instance, rank) {
+                    until = with_noise(from, until, period_ns, length_ns);
+                }
+            } else {
+                until = until.saturating_add(self.delay_ns(delay, instance, rank));
+            }
+        }
+        self.is_over |= until > END_OF_TIME_NS;
+        let until = self.snap(until);
+        self.ranks[rank as usize].cursors[thread as usize] = until;
+        Some(until)
+    }
+
+    fn applies(&self, delay: &Delay, instance: u64, rank: u32) -> bool {
+        if delay
+            .ranks
+            .as_ref()
+            .is_some_and(|named| !named[rank as usize])
+        {
+            return false;
+        }
+        if let Some(every) = delay.moves_every {
+            let turn = (instance / every) % delay.moves_over.len() as u64;
+            if delay.moves_over[turn as usize] != rank {
+                return false;
+            }
+        }
+        delay.share >= 1.0
+            || Random::of(&[self.seed, delay.id, instance, u64::MAX]).unit() < delay.share
+    }
+
+    pub(super) fn delay_ns(&self, delay: &Delay, instance: u64, rank: u32) -> u64 {
+        if !self.applies(delay, instance, rank) {
+            return 0;
+        }
+        let random = || Random::of(&[self.seed, delay.id, instance, u64::from(rank)]);
+        match &delay.amount {
+            Amount::Constant(ns) => *ns,
+            Amount::Uniform(low, high) => random().uniform(*low, *high),
+            Amount::Exponential(mean) => random().exponential(*mean),
+            Amount::Normal(mean, sd) => random().normal(*mean, *sd),
+            Amount::Each(list) => list[rank as usize],
+            Amount::Noise { .. } => 0,
+        }
+    }
+
+    /// Up to the next point of the grid.
+    pub(super) fn snap(&self, t: u64) -> u64 {
+        t.min(END_OF_TIME_NS)
+            .next_multiple_of(self.scenario.grid_ns)
+    }
+}
+
+fn count_calls(steps: &[Step]) -> usize {
+    let count = |step: &Step| match &step.action {
+        Action::Block(steps) => count_calls(steps),
+        Action::Call(_) => 1,
+    };
+    steps.iter().map(count).sum()
+}
+
+/// The last thread that completes anything.
+fn last_thread(steps: &[Step]) -> u32 {
+    let of_step = |step: &Step| match &step.action {
+        Action::Block(steps) => last_thread(steps),
+        Action::Call(call) => match &call.deed {
+            Deed::Complete(step) => step.thread,
+            _ => 0,
+        },
+    };
+    steps.iter().map(of_step).max().unwrap_or(0)
+}
