@@ -11,6 +11,7 @@ use super::inside::{Inside, Network};
 use super::summary::TruthDetail;
 
 mod check;
+mod written;
 
 /// What is wrong with a scenario, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -284,5 +285,24 @@ impl Scenario {
     pub(crate) fn keep_chunks(&self, rank: usize) -> Option<usize> {
         let n = self.keep_chunks.len();
         (n > 0).then(|| self.keep_chunks[rank % n])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_divide_as_they_say() {
+        let parent = [0, 1, 2, 3, 4];
+        let groups = |split: &str| {
+            let split: Split = toml::from_str(split).unwrap();
+            split.groups(&parent, &[0, 1, 0, 1, 0])
+        };
+        assert_eq!(groups("parts = 2"), [vec![0, 1, 2], vec![3, 4]]);
+        assert_eq!(groups("every = 2"), [vec![0, 2, 4], vec![1, 3]]);
+        assert_eq!(groups("hosts = true"), [vec![0, 2, 4], vec![1, 3]]);
+        assert_eq!(groups("colours = [7, -1, 2]"), [vec![2], vec![0]]);
+        assert_eq!(groups("reversed = true"), [vec![4, 3, 2, 1, 0]]);
     }
 }

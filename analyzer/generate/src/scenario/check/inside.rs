@@ -3,97 +3,19 @@
 use std::ops::Range;
 
 use collbench_formats::Operation;
-use serde::Deserialize;
 use toml::Spanned;
 
-use super::super::super::delay::{Amount, Delay};
-use super::super::super::inside::{Directions, Inside, Link, LinkEnds, Network, Receives, Shape};
-use super::super::{Bytes, Deed, ScenarioError};
-use super::{Check, MAX_DELAY_NS, WrittenDelay};
+use super::{Check, MAX_DELAY_NS};
+use crate::delay::{Amount, Delay};
+use crate::inside::{Directions, Inside, Link, LinkEnds, Network, Receives, Shape};
+use crate::scenario::written::{
+    WrittenDelay, WrittenInside, WrittenLink, WrittenNetwork, WrittenReceives, WrittenShape,
+    WrittenTree,
+};
+use crate::scenario::{Bytes, Deed, ScenarioError};
 
 /// Parts of what goes over an edge.
 const MAX_SEGMENTS: u64 = 10_000;
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct WrittenNetwork {
-    in_host_ns: Option<Spanned<u64>>,
-    across_hosts_ns: Option<Spanned<u64>>,
-    send_ns: Option<Spanned<u64>>,
-    receive_ns: Option<Spanned<u64>>,
-    rendezvous_bytes: Option<u64>,
-    jitter: Option<Spanned<WrittenDelay>>,
-    #[serde(default)]
-    links: Vec<Spanned<WrittenLink>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenLink {
-    ranks: Option<[u64; 2]>,
-    hosts: Option<[String; 2]>,
-    ns: Spanned<u64>,
-    #[serde(default)]
-    one_way: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "the name of a tree, a list of parents, or a table with its shape"
-)]
-pub(super) enum WrittenTree {
-    Shape(WrittenShape),
-    Table(Box<WrittenInside>),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum WrittenShape {
-    Name(String),
-    Parents(Vec<i64>),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct WrittenInside {
-    shape: WrittenShape,
-    segments: Option<u64>,
-    #[serde(default)]
-    posts_all: bool,
-    #[serde(default)]
-    receives: WrittenReceives,
-    entry_ns: Option<u64>,
-    exit_ns: Option<u64>,
-    #[serde(default)]
-    busy: Vec<WrittenDelay>,
-    #[serde(default)]
-    compute: Vec<WrittenDelay>,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum WrittenReceives {
-    #[default]
-    Known,
-    FromAny,
-    Unseen,
-}
-
-impl WrittenInside {
-    fn of(shape: WrittenShape) -> Self {
-        Self {
-            shape,
-            segments: None,
-            posts_all: false,
-            receives: WrittenReceives::default(),
-            entry_ns: None,
-            exit_ns: None,
-            busy: Vec::new(),
-            compute: Vec::new(),
-        }
-    }
-}
 
 impl Check<'_> {
     pub(super) fn read_network(
