@@ -1,0 +1,398 @@
+//! The truth while it is being gathered.
+
+use std::collections::HashMap;
+
+use collbench_formats::{CommunicatorKind, Operation};
+
+use super::instance::{Instance, TrueCourse};
+use super::measure::{between, measure};
+use super::order::{alone, note_closest, note_order, order_table, sort_by_time};
+use super::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};
+use crate::group::Members;
+use crate::inside::{Course, InCalls, Inside, TreeBook, TrueInstance};
+use crate::summary::{Summary, TruthDetail};
+
+/// Index of all communicators of one process together.
+const OF_ONE_PROCESS: usize = 0;
+
+/// The truth while it is being gathered.
+#[derive(Debug)]
+pub(crate) struct TruthBook {
+    detail: TruthDetail,
+    host_of: Vec<usize>,
+    communicators: Vec<TrueCommunicator>,
+    operations: HashMap<(Operation, usize, Option<u32>, u32), TrueOperation>,
+    ranks: Vec<TrueRank>,
+    messages: u64,
+    trees: TreeBook,
+    classes: HashMap<(Operation, CommunicatorClass), (String, String)>,
+    counts: Vec<HashMap<(Operation, CommunicatorClass), u64>>,
+    /// When all leave MPI_Init.
+    start: u64,
+    last_instant: u64,
+    scratch: Scratch,
+}
+
+#[derive(Debug, Default)]
+struct Scratch {
+    enters: Vec<u64>,
+    leaves: Vec<u64>,
+    places: Vec<usize>,
+    waits: Vec<Option<i64>>,
+    order: Vec<(u64, usize)>,
+}
+
+/// What stands behind the colon in `calls_by_class`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum CommunicatorClass {
+    Whole,
+    Sub,
+    Itself,
+    Inter,
+}
+
+impl CommunicatorClass {
+    fn of(members: &Members, n_ranks: usize) -> Self {
+        match members.ranks.len() {
+            _ if members.kind() == CommunicatorKind::Inter => Self::Inter,
+            n if n == n_ranks => Self::Whole,
+            1 => Self::Itself,
+            _ => Self::Sub,
+        }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Whole => "",
+            Self::Sub => ":sub",
+            Self::Itself => ":self",
+            Self::Inter => ":inter",
+        }
+    }
+}
+
+impl TruthBook {
+    pub(crate) fn new(
+        detail: TruthDetail,
+        host_of: &[usize],
+        host_names: &[&str],
+        start: u64,
+    ) -> Self {
+        let ranks = host_of.iter().enumerate().map(|(rank, &host)| TrueRank {
+            rank: rank as u32,
+            host: host_names[host].to_owned(),
+            ..TrueRank::default()
+        });
+        Self {
+            detail,
+            host_of: host_of.to_vec(),
+            communicators: vec![TrueCommunicator {
+                name: "self".into(),
+                kind: "intra",
+                ranks: (0..host_of.len() as u32).collect(),
+                first_group: 1,
+            }],
+            operations: HashMap::new(),
+            ranks: ranks.collect(),
+            messages: 0,
+            trees: TreeBook::new(detail),
+            classes: HashMap::new(),
+            counts: vec![HashMap::new(); host_of.len()],
+            start,
+            last_instant: 0,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Notes the communicators that one constructor made, or that are there from the beginning;
+    /// gives their indexes.
+    pub(crate) fn communicators(&mut self, name: &str, parts: &[Members]) -> Vec<usize> {
+        let mut indexes = Vec::new();
+        for part in parts {
+            if part.ranks.len() == 1 && self.ranks.len() > 1 {
+                indexes.push(OF_ONE_PROCESS);
+                continue;
+            }
+            self.communicators.push(TrueCommunicator {
+                name: name.to_owned(),
+                kind: if part.is_inter() { "inter" } else { "intra" },
+                ranks: part.ranks.clone(),
+                first_group: part.n_first,
+            });
+            indexes.push(self.communicators.len() - 1);
+        }
+        indexes
+    }
+
+    /// A record in the file of `rank`, made until `until`; `counted`: a call of the application,
+    /// on a communicator with these members.
+    pub(crate) fn record(&mut self, rank: u32, until: u64, counted: Option<(Operation, &Members)>) {
+        let n_ranks = self.ranks.len();
+        self.last_instant = self.last_instant.max(until);
+        let of_rank = &mut self.ranks[rank as usize];
+        of_rank.records += 1;
+        if let Some((operation, members)) = counted {
+            of_rank.calls += 1;
+            let class = CommunicatorClass::of(members, n_ranks);
+            *self.counts[rank as usize]
+                .entry((operation, class))
+                .or_insert(0) += 1;
+        }
+    }
+
+    pub(crate) fn internal(&mut self, rank: u32) {
+        self.ranks[rank as usize].internal_calls += 1;
+    }
+
+    /// One end of a message, in the file of `rank`, until `until`.
+    pub(crate) fn message_end(&mut self, rank: u32, until: u64, is_send: bool) {
+        self.last_instant = self.last_instant.max(until);
+        let of_rank = &mut self.ranks[rank as usize];
+        of_rank.records += 1;
+        of_rank.message_ends += 1;
+        self.messages += u64::from(is_send);
+    }
+
+    pub(crate) fn in_flight(&mut self, rank: u32, call: TrueInFlight) {
+        self.ranks[rank as usize].in_flight = Some(call);
+    }
+
+    pub(crate) fn finalized(&mut self, rank: u32, at: u64) {
+        self.ranks[rank as usize].finalized = true;
+        self.last_instant = self.last_instant.max(at);
+    }
+
+    /// One instance of a counted operation.
+    pub(crate) fn instance(&mut self, instance: &Instance<'_>) {
+        let recorded = || (0..instance.seen.len()).filter(|&i| instance.seen[i].is_recorded);
+        let payloads = || recorded().map(|i| instance.payloads[i]);
+        let (Some(least), Some(largest)) = (payloads().min(), payloads().max()) else {
+            return;
+        };
+        let ranks = &instance.members.ranks;
+        let root = instance.root.map(|root| ranks[root]);
+        // 0, or 1 + the exponent of the power of two.
+        let class = largest.checked_ilog2().map_or(0, |exponent| exponent + 1);
+        let positions = self.communicators[instance.communicator].ranks.len();
+        let detail = self.detail;
+        let entry = self
+            .operations
+            .entry((instance.operation, instance.communicator, root, class))
+            .or_insert_with(|| TrueOperation {
+                operation: instance.operation.name(),
+                communicator: instance.communicator,
+                root,
+                bytes_class: largest.checked_ilog2().map_or(0, |exponent| 1 << exponent),
+                bytes_min: least,
+                bytes_max: largest,
+                calls: 0,
+                instances: 0,
+                incomplete: 0,
+                call_time_ns: Summary::default(),
+                initiation_ns: Summary::default(),
+                between_ns: Summary::default(),
+                completion_ns: Summary::default(),
+                exposed_ns: Summary::default(),
+                overlap_bound_ns: Summary::default(),
+                tests: 0,
+                global: TrueTimes::default(),
+                within_hosts: TrueTimes::default(),
+                last_arrivals: vec![0; positions],
+                last_tied: 0,
+                first_departures: vec![0; positions],
+                first_tied: 0,
+                arrival_order: order_table(detail, positions),
+                departure_order: order_table(detail, positions),
+                closest_ns: None,
+            });
+        entry.calls += recorded().count() as u64;
+        entry.bytes_min = entry.bytes_min.min(least);
+        entry.bytes_max = entry.bytes_max.max(largest);
+        let (enters, leaves) = (&mut self.scratch.enters, &mut self.scratch.leaves);
+        enters.clear();
+        leaves.clear();
+        for i in recorded() {
+            let seen = instance.seen[i];
+            if let (Some(enter), Some(leave)) = (seen.enter, seen.leave) {
+                match instance.courses {
+                    None => entry.call_time_ns.add(between(leave, enter), detail),
+                    Some(courses) => add_course(entry, &courses[i], enter, leave, detail),
+                }
+                enters.push(enter);
+                leaves.push(leave);
+            }
+        }
+        if enters.len() < ranks.len() {
+            entry.incomplete += 1;
+            return;
+        }
+        entry.instances += 1;
+
+        let waits = &mut self.scratch.waits;
+        let places = &mut self.scratch.places;
+        places.clear();
+        places.resize(ranks.len(), 0);
+        measure(
+            instance,
+            (&*enters, &*leaves),
+            places,
+            detail,
+            &mut entry.global,
+            waits,
+        );
+        for (&rank, wait) in ranks.iter().zip(&*waits) {
+            self.ranks[rank as usize].wait_ns += i128::from(wait.unwrap_or(0));
+        }
+        places.clear();
+        places.extend(ranks.iter().map(|&rank| self.host_of[rank as usize]));
+        measure(
+            instance,
+            (&*enters, &*leaves),
+            places,
+            detail,
+            &mut entry.within_hosts,
+            waits,
+        );
+        for (&rank, wait) in ranks.iter().zip(&*waits) {
+            self.ranks[rank as usize].wait_within_hosts_ns += i128::from(wait.unwrap_or(0));
+        }
+
+        // A constructor over a group is called by some of its communicator only.
+        let all = &self.communicators[instance.communicator].ranks;
+        let position_of = |i: usize| {
+            if all.len() == ranks.len() {
+                i
+            } else {
+                all.iter().position(|&rank| rank == ranks[i]).unwrap_or(0)
+            }
+        };
+        let order = &mut self.scratch.order;
+        sort_by_time(enters, order);
+        note_closest(&mut entry.closest_ns, order);
+        note_order(order, &mut entry.arrival_order, position_of);
+        match alone(order, order.len() - 1) {
+            Some(i) => {
+                entry.last_arrivals[position_of(i)] += 1;
+                self.ranks[ranks[i] as usize].last += 1;
+            }
+            None => entry.last_tied += 1,
+        }
+        if let Some(i) = alone(order, 0) {
+            self.ranks[ranks[i] as usize].first += 1;
+        }
+        sort_by_time(leaves, order);
+        note_closest(&mut entry.closest_ns, order);
+        note_order(order, &mut entry.departure_order, position_of);
+        match alone(order, 0) {
+            Some(i) => entry.first_departures[position_of(i)] += 1,
+            None => entry.first_tied += 1,
+        }
+    }
+
+    /// What was seen inside of an instance, if all of its calls and messages are in the trace;
+    /// `top` is the position of the node that has no parent; `calls`: in which it went on, by
+    /// position, of a nonblocking one.
+    pub(crate) fn inside(
+        &mut self,
+        instance: &Instance<'_>,
+        inside: &Inside,
+        top: usize,
+        course: &Course,
+        calls: Option<&[InCalls]>,
+    ) {
+        let enters: Option<Vec<u64>> = instance.seen.iter().map(|seen| seen.enter).collect();
+        let leaves: Option<Vec<u64>> = instance.seen.iter().map(|seen| seen.leave).collect();
+        let largest = instance.payloads.iter().copied().max().unwrap_or(0);
+        if let (Some(enters), Some(leaves)) = (enters, leaves)
+            && instance.seen.iter().all(|seen| seen.is_recorded)
+        {
+            self.trees.instance(&TrueInstance {
+                operation: instance.operation,
+                communicator: instance.communicator,
+                ranks: &instance.members.ranks,
+                root: instance.root.map(|root| instance.members.ranks[root]),
+                bytes_class: largest.checked_ilog2().map_or(0, |exponent| 1 << exponent),
+                inside,
+                top,
+                enters: &enters,
+                leaves: &leaves,
+                course,
+                calls,
+            });
+        }
+    }
+
+    pub(crate) fn finish(mut self, scenario: String, seed: u64) -> Truth {
+        for (rank, counts) in self.counts.iter().enumerate() {
+            for (&(operation, class), &n) in counts {
+                let (by_operation, by_class) =
+                    self.classes.entry((operation, class)).or_insert_with(|| {
+                        let name = operation.name();
+                        (name.to_owned(), format!("{name}{}", class.suffix()))
+                    });
+                let of_rank = &mut self.ranks[rank];
+                *of_rank
+                    .calls_by_operation
+                    .entry(by_operation.clone())
+                    .or_insert(0) += n;
+                *of_rank.calls_by_class.entry(by_class.clone()).or_insert(0) += n;
+            }
+        }
+        let mut operations: Vec<TrueOperation> = self.operations.into_values().collect();
+        operations.sort_by_key(|op| (op.operation, op.communicator, op.root, op.bytes_class));
+        for op in &mut operations {
+            for times in [
+                &mut op.call_time_ns,
+                &mut op.initiation_ns,
+                &mut op.between_ns,
+                &mut op.completion_ns,
+                &mut op.exposed_ns,
+                &mut op.overlap_bound_ns,
+            ] {
+                times.finish();
+            }
+            for times in [&mut op.global, &mut op.within_hosts] {
+                times.duration_ns.finish();
+                times.wait_ns.finish();
+                times.arrival_lag_ns.finish();
+                times.core_ns.finish();
+                times.departure_wait_ns.finish();
+            }
+        }
+        Truth {
+            schema: "collbench.truth/1",
+            scenario,
+            seed,
+            duration_ns: self.last_instant.saturating_sub(self.start),
+            calls: self.ranks.iter().map(|rank| rank.calls).sum(),
+            communicators: self.communicators,
+            operations,
+            messages: self.messages,
+            trees: self.trees.finish(),
+            ranks: self.ranks,
+        }
+    }
+}
+
+/// The parts of a nonblocking call.
+fn add_course(
+    entry: &mut TrueOperation,
+    course: &TrueCourse,
+    enter: u64,
+    leave: u64,
+    detail: TruthDetail,
+) {
+    let initiation = between(course.begun, enter);
+    let waiting = between(course.asked, course.begun);
+    let completion = ((leave - course.asked) / course.n_together).cast_signed();
+    let tests = course.tests_ns.cast_signed();
+    entry.call_time_ns.add(initiation + completion, detail);
+    entry.initiation_ns.add(initiation, detail);
+    entry.between_ns.add(waiting, detail);
+    entry.completion_ns.add(completion, detail);
+    entry
+        .exposed_ns
+        .add(initiation + tests + completion, detail);
+    entry.overlap_bound_ns.add(waiting - tests, detail);
+    entry.tests += course.n_tests;
+}

@@ -1,0 +1,279 @@
+//! The times of a complete instance.
+
+use collbench_formats::Semantics;
+
+use super::TrueTimes;
+use super::instance::Instance;
+use crate::summary::TruthDetail;
+
+pub(super) fn between(later: u64, earlier: u64) -> i64 {
+    later.cast_signed() - earlier.cast_signed()
+}
+
+/// The times of one complete instance, where `place_of[i]` is the place of member `i`, and only
+/// those at one place are compared. `waits` are left for the caller to look at.
+///
+/// # Source
+/// `metrics.md`, "Seen from outside".
+pub(super) fn measure(
+    instance: &Instance<'_>,
+    (enters, leaves): (&[u64], &[u64]),
+    place_of: &[usize],
+    detail: TruthDetail,
+    times: &mut TrueTimes,
+    waits: &mut Vec<Option<i64>>,
+) {
+    let all_wait_for_all = all_wait_for_all(instance);
+    let n_places = place_of.iter().max().map_or(0, |&last| last + 1);
+    let mut longest = 0;
+    let mut n_used = 0;
+    let mut core = 0;
+    for place in 0..n_places {
+        let here = || (0..enters.len()).filter(|&i| place_of[i] == place);
+        let last_enter = here().map(|i| enters[i]).max();
+        let first_enter = here().map(|i| enters[i]).min();
+        let last_leave = here().map(|i| leaves[i]).max();
+        let first_leave = here().map(|i| leaves[i]).min();
+        let (Some(last_enter), Some(first_enter), Some(last_leave), Some(first_leave)) =
+            (last_enter, first_enter, last_leave, first_leave)
+        else {
+            continue;
+        };
+        n_used += 1;
+        longest = longest.max(between(last_leave, first_enter));
+        core = between(first_leave, last_enter);
+        for i in here() {
+            times
+                .arrival_lag_ns
+                .add(between(last_enter, enters[i]), detail);
+            if all_wait_for_all {
+                times
+                    .departure_wait_ns
+                    .add(between(leaves[i], first_leave), detail);
+            }
+        }
+    }
+    times.duration_ns.add(longest, detail);
+    if all_wait_for_all && n_used == 1 {
+        times.core_ns.add(core, detail);
+    }
+    waits.clear();
+    if instance.operation.semantics().waits_for_nobody() {
+        return;
+    }
+    dependences(instance, enters, place_of, waits);
+    for (i, wait) in waits.iter_mut().enumerate() {
+        // So far the release.
+        // A nonblocking one waits where it asks, and for several things at once a part for each.
+        let (from, n) = match instance.courses {
+            Some(courses) => (courses[i].asked, courses[i].n_together),
+            None => (enters[i], 1),
+        };
+        *wait = wait.map(|release| {
+            let until = release.min(leaves[i].cast_signed());
+            (until - from.cast_signed()).max(0) / n.cast_signed()
+        });
+        if let Some(wait) = wait {
+            times.wait_ns.add(*wait, detail);
+        }
+    }
+}
+
+/// Whether there is an instant between the last to come and the first to go: in barriers, N x N
+/// and constructors; not between two groups that wait for each other, nor with nothing to send.
+pub(super) fn all_wait_for_all(instance: &Instance<'_>) -> bool {
+    if instance.courses.is_some() {
+        return false;
+    }
+    match instance.operation.semantics() {
+        Semantics::Constructor | Semantics::GroupConstructor => true,
+        Semantics::Barrier => !instance.members.is_inter(),
+        Semantics::AllToAll => {
+            !instance.members.is_inter() && instance.payloads.iter().any(|&bytes| bytes > 0)
+        }
+        _ => false,
+    }
+}
+
+/// The release of each member: the latest enter among those on whom it depends and itself, where
+/// only those at its own place count; `None` for one that depends on others, of whom none is at
+/// its place.
+///
+/// Who contributes and receives nothing is left out. A payload of zero says so of the sender in
+/// a many to one, of the receiver in a one to many, of the root of one to many for everyone, of
+/// a rank in a scan, and in an N x N only where all are zero (who sends nothing may receive).
+///
+/// # Source
+/// `metrics.md`, "who i depends on".
+pub(super) fn dependences(
+    instance: &Instance<'_>,
+    enters: &[u64],
+    place_of: &[usize],
+    found: &mut Vec<Option<i64>>,
+) {
+    let members = instance.members;
+    let n = enters.len();
+    let semantics = instance.operation.semantics();
+    let side = |i: usize| usize::from(i >= members.n_first);
+    let root = instance.root.unwrap_or(usize::MAX);
+    let has_data = |i: usize| instance.payloads[i] > 0;
+    let takes_part = |i: usize| i == root || !members.is_inter() || side(i) != side(root);
+    let any_data = (0..n).any(has_data);
+    // Who can be waited for, and who can wait.
+    let (contributes, receives): (&dyn Fn(usize) -> bool, &dyn Fn(usize) -> bool) = match semantics
+    {
+        Semantics::AllToAll => (&|_| any_data, &|_| any_data),
+        Semantics::OneToMany => (&|i| i == root && has_data(i), &|i| {
+            i != root && has_data(i) && takes_part(i)
+        }),
+        Semantics::ManyToOne => (&|i| i != root && has_data(i) && takes_part(i), &|i| {
+            i == root
+        }),
+        Semantics::Prefix => (&has_data, &has_data),
+        Semantics::Neighborhood
+        | Semantics::Unspecified
+        | Semantics::Free
+        | Semantics::NonblockingConstructor
+        | Semantics::Process => (&|_| false, &|_| false),
+        _ => (&|_| true, &|_| true),
+    };
+    if semantics == Semantics::Neighborhood {
+        found.clear();
+        for i in 0..n {
+            let sources = members.sources[i].iter().flatten();
+            let sources = sources.filter(|&&j| j != i && has_data(j));
+            let here = sources.clone().filter(|&&j| place_of[j] == place_of[i]);
+            let latest = here.map(|&j| enters[j]).max();
+            let is_elsewhere = latest.is_none() && sources.count() > 0;
+            let release = latest.unwrap_or(0).max(enters[i]);
+            found.push((!is_elsewhere).then_some(release.cast_signed()));
+        }
+        return;
+    }
+    let only_remote =
+        members.is_inter() && matches!(semantics, Semantics::Barrier | Semantics::AllToAll);
+
+    #[derive(Clone, Copy, Default)]
+    struct Contributors {
+        n: usize,
+        latest: u64,
+    }
+    let mut at_place =
+        vec![[Contributors::default(); 2]; place_of.iter().max().map_or(0, |&p| p + 1)];
+    let mut anywhere = [0; 2];
+    let add = |i: usize, at_place: &mut Vec<[Contributors; 2]>, anywhere: &mut [usize; 2]| {
+        if contributes(i) {
+            let here = &mut at_place[place_of[i]][side(i)];
+            here.n += 1;
+            here.latest = here.latest.max(enters[i]);
+            anywhere[side(i)] += 1;
+        }
+    };
+    let is_prefix = semantics == Semantics::Prefix;
+    if !is_prefix {
+        for i in 0..n {
+            add(i, &mut at_place, &mut anywhere);
+        }
+    }
+    found.clear();
+    for i in 0..n {
+        let sides = if only_remote {
+            1 - side(i)..2 - side(i)
+        } else {
+            0..2
+        };
+        let itself = usize::from(!is_prefix && !only_remote && contributes(i));
+        let n_anywhere: usize = anywhere[sides.clone()].iter().sum();
+        let here = &at_place[place_of[i]][sides];
+        let n_here: usize = here.iter().map(|side| side.n).sum();
+        let latest = here.iter().map(|side| side.latest).max().unwrap_or(0);
+        let release = if !receives(i) || n_anywhere == itself {
+            Some(enters[i])
+        } else if n_here == itself {
+            None
+        } else {
+            Some(latest.max(enters[i]))
+        };
+        found.push(release.map(u64::cast_signed));
+        if is_prefix {
+            add(i, &mut at_place, &mut anywhere);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use collbench_formats::Operation;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::group::Members;
+
+    /// Whether `i` depends on `j`, pair by pair as the page has it.
+    fn depends(instance: &Instance<'_>, i: usize, j: usize) -> bool {
+        let members = instance.members;
+        let inter = members.is_inter();
+        let remote = members.group_of(i) != members.group_of(j);
+        let root = instance.root;
+        let data = |k: usize| instance.payloads[k] > 0;
+        i != j
+            && match instance.operation.semantics() {
+                Semantics::Barrier => !inter || remote,
+                Semantics::AllToAll => {
+                    (!inter || remote) && instance.payloads.iter().any(|&bytes| bytes > 0)
+                }
+                Semantics::Constructor | Semantics::GroupConstructor => true,
+                Semantics::OneToMany => Some(j) == root && (!inter || remote) && data(i) && data(j),
+                Semantics::ManyToOne => Some(i) == root && (!inter || remote) && data(j),
+                Semantics::Prefix => j < i && data(i) && data(j),
+                Semantics::Neighborhood => members.sources[i].contains(&Some(j)) && data(j),
+                Semantics::Unspecified
+                | Semantics::Free
+                | Semantics::NonblockingConstructor
+                | Semantics::Process => false,
+            }
+    }
+
+    proptest! {
+        #[test]
+        fn dependences_are_those_found_pair_by_pair(
+            op in 0..Operation::ALL.len(),
+            enters in prop::collection::vec(1u64..50, 1..9),
+            hosts in prop::collection::vec(0usize..3, 9),
+            payloads in prop::collection::vec(0u64..3, 9),
+            root in 0usize..9,
+            n_first in 1usize..9,
+        ) {
+            let operation = Operation::ALL[op];
+            let n = enters.len();
+            let inter = n_first < n && operation.semantics() != Semantics::Prefix;
+            let n_first = if inter { n_first } else { n };
+            // Everybody receives from the one before and, in part, from the one behind.
+            let sources = (0..n).map(|i| vec![i.checked_sub(1), Some((i + 1) % n)]).collect();
+            let members = Members { ranks: (0..n as u32).collect(), n_first, sources };
+            let instance = Instance {
+                operation,
+                communicator: 0,
+                members: &members,
+                root: operation.semantics().is_rooted().then_some(root % n),
+                payloads: &payloads[..n],
+                seen: &[],
+                courses: None,
+            };
+            let place_of = &hosts[..n];
+            let mut found = Vec::new();
+            dependences(&instance, &enters, place_of, &mut found);
+            for i in 0..n {
+                let on = || (0..n).filter(|&j| depends(&instance, i, j));
+                let here = on().filter(|&j| place_of[i] == place_of[j]).map(|j| enters[j]).max();
+                let expected = match (on().count(), here) {
+                    (0, _) => Some(enters[i]),
+                    (_, None) => None,
+                    (_, Some(latest)) => Some(latest.max(enters[i])),
+                };
+                let expected = expected.map(u64::cast_signed);
+                prop_assert_eq!(found[i], expected, "{} of {}", i, operation.name());
+            }
+        }
+    }
+}
