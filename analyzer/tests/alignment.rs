@@ -6,7 +6,7 @@ use collbench_analyzer::{
     AlignmentMethod, Analysis, Clocks, Details, Run, RunFiles, Selection, Timestamp, analyze_by,
 };
 use collbench_formats::RankTrace;
-use collbench_formats::encode::file_header;
+use collbench_formats::write::file_header;
 use collbench_generate::generate;
 
 /// Barriers that everybody leaves at the same instant, on four hosts with clocks of their own.

@@ -1,6 +1,6 @@
 //! Reading a rank file: the walk over its chunks, and what each record costs that is looked at.
 
-use collbench_formats::encode::{ChunkPlace, file_header, records_chunk};
+use collbench_formats::write::{ChunkPlace, file_header, records_chunk};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, HostIdentity, Identity, MpiIdentity, Operation,
     RankTrace, Record,

@@ -18,20 +18,19 @@ mod tests;
 pub use expand::{Expansion, Mismatch, Piece, compared, expands_to};
 pub(crate) use packed::PackedBytes;
 pub use packed::{MAX_PACKED_BYTES, PackedRecords};
+pub use parts::is_compact;
 pub(crate) use parts::{Held, PackedChunk, PartContent, Parts};
 
 use zerocopy::IntoBytes;
 use zerocopy::little_endian::U32;
 
-use crate::read::{FoundChunk, Step, Walk, parse_header, used_records};
-use crate::{ChunkKind, FILE_MAGIC, FormatError, Record};
+use crate::file::ChunkKind;
+use crate::read::{FormatError, FoundChunk, Step, Walk, parse_header, used_records};
+use crate::record::Record;
 use block::BLOCK_RECORDS;
 use columns::deflated;
 use packed::{BytesHead, RecordsHead};
 use parts::{CompactHeader, PART_ALIGN, PartHeader, PartKind};
-
-/// The version that the header of a compact file states.
-pub const COMPACT_VERSION: u16 = 2;
 
 /// Why a rank file stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,12 +57,6 @@ pub enum NotCompactable {
         /// Bytes in it.
         length: usize,
     },
-}
-
-/// Whether the bytes begin as those of a compact file do.
-#[must_use]
-pub fn is_compact(bytes: &[u8]) -> bool {
-    bytes.starts_with(&FILE_MAGIC) && bytes.get(8..10) == Some(&COMPACT_VERSION.to_le_bytes())
 }
 
 /// What makes a part.

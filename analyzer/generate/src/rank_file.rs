@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use collbench_formats::encode::{self, ChunkPlace};
+use collbench_formats::write::{self, ChunkPlace};
 use collbench_formats::{
     Anchor, CHUNK_ALIGN, CODE_INTERNAL, ChunkHeader, CompletingCall, Definition, FileHeader,
     Identity, Initiation, Operation, Record, SequenceEntry, StopReason, TestsInVain,
@@ -167,7 +167,7 @@ impl RankFile {
             identity.rank, identity.world, identity.pid
         );
         let path = directory.join(name);
-        let header = encode::file_header(&identity, None).map_err(io::Error::other)?;
+        let header = write::file_header(&identity, None).map_err(io::Error::other)?;
         let file = File::create_new(&path)?;
         file.write_all_at(&header, 0)?;
         let [first, _] = DEFINITIONS_BYTES;
@@ -209,7 +209,7 @@ impl RankFile {
 
     /// Appends a definition, made at `t`.
     pub(crate) fn define(&mut self, definition: Definition, t: u64) -> io::Result<()> {
-        let entry = encode::definition_entry(&definition).map_err(io::Error::other)?;
+        let entry = write::definition_entry(&definition).map_err(io::Error::other)?;
         let room = self.definitions.length - ChunkHeader::content_offset(0) as u64;
         if self.definitions.used + entry.len() as u64 > room {
             self.write_definitions(true)?;
@@ -241,7 +241,7 @@ impl RankFile {
         let Some(anchor) = chunk.anchor else {
             return Ok(());
         };
-        let mut bytes = encode::definitions_chunk(chunk.ordinal, anchor, &chunk.definitions)
+        let mut bytes = write::definitions_chunk(chunk.ordinal, anchor, &chunk.definitions)
             .map_err(io::Error::other)?;
         if !closed {
             put(&mut bytes, std::mem::offset_of!(ChunkHeader, closed), 0);
@@ -418,7 +418,7 @@ impl RankFile {
             // The rest of a chunk that a process left open is made ready and free.
             chunk.records.resize(self.chunk_calls, Record::FREE);
         }
-        let bytes = encode::records_chunk(&chunk.place, &chunk.sequences, &chunk.records, closed);
+        let bytes = write::records_chunk(&chunk.place, &chunk.sequences, &chunk.records, closed);
         self.write_at(&bytes, chunk.offset)
     }
 
@@ -453,7 +453,7 @@ impl RankFile {
             Ending::Finalized(t) => Some((self.anchor(t), self.n_records)),
             Ending::Died => None,
         };
-        let mut header = encode::file_header(&self.identity, end).map_err(io::Error::other)?;
+        let mut header = write::file_header(&self.identity, end).map_err(io::Error::other)?;
         if let Some(ring) = &self.ring {
             let bytes = (ring.keep_chunks * self.chunk_calls * size_of::<Record>()) as u64;
             let at = std::mem::offset_of!(FileHeader, keep_bytes);

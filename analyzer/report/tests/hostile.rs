@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use collbench_analyzer::{Analysis, Selection, analyze_in_windows};
-use collbench_formats::{Communicator, Definition, Operation, encode};
+use collbench_formats::{Communicator, Definition, Operation, write};
 use collbench_report::{to_json, to_text, write_report};
 
 use built::{START, TestChunk, TestTrace, analyze, call, codes, only};
@@ -229,7 +229,7 @@ fn a_file_of_nothing_but_chunk_headers_has_no_calls() {
     let path = directory.path().join("rank-000001.trace");
     let mut bytes = fs::read(&path).unwrap();
     for ordinal in 1..2000 {
-        let place = encode::ChunkPlace {
+        let place = write::ChunkPlace {
             thread: ordinal % 7,
             ordinal,
             first_record: u64::MAX,
@@ -237,7 +237,7 @@ fn a_file_of_nothing_but_chunk_headers_has_no_calls() {
             anchor: built::anchor(START),
             prepare: (u64::MAX, 0),
         };
-        bytes.extend(encode::records_chunk(&place, &[], &[], ordinal % 2 == 0));
+        bytes.extend(write::records_chunk(&place, &[], &[], ordinal % 2 == 0));
         bytes.resize(bytes.len().next_multiple_of(4096), 0);
     }
     fs::write(&path, bytes).unwrap();

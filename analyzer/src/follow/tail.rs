@@ -11,7 +11,7 @@ use std::io;
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 
-use collbench_formats::encode::{ChunkPlace, records_chunk};
+use collbench_formats::write::{ChunkPlace, records_chunk};
 use collbench_formats::{
     CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, FILE_MAGIC, FileHeader, PLACE_MAGIC,
     ProcessState, Record, Semantics, SequenceEntry, SequenceOf,
@@ -453,7 +453,7 @@ mod tests {
     use std::fs;
 
     use collbench_formats::Anchor;
-    use collbench_formats::encode::chunk_opening;
+    use collbench_formats::write::chunk_opening;
 
     use super::*;
 

@@ -12,7 +12,7 @@ use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
     Completion, Definition, Direction, FileHeader, HostIdentity, Identity, Initiation, LayerState,
     Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record,
-    SequenceEntry, StopReason, TestsInVain, encode, phase_words,
+    SequenceEntry, StopReason, TestsInVain, phase_words, write,
 };
 use tempfile::TempDir;
 
@@ -304,7 +304,7 @@ impl TestProcess {
             .max()
             .unwrap_or(START);
         let end = self.is_finalized.then(|| (anchor(end + 1000), n));
-        let mut bytes = encode::file_header(&self.identity, end).unwrap();
+        let mut bytes = write::file_header(&self.identity, end).unwrap();
         let keep_at = std::mem::offset_of!(FileHeader, keep_bytes);
         bytes[keep_at..][..8].copy_from_slice(&self.keep_bytes.to_le_bytes());
         if self.stopped_at > 0 {
@@ -313,9 +313,9 @@ impl TestProcess {
             let at = std::mem::offset_of!(FileHeader, stop_ticks);
             bytes[at..][..8].copy_from_slice(&(START + self.stopped_at).to_le_bytes());
         }
-        bytes.extend(encode::definitions_chunk(0, anchor(START - 400), &self.definitions).unwrap());
+        bytes.extend(write::definitions_chunk(0, anchor(START - 400), &self.definitions).unwrap());
         for chunk in &self.chunks {
-            let place = encode::ChunkPlace {
+            let place = write::ChunkPlace {
                 thread: chunk.thread,
                 ordinal: chunk.ordinal,
                 first_record: chunk.first_record,
@@ -342,7 +342,7 @@ impl TestProcess {
                 })
                 .collect();
             let is_closed = self.is_finalized;
-            bytes.extend(encode::records_chunk(
+            bytes.extend(write::records_chunk(
                 &place,
                 &sequences,
                 &chunk.records,

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::columns::{Columns, deflated, divisor_of, inflated, put, put_signed};
-use crate::Record;
+use crate::record::Record;
 
 /// Records in a block, but for the last of a chunk: what a reader unpacks at a time.
 pub(super) const BLOCK_RECORDS: usize = 2048;

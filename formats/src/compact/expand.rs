@@ -3,7 +3,8 @@
 use zerocopy::IntoBytes;
 
 use super::parts::{Held, Part, PartContent, Parts};
-use crate::{Damage, FormatError, Record};
+use crate::read::{Damage, FormatError};
+use crate::record::Record;
 
 /// Some bytes of the recorded file, in their place.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::block;
 use super::columns::inflated;
-use crate::{ChunkHeader, Record};
+use crate::file::ChunkHeader;
+use crate::record::Record;
 
 /// The most bytes that anything but records may take when it is unpacked: a definition of the
 /// largest size fits, with what surrounds it.

@@ -4,12 +4,11 @@ use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::packed::{PackedBytes, PackedRecords};
-use super::{COMPACT_VERSION, is_compact};
-use crate::read::{ChecksumBudget, parse_chunk_header, parse_header};
-use crate::{
-    ChunkHeader, ChunkKind, Damage, FILE_MAGIC, FileHeader, FormatError, Identity, Record,
-    SequenceEntry,
+use crate::file::{
+    COMPACT_VERSION, ChunkHeader, ChunkKind, FILE_MAGIC, FileHeader, Identity, SequenceEntry,
 };
+use crate::read::{ChecksumBudget, Damage, FormatError, parse_chunk_header, parse_header};
+use crate::record::Record;
 
 const PART_MAGIC: [u8; 4] = *b"CBCP";
 /// Parts begin at multiples of this many bytes.
@@ -110,6 +109,12 @@ impl PartHeader {
         let is_true = header.magic == PART_MAGIC && header.crc32.get() == header.checksum();
         is_true.then_some(header)
     }
+}
+
+/// Whether the bytes begin as those of a compact file do.
+#[must_use]
+pub fn is_compact(bytes: &[u8]) -> bool {
+    bytes.starts_with(&FILE_MAGIC) && bytes.get(8..10) == Some(&COMPACT_VERSION.to_le_bytes())
 }
 
 /// The checksum of content that is followed by zeros up to a multiple of [`PART_ALIGN`].

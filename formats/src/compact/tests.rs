@@ -1,6 +1,6 @@
 use super::*;
-use crate::read::tests::{anchor, calls, file, identity, place};
-use crate::{Damage, Definition, FileHeader, Operation, PLACE_MAGIC, RankTrace, encode};
+use crate::trace::tests::{anchor, calls, file, identity, place};
+use crate::{Damage, Definition, FileHeader, Operation, PLACE_MAGIC, RankTrace, write};
 
 fn compacted(recorded: &[u8]) -> Vec<u8> {
     let compact: Vec<u8> = Compaction::of(recorded).unwrap().flatten().collect();
@@ -31,7 +31,7 @@ fn seen(trace: &RankTrace<'_>) -> impl PartialEq + std::fmt::Debug + use<> {
 
 /// Three chunks, of several blocks, with definitions between them, the last one open.
 fn long_file() -> Vec<u8> {
-    let mut bytes = encode::file_header(&identity(), None).unwrap();
+    let mut bytes = write::file_header(&identity(), None).unwrap();
     let name = |i| Definition::CommunicatorName {
         index: i,
         name: format!("communicator {i}"),
@@ -44,9 +44,9 @@ fn long_file() -> Vec<u8> {
         if ordinal == 2 {
             records.resize(6000, Record::FREE);
         }
-        bytes.extend(encode::records_chunk(&place, &[], &records, ordinal < 2));
+        bytes.extend(write::records_chunk(&place, &[], &records, ordinal < 2));
         let names: Vec<_> = (0..100).map(name).collect();
-        bytes.extend(encode::definitions_chunk(ordinal, anchor(95), &names).unwrap());
+        bytes.extend(write::definitions_chunk(ordinal, anchor(95), &names).unwrap());
     }
     bytes
 }
@@ -106,18 +106,13 @@ fn a_file_cut_anywhere_is_compacted_as_it_is() {
 
 #[test]
 fn a_slot_that_was_being_written_comes_back() {
-    let mut bytes = encode::file_header(&identity(), None).unwrap();
+    let mut bytes = write::file_header(&identity(), None).unwrap();
     let mut records = calls(0, 4);
     let mut torn = Record::call(Operation::Bcast, 0, 0, 1, 8, 0, 0);
     torn.enter = 0.into();
     records.push(torn);
     records.resize(40, Record::FREE);
-    bytes.extend(encode::records_chunk(
-        &place(0, 0, 90),
-        &[],
-        &records,
-        false,
-    ));
+    bytes.extend(write::records_chunk(&place(0, 0, 90), &[], &records, false));
     let compact = compacted(&bytes);
     let trace = RankTrace::parse(&compact).unwrap();
     assert_eq!(
@@ -128,11 +123,11 @@ fn a_slot_that_was_being_written_comes_back() {
 
 #[test]
 fn a_ring_with_a_place_that_is_being_used_again_comes_back() {
-    let mut bytes = encode::file_header(&identity(), None).unwrap();
+    let mut bytes = write::file_header(&identity(), None).unwrap();
     let keep_bytes = std::mem::offset_of!(FileHeader, keep_bytes);
     bytes[keep_bytes..][..8].copy_from_slice(&(1u64 << 16).to_le_bytes());
     let chunk = |ordinal, first, n| {
-        encode::records_chunk(
+        write::records_chunk(
             &place(ordinal, first, 90),
             &[],
             &calls(first, n),
@@ -247,9 +242,9 @@ fn a_length_that_no_part_can_explain_is_not_believed() {
 
 #[test]
 fn no_piece_is_longer_than_a_block_however_many_records_its_chunk_has() {
-    let mut bytes = encode::file_header(&identity(), None).unwrap();
+    let mut bytes = write::file_header(&identity(), None).unwrap();
     let records = calls(0, 100_000);
-    bytes.extend(encode::records_chunk(&place(0, 0, 90), &[], &records, true));
+    bytes.extend(write::records_chunk(&place(0, 0, 90), &[], &records, true));
     let compact = compacted(&bytes);
     let pieces = Expansion::of(&compact).unwrap().unwrap();
     let longest = pieces.map(|piece| piece.unwrap().bytes.len()).max();

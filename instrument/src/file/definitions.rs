@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::PoisonError;
 
-use collbench_formats::encode::{communicator_entry, definition_entry};
+use collbench_formats::write::{communicator_entry, definition_entry};
 use collbench_formats::{Anchor, CHUNK_ALIGN, ChunkHeader, ChunkKind, Communicator, Definition};
 
 use super::chunk::{OpenChunk, Opening};

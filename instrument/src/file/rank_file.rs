@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use collbench_formats::encode::{ChunkPlace, chunk_opening};
+use collbench_formats::write::{ChunkPlace, chunk_opening};
 use collbench_formats::{
     Anchor, CHUNK_ALIGN, ChunkHeader, ChunkKind, FileHeader, Identity, StopReason, encode_meta,
 };

@@ -490,10 +490,10 @@ mod tests {
         assert_eq!(look("wiped"), fewer);
         let map = Arc::clone(&places.list[run.start].map);
         // A new header of which the magic is missing.
-        let opening = collbench_formats::encode::chunk_opening(
+        let opening = collbench_formats::write::chunk_opening(
             collbench_formats::ChunkKind::Records,
             map.len() as u64,
-            &collbench_formats::encode::ChunkPlace {
+            &collbench_formats::write::ChunkPlace {
                 thread: 0,
                 ordinal: writer.ordinal,
                 first_record: 5000,

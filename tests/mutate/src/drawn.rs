@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::encode::{self, ChunkPlace};
+use collbench_formats::write::{self, ChunkPlace};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
     Completion, Definition, Direction, HostIdentity, Identity, Initiation, LayerState, Message,
@@ -432,9 +432,9 @@ fn file(
     let last = records.iter().map(|record| record.leave.get()).max();
     let end = anchor(last.unwrap_or(START) + 1000);
     let n = records.len() as u64;
-    let mut bytes = encode::file_header(identity, Some((end, n))).expect(encodes);
+    let mut bytes = write::file_header(identity, Some((end, n))).expect(encodes);
     let opened = anchor(START - 400_000);
-    bytes.extend(encode::definitions_chunk(0, opened, definitions).expect(encodes));
+    bytes.extend(write::definitions_chunk(0, opened, definitions).expect(encodes));
     let mut n_calls = [0u64; 3];
     let (mut first, mut ordinal) = (0, 0);
     while first < records.len() {
@@ -463,7 +463,7 @@ fn file(
         for call in of_chunk.iter().filter(|record| is_call(record)) {
             n_calls[call.communicator.get() as usize] += 1;
         }
-        bytes.extend(encode::records_chunk(&place, &sequences, of_chunk, true));
+        bytes.extend(write::records_chunk(&place, &sequences, of_chunk, true));
         (first, ordinal) = (end, ordinal + 1);
     }
     bytes

@@ -2,7 +2,7 @@
 
 use collbench_formats::{
     AlgorithmBegun, Definition, Identity, LayerState, NO_RANK, Operation, RankTrace, Record,
-    RecordKind, Running, UNKNOWN_COMMUNICATOR, encode,
+    RecordKind, Running, UNKNOWN_COMMUNICATOR, write,
 };
 
 use crate::checksums;
@@ -240,7 +240,7 @@ pub(crate) fn with_identity(bytes: &mut Vec<u8>, change: impl FnOnce(&mut Identi
     let mut identity = trace.identity.clone();
     let chunks_at = trace.header.header_length.get() as usize;
     change(&mut identity);
-    let Ok(mut new) = encode::file_header(&identity, None) else {
+    let Ok(mut new) = write::file_header(&identity, None) else {
         return;
     };
     // How recording ended stays as it was.

@@ -4,7 +4,7 @@
 
 use collbench_formats::{
     Abi, ChunkHeader, ChunkKind, ClockSource, Communicator, CommunicatorKind, Definition,
-    OffsetSample, RankTrace, encode,
+    OffsetSample, RankTrace, write,
 };
 use zerocopy::FromBytes;
 
@@ -87,7 +87,7 @@ pub(crate) fn change_identity(bytes: &mut Vec<u8>, random: &mut Random) {
             }
         }
     }
-    let Ok(mut new) = encode::file_header(&identity, Some(end)) else {
+    let Ok(mut new) = write::file_header(&identity, Some(end)) else {
         return;
     };
     // How recording ended stays as it was.
@@ -205,7 +205,7 @@ pub(crate) fn replace_definitions(bytes: &mut Vec<u8>, definitions: &[Definition
         }
     }
     let Some((at, anchor)) = at else { return };
-    if let Ok(new) = encode::definitions_chunk(0, anchor, definitions) {
+    if let Ok(new) = write::definitions_chunk(0, anchor, definitions) {
         bytes.splice(at..at, new);
         checksums::make_right(bytes);
     }

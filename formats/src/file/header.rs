@@ -4,12 +4,15 @@ use bincode::{Decode, Encode};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::{Anchor, ChunkHeader, Record};
+use super::{Anchor, ChunkHeader};
+use crate::record::Record;
 
 /// The first eight bytes of a rank file.
 pub const FILE_MAGIC: [u8; 8] = *b"COLLBNCH";
 /// The version that this crate writes.
 pub const FORMAT_VERSION: u16 = 1;
+/// The version that the header of a compact file states.
+pub const COMPACT_VERSION: u16 = 2;
 /// Bytes kept in the header for the words in which a failure is told.
 pub const STOP_TEXT_BYTES: usize = 120;
 

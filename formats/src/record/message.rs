@@ -1,7 +1,6 @@
 //! The messages that the MPI library sends for a collective: records of kind 2.
 
-use crate::record::RecordKind;
-use crate::{CODE_INTERNAL, NO_RANK, Record, UNKNOWN_COMMUNICATOR};
+use super::{CODE_INTERNAL, NO_RANK, Record, RecordKind, UNKNOWN_COMMUNICATOR};
 
 /// Bit of the second word: a receive, else a send.
 const RECEIVE: u64 = 1 << 56;

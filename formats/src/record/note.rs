@@ -1,7 +1,6 @@
 //! What more is known of a call: records of kind 6.
 
-use crate::record::RecordKind;
-use crate::{CODE_INTERNAL, MAX_PAYLOAD_BYTES, Record, UNKNOWN_COMMUNICATOR};
+use super::{CODE_INTERNAL, MAX_PAYLOAD_BYTES, Record, RecordKind, UNKNOWN_COMMUNICATOR};
 
 /// Numbers in bits 0 to 9 of the code.
 const ALGORITHM: u16 = 1;

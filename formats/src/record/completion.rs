@@ -1,8 +1,7 @@
 //! How nonblocking and persistent collectives end: records of kind 4, and those of starts and
 //! phases, which use the fields of a record in their own way too.
 
-use crate::record::{MAX_PAYLOAD_BYTES, RecordKind};
-use crate::{CODE_FAILED, Operation, Record};
+use super::{CODE_FAILED, MAX_PAYLOAD_BYTES, Operation, Record, RecordKind, UNKNOWN_COMMUNICATOR};
 
 /// Bit of a completion's code: the record tells of tests in vain.
 const TESTS_IN_VAIN: u16 = 1 << 9;
@@ -195,13 +194,7 @@ impl PersistentStart {
 /// Bytes 8 to 23 of the record of a call of `MPI_Pcontrol`, as two little-endian words.
 #[must_use]
 pub const fn phase_words(level: i32) -> [u64; 2] {
-    words(
-        RecordKind::Phase,
-        0,
-        0,
-        crate::UNKNOWN_COMMUNICATOR,
-        level as u32,
-    )
+    words(RecordKind::Phase, 0, 0, UNKNOWN_COMMUNICATOR, level as u32)
 }
 
 impl Record {

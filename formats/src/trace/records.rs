@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::Record;
 use crate::compact::PackedRecords;
+use crate::record::Record;
 
 /// The records of a chunk, in the order in which their calls began; no free slots.
 #[derive(Debug, Clone, Copy)]

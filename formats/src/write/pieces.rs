@@ -6,10 +6,11 @@
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{Immutable, IntoBytes, Unaligned};
 
-use crate::{
+use crate::file::{
     Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, Communicator, Definition, FileHeader,
-    Identity, MetaError, Record, SequenceEntry, encode_meta,
+    Identity, MetaError, SequenceEntry, encode_meta,
 };
+use crate::record::Record;
 
 /// Bytes that a definition's entry takes: length, CRC-32, encoding, padding to 8.
 pub const DEFINITION_ENTRY_HEADER: usize = 8;

@@ -5,7 +5,9 @@
 //! From the instant at which the newest of the threads' first chunks was opened, all calls of the
 //! process are there, and the table of that chunk says what came before.
 
-use crate::{Chunk, ProcessState, Record, SequenceEntry, SequenceOf};
+use super::Chunk;
+use crate::file::{ProcessState, SequenceEntry, SequenceOf};
+use crate::record::{Operation, Record};
 
 /// The part of a process's records that its ring holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,5 +100,5 @@ impl<'a> Window<'a> {
 
 /// Whether a record is that of a call of the application that is counted.
 fn is_call(record: &Record) -> bool {
-    !record.is_internal() && record.operation().is_some_and(crate::Operation::is_counted)
+    !record.is_internal() && record.operation().is_some_and(Operation::is_counted)
 }

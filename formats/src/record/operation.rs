@@ -1,83 +1,6 @@
-//! The operations that can stand in a record, and what the ranks of each wait for.
+//! The operations that can stand in a record.
 
-/// What the processes of one instance of an operation depend on.
-///
-/// # Source
-/// `metrics.md`, "who i depends on"; the classes are those of Scalasca's wait states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Semantics {
-    /// Everyone waits for everyone, no data: `MPI_Barrier`.
-    Barrier,
-    /// Everyone needs something of everyone: allreduce, allgather, alltoall, reduce_scatter ...
-    AllToAll,
-    /// All need the root, the root needs nobody: bcast, scatter.
-    OneToMany,
-    /// The root needs all, the others need nobody: reduce, gather.
-    ManyToOne,
-    /// Rank i needs all lower ranks (and not itself alone): scan, exscan.
-    Prefix,
-    /// A process needs its in-neighbours in the communicator's topology: neighbor_allgather ...
-    Neighborhood,
-    /// Makes a communicator, a file or a window; collective over the communicator that it is made
-    /// on, all agree with all: the new one has a communication context of its own, which none can
-    /// use before all have taken part (MPI 4.0, sections 7.4.2; 14.2.1, "the use of comm will not
-    /// interfere with I/O behavior"; 12.2.1 to 12.2.4).
-    Constructor,
-    /// Begins to make a communicator, which is there later (`MPI_Comm_idup`); collective over the
-    /// parent, but nobody waits in it.
-    NonblockingConstructor,
-    /// Makes a communicator; collective over a group only, so it has no place in the order of
-    /// calls on the parent.
-    GroupConstructor,
-    /// Gives a communicator back; collective by the standard, but nobody need wait.
-    Free,
-    /// Collective by the standard, which leaves open whether anybody waits for anybody: operations
-    /// on an open file (MPI 4.0, section 14.6: even between two `MPI_File_sync` a program has to
-    /// put a barrier), and what only sets something. Who came when is known, who waited is not.
-    Unspecified,
-    /// Begins or ends MPI for a process; counted nowhere.
-    Process,
-}
-
-impl Semantics {
-    /// Whether calls of this class have a position in the order of calls on their communicator,
-    /// and are matched by it.
-    #[must_use]
-    pub const fn is_matched(self) -> bool {
-        !matches!(self, Self::GroupConstructor | Self::Process)
-    }
-
-    /// Whether all of the communicator's processes wait for the last one to enter: barrier,
-    /// N x N, and the constructors, which agree on a context.
-    #[must_use]
-    pub const fn is_synchronizing(self) -> bool {
-        matches!(self, Self::Barrier | Self::AllToAll | Self::Constructor)
-    }
-
-    /// Whether no process need wait for another one in it.
-    #[must_use]
-    pub const fn waits_for_nobody(self) -> bool {
-        matches!(
-            self,
-            Self::Free | Self::NonblockingConstructor | Self::Process
-        )
-    }
-
-    /// Whether it makes a communicator.
-    #[must_use]
-    pub const fn is_constructor(self) -> bool {
-        matches!(
-            self,
-            Self::Constructor | Self::NonblockingConstructor | Self::GroupConstructor
-        )
-    }
-
-    /// Whether the operation has a root rank.
-    #[must_use]
-    pub const fn is_rooted(self) -> bool {
-        matches!(self, Self::OneToMany | Self::ManyToOne)
-    }
-}
+use super::Semantics;
 
 macro_rules! operations {
     ($($code:literal $variant:ident $name:literal $semantics:ident;)*) => {
@@ -268,29 +191,6 @@ enum Form {
     Split,
 }
 
-/// Which layer of a recording has an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Layer {
-    /// What is always recorded: collectives, communicators, begin and end of MPI.
-    Calls,
-    /// Collectives on files (MPI-IO).
-    Io,
-    /// Collectives on windows (one-sided communication, RMA).
-    Rma,
-}
-
-impl Layer {
-    /// Its name on the command line and in the trace.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Calls => "calls",
-            Self::Io => "io",
-            Self::Rma => "rma",
-        }
-    }
-}
-
 impl Operation {
     /// The number that stands in records.
     #[must_use]
@@ -357,23 +257,6 @@ impl Operation {
             224..=229 => Form::Split,
             _ => Form::Blocking,
         }
-    }
-
-    /// Which layer of a recording has it.
-    #[must_use]
-    pub const fn layer(self) -> Layer {
-        match self.code() {
-            192..=239 => Layer::Io,
-            240..=255 => Layer::Rma,
-            _ => Layer::Calls,
-        }
-    }
-
-    /// Whether it opens a file or makes a window: its call is the first in the order of calls on
-    /// what it makes.
-    #[must_use]
-    pub const fn opens(self) -> bool {
-        !matches!(self.layer(), Layer::Calls) && matches!(self.semantics(), Semantics::Constructor)
     }
 
     /// Whether users count it: everything but the beginning and the end of MPI.
@@ -456,15 +339,8 @@ mod tests {
             let blocking = blocking.trim_end_matches("_begin");
             assert_eq!(operation.blocking().name(), blocking);
             assert_eq!(operation.is_nonblocking(), name != blocking, "{name}");
-            assert_eq!(operation.layer(), Layer::Io);
-            assert_eq!(operation.opens(), name == "MPI_File_open");
             assert!(operation.takes_position());
         }
-        for operation in Operation::ALL {
-            let is_of_window = operation.name().starts_with("MPI_Win_");
-            assert_eq!(operation.layer() == Layer::Rma, is_of_window);
-        }
-        assert!(Operation::WinAllocateShared.opens() && !Operation::CommDup.opens());
     }
 
     #[test]

@@ -2,10 +2,8 @@
 
 use bincode::{Decode, Encode};
 
-use crate::Operation;
+use crate::record::Operation;
 
-/// In a rank field: not known, or not a process of this world.
-pub const NO_RANK: u32 = u32::MAX;
 /// In a communicator index field: none.
 pub const NO_COMMUNICATOR: u32 = u32::MAX;
 

@@ -1,0 +1,22 @@
+//! What a rank file is made of besides records.
+
+mod chunk;
+mod definition;
+mod header;
+mod layer;
+mod meta;
+
+pub use chunk::{
+    Anchor, CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, PLACE_MAGIC, ProcessState,
+    SequenceEntry, SequenceOf,
+};
+pub use definition::{
+    Communicator, CommunicatorKind, Definition, NO_COMMUNICATOR, OffsetSample,
+    PersistentCollective, Topology,
+};
+pub use header::{
+    Abi, COMPACT_VERSION, ClockIdentity, ClockSource, EndDamaged, FILE_MAGIC, FORMAT_VERSION,
+    FileHeader, HostIdentity, Identity, LayerState, MpiIdentity, STOP_TEXT_BYTES, StopReason,
+};
+pub use layer::Layer;
+pub use meta::{MAX_META_BYTES, MetaError, decode_meta, encode_meta};

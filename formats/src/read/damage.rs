@@ -1,0 +1,119 @@
+//! What is missing or wrong in a rank file.
+
+use crate::file::{MetaError, StopReason};
+
+/// What is missing or wrong in a rank file that could be read. Data, not an error.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// The process ended without `MPI_Finalize`, or the file was cut.
+    #[error("the process ended without MPI_Finalize")]
+    NotFinalized,
+    /// Recording ended before the program.
+    #[error("recording stopped early ({}), {calls_after} calls were not recorded", stop_words(*.reason, .text))]
+    StoppedEarly {
+        /// Why.
+        reason: StopReason,
+        /// In the recorder's words.
+        text: String,
+        /// Calls of the application that were not recorded.
+        calls_after: u64,
+    },
+    /// The file is shorter than its last chunk says.
+    #[error("offset {length}: the file ends here, inside a chunk that should reach to {expected}")]
+    Cut {
+        /// Length of the file, in bytes.
+        length: u64,
+        /// Where the last chunk should have ended.
+        expected: u64,
+    },
+    /// Bytes that are not a chunk, where one had to begin; skipped.
+    #[error("offset {offset}: expected a chunk, found something else; {skipped} bytes skipped")]
+    NotAChunk {
+        /// Where, in bytes.
+        offset: u64,
+        /// How many bytes were skipped.
+        skipped: u64,
+    },
+    /// A chunk with fewer records than it says.
+    #[error("offset {offset}: the chunk says {expected} records, found {found}")]
+    MissingRecords {
+        /// Where the chunk begins, in bytes.
+        offset: u64,
+        /// Records stated.
+        expected: u64,
+        /// Records found.
+        found: u64,
+    },
+    /// The anchor at the end, or the number of records, is not what was written; both are left out.
+    #[error("what the header says of the end fails its checksum")]
+    End,
+    /// The chunks have other records in all than the header says.
+    #[error("the header says {expected} records in all, found {found}")]
+    LostRecords {
+        /// Records stated.
+        expected: u64,
+        /// Records found.
+        found: u64,
+    },
+    /// Chunks of a thread are missing before this one.
+    #[error("offset {offset}: chunk {expected} of thread {thread} expected, found {found}")]
+    MissingChunk {
+        /// Where the chunk begins, in bytes.
+        offset: u64,
+        /// The thread.
+        thread: u32,
+        /// Number of the chunk expected.
+        expected: u32,
+        /// Number of the chunk found.
+        found: u32,
+    },
+    /// A part of a compact file that is not as it was written; what it held is lost.
+    #[error("offset {offset}: damaged part of a compact trace; {skipped} bytes skipped")]
+    DamagedPart {
+        /// Where in the compact file, in bytes.
+        offset: u64,
+        /// How many bytes were skipped.
+        skipped: u64,
+    },
+    /// A compact file with fewer parts than it says.
+    #[error("the compact trace says {expected} parts, found {found}")]
+    MissingParts {
+        /// Parts stated.
+        expected: u32,
+        /// Parts found, damaged ones included.
+        found: u32,
+    },
+    /// A compact file that says of a longer one than its parts can have been of.
+    #[error(
+        "the compact trace says that {length} bytes were recorded; behind {explained} there is \
+         nothing that they could have been"
+    )]
+    Hollow {
+        /// Bytes of the recorded file, as stated.
+        length: u64,
+        /// Up to where parts say what there was.
+        explained: u64,
+    },
+    /// A definition that does not decode; those behind it in its chunk are lost.
+    #[error("offset {offset}: damaged definition: {error}")]
+    Definition {
+        /// Where, in bytes.
+        offset: u64,
+        /// What is wrong with it.
+        error: MetaError,
+    },
+}
+
+fn stop_words(reason: StopReason, text: &str) -> String {
+    let reason = match reason {
+        StopReason::NotStopped => "not stopped",
+        StopReason::NoSpace => "no space",
+        StopReason::SizeReached => "size reached",
+        StopReason::Failed => "failure",
+    };
+    if text.is_empty() {
+        reason.to_owned()
+    } else {
+        format!("{reason}: {text}")
+    }
+}

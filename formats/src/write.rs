@@ -1,0 +1,8 @@
+//! Rank files written by those that do not record: generators and tests.
+
+mod pieces;
+
+pub use pieces::{
+    ChunkPlace, DEFINITION_ENTRY_HEADER, EntryRoom, chunk_opening, communicator_entry,
+    definition_entry, definitions_chunk, file_header, records_chunk,
+};
