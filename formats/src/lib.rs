@@ -37,11 +37,10 @@ pub use file::{
 };
 pub use read::{Damage, FormatError};
 pub use record::{
-    AlgorithmBegun, CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CompletingCall, Completion,
-    Direction, FENCE_NO_PRECEDE, Initiation, MAX_PAYLOAD_BYTES, MESSAGE_BYTES, MESSAGE_TAG_SHIFT,
-    Making, Message, NO_RANK, NO_TAG, Note, Operation, PersistentStart, ROOT_IS_ME, ROOT_NONE,
-    ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, Running, Semantics, TestsInVain,
-    UNKNOWN_COMMUNICATOR, message_direction, pack_call_word, payload_of_word, phase_words,
-    split_call_word,
+    AlgorithmBegun, CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CommunicatorWord,
+    CompletingCall, Completion, Direction, FENCE_NO_PRECEDE, Initiation, MAX_PAYLOAD_BYTES, Making,
+    Message, NO_RANK, NO_TAG, Note, Operation, PersistentStart, ROOT_IS_ME, ROOT_NONE,
+    ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, RecordWord, Running, Semantics, TestsInVain,
+    UNKNOWN_COMMUNICATOR, phase_words,
 };
 pub use trace::{Chunk, Definitions, RankTrace, Records, Window};

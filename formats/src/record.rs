@@ -9,16 +9,20 @@ mod operation;
 #[expect(clippy::module_inception, reason = "the record among what it may say")]
 mod record;
 mod semantics;
+mod word;
 
 pub use completion::{
     CompletingCall, Completion, Initiation, PersistentStart, TestsInVain, phase_words,
 };
-pub use message::{Direction, MESSAGE_BYTES, MESSAGE_TAG_SHIFT, Message, message_direction};
+pub use message::{Direction, Message};
 pub use note::{AlgorithmBegun, Making, NO_TAG, Note, Running};
 pub use operation::Operation;
 pub use record::{
-    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, FENCE_NO_PRECEDE, MAX_PAYLOAD_BYTES, NO_RANK,
-    ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record, RecordKind, UNKNOWN_COMMUNICATOR,
-    pack_call_word, payload_of_word, split_call_word,
+    FENCE_NO_PRECEDE, NO_RANK, ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record,
+    UNKNOWN_COMMUNICATOR,
 };
 pub use semantics::Semantics;
+pub use word::{
+    CODE_FAILED, CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CommunicatorWord, MAX_PAYLOAD_BYTES,
+    RecordKind, RecordWord,
+};

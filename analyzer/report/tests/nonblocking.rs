@@ -738,7 +738,7 @@ proptest! {
 fn zerocopy_bytes(record: &Record) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&record.enter.get().to_le_bytes());
-    bytes[8..16].copy_from_slice(&record.call_word().to_le_bytes());
+    bytes[8..16].copy_from_slice(&record.word().bits().to_le_bytes());
     bytes[16..20].copy_from_slice(&record.communicator.get().to_le_bytes());
     bytes[20..24].copy_from_slice(&record.root.get().to_le_bytes());
     bytes[24..].copy_from_slice(&record.leave.get().to_le_bytes());

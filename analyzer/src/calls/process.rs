@@ -7,9 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_clocks::rank_clock::RankClock;
 use collbench_clocks::timestamp::{Global, Timestamp};
-use collbench_formats::{
-    CODE_INTERNAL, Chunk, Record, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR,
-};
+use collbench_formats::{Chunk, Record, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR};
 
 use crate::calls::algorithms::LastCalls;
 use crate::calls::aside::Aside;
@@ -489,11 +487,10 @@ impl<'a> Process<'a> {
             let class = class_of(first);
             let n = match class {
                 Class::Ordered => {
-                    let (communicator, flag) =
-                        (first.communicator, first.code.get() & CODE_INTERNAL);
+                    let (communicator, is_internal) = (first.communicator, first.is_internal());
                     let is_alike = |record: &&Record| {
                         record.communicator == communicator
-                            && record.code.get() & CODE_INTERNAL == flag
+                            && record.is_internal() == is_internal
                             && class_of(record) == Class::Ordered
                             && record.leave.get() != 0
                     };

@@ -87,7 +87,7 @@ impl RunningCounts {
         } else {
             Place::Inside
         };
-        let key = (call.code.get() & 0x3ff, call.communicator.get(), place);
+        let key = (call.word().number(), call.communicator.get(), place);
         self.0.entry(key).or_default().add(running);
     }
 }

@@ -6,9 +6,7 @@
 //! but time and payload, are instances as they are; the others are put together call by call.
 
 use collbench_clocks::timestamp::{Global, Timestamp};
-use collbench_formats::{
-    CODE_FAILED, CommunicatorKind, Operation, payload_of_word, split_call_word,
-};
+use collbench_formats::{CODE_FAILED, CommunicatorKind, Operation, RecordWord};
 use collbench_trees::shape::Of;
 
 use crate::calls::call::{Call, Instance};
@@ -71,7 +69,7 @@ const SEVERAL_PHASES: i64 = i64::MIN;
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
     /// Second word of the first member's record.
-    word: u64,
+    word: RecordWord,
     root: i32,
     n_calls: u32,
     /// The phase of all calls so far.
@@ -89,7 +87,7 @@ pub(crate) struct Decoder {
     enters: Vec<Timestamp<Global>>,
     leaves: Vec<Timestamp<Global>>,
     /// Kept only where payloads differ within instances: see [`Decoder::decode_columns`].
-    words: Vec<u64>,
+    words: Vec<RecordWord>,
     keeps_words: bool,
     payloads: Vec<Option<u64>>,
     calls: Vec<Option<Call>>,
@@ -210,16 +208,15 @@ impl Decoder {
                     gathered = 0..0;
                 }
                 let payloads = match row.differing {
-                    0 => Payloads::Same(payload_of_word(row.word)),
+                    0 => Payloads::Same(row.word.payload_bytes()),
                     _ => {
                         let words = &self.words[at * stride(n)..][..n];
                         self.payloads.clear();
                         self.payloads
-                            .extend(words.iter().map(|&w| payload_of_word(w)));
+                            .extend(words.iter().map(|word| word.payload_bytes()));
                         Payloads::Each(&self.payloads)
                     }
                 };
-                let (_, flags) = split_call_word(row.word);
                 let enters = &self.enters[at * stride(n)..][..n];
                 let leaves = &self.leaves[at * stride(n)..][..n];
                 if recorded.any && !gathered.contains(&at) {
@@ -261,7 +258,7 @@ impl Decoder {
                     courses: None,
                     presence: None,
                     phase: i32::try_from(row.phase).ok(),
-                    n_failed: if flags & CODE_FAILED != 0 {
+                    n_failed: if row.word.has(CODE_FAILED) {
                         n as u64
                     } else {
                         0
@@ -309,7 +306,7 @@ impl Decoder {
             self.leaves.resize(n_cells, Timestamp::from_ns(0));
         }
         if self.keeps_words && self.words.len() < n_cells {
-            self.words.resize(n_cells, 0);
+            self.words.resize(n_cells, RecordWord::default());
         }
         let keeps_words = self.keeps_words;
         let mut n_calls = 0;
@@ -324,11 +321,11 @@ impl Decoder {
                     let first = (part.position - block.from) as usize;
                     let rows = &mut self.rows[first..first + records.len()];
                     for (at, (record, row)) in (first..).zip(records.iter().zip(rows)) {
-                        let word = record.call_word();
+                        let word = record.word();
                         if slot == 0 {
                             (row.word, row.root) = (word, record.root.get());
                         }
-                        row.differing |= word ^ row.word;
+                        row.differing |= word.bits() ^ row.word.bits();
                         row.is_irregular |=
                             record.root.get() != row.root || record.leave.get() == 0;
                         let cell = at * stride + slot;
@@ -662,11 +659,10 @@ fn of(communicator: &Communicator, operation: Operation, root: Option<usize>) ->
 /// The kind of the instance of a row, on a communicator with this index.
 fn kind(row: &Row, index: usize, communicator: &Communicator) -> Option<Kind> {
     let (operation, root) = regular(row, communicator)?;
-    let (payload, _) = split_call_word(row.word);
     Some(Kind {
         communicator: index,
         of: of(communicator, operation, root),
-        magnitude: u64::BITS - payload.leading_zeros(),
+        magnitude: u64::BITS - row.word.low().leading_zeros(),
     })
 }
 
@@ -674,12 +670,11 @@ fn kind(row: &Row, index: usize, communicator: &Communicator) -> Option<Kind> {
 /// call, on a communicator with one group of which all members are there.
 fn regular(row: &Row, communicator: &Communicator) -> Option<(Operation, Option<usize>)> {
     let n = communicator.members.len();
-    let (_, differing_code) = split_call_word(row.differing);
+    let differing_code = RecordWord::from_bits(row.differing).code();
     if row.n_calls as usize != n || row.is_irregular || differing_code != 0 {
         return None;
     }
-    let (_, code) = split_call_word(row.word);
-    let operation = Operation::from_code(code & 0x3ff)?;
+    let operation = Operation::from_code(row.word.number())?;
     if !operation.semantics().is_rooted() {
         return Some((operation, None));
     }

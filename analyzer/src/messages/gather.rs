@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use collbench_clocks::rank_clock::ManyStamps;
-use collbench_formats::{Message, Operation, Record, RecordKind};
+use collbench_formats::{Message, Operation, Record, RecordKind, RecordWord};
 use collbench_trees::shape::Of;
 
 use crate::calls::behind::{SLICE, each_behind, is_true};
@@ -292,7 +292,7 @@ impl EndsOfSlot<'_, '_> {
         // What it sends to itself tells nothing of others.
         let is_to_itself = partner == Some(self.slot);
         let words = words_of(record);
-        let comes = Comes::of(words[0], has_end && !is_to_itself);
+        let comes = Comes::of(RecordWord::from_bits(words[0]), has_end && !is_to_itself);
         let step = self.steps.step_of(comes, moved.begin.ns(), moved.end.ns());
         let travelled = self.travelled(message);
         self.ends.add(&NewEnd {

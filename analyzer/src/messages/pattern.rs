@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use collbench_clocks::timestamp::{Global, Timestamp};
-use collbench_formats::{Direction, MESSAGE_BYTES, Record};
+use collbench_formats::{Direction, Record};
 use collbench_stats::numbering::Numbers;
 use collbench_trees::shape::{Of, Shape};
 
@@ -80,7 +80,7 @@ impl Moved {
         Self {
             begin,
             end,
-            bytes: record.call_word() & MESSAGE_BYTES,
+            bytes: record.word().message_bytes(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use collbench_clocks::rank_clock::ManyStamps;
-use collbench_formats::{MESSAGE_BYTES, MESSAGE_TAG_SHIFT, Record, RecordKind};
+use collbench_formats::{Record, RecordKind, RecordWord};
 use collbench_trees::shape::Of;
 
 use crate::calls::behind::is_true;
@@ -18,8 +18,9 @@ use crate::messages::steps::{Comes, Step, Steps};
 /// The second and third word of a message's record.
 pub(crate) type Words = [u64; 2];
 
-/// Bits of the second word with the tag.
-const TAG: u64 = 0xffff << MESSAGE_TAG_SHIFT;
+/// Bits of the second word with the bytes, and with the tag.
+const BYTES: u64 = RecordWord::MESSAGE_BYTES;
+const TAG: u64 = RecordWord::MESSAGE_TAG;
 
 #[inline]
 pub(crate) fn words_of(record: &Record) -> Words {
@@ -44,7 +45,7 @@ const HAS_END: u64 = 1;
 const LATER: u64 = 1 << 1;
 const AT_ONCE: u64 = 1 << 2;
 /// Its step.
-const OF_STEP: u64 = MESSAGE_BYTES & !(HAS_END | LATER | AT_ONCE);
+const OF_STEP: u64 = BYTES & !(HAS_END | LATER | AT_ONCE);
 
 #[inline]
 fn of_step(step: Step) -> u64 {
@@ -151,7 +152,7 @@ impl Following {
         let (Some(first), Some(first_expected)) = (ends.first(), all_expected.first()) else {
             return is_behind;
         };
-        let tags = (first.call_word() ^ first_expected[0]) & TAG;
+        let tags = (first.word().bits() ^ first_expected[0]) & TAG;
         if !is_behind || self.differing.is_some_and(|known| known != tags) {
             return false;
         }
@@ -160,7 +161,7 @@ impl Following {
         let mut ticks = 0;
         for (record, next) in ends.iter().zip(all_expected) {
             let [enter, second, third, leave] = record.words();
-            is_wrong |= (second ^ next[0]) & !MESSAGE_BYTES != tags || third != next[1];
+            is_wrong |= (second ^ next[0]) & !BYTES != tags || third != next[1];
             is_wrong |= !within.contains(&enter) || !is_true(record);
             is_wrong |= u64::from(leave != 0) != next[0] & HAS_END;
             ticks |= enter | leave;
@@ -192,7 +193,7 @@ impl Following {
 
     /// Communicator and tag of the groups of the instance.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (u32, u16)> {
-        let differing = (self.differing.unwrap_or(0) >> MESSAGE_TAG_SHIFT) as u16;
+        let differing = RecordWord::from_bits(self.differing.unwrap_or(0)).message_tag();
         let groups = self.recurrence.groups.iter();
         groups.map(move |&(communicator, tag)| (communicator, tag ^ differing))
     }
@@ -206,7 +207,7 @@ impl Following {
     pub(crate) fn words(&self, n: usize) -> impl Iterator<Item = Words> {
         let differing = self.differing.unwrap_or(0);
         let expected = self.recurrence.expected[..n].iter();
-        expected.map(move |&[second, third]| [(second & !MESSAGE_BYTES) ^ differing, third])
+        expected.map(move |&[second, third]| [(second & !BYTES) ^ differing, third])
     }
 }
 
@@ -219,8 +220,12 @@ impl Recurrence {
             let (step, has_end) = end_of(key);
             // What it sends to itself tells nothing of others.
             let tells = has_end && partner_of(key) != slot_of(key);
-            let told = told(step, has_end, Comes::of(second, tells));
-            [second & !MESSAGE_BYTES | told, third]
+            let told = told(
+                step,
+                has_end,
+                Comes::of(RecordWord::from_bits(second), tells),
+            );
+            [second & !BYTES | told, third]
         });
         let begin = |slot: usize| keys.partition_point(|key| slot_of(key) < slot) as u32;
         Self {
@@ -374,7 +379,11 @@ mod tests {
                     group,
                     is_on_another: false,
                     has_end: true,
-                    step: steps.step_of(Comes::of(message.words()[0], true), begin, end),
+                    step: steps.step_of(
+                        Comes::of(RecordWord::from_bits(message.words()[0]), true),
+                        begin,
+                        end,
+                    ),
                     words: words_of(record),
                     moved: Moved {
                         begin: Timestamp::from_ns(begin),
@@ -440,7 +449,11 @@ mod tests {
         let mut met = Met::new(7);
         // With another tag, other bytes, and a note at the begin.
         let mut again = calls(9, 1 << 30);
-        let note = record([(RecordKind::Note as u64) << 61, 0], 50, 50);
+        let note = record(
+            [RecordWord::new(RecordKind::Note, 0, 0, 0).bits(), 0],
+            50,
+            50,
+        );
         again[1].insert(1, note);
         let (mut ends, n) = met.follow(&again);
         assert_eq!(n, 2);
@@ -498,7 +511,7 @@ mod tests {
         let expected = one_by_one(&others);
         assert_eq!(ends.keys(), expected.keys());
         assert_eq!(ends.groups(), expected.groups());
-        let without_bytes = |words: &Words| [words[0] & !MESSAGE_BYTES, words[1]];
+        let without_bytes = |words: &Words| [words[0] & !BYTES, words[1]];
         let of_ends: Vec<Words> = ends.words().iter().map(without_bytes).collect();
         let of_expected: Vec<Words> = expected.words().iter().map(without_bytes).collect();
         assert_eq!(of_ends, of_expected);

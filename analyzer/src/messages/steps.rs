@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use collbench_formats::{Direction, Message, message_direction};
+use collbench_formats::{Direction, RecordWord};
 
 use crate::messages::message::InstanceMessage;
 
@@ -59,10 +59,10 @@ pub(crate) enum Comes {
 impl Comes {
     /// By the second word of the record of a message.
     #[inline]
-    pub(crate) fn of(second: u64, tells_of_others: bool) -> Self {
-        match message_direction(second) {
+    pub(crate) fn of(word: RecordWord, tells_of_others: bool) -> Self {
+        match Direction::of(word) {
             Direction::Receive if !tells_of_others => Self::Nothing,
-            Direction::Receive if second & Message::NONBLOCKING != 0 => Self::Later,
+            Direction::Receive if word.is_nonblocking() => Self::Later,
             Direction::Receive => Self::AtOnce,
             Direction::Send => Self::Nothing,
         }

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::columns::{Columns, deflated, divisor_of, inflated, put, put_signed};
-use crate::record::Record;
+use crate::record::{CommunicatorWord, Record, RecordWord};
 
 /// Records in a block, but for the last of a chunk: what a reader unpacks at a time.
 pub(super) const BLOCK_RECORDS: usize = 2048;
@@ -107,7 +107,7 @@ pub(super) fn pack(records: &[Record]) -> Vec<u8> {
             durations.push(leave.wrapping_sub(enter));
         }
         let (code, communicator, root) = likeness(record);
-        let low = record.low_word();
+        let low = record.word().low();
         let is_running = running.contains(&likeness(record));
         let shape = Shape {
             code,
@@ -187,7 +187,7 @@ fn running(records: &[Record]) -> HashSet<(u16, u32, i32)> {
     for record in records {
         let (n, lows) = uses.entry(likeness(record)).or_default();
         *n += 1;
-        lows.insert(record.low_word());
+        lows.insert(record.word().low());
     }
     uses.retain(|_, (n, lows)| lows.len() > MANY_PAYLOADS && lows.len() * 4 > *n);
     uses.into_keys().collect()
@@ -195,15 +195,15 @@ fn running(records: &[Record]) -> HashSet<(u16, u32, i32)> {
 
 /// A shape while it is unpacked.
 struct Unpacked {
-    /// Bytes 8 to 23 of its records; of a running one the first word is that of the last.
-    words: [u64; 2],
+    /// Of a running one that of the last record.
+    word: RecordWord,
+    third: CommunicatorWord,
     times: Times,
     is_running: bool,
 }
 
 /// Unpacks `n` records behind those in `records`; `None` if the bytes are not those of so many.
 pub(super) fn unpack(bytes: &[u8], n: usize, records: &mut Vec<Record>) -> Option<()> {
-    const LOW_BITS: u64 = crate::MAX_PAYLOAD_BYTES;
     let mut head = Columns::new(bytes);
     let [shapes_length, packed_length, numbers_length] =
         [head.length()?, head.length()?, head.length()?];
@@ -223,12 +223,10 @@ pub(super) fn unpack(bytes: &[u8], n: usize, records: &mut Vec<Record>) -> Optio
         let communicator = u32::try_from(from.number()?).ok()?;
         let root = i32::try_from(from.signed()?).ok()?;
         let flags = from.number()?;
-        let low = from.number()? & LOW_BITS;
+        let low = from.number()?;
         shapes.push(Unpacked {
-            words: [
-                low | u64::from(code) << 48,
-                u64::from(communicator) | u64::from(root.cast_unsigned()) << 32,
-            ],
+            word: RecordWord::of_code(code, 0).with_low(low),
+            third: CommunicatorWord::new(communicator, root),
             times: Times::from_code(flags),
             is_running: flags & 4 != 0,
         });
@@ -263,10 +261,10 @@ pub(super) fn unpack(bytes: &[u8], n: usize, records: &mut Vec<Record>) -> Optio
         }
         if shape.is_running {
             let step = lows.signed()?.cast_unsigned();
-            let low = shape.words[0].wrapping_add(step) & LOW_BITS;
-            shape.words[0] = shape.words[0] & !LOW_BITS | low;
+            shape.word = shape.word.with_low(shape.word.low().wrapping_add(step));
         }
-        records.push(Record::of_words(shape.words, enter, leave));
+        let words = [shape.word.bits(), shape.third.bits()];
+        records.push(Record::of_words(words, enter, leave));
     }
     (gaps.is_empty() && durations.is_empty() && lows.is_empty()).then_some(())
 }

@@ -14,7 +14,8 @@ impl Serialize for Operation {
 impl<'de> Deserialize<'de> for Operation {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let code = u16::deserialize(deserializer)?;
-        Self::from_code(code).ok_or_else(|| Error::custom(format!("no operation has number {code}")))
+        Self::from_code(code)
+            .ok_or_else(|| Error::custom(format!("no operation has number {code}")))
     }
 }
 

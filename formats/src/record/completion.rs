@@ -1,12 +1,7 @@
 //! How nonblocking and persistent collectives end: records of kind 4, and those of starts and
 //! phases, which use the fields of a record in their own way too.
 
-use super::{CODE_FAILED, MAX_PAYLOAD_BYTES, Operation, Record, RecordKind, UNKNOWN_COMMUNICATOR};
-
-/// Bit of a completion's code: the record tells of tests in vain.
-const TESTS_IN_VAIN: u16 = 1 << 9;
-/// Bit of a completion's code: what was completed is a start of a persistent collective.
-const OF_PERSISTENT: u16 = 1 << 8;
+use super::{CommunicatorWord, Operation, Record, RecordKind, RecordWord, UNKNOWN_COMMUNICATOR};
 
 macro_rules! completing_calls {
     ($($code:literal $variant:ident $name:literal;)*) => {
@@ -117,29 +112,15 @@ pub struct PersistentStart {
     pub n_together: u32,
 }
 
-/// Words 1 and 2 of a record: bytes 8 to 15, and 16 to 23.
-const fn words(kind: RecordKind, code: u16, low: u64, communicator: u32, root: u32) -> [u64; 2] {
-    let low = if low > MAX_PAYLOAD_BYTES {
-        MAX_PAYLOAD_BYTES
-    } else {
-        low
-    };
-    let code = (kind as u16) << 13 | code;
-    [
-        low | (code as u64) << 48,
-        communicator as u64 | (root as u64) << 32,
-    ]
-}
-
 impl Initiation {
-    /// Communicator field, payload field and code bits.
-    const fn fields(self) -> (u32, u64, u16) {
+    /// Communicator field, payload field, and whether it is a start.
+    const fn fields(self) -> (u32, u64, bool) {
         match self {
             Self::Nonblocking {
                 communicator,
                 position,
-            } => (communicator, position, 0),
-            Self::Persistent { definition, start } => (definition, start, OF_PERSISTENT),
+            } => (communicator, position, false),
+            Self::Persistent { definition, start } => (definition, start, true),
         }
     }
 }
@@ -149,9 +130,11 @@ impl Completion {
     #[must_use]
     #[inline]
     pub const fn words(self) -> [u64; 2] {
-        let (index, low, bit) = self.of.fields();
-        let code = self.by as u16 | bit;
-        words(RecordKind::Completion, code, low, index, self.n_together)
+        let (index, low, is_start) = self.of.fields();
+        [
+            RecordWord::completion(self.by as u16, is_start, false, low).bits(),
+            CommunicatorWord::new(index, self.n_together.cast_signed()).bits(),
+        ]
     }
 }
 
@@ -159,20 +142,16 @@ impl TestsInVain {
     /// Bytes 8 to 23 of its record, as two little-endian words.
     #[must_use]
     pub const fn words(self, of: Initiation, by: CompletingCall) -> [u64; 2] {
-        let (_, _, bit) = of.fields();
-        let code = by as u16 | bit | TESTS_IN_VAIN;
+        let (_, _, is_start) = of.fields();
         let n = if self.n > i32::MAX as u32 {
-            i32::MAX as u32
+            i32::MAX
         } else {
-            self.n
+            self.n.cast_signed()
         };
-        words(
-            RecordKind::Completion,
-            code,
-            self.spent_ticks,
-            self.of_index,
-            n,
-        )
+        [
+            RecordWord::completion(by as u16, is_start, true, self.spent_ticks).bits(),
+            CommunicatorWord::new(self.of_index, n).bits(),
+        ]
     }
 }
 
@@ -181,41 +160,30 @@ impl PersistentStart {
     #[must_use]
     #[inline]
     pub const fn words(self, operation: Operation, communicator: u32) -> [u64; 2] {
-        words(
-            RecordKind::Call,
-            operation.code(),
-            self.n_together as u64,
-            communicator,
-            self.definition,
-        )
+        [
+            RecordWord::call(operation, 0, self.n_together as u64).bits(),
+            CommunicatorWord::new(communicator, self.definition.cast_signed()).bits(),
+        ]
     }
 }
 
 /// Bytes 8 to 23 of the record of a call of `MPI_Pcontrol`, as two little-endian words.
 #[must_use]
 pub const fn phase_words(level: i32) -> [u64; 2] {
-    words(RecordKind::Phase, 0, 0, UNKNOWN_COMMUNICATOR, level as u32)
+    [
+        RecordWord::new(RecordKind::Phase, 0, 0, 0).bits(),
+        CommunicatorWord::new(UNKNOWN_COMMUNICATOR, level).bits(),
+    ]
 }
 
 impl Record {
-    /// A record of two ready-made words (bytes 8 to 23) and its times, in ticks.
-    #[must_use]
-    pub fn of_words([second, third]: [u64; 2], enter: u64, leave: u64) -> Self {
-        let mut bytes = [0; size_of::<Self>()];
-        for (at, word) in [enter, second, third, leave].into_iter().enumerate() {
-            bytes[at * 8..][..8].copy_from_slice(&word.to_le_bytes());
-        }
-        zerocopy::transmute!(bytes)
-    }
-
-    /// The call of a completion record, and its code's own bits.
-    fn completing(&self) -> Option<(CompletingCall, u16)> {
-        let code = self.code.get() & 0x3ff;
-        match self.kind() {
-            Some(RecordKind::Completion) => {
-                Some((CompletingCall::from_code(code & 0xff)?, code & !0xff))
-            }
-            _ => None,
+    /// The word of a completion record, and its call.
+    fn completing(&self) -> Option<(RecordWord, CompletingCall)> {
+        let word = self.word();
+        if word.is_of(RecordKind::Completion) {
+            Some((word, CompletingCall::from_code(word.completing_call())?))
+        } else {
+            None
         }
     }
 
@@ -224,20 +192,20 @@ impl Record {
     /// may be completed again by another one.
     #[must_use]
     pub fn completion(&self) -> Option<Completion> {
-        let (by, bits) = self.completing()?;
-        if bits & TESTS_IN_VAIN != 0 {
+        let (word, by) = self.completing()?;
+        if word.is_in_vain() {
             return None;
         }
-        let (index, low) = (self.communicator.get(), self.low_word());
-        let of = if bits & OF_PERSISTENT == 0 {
-            Initiation::Nonblocking {
-                communicator: index,
-                position: low,
-            }
-        } else {
+        let (index, low) = (self.communicator.get(), word.low());
+        let of = if word.is_of_persistent() {
             Initiation::Persistent {
                 definition: index,
                 start: low,
+            }
+        } else {
+            Initiation::Nonblocking {
+                communicator: index,
+                position: low,
             }
         };
         Some(Completion {
@@ -250,11 +218,11 @@ impl Record {
     /// What it says of tests in vain; `None` for other records.
     #[must_use]
     pub fn tests_in_vain(&self) -> Option<TestsInVain> {
-        let (_, bits) = self.completing()?;
-        (bits & TESTS_IN_VAIN != 0).then(|| TestsInVain {
+        let (word, _) = self.completing()?;
+        word.is_in_vain().then(|| TestsInVain {
             of_index: self.communicator.get(),
             n: self.root.get().max(1).cast_unsigned(),
-            spent_ticks: self.low_word(),
+            spent_ticks: word.low(),
         })
     }
 
@@ -263,18 +231,18 @@ impl Record {
     pub fn persistent_start(&self) -> Option<PersistentStart> {
         self.operation()?.is_persistent().then(|| PersistentStart {
             definition: self.root.get().cast_unsigned(),
-            n_together: u32::try_from(self.low_word()).unwrap_or(u32::MAX).max(1),
+            n_together: u32::try_from(self.word().low()).unwrap_or(u32::MAX).max(1),
         })
     }
 
     /// The level that the program gave to `MPI_Pcontrol`; `None` for other records.
     #[must_use]
     pub fn phase_level(&self) -> Option<i32> {
-        (self.kind() == Some(RecordKind::Phase)).then(|| self.root.get())
+        self.word()
+            .is_of(RecordKind::Phase)
+            .then(|| self.root.get())
     }
 }
-
-const _: () = assert!(CODE_FAILED > TESTS_IN_VAIN);
 
 #[cfg(test)]
 mod tests {
@@ -282,6 +250,7 @@ mod tests {
     use zerocopy::IntoBytes;
 
     use super::*;
+    use crate::record::{CODE_FAILED, MAX_PAYLOAD_BYTES};
 
     #[test]
     fn bytes_of_a_completion_are_those_of_the_format_page() {
@@ -320,11 +289,11 @@ mod tests {
                 Initiation::Nonblocking { communicator: index, position: number }
             };
             let completion = Completion { of, by, n_together: n };
-            let mut words = completion.words();
+            let [mut second, third] = completion.words();
             if failed {
-                words[0] |= u64::from(CODE_FAILED) << 48;
+                second = RecordWord::from_bits(second).with(CODE_FAILED).bits();
             }
-            let record = Record::of_words(words, 1, 0);
+            let record = Record::of_words([second, third], 1, 0);
             prop_assert_eq!(record.completion(), Some(completion));
             prop_assert_eq!(record.tests_in_vain(), None);
             prop_assert_eq!((record.has_failed(), record.is_in_flight()), (failed, true));

@@ -1,13 +1,6 @@
 //! The messages that the MPI library sends for a collective: records of kind 2.
 
-use super::{CODE_INTERNAL, NO_RANK, Record, RecordKind, UNKNOWN_COMMUNICATOR};
-
-/// Bit of the second word: a receive, else a send.
-const RECEIVE: u64 = 1 << 56;
-/// The lower 40 bits of the second word of a message's record: its bytes.
-pub const MESSAGE_BYTES: u64 = (1 << 40) - 1;
-/// Where the 16 bits of the tag begin in the second word of a message's record.
-pub const MESSAGE_TAG_SHIFT: u32 = 40;
+use super::{CommunicatorWord, NO_RANK, Record, RecordKind, RecordWord, UNKNOWN_COMMUNICATOR};
 
 /// Which end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,31 +39,15 @@ pub struct Message {
 }
 
 impl Message {
-    /// Bit of the second of its [`Message::words`] that [`Message::is_nonblocking`] is.
-    pub const NONBLOCKING: u64 = 1 << 57;
-
     /// Bytes 8 to 23 of its record, as two little-endian words.
     #[must_use]
     #[inline]
     pub const fn words(self) -> [u64; 2] {
-        let bytes = if self.bytes > MESSAGE_BYTES {
-            MESSAGE_BYTES
-        } else {
-            self.bytes
-        };
-        let mut second = bytes
-            | (self.tag as u64) << MESSAGE_TAG_SHIFT
-            | (CODE_INTERNAL as u64) << 48
-            | (RecordKind::Message as u64) << 61;
-        if matches!(self.direction, Direction::Receive) {
-            second |= RECEIVE;
-        }
-        if self.is_nonblocking {
-            second |= Self::NONBLOCKING;
-        }
+        let is_receive = matches!(self.direction, Direction::Receive);
+        let (is_nonblocking, tag) = (self.is_nonblocking, self.tag);
         [
-            second,
-            self.communicator as u64 | (self.partner as u64) << 32,
+            RecordWord::message(is_receive, is_nonblocking, tag, self.bytes).bits(),
+            CommunicatorWord::new(self.communicator, self.partner.cast_signed()).bits(),
         ]
     }
 
@@ -87,13 +64,16 @@ impl Message {
     }
 }
 
-/// Which end of a message a record tells of, by its second word.
-#[must_use]
-#[inline]
-pub const fn message_direction(second: u64) -> Direction {
-    match second & RECEIVE {
-        0 => Direction::Send,
-        _ => Direction::Receive,
+impl Direction {
+    /// Which end of a message a record tells of, by its second word.
+    #[must_use]
+    #[inline]
+    pub const fn of(word: RecordWord) -> Self {
+        if word.is_receive() {
+            Self::Receive
+        } else {
+            Self::Send
+        }
     }
 }
 
@@ -102,17 +82,17 @@ impl Record {
     #[must_use]
     #[inline]
     pub fn message(&self) -> Option<Message> {
-        if self.kind() != Some(RecordKind::Message) {
+        let word = self.word();
+        if !word.is_of(RecordKind::Message) {
             return None;
         }
-        let second = self.call_word();
         Some(Message {
-            direction: message_direction(second),
-            is_nonblocking: second & Message::NONBLOCKING != 0,
+            direction: Direction::of(word),
+            is_nonblocking: word.is_nonblocking(),
             partner: self.root.get() as u32,
             communicator: self.communicator.get(),
-            tag: (second >> MESSAGE_TAG_SHIFT) as u16,
-            bytes: second & MESSAGE_BYTES,
+            tag: word.message_tag(),
+            bytes: word.message_bytes(),
         })
     }
 }
@@ -170,7 +150,7 @@ mod tests {
                 bytes,
             };
             let record = record(message, enter, leave);
-            let expected = Message { bytes: bytes.min(MESSAGE_BYTES), ..message };
+            let expected = Message { bytes: bytes.min(RecordWord::MESSAGE_BYTES), ..message };
             prop_assert_eq!(record.message(), Some(expected));
             prop_assert_eq!(record.kind(), Some(RecordKind::Message));
             prop_assert_eq!((record.is_internal(), record.operation()), (true, None));

@@ -1,19 +1,11 @@
 //! What more is known of a call: records of kind 6.
 
-use super::{CODE_INTERNAL, MAX_PAYLOAD_BYTES, Record, RecordKind, UNKNOWN_COMMUNICATOR};
+use super::{CommunicatorWord, Record, RecordKind, RecordWord, UNKNOWN_COMMUNICATOR};
 
-/// Numbers in bits 0 to 9 of the code.
+/// What a note is: the number in its code.
 const ALGORITHM: u16 = 1;
 const RUNNING: u16 = 2;
 const MAKING: u16 = 3;
-
-/// Where the 16 bits of the tag begin in the second word of a [`Making`].
-const TAG_SHIFT: u32 = 32;
-
-/// Kind and flag of a note, in the upper 16 bits of the second word.
-const fn code(what: u16) -> u64 {
-    (((RecordKind::Note as u16) << 13 | CODE_INTERNAL | what) as u64) << 48
-}
 
 /// More about a call than its own record tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,8 +68,10 @@ impl AlgorithmBegun {
     #[must_use]
     #[inline]
     pub const fn words(self) -> [u64; 2] {
-        let third = UNKNOWN_COMMUNICATOR as u64 | (self.index as u64) << 32;
-        [code(ALGORITHM), third]
+        [
+            RecordWord::note(ALGORITHM, 0).bits(),
+            CommunicatorWord::new(UNKNOWN_COMMUNICATOR, self.index.cast_signed()).bits(),
+        ]
     }
 }
 
@@ -89,15 +83,10 @@ impl Running {
     #[must_use]
     #[inline]
     pub const fn words(self) -> [u64; 2] {
-        let elapsed = if self.elapsed_ticks > MAX_PAYLOAD_BYTES {
-            MAX_PAYLOAD_BYTES
-        } else {
-            self.elapsed_ticks
-        };
-        let switches = self.n_blocked as u64 | (self.n_preempted as u64) << 16;
+        let switches = self.n_blocked as u32 | (self.n_preempted as u32) << 16;
         [
-            elapsed | code(RUNNING),
-            self.on_core_us as u64 | switches << 32,
+            RecordWord::note(RUNNING, self.elapsed_ticks).bits(),
+            CommunicatorWord::new(self.on_core_us, switches.cast_signed()).bits(),
         ]
     }
 }
@@ -107,9 +96,10 @@ impl Making {
     #[must_use]
     #[inline]
     pub const fn words(self) -> [u64; 2] {
+        let low = RecordWord::making_low(self.tag, self.position);
         [
-            code(MAKING) | (self.tag as u64) << TAG_SHIFT | self.position as u64,
-            self.communicator as u64 | (self.on as u64) << 32,
+            RecordWord::note(MAKING, low).bits(),
+            CommunicatorWord::new(self.communicator, self.on.cast_signed()).bits(),
         ]
     }
 }
@@ -119,31 +109,29 @@ impl Record {
     #[must_use]
     #[inline]
     pub fn note(&self) -> Option<Note> {
-        if self.kind() != Some(RecordKind::Note) {
+        let word = self.word();
+        if !word.is_of(RecordKind::Note) {
             return None;
         }
-        match self.code.get() & 0x3ff {
+        match word.number() {
             ALGORITHM => Some(Note::Algorithm(AlgorithmBegun {
                 index: self.root.get() as u32,
             })),
             RUNNING => {
                 let switches = self.root.get() as u32;
                 Some(Note::Running(Running {
-                    elapsed_ticks: self.low_word(),
+                    elapsed_ticks: word.low(),
                     on_core_us: self.communicator.get(),
                     n_blocked: switches as u16,
                     n_preempted: (switches >> 16) as u16,
                 }))
             }
-            MAKING => {
-                let low = self.low_word();
-                Some(Note::Making(Making {
-                    communicator: self.communicator.get(),
-                    tag: (low >> TAG_SHIFT) as u16,
-                    on: self.root.get() as u32,
-                    position: low as u32,
-                }))
-            }
+            MAKING => Some(Note::Making(Making {
+                communicator: self.communicator.get(),
+                tag: word.making_tag(),
+                on: self.root.get() as u32,
+                position: word.making_position(),
+            })),
             _ => None,
         }
     }
@@ -155,6 +143,7 @@ mod tests {
     use zerocopy::{FromBytes, IntoBytes};
 
     use super::*;
+    use crate::record::MAX_PAYLOAD_BYTES;
 
     fn record([second, third]: [u64; 2], enter: u64) -> Record {
         let words = [enter, second, third, 0];

@@ -3,18 +3,7 @@
 use zerocopy::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::Operation;
-
-/// The flag in [`Record::code`]: the MPI library called it on its own behalf (inside an MPI-IO
-/// routine, say); recorded, not counted.
-pub const CODE_INTERNAL: u16 = 1 << 10;
-/// The flag in [`Record::code`]: the call returned another code than `MPI_SUCCESS`.
-pub const CODE_FAILED: u16 = 1 << 11;
-/// The flag in [`Record::code`]: the payload could not be told; [`Record::payload`] is 0.
-pub const CODE_PAYLOAD_UNKNOWN: u16 = 1 << 12;
-
-/// The largest payload that a record holds, in bytes (256 TiB less one); larger ones saturate.
-pub const MAX_PAYLOAD_BYTES: u64 = (1 << 48) - 1;
+use super::{CODE_FAILED, CODE_INTERNAL, CommunicatorWord, Operation, RecordKind, RecordWord};
 
 /// In [`Record::communicator`]: the handle was none that the recorder knows.
 pub const UNKNOWN_COMMUNICATOR: u32 = u32::MAX;
@@ -34,28 +23,6 @@ pub const ROOT_OTHER_OF_MY_GROUP: i32 = -3;
 /// of a window do or none. Such a fence ends no epoch, and need not be a barrier (MPI 4.0, section
 /// 12.5.1).
 pub const FENCE_NO_PRECEDE: i32 = 1;
-
-/// What a record is about; the upper three bits of its code.
-///
-/// [`RecordKind::CollectorPass`] is not written yet; it has its number already, so that a file with
-/// it can be told from a damaged one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u16)]
-pub enum RecordKind {
-    /// One call of an MPI operation.
-    Call = 1,
-    /// One end of a message inside a collective: [`Message`](crate::Message).
-    Message = 2,
-    /// One pass of an event collector (later versions).
-    CollectorPass = 3,
-    /// The completion of a nonblocking or persistent collective: [`Completion`](crate::Completion),
-    /// [`TestsInVain`](crate::TestsInVain).
-    Completion = 4,
-    /// A call of `MPI_Pcontrol`: [`Record::phase_level`].
-    Phase = 5,
-    /// More about a call: [`Note`](crate::Note).
-    Note = 6,
-}
 
 /// One record of a trace, as it stands in the file: 32 bytes, little-endian.
 ///
@@ -88,40 +55,6 @@ pub struct Record {
 
 const _: () = assert!(size_of::<Record>() == 32 && align_of::<Record>() == 1);
 
-/// The second word of a call record (bytes 8 to 15): payload, flags and operation.
-///
-/// `payload_bytes` saturates at [`MAX_PAYLOAD_BYTES`]; `flags` are `CODE_` bits.
-#[must_use]
-#[inline]
-pub const fn pack_call_word(operation: Operation, flags: u16, payload_bytes: u64) -> u64 {
-    let payload = if payload_bytes > MAX_PAYLOAD_BYTES {
-        MAX_PAYLOAD_BYTES
-    } else {
-        payload_bytes
-    };
-    let code = (RecordKind::Call as u16) << 13 | flags | operation.code();
-    payload | (code as u64) << 48
-}
-
-/// Payload bits, and code (kind, flags, operation), of the second word of a record.
-#[must_use]
-#[inline]
-pub const fn split_call_word(word: u64) -> (u64, u16) {
-    (word & MAX_PAYLOAD_BYTES, (word >> 48) as u16)
-}
-
-/// Payload in bytes by the second word of a record; `None` where it could not be told, and for the
-/// start of a persistent collective, whose payload stands in its definition.
-#[must_use]
-#[inline]
-pub const fn payload_of_word(word: u64) -> Option<u64> {
-    let (payload, code) = split_call_word(word);
-    if code & CODE_PAYLOAD_UNKNOWN != 0 || Operation::is_persistent_code(code & 0x3ff) {
-        return None;
-    }
-    Some(payload)
-}
-
 impl Record {
     /// A free slot.
     pub const FREE: Self = Self {
@@ -145,17 +78,19 @@ impl Record {
         enter: u64,
         leave: u64,
     ) -> Self {
-        let word = pack_call_word(operation, flags, payload_bytes).to_le_bytes();
-        let mut payload = [0; 6];
-        payload.copy_from_slice(&word[..6]);
-        Self {
-            enter: enter.into(),
-            payload,
-            code: U16::from_bytes([word[6], word[7]]),
-            communicator: communicator.into(),
-            root: root.into(),
-            leave: leave.into(),
+        let second = RecordWord::call(operation, flags, payload_bytes).bits();
+        let third = CommunicatorWord::new(communicator, root).bits();
+        Self::of_words([second, third], enter, leave)
+    }
+
+    /// A record of two ready-made words (bytes 8 to 23) and its times, in ticks.
+    #[must_use]
+    pub fn of_words([second, third]: [u64; 2], enter: u64, leave: u64) -> Self {
+        let mut bytes = [0; size_of::<Self>()];
+        for (at, word) in [enter, second, third, leave].into_iter().enumerate() {
+            bytes[at * 8..][..8].copy_from_slice(&word.to_le_bytes());
         }
+        zerocopy::transmute!(bytes)
     }
 
     /// Whether nothing was ever stored here.
@@ -176,25 +111,14 @@ impl Record {
     #[must_use]
     #[inline]
     pub fn kind(&self) -> Option<RecordKind> {
-        match self.code.get() >> 13 {
-            1 => Some(RecordKind::Call),
-            2 => Some(RecordKind::Message),
-            3 => Some(RecordKind::CollectorPass),
-            4 => Some(RecordKind::Completion),
-            5 => Some(RecordKind::Phase),
-            6 => Some(RecordKind::Note),
-            _ => None,
-        }
+        self.word().kind()
     }
 
     /// The operation called; `None` for another kind or an unknown number.
     #[must_use]
     #[inline]
     pub fn operation(&self) -> Option<Operation> {
-        match self.kind() {
-            Some(RecordKind::Call) => Operation::from_code(self.code.get() & 0x3ff),
-            _ => None,
-        }
+        self.word().operation()
     }
 
     /// Payload in bytes; `None` where it could not be told, and for the start of a persistent
@@ -202,17 +126,11 @@ impl Record {
     #[must_use]
     #[inline]
     pub fn payload_bytes(&self) -> Option<u64> {
-        payload_of_word(self.call_word())
+        self.word().payload_bytes()
     }
 
-    /// The 48 bits that hold the payload of most calls.
-    #[inline]
-    pub(crate) fn low_word(&self) -> u64 {
-        split_call_word(self.call_word()).0
-    }
-
-    /// All of it, as four little-endian words: enter, [the second](Self::call_word), communicator and
-    /// root, leave.
+    /// All of it, as four little-endian words: enter, [the second](Self::word), communicator and root,
+    /// leave.
     #[must_use]
     #[inline]
     pub fn words(&self) -> [u64; 4] {
@@ -220,27 +138,27 @@ impl Record {
         words.map(U64::get)
     }
 
-    /// The second word, as [`pack_call_word`] makes it: all but times, communicator and root.
+    /// The second word: all but times, communicator and root.
     #[must_use]
     #[inline]
-    pub fn call_word(&self) -> u64 {
+    pub fn word(&self) -> RecordWord {
         let [a, b, c, d, e, f] = self.payload;
         let [g, h] = self.code.to_bytes();
-        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+        RecordWord::from_bits(u64::from_le_bytes([a, b, c, d, e, f, g, h]))
     }
 
     /// Whether the MPI library called it on its own behalf.
     #[must_use]
     #[inline]
     pub fn is_internal(&self) -> bool {
-        self.code.get() & CODE_INTERNAL != 0
+        self.word().has(CODE_INTERNAL)
     }
 
     /// Whether the call returned an error code.
     #[must_use]
     #[inline]
     pub fn has_failed(&self) -> bool {
-        self.code.get() & CODE_FAILED != 0
+        self.word().has(CODE_FAILED)
     }
 }
 
@@ -250,6 +168,7 @@ mod tests {
     use zerocopy::IntoBytes;
 
     use super::*;
+    use crate::record::MAX_PAYLOAD_BYTES;
 
     #[test]
     fn bytes_of_a_record_are_those_of_the_format_page() {
@@ -292,8 +211,8 @@ mod tests {
             prop_assert_eq!(record.root.get(), root);
             let payload = (!operation.is_persistent()).then_some(payload.min(MAX_PAYLOAD_BYTES));
             prop_assert_eq!(record.payload_bytes(), payload);
-            prop_assert_eq!(record.call_word(), pack_call_word(operation, flags, record.low_word()));
-            prop_assert_eq!(split_call_word(record.call_word()).1, record.code.get());
+            prop_assert_eq!(record.word(), RecordWord::call(operation, flags, record.word().low()));
+            prop_assert_eq!(record.word().code(), record.code.get());
             prop_assert_eq!((record.enter.get(), record.leave.get()), (enter, leave));
             prop_assert_eq!(record.is_in_flight(), leave == 0);
         }

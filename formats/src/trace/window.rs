@@ -7,7 +7,7 @@
 
 use super::Chunk;
 use crate::file::{ProcessState, SequenceEntry, SequenceOf};
-use crate::record::{Operation, Record};
+use crate::record::Record;
 
 /// The part of a process's records that its ring holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,5 +100,5 @@ impl<'a> Window<'a> {
 
 /// Whether a record is that of a call of the application that is counted.
 fn is_call(record: &Record) -> bool {
-    !record.is_internal() && record.operation().is_some_and(Operation::is_counted)
+    record.word().is_counted_call()
 }

@@ -10,7 +10,8 @@ use std::mem::offset_of;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use collbench_formats::{
-    CHUNK_ALIGN, CODE_FAILED, ChunkHeader, Message, Record, RecordKind, SequenceEntry,
+    CHUNK_ALIGN, CODE_FAILED, ChunkHeader, CommunicatorWord, Record, RecordKind, RecordWord,
+    SequenceEntry,
 };
 
 use super::chunk::OpenChunk;
@@ -24,24 +25,15 @@ const CODE: usize = 1;
 const PLACE: usize = 2;
 const LEAVE: usize = 3;
 
-/// Where in the second word a record's code is, and in that its kind.
-const CODE_SHIFT: u32 = 48;
-const KIND_SHIFT: u32 = CODE_SHIFT + 13;
-/// Where in the third word the field is that is called a root.
-const ROOT_SHIFT: u32 = 32;
-
 const _: () = {
     const WORD: usize = size_of::<u64>();
     assert!(SLOT == 4 * WORD);
     assert!(offset_of!(Record, enter) == ENTER * WORD);
     assert!(offset_of!(Record, payload) == CODE * WORD);
-    assert!(offset_of!(Record, code) == CODE * WORD + CODE_SHIFT as usize / 8);
+    assert!(size_of::<RecordWord>() == WORD);
     assert!(offset_of!(Record, communicator) == PLACE * WORD);
-    assert!(offset_of!(Record, root) == PLACE * WORD + ROOT_SHIFT as usize / 8);
+    assert!(size_of::<CommunicatorWord>() == WORD);
     assert!(offset_of!(Record, leave) == LEAVE * WORD);
-    // What of the code does not say its kind fits below that, and a root into half a word.
-    assert!((RecordKind::Call as u64) < 1 << (u64::BITS - KIND_SHIFT));
-    assert!((CODE_FAILED as u64) << CODE_SHIFT < 1 << KIND_SHIFT);
     // Words of slots are aligned: chunks are, and the header and table in front of them.
     assert!(CHUNK_ALIGN.is_multiple_of(SLOT as u64));
     assert!(ChunkHeader::content_offset(0).is_multiple_of(align_of::<AtomicU64>()));
@@ -105,9 +97,8 @@ impl Slot {
         // SAFETY: as above; a full chunk stays mapped while a call in it is under way.
         unsafe {
             if code != 0 {
-                let word = self.0.add(CODE).read();
-                let failed = u64::from(CODE_FAILED) << CODE_SHIFT;
-                self.0.add(CODE).write(word | failed);
+                let word = RecordWord::from_bits(self.0.add(CODE).read());
+                self.0.add(CODE).write(word.with(CODE_FAILED).bits());
             }
             AtomicU64::from_ptr(self.0.add(LEAVE)).store(ticks, Ordering::Release);
         }
@@ -121,8 +112,8 @@ impl Slot {
         }
         // SAFETY: as above.
         unsafe {
-            let word = self.0.add(CODE).read();
-            self.0.add(CODE).write(word & !Message::NONBLOCKING);
+            let word = RecordWord::from_bits(self.0.add(CODE).read());
+            self.0.add(CODE).write(word.at_once().bits());
         }
         self.leave(code, ticks);
     }
@@ -134,11 +125,9 @@ impl Slot {
         }
         // SAFETY: as above.
         unsafe {
-            let word = self.0.add(PLACE).read();
-            let communicator = word & ((1 << ROOT_SHIFT) - 1);
-            self.0
-                .add(PLACE)
-                .write(communicator | u64::from(index) << ROOT_SHIFT);
+            let word = CommunicatorWord::from_bits(self.0.add(PLACE).read());
+            let word = word.with_root(index.cast_signed());
+            self.0.add(PLACE).write(word.bits());
         }
     }
 
@@ -158,8 +147,8 @@ impl Slot {
     }
 
     /// The second word of the record: payload and code.
-    pub(crate) fn code_word(self) -> u64 {
-        self.word(CODE)
+    pub(crate) fn code_word(self) -> RecordWord {
+        RecordWord::from_bits(self.word(CODE))
     }
 
     #[inline]
@@ -186,7 +175,7 @@ impl Slot {
         // SAFETY: before the first slot of a chunk are its header and table, which are as long, and whose
         // words are no call's: where the kind of a record would stand, they are counts.
         let [enter, word, _, leave] = unsafe { self.0.sub(4).cast::<[u64; 4]>().read() };
-        let is_call = word >> KIND_SHIFT == RecordKind::Call as u64;
+        let is_call = RecordWord::from_bits(word).is_of(RecordKind::Call);
         (is_call && leave == 0 && enter != 0).then_some(enter)
     }
 }
@@ -312,7 +301,7 @@ impl Slots {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use collbench_formats::{Operation, pack_call_word};
+    use collbench_formats::Operation;
 
     use super::*;
 
@@ -338,10 +327,13 @@ pub(crate) mod tests {
             behind: words.as_mut_ptr() as usize + 2 * SLOT,
         };
         let [before, slot] = [0, 1].map(|i| slots.iter().nth(i).unwrap());
-        before.write([pack_call_word(Operation::Barrier, 0, 0), 0]);
+        before.write([RecordWord::call(Operation::Barrier, 0, 0).bits(), 0]);
         before.stamp(3);
         assert_eq!(slot.entered_before(), Some(3));
-        slot.write([pack_call_word(Operation::CommDup, 0, 0), 5 | 9 << 32]);
+        slot.write([
+            RecordWord::call(Operation::CommDup, 0, 0).bits(),
+            CommunicatorWord::new(5, 9).bits(),
+        ]);
         slot.stamp(4);
         slot.made(11);
         let record = slot.record().unwrap();

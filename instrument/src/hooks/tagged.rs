@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use collbench_formats::{
-    CODE_PAYLOAD_UNKNOWN, Direction, Message, NO_RANK, Operation, Record, RecordKind,
+    CODE_PAYLOAD_UNKNOWN, Direction, Message, NO_RANK, Operation, Record, RecordKind, RecordWord,
 };
 
 use super::parameters::Parameters;
@@ -18,9 +18,6 @@ use super::ucx::Word;
 use crate::file::Slot;
 use crate::messages::{Context, Endpoints, LOCAL_GROUP, Part, Route, RouteKey, Tag};
 use crate::record::{Local, Recorder};
-
-/// What of the second word of a message says that its bytes are not known.
-const BYTES_UNKNOWN: u64 = (CODE_PAYLOAD_UNKNOWN as u64) << 48;
 
 /// Below are the collectives that do nothing but exchange data.
 const FIRST_CONSTRUCTOR: u16 = Operation::CommDup.code();
@@ -172,8 +169,12 @@ fn tagged_slot(
         bytes: bytes.unwrap_or(0),
     };
     let [second, third] = message.words();
-    let unknown = if bytes.is_none() { BYTES_UNKNOWN } else { 0 };
-    slot.write([second | unknown, third]);
+    let unknown = if bytes.is_none() {
+        CODE_PAYLOAD_UNKNOWN
+    } else {
+        0
+    };
+    slot.write([RecordWord::from_bits(second).with(unknown).bits(), third]);
     slot
 }
 

@@ -4,8 +4,8 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
 use collbench_formats::{
-    CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, Operation, ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP,
-    UNKNOWN_COMMUNICATOR, pack_call_word,
+    CODE_INTERNAL, CODE_PAYLOAD_UNKNOWN, CommunicatorWord, Operation, ROOT_IS_ME, ROOT_NONE,
+    ROOT_OTHER_OF_MY_GROUP, RecordWord, UNKNOWN_COMMUNICATOR,
 };
 
 use super::inside::Inside;
@@ -34,7 +34,7 @@ impl Returned {
 }
 
 impl Local {
-    /// Stores what is known of a call, and makes it: `word` as from [`pack_call_word`].
+    /// Stores what is known of a call, and makes it: `word` the bits of a [`RecordWord::call`].
     #[inline(always)]
     pub(super) fn call(
         &self,
@@ -46,7 +46,7 @@ impl Local {
         real: impl FnOnce() -> c_int,
     ) -> Returned {
         let inside = Inside::enter(self);
-        slot.write([word, u64::from(communicator) | u64::from(root as u32) << 32]);
+        slot.write([word, CommunicatorWord::new(communicator, root).bits()]);
         let mut enter_ticks = recorder.clock.now();
         if self.is_behind_long_gap(enter_ticks) {
             self.note_gap(recorder, inside.is_outermost());
@@ -91,7 +91,7 @@ impl Local {
 /// A call that is about to be made.
 pub(super) struct Prepared {
     pub(super) slot: Slot,
-    /// As from [`pack_call_word`].
+    /// The bits of a [`RecordWord::call`].
     pub(super) word: u64,
     /// Index of its communicator.
     pub(super) communicator: u32,
@@ -137,7 +137,7 @@ impl Local {
         }
         Prepared {
             slot,
-            word: pack_call_word(operation, flags, bytes.unwrap_or(0)),
+            word: RecordWord::call(operation, flags, bytes.unwrap_or(0)).bits(),
             communicator,
             root: root.map_or(ROOT_NONE, |root| recorder.root_of(root as i32)),
             position: own_position,

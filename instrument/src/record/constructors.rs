@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use collbench_formats::{Definition, Operation, ROOT_NONE, UNKNOWN_COMMUNICATOR, pack_call_word};
+use collbench_formats::{Definition, Operation, ROOT_NONE, RecordWord, UNKNOWN_COMMUNICATOR};
 
 use super::initiation::InitiatedAt;
 use super::local::Local;
@@ -40,7 +40,7 @@ pub fn constructor_call(
         }
         _ => 0,
     };
-    let word = pack_call_word(operation, flags, 0);
+    let word = RecordWord::call(operation, flags, 0).bits();
     let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
     let maker = if flags == 0 && operation.semantics().is_matched() {
         Maker {
@@ -199,7 +199,7 @@ impl Local {
         if let Some(entry) = entry {
             entry.take_position(flags != 0);
         }
-        let word = pack_call_word(operation, flags, 0);
+        let word = RecordWord::call(operation, flags, 0).bits();
         let index = entry.map_or(UNKNOWN_COMMUNICATOR, |entry| entry.index);
         let returned = self.call(recorder, slot, word, index, ROOT_NONE, real);
         if let (true, Some(entry)) = (returned.code != 0, entry) {

@@ -8,7 +8,7 @@
 use std::ffi::c_int;
 
 use collbench_formats::{
-    CompletingCall, Completion, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE, pack_call_word,
+    CompletingCall, Completion, FENCE_NO_PRECEDE, Initiation, Operation, ROOT_NONE, RecordWord,
 };
 
 use super::calls::guarded_call;
@@ -76,7 +76,7 @@ pub fn opening_call(
         communicator: entry.index,
         position: entry.take_position(false),
     });
-    let word = pack_call_word(operation, 0, 0);
+    let word = RecordWord::call(operation, 0, 0).bits();
     let making = local.making.begin(maker);
     let returned = local.call(recorder, slot, word, maker.communicator, ROOT_NONE, real);
     drop(making);

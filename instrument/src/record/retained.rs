@@ -99,7 +99,7 @@ pub(super) fn release(retained: &mut Vec<Retained>, unfinished: &Unfinished, pos
 mod tests {
     use collbench_formats::{
         AlgorithmBegun, CODE_INTERNAL, CompletingCall, Completion, Initiation, Message, NO_RANK,
-        Operation, PersistentStart, pack_call_word,
+        Operation, PersistentStart, RecordWord,
     };
     use zerocopy::FromBytes;
 
@@ -115,7 +115,7 @@ mod tests {
     fn call(flags: u16, enter: u64, leave: u64) -> Record {
         record(
             enter,
-            [pack_call_word(Operation::Bcast, flags, 8), 0],
+            [RecordWord::call(Operation::Bcast, flags, 8).bits(), 0],
             leave,
         )
     }

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use collbench_formats::{Operation, ROOT_NONE, pack_call_word, phase_words};
+use collbench_formats::{CommunicatorWord, Operation, ROOT_NONE, RecordWord, phase_words};
 
 use super::calls::guarded_call;
 use super::inside::Inside;
@@ -75,7 +75,7 @@ pub fn abort_call(real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     if local.is_at_work.get() {
         let slot = local.next_slot().unwrap_or(Slot::NONE);
-        let word = pack_call_word(Operation::Abort, 0, 0);
+        let word = RecordWord::call(Operation::Abort, 0, 0).bits();
         let returned = local.call(recorder, slot, word, 0, ROOT_NONE, real);
         returned.commit()
     } else {
@@ -88,7 +88,7 @@ fn last_call(
     operation: Operation,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    let word = pack_call_word(operation, 0, 0);
+    let word = RecordWord::call(operation, 0, 0).bits();
     LOCAL.with(|local| {
         let slot = local.take_slot(recorder);
         local
@@ -122,8 +122,8 @@ pub(crate) fn record_init(recorder: &'static Recorder, operation: Operation, ent
             return;
         }
         slot.write([
-            pack_call_word(operation, 0, 0),
-            u64::from(ROOT_NONE as u32) << 32,
+            RecordWord::call(operation, 0, 0).bits(),
+            CommunicatorWord::new(0, ROOT_NONE).bits(),
         ]);
         slot.stamp(enter);
         slot.leave(0, recorder.clock.now());

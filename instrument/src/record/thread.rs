@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use collbench_formats::{CODE_INTERNAL, Operation, RecordKind};
+use collbench_formats::CODE_INTERNAL;
 
 use super::local::LOCAL;
 use super::recorder::Recorder;
@@ -109,14 +109,16 @@ impl Thread {
         let mut last_leave = 0;
         for slot in taken.iter().rev() {
             last_leave = last_leave.max(slot.leave_ticks());
-            let is_internal = slot.code_word() >> 48 & u64::from(CODE_INTERNAL) != 0;
+            let is_internal = slot.code_word().has(CODE_INTERNAL);
             if !is_internal && last_leave > 0 && !has_nested_calls {
                 break;
             }
         }
         let n_records = taken.len() as u64;
         chunk.close(n_records, last_leave);
-        let calls = taken.iter().filter(|slot| is_call(slot.code_word()));
+        let calls = taken
+            .iter()
+            .filter(|slot| slot.code_word().is_counted_call());
         Counts {
             n_records,
             n_calls: if counts_calls {
@@ -154,13 +156,6 @@ impl Recorder {
         }
         thread
     }
-}
-
-/// Whether the second word of a record is that of a call of the application that is counted.
-fn is_call(word: u64) -> bool {
-    let code = (word >> 48) as u16;
-    let is_own = code >> 13 == RecordKind::Call as u16 && code & CODE_INTERNAL == 0;
-    is_own && Operation::from_code(code & 0x3ff).is_some_and(Operation::is_counted)
 }
 
 /// A key whose destructor gives a thread's state back; `None` where the process has no more keys.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use collbench_formats::{
     Abi, CompletingCall, Completion, Direction, Initiation, Making, Message, NO_TAG, Operation,
-    RankTrace, Record, Semantics, pack_call_word,
+    RankTrace, Record, Semantics,
 };
 
 use crate::inside_base::with_identity;
@@ -104,9 +104,8 @@ pub(crate) fn with_makings(bytes: &[u8]) -> Vec<u8> {
             match operation {
                 // Not in the last record of a chunk, behind which its messages would stand.
                 Some(Operation::CommDup) if made.on == 0 && made.position > 2 => {
-                    let word = pack_call_word(Operation::CommIdup, 0, 0);
-                    let third = u64::from(made.on) | (record.root.get() as u32 as u64) << 32;
-                    record = Record::of_words([word, third], enter, leave);
+                    let (on, new) = (made.on, record.root.get());
+                    record = Record::call(Operation::CommIdup, 0, on, new, 0, enter, leave);
                     records.push(record);
                     pending = Some(made);
                 }

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use collbench_formats::{
-    Direction, Making, Message, NO_TAG, Note, Record, RecordKind, message_direction,
-};
+use collbench_formats::{Direction, Making, Message, NO_TAG, Note, Record, RecordKind};
 
 use crate::calls::algorithms;
 use crate::calls::behind::each_message;
@@ -94,9 +92,7 @@ impl Process<'_> {
         is_possible: bool,
         communicators: &Communicators,
     ) {
-        let directions = run
-            .iter()
-            .map(|record| message_direction(record.call_word()));
+        let directions = run.iter().map(|record| Direction::of(record.word()));
         let n_sent = directions.filter(|way| *way == Direction::Send).count();
         self.found.n_sent += n_sent as u64;
         self.found.n_received += (run.len() - n_sent) as u64;

@@ -47,11 +47,11 @@ const CLASSES: [Class; 1024] = {
 
 #[inline]
 pub(super) fn class_of(record: &Record) -> Class {
-    let code = record.code.get();
-    if code >> 13 == RecordKind::Call as u16 {
-        CLASSES[usize::from(code & 0x3ff)]
+    let word = record.word();
+    if word.is_of(RecordKind::Call) {
+        CLASSES[usize::from(word.number())]
     } else {
-        match record.kind() {
+        match word.kind() {
             Some(RecordKind::Completion) => Class::Completion,
             Some(RecordKind::Phase) => Class::Phase,
             Some(RecordKind::Message) => Class::Message,
@@ -63,7 +63,7 @@ pub(super) fn class_of(record: &Record) -> Class {
 
 #[inline]
 pub(super) fn is_message(record: &Record) -> bool {
-    record.code.get() >> 13 == RecordKind::Message as u16
+    record.word().is_of(RecordKind::Message)
 }
 
 pub(super) fn is_note(record: &Record) -> bool {
