@@ -5,8 +5,8 @@ use std::path::Path;
 use collbench_analyzer::{
     AlignmentMethod, Analysis, Clocks, Details, Run, RunFiles, Selection, Timestamp, analyze_by,
 };
-use collbench_formats::RankTrace;
 use collbench_formats::write::file_header;
+use collbench_formats::{Layer, RankTrace};
 use collbench_generate::generate;
 
 /// Barriers that everybody leaves at the same instant, on four hosts with clocks of their own.
@@ -252,7 +252,10 @@ fn hide_messages(trace: &Path) {
         let mut identity = RankTrace::parse(&bytes).unwrap().identity;
         let before = file_header(&identity, None).unwrap().len();
         let mut layers = identity.layers.iter_mut();
-        layers.find(|layer| layer.name == "messages").unwrap().on = false;
+        layers
+            .find(|layer| layer.name == Layer::Messages.name())
+            .unwrap()
+            .on = false;
         let header = file_header(&identity, None).unwrap();
         assert_eq!(header.len(), before);
         bytes[..before].copy_from_slice(&header);

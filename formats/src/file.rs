@@ -16,7 +16,7 @@ pub use definition::{
 };
 pub use header::{
     Abi, COMPACT_VERSION, ClockIdentity, ClockSource, EndDamaged, FILE_MAGIC, FORMAT_VERSION,
-    FileHeader, HostIdentity, Identity, LayerState, MpiIdentity, STOP_TEXT_BYTES, StopReason,
+    FileHeader, HostIdentity, Identity, MpiIdentity, STOP_TEXT_BYTES, StopReason,
 };
-pub use layer::Layer;
+pub use layer::{Layer, LayerState};
 pub use meta::{MAX_META_BYTES, MetaError, decode_meta, encode_meta};

@@ -3,7 +3,6 @@
 mod environment;
 mod exchange;
 
-pub(crate) use environment::{ALGORITHMS, MESSAGES, SWITCHES};
 pub use environment::{
     Form, Layers, Settings, SettingsError, clock_of_name, environment_of, name_of_clock,
 };

@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use collbench_formats::{
-    Anchor, ClockIdentity, Definition, HostIdentity, Identity, LayerState, MpiIdentity, Operation,
+    Anchor, ClockIdentity, Definition, HostIdentity, Identity, Layer, LayerState, MpiIdentity,
+    Operation,
 };
 
 use crate::directory::{self, DirectoryError};
@@ -28,7 +29,7 @@ use crate::messages::{MessageSource, watch_endpoints};
 use crate::mpi::{MpiLibrary, ProcessModel, has_function};
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
 use crate::record::{Lengths, Recorder, record_init};
-use crate::settings::{ALGORITHMS, Form, Layers, MESSAGES, SWITCHES, Settings};
+use crate::settings::{Form, Layers, Settings};
 use place::Place;
 
 /// How long the other ranks wait for world rank 0 to make the directory.
@@ -386,39 +387,41 @@ fn why_no_algorithms(layers: Layers) -> Option<&'static str> {
 /// algorithms are not.
 fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) -> Vec<LayerState> {
     [
-        ("calls", true, ""),
+        (Layer::Calls, true, ""),
         (
-            MESSAGES,
+            Layer::Messages,
             opaque.is_none(),
             opaque.map_or("", String::as_str),
         ),
-        (ALGORITHMS, unnamed.is_none(), unnamed.unwrap_or_default()),
         (
-            SWITCHES,
+            Layer::Algorithms,
+            unnamed.is_none(),
+            unnamed.unwrap_or_default(),
+        ),
+        (
+            Layer::Switches,
             layers.switches,
             "not asked for (--layers calls,messages,algorithms,switches)",
         ),
         (
-            "io",
+            Layer::Io,
             layers.io,
             "not asked for (--layers calls,messages,algorithms,io)",
         ),
         (
-            "rma",
+            Layer::Rma,
             layers.rma,
             "not asked for (--layers calls,messages,algorithms,rma)",
         ),
     ]
     .into_iter()
-    .map(|(name, on, why_off)| LayerState {
-        name: name.into(),
-        on,
-        reason: match (on, layers.by_default) {
+    .map(|(layer, on, why_off)| {
+        let reason = match (on, layers.by_default) {
             (false, _) => why_off,
             (true, true) => LayerState::BY_DEFAULT,
             (true, false) => "",
-        }
-        .into(),
+        };
+        LayerState::new(layer, on, reason)
     })
     .collect()
 }

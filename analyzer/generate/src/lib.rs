@@ -38,7 +38,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use collbench_formats::{Abi, HostIdentity, Identity, LayerState, MpiIdentity};
+use collbench_formats::{Abi, HostIdentity, Identity, Layer, LayerState, MpiIdentity};
 use collbench_stats::random;
 use serde_json::json;
 
@@ -276,16 +276,14 @@ fn write_ranks(
     Ok(simulation.run().map_err(&simulated)?.0)
 }
 
+/// Why a layer is not in a trace.
+const NOT_GENERATED: &str = "a generated trace has none";
+
 fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
     let host_at = scenario.host_of[rank as usize];
     let host = &scenario.hosts[host_at];
     let world = random::hash(&[seed, scenario.n_ranks() as u64]);
     let boot = random::hash(&[seed, 2, host_at as u64]);
-    let layer = |name: &str, on: bool, reason: &str| LayerState {
-        name: name.to_owned(),
-        on,
-        reason: reason.to_owned(),
-    };
     let init = [0, scenario.init_ns.next_multiple_of(scenario.grid_ns)];
     Identity {
         recorder: env!("CARGO_PKG_VERSION").into(),
@@ -315,13 +313,13 @@ fn identity(scenario: &Scenario, seed: u64, rank: u32) -> Identity {
             thread_level: if scenario.has_threads { 3 } else { 0 },
         },
         layers: vec![
-            layer("calls", true, ""),
+            LayerState::new(Layer::Calls, true, ""),
             if scenario.has_messages {
-                layer("messages", true, "")
+                LayerState::new(Layer::Messages, true, "")
             } else {
-                layer("messages", false, "a generated trace has none")
+                LayerState::new(Layer::Messages, false, NOT_GENERATED)
             },
-            layer("algorithms", false, "a generated trace has none"),
+            LayerState::new(Layer::Algorithms, false, NOT_GENERATED),
         ],
         command: command(scenario),
         anchors: (1..)

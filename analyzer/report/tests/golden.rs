@@ -6,7 +6,7 @@ mod built;
 use std::path::Path;
 
 use collbench_analyzer::{Analysis, Selection};
-use collbench_formats::{AlgorithmBegun, Definition, LayerState, Operation, Record};
+use collbench_formats::{AlgorithmBegun, Definition, Layer, LayerState, Operation, Record};
 use collbench_report::{to_json, to_text};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
@@ -211,11 +211,11 @@ fn escapes_in_the_document_stand_for_the_names_as_they_are() {
 fn with_algorithms(n: u32) -> TestTrace {
     let mut trace = TestTrace::new(2);
     for process in &mut trace.processes {
-        process.identity.layers.push(LayerState {
-            name: "algorithms".into(),
-            on: true,
-            reason: LayerState::BY_DEFAULT.into(),
-        });
+        process.identity.layers.push(LayerState::new(
+            Layer::Algorithms,
+            true,
+            LayerState::BY_DEFAULT,
+        ));
         for index in 0..n {
             process.definitions.push(Definition::Algorithm {
                 index,

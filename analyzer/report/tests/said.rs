@@ -5,8 +5,8 @@ mod built;
 
 use collbench_analyzer::{Analysis, OperationSummary};
 use collbench_formats::{
-    AlgorithmBegun, CODE_INTERNAL, CompletingCall, Definition, Direction, Initiation, LayerState,
-    Operation, Record,
+    AlgorithmBegun, CODE_INTERNAL, CompletingCall, Definition, Direction, Initiation, Layer,
+    LayerState, Operation, Record,
 };
 
 use built::{START, TestProcess, TestTrace, begin, call, codes, complete, message, split};
@@ -33,11 +33,11 @@ fn trace(n: u32, has_messages: bool) -> TestTrace {
         if has_messages {
             process.with_messages();
         }
-        process.identity.layers.push(LayerState {
-            name: "algorithms".into(),
-            on: true,
-            reason: LayerState::BY_DEFAULT.into(),
-        });
+        process.identity.layers.push(LayerState::new(
+            Layer::Algorithms,
+            true,
+            LayerState::BY_DEFAULT,
+        ));
         for (index, name) in (0..).zip(NAMES) {
             process.definitions.push(Definition::Algorithm {
                 index,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use collbench_formats::{AlgorithmBegun, Definition, Operation, Record};
+use collbench_formats::{AlgorithmBegun, Definition, Layer, Operation, Record};
 use collbench_text::inert;
 use serde::Serialize;
 
@@ -106,7 +106,7 @@ impl AlgorithmCounts {
 pub(crate) type LastCalls = BTreeMap<u32, Record>;
 
 fn is_noted(file: &RankFile<'_>) -> bool {
-    file.has_layer("algorithms")
+    file.has_layer(Layer::Algorithms)
 }
 
 /// Number of processes of the communicator that a call was made on.

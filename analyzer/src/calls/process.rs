@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_clocks::rank_clock::RankClock;
 use collbench_clocks::timestamp::{Global, Timestamp};
-use collbench_formats::{Chunk, Record, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR};
+use collbench_formats::{Chunk, Layer, Record, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR};
 
 use crate::calls::algorithms::LastCalls;
 use crate::calls::aside::Aside;
@@ -157,7 +157,7 @@ impl<'a> Process<'a> {
             n_queued: 0,
             has_ended: false,
             is_end_known: false,
-            has_messages: file.has_layer("messages"),
+            has_messages: file.has_layer(Layer::Messages),
             has_algorithms: !names.is_empty(),
             names,
             owners: Owners::new(

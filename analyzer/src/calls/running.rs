@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{Operation, Record, Running};
+use collbench_formats::{Layer, Operation, Record, Running};
 use serde::Serialize;
 
 use crate::communicators::Communicators;
@@ -104,7 +104,7 @@ pub(crate) fn running<'c>(
     counts: impl IntoIterator<Item = &'c RunningCounts>,
 ) -> Option<Vec<RunningSummary>> {
     let processes = &run.processes;
-    if !processes.iter().any(|file| file.has_layer("switches")) {
+    if !processes.iter().any(|file| file.has_layer(Layer::Switches)) {
         return None;
     }
     let mut sums: BTreeMap<Key, (Sum, i64)> = BTreeMap::new();

@@ -127,7 +127,9 @@ fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSumm
         });
     let mut layers = layers(run);
     tell_opaque(sources, &mut layers);
-    let has_messages = layers.get("messages").is_some_and(|layer| layer.on);
+    let has_messages = layers
+        .get(collbench_formats::Layer::Messages.name())
+        .is_some_and(|layer| layer.on);
     TraceSummary {
         directory: run.directory.to_string_lossy().into_owned(),
         command: inert::cut_all(&run.command, MAX_COMMAND),
@@ -200,7 +202,7 @@ fn window_summary(sources: &Sources<'_>) -> Option<WindowSummary> {
 fn tell_opaque(sources: &Sources<'_>, layers: &mut BTreeMap<String, Layer>) {
     let tallies = sources.tally.operations().map(|(_, tally)| &tally.inside);
     let n_opaque: u64 = tallies.flatten().map(|inside| inside.n_opaque).sum();
-    if let Some(layer) = layers.get_mut("messages")
+    if let Some(layer) = layers.get_mut(collbench_formats::Layer::Messages.name())
         && layer.on
         && n_opaque > 0
         && sources.irregularities.n_messages == 0
@@ -228,11 +230,13 @@ fn layers(run: &Run<'_>) -> BTreeMap<String, Layer> {
             *merged = Layer { on: false, reason };
         }
     }
-    for name in ["calls", "messages", "algorithms", "io", "rma", "switches"] {
-        layers.entry(name.to_owned()).or_insert_with(|| Layer {
-            on: false,
-            reason: Some("not known to the recorder".to_owned()),
-        });
+    for layer in collbench_formats::Layer::ALL {
+        layers
+            .entry(layer.name().to_owned())
+            .or_insert_with(|| Layer {
+                on: false,
+                reason: Some("not known to the recorder".to_owned()),
+            });
     }
     layers
 }

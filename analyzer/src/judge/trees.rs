@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use collbench_formats::Layer;
 use collbench_stats::distribution::Summary;
 use collbench_text::inert;
 use collbench_trees::algorithm::Algorithm;
@@ -167,7 +168,7 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
             .run
             .processes
             .iter()
-            .any(|file| file.was_asked_for("messages"));
+            .any(|file| file.was_asked_for(Layer::Messages));
     if n_opaque > 0 && is_expected {
         remarks.push(Remark::Opaque {
             n_instances: n_opaque,
@@ -179,7 +180,8 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
     let is_cut = processes().any(|file| file.trace.window.is_some_and(|window| window.is_cut()));
     let n_elsewhere = if is_cut { 0 } else { ends.sends_elsewhere };
     if ends.unpaired_sends + ends.unpaired_receives + n_elsewhere > 0 {
-        let are_recorded = |file: &RankFile<'_>| file.has_layer("rma") && file.has_layer("io");
+        let are_recorded =
+            |file: &RankFile<'_>| file.has_layer(Layer::Rma) && file.has_layer(Layer::Io);
         let counts = &sources.tally.counts;
         remarks.push(Remark::UnpairedMessages {
             n_sends: ends.unpaired_sends,

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use collbench_files::{Folder, Mapped};
-use collbench_formats::{FormatError, LayerState, RankTrace};
+use collbench_formats::{FormatError, Layer, LayerState, RankTrace};
 use collbench_text::inert;
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -339,16 +339,18 @@ pub struct RankFile<'a> {
 impl<'a> RankFile<'a> {
     /// Whether a layer was recorded.
     #[must_use]
-    pub fn has_layer(&self, name: &str) -> bool {
+    pub fn has_layer(&self, layer: Layer) -> bool {
         let mut layers = self.trace.identity.layers.iter();
-        layers.any(|layer| layer.name == name && layer.on)
+        layers.any(|state| state.name == layer.name() && state.on)
     }
 
     /// Whether a layer was recorded because somebody had named it.
     #[must_use]
-    pub fn was_asked_for(&self, name: &str) -> bool {
+    pub fn was_asked_for(&self, layer: Layer) -> bool {
         let mut layers = self.trace.identity.layers.iter();
-        layers.any(|layer| layer.name == name && layer.on && layer.reason != LayerState::BY_DEFAULT)
+        layers.any(|state| {
+            state.name == layer.name() && state.on && state.reason != LayerState::BY_DEFAULT
+        })
     }
 
     fn read(name: &'a str, bytes: &'a Bytes) -> Result<Self, FormatError> {
@@ -530,7 +532,7 @@ impl<'a> Run<'a> {
     /// Whether the messages inside collectives were recorded, by any process.
     pub(crate) fn has_messages(&self) -> bool {
         let mut processes = self.processes.iter();
-        processes.any(|file| file.has_layer("messages"))
+        processes.any(|file| file.has_layer(Layer::Messages))
     }
 
     /// Whether anything is missing: a file, or a part of one.

@@ -10,8 +10,8 @@ use std::path::Path;
 use collbench_analyzer::{Analysis, OperationSummary, Progress, Selection};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
-    Completion, Definition, Direction, FileHeader, HostIdentity, Identity, Initiation, LayerState,
-    Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record,
+    Completion, Definition, Direction, FileHeader, HostIdentity, Identity, Initiation, Layer,
+    LayerState, Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record,
     SequenceEntry, StopReason, TestsInVain, phase_words, write,
 };
 use tempfile::TempDir;
@@ -236,16 +236,8 @@ impl TestProcess {
                     thread_level: 0,
                 },
                 layers: vec![
-                    LayerState {
-                        name: "calls".into(),
-                        on: true,
-                        reason: String::new(),
-                    },
-                    LayerState {
-                        name: "messages".into(),
-                        on: false,
-                        reason: "not in this version".into(),
-                    },
+                    LayerState::new(Layer::Calls, true, ""),
+                    LayerState::new(Layer::Messages, false, "not in this version"),
                 ],
                 command: vec!["./app".into(), "-x".into()],
                 anchors: vec![anchor(START - 500).into(), anchor(START).into()],

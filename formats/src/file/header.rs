@@ -4,7 +4,7 @@ use bincode::{Decode, Encode};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::{Anchor, ChunkHeader};
+use super::{Anchor, ChunkHeader, LayerState};
 use crate::record::Record;
 
 /// The first eight bytes of a rank file.
@@ -241,22 +241,6 @@ pub struct MpiIdentity {
     pub library_path: String,
     /// Thread level provided: 0 single, 1 funneled, 2 serialized, 3 multiple.
     pub thread_level: u32,
-}
-
-/// Whether a layer of recording was on.
-#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
-pub struct LayerState {
-    /// `calls`, `messages`, `algorithms`, `switches`, `io` or `rma`.
-    pub name: String,
-    /// Whether it recorded.
-    pub on: bool,
-    /// Why not; when it was on, [`LayerState::BY_DEFAULT`] if nobody had named it, else empty.
-    pub reason: String,
-}
-
-impl LayerState {
-    /// The reason of a layer that is on without having been asked for.
-    pub const BY_DEFAULT: &str = "by default";
 }
 
 /// Everything about a rank that is known when recording begins.

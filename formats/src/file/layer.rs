@@ -1,8 +1,10 @@
 //! The layers of a recording.
 
+use bincode::{Decode, Encode};
+
 use crate::record::{Operation, Semantics};
 
-/// Which layer of a recording has an operation.
+/// A layer of a recording: what can be recorded besides the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// What is always recorded: collectives, communicators, begin and end of MPI.
@@ -11,9 +13,25 @@ pub enum Layer {
     Io,
     /// Collectives on windows (one-sided communication, RMA).
     Rma,
+    /// Messages of the MPI library within collectives: [`Message`](crate::Message).
+    Messages,
+    /// Algorithms of the MPI library for collectives: [`AlgorithmBegun`](crate::AlgorithmBegun).
+    Algorithms,
+    /// Whether threads were running: [`Running`](crate::Running).
+    Switches,
 }
 
 impl Layer {
+    /// Every one of this version.
+    pub const ALL: [Self; 6] = [
+        Self::Calls,
+        Self::Io,
+        Self::Rma,
+        Self::Messages,
+        Self::Algorithms,
+        Self::Switches,
+    ];
+
     /// Its name on the command line and in the trace.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -21,6 +39,58 @@ impl Layer {
             Self::Calls => "calls",
             Self::Io => "io",
             Self::Rma => "rma",
+            Self::Messages => "messages",
+            Self::Algorithms => "algorithms",
+            Self::Switches => "switches",
+        }
+    }
+
+    /// The one with this name; `None` where this version knows none.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|layer| layer.name() == name)
+    }
+
+    /// What it is of, in words.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Calls => "Collectives on communicators; always recorded",
+            Self::Io => "Collectives on files: opening, collective reading and writing ...",
+            Self::Rma => "Collectives on windows: making and freeing, fences",
+            Self::Messages => {
+                "What the MPI library sends within collectives (Open MPI, MPICH over UCX)"
+            }
+            Self::Algorithms => {
+                "Which of its algorithms the MPI library chooses for a collective (Open MPI)"
+            }
+            Self::Switches => "Whether threads were on a core, before and in calls that took long",
+        }
+    }
+}
+
+/// Whether a layer of recording was on.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub struct LayerState {
+    /// [`Layer::name`], or that of a layer of a later version.
+    pub name: String,
+    /// Whether it recorded.
+    pub on: bool,
+    /// Why not; when it was on, [`LayerState::BY_DEFAULT`] if nobody had named it, else empty.
+    pub reason: String,
+}
+
+impl LayerState {
+    /// The reason of a layer that is on without having been asked for.
+    pub const BY_DEFAULT: &str = "by default";
+
+    /// That of a layer; for the reason see [`LayerState::reason`].
+    #[must_use]
+    pub fn new(layer: Layer, on: bool, reason: &str) -> Self {
+        Self {
+            name: layer.name().to_owned(),
+            on,
+            reason: reason.to_owned(),
         }
     }
 }
@@ -47,6 +117,14 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_layer_comes_back_by_its_name() {
+        for layer in Layer::ALL {
+            assert_eq!(Layer::from_name(layer.name()), Some(layer));
+        }
+        assert_eq!(Layer::from_name("default"), None);
+    }
 
     #[test]
     fn operations_on_files_and_windows_have_layers_of_their_own() {

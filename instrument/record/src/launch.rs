@@ -17,8 +17,10 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{CommandFactory, Parser};
 use collbench_files::guard_mappings;
+use collbench_formats::Layer;
 use collbench_instrument::{
     Clock, ExchangeSettings, Form, LauncherRank, Layers, Settings, clock_of_name, directory,
     environment_of,
@@ -63,7 +65,7 @@ struct Options {
     /// Layers to record, with commas: calls (always), messages and algorithms (of the MPI library,
     /// within collectives), io (MPI-IO), rma (windows), switches (whether threads were running).
     /// Default: calls,messages,algorithms, as far as the MPI library allows
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = layer_names())]
     layers: Option<Vec<Layer>>,
     /// Clock for time stamps; default: tsc where it is invariant, else raw
     #[arg(long, value_name = "CLOCK", value_parser = ["tsc", "raw", "monotonic"])]
@@ -101,20 +103,11 @@ struct Options {
     command: Vec<OsString>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Layer {
-    /// Collectives on communicators; always recorded
-    Calls,
-    /// Collectives on files: opening, collective reading and writing ...
-    Io,
-    /// Collectives on windows: making and freeing, fences
-    Rma,
-    /// What the MPI library sends within collectives (Open MPI, MPICH over UCX)
-    Messages,
-    /// Which of its algorithms the MPI library chooses for a collective (Open MPI)
-    Algorithms,
-    /// Whether threads were on a core, before and in calls that took long
-    Switches,
+/// Names of layers, and what they are of, for the command line.
+fn layer_names() -> impl TypedValueParser<Value = Layer> {
+    let names = Layer::ALL.map(|layer| PossibleValue::new(layer.name()).help(layer.meaning()));
+    PossibleValuesParser::new(names)
+        .try_map(|name| Layer::from_name(&name).ok_or("not the name of a layer"))
 }
 
 /// Runs the command with the arguments of this process; gives its exit status.

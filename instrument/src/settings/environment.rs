@@ -60,12 +60,6 @@ pub struct Layers {
     pub by_default: bool,
 }
 
-/// The name of the layer of messages.
-pub(crate) const MESSAGES: &str = "messages";
-/// The name of the layer of algorithms.
-pub(crate) const ALGORITHMS: &str = "algorithms";
-/// The name of the layer of switches from thread to thread.
-pub(crate) const SWITCHES: &str = "switches";
 /// What stands for [`Layers::BY_DEFAULT`] in the environment.
 const DEFAULT: &str = "default";
 
@@ -88,13 +82,13 @@ impl Layers {
         }
         let mut layers = Self::default();
         for name in names.split(',').filter(|name| !name.is_empty()) {
-            match name {
-                _ if name == Layer::Io.name() => layers.io = true,
-                _ if name == Layer::Rma.name() => layers.rma = true,
-                MESSAGES => layers.messages = true,
-                ALGORITHMS => layers.algorithms = true,
-                SWITCHES => layers.switches = true,
-                _ => return None,
+            match Layer::from_name(name)? {
+                Layer::Calls => return None,
+                Layer::Io => layers.io = true,
+                Layer::Rma => layers.rma = true,
+                Layer::Messages => layers.messages = true,
+                Layer::Algorithms => layers.algorithms = true,
+                Layer::Switches => layers.switches = true,
             }
         }
         Some(layers)
@@ -107,14 +101,16 @@ impl Layers {
             return DEFAULT.to_owned();
         }
         let all = [
-            (self.io, Layer::Io.name()),
-            (self.rma, Layer::Rma.name()),
-            (self.messages, MESSAGES),
-            (self.algorithms, ALGORITHMS),
-            (self.switches, SWITCHES),
+            (self.io, Layer::Io),
+            (self.rma, Layer::Rma),
+            (self.messages, Layer::Messages),
+            (self.algorithms, Layer::Algorithms),
+            (self.switches, Layer::Switches),
         ];
         let on = all.iter().filter(|(is_on, _)| *is_on);
-        on.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
+        on.map(|(_, layer)| layer.name())
+            .collect::<Vec<_>>()
+            .join(",")
     }
 }
 

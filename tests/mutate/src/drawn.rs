@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use collbench_formats::write::{self, ChunkPlace};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
-    Completion, Definition, Direction, HostIdentity, Identity, Initiation, LayerState, Message,
-    MpiIdentity, NO_COMMUNICATOR, NO_RANK, OffsetSample, Operation, Record, RecordKind,
+    Completion, Definition, Direction, HostIdentity, Identity, Initiation, Layer, LayerState,
+    Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, OffsetSample, Operation, Record, RecordKind,
     SequenceEntry, UNKNOWN_COMMUNICATOR,
 };
 
@@ -387,11 +387,7 @@ fn anchor(ticks: u64) -> Anchor {
 }
 
 fn identity(rank: u32, n: u32, host: usize) -> Identity {
-    let layer = |name: &str| LayerState {
-        name: name.into(),
-        on: true,
-        reason: String::new(),
-    };
+    let layer = |layer| LayerState::new(layer, true, "");
     Identity {
         recorder: "0.1.0".into(),
         world: 77,
@@ -415,7 +411,7 @@ fn identity(rank: u32, n: u32, host: usize) -> Identity {
             library_path: String::new(),
             thread_level: 0,
         },
-        layers: ["calls", "messages"].map(layer).into(),
+        layers: [Layer::Calls, Layer::Messages].map(layer).into(),
         command: vec!["./drawn".into()],
         anchors: [START - 500_000, START].map(|at| anchor(at).into()).into(),
     }

@@ -1,7 +1,7 @@
 //! Traces to begin with in which collectives are seen inside.
 
 use collbench_formats::{
-    AlgorithmBegun, Definition, Identity, LayerState, NO_RANK, Operation, RankTrace, Record,
+    AlgorithmBegun, Definition, Identity, Layer, LayerState, NO_RANK, Operation, RankTrace, Record,
     RecordKind, Running, UNKNOWN_COMMUNICATOR, write,
 };
 
@@ -223,11 +223,8 @@ fn of_the_library(record: &Record, nth: u32) -> Record {
 /// Says that these layers were recorded.
 fn add_layers(bytes: &mut Vec<u8>) {
     with_identity(bytes, |identity| {
-        let layers = ["algorithms", "switches"].map(|name| LayerState {
-            name: name.to_owned(),
-            on: true,
-            reason: String::new(),
-        });
+        let layers = [Layer::Algorithms, Layer::Switches];
+        let layers = layers.map(|layer| LayerState::new(layer, true, ""));
         identity.layers.extend(layers);
     });
 }

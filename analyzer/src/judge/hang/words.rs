@@ -120,7 +120,7 @@ fn on(communicators: &Communicators, operation: Option<Operation>, entry: usize)
     match operation.map(Operation::layer) {
         Some(Layer::Io) => format!("a file on {name}"),
         Some(Layer::Rma) => format!("a window on {name}"),
-        Some(Layer::Calls) | None => name,
+        _ => name,
     }
 }
 
