@@ -1,8 +1,12 @@
 //! Rank files written by those that do not record: generators and tests.
 
 mod pieces;
+mod rank_file;
+mod sequences;
 
 pub use pieces::{
     ChunkPlace, DEFINITION_ENTRY_HEADER, EntryRoom, chunk_opening, communicator_entry,
     definition_entry, definitions_chunk, file_header, records_chunk,
 };
+pub use rank_file::{Lengths, RankFileWriter, Stop, WrittenChunk};
+pub use sequences::Sequences;

@@ -24,7 +24,6 @@ mod messages;
 mod nonblocking;
 mod outstanding;
 mod rank_file;
-mod ring;
 mod scenario;
 mod semantics;
 mod simulate;

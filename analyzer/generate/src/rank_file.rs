@@ -1,28 +1,24 @@
-//! The file of one rank, written chunk by chunk.
+//! The file of one rank, by the clock of its host.
 //!
-//! A chunk's place in the file is taken when it is opened, as a recorder does; its bytes are
-//! written when it is full. Only the records of open chunks are in memory. The file is opened
-//! anew for each chunk: a scenario may have more ranks than a process may have descriptors.
+//! The file is opened anew for each chunk: a scenario may have more ranks than a process may have
+//! descriptors.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use collbench_formats::write::{self, ChunkPlace};
+use collbench_formats::write::{self, RankFileWriter, WrittenChunk};
 use collbench_formats::{
-    Anchor, CHUNK_ALIGN, CODE_INTERNAL, ChunkHeader, CompletingCall, Definition, FileHeader,
-    Identity, Initiation, Operation, Record, SequenceEntry, StopReason, TestsInVain,
+    Anchor, ChunkHeader, CompletingCall, Definition, Identity, Initiation, Operation, Record,
+    RecordWord, StopReason, TestsInVain,
 };
 
 use super::clock::HostClock;
-use super::ring::{Ring, empty_place};
 
 /// How long before its first call a chunk is opened, if the rank was not in a call then.
 const OPENED_BEFORE_NS: u64 = 100;
-/// Bytes of the first chunk of definitions, and of those after it.
-const DEFINITIONS_BYTES: [u64; 2] = [4096, 16384];
 
 /// One call as the simulation made it. Times are global, in ns since the start.
 #[derive(Debug, Clone, Copy)]
@@ -58,14 +54,13 @@ pub(crate) enum Body {
 impl Body {
     /// Whether it is a call of the application that is counted.
     pub(crate) fn is_counted(&self) -> bool {
-        let operation = match *self {
+        match *self {
             Self::Call {
                 operation, flags, ..
-            } => (flags & CODE_INTERNAL == 0).then_some(operation),
-            Self::Words(words) => Record::of_words(words, 1, 1).operation(),
-            Self::Tests { .. } => None,
-        };
-        operation.is_some_and(Operation::is_counted)
+            } => RecordWord::call(operation, flags, 0).is_counted_call(),
+            Self::Words([second, _]) => RecordWord::from_bits(second).is_counted_call(),
+            Self::Tests { .. } => false,
+        }
     }
 }
 
@@ -88,66 +83,89 @@ pub(crate) struct Stop {
 /// Bytes that are written at once.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// A file that is open only while it is written.
+#[derive(Debug)]
+struct ClosedFile {
+    path: PathBuf,
+    /// Where the next bytes go.
+    at: u64,
+}
+
+impl ClosedFile {
+    fn open(&self) -> io::Result<File> {
+        OpenOptions::new().write(true).open(&self.path)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(std::fs::metadata(&self.path)?.len())
+    }
+}
+
+impl Write for ClosedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let file = self.open()?;
+        // As the recorder makes its room: how much is written at once decides how large the
+        // pieces are that the system keeps the file in, and maps at once.
+        for piece in bytes.chunks(PIECE_BYTES) {
+            file.write_all_at(piece, self.at)?;
+            self.at += piece.len() as u64;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for ClosedFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let found = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+            SeekFrom::End(by) => self.length()?.checked_add_signed(by),
+        };
+        self.at = found.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
+/// The readings of the clocks of one rank.
+#[derive(Debug)]
+struct Readings {
+    clock: HostClock,
+    world: u64,
+    rank: u32,
+    n: u64,
+}
+
+impl Readings {
+    fn anchor(&mut self, t: u64) -> Anchor {
+        self.n += 1;
+        self.clock
+            .anchor(t, &[self.world, u64::from(self.rank), self.n])
+    }
+}
+
 /// A rank file that is being written.
 #[derive(Debug)]
 pub(crate) struct RankFile {
     path: PathBuf,
-    identity: Identity,
-    clock: HostClock,
+    writer: RankFileWriter<ClosedFile>,
+    readings: Readings,
     grid_ns: u64,
     chunk_calls: usize,
-    /// Where the next chunk begins.
-    end: u64,
-    threads: Vec<ThreadChunks>,
-    /// Calls begun, by communicator index, ascending.
-    sequences: Vec<SequenceEntry>,
-    definitions: DefinitionsChunk,
-    n_records: u64,
-    n_anchors: u64,
+    /// In the file a thread has its index.
+    threads: Vec<Thread>,
     /// Where the processes' threads overlap, calls are put in order before they are written.
     waiting: Option<Vec<NewRecord>>,
-    /// The chunks of records that are written.
-    layout: Vec<WrittenChunk>,
-    ring: Option<Ring>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct WrittenChunk {
-    offset: u64,
-    content_at: u64,
-    n: u64,
-    thread: usize,
 }
 
 #[derive(Debug)]
-struct ThreadChunks {
-    /// As the scenario numbers it; in the file it has its index.
+struct Thread {
+    /// As the scenario numbers it.
     label: u32,
-    next_ordinal: u32,
-    n_written: u64,
-    /// Calls of the application among those.
-    n_calls_written: u64,
     last_leave: u64,
-    open: Option<OpenChunk>,
-}
-
-#[derive(Debug)]
-struct OpenChunk {
-    offset: u64,
-    place: ChunkPlace,
-    sequences: Vec<SequenceEntry>,
-    records: Vec<Record>,
-    n_calls: u64,
-}
-
-#[derive(Debug, Default)]
-struct DefinitionsChunk {
-    offset: u64,
-    length: u64,
-    used: u64,
-    ordinal: u32,
-    anchor: Option<Anchor>,
-    definitions: Vec<Definition>,
 }
 
 impl RankFile {
@@ -167,29 +185,32 @@ impl RankFile {
             identity.rank, identity.world, identity.pid
         );
         let path = directory.join(name);
-        let header = write::file_header(&identity, None).map_err(io::Error::other)?;
-        let file = File::create_new(&path)?;
-        file.write_all_at(&header, 0)?;
-        let [first, _] = DEFINITIONS_BYTES;
+        File::create_new(&path)?;
+        let readings = Readings {
+            clock,
+            world: identity.world,
+            rank: identity.rank,
+            // Those of MPI_Init are in the identity.
+            n: 2,
+        };
+        let out = ClosedFile {
+            path: path.clone(),
+            at: 0,
+        };
+        let mut writer = RankFileWriter::new(out, identity)?;
+        writer.take_room_for_definitions(0);
+        if let Some(keep_chunks) = keep_chunks {
+            let keep_bytes = keep_chunks * chunk_calls * size_of::<Record>();
+            writer.keep_newest(keep_chunks, keep_bytes as u64);
+        }
         Ok(Self {
             path,
-            identity,
-            clock,
+            writer,
+            readings,
             grid_ns,
             chunk_calls,
-            end: header.len() as u64 + first,
             threads: Vec::new(),
-            sequences: Vec::new(),
-            definitions: DefinitionsChunk {
-                offset: header.len() as u64,
-                length: first,
-                ..DefinitionsChunk::default()
-            },
-            n_records: 0,
-            n_anchors: 2,
             waiting: sorts.then(Vec::new),
-            layout: Vec::new(),
-            ring: keep_chunks.map(Ring::new),
         })
     }
 
@@ -197,56 +218,9 @@ impl RankFile {
         &self.path
     }
 
-    fn anchor(&mut self, t: u64) -> Anchor {
-        self.n_anchors += 1;
-        let name = [
-            self.identity.world,
-            u64::from(self.identity.rank),
-            self.n_anchors,
-        ];
-        self.clock.anchor(t, &name)
-    }
-
     /// Appends a definition, made at `t`.
     pub(crate) fn define(&mut self, definition: Definition, t: u64) -> io::Result<()> {
-        let entry = write::definition_entry(&definition).map_err(io::Error::other)?;
-        let room = self.definitions.length - ChunkHeader::content_offset(0) as u64;
-        if self.definitions.used + entry.len() as u64 > room {
-            self.write_definitions(true)?;
-            let [_, later] = DEFINITIONS_BYTES;
-            let least = ChunkHeader::content_offset(0) + entry.len();
-            let length = (least as u64).next_multiple_of(later);
-            self.definitions = DefinitionsChunk {
-                offset: self.end,
-                length,
-                ordinal: self.definitions.ordinal + 1,
-                ..DefinitionsChunk::default()
-            };
-            self.end += length;
-        }
-        if self.definitions.anchor.is_none() {
-            self.definitions.anchor = Some(self.anchor(t));
-        }
-        self.definitions.used += entry.len() as u64;
-        let made = self.ring.as_mut().and_then(|ring| ring.define(&definition));
-        if let Some(index) = made {
-            self.sequence_of(index);
-        }
-        self.definitions.definitions.push(definition);
-        Ok(())
-    }
-
-    fn write_definitions(&mut self, closed: bool) -> io::Result<()> {
-        let chunk = &self.definitions;
-        let Some(anchor) = chunk.anchor else {
-            return Ok(());
-        };
-        let mut bytes = write::definitions_chunk(chunk.ordinal, anchor, &chunk.definitions)
-            .map_err(io::Error::other)?;
-        if !closed {
-            put(&mut bytes, std::mem::offset_of!(ChunkHeader, closed), 0);
-        }
-        self.write_at(&bytes, chunk.offset)
+        self.writer.define(definition, || self.readings.anchor(t))
     }
 
     /// Appends a call. Calls of one thread come in their order.
@@ -262,29 +236,18 @@ impl RankFile {
 
     fn append(&mut self, record: NewRecord) -> io::Result<()> {
         let known = self.threads.iter().position(|t| t.label == record.thread);
-        let thread = match known {
-            Some(thread) => thread,
-            None => {
-                self.threads.push(ThreadChunks {
-                    label: record.thread,
-                    next_ordinal: 0,
-                    n_written: 0,
-                    n_calls_written: 0,
-                    last_leave: 0,
-                    open: None,
-                });
-                self.threads.len() - 1
-            }
-        };
-        if self.threads[thread].open.is_none() {
-            self.open_chunk(thread, record.enter);
-        }
-        let enter = self.clock.ticks(record.enter);
-        let leave = record.leave.map_or(0, |leave| self.clock.ticks(leave));
-        let slots = &mut self.threads[thread];
-        slots.last_leave = record.leave.unwrap_or(record.enter);
-        let chunk = slots.open.as_mut().expect("opened above");
-        chunk.records.push(match record.body {
+        let index = known.unwrap_or_else(|| {
+            self.threads.push(Thread {
+                label: record.thread,
+                last_leave: 0,
+            });
+            self.threads.len() - 1
+        });
+        let thread = &mut self.threads[index];
+        let clock = &self.readings.clock;
+        let enter = clock.ticks(record.enter);
+        let leave = record.leave.map_or(0, |leave| clock.ticks(leave));
+        let in_file = match record.body {
             Body::Call {
                 operation,
                 flags,
@@ -305,133 +268,21 @@ impl RankFile {
                         Initiation::Persistent { definition, .. } => definition,
                     },
                     n,
-                    spent_ticks: enter - self.clock.ticks(record.enter.saturating_sub(spent_ns)),
+                    spent_ticks: enter - clock.ticks(record.enter.saturating_sub(spent_ns)),
                 };
                 Record::of_words(tests.words(of, by), enter, enter)
             }
-        });
-        chunk.n_calls += u64::from(record.body.is_counted());
-        let is_full = chunk.records.len() == self.chunk_calls;
-        self.n_records += 1;
-        self.count(&record);
-        if is_full {
-            self.write_chunk(thread, true)?;
-        }
-        Ok(())
-    }
-
-    /// Where the entry of a communicator stands in the table.
-    fn sequence_of(&mut self, index: u32) -> usize {
-        self.sequences
-            .binary_search_by_key(&index, |entry| entry.communicator.get())
-            .unwrap_or_else(|at| {
-                let entry = SequenceEntry {
-                    communicator: index.into(),
-                    internal_calls: 0.into(),
-                    calls: 0.into(),
-                };
-                self.sequences.insert(at, entry);
-                at
-            })
-    }
-
-    fn count(&mut self, record: &NewRecord) {
-        if let Some(ring) = &mut self.ring {
-            ring.see(record);
-        }
-        let Body::Call {
-            operation,
-            flags,
-            communicator: index,
-            ..
-        } = record.body
-        else {
-            return;
         };
-        let semantics = operation.semantics();
-        if !semantics.is_matched() {
-            return;
+        if !self.writer.has_open_chunk(index as u32) {
+            let before = OPENED_BEFORE_NS.next_multiple_of(self.grid_ns);
+            let at = record.enter.saturating_sub(before);
+            let at = at.max(thread.last_leave).min(record.enter);
+            let anchor = self.readings.anchor(at);
+            self.writer
+                .open_chunk(index as u32, self.chunk_calls, anchor, enter);
         }
-        let at = self.sequence_of(index);
-        let entry = &mut self.sequences[at];
-        match flags & CODE_INTERNAL {
-            0 => entry.calls += 1,
-            _ => entry.internal_calls += 1,
-        }
-        let is_freed = semantics == collbench_formats::Semantics::Free && record.leave.is_some();
-        if is_freed {
-            self.sequences.remove(at);
-        }
-    }
-
-    fn open_chunk(&mut self, thread: usize, first_enter: u64) {
-        let before = OPENED_BEFORE_NS.next_multiple_of(self.grid_ns);
-        let at = first_enter
-            .saturating_sub(before)
-            .max(self.threads[thread].last_leave)
-            .min(first_enter);
-        let anchor = self.anchor(at);
-        let sequences = match &self.ring {
-            Some(ring) => ring.table(&self.sequences),
-            None => self.sequences.clone(),
-        };
-        // What is in the table of a ring has begun before this call.
-        let begin = self.ring.as_ref().map(|_| self.clock.ticks(first_enter));
-        let slots = &mut self.threads[thread];
-        let place = ChunkPlace {
-            thread: thread as u32,
-            ordinal: slots.next_ordinal,
-            first_record: slots.n_written,
-            first_call: self.ring.as_ref().map_or(0, |_| slots.n_calls_written),
-            anchor,
-            prepare: begin.map_or((0, 0), |begin| (begin, begin)),
-        };
-        slots.next_ordinal += 1;
-        let content_at = ChunkHeader::content_offset(sequences.len());
-        slots.open = Some(OpenChunk {
-            offset: self.end,
-            place,
-            sequences,
-            records: Vec::with_capacity(self.chunk_calls),
-            n_calls: 0,
-        });
-        let length = content_at + self.chunk_calls * size_of::<Record>();
-        self.end += (length as u64).next_multiple_of(CHUNK_ALIGN);
-    }
-
-    fn write_chunk(&mut self, thread: usize, closed: bool) -> io::Result<()> {
-        let slots = &mut self.threads[thread];
-        let Some(mut chunk) = slots.open.take() else {
-            return Ok(());
-        };
-        let n = chunk.records.len() as u64;
-        slots.n_written += n;
-        slots.n_calls_written += chunk.n_calls;
-        let content_at = ChunkHeader::content_offset(chunk.sequences.len()) as u64;
-        self.layout.push(WrittenChunk {
-            offset: chunk.offset,
-            content_at: chunk.offset + content_at,
-            n,
-            thread,
-        });
-        if !closed {
-            // The rest of a chunk that a process left open is made ready and free.
-            chunk.records.resize(self.chunk_calls, Record::FREE);
-        }
-        let bytes = write::records_chunk(&chunk.place, &chunk.sequences, &chunk.records, closed);
-        self.write_at(&bytes, chunk.offset)
-    }
-
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let file = OpenOptions::new().write(true).open(&self.path)?;
-        // As the recorder makes its room: how much is written at once decides how large the
-        // pieces are that the system keeps the file in, and maps at once.
-        let mut offset = offset;
-        for piece in bytes.chunks(PIECE_BYTES) {
-            file.write_all_at(piece, offset)?;
-            offset += piece.len() as u64;
-        }
-        Ok(())
+        thread.last_leave = record.leave.unwrap_or(record.enter);
+        self.writer.push(index as u32, in_file)
     }
 
     /// Writes what is left, and the end into the header.
@@ -443,103 +294,52 @@ impl RankFile {
                 self.append(record)?;
             }
         }
-        let is_closed = matches!(ending, Ending::Finalized(_));
-        for thread in 0..self.threads.len() {
-            self.write_chunk(thread, is_closed)?;
-        }
-        self.drop_oldest()?;
-        self.write_definitions(is_closed)?;
-        let end = match ending {
-            Ending::Finalized(t) => Some((self.anchor(t), self.n_records)),
+        let ended = match ending {
+            Ending::Finalized(t) => Some(self.readings.anchor(t)),
             Ending::Died => None,
         };
-        let mut header = write::file_header(&self.identity, end).map_err(io::Error::other)?;
-        if let Some(ring) = &self.ring {
-            let bytes = (ring.keep_chunks * self.chunk_calls * size_of::<Record>()) as u64;
-            let at = std::mem::offset_of!(FileHeader, keep_bytes);
-            put(&mut header, at, bytes);
-        }
-        if let Some(stop) = stop {
-            let reason = std::mem::offset_of!(FileHeader, stop_reason);
-            let text = std::mem::offset_of!(FileHeader, stop_text);
-            let words = b"the size allowed for a rank is reached";
-            header[reason..reason + 4]
-                .copy_from_slice(&(StopReason::SizeReached as u32).to_le_bytes());
-            header[text..text + words.len()].copy_from_slice(words);
-            put(
-                &mut header,
-                std::mem::offset_of!(FileHeader, stop_ticks),
-                self.clock.ticks(stop.at),
-            );
-            put(
-                &mut header,
-                std::mem::offset_of!(FileHeader, calls_after_stop),
-                stop.calls_after,
-            );
-        }
-        self.write_at(&header, 0)?;
-        let length = if is_closed { self.used_end() } else { self.end };
-        OpenOptions::new()
-            .write(true)
-            .open(&self.path)?
-            .set_len(length)
+        let stop = stop.map(|stop| write::Stop {
+            reason: StopReason::SizeReached,
+            ticks: self.readings.clock.ticks(stop.at),
+            calls_after: stop.calls_after,
+            text: "the size allowed for a rank is reached",
+        });
+        let lengths = self.writer.finish(ended, stop)?;
+        let length = if ended.is_some() {
+            lengths.used
+        } else {
+            lengths.reserved
+        };
+        self.open()?.set_len(length)
     }
 
-    /// Empties the places of the chunks that a ring does not keep.
-    fn drop_oldest(&mut self) -> io::Result<()> {
-        let Some(ring) = &self.ring else {
-            return Ok(());
-        };
-        let layout = &self.layout;
-        let is_last = |at: usize| {
-            layout[at + 1..]
-                .iter()
-                .all(|it| it.thread != layout[at].thread)
-        };
-        let full: Vec<_> = (0..layout.len()).filter(|&at| !is_last(at)).collect();
-        let n_dropped = full.len().saturating_sub(ring.keep_chunks);
-        for chunk in full[..n_dropped].iter().map(|&at| &layout[at]) {
-            let end = chunk.content_at + self.chunk_calls as u64 * size_of::<Record>() as u64;
-            self.write_at(&empty_place(end - chunk.offset), chunk.offset)?;
-        }
-        Ok(())
-    }
-
-    /// End of what is written last, where a recorder that ends in order cuts the file.
-    fn used_end(&self) -> u64 {
-        let records = self
-            .layout
-            .iter()
-            .map(|chunk| chunk.content_at + chunk.n * size_of::<Record>() as u64);
-        let content = ChunkHeader::content_offset(0) as u64;
-        let definitions = self.definitions.offset + content + self.definitions.used;
-        records.max().unwrap_or(0).max(definitions)
+    fn open(&self) -> io::Result<File> {
+        OpenOptions::new().write(true).open(&self.path)
     }
 
     /// Cuts the file; gives how many records are left.
     pub(crate) fn cut(&self, at: u64) -> io::Result<u64> {
-        let file = OpenOptions::new().write(true).open(&self.path)?;
+        let file = self.open()?;
         let at = at.min(file.metadata()?.len());
         file.set_len(at)?;
         let records_before =
-            |chunk: &WrittenChunk| at.saturating_sub(chunk.content_at) / size_of::<Record>() as u64;
-        let left = self
-            .layout
-            .iter()
-            .map(|chunk| chunk.n.min(records_before(chunk)));
-        Ok(left.sum())
+            |chunk: &WrittenChunk| at.saturating_sub(chunk.content) / size_of::<Record>() as u64;
+        let chunks = self.writer.chunks().iter();
+        Ok(chunks
+            .map(|chunk| chunk.n_records.min(records_before(chunk)))
+            .sum())
     }
 
     /// Damages the header of a chunk of records; gives the records in it, counted over the file.
     pub(crate) fn damage_chunk(&self, number: u64) -> io::Result<Range<u64>> {
         let mut first = 0;
-        for (i, chunk) in (0u64..).zip(&self.layout) {
+        for (i, chunk) in (0u64..).zip(self.writer.chunks()) {
             if i == number {
                 let at = chunk.offset + std::mem::offset_of!(ChunkHeader, crc32) as u64;
-                self.write_at(&[0; 4], at)?;
-                return Ok(first..first + chunk.n);
+                self.open()?.write_all_at(&[0; 4], at)?;
+                return Ok(first..first + chunk.n_records);
             }
-            first += chunk.n;
+            first += chunk.n_records;
         }
         Ok(0..0)
     }
@@ -548,8 +348,4 @@ impl RankFile {
     pub(crate) fn length(&self) -> io::Result<u64> {
         Ok(std::fs::metadata(&self.path)?.len())
     }
-}
-
-fn put(bytes: &mut [u8], at: usize, value: u64) {
-    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }

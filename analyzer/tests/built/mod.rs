@@ -5,14 +5,16 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 use std::collections::BTreeMap;
+use std::io::Cursor;
 use std::path::Path;
 
 use collbench_analyzer::{Analysis, OperationSummary, Progress, Selection};
+use collbench_formats::write::{ChunkPlace, RankFileWriter, Stop};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
-    Completion, Definition, Direction, FileHeader, HostIdentity, Identity, Initiation, Layer,
-    LayerState, Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record,
-    SequenceEntry, StopReason, TestsInVain, phase_words, write,
+    Completion, Definition, Direction, HostIdentity, Identity, Initiation, Layer, LayerState,
+    Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record,
+    SequenceEntry, StopReason, TestsInVain, phase_words,
 };
 use tempfile::TempDir;
 
@@ -282,12 +284,6 @@ impl TestProcess {
     }
 
     pub fn bytes(&self) -> Vec<u8> {
-        let overwritten = match (self.keep_bytes, self.chunks.first()) {
-            (1.., Some(first)) => first.first_record,
-            _ => 0,
-        };
-        let n: u64 = self.chunks.iter().map(|c| c.records.len() as u64).sum();
-        let n = overwritten + n;
         let end = self
             .chunks
             .iter()
@@ -295,19 +291,20 @@ impl TestProcess {
             .map(|record| record.leave.get().max(record.enter.get()))
             .max()
             .unwrap_or(START);
-        let end = self.is_finalized.then(|| (anchor(end + 1000), n));
-        let mut bytes = write::file_header(&self.identity, end).unwrap();
-        let keep_at = std::mem::offset_of!(FileHeader, keep_bytes);
-        bytes[keep_at..][..8].copy_from_slice(&self.keep_bytes.to_le_bytes());
-        if self.stopped_at > 0 {
-            let at = std::mem::offset_of!(FileHeader, stop_reason);
-            bytes[at..][..4].copy_from_slice(&(StopReason::NoSpace as u32).to_le_bytes());
-            let at = std::mem::offset_of!(FileHeader, stop_ticks);
-            bytes[at..][..8].copy_from_slice(&(START + self.stopped_at).to_le_bytes());
+        let written = "it is small, and memory takes it";
+        let out = Cursor::default();
+        let mut writer = RankFileWriter::new(out, self.identity.clone()).expect(written);
+        if self.keep_bytes > 0 {
+            writer.keep_newest(usize::MAX, self.keep_bytes);
+            let first = self.chunks.first();
+            writer.add_overwritten(first.map_or(0, |first| first.first_record));
         }
-        bytes.extend(write::definitions_chunk(0, anchor(START - 400), &self.definitions).unwrap());
+        let opened = anchor(START - 400);
+        writer
+            .append_definitions(opened, &self.definitions)
+            .expect(written);
         for chunk in &self.chunks {
-            let place = write::ChunkPlace {
+            let place = ChunkPlace {
                 thread: chunk.thread,
                 ordinal: chunk.ordinal,
                 first_record: chunk.first_record,
@@ -333,15 +330,19 @@ impl TestProcess {
                     calls: calls.into(),
                 })
                 .collect();
-            let is_closed = self.is_finalized;
-            bytes.extend(write::records_chunk(
-                &place,
-                &sequences,
-                &chunk.records,
-                is_closed,
-            ));
+            writer
+                .append_chunk(&place, &sequences, &chunk.records, self.is_finalized)
+                .expect(written);
         }
-        bytes
+        let end = self.is_finalized.then(|| anchor(end + 1000));
+        let stop = (self.stopped_at > 0).then_some(Stop {
+            reason: StopReason::NoSpace,
+            ticks: START + self.stopped_at,
+            calls_after: 0,
+            text: "",
+        });
+        writer.finish(end, stop).expect(written);
+        writer.into_inner().into_inner()
     }
 }
 

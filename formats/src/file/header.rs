@@ -137,6 +137,14 @@ impl FileHeader {
         header
     }
 
+    /// Says that recording ended in order: the clocks then, and the number of records in all chunks.
+    pub(crate) fn finalize(&mut self, anchor: Anchor, n_records: u64) {
+        self.finalized = 1.into();
+        self.end_anchor = anchor;
+        self.n_records = n_records.into();
+        self.end_crc32 = Self::end_checksum(&anchor, n_records).into();
+    }
+
     /// The checksum that `header_crc32` must hold.
     #[must_use]
     pub fn checksum(&self) -> u32 {

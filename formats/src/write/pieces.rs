@@ -1,4 +1,4 @@
-//! Ready-made pieces of a rank file, for those that do not record: generators and tests.
+//! Ready-made pieces of a rank file.
 //!
 //! A file is [`file_header`], then chunks ([`definitions_chunk`], [`records_chunk`]) one behind
 //! the other. The recorder writes the same bytes in place.
@@ -22,15 +22,22 @@ pub const DEFINITION_ENTRY_HEADER: usize = 8;
 /// # Errors
 /// [`MetaError::Codec`] if the identity takes more than [`MAX_META_BYTES`](crate::MAX_META_BYTES).
 pub fn file_header(identity: &Identity, end: Option<(Anchor, u64)>) -> Result<Vec<u8>, MetaError> {
+    file_header_with(identity, |header| {
+        if let Some((anchor, n_records)) = end {
+            header.finalize(anchor, n_records);
+        }
+    })
+}
+
+/// File header and identity, up to the first chunk, with what `fill` says of how recording ended.
+pub(super) fn file_header_with(
+    identity: &Identity,
+    fill: impl FnOnce(&mut FileHeader),
+) -> Result<Vec<u8>, MetaError> {
     let (encoded, crc32) = encode_meta(identity)?;
     let length = (size_of::<FileHeader>() + encoded.len()).next_multiple_of(CHUNK_ALIGN as usize);
     let mut header = FileHeader::recording((&encoded, crc32), length as u64);
-    if let Some((anchor, n_records)) = end {
-        header.finalized = 1.into();
-        header.end_anchor = anchor;
-        header.n_records = n_records.into();
-        header.end_crc32 = FileHeader::end_checksum(&anchor, n_records).into();
-    }
+    fill(&mut header);
     let mut bytes = Vec::with_capacity(length);
     bytes.extend_from_slice(header.as_bytes());
     bytes.extend_from_slice(&encoded);

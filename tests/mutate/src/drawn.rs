@@ -2,13 +2,14 @@
 //! happen, but by no algorithm. All that has to come out is known by counting.
 
 use std::collections::BTreeMap;
+use std::io::Cursor;
 
-use collbench_formats::write::{self, ChunkPlace};
+use collbench_formats::write::RankFileWriter;
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
     Completion, Definition, Direction, HostIdentity, Identity, Initiation, Layer, LayerState,
     Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, OffsetSample, Operation, Record, RecordKind,
-    SequenceEntry, UNKNOWN_COMMUNICATOR,
+    UNKNOWN_COMMUNICATOR,
 };
 
 use crate::drawn_graph::DrawnGraph;
@@ -424,45 +425,29 @@ fn file(
     records: &[Record],
     chunk_records: usize,
 ) -> Vec<u8> {
-    let encodes = "what is drawn is small";
+    let written = "what is drawn is small, and memory takes it";
+    let mut writer = RankFileWriter::new(Cursor::default(), identity.clone()).expect(written);
+    let opened = anchor(START - 400_000);
+    writer
+        .append_definitions(opened, definitions)
+        .expect(written);
+    let mut rest = records;
+    while let Some(first) = rest.first() {
+        let is_call = |record: &Record| record.kind() == Some(RecordKind::Call);
+        let full = chunk_records.min(rest.len());
+        let behind = rest[full..].iter().position(is_call);
+        let (of_chunk, others) = rest.split_at(behind.map_or(rest.len(), |behind| full + behind));
+        let enter = first.enter.get();
+        writer.open_chunk(0, of_chunk.len(), anchor(enter - 1), enter);
+        for record in of_chunk {
+            writer.push(0, *record).expect(written);
+        }
+        rest = others;
+    }
     let last = records.iter().map(|record| record.leave.get()).max();
     let end = anchor(last.unwrap_or(START) + 1000);
-    let n = records.len() as u64;
-    let mut bytes = write::file_header(identity, Some((end, n))).expect(encodes);
-    let opened = anchor(START - 400_000);
-    bytes.extend(write::definitions_chunk(0, opened, definitions).expect(encodes));
-    let mut n_calls = [0u64; 3];
-    let (mut first, mut ordinal) = (0, 0);
-    while first < records.len() {
-        let is_call = |record: &Record| record.kind() == Some(RecordKind::Call);
-        let full = (first + chunk_records).min(records.len());
-        let behind = records[full..].iter().position(is_call);
-        let end = behind.map_or(records.len(), |behind| full + behind);
-        let place = ChunkPlace {
-            thread: 0,
-            ordinal,
-            first_record: first as u64,
-            first_call: 0,
-            anchor: anchor(records[first].enter.get() - 1),
-            prepare: (0, 0),
-        };
-        let sequences: Vec<SequenceEntry> = (0u32..)
-            .zip(n_calls)
-            .filter(|&(_, n)| n > 0)
-            .map(|(communicator, n)| SequenceEntry {
-                communicator: communicator.into(),
-                internal_calls: 0.into(),
-                calls: n.into(),
-            })
-            .collect();
-        let of_chunk = &records[first..end];
-        for call in of_chunk.iter().filter(|record| is_call(record)) {
-            n_calls[call.communicator.get() as usize] += 1;
-        }
-        bytes.extend(write::records_chunk(&place, &sequences, of_chunk, true));
-        (first, ordinal) = (end, ordinal + 1);
-    }
-    bytes
+    writer.finish(Some(end), None).expect(written);
+    writer.into_inner().into_inner()
 }
 
 #[cfg(test)]
