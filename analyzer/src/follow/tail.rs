@@ -11,10 +11,10 @@ use std::io;
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
 
-use collbench_formats::write::{ChunkPlace, records_chunk};
+use collbench_formats::write::{ChunkPlace, Sequences, records_chunk};
 use collbench_formats::{
-    CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, FILE_MAGIC, FileHeader, PLACE_MAGIC,
-    ProcessState, Record, Semantics, SequenceEntry, SequenceOf,
+    CHUNK_ALIGN, CHUNK_MAGIC, ChunkHeader, ChunkKind, FILE_MAGIC, FileHeader, PLACE_MAGIC, Record,
+    SequenceEntry,
 };
 use zerocopy::FromBytes;
 
@@ -283,7 +283,7 @@ impl Image {
             })
         });
         let begin = begins.max();
-        let begin = begin.and_then(|begin| Some((begin, State::at(begin, &chunks)?.table())));
+        let begin = begin.and_then(|begin| Some((begin, begun_at(begin, &chunks)?.table())));
         if let Some((begin, _)) = &begin {
             for chunk in &mut chunks {
                 let n_before = chunk.records.partition_point(|r| r.enter.get() < *begin);
@@ -346,106 +346,29 @@ impl Image {
     }
 }
 
-/// What had begun at an instant.
-struct State {
-    /// By index: calls of the application, and of the MPI library itself.
-    calls: BTreeMap<u32, (u64, u32)>,
-    starts: BTreeMap<u32, u64>,
-    /// As tables of rings have it; other tables leave out what had no calls.
-    process: Option<ProcessState>,
+/// What had begun at an instant, by the latest table from before and the records since.
+fn begun_at(begin: u64, chunks: &[Read]) -> Option<Sequences> {
+    let before = chunks
+        .iter()
+        .filter(|chunk| chunk.header.prepare_begin.get() <= begin);
+    let base = before.max_by_key(|chunk| chunk.header.prepare_begin.get())?;
+    let mut sequences = Sequences::of_table(&base.table);
+    let from = base.header.prepare_begin.get();
+    let records = chunks.iter().flat_map(|chunk| &chunk.records);
+    for record in records.filter(|r| (from..begin).contains(&r.enter.get())) {
+        if let Some(made) = made_by(record) {
+            sequences.add_communicator(made);
+        }
+        sequences.see(record);
+    }
+    Some(sequences)
 }
 
-impl State {
-    /// At an instant, by the latest table from before and the records since.
-    fn at(begin: u64, chunks: &[Read]) -> Option<Self> {
-        let before = chunks
-            .iter()
-            .filter(|chunk| chunk.header.prepare_begin.get() <= begin);
-        let base = before.max_by_key(|chunk| chunk.header.prepare_begin.get())?;
-        let mut state = Self {
-            calls: BTreeMap::new(),
-            starts: BTreeMap::new(),
-            process: None,
-        };
-        for entry in &base.table {
-            match entry.of() {
-                SequenceOf::Communicator(index) => {
-                    let calls = (entry.calls.get(), entry.internal_calls.get());
-                    state.calls.insert(index, calls);
-                }
-                SequenceOf::Persistent { definition, starts } => {
-                    state.starts.insert(definition, starts);
-                }
-                SequenceOf::Process(process) => state.process = Some(process),
-            }
-        }
-        let from = base.header.prepare_begin.get();
-        let records = chunks.iter().flat_map(|chunk| &chunk.records);
-        for record in records.filter(|r| (from..begin).contains(&r.enter.get())) {
-            state.see(record);
-        }
-        Some(state)
-    }
-
-    /// Takes in a record.
-    fn see(&mut self, record: &Record) {
-        if let (Some(level), Some(process)) = (record.phase_level(), &mut self.process) {
-            process.phase = Some(level);
-        }
-        if let Some(start) = record.persistent_start() {
-            let starts = self.starts.entry(start.definition).or_default();
-            *starts = starts.wrapping_add(1);
-            return;
-        }
-        let Some(operation) = record.operation() else {
-            return;
-        };
-        let semantics = operation.semantics();
-        let made = match semantics {
-            Semantics::Constructor
-            | Semantics::NonblockingConstructor
-            | Semantics::GroupConstructor => u32::try_from(record.root.get()).ok(),
-            _ => None,
-        };
-        if let Some(made) = made {
-            self.calls.entry(made).or_default();
-            if let Some(process) = &mut self.process {
-                process.n_communicators = process.n_communicators.max(made.saturating_add(1));
-            }
-        }
-        if !operation.takes_position() {
-            return;
-        }
-        let index = record.communicator.get();
-        let calls = self.calls.entry(index).or_default();
-        if record.is_internal() {
-            calls.1 = calls.1.wrapping_add(1)
-        } else {
-            calls.0 = calls.0.wrapping_add(1)
-        }
-        if semantics == Semantics::Free && record.leave.get() != 0 {
-            self.calls.remove(&index);
-        }
-    }
-
-    fn table(&self) -> Vec<SequenceEntry> {
-        let calls = self
-            .calls
-            .iter()
-            .map(|(&index, &(calls, internal))| SequenceEntry {
-                communicator: index.into(),
-                internal_calls: internal.into(),
-                calls: calls.into(),
-            });
-        let starts = self.starts.iter();
-        let starts = starts.map(|(&index, &n)| SequenceEntry::of_persistent(index, n));
-        let process = self.process.map(SequenceEntry::of_process);
-        match self.process {
-            Some(_) => calls.chain(starts).chain(process).collect(),
-            // How many starts there were before the first table is not known.
-            None => calls.collect(),
-        }
-    }
+/// Index of the communicator that a call has made.
+fn made_by(record: &Record) -> Option<u32> {
+    let semantics = record.operation()?.semantics();
+    let made = u32::try_from(record.root.get()).ok()?;
+    semantics.is_constructor().then_some(made)
 }
 
 #[cfg(test)]
