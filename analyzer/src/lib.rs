@@ -94,10 +94,11 @@ pub use results::inside::{
 };
 pub use results::over_time::ChangeKind;
 pub use selection::{Resolved, Selection, SelectionError};
+pub use sums::counts::Counts;
+pub use sums::lateness::Lateness;
 pub use sums::mismatch::Mismatch;
-pub use sums::operation::Lateness;
 pub use sums::serialization::Serialization;
-pub use sums::tally::{Counts, Tally};
+pub use sums::tally::Tally;
 pub use sums::timeline::{Course, Stretch};
 pub use sums::unfinished::Unfinished;
 pub use time::clocks::{Clocks, HostClock};

@@ -2,16 +2,22 @@
 
 pub(crate) mod by_roles;
 pub(crate) mod column_buffer;
+pub(crate) mod columns;
 pub(crate) mod conduct;
+pub(crate) mod counts;
 pub(crate) mod graph_figures;
 pub(crate) mod graphs;
 pub(crate) mod irregular;
 pub(crate) mod late_arrivals;
+pub(crate) mod lateness;
+pub(crate) mod members;
 pub(crate) mod mismatch;
 pub(crate) mod never_completed;
 pub(crate) mod operation;
 pub(crate) mod orders;
 pub(crate) mod outliers;
+pub(crate) mod place;
+pub(crate) mod process;
 pub(crate) mod rows;
 pub(crate) mod sections;
 pub(crate) mod serialization;

@@ -15,7 +15,7 @@ use collbench_stats::periods::{Rhythm, Times, rhythm};
 use crate::judge::inputs::Sources;
 use crate::results::over_time::{Culprit, DisturbanceSummary, InStep};
 use crate::sums::late_arrivals::{LateArrival, LateArrivals, MAX_LATEST};
-use crate::sums::operation::Lateness;
+use crate::sums::lateness::Lateness;
 
 /// Most stops that are searched at once.
 const MAX_EVENTS: usize = 256;

@@ -12,7 +12,8 @@ use crate::results::over_time::{
     ChangeSummary, Culprit, LatenessSectionSummary, OperationSectionSummary, OutlierSummary,
     PhaseSummary,
 };
-use crate::sums::operation::{Lateness, OperationKey, OperationTally};
+use crate::sums::lateness::Lateness;
+use crate::sums::operation::{OperationKey, OperationTally};
 use crate::sums::outliers::LongInstance;
 use crate::sums::sections::{LatenessSections, MAX_SECTIONS, TimesLast};
 

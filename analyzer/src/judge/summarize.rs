@@ -29,8 +29,8 @@ use crate::results::analysis::{
     Total, TraceSummary, WindowSummary,
 };
 use crate::results::detail::{choose_verdicts, summary as details};
+use crate::sums::lateness::Lateness;
 use crate::sums::mismatch::MismatchKind;
-use crate::sums::operation::Lateness;
 use crate::sums::tally::Tally;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;

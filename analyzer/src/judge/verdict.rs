@@ -19,7 +19,7 @@ use collbench_stats::integers::add_ns;
 use petgraph::Direction;
 use petgraph::graphmap::DiGraphMap;
 
-use crate::sums::operation::{Lateness, LatenessOfMember};
+use crate::sums::lateness::{Lateness, LatenessOfMember};
 
 /// The greatest chance of a false verdict.
 const MAX_P: f64 = 0.01;

@@ -11,7 +11,8 @@ use collbench_stats::integers::add_ns;
 use collbench_stats::moments::Moments;
 
 use crate::communicators::{Communicator, Scope};
-use crate::sums::operation::ProcessTally;
+use crate::sums::columns::Calls;
+use crate::sums::process::ProcessTally;
 use crate::sums::timeline::{MAX_BINS, Stretch};
 
 /// Instances that last so long or longer, ns (18 minutes), are left to slower ways: below, no sum
@@ -55,20 +56,6 @@ impl Column {
             n => Moments::of_sums(n, self.totals[slot].into(), self.squares[slot]),
         }
     }
-}
-
-/// What the calls of one instance are, by slot of its communicator.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Calls<'f> {
-    pub(crate) operation: Operation,
-    /// Leave minus enter, ns.
-    pub(crate) times: &'f [i64],
-    /// Last enter minus own, ns.
-    pub(crate) lags: &'f [i64],
-    /// Waits, ns; empty where nobody need wait.
-    pub(crate) waits: &'f [i64],
-    /// Own leave minus first, ns; empty where that is not defined.
-    pub(crate) departure_waits: &'f [i64],
 }
 
 /// The instances at hand.

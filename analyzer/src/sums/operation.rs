@@ -1,4 +1,4 @@
-//! What is kept of each operation, process and communicator.
+//! What is kept of each operation.
 
 use collbench_formats::{Operation, Semantics};
 use collbench_stats::batches::Batches;
@@ -8,16 +8,13 @@ use collbench_trees::algorithm::Algorithm;
 
 use crate::calls::call::Call;
 use crate::calls::outstanding::OverlapCourse;
-use crate::communicators::Scope;
-use crate::sums::column_buffer::Calls;
-use crate::sums::conduct::Conduct;
+use crate::sums::columns::Calls;
 use crate::sums::graphs::InsideTally;
-use crate::sums::late_arrivals::LateArrivals;
+use crate::sums::members::{MemberColumns, MemberTally};
 use crate::sums::orders::OrderCounts;
 use crate::sums::outliers::Longest;
-use crate::sums::sections::{LatenessSections, OperationSections};
+use crate::sums::sections::OperationSections;
 use crate::sums::serialization::Serialization;
-use crate::sums::timeline::Course;
 use crate::trace::said::Said;
 
 /// Class of payloads: the largest of any process in the instance.
@@ -60,66 +57,6 @@ pub struct OperationKey {
     pub said: Option<Said>,
 }
 
-/// Sums of one process in one operation; its line of the timemap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MemberTally {
-    /// Resolved instances that it came last to.
-    pub last: u64,
-    /// Resolved instances that it left first.
-    pub first_departure: u64,
-    /// Calls in complete instances.
-    pub n_calls: u64,
-    /// Their time, ns.
-    pub call_ns: i64,
-    /// Calls whose wait is known.
-    pub n_waits: u64,
-    /// Their waits, ns.
-    pub wait_ns: i64,
-    /// Calls whose departure wait is known.
-    pub n_departure_waits: u64,
-    /// Their departure waits, ns.
-    pub departure_wait_ns: i64,
-    /// Of the waits, what was for processes of the own host, where that is told apart, ns.
-    pub wait_inside_ns: i64,
-    /// Of the departure waits, those after the first of the own host, likewise, ns.
-    pub departure_inside_ns: i64,
-    /// Time in initiating calls, of nonblocking operations, ns.
-    pub initiation_ns: i64,
-    /// From there to the completing calls, ns.
-    pub between_ns: i64,
-}
-
-impl MemberTally {
-    /// Adds the call of a slot.
-    pub(crate) fn add_call(&mut self, calls: &Calls<'_>, slot: usize) {
-        self.n_calls += 1;
-        add_ns(&mut self.call_ns, calls.times[slot]);
-        if let Some(&wait) = calls.waits.get(slot) {
-            self.n_waits += 1;
-            add_ns(&mut self.wait_ns, wait);
-        }
-        if let Some(&departure_wait) = calls.departure_waits.get(slot) {
-            self.n_departure_waits += 1;
-            add_ns(&mut self.departure_wait_ns, departure_wait);
-        }
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.last += other.last;
-        self.first_departure += other.first_departure;
-        self.n_calls += other.n_calls;
-        add_ns(&mut self.call_ns, other.call_ns);
-        self.n_waits += other.n_waits;
-        add_ns(&mut self.wait_ns, other.wait_ns);
-        self.n_departure_waits += other.n_departure_waits;
-        add_ns(&mut self.departure_wait_ns, other.departure_wait_ns);
-        add_ns(&mut self.wait_inside_ns, other.wait_inside_ns);
-        add_ns(&mut self.departure_inside_ns, other.departure_inside_ns);
-        add_ns(&mut self.initiation_ns, other.initiation_ns);
-        add_ns(&mut self.between_ns, other.between_ns);
-    }
-}
-
 /// Waits and departure waits, inside the own host and across hosts, ns per call.
 #[derive(Debug, Default)]
 pub struct Split {
@@ -143,43 +80,6 @@ impl Split {
         ] {
             own.merge(other);
         }
-    }
-}
-
-/// Sums over instances in which every process of the entry took part, and all waits are known: by
-/// position in the entry, in columns.
-#[derive(Debug, Default)]
-struct MemberColumns {
-    n: u64,
-    n_waits: u64,
-    n_departure_waits: u64,
-    call_ns: Vec<i64>,
-    wait_ns: Vec<i64>,
-    departure_wait_ns: Vec<i64>,
-}
-
-impl MemberColumns {
-    fn add(&mut self, calls: &Calls<'_>) {
-        fn add_column(sums: &mut Vec<i64>, n: &mut u64, values: &[i64]) {
-            if values.is_empty() {
-                return;
-            }
-            *n += 1;
-            sums.resize(values.len(), 0);
-            for (sum, value) in sums.iter_mut().zip(values) {
-                // Times are short here; a sum beyond its integer would take a damaged trace of
-                // many gigabytes.
-                *sum = sum.wrapping_add(*value);
-            }
-        }
-        add_column(&mut self.call_ns, &mut self.n, calls.times);
-        add_column(&mut self.wait_ns, &mut self.n_waits, calls.waits);
-        let departures = calls.departure_waits;
-        add_column(
-            &mut self.departure_wait_ns,
-            &mut self.n_departure_waits,
-            departures,
-        );
     }
 }
 
@@ -366,16 +266,7 @@ impl OperationTally {
 
     /// Brings what was added up apart to where it belongs.
     pub(crate) fn settle(&mut self) {
-        let columns = std::mem::take(&mut self.columns);
-        for (position, line) in self.members.iter_mut().enumerate() {
-            let of = |sums: &[i64]| sums.get(position).copied().unwrap_or(0);
-            line.n_calls += columns.n;
-            add_ns(&mut line.call_ns, of(&columns.call_ns));
-            line.n_waits += columns.n_waits;
-            add_ns(&mut line.wait_ns, of(&columns.wait_ns));
-            line.n_departure_waits += columns.n_departure_waits;
-            add_ns(&mut line.departure_wait_ns, of(&columns.departure_wait_ns));
-        }
+        std::mem::take(&mut self.columns).hand_on(&mut self.members);
         let both = std::mem::take(&mut self.lag_and_wait);
         self.lag.merge(&both);
         self.wait.merge(&both);
@@ -438,144 +329,6 @@ impl OperationTally {
     pub(crate) fn see_bytes(&mut self, least: u64, most: u64) {
         let (before_least, before_most) = self.bytes.unwrap_or((least, most));
         self.bytes = Some((before_least.min(least), before_most.max(most)));
-    }
-}
-
-/// What is kept of the instances in phases of one level.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PhaseTally {
-    /// Calls.
-    pub n_calls: u64,
-    /// Time in them, ns.
-    pub call_ns: i64,
-    /// Their known waits, ns; `None` where none is known.
-    pub wait_ns: Option<i64>,
-}
-
-impl PhaseTally {
-    /// Adds calls that took so long, of which some waits are known.
-    pub(crate) fn add(&mut self, n_calls: u64, call_ns: i64, wait_ns: Option<i64>) {
-        self.n_calls += n_calls;
-        add_ns(&mut self.call_ns, call_ns);
-        if let Some(wait_ns) = wait_ns {
-            add_ns(self.wait_ns.get_or_insert(0), wait_ns);
-        }
-    }
-}
-
-/// What is kept of one process.
-#[derive(Debug, Clone, Default)]
-pub struct ProcessTally {
-    /// Calls counted.
-    pub calls: u64,
-    /// Calls by operation and scope.
-    pub by_class: Vec<((Operation, Scope), u64)>,
-    /// Sum of its waits, ns; `None` where none is known.
-    pub wait_ns: Option<i64>,
-    /// Time in calls, ns.
-    pub call_ns: i64,
-    /// Resolved instances that it came last to.
-    pub last: u64,
-    /// Resolved instances that it came first to.
-    pub first: u64,
-    /// Its lags and waits in complete instances.
-    pub conduct: Conduct,
-    /// What it did when.
-    pub course: Course,
-}
-
-impl ProcessTally {
-    /// Counts `n` calls.
-    pub(crate) fn count(&mut self, operation: Operation, scope: Scope, n: u64) {
-        self.calls += n;
-        *self.calls_of(operation, scope) += n;
-    }
-
-    fn calls_of(&mut self, operation: Operation, scope: Scope) -> &mut u64 {
-        let key = (operation, scope);
-        let known = self.by_class.iter().position(|(known, _)| *known == key);
-        let at = known.unwrap_or_else(|| {
-            self.by_class.push((key, 0));
-            self.by_class.len() - 1
-        });
-        &mut self.by_class[at].1
-    }
-}
-
-impl ProcessTally {
-    /// Adds another part of the same process.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.calls += other.calls;
-        for &((operation, scope), n) in &other.by_class {
-            *self.calls_of(operation, scope) += n;
-        }
-        if let Some(wait) = other.wait_ns {
-            add_ns(self.wait_ns.get_or_insert(0), wait);
-        }
-        add_ns(&mut self.call_ns, other.call_ns);
-        self.last += other.last;
-        self.first += other.first;
-        self.conduct.merge(&other.conduct);
-        self.course.merge(other.course);
-    }
-}
-
-/// Who came last, and what it cost the others, over all instances of one operation on one
-/// communicator, of any root and payload.
-#[derive(Debug, Clone)]
-pub struct Lateness {
-    /// Instances of which it is known who came last.
-    pub resolved: u64,
-    /// Complete instances.
-    pub instances: u64,
-    /// By position in the communicator's entry.
-    pub members: Vec<LatenessOfMember>,
-    /// Index of the communicator whose processes are in `members` already, the last of several.
-    pub(crate) communicator: Option<usize>,
-    /// Who came last early and late.
-    pub sections: LatenessSections,
-    /// Single arrivals that were late, and a sample of all instances.
-    pub arrivals: LateArrivals,
-}
-
-/// One process's part in a [`Lateness`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LatenessOfMember {
-    /// Index of the process in the run; `None`: it never took part.
-    pub process: Option<usize>,
-    /// Instances that it came last to.
-    pub last: u64,
-    /// Waits that its coming ended, in those instances, ns.
-    pub caused_ns: i64,
-    /// Its enter minus that of the second last, in those instances, ns.
-    pub excess_ns: i64,
-}
-
-impl Lateness {
-    /// Of nothing yet, among so many processes.
-    pub(crate) fn new(n_positions: usize) -> Self {
-        Self {
-            resolved: 0,
-            instances: 0,
-            members: vec![LatenessOfMember::default(); n_positions],
-            communicator: None,
-            sections: LatenessSections::default(),
-            arrivals: LateArrivals::default(),
-        }
-    }
-
-    /// Adds another part of the same operation on the same communicator.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.resolved += other.resolved;
-        self.instances += other.instances;
-        for (own, other) in self.members.iter_mut().zip(&other.members) {
-            own.process = own.process.or(other.process);
-            own.last += other.last;
-            add_ns(&mut own.caused_ns, other.caused_ns);
-            add_ns(&mut own.excess_ns, other.excess_ns);
-        }
-        self.sections.merge(other.sections);
-        self.arrivals.merge(&other.arrivals);
     }
 }
 

@@ -14,26 +14,28 @@ use collbench_stats::batches::InstanceSums;
 use collbench_stats::distribution::Distribution;
 use collbench_stats::integers::{add_ns, sum_ns};
 
-use crate::align::causality::{ByHost, CausalityCounts};
+use crate::align::causality::ByHost;
 use crate::calls::call::Call;
 use crate::calls::outstanding::OverlapCourse;
-use crate::communicators::{Communicator, Communicators, Scope};
+use crate::communicators::{Communicator, Communicators};
 use crate::instances::complete::Agreed;
 use crate::instances::matched::{Matched, Sums};
 use crate::measure::calling::Calling;
 use crate::measure::outside::Figures;
 use crate::measure::shapes::Shapes;
-use crate::messages::of_instance::MessageCounts;
 use crate::selection::Resolved;
-use crate::sums::column_buffer::{Calls, Strip, TOO_LONG_NS};
+use crate::sums::column_buffer::{Strip, TOO_LONG_NS};
+use crate::sums::columns::Calls;
+use crate::sums::counts::Counts;
 use crate::sums::graph_figures::Room;
 use crate::sums::late_arrivals::LateArrival;
+use crate::sums::lateness::Lateness;
 use crate::sums::mismatch::{Mismatches, has_sizes_apart};
 use crate::sums::never_completed::AllNeverCompleted;
-use crate::sums::operation::{
-    ByteClass, Lateness, OperationKey, OperationTally, PhaseTally, ProcessTally,
-};
+use crate::sums::operation::{ByteClass, OperationKey, OperationTally};
 use crate::sums::outliers::{LateTogether, LongInstance};
+use crate::sums::place::{Place, PlacesOfRanks};
+use crate::sums::process::{PhaseTally, ProcessTally};
 use crate::sums::sections::OperationSection;
 use crate::sums::unfinished::AllUnfinished;
 use crate::time::clocks::{Clocks, HostOffset};
@@ -124,35 +126,6 @@ struct Scratch {
     slots: Vec<usize>,
     times: Vec<i64>,
     picked: Vec<i64>,
-}
-
-/// How often something worth a remark was met.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Calls of the MPI library on its own behalf.
-    pub internal_calls: u64,
-    /// Calls on unknown communicators.
-    pub unknown_communicator: u64,
-    /// Calls that returned an error.
-    pub failed: u64,
-    /// Instances in which every process called and returned, some with an error.
-    pub failed_instances: u64,
-    /// Calls of unknown payload.
-    pub payload_unknown: u64,
-    /// Instances that are not complete.
-    pub incomplete: u64,
-    /// Instances of which rings have overwritten the calls of some processes.
-    pub cut: u64,
-    /// The calls of the others in those.
-    pub calls_of_cut: u64,
-    /// Instances with a core below zero.
-    pub negative_core: u64,
-    /// Those of them whose processes read one clock.
-    pub negative_core_of_one_clock: u64,
-    /// Stamps that contradict what must have come before what.
-    pub causality: CausalityCounts,
-    /// Messages inside instances.
-    pub messages: MessageCounts,
 }
 
 impl<'a> Tally<'a> {
@@ -765,84 +738,6 @@ impl Sums for Tally<'_> {
     }
 }
 
-impl Counts {
-    fn merge(&mut self, other: Self) {
-        self.internal_calls += other.internal_calls;
-        self.unknown_communicator += other.unknown_communicator;
-        self.failed += other.failed;
-        self.failed_instances += other.failed_instances;
-        self.payload_unknown += other.payload_unknown;
-        self.incomplete += other.incomplete;
-        self.cut += other.cut;
-        self.calls_of_cut += other.calls_of_cut;
-        self.causality.merge(other.causality);
-        self.negative_core += other.negative_core;
-        self.negative_core_of_one_clock += other.negative_core_of_one_clock;
-        self.messages.merge(other.messages);
-    }
-}
-
-/// Where an instance is shown: entry, class, and for each slot the position in the entry.
-pub(crate) struct Place<'m> {
-    pub(crate) entry: usize,
-    pub(crate) scope: Scope,
-    positions: Cow<'m, [usize]>,
-}
-
-/// Finds world ranks in the list of a communicator's.
-struct PlacesOfRanks<'r> {
-    ranks: &'r [Option<u32>],
-    /// World ranks and where they stand, ascending; made when it is needed.
-    sorted: Vec<(u32, usize)>,
-}
-
-impl<'r> PlacesOfRanks<'r> {
-    fn new(ranks: &'r [Option<u32>]) -> Self {
-        Self {
-            ranks,
-            sorted: Vec::new(),
-        }
-    }
-
-    /// Where a world rank stands; 0 if it is not there.
-    fn of(&mut self, world_rank: u32) -> usize {
-        // In `MPI_COMM_WORLD`, and others like it, at its own place.
-        if self.ranks.get(world_rank as usize) == Some(&Some(world_rank)) {
-            return world_rank as usize;
-        }
-        if self.sorted.is_empty() {
-            let ranks = self.ranks.iter().zip(0..);
-            self.sorted = ranks
-                .filter_map(|(rank, at)| Some(((*rank)?, at)))
-                .collect();
-            self.sorted.sort_unstable();
-        }
-        let at = self.sorted.partition_point(|(rank, _)| *rank < world_rank);
-        let found = self.sorted.get(at).filter(|(rank, _)| *rank == world_rank);
-        found.map_or(0, |(_, at)| *at)
-    }
-}
-
-impl Place<'_> {
-    /// Whether slots are positions, of all `n` of the entry.
-    fn is_in_order(&self, n: usize) -> bool {
-        let mut positions = self.positions.iter().enumerate();
-        self.positions.len() == n && positions.all(|(slot, &position)| slot == position)
-    }
-}
-
 pub(crate) fn class_of<'c>(calls: impl Iterator<Item = &'c Call>) -> ByteClass {
     ByteClass::of(calls.filter_map(|call| call.payload).max())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_world_rank_is_found_wherever_it_stands() {
-        let ranks = [Some(5), None, Some(2), Some(9)];
-        let mut places = PlacesOfRanks::new(&ranks);
-        assert_eq!([5, 2, 9, 7].map(|rank| places.of(rank)), [0, 2, 3, 0]);
-    }
 }

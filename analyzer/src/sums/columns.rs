@@ -1,0 +1,17 @@
+//! The calls of one instance, quantity by quantity.
+
+use collbench_formats::Operation;
+
+/// What the calls of one instance are, by slot of its communicator.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Calls<'f> {
+    pub(crate) operation: Operation,
+    /// Leave minus enter, ns.
+    pub(crate) times: &'f [i64],
+    /// Last enter minus own, ns.
+    pub(crate) lags: &'f [i64],
+    /// Waits, ns; empty where nobody need wait.
+    pub(crate) waits: &'f [i64],
+    /// Own leave minus first, ns; empty where that is not defined.
+    pub(crate) departure_waits: &'f [i64],
+}

@@ -1,0 +1,65 @@
+//! Who came last in the instances of one operation on one communicator, and what it cost.
+
+use collbench_stats::integers::add_ns;
+
+use crate::sums::late_arrivals::LateArrivals;
+use crate::sums::sections::LatenessSections;
+
+/// Who came last, and what it cost the others, over all instances of one operation on one
+/// communicator, of any root and payload.
+#[derive(Debug, Clone)]
+pub struct Lateness {
+    /// Instances of which it is known who came last.
+    pub resolved: u64,
+    /// Complete instances.
+    pub instances: u64,
+    /// By position in the communicator's entry.
+    pub members: Vec<LatenessOfMember>,
+    /// Index of the communicator whose processes are in `members` already, the last of several.
+    pub(crate) communicator: Option<usize>,
+    /// Who came last early and late.
+    pub sections: LatenessSections,
+    /// Single arrivals that were late, and a sample of all instances.
+    pub arrivals: LateArrivals,
+}
+
+/// One process's part in a [`Lateness`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LatenessOfMember {
+    /// Index of the process in the run; `None`: it never took part.
+    pub process: Option<usize>,
+    /// Instances that it came last to.
+    pub last: u64,
+    /// Waits that its coming ended, in those instances, ns.
+    pub caused_ns: i64,
+    /// Its enter minus that of the second last, in those instances, ns.
+    pub excess_ns: i64,
+}
+
+impl Lateness {
+    /// Of nothing yet, among so many processes.
+    pub(crate) fn new(n_positions: usize) -> Self {
+        Self {
+            resolved: 0,
+            instances: 0,
+            members: vec![LatenessOfMember::default(); n_positions],
+            communicator: None,
+            sections: LatenessSections::default(),
+            arrivals: LateArrivals::default(),
+        }
+    }
+
+    /// Adds another part of the same operation on the same communicator.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.resolved += other.resolved;
+        self.instances += other.instances;
+        for (own, other) in self.members.iter_mut().zip(&other.members) {
+            own.process = own.process.or(other.process);
+            own.last += other.last;
+            add_ns(&mut own.caused_ns, other.caused_ns);
+            add_ns(&mut own.excess_ns, other.excess_ns);
+        }
+        self.sections.merge(other.sections);
+        self.arrivals.merge(&other.arrivals);
+    }
+}

@@ -1,0 +1,66 @@
+//! Where an instance is shown.
+
+use std::borrow::Cow;
+
+use crate::communicators::Scope;
+
+/// Where an instance is shown: entry, class, and for each slot the position in the entry.
+pub(crate) struct Place<'m> {
+    pub(crate) entry: usize,
+    pub(crate) scope: Scope,
+    pub(crate) positions: Cow<'m, [usize]>,
+}
+
+/// Finds world ranks in the list of a communicator's.
+pub(crate) struct PlacesOfRanks<'r> {
+    ranks: &'r [Option<u32>],
+    /// World ranks and where they stand, ascending; made when it is needed.
+    sorted: Vec<(u32, usize)>,
+}
+
+impl<'r> PlacesOfRanks<'r> {
+    pub(crate) fn new(ranks: &'r [Option<u32>]) -> Self {
+        Self {
+            ranks,
+            sorted: Vec::new(),
+        }
+    }
+
+    /// Where a world rank stands; 0 if it is not there.
+    pub(crate) fn of(&mut self, world_rank: u32) -> usize {
+        // In `MPI_COMM_WORLD`, and others like it, at its own place.
+        if self.ranks.get(world_rank as usize) == Some(&Some(world_rank)) {
+            return world_rank as usize;
+        }
+        if self.sorted.is_empty() {
+            let ranks = self.ranks.iter().zip(0..);
+            self.sorted = ranks
+                .filter_map(|(rank, at)| Some(((*rank)?, at)))
+                .collect();
+            self.sorted.sort_unstable();
+        }
+        let at = self.sorted.partition_point(|(rank, _)| *rank < world_rank);
+        let found = self.sorted.get(at).filter(|(rank, _)| *rank == world_rank);
+        found.map_or(0, |(_, at)| *at)
+    }
+}
+
+impl Place<'_> {
+    /// Whether slots are positions, of all `n` of the entry.
+    pub(crate) fn is_in_order(&self, n: usize) -> bool {
+        let mut positions = self.positions.iter().enumerate();
+        self.positions.len() == n && positions.all(|(slot, &position)| slot == position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_rank_is_found_wherever_it_stands() {
+        let ranks = [Some(5), None, Some(2), Some(9)];
+        let mut places = PlacesOfRanks::new(&ranks);
+        assert_eq!([5, 2, 9, 7].map(|rank| places.of(rank)), [0, 2, 3, 0]);
+    }
+}
