@@ -18,6 +18,7 @@ use collbench_formats::{
     CommunicatorKind, Definition, NO_COMMUNICATOR, NO_RANK, Operation, SequenceEntry,
 };
 use collbench_text::inert;
+use serde::{Deserialize, Serialize};
 
 use crate::remarks::Remark;
 use crate::time::clocks::Clocks;
@@ -48,7 +49,7 @@ const MAX_NAME_OF_PARENT: usize = 64;
 /// The rule, first match wins: an intercommunicator is [`Scope::Inter`]; one as large as the job
 /// is [`Scope::Job`] (so `MPI_COMM_SELF` in a job of one process is); one of one process is
 /// [`Scope::Own`]; any other is [`Scope::Sub`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scope {
     /// As large as the job, or larger; also calls on a communicator that is not known.
     Job,

@@ -3,8 +3,8 @@
 //! The way of a datum, in reading order: a directory of rank files ([`RunFiles`]) says what each
 //! process did ([`Run`]); its clocks give one time ([`Clocks`]); its definitions give the
 //! communicators that all agree on ([`Communicators`]); calls of all processes become instances
-//! ([`match_calls`]), instances figures ([`Figures`]), figures sums ([`Tally`]), sums results
-//! ([`Analysis`]): plain types, from which JSON, text and pictures are made. [`analyze`] shows
+//! ([`match_calls`]), instances figures ([`Figures`]), figures sums ([`Tally`], [`Sums`]), sums
+//! results ([`Analysis`]): plain types, from which JSON, text and pictures are made. [`analyze`] shows
 //! the whole way.
 //!
 //! Everything is streamed: memory grows with processes, communicators and operations, not with
@@ -66,7 +66,7 @@ pub use compare::{
 };
 pub use follow::{Follower, Look, Running};
 pub use instances::complete::{Agreed, Disagreement, Payloads};
-pub use instances::matched::{Matched, Sums};
+pub use instances::matched::{Adder, Matched, Merge};
 pub use instances::matching::match_calls;
 pub use judge::verdict::{Verdict, Vertex, stands_out};
 pub use measure::critical_path::Begin;
@@ -97,6 +97,7 @@ pub use selection::{Resolved, Selection, SelectionError};
 pub use sums::counts::Counts;
 pub use sums::lateness::Lateness;
 pub use sums::mismatch::Mismatch;
+pub use sums::of_run::Sums;
 pub use sums::serialization::Serialization;
 pub use sums::tally::Tally;
 pub use sums::timeline::{Course, Stretch};
@@ -225,15 +226,14 @@ fn analyze_files_by(
     }
     let wanted = selection.resolve(&communicators, run.world_size)?;
     let nothing = || Tally::new(&run, &clocks, &communicators, &wanted);
-    let (mut tally, irregularities) =
+    let (sums, irregularities) =
         match_calls(&run, &clocks, &communicators, window, report, &nothing);
-    tally.settle();
     selection.check_phase(&irregularities)?;
     Ok(judge::summarize::summarize(&judge::inputs::Sources {
         run: &run,
         clocks: &clocks,
         communicators: &communicators,
-        tally: &tally,
+        tally: &sums,
         irregularities,
         is_restricted: *selection != Selection::default(),
         details,

@@ -3,7 +3,8 @@
 mod built;
 
 use collbench_analyzer::{
-    Clocks, Communicators, Matched, Run, RunFiles, Selection, Sums, analyze_in_windows, match_calls,
+    Adder, Clocks, Communicators, Matched, Merge, Run, RunFiles, Selection, analyze_in_windows,
+    match_calls,
 };
 use collbench_formats::{
     CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Initiation, Operation,
@@ -19,11 +20,19 @@ use built::{
 /// Number of complete instances.
 struct Instances(u64);
 
-impl Sums for Instances {
+impl Adder for Instances {
+    type Sums = Self;
+
     fn take(&mut self, matched: Matched<'_>) {
         self.0 += u64::from(matches!(matched, Matched::Agreed(_)));
     }
 
+    fn finish(self) -> Self {
+        self
+    }
+}
+
+impl Merge for Instances {
     fn merge(&mut self, other: Self) {
         self.0 += other.0;
     }

@@ -9,6 +9,7 @@
 
 use collbench_clocks::constraint::Origin;
 use collbench_formats::{CommunicatorKind, Operation};
+use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::Agreed;
 use crate::trace::place::Lane;
@@ -175,7 +176,7 @@ impl ByHost {
 }
 
 /// How often it was looked whether a host left a collective too early, and how often it did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CausalityCounts {
     /// Hosts in instances that were looked at.
     pub checked: u64,

@@ -12,7 +12,7 @@ use collbench_clocks::joint::{Joint, Preliminary};
 use crate::align::causality::{ByHost, Causality};
 use crate::communicators::Communicators;
 use crate::instances::complete::Agreed;
-use crate::instances::matched::{Matched, Sums};
+use crate::instances::matched::{Adder, Matched, Merge};
 use crate::instances::matching::match_calls;
 use crate::progress::Progress;
 use crate::time::clocks::Clocks;
@@ -46,7 +46,7 @@ pub(crate) fn settle(
             by_host: ByHost::default(),
         };
         let (gathered, _) = match_calls(run, clocks, communicators, window, report, &nothing);
-        preliminary.smooth(gathered.harvest)
+        preliminary.smooth(gathered)
     };
     let mut joint = smooth(clocks, &preliminary);
     // Which constraints bind the most was told by lines; where these were far off, once more.
@@ -64,7 +64,9 @@ struct Gathered<'p> {
     by_host: ByHost,
 }
 
-impl Sums for Gathered<'_> {
+impl Adder for Gathered<'_> {
+    type Sums = Harvest;
+
     fn take(&mut self, matched: Matched<'_>) {
         let Matched::Agreed(instance) = matched else {
             return;
@@ -85,8 +87,14 @@ impl Sums for Gathered<'_> {
         self.by_host.constraints(&instance, causality, add);
     }
 
+    fn finish(self) -> Harvest {
+        self.harvest
+    }
+}
+
+impl Merge for Harvest {
     fn merge(&mut self, other: Self) {
-        self.harvest.merge(other.harvest);
+        self.merge(other);
     }
 }
 

@@ -35,12 +35,20 @@ pub enum Matched<'m> {
     },
 }
 
-/// What is summed up of all that is matched. None of it may depend on the order of instances, nor
-/// on how they are shared out among workers: each has sums of its own.
-pub trait Sums: Send {
+/// What one worker adds up all with that is matched and handed to it.
+pub trait Adder: Send {
+    /// What it comes to. None of it may depend on the order of instances, nor on how they are shared
+    /// out among workers.
+    type Sums: Merge;
     /// Adds what was matched.
     fn take(&mut self, matched: Matched<'_>);
-    /// Adds the sums of another worker.
+    /// The sums of all that was taken.
+    fn finish(self) -> Self::Sums;
+}
+
+/// Sums of parts, which come to those of the whole in any order and any grouping.
+pub trait Merge: Send {
+    /// Adds the sums of another part.
     fn merge(&mut self, other: Self);
 }
 

@@ -31,7 +31,7 @@ use crate::calls::stamps::StampLimits;
 use crate::communicators::Communicators;
 use crate::communicators::persistent::Persistents;
 use crate::instances::decode::{Block, Decoder, Settled, Source, block_length};
-use crate::instances::matched::{Matched, Sums};
+use crate::instances::matched::{Adder, Matched, Merge};
 use crate::progress::Progress;
 use crate::time::clocks::Clocks;
 use crate::trace::place::{LANES, Lane};
@@ -41,18 +41,19 @@ use crate::trace::run::Run;
 /// that their memory grows with it.
 const CALLS_BETWEEN_MERGES: u64 = 1 << 22;
 
-/// Matches all calls of a run, and sums up what they are; `new` makes sums of nothing.
+/// Matches all calls of a run, and sums up what they are; `new` makes what a worker adds them up with,
+/// of nothing yet.
 ///
 /// `window` is the number of records that are looked at together, > 0. The sums do not depend on
 /// it, nor on the number of workers. `report` is called now and then.
-pub fn match_calls<S: Sums>(
+pub fn match_calls<A: Adder>(
     run: &Run<'_>,
     clocks: &Clocks,
     communicators: &Communicators,
     window: u64,
     report: &mut dyn FnMut(Progress),
-    new: &(dyn Fn() -> S + Sync),
-) -> (S, Irregularities) {
+    new: &(dyn Fn() -> A + Sync),
+) -> (A::Sums, Irregularities) {
     let limits = StampLimits::of_run(run, clocks);
     // What was read until now was read here and there.
     let files = run.processes.par_iter();
@@ -79,7 +80,7 @@ pub fn match_calls<S: Sums>(
         new,
         idle: Mutex::new(Vec::new()),
     };
-    let mut sums = new();
+    let mut sums = new().finish();
     let mut irregularities = Irregularities::default();
     let n_total = run.n_records();
     let (mut n_done, mut n_merged) = (0, 0);
@@ -119,36 +120,36 @@ pub fn match_calls<S: Sums>(
 }
 
 /// The workers that have nothing to do; rayon does not say which one does what.
-struct Workers<'n, S> {
-    new: &'n (dyn Fn() -> S + Sync),
-    idle: Mutex<Vec<Worker<S>>>,
+struct Workers<'n, A> {
+    new: &'n (dyn Fn() -> A + Sync),
+    idle: Mutex<Vec<Worker<A>>>,
 }
 
 /// What a worker has for itself.
-struct Worker<S> {
-    sums: S,
+struct Worker<A> {
+    adder: A,
     decoder: Decoder,
 }
 
-impl<S: Sums> Workers<'_, S> {
+impl<A: Adder> Workers<'_, A> {
     /// Has something done by a worker.
     fn with<T>(&self, work: impl FnOnce(&mut Decoder, &mut dyn FnMut(Matched<'_>)) -> T) -> T {
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = lock().pop();
         let mut worker = idle.unwrap_or_else(|| Worker {
-            sums: (self.new)(),
+            adder: (self.new)(),
             decoder: Decoder::default(),
         });
-        let Worker { sums, decoder } = &mut worker;
-        let done = work(decoder, &mut |matched| sums.take(matched));
+        let Worker { adder, decoder } = &mut worker;
+        let done = work(decoder, &mut |matched| adder.take(matched));
         lock().push(worker);
         done
     }
 
-    fn merge_into(&self, sums: &mut S) {
+    fn merge_into(&self, sums: &mut A::Sums) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         for worker in idle.drain(..) {
-            sums.merge(worker.sums);
+            sums.merge(worker.adder.finish());
         }
     }
 }
@@ -210,7 +211,7 @@ struct OpenLane {
 
 impl Matcher<'_> {
     /// Takes the processes some records further; gives how many there were.
-    fn scan<S: Sums>(&mut self, workers: &Workers<'_, S>) -> u64 {
+    fn scan<A: Adder>(&mut self, workers: &Workers<'_, A>) -> u64 {
         let share = self.shares();
         let (communicators, persistents) = (self.communicators, self.persistents);
         let processes = self.processes.par_iter_mut().zip(share);
@@ -407,7 +408,7 @@ impl Matcher<'_> {
     }
 
     /// Hands on the instances of all blocks.
-    fn decode<S: Sums>(&self, blocks: &[Block], workers: &Workers<'_, S>) {
+    fn decode<A: Adder>(&self, blocks: &[Block], workers: &Workers<'_, A>) {
         blocks.par_iter().for_each(|block| {
             let sources = self.sources(block.communicator, block.lane);
             workers.with(|decoder, sink| {
@@ -475,7 +476,7 @@ impl Matcher<'_> {
     }
 
     /// Hands on nonblocking calls that are settled.
-    fn decode_settled<S: Sums>(&self, settled: &[Settled], workers: &Workers<'_, S>) {
+    fn decode_settled<A: Adder>(&self, settled: &[Settled], workers: &Workers<'_, A>) {
         settled.par_iter().for_each(|settled| {
             let sources = self.sources(settled.communicator, settled.lane);
             workers.with(|decoder, sink| {

@@ -3,7 +3,7 @@
 use crate::calls::findings::Irregularities;
 use crate::communicators::Communicators;
 use crate::results::detail::Details;
-use crate::sums::tally::Tally;
+use crate::sums::of_run::Sums;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 
@@ -12,7 +12,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) run: &'a Run<'a>,
     pub(crate) clocks: &'a Clocks,
     pub(crate) communicators: &'a Communicators,
-    pub(crate) tally: &'a Tally<'a>,
+    pub(crate) tally: &'a Sums,
     pub(crate) irregularities: Irregularities,
     pub(crate) is_restricted: bool,
     pub(crate) details: Details,

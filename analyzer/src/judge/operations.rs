@@ -49,13 +49,14 @@ fn operation_summary(
     let apart_ns = uncertainty_ns
         .map_or(0, |two| two.saturating_add(two / 2))
         .max(granularities.max().unwrap_or(0));
-    let wait = compared(&tally.wait);
+    let waits = tally.lags_and_waits.waits();
+    let wait = compared(&waits);
     let core = compared(&tally.core);
     let departure_wait = compared(&tally.departure_wait);
     let (waiting, completion) = wait_state_names(key.operation);
     let mut wait_states = BTreeMap::new();
     if let Some(name) = waiting.filter(|_| wait.is_some()) {
-        wait_states.insert(name, tally.wait.total());
+        wait_states.insert(name, waits.total());
     }
     if let (Some(name), Some(total)) = (completion, tally.completion_ns) {
         wait_states.insert(name, total);
@@ -112,7 +113,7 @@ fn operation_summary(
         duration_ns: compared(&tally.duration),
         duration_histogram: tally.duration.buckets().into(),
         call_time_ns: tally.call_time.summary(None),
-        arrival_lag_ns: compared(&tally.lag),
+        arrival_lag_ns: compared(&tally.lags_and_waits.lags()),
         initiation_ns: overlap(|o| &o.initiation),
         between_ns: overlap(|o| &o.between),
         completion_ns: overlap(|o| &o.completion),

@@ -31,7 +31,7 @@ use crate::results::analysis::{
 use crate::results::detail::{choose_verdicts, summary as details};
 use crate::sums::lateness::Lateness;
 use crate::sums::mismatch::MismatchKind;
-use crate::sums::tally::Tally;
+use crate::sums::of_run::Sums;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 
@@ -264,7 +264,7 @@ fn communicator_summaries(communicators: &Communicators) -> Vec<CommunicatorSumm
         .collect()
 }
 
-fn totals(tally: &Tally<'_>) -> BTreeMap<&'static str, Total> {
+fn totals(tally: &Sums) -> BTreeMap<&'static str, Total> {
     let mut totals: BTreeMap<&'static str, Total> = BTreeMap::new();
     for (key, operation) in tally.operations() {
         let total = totals.entry(key.operation.name()).or_default();

@@ -29,13 +29,18 @@ pub(crate) fn edges(
     tally: &OperationTally,
 ) -> Option<Vec<EdgeSummary>> {
     let inside = tally.inside.as_ref()?;
-    let mut sums: BTreeMap<(u32, u32), EdgeTally> = BTreeMap::new();
+    let mut sums: BTreeMap<(u32, u32), (EdgeTally, Option<Direction>)> = BTreeMap::new();
     let mut measured: BTreeMap<(u32, u32), EdgeFigures> = BTreeMap::new();
     for (edges, graph) in &inside.graphs {
-        for (edge, sum) in edges.iter().zip(&graph.edges) {
-            sums.entry(*edge)
-                .or_insert_with(|| sum.of_nothing())
-                .merge(sum);
+        let recognition = graph.recognition();
+        for (number, (edge, sum)) in edges.iter().zip(&graph.edges).enumerate() {
+            let found = recognition.direction(number);
+            let (own, direction) = (sums.entry(*edge)).or_insert((EdgeTally::default(), found));
+            own.merge(sum);
+            // Towards the root in one graph and from it in another is neither.
+            if *direction != found {
+                *direction = None;
+            }
         }
         for (edge, figures) in edges.iter().zip(&graph.figures.edges) {
             match measured.entry(*edge) {
@@ -45,9 +50,9 @@ pub(crate) fn edges(
         }
     }
     let ranks = Ranks::of(sources, key);
-    let edges = sums.iter().map(|(edge, sum)| {
+    let edges = sums.iter().map(|(edge, (sum, direction))| {
         let figures = measured.get(edge);
-        ranks.edge(*edge, sum, figures)
+        ranks.edge(*edge, sum, *direction, figures)
     });
     (!sums.is_empty()).then(|| edges.collect())
 }
@@ -272,23 +277,25 @@ impl<'s> Ranks<'s> {
     }
 
     fn tree(&self, edges: &[(u32, u32)], graph: &GraphTally, called: &Called) -> TreeSummary {
-        let others = graph.names.iter();
+        let recognition = graph.recognition();
+        let tree = recognition.tree;
+        let others = recognition.names.iter();
         let others = others.filter(|name| Some(**name) != called.algorithm);
         TreeSummary {
             algorithm: called.algorithm.map(|name| name.to_string()),
             also: others.map(Algorithm::to_string).collect(),
             library_name: called.library_name.clone(),
-            is_tree: graph.tree.is_some(),
-            root: graph.tree.map(|tree| self.at(tree.root)),
-            height: graph.tree.map(|tree| tree.height),
-            fan_out: graph.tree.map(|tree| tree.fan_out),
+            is_tree: tree.is_some(),
+            root: tree.map(|tree| self.at(tree.root)),
+            height: tree.map(|tree| tree.height),
+            fan_out: tree.map(|tree| tree.fan_out),
             instances: graph.instances,
             bytes_min: graph.bytes.map(|(least, _)| least),
             bytes_max: graph.bytes.map(|(_, most)| most),
             edges: (edges.iter().zip(&graph.edges).enumerate())
                 .map(|(number, (edge, sum))| {
                     let figures = graph.figures.edges.get(number);
-                    self.edge(*edge, sum, figures)
+                    self.edge(*edge, sum, recognition.direction(number), figures)
                 })
                 .collect(),
             figures: tree_figures(
@@ -307,6 +314,7 @@ impl<'s> Ranks<'s> {
         &self,
         (from, to): (u32, u32),
         sum: &EdgeTally,
+        direction: Option<Direction>,
         figures: Option<&EdgeFigures>,
     ) -> EdgeSummary {
         let (from, to) = (self.at(from), self.at(to));
@@ -317,7 +325,7 @@ impl<'s> Ranks<'s> {
             to,
             messages: sum.messages,
             bytes: sum.bytes,
-            direction: sum.direction.map(|direction| match direction {
+            direction: direction.map(|direction| match direction {
                 Direction::Down => "down",
                 Direction::Up => "up",
             }),

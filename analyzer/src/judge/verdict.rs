@@ -223,7 +223,6 @@ mod tests {
                     excess_ns: 0,
                 })
                 .collect(),
-            communicator: None,
             sections: Default::default(),
             arrivals: Default::default(),
         }

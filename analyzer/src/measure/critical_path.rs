@@ -1,10 +1,12 @@
 //! What is kept of how the instances of a graph came to their end.
 
+use serde::{Deserialize, Serialize};
+
 use crate::instances::complete::Agreed;
 use crate::measure::way_back::{Doubt, Elsewhere, WayBack};
 
 /// What is kept of the ways back of the instances of a graph.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CriticalTally {
     /// Instances of which it is known.
     pub n: u64,
@@ -23,7 +25,7 @@ pub struct CriticalTally {
 }
 
 /// Ways back of instances in which all wait for all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllForAll {
     /// Instances.
     pub n: u64,
@@ -36,7 +38,7 @@ pub struct AllForAll {
 }
 
 /// What is kept of a slot.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
     /// Instances whose way begins there.
     pub n: u64,
@@ -45,7 +47,7 @@ pub struct Begin {
 }
 
 /// What is kept of an edge.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hop {
     /// Instances whose way goes over it.
     pub n: u64,
@@ -57,7 +59,7 @@ pub struct Hop {
 
 /// What is kept of the time that ways spend in a slot: from its enter, or from where it has a message,
 /// to where it sends or posts the next, or to its leave.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stay {
     /// Instances whose way goes through it.
     pub n: u64,

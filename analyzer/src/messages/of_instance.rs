@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use collbench_trees::shape::Shape;
+use serde::{Deserialize, Serialize};
 
 use crate::messages::message::InstanceMessage;
 use crate::messages::pattern::Pattern;
@@ -57,7 +58,7 @@ impl Messages<'_> {
 }
 
 /// How many messages of instances have both their ends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageCounts {
     /// Messages of which both ends are known.
     pub n_paired: u64,

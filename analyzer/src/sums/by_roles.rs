@@ -9,6 +9,7 @@ use collbench_stats::distribution::Precision;
 use collbench_stats::first_by_key::{Kept, Keyed};
 use collbench_trees::roles::Roles;
 use collbench_trees::shape::Shape;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::inside::MAX_ROUNDS;
 use crate::sums::graph_figures::{Meeting, NodeFigures, RoundFigures};
@@ -17,7 +18,7 @@ use crate::sums::graph_figures::{Meeting, NodeFigures, RoundFigures};
 const MAX_ROLES: usize = 8;
 
 /// Figures of the nodes in instances with the same roles.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RoleFigures {
     /// [`Roles::parents`].
     parents: Box<[u32]>,
@@ -81,7 +82,7 @@ impl Keyed for RoleFigures {
 }
 
 /// Figures of the nodes of one graph.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ByRoles {
     all: Kept<RoleFigures, MAX_ROLES>,
 }

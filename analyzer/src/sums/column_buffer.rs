@@ -98,16 +98,20 @@ impl Strip {
     ) -> bool {
         debug_assert_eq!(self.n_instances, 0);
         let (begin, end) = (span.0.max(0), span.1.max(0));
-        if end / bin_ns(self.doublings) >= i64::from(MAX_BINS) {
-            self.doublings = doublings_to_cover(end, MAX_BINS);
+        let mut doublings = self.doublings;
+        if end / bin_ns(doublings) >= i64::from(MAX_BINS) {
+            doublings = doublings_to_cover(end, MAX_BINS);
         }
-        let bin = begin / bin_ns(self.doublings);
-        self.from_ns = bin * bin_ns(self.doublings);
-        self.until_ns = self.from_ns.saturating_add(bin_ns(self.doublings));
+        let bin = begin / bin_ns(doublings);
+        self.from_ns = bin * bin_ns(doublings);
+        self.until_ns = self.from_ns.saturating_add(bin_ns(doublings));
         if span.0 < 0 || end >= self.until_ns {
             (self.from_ns, self.until_ns) = (0, 0);
             return false;
         }
+        // No longer than an instance needs that is added here: then the longest stretches of all
+        // processes do not depend on who has seen what.
+        self.doublings = doublings;
         self.communicator = communicator;
         self.scope = Some(scope);
         self.operations.clear();

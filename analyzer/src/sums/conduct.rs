@@ -1,11 +1,12 @@
 //! How a process usually comes and goes: means of its lags and waits, and how far they scatter.
 
 use collbench_stats::moments::Moments;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::outside::Figures;
 
 /// Lags and waits of one process over all its calls in complete instances.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conduct {
     /// Known waits.
     pub wait: Moments,

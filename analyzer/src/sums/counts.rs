@@ -1,10 +1,12 @@
 //! How often something worth a remark was met.
 
+use serde::{Deserialize, Serialize};
+
 use crate::align::causality::CausalityCounts;
 use crate::messages::of_instance::MessageCounts;
 
 /// How often something worth a remark was met.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Calls of the MPI library on its own behalf.
     pub internal_calls: u64,

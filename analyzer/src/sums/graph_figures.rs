@@ -9,6 +9,7 @@ use collbench_stats::distribution::{Distribution, Precision};
 use collbench_stats::moments::Sample;
 use collbench_trees::roles::Roles;
 use collbench_trees::shape::Shape;
+use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::Agreed;
 use crate::measure::critical_path::CriticalTally;
@@ -18,14 +19,12 @@ use crate::measure::way_back;
 use crate::measure::way_back::{Doubt, WayBack};
 use crate::messages::of_instance::Messages;
 use crate::sums::by_roles::{ByRoles, RoleFigures};
+use crate::sums::graph_rows::GraphRows;
 use crate::sums::rows::Rows;
 use crate::time::resolution::Resolution;
 
-/// Shapes of a graph whose instances are kept in rows at a time.
-const MAX_ROWS: usize = 4;
-
 /// Sums of the instances of one graph.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GraphFigures {
     /// Instances.
     pub n: u64,
@@ -40,12 +39,10 @@ pub struct GraphFigures {
     pub nobody: Distribution,
     /// Sum of the durations of these instances, ns.
     pub nobody_of_ns: i128,
-    /// Instances that are still to be added to the edges and nodes, by shape.
-    rows: Vec<(Arc<Shape>, Rows)>,
 }
 
 /// Sums of one edge; times per message.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EdgeFigures {
     /// Messages towards the root, and from it.
     pub ways: [u64; 2],
@@ -62,7 +59,7 @@ pub struct EdgeFigures {
 }
 
 /// Sums of the last message over an edge, ns.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastMessage {
     /// Instances.
     pub n: u64,
@@ -77,7 +74,7 @@ pub struct LastMessage {
 }
 
 /// Sums of one node; times per instance.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct NodeFigures {
     /// Who arrives: its own process first, then its children.
     pub arrivals: Vec<Meeting>,
@@ -107,7 +104,7 @@ pub(crate) struct NodeFigures {
 }
 
 /// One of those who meet at a node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Meeting {
     /// Its slot.
     pub slot: u32,
@@ -118,7 +115,7 @@ pub(crate) struct Meeting {
 }
 
 /// Sums of one round of a node in an exchange; times per instance.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RoundFigures {
     /// The slot that sent what came last, if it was always the same.
     pub partner: Option<u32>,
@@ -138,6 +135,14 @@ pub(crate) struct Room {
     path: WayBack,
     samples: Vec<(Quantity, i64)>,
     taken: Taken,
+}
+
+/// With what instances of the graphs of one operation are measured.
+pub(crate) struct Measuring<'w> {
+    pub(crate) resolution: &'w Resolution,
+    pub(crate) room: &'w mut Room,
+    /// Instances that are still to be added to the figures of their graphs.
+    pub(crate) rows: &'w mut GraphRows,
 }
 
 impl EdgeFigures {
@@ -392,7 +397,6 @@ impl Default for GraphFigures {
             critical: CriticalTally::default(),
             nobody: Distribution::new(Precision::Fine),
             nobody_of_ns: 0,
-            rows: Vec::new(),
         }
     }
 }
@@ -404,9 +408,13 @@ impl GraphFigures {
         instance: &Agreed<'_>,
         messages: &Messages<'_>,
         shape: &Arc<Shape>,
-        resolution: &Resolution,
-        room: &mut Room,
+        measuring: &mut Measuring<'_>,
     ) {
+        let Measuring {
+            resolution,
+            room,
+            rows,
+        } = measuring;
         let mut taken = std::mem::take(&mut room.taken);
         let goes_on = instance.courses.is_some();
         if goes_on {
@@ -417,11 +425,14 @@ impl GraphFigures {
         let is_one_time = seen.is_one_time;
         self.n += 1;
         let has_all_samples = messages.are_all_known() && is_one_time && !goes_on;
-        if !(has_all_samples && self.add_to_rows(&seen, shape, room)) {
+        if !(has_all_samples && self.add_to_rows(&seen, shape, rows, room)) {
             self.add_alone(&seen, room);
             if has_all_samples {
                 let quantities = room.samples.iter().map(|&(quantity, _)| quantity);
-                self.begin_rows(shape, Rows::new(quantities.collect()));
+                let oldest = rows.begin(shape, Rows::new(quantities.collect()));
+                if let Some((shape, mut oldest)) = oldest {
+                    self.add_rows(&shape, &mut oldest);
+                }
             }
         }
         let unknown = match () {
@@ -470,48 +481,28 @@ impl GraphFigures {
     }
 
     /// Adds an instance to the rows of its shape; gives whether it did.
-    fn add_to_rows(&mut self, seen: &Seen<'_>, shape: &Arc<Shape>, room: &mut Room) -> bool {
-        let known = |(known, _): &(Arc<Shape>, Rows)| Arc::ptr_eq(known, shape);
-        let Some(number) = self.rows.iter().position(known) else {
+    fn add_to_rows(
+        &mut self,
+        seen: &Seen<'_>,
+        shape: &Arc<Shape>,
+        rows: &mut GraphRows,
+        room: &mut Room,
+    ) -> bool {
+        let Some(rows) = rows.of(shape) else {
             return false;
         };
-        let (_, rows) = &mut self.rows[number];
         let order = &mut room.order;
         let is_added = rows.add(|row| seen.samples(order, row));
         if rows.are_full() {
-            self.add_rows(number);
+            self.add_rows(shape, rows);
         }
         is_added
     }
 
-    /// Keeps rows for more instances of a shape, unless there are some already.
-    fn begin_rows(&mut self, shape: &Arc<Shape>, rows: Rows) {
-        // An instance whose samples are too long for a row has come here too.
-        if self.rows.iter().any(|(known, _)| Arc::ptr_eq(known, shape)) {
-            return;
-        }
-        if self.rows.len() >= MAX_ROWS {
-            self.add_rows(0);
-            self.rows.remove(0);
-        }
-        self.rows.push((Arc::clone(shape), rows));
-    }
-
     /// Adds up what is in the rows of one shape.
-    fn add_rows(&mut self, number: usize) {
-        let mut all = std::mem::take(&mut self.rows);
-        let (shape, rows) = &mut all[number];
+    pub(crate) fn add_rows(&mut self, shape: &Shape, rows: &mut Rows) {
         let mut places = self.places(shape, rows.len() as u64);
         rows.drain(|quantity, samples| places.add(quantity, samples));
-        self.rows = all;
-    }
-
-    /// Adds up all that is in rows. What there is of edges and nodes is incomplete before.
-    pub(crate) fn settle(&mut self) {
-        for number in 0..self.rows.len() {
-            self.add_rows(number);
-        }
-        self.rows.clear();
     }
 
     /// Where to add what is measured in `n` instances of a shape, which are counted.

@@ -14,11 +14,12 @@ use collbench_stats::first_by_key::{Kept, Keyed};
 use collbench_trees::algorithm::Algorithm;
 use collbench_trees::recognize::{Direction, TreeFacts};
 use collbench_trees::shape::Shape;
+use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::Agreed;
 use crate::messages::of_instance::Messages;
-use crate::sums::graph_figures::{GraphFigures, Room};
-use crate::time::resolution::Resolution;
+use crate::sums::graph_figures::{GraphFigures, Measuring};
+use crate::sums::graph_rows::GraphRows;
 
 /// Graphs of an operation that are kept.
 const MAX_GRAPHS: usize = 16;
@@ -26,7 +27,7 @@ const MAX_GRAPHS: usize = 16;
 const MAX_READINGS: usize = 8;
 
 /// What is kept of the messages of one operation.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct InsideTally {
     /// Instances in which no message was seen, though there was something to be sent.
     pub n_opaque: u64,
@@ -41,15 +42,10 @@ pub struct InsideTally {
 }
 
 /// What is kept of the instances of one graph.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct GraphTally {
     /// Their number.
     pub instances: u64,
-    /// How the collective is done so, all names that fit, the most usual first; known when all is
-    /// added up.
-    pub names: Vec<Algorithm>,
-    /// The spanning tree that it is, if it is one; its root a position. Known likewise.
-    pub tree: Option<TreeFacts>,
     /// What was recognized in instances, by the names. Steps are in question besides edges, so that
     /// instances of one graph may differ.
     readings: Kept<Reading, MAX_READINGS>,
@@ -61,8 +57,26 @@ pub struct GraphTally {
     pub figures: Box<GraphFigures>,
 }
 
+/// What a graph is read as: as in the most of its instances.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Recognition<'g> {
+    /// How the collective is done so, all names that fit, the most usual first.
+    pub names: Vec<Algorithm>,
+    /// The spanning tree that it is, if it is one; its root a position.
+    pub tree: Option<TreeFacts>,
+    /// By edge, whether it leads towards a root, or from it; empty where nothing was recognized.
+    pub directions: &'g [Option<Direction>],
+}
+
+impl Recognition<'_> {
+    /// Which way an edge leads, where that was recognized.
+    pub(crate) fn direction(&self, edge: usize) -> Option<Direction> {
+        self.directions.get(edge).copied().flatten()
+    }
+}
+
 /// What was recognized in some instances of a graph.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Reading {
     names: Vec<Algorithm>,
     instances: u64,
@@ -84,10 +98,8 @@ impl Keyed for Reading {
 }
 
 /// What went over an edge.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct EdgeTally {
-    /// Whether it leads towards a root, or from it; known when all is added up.
-    pub direction: Option<Direction>,
     /// Messages.
     pub messages: u64,
     /// Their bytes.
@@ -102,7 +114,7 @@ impl InsideTally {
         messages: &Messages<'_>,
         shape: &Arc<Shape>,
         positions: &[usize],
-        (resolution, room): (&Resolution, &mut Room),
+        measuring: &mut Measuring<'_>,
     ) {
         if messages.is_empty() {
             self.n_opaque += u64::from(must_send(instance));
@@ -112,7 +124,7 @@ impl InsideTally {
         let is_in_order = (positions.iter().enumerate()).all(|(slot, &position)| slot == position);
         if is_in_order && let Some(graph) = self.graphs.get_mut(&shape.edges) {
             graph.add(instance, messages, shape, None, |slot| slot);
-            graph.measure(instance, messages, shape, resolution, room);
+            graph.figures.add(instance, messages, shape, measuring);
             return;
         }
         let at = |slot: u32| positions.get(slot as usize).map_or(slot, |&at| at as u32);
@@ -129,23 +141,27 @@ impl InsideTally {
         let graph = graph.or_insert_with(|| GraphTally::new(order.len()));
         graph.add(instance, messages, shape, Some(&order), at);
         if is_in_order {
-            graph.measure(instance, messages, shape, resolution, room);
+            graph.figures.add(instance, messages, shape, measuring);
         }
-        self.drop_last();
+        self.drop_last(|edges| measuring.rows.forget(edges));
     }
 
-    fn drop_last(&mut self) {
-        while self.graphs.len() > MAX_GRAPHS {
-            if let Some((_, graph)) = self.graphs.pop_last() {
-                self.n_others += graph.instances;
+    /// Adds the instances that are in rows to the figures of their graphs.
+    pub(crate) fn add_rows(&mut self, rows: GraphRows) {
+        for (shape, mut rows) in rows.into_shapes() {
+            if let Some(graph) = self.graphs.get_mut(&shape.edges) {
+                graph.figures.add_rows(&shape, &mut rows);
             }
         }
     }
 
-    /// Brings what was added up apart to where it belongs.
-    pub(crate) fn settle(&mut self) {
-        for graph in self.graphs.values_mut() {
-            graph.settle();
+    /// Keeps the first graphs; `forget` is told the edges of the others.
+    fn drop_last(&mut self, mut forget: impl FnMut(&[(u32, u32)])) {
+        while self.graphs.len() > MAX_GRAPHS {
+            if let Some((edges, graph)) = self.graphs.pop_last() {
+                self.n_others += graph.instances;
+                forget(&edges);
+            }
         }
     }
 
@@ -160,7 +176,7 @@ impl InsideTally {
                 Entry::Vacant(own) => drop(own.insert(graph)),
             }
         }
-        self.drop_last();
+        self.drop_last(|_| {});
     }
 }
 
@@ -182,8 +198,6 @@ impl GraphTally {
     fn new(n_edges: usize) -> Self {
         Self {
             instances: 0,
-            names: Vec::new(),
-            tree: None,
             readings: Kept::default(),
             bytes: None,
             edges: vec![EdgeTally::default(); n_edges],
@@ -210,18 +224,6 @@ impl GraphTally {
             sums.messages += 1;
             sums.bytes = sums.bytes.saturating_add(message.bytes);
         }
-    }
-
-    fn measure(
-        &mut self,
-        instance: &Agreed<'_>,
-        messages: &Messages<'_>,
-        shape: &Arc<Shape>,
-        resolution: &Resolution,
-        room: &mut Room,
-    ) {
-        self.figures
-            .add(instance, messages, shape, resolution, room);
     }
 
     fn see_bytes(&mut self, range: Option<(u64, u64)>) {
@@ -256,20 +258,19 @@ impl GraphTally {
         }
     }
 
-    /// Brings what was added up apart to where it belongs, and reads the graph as in the most of its
-    /// instances: with those names that fit all that are read as the same first of all.
-    fn settle(&mut self) {
-        self.figures.settle();
+    /// Reads the graph as in the most of its instances: with those names that fit all that are read
+    /// as the same first of all.
+    pub(crate) fn recognition(&self) -> Recognition<'_> {
         let Some(usual) = self.readings.usual() else {
-            return;
+            return Recognition::default();
         };
         let alike = self.readings.iter();
         let alike = alike.filter(|reading| reading.names.first() == usual.names.first());
         let fits = |name: &&Algorithm| alike.clone().all(|reading| reading.names.contains(name));
-        self.names = usual.names.iter().filter(fits).copied().collect();
-        self.tree = usual.tree;
-        for (edge, &direction) in self.edges.iter_mut().zip(&usual.directions) {
-            edge.direction = direction;
+        Recognition {
+            names: usual.names.iter().filter(fits).copied().collect(),
+            tree: usual.tree,
+            directions: &usual.directions,
         }
     }
 
@@ -286,18 +287,7 @@ impl GraphTally {
 }
 
 impl EdgeTally {
-    /// The same edge, over which nothing went.
-    pub(crate) fn of_nothing(&self) -> Self {
-        Self {
-            direction: self.direction,
-            ..Self::default()
-        }
-    }
-
     pub(crate) fn merge(&mut self, other: &Self) {
-        if self.direction != other.direction {
-            self.direction = None;
-        }
         self.messages += other.messages;
         self.bytes = self.bytes.saturating_add(other.bytes);
     }

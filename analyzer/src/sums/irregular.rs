@@ -8,7 +8,7 @@ use crate::communicators::{Communicator, Scope};
 use crate::instances::complete::{Agreed, Disagreement};
 use crate::sums::mismatch::{Mismatch, MismatchKind, alike_calls, mismatch_of};
 use crate::sums::operation::{ByteClass, OperationKey};
-use crate::sums::tally::{Tally, class_of};
+use crate::sums::tally::Tally;
 use crate::sums::unfinished::{Unfinished, stated_root};
 use crate::trace::place::{Lane, LanePlace};
 
@@ -16,10 +16,10 @@ impl Tally<'_> {
     /// Counts a call of the application; `true` unless it is another's.
     fn see_counted(&mut self, call: &Call) {
         self.see(call);
-        self.n_calls += 1;
-        self.n_bytes = self.n_bytes.saturating_add(call.payload.unwrap_or(0));
-        self.counts.failed += u64::from(call.has_failed);
-        self.counts.payload_unknown += u64::from(call.payload.is_none());
+        self.sums.n_calls += 1;
+        self.sums.n_bytes = self.sums.n_bytes.saturating_add(call.payload.unwrap_or(0));
+        self.sums.counts.failed += u64::from(call.has_failed);
+        self.sums.counts.payload_unknown += u64::from(call.payload.is_none());
     }
 
     pub(crate) fn take_unmatched(
@@ -31,19 +31,20 @@ impl Tally<'_> {
     ) {
         if is_internal {
             self.see(call);
-            self.counts.internal_calls += 1;
+            self.sums.counts.internal_calls += 1;
             return;
         }
         self.see_counted(call);
-        self.counts.unknown_communicator += u64::from(called_on.is_none());
-        let known = called_on.map(|index| &self.communicators.list[index]);
+        self.sums.counts.unknown_communicator += u64::from(called_on.is_none());
+        let known = called_on.map(|index| &self.context.communicators.list[index]);
         let entry = known.map(|communicator| communicator.entry);
-        let rank = self.run.processes[process].rank();
+        let rank = self.context.run.processes[process].rank();
         let is_wanted = self
+            .context
             .selection
             .has_instance(call.operation, entry, call.enter.ns())
-            && self.selection.has_rank(rank)
-            && self.selection.has_phase(call.phase);
+            && self.context.selection.has_rank(rank)
+            && self.context.selection.has_phase(call.phase);
         if is_wanted {
             let key = OperationKey {
                 entry,
@@ -53,10 +54,10 @@ impl Tally<'_> {
                 algorithm: None,
                 said: None,
             };
-            let index = self.index_of(key);
-            self.tallies[index].add_call(call);
-            self.tallies[index].has_open_call |= call.leave.is_none();
-            let tally = &mut self.processes[process];
+            let number = self.number_of(key);
+            self.sums.operations.get_mut(number).add_call(call);
+            self.sums.operations.get_mut(number).has_open_call |= call.leave.is_none();
+            let tally = &mut self.sums.processes[process];
             let scope = known.map_or(Scope::Job, |known| known.scope);
             tally.count(call.operation, scope, 1);
             add_ns(&mut tally.call_ns, call.time_ns());
@@ -76,14 +77,16 @@ impl Tally<'_> {
             instance.position,
         );
         if calls().any(Call::is_under_way) {
-            let entry = &self.communicators.entries[instance.communicator.entry];
-            self.unfinished.add(Unfinished::new(instance, entry.size));
-            self.never_completed.add(instance, self.run);
+            let entry = &self.context.communicators.entries[instance.communicator.entry];
+            self.sums
+                .unfinished
+                .add(Unfinished::new(instance, entry.size));
+            self.sums.never_completed.add(instance, self.context.run);
         }
         if instance.lane == Lane::Internal {
             for call in calls() {
                 self.see(call);
-                self.counts.internal_calls += 1;
+                self.sums.counts.internal_calls += 1;
             }
             return;
         }
@@ -94,7 +97,7 @@ impl Tally<'_> {
             self.take_cut(instance);
             return;
         }
-        let size = self.communicators.entries[instance.communicator.entry].size;
+        let size = self.context.communicators.entries[instance.communicator.entry].size;
         let has_other_roots = disagreement == Some(Disagreement::Roots);
         let mismatch = mismatch_of(instance, has_other_roots, size);
         if let Some(kind) = mismatch {
@@ -108,19 +111,22 @@ impl Tally<'_> {
 
     /// An instance of which a ring has kept the calls of some: these are counted, and that is all.
     fn take_cut(&mut self, instance: &Instance<'_>) {
-        let place = self.place(instance.communicator, instance.called_on);
-        self.counts.cut += 1;
+        let place = self
+            .context
+            .place(instance.communicator, instance.called_on);
+        self.sums.counts.cut += 1;
         for (slot, call) in instance.calls.iter().enumerate() {
             let Some(call) = call else { continue };
-            self.counts.calls_of_cut += 1;
+            self.sums.counts.calls_of_cut += 1;
             let member = &instance.communicator.members[slot];
             // It began before the window.
             let is_wanted =
-                self.selection
+                self.context
+                    .selection
                     .has_instance(call.operation, Some(place.entry), i64::MIN)
-                    && self.selection.has_phase(instance.phase());
-            if is_wanted && self.selection.has_rank(member.world_rank) {
-                self.processes[member.process].count(call.operation, place.scope, 1);
+                    && self.context.selection.has_phase(instance.phase());
+            if is_wanted && self.context.selection.has_rank(member.world_rank) {
+                self.sums.processes[member.process].count(call.operation, place.scope, 1);
             }
         }
     }
@@ -128,11 +134,13 @@ impl Tally<'_> {
     /// An instance that is not whole, not one collective, or one that was refused (`has_failed`): its
     /// calls are counted, each under what it says of itself.
     fn take_incomplete(&mut self, instance: &Instance<'_>, has_failed: bool) {
-        let place = self.place(instance.communicator, instance.called_on);
+        let place = self
+            .context
+            .place(instance.communicator, instance.called_on);
         if has_failed {
-            self.counts.failed_instances += 1
+            self.sums.counts.failed_instances += 1
         } else {
-            self.counts.incomplete += 1
+            self.sums.counts.incomplete += 1
         }
         let mut seen = Vec::new();
         // Between groups, those beside the root do not name it; any of the others does.
@@ -157,7 +165,8 @@ impl Tally<'_> {
             if !self.is_wanted(instance, call.operation, place.entry) {
                 continue;
             }
-            let alike = |other: &&Call| other.operation == call.operation;
+            let others = instance.calls.iter().flatten();
+            let alike = others.filter(|other| other.operation == call.operation);
             let key = OperationKey {
                 entry: Some(place.entry),
                 operation: call.operation,
@@ -165,32 +174,32 @@ impl Tally<'_> {
                     let of_others = roots.iter().find(|(other, _)| *other == call.operation);
                     of_others.map(|(_, root)| *root)
                 }),
-                class: class_of(instance.calls.iter().flatten().filter(alike)),
+                class: ByteClass::of(alike.filter_map(|call| call.payload).max()),
                 algorithm: None,
                 said: None,
             };
-            let index = self.index_of(key);
-            if !seen.contains(&index) {
-                seen.push(index);
+            let number = self.number_of(key);
+            if !seen.contains(&number) {
+                seen.push(number);
                 if has_failed {
-                    self.tallies[index].failed += 1
+                    self.sums.operations.get_mut(number).failed += 1
                 } else {
-                    self.tallies[index].incomplete += 1
+                    self.sums.operations.get_mut(number).incomplete += 1
                 }
             }
             let member = &instance.communicator.members[slot];
-            if self.selection.has_rank(member.world_rank) {
-                let process = &mut self.processes[member.process];
+            if self.context.selection.has_rank(member.world_rank) {
+                let process = &mut self.sums.processes[member.process];
                 process.count(call.operation, place.scope, 1);
                 if has_failed {
-                    self.tallies[index].count_call(call);
+                    self.sums.operations.get_mut(number).count_call(call);
                     continue;
                 }
-                self.tallies[index].add_call(call);
+                self.sums.operations.get_mut(number).add_call(call);
                 add_ns(&mut process.call_ns, call.time_ns());
                 process.course.add_unmeasured(call);
                 if let Some(level) = instance.phase() {
-                    let phase = self.phases.entry(level).or_default();
+                    let phase = self.sums.phases.entry(level).or_default();
                     phase.add(1, call.time_ns(), None);
                 }
             }
@@ -200,9 +209,10 @@ impl Tally<'_> {
     fn is_wanted(&self, instance: &Instance<'_>, operation: Operation, entry: usize) -> bool {
         let enters = instance.calls.iter().flatten().map(|call| call.enter.ns());
         let first_enter = enters.min().unwrap_or(0);
-        self.selection
+        self.context
+            .selection
             .has_instance(operation, Some(entry), first_enter)
-            && self.selection.has_phase(instance.phase())
+            && self.context.selection.has_phase(instance.phase())
     }
 
     /// Counts calls at one place that differ in what they must not.
@@ -214,7 +224,7 @@ impl Tally<'_> {
         went_through: bool,
         calls: impl Iterator<Item = (usize, Call)>,
     ) {
-        self.mismatches.add(kind, place, || {
+        self.sums.mismatches.add(kind, place, || {
             let calls: Vec<(usize, Call)> = calls.collect();
             let processes = calls
                 .iter()

@@ -4,13 +4,15 @@
 //! much the last came after the second last; and a sample of all instances as background, those
 //! whose position has the smallest hash. Both are the same whoever looked at which part.
 
+use serde::{Deserialize, Serialize};
+
 /// Most late arrivals kept.
 pub(crate) const MAX_LATEST: usize = 256;
 /// Most instances in the sample.
 const MAX_SAMPLED: usize = 256;
 
 /// One late arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LateArrival {
     /// How much later than the second last, ns.
     pub excess_ns: i64,
@@ -25,7 +27,7 @@ pub struct LateArrival {
 }
 
 /// One instance of the background.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Sampled {
     hash: u64,
     /// Its last enter, ns since the start.
@@ -35,7 +37,7 @@ pub struct Sampled {
 }
 
 /// The latest arrivals of an operation, and a sample of all.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LateArrivals {
     /// Descending.
     latest: Vec<LateArrival>,

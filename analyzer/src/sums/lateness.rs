@@ -1,13 +1,14 @@
 //! Who came last in the instances of one operation on one communicator, and what it cost.
 
 use collbench_stats::integers::add_ns;
+use serde::{Deserialize, Serialize};
 
 use crate::sums::late_arrivals::LateArrivals;
 use crate::sums::sections::LatenessSections;
 
 /// Who came last, and what it cost the others, over all instances of one operation on one
 /// communicator, of any root and payload.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Lateness {
     /// Instances of which it is known who came last.
     pub resolved: u64,
@@ -15,8 +16,6 @@ pub struct Lateness {
     pub instances: u64,
     /// By position in the communicator's entry.
     pub members: Vec<LatenessOfMember>,
-    /// Index of the communicator whose processes are in `members` already, the last of several.
-    pub(crate) communicator: Option<usize>,
     /// Who came last early and late.
     pub sections: LatenessSections,
     /// Single arrivals that were late, and a sample of all instances.
@@ -24,9 +23,9 @@ pub struct Lateness {
 }
 
 /// One process's part in a [`Lateness`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatenessOfMember {
-    /// Index of the process in the run; `None`: it never took part.
+    /// Index of the process in the run, the least of several; `None`: it never took part.
     pub process: Option<usize>,
     /// Instances that it came last to.
     pub last: u64,
@@ -43,10 +42,15 @@ impl Lateness {
             resolved: 0,
             instances: 0,
             members: vec![LatenessOfMember::default(); n_positions],
-            communicator: None,
             sections: LatenessSections::default(),
             arrivals: LateArrivals::default(),
         }
+    }
+
+    /// Notes which process stands at a position.
+    pub(crate) fn note(&mut self, position: usize, process: usize) {
+        let known = &mut self.members[position].process;
+        *known = Some(known.map_or(process, |known| known.min(process)));
     }
 
     /// Adds another part of the same operation on the same communicator.
@@ -54,7 +58,7 @@ impl Lateness {
         self.resolved += other.resolved;
         self.instances += other.instances;
         for (own, other) in self.members.iter_mut().zip(&other.members) {
-            own.process = own.process.or(other.process);
+            own.process = own.process.into_iter().chain(other.process).min();
             own.last += other.last;
             add_ns(&mut own.caused_ns, other.caused_ns);
             add_ns(&mut own.excess_ns, other.excess_ns);

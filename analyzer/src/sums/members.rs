@@ -1,11 +1,12 @@
 //! What is kept of each process of one operation.
 
 use collbench_stats::integers::add_ns;
+use serde::{Deserialize, Serialize};
 
 use crate::sums::columns::Calls;
 
 /// Sums of one process in one operation; its line of the timemap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberTally {
     /// Resolved instances that it came last to.
     pub last: u64,

@@ -11,6 +11,8 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{CommunicatorKind, Operation};
+use collbench_stats::first_by_key::keep_lesser;
+use serde::{Deserialize, Serialize};
 
 use crate::calls::call::{Call, Instance};
 use crate::communicators::Communicator;
@@ -22,7 +24,7 @@ use crate::trace::place::{Lane, LanePlace};
 const MAX_KEPT: usize = 100;
 
 /// In what calls differ that must not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum MismatchKind {
     /// In what was called.
     Operations,
@@ -48,7 +50,7 @@ impl MismatchKind {
 }
 
 /// Calls at one position that differ.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mismatch {
     /// In what.
     pub kind: MismatchKind,
@@ -67,7 +69,7 @@ pub struct Mismatch {
 }
 
 /// Calls that are alike.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MismatchedCall {
     /// What was called.
     pub operation: Operation,
@@ -198,7 +200,7 @@ pub(crate) fn mismatch_of(
 }
 
 /// The mismatches of a run: the first of each kind, and how many there are.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mismatches {
     kept: BTreeMap<(MismatchKind, LanePlace), Mismatch>,
     n: BTreeMap<MismatchKind, u64>,
@@ -216,8 +218,8 @@ impl Mismatches {
         let of_kind = self.kept.range(of_kind(kind));
         let is_full = of_kind.clone().count() >= MAX_KEPT;
         let last = of_kind.last().map(|((_, place), _)| *place);
-        if !is_full || last.is_some_and(|last| place < last) {
-            self.kept.insert((kind, place), make());
+        if !is_full || last.is_some_and(|last| place <= last) {
+            keep_lesser(&mut self.kept, (kind, place), make());
             self.limit(kind);
         }
     }
@@ -234,7 +236,7 @@ impl Mismatches {
             *self.n.entry(kind).or_default() += n;
         }
         for (place, mismatch) in other.kept {
-            self.kept.insert(place, mismatch);
+            keep_lesser(&mut self.kept, place, mismatch);
             self.limit(place.0);
         }
     }

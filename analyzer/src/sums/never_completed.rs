@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::Operation;
+use collbench_stats::first_by_key::keep_lesser;
+use serde::{Deserialize, Serialize};
 
 use crate::calls::call::Instance;
 use crate::trace::place::Lane;
@@ -15,7 +17,7 @@ use crate::trace::run::Run;
 const MAX_KEPT: usize = 100;
 
 /// An instance that some processes began, and ended MPI without completing it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NeverCompleted {
     /// What was begun.
     pub operation: Operation,
@@ -30,7 +32,7 @@ pub struct NeverCompleted {
 }
 
 /// All of them: the first, and how many there are.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllNeverCompleted {
     /// By communicator (in the list), lane, position and first rank.
     kept: BTreeMap<(usize, Lane, u64, u32), NeverCompleted>,
@@ -82,7 +84,7 @@ impl AllNeverCompleted {
     }
 
     fn keep(&mut self, key: (usize, Lane, u64, u32), found: NeverCompleted) {
-        self.kept.insert(key, found);
+        keep_lesser(&mut self.kept, key, found);
         if self.kept.len() > MAX_KEPT {
             self.kept.pop_last();
         }

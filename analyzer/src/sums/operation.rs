@@ -5,12 +5,13 @@ use collbench_stats::batches::Batches;
 use collbench_stats::distribution::Distribution;
 use collbench_stats::integers::add_ns;
 use collbench_trees::algorithm::Algorithm;
+use serde::{Deserialize, Serialize};
 
 use crate::calls::call::Call;
 use crate::calls::outstanding::OverlapCourse;
-use crate::sums::columns::Calls;
 use crate::sums::graphs::InsideTally;
-use crate::sums::members::{MemberColumns, MemberTally};
+use crate::sums::lags_and_waits::LagsAndWaits;
+use crate::sums::members::MemberTally;
 use crate::sums::orders::OrderCounts;
 use crate::sums::outliers::Longest;
 use crate::sums::sections::OperationSections;
@@ -18,7 +19,7 @@ use crate::sums::serialization::Serialization;
 use crate::trace::said::Said;
 
 /// Class of payloads: the largest of any process in the instance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ByteClass {
     /// Nothing.
     Zero,
@@ -41,7 +42,7 @@ impl ByteClass {
 }
 
 /// What makes an entry of `operations`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OperationKey {
     /// Index in [`Communicators::entries`](crate::Communicators::entries); `None` if not known.
     pub entry: Option<usize>,
@@ -58,7 +59,7 @@ pub struct OperationKey {
 }
 
 /// Waits and departure waits, inside the own host and across hosts, ns per call.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Split {
     /// For processes of the own host.
     pub wait_inside: Distribution,
@@ -84,7 +85,7 @@ impl Split {
 }
 
 /// The parts of nonblocking and persistent operations, ns per call.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct OverlapTally {
     /// The initiating call.
     pub initiation: Distribution,
@@ -133,7 +134,7 @@ impl OverlapTally {
 }
 
 /// What is kept of one operation.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OperationTally {
     /// Calls begun.
     pub calls: u64,
@@ -152,10 +153,8 @@ pub struct OperationTally {
     pub duration: Distribution,
     /// Leave minus enter, of every call that returned.
     pub call_time: Distribution,
-    /// Waits.
-    pub wait: Distribution,
-    /// Last enter minus own.
-    pub lag: Distribution,
+    /// Waits, and lags.
+    pub lags_and_waits: LagsAndWaits,
     /// First leave minus last enter.
     pub core: Distribution,
     /// Own leave minus first.
@@ -164,10 +163,6 @@ pub struct OperationTally {
     pub completion_ns: Option<i64>,
     /// By position in the communicator's entry.
     pub members: Vec<MemberTally>,
-    /// What is still to be added to `members`.
-    columns: MemberColumns,
-    /// Samples that are lags and waits alike, still to be added to both.
-    lag_and_wait: Distribution,
     /// Complete instances of which it is not known who came last.
     pub last_unresolved: u64,
     /// Complete instances of which it is not known who left first.
@@ -207,14 +202,11 @@ impl OperationTally {
             bytes: None,
             duration: Distribution::default(),
             call_time: Distribution::default(),
-            wait: Distribution::default(),
-            lag: Distribution::default(),
+            lags_and_waits: LagsAndWaits::default(),
             core: Distribution::default(),
             departure_wait: Distribution::default(),
             completion_ns: None,
             members: vec![MemberTally::default(); n_positions],
-            columns: MemberColumns::default(),
-            lag_and_wait: Distribution::default(),
             last_unresolved: 0,
             first_unresolved: 0,
             last_likely: 0,
@@ -249,38 +241,9 @@ impl OperationTally {
             }
         }
     }
-}
-
-impl OperationTally {
-    /// Adds the calls of an instance to the lines of their processes: one for each position of
-    /// the entry, in their order.
-    pub(crate) fn add_to_members(&mut self, calls: &Calls<'_>) {
-        self.columns.add(calls);
-    }
-
-    /// Adds samples that are both lags and waits, as where nobody left before the last came.
-    /// Gives their sum, ns.
-    pub(crate) fn add_lags_that_are_waits(&mut self, samples: &[i64]) -> i64 {
-        self.lag_and_wait.add_and_sum(samples)
-    }
-
-    /// Brings what was added up apart to where it belongs.
-    pub(crate) fn settle(&mut self) {
-        std::mem::take(&mut self.columns).hand_on(&mut self.members);
-        let both = std::mem::take(&mut self.lag_and_wait);
-        self.lag.merge(&both);
-        self.wait.merge(&both);
-        if let Some(inside) = &mut self.inside {
-            inside.settle();
-        }
-    }
 
     /// Adds another part of the same operation.
-    pub(crate) fn merge(&mut self, mut other: Self) {
-        // Apart until the end: so they are in memory once.
-        let both = std::mem::take(&mut other.lag_and_wait);
-        self.lag_and_wait.merge(&both);
-        other.settle();
+    pub(crate) fn merge(&mut self, other: Self) {
         self.calls += other.calls;
         self.instances += other.instances;
         self.failed += other.failed;
@@ -292,13 +255,12 @@ impl OperationTally {
         for (own, other) in [
             (&mut self.duration, &other.duration),
             (&mut self.call_time, &other.call_time),
-            (&mut self.wait, &other.wait),
-            (&mut self.lag, &other.lag),
             (&mut self.core, &other.core),
             (&mut self.departure_wait, &other.departure_wait),
         ] {
             own.merge(other);
         }
+        self.lags_and_waits.merge(&other.lags_and_waits);
         if let Some(completion) = other.completion_ns {
             add_ns(self.completion_ns.get_or_insert(0), completion);
         }

@@ -1,5 +1,7 @@
 //! How often each process came (left) at each position, and how much of that is known.
 
+use serde::{Deserialize, Serialize};
+
 /// Positions are told one by one up to so many processes, beyond in tenths of the order.
 pub(crate) const MAX_POSITIONS: usize = 256;
 /// Columns beyond [`MAX_POSITIONS`].
@@ -11,7 +13,8 @@ const MAX_PENDING: usize = 4096;
 ///
 /// Kept as the list of what was met until the table takes less: most operations of a program
 /// with many communicators and roots are met a few times.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "Written", from = "Written")]
 pub struct OrderCounts {
     n: usize,
     n_columns: usize,
@@ -20,6 +23,44 @@ pub struct OrderCounts {
     /// Places in the table that are still to be counted: some thousand at a time, so that one
     /// table at a time stays in the nearest cache.
     pending: Vec<u32>,
+}
+
+/// The written form, which depends on what was counted alone.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    n: usize,
+    /// Place in the table and count, by place, where there are some.
+    counts: Vec<(u32, u32)>,
+}
+
+impl From<OrderCounts> for Written {
+    fn from(of: OrderCounts) -> Self {
+        let table = (0..).zip(of.whole_table());
+        Self {
+            n: of.n,
+            counts: table.filter(|&(_, n)| n > 0).collect(),
+        }
+    }
+}
+
+impl From<Written> for OrderCounts {
+    fn from(written: Written) -> Self {
+        let mut own = Self::new(written.n);
+        let n_columns = own.n_columns as u32;
+        let n_met: u64 = written.counts.iter().map(|&(_, n)| u64::from(n)).sum();
+        if own.is_table_of(n_met) {
+            own.become_table();
+        }
+        for (place, n) in written.counts {
+            if own.table.is_empty() {
+                let met = (place / n_columns, place % n_columns);
+                own.met.extend(std::iter::repeat_n(met, n as usize));
+            } else {
+                own.table[place as usize] = n;
+            }
+        }
+        own
+    }
 }
 
 impl OrderCounts {
@@ -80,7 +121,7 @@ impl OrderCounts {
     fn count(&mut self, row: u32, column: u32) {
         if self.table.is_empty() {
             self.met.push((row, column));
-            if self.met.len() * 2 > self.n * self.n_columns {
+            if self.is_table_of(self.met.len() as u64) {
                 self.become_table();
             }
         } else {
@@ -106,6 +147,11 @@ impl OrderCounts {
         count_places(&mut self.table, &other.pending);
     }
 
+    /// Whether a table takes less than a list of so many.
+    fn is_table_of(&self, n_met: u64) -> bool {
+        n_met * 2 > (self.n * self.n_columns) as u64
+    }
+
     fn become_table(&mut self) {
         self.table = self.fill();
         self.met = Vec::new();
@@ -117,13 +163,19 @@ impl OrderCounts {
         if self.n == 0 {
             return Vec::new();
         }
+        let table = self.whole_table();
+        table.chunks(self.n_columns).map(<[u32]>::to_vec).collect()
+    }
+
+    /// The table with all that was counted.
+    fn whole_table(&self) -> Vec<u32> {
         let mut table = if self.table.is_empty() {
             self.fill()
         } else {
             self.table.clone()
         };
         count_places(&mut table, &self.pending);
-        table.chunks(self.n_columns).map(<[u32]>::to_vec).collect()
+        table
     }
 
     fn fill(&self) -> Vec<u32> {

@@ -1,12 +1,14 @@
 //! Instances that stick out: the few that took longest.
 
+use serde::{Deserialize, Serialize};
+
 use std::cmp::Reverse;
 
 /// Most instances kept of one operation.
 const MAX_KEPT: usize = 8;
 
 /// One instance that took long.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LongInstance {
     /// Last leave minus first enter, ns.
     pub duration_ns: i64,
@@ -23,7 +25,7 @@ pub struct LongInstance {
 }
 
 /// Those who came behind the longest time in which nobody came.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LateTogether {
     /// Their positions in the communicator's entry, ascending.
     pub positions: Vec<usize>,
@@ -54,7 +56,7 @@ impl LateTogether {
 }
 
 /// The few instances of an operation that took longest; among equals the last.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Longest {
     /// Descending.
     kept: Vec<LongInstance>,

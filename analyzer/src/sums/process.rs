@@ -2,17 +2,18 @@
 
 use collbench_formats::Operation;
 use collbench_stats::integers::add_ns;
+use serde::{Deserialize, Serialize};
 
 use crate::communicators::Scope;
 use crate::sums::conduct::Conduct;
 use crate::sums::timeline::Course;
 
 /// What is kept of one process.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ProcessTally {
     /// Calls counted.
     pub calls: u64,
-    /// Calls by operation and scope.
+    /// Calls by operation and scope, ascending.
     pub by_class: Vec<((Operation, Scope), u64)>,
     /// Sum of its waits, ns; `None` where none is known.
     pub wait_ns: Option<i64>,
@@ -39,8 +40,9 @@ impl ProcessTally {
         let key = (operation, scope);
         let known = self.by_class.iter().position(|(known, _)| *known == key);
         let at = known.unwrap_or_else(|| {
-            self.by_class.push((key, 0));
-            self.by_class.len() - 1
+            let at = self.by_class.partition_point(|(known, _)| *known < key);
+            self.by_class.insert(at, (key, 0));
+            at
         });
         &mut self.by_class[at].1
     }
@@ -65,7 +67,7 @@ impl ProcessTally {
 }
 
 /// What is kept of the instances in phases of one level.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseTally {
     /// Calls.
     pub n_calls: u64,

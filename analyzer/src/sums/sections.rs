@@ -2,12 +2,13 @@
 
 use collbench_stats::bins::{Bins, Sum};
 use collbench_stats::integers::add_ns;
+use serde::{Deserialize, Serialize};
 
 /// Most sections; at least half as many unless the run is shorter than 16 us.
 pub(crate) const MAX_SECTIONS: u32 = 32;
 
 /// How often one process came last, and what that cost the others.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TimesLast {
     /// Resolved instances that it came last to.
     pub last: u64,
@@ -24,7 +25,7 @@ impl TimesLast {
 }
 
 /// Who came last in one section of the run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LatenessSection {
     /// Complete instances.
     pub instances: u64,
@@ -59,7 +60,7 @@ impl Sum for LatenessSection {
 }
 
 /// Who came last, section by section.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct LatenessSections(pub(crate) Bins<LatenessSection, MAX_SECTIONS>);
 
 impl LatenessSections {
@@ -80,7 +81,7 @@ impl LatenessSections {
 }
 
 /// What an operation took in one section of the run, in complete instances.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationSection {
     /// Instances.
     pub instances: u64,
@@ -105,7 +106,7 @@ impl Sum for OperationSection {
 }
 
 /// What an operation took, section by section.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct OperationSections(pub(crate) Bins<OperationSection, MAX_SECTIONS>);
 
 impl OperationSections {

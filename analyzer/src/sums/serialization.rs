@@ -1,7 +1,7 @@
 //! The serialization curve: how much later each next process leaves.
 
 use collbench_stats::integers::add_ns;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Positions are told one by one up to so many processes, beyond in steps of the order.
 pub(crate) const MAX_STEPS: usize = 256;
@@ -24,7 +24,7 @@ pub struct SerializationPoint {
 ///
 /// # Source
 /// Bongo et al., section 3, figure 3b.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Serialization {
     /// By position: ns, and departures.
     steps: Vec<(i64, u64)>,

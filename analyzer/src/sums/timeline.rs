@@ -6,6 +6,7 @@
 use collbench_clocks::timestamp::Timestamp;
 use collbench_stats::bins::{Bins, Sum};
 use collbench_stats::integers::add_ns;
+use serde::{Deserialize, Serialize};
 
 use crate::calls::call::Call;
 use crate::calls::outstanding::OverlapCourse;
@@ -14,7 +15,7 @@ use crate::calls::outstanding::OverlapCourse;
 pub(crate) const MAX_BINS: u32 = 128;
 
 /// What one process did in one stretch of the run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stretch {
     /// Calls that began in it.
     pub n_calls: u64,
@@ -36,7 +37,7 @@ impl Sum for Stretch {
 }
 
 /// The course of one process.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Course(pub(crate) Bins<Stretch, MAX_BINS>);
 
 impl Course {

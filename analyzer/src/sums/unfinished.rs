@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CommunicatorKind, CompletingCall, Operation, Semantics};
+use collbench_stats::first_by_key::keep_lesser;
+use serde::{Deserialize, Serialize};
 
 use crate::calls::call::{Call, Instance};
 use crate::communicators::Communicator;
@@ -13,7 +15,7 @@ use crate::trace::place::Lane;
 const MAX_OF_LANE: usize = 64;
 
 /// A process that was in an instance, or had begun it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Waiter {
     /// Slot in the communicator.
     pub slot: usize,
@@ -26,7 +28,7 @@ pub struct Waiter {
 }
 
 /// A process that there is no call of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Absent {
     /// Slot in the communicator.
     pub slot: usize,
@@ -39,7 +41,7 @@ pub struct Absent {
 }
 
 /// An instance that someone was in when the trace ended. Lists are by world rank.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Unfinished {
     /// What those called who are under way, each once.
     pub operations: Vec<Operation>,
@@ -181,7 +183,7 @@ impl Unfinished {
 type Key = (usize, Lane, u64, Timestamp<Global>);
 
 /// The unfinished instances of a run, the first of each order of calls.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllUnfinished {
     /// Those that someone was inside of.
     waited_in: BTreeMap<Key, Unfinished>,
@@ -204,7 +206,7 @@ impl AllUnfinished {
         } else {
             &mut self.waited_in
         };
-        of.insert(key, unfinished);
+        keep_lesser(of, key, unfinished);
         limit(of, place);
     }
 
@@ -215,7 +217,7 @@ impl AllUnfinished {
             (&mut self.begun, other.begun),
         ] {
             for (key, unfinished) in other {
-                own.insert(key, unfinished);
+                keep_lesser(own, key, unfinished);
                 limit(own, (key.0, key.1));
             }
         }

@@ -1,5 +1,7 @@
 //! Where records stand in a file, and calls in the orders of calls.
 
+use serde::{Deserialize, Serialize};
+
 /// Where a record stands in the file of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -45,7 +47,7 @@ impl PlaceRun {
 }
 
 /// Which order of calls on a communicator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Lane {
     /// Calls of the application.
     Application,

@@ -11,6 +11,7 @@ use std::num::NonZeroU128;
 use collbench_formats::{Definition, Note, Record};
 use collbench_text::inert;
 use collbench_trees::library_name::LibraryName;
+use serde::{Deserialize, Serialize};
 
 use crate::trace::run::RankFile;
 
@@ -112,7 +113,7 @@ impl Names {
 }
 
 /// What the library said of a call, or of all calls of an instance; something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Said(NonZeroU128);
 
 impl Said {

@@ -1,5 +1,8 @@
 //! The first few of things by their keys: those that are kept do not depend on who was met first.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use serde::{Deserialize, Serialize};
 
 /// A list of things in the order of their keys, of which no more than `MOST` are kept, and for each
@@ -67,5 +70,14 @@ impl<T: Keyed, const MOST: usize> Kept<T, MOST> {
                 add(own, theirs);
             }
         }
+    }
+}
+
+/// Keeps a value, and of two with the same key the lesser.
+pub fn keep_lesser<K: Ord, V: Ord>(kept: &mut BTreeMap<K, V>, key: K, value: V) {
+    match kept.entry(key) {
+        Entry::Vacant(own) => drop(own.insert(value)),
+        Entry::Occupied(mut own) if value < *own.get() => drop(own.insert(value)),
+        Entry::Occupied(_) => {}
     }
 }

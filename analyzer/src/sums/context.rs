@@ -1,0 +1,100 @@
+//! What instances are seen against while they are added up: nothing of it is added up itself.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use collbench_clocks::timestamp::{Global, Timestamp};
+
+use crate::communicators::{Communicator, Communicators};
+use crate::instances::complete::Agreed;
+use crate::selection::Resolved;
+use crate::sums::place::{Place, PlacesOfRanks};
+use crate::time::clocks::{Clocks, HostOffset};
+use crate::time::resolution::Resolution;
+use crate::trace::run::Run;
+
+/// A run, and what is wanted of it.
+pub(crate) struct Context<'a> {
+    pub(crate) run: &'a Run<'a>,
+    pub(crate) communicators: &'a Communicators,
+    pub(crate) selection: &'a Resolved,
+    pub(crate) resolution: Resolution,
+    /// When recording stopped early, by process: calls up to there are in the trace, but the messages of
+    /// the last one need not be.
+    stops: BTreeMap<usize, Timestamp<Global>>,
+    /// By host the offset of its clock.
+    offsets: &'a [HostOffset],
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        run: &'a Run<'a>,
+        clocks: &'a Clocks,
+        communicators: &'a Communicators,
+        selection: &'a Resolved,
+    ) -> Self {
+        Self {
+            run,
+            communicators,
+            selection,
+            resolution: Resolution::of(clocks),
+            stops: stops(run, clocks),
+            offsets: clocks.offsets(),
+        }
+    }
+
+    /// Whether recording had stopped when one of its processes left an instance.
+    pub(crate) fn has_stopped_in(&self, instance: &Agreed<'_>) -> bool {
+        self.stops.iter().any(|(&process, stop)| {
+            let slot = instance.communicator.slot_of(process);
+            slot.is_some_and(|slot| instance.leaves[slot] >= *stop)
+        })
+    }
+
+    /// A time as the own clock of a host told it, ns.
+    pub(crate) fn local_ns(&self, host: usize, time_ns: i64) -> i64 {
+        match self.offsets.get(host) {
+            Some(offset) => offset.local_ns(time_ns),
+            None => time_ns,
+        }
+    }
+
+    /// Positions in a communicator's entry; 0 where it is not known.
+    pub(crate) fn n_positions(&self, entry: Option<usize>) -> usize {
+        entry.map_or(0, |entry| self.communicators.entries[entry].ranks.len())
+    }
+
+    /// Where an instance is shown.
+    pub(crate) fn place<'m>(
+        &self,
+        communicator: &'m Communicator,
+        called_on: Option<usize>,
+    ) -> Place<'m> {
+        let Some(parent) = called_on else {
+            return Place {
+                entry: communicator.entry,
+                scope: communicator.scope,
+                positions: Cow::Borrowed(&communicator.positions),
+            };
+        };
+        let parent = &self.communicators.list[parent];
+        let ranks = &self.communicators.entries[parent.entry].ranks;
+        let members = communicator.members.iter();
+        let mut places = PlacesOfRanks::new(ranks);
+        Place {
+            entry: parent.entry,
+            scope: parent.scope,
+            positions: members.map(|member| places.of(member.world_rank)).collect(),
+        }
+    }
+}
+
+/// When recording stopped early, of processes of which it did.
+fn stops(run: &Run<'_>, clocks: &Clocks) -> BTreeMap<usize, Timestamp<Global>> {
+    let stops = run.processes.iter().zip(&clocks.processes).enumerate();
+    let stops = stops.filter_map(|(process, (file, clock))| {
+        let ticks = file.trace.header.stop_ticks.get();
+        (ticks != 0).then(|| (process, clock.global(Timestamp::from_ticks(ticks))))
+    });
+    stops.collect()
+}

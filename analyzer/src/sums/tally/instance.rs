@@ -1,0 +1,197 @@
+//! An instance as a whole to sums: how long it took, who came last, and its messages.
+
+use std::sync::Arc;
+
+use collbench_stats::batches::InstanceSums;
+use collbench_stats::integers::add_ns;
+use collbench_trees::shape::Shape;
+
+use super::Tally;
+use crate::instances::complete::Agreed;
+use crate::measure::outside::Figures;
+use crate::sums::graph_figures::Measuring;
+use crate::sums::late_arrivals::LateArrival;
+use crate::sums::lateness::Lateness;
+use crate::sums::outliers::{LateTogether, LongInstance};
+use crate::sums::place::Place;
+use crate::sums::sections::OperationSection;
+
+/// A complete instance with its figures, and where they are added up.
+pub(super) struct Measured<'m, 'i> {
+    pub(super) instance: &'m Agreed<'i>,
+    /// Number of its operation.
+    pub(super) number: usize,
+    pub(super) place: Place<'m>,
+    pub(super) figures: &'m Figures,
+}
+
+impl Tally<'_> {
+    /// What an instance adds to the phase that it was called in.
+    pub(super) fn add_to_phase(&mut self, of: &Measured<'_, '_>, section: OperationSection) {
+        if let Some(level) = of.instance.phase {
+            let wait_ns = (section.n_waits > 0).then_some(section.wait_ns);
+            let phase = self.sums.phases.entry(level).or_default();
+            phase.add(section.calls, section.call_ns, wait_ns);
+        }
+    }
+
+    /// Figures of the instance as a whole.
+    pub(super) fn add_instance(&mut self, of: &Measured<'_, '_>, section: OperationSection) {
+        let Measured {
+            instance,
+            place,
+            figures,
+            ..
+        } = of;
+        if figures.core.is_some_and(|core| core < 0) {
+            let is_one_clock = instance.communicator.hosts.len() == 1;
+            self.sums.counts.negative_core += 1;
+            self.sums.counts.negative_core_of_one_clock += u64::from(is_one_clock);
+        }
+        let at_ns = figures.last_enter_ns(instance);
+        let tally = self.sums.operations.get_mut(of.number);
+        let sums = InstanceSums {
+            duration: figures.duration,
+            core: figures.core,
+            n_calls: section.calls,
+            call_ns: section.call_ns,
+            n_waits: section.n_waits,
+            wait_ns: section.wait_ns,
+        };
+        tally.batches.add(instance.position, &sums);
+        tally.sections.add(at_ns, section);
+        if tally.longest.may_keep(figures.duration) {
+            // Otherwise lags are against some of its processes only.
+            let has_one_time = instance.communicator.times.len() == 1;
+            let lags = figures.lags.iter().zip(place.positions.iter());
+            let lags = lags.map(|(&lag, &position)| (lag, position));
+            tally.longest.add(LongInstance {
+                duration_ns: figures.duration,
+                at_ns,
+                sequence: instance.position,
+                last: figures.last.map(|slot| place.positions[slot]),
+                excess_ns: figures.excess,
+                late: has_one_time.then(|| LateTogether::of(lags)),
+            });
+        }
+        tally.instances += 1;
+        tally.duration.add(figures.duration);
+        if let Some(core) = figures.core {
+            tally.core.add(core);
+        }
+        self.add_orders(of);
+    }
+
+    /// In which order its processes came and left.
+    fn add_orders(&mut self, of: &Measured<'_, '_>) {
+        let Measured {
+            instance,
+            place,
+            figures,
+            ..
+        } = of;
+        let tally = self.sums.operations.get_mut(of.number);
+        let member = |slot: usize| place.positions[slot];
+        match figures.last {
+            Some(slot) => tally.members[member(slot)].last += 1,
+            None => tally.last_unresolved += 1,
+        }
+        match figures.first_departure {
+            Some(slot) => tally.members[member(slot)].first_departure += 1,
+            None => tally.first_unresolved += 1,
+        }
+        tally.last_likely += u64::from(figures.is_last_likely);
+        tally.first_likely += u64::from(figures.is_first_departure_likely);
+        let n = instance.n_calls();
+        tally
+            .arrivals
+            .add_all(&figures.arrivals, &place.positions, n);
+        tally
+            .departures
+            .add_all(&figures.departures, &place.positions, n);
+        if !figures.departures_after_last.is_empty() {
+            tally.serialization.add(&figures.departures_after_last);
+        }
+        let process_of = |slot: usize| instance.communicator.members[slot].process;
+        if let Some(slot) = figures.last {
+            self.sums.processes[process_of(slot)].last += 1;
+        }
+        if let Some(slot) = figures.first {
+            self.sums.processes[process_of(slot)].first += 1;
+        }
+    }
+
+    /// What its messages tell.
+    pub(super) fn add_messages(
+        &mut self,
+        of: &Measured<'_, '_>,
+        shape: &Arc<Shape>,
+        is_contradicted: bool,
+    ) {
+        let Some(messages) = &of.instance.messages else {
+            return;
+        };
+        if messages.is_empty() && self.context.has_stopped_in(of.instance) {
+            return;
+        }
+        let inside = &mut self.sums.operations.get_mut(of.number).inside;
+        let inside = inside.get_or_insert_default();
+        inside.n_contradicted += u64::from(is_contradicted);
+        let mut measuring = Measuring {
+            resolution: &self.context.resolution,
+            room: &mut self.scratch.inside_room,
+            rows: &mut self.scratch.operations[of.number].rows,
+        };
+        let positions = &of.place.positions;
+        inside.add(of.instance, messages, shape, positions, &mut measuring);
+    }
+
+    /// Who came last, and what it cost the others.
+    pub(super) fn add_lateness(&mut self, of: &Measured<'_, '_>) {
+        let Measured {
+            instance,
+            place,
+            figures,
+            ..
+        } = of;
+        let at_ns = figures.last_enter_ns(instance);
+        let n_positions = self.context.n_positions(Some(place.entry));
+        let lateness = self
+            .sums
+            .lateness
+            .entry((place.entry, instance.operation))
+            .or_insert_with(|| Lateness::new(n_positions));
+        lateness.instances += 1;
+        let noted = &mut self.scratch.operations[of.number].noted;
+        if *noted != Some(instance.communicator_index) {
+            *noted = Some(instance.communicator_index);
+            let members = place.positions.iter().zip(&instance.communicator.members);
+            for (&position, member) in members {
+                lateness.note(position, member.process);
+            }
+        }
+        let Some(last) = figures.last else {
+            lateness.sections.add(at_ns, None);
+            lateness.arrivals.add(instance.position, at_ns, None);
+            return;
+        };
+        lateness.resolved += 1;
+        let caused_ns = figures.caused_by(last);
+        let position = place.positions[last];
+        let member = &mut lateness.members[position];
+        member.last += 1;
+        add_ns(&mut member.excess_ns, figures.excess);
+        add_ns(&mut member.caused_ns, caused_ns);
+        lateness.sections.add(at_ns, Some((position, caused_ns)));
+        let arrival = LateArrival {
+            excess_ns: figures.excess,
+            at_ns,
+            position,
+            sequence: instance.position,
+            caused_ns,
+        };
+        lateness
+            .arrivals
+            .add(instance.position, at_ns, Some(arrival));
+    }
+}
