@@ -86,7 +86,7 @@ struct Partition {
 
 fn partition() -> impl Strategy<Value = Partition> {
     (
-        1usize..6,
+        prop::sample::select(vec![2usize, 5, 100]),
         prop::sample::select(vec![1usize, 3, 50]),
         any::<u64>(),
     )
@@ -176,8 +176,8 @@ fn drawn(seed: u64, is_long: bool, has_messages: bool) -> TestTrace {
         Operation::Scan,
         Operation::Iallreduce,
     ];
-    // Mostly one operation, so that there are more graphs of it than are kept.
-    let most_operations = if lot.below(2) == 0 { 6 } else { 1 };
+    // One operation only, so that there are more graphs of it than are kept.
+    let is_of_one = lot.below(3) == 0;
     // Beyond some power of two of the shortest stretch, or not.
     let step = if is_long {
         1 << (8 + lot.below(12))
@@ -187,20 +187,20 @@ fn drawn(seed: u64, is_long: bool, has_messages: bool) -> TestTrace {
     let n_of_second = if lot.below(2) == 0 { 40 } else { 120 };
     let mut n_on = [[0; 3]; 4];
     for n in 0..120u64 {
-        let operation = operations[lot.below(most_operations)];
-        let on = if most_operations == 1 {
-            lot.below(8) / 6 * 2
+        let operation = if is_of_one {
+            Operation::Allreduce
         } else {
-            lot.below(3)
+            operations[lot.below(6)]
         };
+        let on = lot.below(if is_of_one { 1 } else { 3 });
         let root = if operation.semantics().is_rooted() {
             lot.below(if on == 1 { 1 } else { 2 }) as i32
         } else {
             ROOT_NONE
         };
         // One of them does something else.
-        let odd = (lot.below(12) == 0).then(|| (lot.below(4), lot.below(4)));
-        let messages: Vec<(u32, u32)> = (0..lot.below(5))
+        let odd = (!is_of_one && lot.below(12) == 0).then(|| (lot.below(4), lot.below(4)));
+        let messages: Vec<(u32, u32)> = (0..lot.below(if is_of_one { 12 } else { 5 }))
             .map(|_| (lot.below(4) as u32, lot.below(4) as u32))
             .filter(|(from, to)| from != to && has_messages && on == 0)
             .collect();
@@ -215,7 +215,7 @@ fn drawn(seed: u64, is_long: bool, has_messages: bool) -> TestTrace {
             n_on[rank][on] += 1;
             let odd = odd.filter(|(who, _)| *who == rank).map(|(_, what)| what);
             let mut operation = operation;
-            let mut bytes = 8 * (n % 3);
+            let mut bytes = if is_of_one { 8 } else { 8 * (n % 3) };
             match odd {
                 Some(0) => operation = Operation::Allgather,
                 Some(1) => bytes += 8,
