@@ -280,7 +280,7 @@ fn selection() -> impl Strategy<Value = Selection> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn drawn_runs_come_to_the_same_sums_whoever_has_seen_what(
