@@ -4,3 +4,4 @@ pub(crate) mod complete;
 pub(crate) mod decode;
 pub(crate) mod matched;
 pub(crate) mod matching;
+pub(crate) mod own_lanes;

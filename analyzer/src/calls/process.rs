@@ -12,6 +12,7 @@ use collbench_formats::{Chunk, Layer, Record, SequenceEntry, TestsInVain, UNKNOW
 use crate::calls::algorithms::LastCalls;
 use crate::calls::aside::Aside;
 use crate::calls::call::Call;
+use crate::calls::context::MatchContext;
 use crate::calls::findings::ProcessDamage;
 use crate::calls::last_seen::is_own;
 use crate::calls::message_owner::{CallOf, OwnCollective, Owners};
@@ -22,10 +23,9 @@ use crate::calls::stamps::StampLimits;
 use crate::calls::stream::{Batch, CallStream, ChunkStart, guess_enter};
 use crate::calls::tags::Tags;
 use crate::calls::time_in_mpi::RecentCalls;
-use crate::communicators::Communicators;
-use crate::communicators::persistent::{OwnPersistent, Persistents, local_of};
+use crate::communicators::persistent::{OwnPersistent, local_of};
 use crate::time::clocks::Clocks;
-use crate::trace::place::{LANES, Lane, Place};
+use crate::trace::place::{CallPosition, LANES, Lane, Place};
 use crate::trace::records::RecordReader;
 use crate::trace::ring_window::WindowBegin;
 use crate::trace::run::RankFile;
@@ -49,6 +49,7 @@ const MAX_BATCH: u64 = 256;
 pub(crate) struct Process<'a> {
     /// Index in the run.
     index: usize,
+    context: MatchContext<'a>,
     file: &'a RankFile<'a>,
     clock: RankClock,
     limits: StampLimits,
@@ -104,6 +105,16 @@ pub(crate) struct Process<'a> {
     pub(crate) found: Found,
 }
 
+/// Records that stand side by side and belong to one queue; at least one.
+#[derive(Clone, Copy)]
+struct Run<'r> {
+    records: &'r [Record],
+    /// Where the first stands.
+    place: Place,
+    /// Whether their stamps can be true.
+    is_possible: bool,
+}
+
 /// What the records of a process hold that does not fit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Found {
@@ -125,16 +136,16 @@ impl<'a> Process<'a> {
         index: usize,
         (file, names): (&'a RankFile<'a>, &'a [u16]),
         clocks: &Clocks,
-        communicators: &Communicators,
-        persistents: &'a Persistents,
+        context: MatchContext<'a>,
         limits: StampLimits,
     ) -> Self {
-        let persistents = &persistents.of[index][..];
+        let persistents = &context.persistents.of[index][..];
         let reader = RecordReader::new(&file.trace.chunks, clocks.processes.len());
-        let n_bindings = communicators.bindings[index].len();
+        let n_bindings = context.communicators.bindings[index].len();
         let is_ring = file.trace.window.is_some();
         let mut this = Self {
             index,
+            context,
             file,
             clock: clocks.processes[index].clone(),
             limits,
@@ -174,17 +185,17 @@ impl<'a> Process<'a> {
             reached: 0,
             found: Found::default(),
         };
-        this.begin_window(communicators);
+        this.begin_window();
         this
     }
 
     /// Goes on from where the window of a ring begins.
-    fn begin_window(&mut self, communicators: &Communicators) {
+    fn begin_window(&mut self) {
         let Some(window) = self.window.take() else {
             return;
         };
         for (&index, &[calls, internal]) in &window.calls {
-            if let Some(binding) = communicators.binding(self.index, index) {
+            if let Some(binding) = self.context.communicators.binding(self.index, index) {
                 self.touch(binding, Lane::Application).next = calls;
                 self.touch(binding, Lane::Internal).next = internal;
             }
@@ -209,27 +220,21 @@ impl<'a> Process<'a> {
 
     /// Whether the process has made the call at a position of a lane of a binding (or of its
     /// persistent collective of this index) that a ring has overwritten, if it is not there.
-    pub(crate) fn has_lost(
-        &self,
-        binding: usize,
-        lane: Lane,
-        position: u64,
-        communicators: &Communicators,
-    ) -> bool {
+    pub(crate) fn has_lost(&self, binding: usize, at: CallPosition) -> bool {
         let Some(window) = &self.window else {
             return false;
         };
-        let index = match lane {
+        let index = match at.lane {
             Lane::Persistent(_) => self.persistents[binding].index,
-            _ => communicators.bindings[self.index][binding].index,
+            _ => self.context.communicators.bindings[self.index][binding].index,
         };
-        window.has_lost(lane, index, position)
+        window.has_lost(at.lane, index, at.position)
     }
 
     /// Passes by the records of a batch from before the window, of a thread that has made few calls
     /// since; gives how many there are. Behind the first from the window there are none, whatever
     /// a damaged one says: where batches end must not matter.
-    fn pass_by(&mut self, batch: &Batch<'_>, until: u64, communicators: &Communicators) -> usize {
+    fn pass_by(&mut self, batch: &Batch<'_>, until: u64) -> usize {
         let thread = self.thread_of(batch.place);
         if !batch.is_possible || self.within_window.contains(&thread) {
             return 0;
@@ -251,22 +256,20 @@ impl<'a> Process<'a> {
                 ..batch.place
             };
             if self.is_last_own(place) {
-                self.note_under_way(last, place, batch.is_possible, None, communicators);
+                self.note_under_way(last, place, batch.is_possible, None);
             }
         }
         n
     }
 
-    /// Index in [`Communicators::list`] of that of a touched queue.
-    pub(crate) fn communicator_of(
-        &self,
-        (binding, lane): (u32, Lane),
-        communicators: &Communicators,
-        persistents: &Persistents,
-    ) -> usize {
+    /// Index in [`Communicators::list`](crate::Communicators::list) of that of a touched queue.
+    pub(crate) fn communicator_of(&self, binding: u32, lane: Lane) -> usize {
         match lane {
-            Lane::Persistent(number) => persistents.list[number as usize].communicator,
-            _ => communicators.bindings[self.index][binding as usize].communicator as usize,
+            Lane::Persistent(number) => self.context.persistents.list[number as usize].communicator,
+            _ => {
+                self.context.communicators.bindings[self.index][binding as usize].communicator
+                    as usize
+            }
         }
     }
 
@@ -419,195 +422,219 @@ impl<'a> Process<'a> {
         })
     }
 
-    /// Index in [`Communicators::list`] of what a record was called on.
-    pub(crate) fn called_on(
-        &self,
-        record: &Record,
-        communicators: &Communicators,
-    ) -> Option<usize> {
-        let binding = binding(communicators, self.index, record)?;
-        Some(communicators.bindings[self.index][binding].communicator as usize)
+    /// The binding of what a record was called on.
+    #[inline]
+    fn binding_of(&self, record: &Record) -> Option<usize> {
+        match record.communicator.get() {
+            UNKNOWN_COMMUNICATOR => None,
+            index => self.context.communicators.binding(self.index, index),
+        }
     }
 
-    /// Index in [`Communicators::list`] of what its records call `index`.
-    pub(crate) fn communicator_of_index(
-        &self,
-        index: u32,
-        communicators: &Communicators,
-    ) -> Option<usize> {
-        let binding = communicators.binding(self.index, index)?;
-        Some(communicators.bindings[self.index][binding].communicator as usize)
+    /// Index in [`Communicators::list`](crate::Communicators::list) of what a record was called on.
+    pub(crate) fn called_on(&self, record: &Record) -> Option<usize> {
+        let binding = self.binding_of(record)?;
+        Some(self.context.communicators.bindings[self.index][binding].communicator as usize)
+    }
+
+    /// Index in [`Communicators::list`](crate::Communicators::list) of what its records call `index`.
+    pub(crate) fn communicator_of_index(&self, index: u32) -> Option<usize> {
+        let binding = self.context.communicators.binding(self.index, index)?;
+        Some(self.context.communicators.bindings[self.index][binding].communicator as usize)
     }
 
     /// Takes up to `n` records; gives how many there were. `aside` gets what is in no instance.
-    pub(crate) fn scan(
-        &mut self,
-        n: u64,
-        communicators: &Communicators,
-        aside: &mut dyn FnMut(Aside),
-    ) -> u64 {
+    pub(crate) fn scan(&mut self, n: u64, aside: &mut dyn FnMut(Aside)) -> u64 {
         let mut n_done = 0;
         while n_done < n {
             let limit = (n - n_done).min(MAX_BATCH) as usize;
             let Some(batch) = self.stream.next(&self.reader, limit) else {
-                self.end_completed(u64::MAX, communicators);
+                self.end_completed(u64::MAX);
                 self.has_ended = true;
                 self.end_all_calls();
                 break;
             };
             if let Some(start) = batch.chunk {
                 self.has_lost_starts |= start.is_behind_gap;
-                self.check_sequences(&start, communicators);
+                self.check_sequences(&start);
             }
-            self.route(&batch, communicators, aside);
+            self.route(&batch, aside);
             n_done += batch.records.len() as u64;
         }
         n_done
     }
 
     /// Cuts a batch into runs that belong to one queue.
-    fn route(
-        &mut self,
-        batch: &Batch<'_>,
-        communicators: &Communicators,
-        aside: &mut dyn FnMut(Aside),
-    ) {
-        let mut records = &batch.records[..];
-        let mut place = batch.place;
+    fn route(&mut self, batch: &Batch<'_>, aside: &mut dyn FnMut(Aside)) {
         self.end_calls_before(batch);
-        if let Some(window) = &self.window {
-            let n = self.pass_by(batch, window.ticks, communicators);
-            records = &records[n..];
-            place.record += n as u32;
-        }
-        while let Some(first) = records.first() {
+        let mut at = match &self.window {
+            Some(window) => self.pass_by(batch, window.ticks),
+            None => 0,
+        };
+        while let Some(first) = batch.records.get(at) {
             if !self.completing.is_empty() {
-                self.end_completed(first.enter.get(), communicators);
+                self.end_completed(first.enter.get());
             }
             let class = class_of(first);
-            let n = match class {
-                Class::Ordered => {
-                    let (communicator, is_internal) = (first.communicator, first.is_internal());
-                    let is_alike = |record: &&Record| {
-                        record.communicator == communicator
-                            && record.is_internal() == is_internal
-                            && class_of(record) == Class::Ordered
-                            && record.leave.get() != 0
-                    };
-                    records[1..].iter().take_while(is_alike).count() + 1
-                }
-                Class::Message => {
-                    let is_alike = |record: &&Record| is_message(record);
-                    records[1..].iter().take_while(is_alike).count() + 1
-                }
-                _ => 1,
+            let n = self.run_length(&batch.records[at..], class);
+            let run = Run {
+                records: &batch.records[at..at + n],
+                place: Place {
+                    record: batch.place.record + at as u32,
+                    ..batch.place
+                },
+                is_possible: batch.is_possible,
             };
-            // One that has not returned can only be the first; and what completes before the next
-            // record is to end before it.
-            let is_call = class != Class::Message;
-            let n = if first.leave.get() == 0 && is_call || !self.completing.is_empty() {
-                1
-            } else {
-                n
-            };
-            let (run, rest) = records.split_at(n);
             if batch.is_possible && class != Class::Message {
-                self.reach(run);
+                self.reach(run.records);
             }
-            let mut sequence: Option<(u64, Lane)> = None;
-            match class {
-                Class::Unknown => self.found.n_unknown_records += 1,
-                Class::Message => {
-                    self.take_messages(run, place, batch.is_possible, communicators);
-                }
-                Class::Phase => self.begin_phase(first, batch.is_possible),
-                Class::Note => {
-                    let before = batch.records.len() - records.len();
-                    self.take_note(first, &batch.records[..before], place, communicators);
-                }
-                Class::Completion => {
-                    self.complete(first, place, communicators);
-                }
-                Class::Start => {
-                    let binding = binding(communicators, self.index, first);
-                    self.note_undefined(binding, first, n);
-                    sequence = self.route_start(first, place, batch.is_possible);
-                    if let Some((number, lane)) = sequence {
-                        self.note_start(first, place, lane, number);
-                    }
-                    if sequence.is_none() {
-                        let called_on = self.called_on(first, communicators);
-                        self.set_aside(run, place, batch.is_possible, called_on, aside);
-                    }
-                }
-                Class::Ordered | Class::Begun => {
-                    let binding = binding(communicators, self.index, first);
-                    self.note_undefined(binding, first, n);
-                    match binding {
-                        Some(binding) => {
-                            let lane = if first.is_internal() {
-                                Lane::Internal
-                            } else {
-                                Lane::Application
-                            };
-                            let is_begun = class == Class::Begun && lane == Lane::Application;
-                            let alike = self.alike(batch.is_possible);
-                            let begun = is_begun.then(|| self.begun(first, place, alike));
-                            let queue = self.touch(binding, lane);
-                            let position = queue.next;
-                            sequence = Some((position, lane));
-                            queue.push(place, n as u32, alike);
-                            if let Some(begun) = begun {
-                                queue.outstanding.begin(position, begun);
-                            }
-                            self.n_queued += n as u64;
-                            if self.has_messages {
-                                let collective = OwnCollective {
-                                    local: binding,
-                                    lane,
-                                    position: position + (n as u64 - 1),
-                                };
-                                let of = if is_begun {
-                                    CallOf::Begin(collective)
-                                } else {
-                                    CallOf::Blocking(collective)
-                                };
-                                self.note_call(&run[n - 1], place, of);
-                            }
-                        }
-                        None => {
-                            self.set_aside(run, place, batch.is_possible, None, aside);
-                            self.note_call(&run[n - 1], place, CallOf::Nothing);
-                        }
-                    }
-                }
-                Class::Creation => {
-                    let binding = binding(communicators, self.index, first);
-                    self.note_undefined(binding, first, n);
-                    self.route_creation(run, place, batch.is_possible, communicators, aside);
-                    self.note_call(first, place, CallOf::Nothing);
-                }
-                Class::Process => {
-                    self.note_call(first, place, CallOf::Nothing);
-                    if let Some(call) = self.call(first, place, batch.is_possible) {
-                        aside(Aside::Process { call });
-                    }
-                }
-            }
-            let is_call = !matches!(
-                class,
-                Class::Unknown | Class::Completion | Class::Phase | Class::Message | Class::Note
-            );
+            let position = self.route_run(class, run, &batch.records[..at], aside);
+            let is_call = class.is_call();
             if self.has_messages && (is_call || class == Class::Completion) {
-                self.keep_recent(run);
+                self.keep_recent(run.records);
             }
             if first.leave.get() == 0 && is_call {
-                self.note_under_way(first, place, batch.is_possible, sequence, communicators);
+                self.note_under_way(first, run.place, run.is_possible, position);
             }
-            records = rest;
-            place.record += n as u32;
+            at += n;
         }
         self.keep_last_call(batch);
+    }
+
+    /// How many records, of which the first is of this class, belong to one queue.
+    #[inline]
+    fn run_length(&self, records: &[Record], class: Class) -> usize {
+        let first = &records[0];
+        // One that has not returned can only be the first; and what completes before the next
+        // record is to end before it.
+        let is_alone = first.leave.get() == 0 && class != Class::Message;
+        if is_alone || !self.completing.is_empty() {
+            return 1;
+        }
+        let others = records[1..].iter();
+        match class {
+            Class::Ordered => {
+                let (communicator, is_internal) = (first.communicator, first.is_internal());
+                let is_alike = |record: &&Record| {
+                    record.communicator == communicator
+                        && record.is_internal() == is_internal
+                        && class_of(record) == Class::Ordered
+                        && record.leave.get() != 0
+                };
+                others.take_while(is_alike).count() + 1
+            }
+            Class::Message => {
+                let is_alike = |record: &&Record| is_message(record);
+                others.take_while(is_alike).count() + 1
+            }
+            _ => 1,
+        }
+    }
+
+    /// Takes a run of records, before which these stand in its batch; gives where the first of them
+    /// stands among the calls on a communicator, if it does.
+    fn route_run(
+        &mut self,
+        class: Class,
+        run: Run<'_>,
+        before: &[Record],
+        aside: &mut dyn FnMut(Aside),
+    ) -> Option<CallPosition> {
+        let Run {
+            records,
+            place,
+            is_possible,
+        } = run;
+        let first = &records[0];
+        match class {
+            Class::Unknown => self.found.n_unknown_records += 1,
+            Class::Message => self.take_messages(records, place, is_possible),
+            Class::Phase => self.begin_phase(first, is_possible),
+            Class::Note => self.take_note(first, before, place),
+            Class::Completion => self.complete(first, place),
+            Class::Start => return self.take_start(run, aside),
+            Class::Ordered | Class::Begun => return self.take_calls(class, run, aside),
+            Class::Creation => {
+                let binding = self.binding_of(first);
+                self.note_undefined(binding, first, records.len());
+                self.route_creation(run, aside);
+                self.note_call(first, place, CallOf::Nothing);
+            }
+            Class::Process => {
+                self.note_call(first, place, CallOf::Nothing);
+                if let Some(call) = self.call(first, place, is_possible) {
+                    aside(Aside::Process { call });
+                }
+            }
+        }
+        None
+    }
+
+    /// The start of a persistent collective.
+    fn take_start(&mut self, run: Run<'_>, aside: &mut dyn FnMut(Aside)) -> Option<CallPosition> {
+        let first = &run.records[0];
+        let binding = self.binding_of(first);
+        self.note_undefined(binding, first, run.records.len());
+        let at = self.route_start(first, run.place, run.is_possible);
+        match at {
+            Some(at) => self.note_start(first, run.place, at),
+            None => {
+                let called_on = self.called_on(first);
+                self.set_aside(run, called_on, aside);
+            }
+        }
+        at
+    }
+
+    /// Calls on one communicator, or one that begins something there.
+    fn take_calls(
+        &mut self,
+        class: Class,
+        run: Run<'_>,
+        aside: &mut dyn FnMut(Aside),
+    ) -> Option<CallPosition> {
+        let Run {
+            records,
+            place,
+            is_possible,
+        } = run;
+        let (first, last, n) = (&records[0], &records[records.len() - 1], records.len());
+        let binding = self.binding_of(first);
+        self.note_undefined(binding, first, n);
+        let Some(binding) = binding else {
+            self.set_aside(run, None, aside);
+            self.note_call(last, place, CallOf::Nothing);
+            return None;
+        };
+        let lane = if first.is_internal() {
+            Lane::Internal
+        } else {
+            Lane::Application
+        };
+        let is_begun = class == Class::Begun && lane == Lane::Application;
+        let alike = self.alike(is_possible);
+        let begun = is_begun.then(|| self.begun(first, place, alike));
+        let queue = self.touch(binding, lane);
+        let position = queue.next;
+        queue.push(place, n as u32, alike);
+        if let Some(begun) = begun {
+            queue.outstanding.begin(position, begun);
+        }
+        self.n_queued += n as u64;
+        if self.has_messages {
+            let collective = OwnCollective {
+                local: binding,
+                lane,
+                position: position + (n as u64 - 1),
+            };
+            let of = if is_begun {
+                CallOf::Begin(collective)
+            } else {
+                CallOf::Blocking(collective)
+            };
+            self.note_call(last, place, of);
+        }
+        Some(CallPosition { lane, position })
     }
 
     fn thread_of(&self, place: Place) -> u32 {
@@ -615,29 +642,22 @@ impl<'a> Process<'a> {
     }
 
     /// A constructor over a group: matched by the communicator that it made.
-    fn route_creation(
-        &mut self,
-        run: &[Record],
-        place: Place,
-        is_possible: bool,
-        communicators: &Communicators,
-        aside: &mut dyn FnMut(Aside),
-    ) {
-        let record = &run[0];
-        let called_on = self.called_on(record, communicators);
+    fn route_creation(&mut self, run: Run<'_>, aside: &mut dyn FnMut(Aside)) {
+        let record = &run.records[0];
+        let called_on = self.called_on(record);
         let made = u32::try_from(record.root.get()).ok();
-        let made = made.and_then(|index| communicators.binding(self.index, index));
+        let made = made.and_then(|index| self.context.communicators.binding(self.index, index));
         if let (Some(made), Some(_)) = (made, called_on)
             && !record.is_internal()
             // One that is met twice (a damaged file) belongs to nothing.
             && self.next_on(made, Lane::Creation) == 0
         {
-            let alike = self.alike(is_possible);
-            self.touch(made, Lane::Creation).push(place, 1, alike);
+            let alike = self.alike(run.is_possible);
+            self.touch(made, Lane::Creation).push(run.place, 1, alike);
             self.n_queued += 1;
             return;
         }
-        self.set_aside(run, place, is_possible, called_on, aside);
+        self.set_aside(run, called_on, aside);
     }
 
     /// What the next calls have in common.
@@ -656,20 +676,13 @@ impl<'a> Process<'a> {
         }
     }
 
-    fn set_aside(
-        &self,
-        run: &[Record],
-        place: Place,
-        is_possible: bool,
-        called_on: Option<usize>,
-        aside: &mut dyn FnMut(Aside),
-    ) {
-        for (record, n) in run.iter().zip(0..) {
+    fn set_aside(&self, run: Run<'_>, called_on: Option<usize>, aside: &mut dyn FnMut(Aside)) {
+        for (record, n) in run.records.iter().zip(0..) {
             let place = Place {
-                record: place.record + n,
-                ..place
+                record: run.place.record + n,
+                ..run.place
             };
-            if let Some(call) = self.call(record, place, is_possible) {
+            if let Some(call) = self.call(record, place, run.is_possible) {
                 let start = record.persistent_start();
                 let local = start.and_then(|start| local_of(self.persistents, start.definition));
                 let call = Call {
@@ -717,33 +730,33 @@ impl<'a> Process<'a> {
         self.clock.global(Timestamp::from_ticks(ticks))
     }
 
-    /// Index in [`Communicators::list`] of that of a binding, or of a persistent collective.
-    fn communicator_at(
-        &self,
-        local: usize,
-        lane: Lane,
-        communicators: &Communicators,
-    ) -> Option<usize> {
+    /// Index in [`Communicators::list`](crate::Communicators::list) of that of a binding, or of a persistent collective.
+    fn communicator_at(&self, local: usize, lane: Lane) -> Option<usize> {
         let binding = match lane {
-            Lane::Persistent(_) => {
-                communicators.binding(self.index, self.persistents.get(local)?.on)?
-            }
+            Lane::Persistent(_) => self
+                .context
+                .communicators
+                .binding(self.index, self.persistents.get(local)?.on)?,
             _ => local,
         };
-        Some(communicators.bindings[self.index][binding].communicator as usize)
+        Some(self.context.communicators.bindings[self.index][binding].communicator as usize)
     }
 
     /// Compares the counts with the table of a chunk, and goes on from the table behind a gap.
     ///
     /// With several threads, calls that another one began at about the time at which the chunk
     /// was opened may stand on either side of it; there the table is needed behind gaps only.
-    fn check_sequences(&mut self, start: &ChunkStart<'_>, communicators: &Communicators) {
+    fn check_sequences(&mut self, start: &ChunkStart<'_>) {
         let is_exact = self.stream.is_single_threaded();
         if !is_exact && !start.is_behind_gap {
             return;
         }
         let mut is_conflict = false;
-        for (binding, entry) in communicators.resolve(self.index, start.sequences) {
+        for (binding, entry) in self
+            .context
+            .communicators
+            .resolve(self.index, start.sequences)
+        {
             is_conflict |= self.check_sequence(binding, entry) && is_exact;
         }
         self.found.damage.n_sequence_conflicts += u64::from(is_conflict);
@@ -820,14 +833,5 @@ impl<'a> Process<'a> {
         for (from, to) in self.stream.done_with(step) {
             self.file.give_back(from, to);
         }
-    }
-}
-
-/// The binding of what a record was called on.
-#[inline]
-fn binding(communicators: &Communicators, process: usize, record: &Record) -> Option<usize> {
-    match record.communicator.get() {
-        UNKNOWN_COMMUNICATOR => None,
-        index => communicators.binding(process, index),
     }
 }

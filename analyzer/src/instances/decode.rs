@@ -14,18 +14,18 @@ use crate::calls::outstanding::{Begun, OverlapCourse};
 use crate::calls::process::Process;
 use crate::calls::queue::Queue;
 use crate::calls::time_in_mpi::Presence;
-use crate::communicators::{Communicator, Communicators};
+use crate::communicators::Communicator;
 use crate::instances::complete::{Agreed, Disagreement, Extent, Payloads, agree, is_open_fence};
 use crate::instances::matched::Matched;
-use crate::messages::gather::Gatherer;
+use crate::messages::gather::{Gatherer, OfSlot, QueuedCall};
 use crate::messages::recurrence::Kind;
-use crate::trace::place::{Lane, Place};
+use crate::trace::place::{CallPosition, Lane, Place};
 use crate::trace::records::LastBlock;
 
 /// Some positions of a lane, which nobody can come to any more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
-    /// Index in [`Communicators::list`].
+    /// Index in [`Communicators::list`](crate::Communicators::list).
     pub(crate) communicator: usize,
     pub(crate) lane: Lane,
     /// The first position.
@@ -37,7 +37,7 @@ pub(crate) struct Block {
 /// Positions of nonblocking calls that are handed on, ascending.
 #[derive(Debug, Clone)]
 pub(crate) struct Settled {
-    /// Index in [`Communicators::list`].
+    /// Index in [`Communicators::list`](crate::Communicators::list).
     pub(crate) communicator: usize,
     pub(crate) lane: Lane,
     pub(crate) positions: Vec<u64>,
@@ -55,9 +55,8 @@ pub(crate) struct Source<'p, 'a> {
 
 impl Source<'_, '_> {
     /// Whether the call at a position, if it is not there, was overwritten by a newer one.
-    fn has_lost(&self, lane: Lane, position: u64, communicators: &Communicators) -> bool {
-        self.process
-            .has_lost(self.binding, lane, position, communicators)
+    fn has_lost(&self, at: CallPosition) -> bool {
+        self.process.has_lost(self.binding, at)
     }
 }
 
@@ -173,16 +172,15 @@ impl Decoder {
         &mut self,
         block: &Block,
         sources: &[Option<Source<'_, '_>>],
-        communicators: &Communicators,
+        communicator: &Communicator,
         sink: &mut dyn FnMut(Matched<'_>),
     ) {
-        let communicator = &communicators.list[block.communicator];
         // Of these no instance could be regular.
         let is_plain = communicator.is_whole
             && communicator.kind == CommunicatorKind::Intra
             && block.lane != Lane::Creation;
         if !is_plain {
-            self.decode_calls(block, sources, communicators, sink);
+            self.decode_calls(block, sources, communicator, sink);
             return;
         }
         self.decode_columns(block, sources);
@@ -203,7 +201,7 @@ impl Decoder {
                 let part = |from: u64, to: u64| Block { from, to, ..*block };
                 let position = block.from + at as u64;
                 if let Some(from) = irregular_from.take() {
-                    self.decode_calls(&part(from, position), sources, communicators, sink);
+                    self.decode_calls(&part(from, position), sources, communicator, sink);
                     // It has gathered messages of its own.
                     gathered = 0..0;
                 }
@@ -225,8 +223,11 @@ impl Decoder {
                     let kinds = kinds.map(|row| kind(row, block.communicator, communicator));
                     self.gatherer.begin(kinds, block.communicator, communicator);
                     let behind = Behind::Calls(&self.places[at * n..gathered.end * n]);
-                    let from = (gathered.len(), position);
-                    gather(&mut self.gatherer, from, communicators, sources, &behind);
+                    let positions = Positions {
+                        from: position,
+                        n: gathered.len(),
+                    };
+                    gather(&mut self.gatherer, positions, sources, &behind);
                 }
                 let places = &self.places[if has_messages {
                     at * n..(at + 1) * n
@@ -272,7 +273,7 @@ impl Decoder {
             }
         }
         if let Some(from) = irregular_from {
-            self.decode_calls(&Block { from, ..*block }, sources, communicators, sink);
+            self.decode_calls(&Block { from, ..*block }, sources, communicator, sink);
         }
     }
 
@@ -382,7 +383,7 @@ impl Decoder {
         &mut self,
         block: &Block,
         sources: &[Option<Source<'_, '_>>],
-        communicators: &Communicators,
+        communicator: &Communicator,
         sink: &mut dyn FnMut(Matched<'_>),
     ) {
         let n = sources.len();
@@ -413,7 +414,7 @@ impl Decoder {
                         let call = call.map(|call| Call { phase, ..call });
                         calls[(first + i) * n + slot] = call;
                         if block.lane == Lane::Creation && called_on[first + i].is_none() {
-                            called_on[first + i] = process.called_on(record, communicators);
+                            called_on[first + i] = process.called_on(record);
                         }
                     }
                 });
@@ -424,9 +425,16 @@ impl Decoder {
             let is_begun = |call: &Call| is_begun(call.operation, block.lane);
             // What everybody only began is handed on when it is complete.
             if calls.iter().flatten().any(|call| !is_begun(call)) {
-                let lost = lost_slots(calls, sources, (block.lane, position), communicators);
+                let lost = lost_slots(
+                    calls,
+                    sources,
+                    CallPosition {
+                        lane: block.lane,
+                        position,
+                    },
+                );
                 let instance = Instance {
-                    communicator: &communicators.list[block.communicator],
+                    communicator,
                     communicator_index: block.communicator,
                     lane: block.lane,
                     position,
@@ -435,9 +443,11 @@ impl Decoder {
                     n_begun: &n_begun,
                     called_on: called_on[at],
                 };
-                let behind = recorded.any.then(|| Behind::Calls(&places[at * n..][..n]));
-                let behind = (behind, recorded.messages);
-                self.hand_on(&instance, (sources, behind), communicators, sink);
+                let recorded = RecordedOf {
+                    behind: recorded.any.then(|| Behind::Calls(&places[at * n..][..n])),
+                    has_messages: recorded.messages,
+                };
+                self.hand_on(&instance, sources, recorded, sink);
             }
         }
         (self.calls, self.called_on, self.n_begun) = (calls, called_on, n_begun);
@@ -449,7 +459,7 @@ impl Decoder {
         &mut self,
         settled: &Settled,
         sources: &[Option<Source<'_, '_>>],
-        communicators: &Communicators,
+        communicator: &Communicator,
         sink: &mut dyn FnMut(Matched<'_>),
     ) {
         let mut calls = std::mem::take(&mut self.calls);
@@ -478,9 +488,16 @@ impl Decoder {
                 });
                 self.presence.push(spans);
             }
-            let lost = lost_slots(&calls, sources, (settled.lane, position), communicators);
+            let lost = lost_slots(
+                &calls,
+                sources,
+                CallPosition {
+                    lane: settled.lane,
+                    position,
+                },
+            );
             let instance = Instance {
-                communicator: &communicators.list[settled.communicator],
+                communicator,
                 communicator_index: settled.communicator,
                 lane: settled.lane,
                 position,
@@ -489,9 +506,11 @@ impl Decoder {
                 n_begun: &n_begun,
                 called_on: None,
             };
-            let kept = (has_messages || has_algorithms).then_some(Behind::Kept);
-            let kept = (kept, has_messages);
-            self.hand_on(&instance, (sources, kept), communicators, sink);
+            let recorded = RecordedOf {
+                behind: (has_messages || has_algorithms).then_some(Behind::Kept),
+                has_messages,
+            };
+            self.hand_on(&instance, sources, recorded, sink);
         }
         (self.calls, self.n_begun) = (calls, n_begun);
     }
@@ -499,10 +518,14 @@ impl Decoder {
     fn hand_on(
         &mut self,
         instance: &Instance<'_>,
-        (sources, (behind, has_messages)): (&[Option<Source<'_, '_>>], (Option<Behind<'_>>, bool)),
-        communicators: &Communicators,
+        sources: &[Option<Source<'_, '_>>],
+        recorded: RecordedOf<'_>,
         sink: &mut dyn FnMut(Matched<'_>),
     ) {
+        let RecordedOf {
+            behind,
+            has_messages,
+        } = recorded;
         let agreement: Result<_, Disagreement> = agree(instance);
         let (operation, root) = match agreement {
             Ok(agreement) if instance.is_complete() => agreement,
@@ -527,8 +550,11 @@ impl Decoder {
             let (index, communicator) = (instance.communicator_index, instance.communicator);
             let kind = std::iter::once(None);
             self.gatherer.begin(kind, index, communicator);
-            let from = (1, instance.position);
-            gather(&mut self.gatherer, from, communicators, sources, behind);
+            let positions = Positions {
+                from: instance.position,
+                n: 1,
+            };
+            gather(&mut self.gatherer, positions, sources, behind);
             said = self.gatherer.said(0);
         }
         let behind = behind.filter(|behind| match behind {
@@ -573,12 +599,26 @@ enum Behind<'i> {
     Kept,
 }
 
-/// Gathers the messages, and what the library said, of `n` instances from a position on: process by process, since the records of
-/// each stand side by side.
+/// Positions that follow one another.
+#[derive(Clone, Copy)]
+struct Positions {
+    from: u64,
+    n: usize,
+}
+
+/// What was recorded of one instance besides its calls.
+struct RecordedOf<'i> {
+    /// Where its messages are, and what was said of it, if anything was recorded.
+    behind: Option<Behind<'i>>,
+    /// Whether its messages were.
+    has_messages: bool,
+}
+
+/// Gathers the messages, and what the library said, of the instances at some positions: process by
+/// process, since the records of each stand side by side.
 fn gather(
     gatherer: &mut Gatherer,
-    (n, position): (usize, u64),
-    communicators: &Communicators,
+    positions: Positions,
     sources: &[Option<Source<'_, '_>>],
     behind: &Behind<'_>,
 ) {
@@ -589,18 +629,22 @@ fn gather(
         if !process.has_messages && !process.has_algorithms {
             continue;
         }
-        for (nth, position) in (0..n).zip(position..) {
+        for (nth, position) in (0..positions.n).zip(positions.from..) {
             match behind {
                 Behind::Calls(places) => {
                     if let Some(place) = places[nth * sources.len() + slot] {
-                        let from = (queue, position, place);
-                        gatherer.add_call((nth, slot), process, from, communicators);
+                        let call = QueuedCall {
+                            queue,
+                            position,
+                            place,
+                        };
+                        gatherer.add_call(OfSlot { nth, slot, process }, call);
                     }
                 }
                 Behind::Kept => {
                     let said = queue.outstanding.get(position).and_then(Begun::said);
                     let kept = queue.outstanding.messages(position);
-                    gatherer.add_kept((nth, slot), process, (kept, said), communicators);
+                    gatherer.add_kept(OfSlot { nth, slot, process }, kept, said);
                 }
             }
         }
@@ -620,14 +664,11 @@ fn is_mixed(sources: &[Option<Source<'_, '_>>], position: u64, places: &[Option<
 fn lost_slots(
     calls: &[Option<Call>],
     sources: &[Option<Source<'_, '_>>],
-    (lane, position): (Lane, u64),
-    communicators: &Communicators,
+    at: CallPosition,
 ) -> Vec<usize> {
     let missing = calls.iter().zip(sources).enumerate();
     let missing = missing.filter(|(_, (call, _))| call.is_none());
-    let lost = missing.filter(|(_, (_, source))| {
-        source.is_some_and(|source| source.has_lost(lane, position, communicators))
-    });
+    let lost = missing.filter(|(_, (_, source))| source.is_some_and(|source| source.has_lost(at)));
     lost.map(|(slot, _)| slot).collect()
 }
 

@@ -24,6 +24,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+use crate::calls::context::MatchContext;
 use crate::calls::findings::Irregularities;
 use crate::calls::process::Process;
 use crate::calls::queue::Queue;
@@ -32,6 +33,7 @@ use crate::communicators::Communicators;
 use crate::communicators::persistent::Persistents;
 use crate::instances::decode::{Block, Decoder, Settled, Source, block_length};
 use crate::instances::matched::{Adder, Matched, Merge};
+use crate::instances::own_lanes::hand_on_own;
 use crate::progress::Progress;
 use crate::time::clocks::Clocks;
 use crate::trace::place::{LANES, Lane};
@@ -60,14 +62,17 @@ pub fn match_calls<A: Adder>(
     files.for_each(|file| file.give_back(0, u64::MAX));
     let persistents = &Persistents::agree(run, communicators);
     let processes = run.processes.iter().zip(limits).enumerate();
-    let mut matcher = Matcher {
+    let context = MatchContext {
         communicators,
         persistents,
+    };
+    let mut matcher = Matcher {
+        context,
         window,
         processes: processes
             .map(|(index, (file, limits))| {
                 let of_file = (file, run.names.of_process(index));
-                Process::new(index, of_file, clocks, communicators, persistents, limits)
+                Process::new(index, of_file, clocks, context, limits)
             })
             .collect(),
         lanes: Vec::new(),
@@ -75,7 +80,7 @@ pub fn match_calls<A: Adder>(
     };
     matcher
         .lanes
-        .resize_with(lane_count(communicators, persistents), || LaneState::Unused);
+        .resize_with(lane_count(context), || LaneState::Unused);
     let workers = Workers {
         new,
         idle: Mutex::new(Vec::new()),
@@ -106,7 +111,7 @@ pub fn match_calls<A: Adder>(
     workers.merge_into(&mut sums);
     let is_incomplete = run.is_incomplete();
     for process in matcher.processes {
-        let found = process.into_found(is_incomplete.then_some(communicators));
+        let found = process.into_found(is_incomplete);
         irregularities.n_unknown_records += found.n_unknown_records;
         irregularities.n_messages += found.n_sent;
         irregularities.n_receives += found.n_received;
@@ -155,8 +160,7 @@ impl<A: Adder> Workers<'_, A> {
 }
 
 struct Matcher<'a> {
-    communicators: &'a Communicators,
-    persistents: &'a Persistents,
+    context: MatchContext<'a>,
     window: u64,
     processes: Vec<Process<'a>>,
     /// Three for each communicator, then one for each persistent collective.
@@ -213,14 +217,14 @@ impl Matcher<'_> {
     /// Takes the processes some records further; gives how many there were.
     fn scan<A: Adder>(&mut self, workers: &Workers<'_, A>) -> u64 {
         let share = self.shares();
-        let (communicators, persistents) = (self.communicators, self.persistents);
+        let context = self.context;
         let processes = self.processes.par_iter_mut().zip(share);
         let wanted = processes.filter(|(_, share)| *share > 0);
         wanted
             .map(|(process, share)| {
                 workers.with(|decoder, sink| {
-                    let n = process.scan(share, communicators, &mut |aside| sink(aside.into()));
-                    hand_on_own(process, (communicators, persistents), decoder, sink);
+                    let n = process.scan(share, &mut |aside| sink(aside.into()));
+                    hand_on_own(process, context, decoder, sink);
                     n
                 })
             })
@@ -253,9 +257,9 @@ impl Matcher<'_> {
                 continue;
             };
             let key = (binding as u32, lane);
-            let communicator = process.communicator_of(key, self.communicators, self.persistents);
+            let communicator = process.communicator_of(key.0, key.1);
             // It waits for nobody but what stands behind its own call.
-            if self.communicators.list[communicator].is_own() {
+            if self.context.communicators.list[communicator].is_own() {
                 shares[index] = more;
                 continue;
             }
@@ -276,14 +280,13 @@ impl Matcher<'_> {
     fn touched_lanes(&mut self) -> Vec<usize> {
         let mut listed = Vec::new();
         for index in 0..self.processes.len() {
-            let bindings = &self.communicators.bindings[index];
+            let bindings = &self.context.communicators.bindings[index];
             for (binding, lane) in std::mem::take(&mut self.processes[index].touched) {
                 let process = &mut self.processes[index];
                 process.untouch(binding, lane);
                 let key = (binding, lane);
-                let communicator =
-                    process.communicator_of(key, self.communicators, self.persistents);
-                if !self.communicators.list[communicator].is_own() {
+                let communicator = process.communicator_of(key.0, key.1);
+                if !self.context.communicators.list[communicator].is_own() {
                     self.list(communicator, lane, &mut listed);
                 }
             }
@@ -299,7 +302,8 @@ impl Matcher<'_> {
                 }
                 for own in self.processes[index].persistents() {
                     let lane = Lane::Persistent(own.persistent);
-                    let communicator = self.persistents.list[own.persistent as usize].communicator;
+                    let communicator =
+                        self.context.persistents.list[own.persistent as usize].communicator;
                     let index = self.lane_index(communicator, lane);
                     if self.lanes[index].in_use().is_some() {
                         self.list(communicator, lane, &mut listed);
@@ -323,13 +327,13 @@ impl Matcher<'_> {
             LaneState::InUse(_) => None,
         };
         if let Some(done) = done {
-            let bound = self.communicators.bound(communicator);
+            let bound = self.context.communicators.bound(communicator);
             let bound = bound.map(|(p, binding)| Some((p as u32, binding as u32)));
             self.lanes[index] = LaneState::InUse(Box::new(OpenLane {
                 members: match lane {
-                    Lane::Persistent(number) => {
-                        self.persistents.list[number as usize].members.clone()
-                    }
+                    Lane::Persistent(number) => self.context.persistents.list[number as usize]
+                        .members
+                        .clone(),
                     _ => bound.collect(),
                 },
                 done,
@@ -412,7 +416,8 @@ impl Matcher<'_> {
         blocks.par_iter().for_each(|block| {
             let sources = self.sources(block.communicator, block.lane);
             workers.with(|decoder, sink| {
-                decoder.decode(block, &sources, self.communicators, sink);
+                let communicator = &self.context.communicators.list[block.communicator];
+                decoder.decode(block, &sources, communicator, sink);
             });
         });
     }
@@ -480,7 +485,8 @@ impl Matcher<'_> {
         settled.par_iter().for_each(|settled| {
             let sources = self.sources(settled.communicator, settled.lane);
             workers.with(|decoder, sink| {
-                decoder.decode_settled(settled, &sources, self.communicators, sink);
+                let communicator = &self.context.communicators.list[settled.communicator];
+                decoder.decode_settled(settled, &sources, communicator, sink);
             });
         });
     }
@@ -531,7 +537,7 @@ impl Matcher<'_> {
     fn lane_index(&self, communicator: usize, lane: Lane) -> usize {
         match lane {
             Lane::Persistent(number) => {
-                self.communicators.list.len() * LANES.len() + number as usize
+                self.context.communicators.list.len() * LANES.len() + number as usize
             }
             _ => communicator * LANES.len() + lane.index(),
         }
@@ -539,9 +545,9 @@ impl Matcher<'_> {
 
     /// Communicator and lane at an index.
     fn lane_at(&self, index: usize) -> (usize, Lane) {
-        match index.checked_sub(self.communicators.list.len() * LANES.len()) {
+        match index.checked_sub(self.context.communicators.list.len() * LANES.len()) {
             Some(number) => {
-                let communicator = self.persistents.list[number].communicator;
+                let communicator = self.context.persistents.list[number].communicator;
                 (communicator, Lane::Persistent(number as u32))
             }
             None => (index / LANES.len(), LANES[index % LANES.len()]),
@@ -583,8 +589,8 @@ const MAX_DOUBLINGS: u32 = 4;
 /// Pages of all files together that are kept, though they were read, to give back many at once.
 const KEPT_BYTES: u64 = 32 << 20;
 
-fn lane_count(communicators: &Communicators, persistents: &Persistents) -> usize {
-    communicators.list.len() * LANES.len() + persistents.list.len()
+fn lane_count(context: MatchContext<'_>) -> usize {
+    context.communicators.list.len() * LANES.len() + context.persistents.list.len()
 }
 
 impl OpenLane {
@@ -610,115 +616,5 @@ impl OpenLane {
                 self.held.insert(position, 0);
             }
         }
-    }
-}
-
-/// Hands on the new calls of a process on communicators of its own.
-fn hand_on_own(
-    process: &mut Process<'_>,
-    (communicators, persistents): (&Communicators, &Persistents),
-    decoder: &mut Decoder,
-    sink: &mut dyn FnMut(Matched<'_>),
-) {
-    for at in 0..process.touched.len() {
-        let key = process.touched[at];
-        let communicator = process.communicator_of(key, communicators, persistents);
-        if !communicators.list[communicator].is_own() {
-            continue;
-        }
-        let (binding, lane) = (key.0 as usize, key.1);
-        while let Some(queue) = process.queue(binding, lane)
-            && let Some(from) = queue.first_from(0)
-        {
-            // As far as it is known which messages are its own.
-            let known = process.next_on(binding, lane);
-            let to = from.saturating_add(block_length(1, false)).min(known);
-            if to <= from {
-                break;
-            }
-            let block = Block {
-                communicator,
-                lane,
-                from,
-                to,
-            };
-            if !matches!(lane, Lane::Persistent(_)) {
-                let source = Source {
-                    process,
-                    binding,
-                    queue: Some(queue),
-                };
-                decoder.decode(&block, &[Some(source)], communicators, sink);
-            }
-            process.drop_before(binding, lane, to);
-        }
-        hand_on_settled(
-            process,
-            (communicator, binding, lane),
-            communicators,
-            decoder,
-            sink,
-        );
-    }
-    if !process.has_ended {
-        return;
-    }
-    for (communicator, binding, lane) in own_lanes(process, communicators, persistents) {
-        hand_on_settled(
-            process,
-            (communicator, binding, lane),
-            communicators,
-            decoder,
-            sink,
-        );
-    }
-}
-
-/// Communicator, binding and lane of what may still be under way on communicators of its own.
-fn own_lanes(
-    process: &Process<'_>,
-    communicators: &Communicators,
-    persistents: &Persistents,
-) -> Vec<(usize, usize, Lane)> {
-    let bindings = (0..process.n_bindings()).map(|binding| (binding, Lane::Application));
-    let starts = process.persistents().iter().enumerate();
-    let starts = starts.map(|(local, own)| (local, Lane::Persistent(own.persistent)));
-    let lanes = bindings.chain(starts).map(|(binding, lane)| {
-        let key = (binding as u32, lane);
-        let communicator = process.communicator_of(key, communicators, persistents);
-        (communicator, binding, lane)
-    });
-    lanes
-        .filter(|(communicator, ..)| communicators.list[*communicator].is_own())
-        .collect()
-}
-
-/// Hands on what is settled of one lane of a communicator of one process.
-fn hand_on_settled(
-    process: &mut Process<'_>,
-    (communicator, binding, lane): (usize, usize, Lane),
-    communicators: &Communicators,
-    decoder: &mut Decoder,
-    sink: &mut dyn FnMut(Matched<'_>),
-) {
-    while let Some(queue) = process.queue(binding, lane)
-        && let Some(position) = if process.has_ended {
-            queue.outstanding.first()
-        } else {
-            queue.outstanding.first_complete()
-        }
-    {
-        let settled = Settled {
-            communicator,
-            lane,
-            positions: vec![position],
-        };
-        let source = Source {
-            process,
-            binding,
-            queue: Some(queue),
-        };
-        decoder.decode_settled(&settled, &[Some(source)], communicators, sink);
-        process.drop_begun(binding, lane, position);
     }
 }

@@ -9,7 +9,7 @@ use collbench_trees::shape::Of;
 use crate::calls::behind::{SLICE, each_behind, is_true};
 use crate::calls::process::Process;
 use crate::calls::queue::Queue;
-use crate::communicators::{Communicator, Communicators};
+use crate::communicators::Communicator;
 use crate::messages::of_instance::Messages;
 use crate::messages::pairing::{NOT_A_SLOT, Pairing};
 use crate::messages::pattern::{Ends, Foreign, Moved, NewEnd, Patterns};
@@ -78,15 +78,14 @@ impl Gatherer {
         }
     }
 
-    /// Adds the messages, and what was said, behind the blocking call of a slot in the n-th instance, at a position of
-    /// a queue.
-    pub(crate) fn add_call(
-        &mut self,
-        (nth, slot): (usize, usize),
-        process: &Process<'_>,
-        (queue, position, place): (&Queue, u64, Place),
-        communicators: &Communicators,
-    ) {
+    /// Adds the messages, and what was said, behind the blocking call of a slot in an instance.
+    pub(crate) fn add_call(&mut self, of: OfSlot<'_, '_>, call: QueuedCall<'_>) {
+        let OfSlot { nth, slot, process } = of;
+        let QueuedCall {
+            queue,
+            position,
+            place,
+        } = call;
         let (foreign, elsewhere) = (&queue.foreign, queue.elsewhere(position));
         let are_all_here = foreign.is_empty() && elsewhere.is_empty();
         if are_all_here && self.follow(nth, slot, process, place) {
@@ -108,12 +107,11 @@ impl Gatherer {
             let mut all: Vec<Record> = all.into_values().collect();
             // Stable: of one instant those of a thread stay in their order.
             all.sort_by_key(|record| record.enter.get());
-            let kept = (&all[..], saying.said());
-            self.add_kept((nth, slot), process, kept, communicators);
+            self.add_kept(of, &all, saying.said());
             return;
         }
         if process.has_messages {
-            let mut ends = self.ends_of(nth, slot, process, communicators);
+            let mut ends = self.ends_of(of);
             let look = |place, record: &Record, message: &Message| {
                 if is_own(place) {
                     ends.add(record, message);
@@ -159,16 +157,10 @@ impl Gatherer {
         is_followed
     }
 
-    /// Adds messages of a slot in the n-th instance that were kept, and what was said of its call.
-    pub(crate) fn add_kept(
-        &mut self,
-        (nth, slot): (usize, usize),
-        process: &Process<'_>,
-        (kept, said): (&[Record], Option<Said>),
-        communicators: &Communicators,
-    ) {
-        self.said[nth].add(said);
-        let mut ends = self.ends_of(nth, slot, process, communicators);
+    /// Adds messages of a slot in an instance that were kept, and what was said of its call.
+    pub(crate) fn add_kept(&mut self, of: OfSlot<'_, '_>, kept: &[Record], said: Option<Said>) {
+        self.said[of.nth].add(said);
+        let mut ends = self.ends_of(of);
         for record in kept {
             if let Some(message) = record.message().filter(|_| is_true(record)) {
                 ends.add(record, &message);
@@ -213,13 +205,8 @@ impl Gatherer {
         }
     }
 
-    fn ends_of<'g, 'p>(
-        &'g mut self,
-        nth: usize,
-        slot: usize,
-        process: &'g Process<'p>,
-        communicators: &'g Communicators,
-    ) -> EndsOfSlot<'g, 'p> {
+    fn ends_of<'g, 'p>(&'g mut self, of: OfSlot<'g, 'p>) -> EndsOfSlot<'g, 'p> {
+        let OfSlot { nth, slot, process } = of;
         self.ends[nth].leave_recurrence();
         self.steps.begin();
         if self.travelled_on.len() <= slot {
@@ -229,7 +216,6 @@ impl Gatherer {
             slot: slot as u32,
             process,
             clock: process.clock().for_many(),
-            communicators,
             slots: &self.slots,
             own: self.communicator.map_or(u32::MAX, |index| index as u32),
             known: None,
@@ -252,12 +238,28 @@ fn joins_groups(operation: Operation) -> bool {
     )
 }
 
+/// One of the processes in one of the instances that are gathered together.
+#[derive(Clone, Copy)]
+pub(crate) struct OfSlot<'s, 'p> {
+    /// Number of the instance among these.
+    pub(crate) nth: usize,
+    pub(crate) slot: usize,
+    pub(crate) process: &'s Process<'p>,
+}
+
+/// A blocking call: its position in a queue, and where its record stands.
+#[derive(Clone, Copy)]
+pub(crate) struct QueuedCall<'q> {
+    pub(crate) queue: &'q Queue,
+    pub(crate) position: u64,
+    pub(crate) place: Place,
+}
+
 /// The ends of one slot while they are added.
 struct EndsOfSlot<'g, 'p> {
     slot: u32,
     process: &'g Process<'p>,
     clock: ManyStamps<'g>,
-    communicators: &'g Communicators,
     /// Slots by world rank.
     slots: &'g [u32],
     /// Index of the communicator of the instance.
@@ -337,9 +339,7 @@ impl EndsOfSlot<'_, '_> {
         match *self.travelled_on {
             Some((last, number)) if last == index => number,
             _ => {
-                let found = self
-                    .process
-                    .communicator_of_index(index, self.communicators);
+                let found = self.process.communicator_of_index(index);
                 let number = found.map_or(u32::MAX, |found| found as u32);
                 *self.travelled_on = Some((index, number));
                 number

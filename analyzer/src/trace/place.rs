@@ -74,6 +74,13 @@ impl Lane {
 /// Those that every communicator has.
 pub(crate) const LANES: [Lane; 3] = [Lane::Application, Lane::Internal, Lane::Creation];
 
+/// Where a call stands among those on a communicator: lane and position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallPosition {
+    pub(crate) lane: Lane,
+    pub(crate) position: u64,
+}
+
 /// Where calls stand: communicator (index in
 /// [`Communicators::list`](crate::Communicators::list)), lane and position.
 pub(crate) type LanePlace = (usize, Lane, u64);

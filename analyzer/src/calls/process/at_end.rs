@@ -5,10 +5,9 @@ use collbench_formats::{Chunk, Initiation, Record};
 
 use crate::calls::findings::InFlight;
 use crate::calls::last_seen::{LastCall, LastSeen, has_returned, is_own, last_place};
-use crate::calls::process::{Found, Process, binding};
-use crate::communicators::Communicators;
+use crate::calls::process::{Found, Process};
 use crate::communicators::persistent::local_of;
-use crate::trace::place::{Lane, Place};
+use crate::trace::place::{CallPosition, Lane, Place};
 
 impl Process<'_> {
     /// A call that had not returned when the file ended.
@@ -17,8 +16,7 @@ impl Process<'_> {
         record: &Record,
         place: Place,
         is_possible: bool,
-        sequence: Option<(u64, Lane)>,
-        communicators: &Communicators,
+        at: Option<CallPosition>,
     ) {
         if !self.is_last_own(place) {
             self.found.n_abandoned += 1;
@@ -30,9 +28,9 @@ impl Process<'_> {
         let in_flight = InFlight {
             operation: call.operation,
             completing: None,
-            communicator: self.called_on(record, communicators),
-            sequence: sequence.map(|(position, _)| position),
-            lane: sequence.map(|(_, lane)| lane),
+            communicator: self.called_on(record),
+            sequence: at.map(|at| at.position),
+            lane: at.map(|at| at.lane),
             // The same guess as in its instance.
             enter: call.enter,
             is_internal: record.is_internal(),
@@ -52,12 +50,12 @@ impl Process<'_> {
         last_own.is_none_or(|last_own| place >= last_own)
     }
 
-    /// What was found; there is nothing more to come. With communicators also what the process
-    /// did last.
-    pub(crate) fn into_found(mut self, communicators: Option<&Communicators>) -> Found {
+    /// What was found; there is nothing more to come. Of a run that is not complete also what the
+    /// process did last.
+    pub(crate) fn into_found(mut self, is_incomplete: bool) -> Found {
         self.found.damage.impossible = self.stream.impossible();
-        if let Some(communicators) = communicators {
-            self.found.damage.last = Some(self.last_seen(communicators));
+        if is_incomplete {
+            self.found.damage.last = Some(self.last_seen());
         }
         // Records are looked at only if there are phases, whose last ends with them.
         if self.phases.has_any() {
@@ -68,7 +66,7 @@ impl Process<'_> {
     }
 
     /// The last that is known of it.
-    fn last_seen(&self, communicators: &Communicators) -> LastSeen {
+    fn last_seen(&self) -> LastSeen {
         let trace = &self.file.trace;
         let readings = trace.anchors.iter().map(|anchor| anchor.ticks.get());
         let readings = readings.filter(|&ticks| ticks <= self.limits.last_ticks());
@@ -90,19 +88,14 @@ impl Process<'_> {
             at: self.at(last_ticks),
             returned: last.map(|record| {
                 let is_last_begun = Some(record.enter.get()) == last_begun;
-                self.last_call(record, is_last_begun, communicators)
+                self.last_call(record, is_last_begun)
             }),
         }
     }
 
     /// A call that has returned, behind which there is no other one of its thread, nor
     /// (if `is_last_begun`) of the process that has returned.
-    fn last_call(
-        &self,
-        record: &Record,
-        is_last_begun: bool,
-        communicators: &Communicators,
-    ) -> LastCall {
+    fn last_call(&self, record: &Record, is_last_begun: bool) -> LastCall {
         let (operation, completing, communicator, sequence) = match record.completion() {
             Some(completion) => {
                 let communicator = match completion.of {
@@ -120,14 +113,16 @@ impl Process<'_> {
             }
             None => {
                 let communicator = Some(record.communicator.get());
-                let sequence = self.position_of_last(record, communicators);
+                let sequence = self.position_of_last(record);
                 let sequence = sequence.filter(|_| is_last_begun);
                 (record.operation(), None, communicator, sequence)
             }
         };
-        let binding = communicator.and_then(|index| communicators.binding(self.index, index));
-        let communicator = binding
-            .map(|binding| communicators.bindings[self.index][binding].communicator as usize);
+        let binding =
+            communicator.and_then(|index| self.context.communicators.binding(self.index, index));
+        let communicator = binding.map(|binding| {
+            self.context.communicators.bindings[self.index][binding].communicator as usize
+        });
         LastCall {
             operation,
             completing,
@@ -143,14 +138,15 @@ impl Process<'_> {
     }
 
     /// Position of a call, which is the last one on its communicator that has returned.
-    fn position_of_last(&self, record: &Record, communicators: &Communicators) -> Option<u64> {
+    fn position_of_last(&self, record: &Record) -> Option<u64> {
         if !record.operation()?.takes_position() {
             return None;
         }
-        let binding = binding(communicators, self.index, record)?;
+        let binding = self.binding_of(record)?;
         let n_begun = self.queues[binding].next_on(Lane::Application);
         // Another thread may be in a call on it that began later.
-        let communicator = communicators.bindings[self.index][binding].communicator as usize;
+        let communicator =
+            self.context.communicators.bindings[self.index][binding].communicator as usize;
         let in_flight = self.found.damage.in_flight.iter();
         let n_in_flight = in_flight.filter(|call| {
             call.lane == Some(Lane::Application)

@@ -9,9 +9,8 @@ use crate::calls::message_owner::OwnCollective;
 use crate::calls::outstanding::Begun;
 use crate::calls::process::Process;
 use crate::calls::queue::Alike;
-use crate::communicators::Communicators;
 use crate::communicators::persistent::local_of;
-use crate::trace::place::{Lane, Place};
+use crate::trace::place::{CallPosition, Lane, Place};
 
 /// A call that completes a collective.
 #[derive(Debug)]
@@ -59,7 +58,7 @@ impl Process<'_> {
         record: &Record,
         place: Place,
         is_possible: bool,
-    ) -> Option<(u64, Lane)> {
+    ) -> Option<CallPosition> {
         let start = record.persistent_start()?;
         let local = local_of(self.persistents, start.definition);
         let Some(local) = local else {
@@ -77,7 +76,10 @@ impl Process<'_> {
         queue.push(place, 1, alike);
         queue.outstanding.begin(number, begun);
         self.n_queued += 1;
-        Some((number, lane))
+        Some(CallPosition {
+            lane,
+            position: number,
+        })
     }
 
     /// Keeps the calls of a run for what goes on meanwhile.
@@ -105,12 +107,7 @@ impl Process<'_> {
     }
 
     /// The completion of a collective, or what was tested before it.
-    pub(super) fn complete(
-        &mut self,
-        record: &Record,
-        place: Place,
-        communicators: &Communicators,
-    ) {
+    pub(super) fn complete(&mut self, record: &Record, place: Place) {
         let thread = self.thread_of(place);
         self.end_call(thread, false);
         if let Some(tests) = record.tests_in_vain() {
@@ -133,21 +130,21 @@ impl Process<'_> {
         if self.has_messages && leave != 0 && !self.stream.is_single_threaded() {
             self.completing.push(leave, completing);
         } else {
-            self.look_ahead(record, place, communicators);
-            self.end(&completing, communicators);
+            self.look_ahead(record, place);
+            self.end(&completing);
         }
     }
 
     /// Ends what has been completed by calls that returned up to an instant, ticks.
     #[cold]
-    pub(super) fn end_completed(&mut self, until: u64, communicators: &Communicators) {
+    pub(super) fn end_completed(&mut self, until: u64) {
         while let Some(completing) = self.completing.pop(until) {
-            self.end(&completing, communicators);
+            self.end(&completing);
         }
     }
 
     /// The call that completes a collective has returned, or never will.
-    fn end(&mut self, completing: &Completing, communicators: &Communicators) {
+    fn end(&mut self, completing: &Completing) {
         let Completing {
             record,
             place,
@@ -161,7 +158,7 @@ impl Process<'_> {
                 communicator,
                 position,
             } => {
-                let binding = communicators.binding(self.index, communicator);
+                let binding = self.context.communicators.binding(self.index, communicator);
                 (binding, Lane::Application, position)
             }
             Initiation::Persistent { definition, start } => {
@@ -183,7 +180,7 @@ impl Process<'_> {
             self.note_meanwhile(binding, lane, position);
         }
         let Some((binding, operation)) = completed else {
-            let is_lost = |binding| self.has_lost(binding, lane, position, communicators);
+            let is_lost = |binding| self.has_lost(binding, CallPosition { lane, position });
             if known.is_some_and(is_lost) {
                 self.found.n_before_window += 1
             } else {
@@ -210,7 +207,7 @@ impl Process<'_> {
             let in_flight = InFlight {
                 operation,
                 completing: Some(completion.by),
-                communicator: self.communicator_at(binding, lane, communicators),
+                communicator: self.communicator_at(binding, lane),
                 sequence: Some(position),
                 lane: Some(lane),
                 enter: self.at(record.enter.get()),

@@ -7,13 +7,12 @@ use collbench_formats::{Direction, Making, Message, NO_TAG, Note, Record, Record
 use crate::calls::algorithms;
 use crate::calls::behind::each_message;
 use crate::calls::message_owner::{CallOf, OwnCollective, Owner};
+use crate::calls::process::Process;
 use crate::calls::process::class::{is_call, is_note};
-use crate::calls::process::{Process, binding};
 use crate::calls::queue::Queue;
 use crate::calls::stream::Batch;
-use crate::communicators::Communicators;
 use crate::communicators::persistent::local_of;
-use crate::trace::place::{Lane, Place};
+use crate::trace::place::{CallPosition, Lane, Place};
 
 /// Messages that a step of making a communicator begins together, at most.
 const MAX_BEGUN_TOGETHER: usize = 256;
@@ -28,13 +27,7 @@ pub(super) struct Unfinished {
 
 impl Process<'_> {
     /// What is noted of the call under way; `before` stand before it in its thread, side by side.
-    pub(super) fn take_note(
-        &mut self,
-        record: &Record,
-        before: &[Record],
-        place: Place,
-        communicators: &Communicators,
-    ) {
+    pub(super) fn take_note(&mut self, record: &Record, before: &[Record], place: Place) {
         let Some(note) = record.note() else {
             self.found.n_unknown_records += 1;
             return;
@@ -42,7 +35,7 @@ impl Process<'_> {
         let thread = self.thread_of(place);
         if let Note::Making(making) = note {
             if self.has_messages && !self.owners.is_looked_at(thread, place) {
-                self.begin_for(&making, communicators);
+                self.begin_for(&making);
             }
             return;
         }
@@ -61,8 +54,9 @@ impl Process<'_> {
         let begun_at = record.enter.get();
         let is_inside = call.leave.get() == 0 || begun_at <= call.leave.get();
         if let (true, false, Some(operation)) = (is_inside, call.is_internal(), call.operation()) {
-            let binding = binding(communicators, self.index, &call);
-            let n_processes = algorithms::n_processes(binding, self.index, communicators);
+            let binding = self.binding_of(&call);
+            let n_processes =
+                algorithms::n_processes(binding, self.index, self.context.communicators);
             let algorithms = &mut self.found.damage.algorithms;
             algorithms.count(begun, &call, operation, n_processes);
             let queue = binding.filter(|_| operation.is_nonblocking());
@@ -85,13 +79,7 @@ impl Process<'_> {
 
     /// Messages of the MPI library that stand side by side: those of the calls they stand behind
     /// are found again there, others are kept with the collective that they are of.
-    pub(super) fn take_messages(
-        &mut self,
-        run: &[Record],
-        place: Place,
-        is_possible: bool,
-        communicators: &Communicators,
-    ) {
+    pub(super) fn take_messages(&mut self, run: &[Record], place: Place, is_possible: bool) {
         let directions = run.iter().map(|record| Direction::of(record.word()));
         let n_sent = directions.filter(|way| *way == Direction::Send).count();
         self.found.n_sent += n_sent as u64;
@@ -110,7 +98,7 @@ impl Process<'_> {
             }
             let message = record.message();
             if let Some(message) = &message {
-                self.ask_for_maker(place, message, communicators);
+                self.ask_for_maker(place, message);
             }
             let owner = message.map(|message| self.owners.owner(thread, place, record, &message));
             let Some(Owner::Begun(collective)) = owner else {
@@ -136,12 +124,7 @@ impl Process<'_> {
 
     /// The messages inside a call that completes collectives, before these are complete: they stand
     /// behind its records.
-    pub(super) fn look_ahead(
-        &mut self,
-        record: &Record,
-        place: Place,
-        communicators: &Communicators,
-    ) {
+    pub(super) fn look_ahead(&mut self, record: &Record, place: Place) {
         if !self.has_messages || self.owners.is_idle() || record.leave.get() == 0 {
             return;
         }
@@ -163,15 +146,15 @@ impl Process<'_> {
         let mut notes = notes.into_iter().peekable();
         for (place, record, message) in found {
             while let Some((_, making)) = notes.next_if(|(at, _)| *at < place) {
-                self.begin_for(&making, communicators);
+                self.begin_for(&making);
             }
-            self.ask_for_maker(place, &message, communicators);
+            self.ask_for_maker(place, &message);
             let owner = self.owners.owner_in_completion(&record, &message);
             if let Owner::Begun(collective) = owner {
                 self.keep_message(collective, place, &record);
             }
         }
-        notes.for_each(|(_, making)| self.begin_for(&making, communicators));
+        notes.for_each(|(_, making)| self.begin_for(&making));
         self.owners.has_looked_at(thread, until);
     }
 
@@ -183,12 +166,12 @@ impl Process<'_> {
 
     /// The library has told for which call it has begun what has no tag yet. (Else it is looked at with
     /// the messages before it.)
-    fn begin_for(&mut self, making: &Making, communicators: &Communicators) {
+    fn begin_for(&mut self, making: &Making) {
         let may_be_asked = !self.owners.is_idle() || self.may_make_in_others();
         if making.tag != NO_TAG || !may_be_asked {
             return;
         }
-        let maker = self.maker(making, communicators);
+        let maker = self.maker(making);
         if let Some(maker) = maker.filter(|&maker| self.is_awaited(maker)) {
             self.owners.begins_for(maker, making.communicator);
         }
@@ -224,12 +207,12 @@ impl Process<'_> {
     }
 
     /// Looks behind a message whether the library has told for which call it is.
-    fn ask_for_maker(&mut self, place: Place, message: &Message, communicators: &Communicators) {
+    fn ask_for_maker(&mut self, place: Place, message: &Message) {
         if !self.owners.asks_for_maker(message) {
             return;
         }
         let making = self.making_behind(place, message);
-        let maker = making.and_then(|making| self.maker(&making, communicators));
+        let maker = making.and_then(|making| self.maker(&making));
         if let Some(maker) = maker.filter(|&maker| self.is_awaited(maker)) {
             self.owners.is_made_by(message, maker);
         }
@@ -271,9 +254,9 @@ impl Process<'_> {
     }
 
     /// The call of which it is told that messages are for it.
-    fn maker(&self, making: &Making, communicators: &Communicators) -> Option<OwnCollective> {
+    fn maker(&self, making: &Making) -> Option<OwnCollective> {
         let lane = Lane::Application;
-        let local = communicators.binding(self.index, making.on)?;
+        let local = self.context.communicators.binding(self.index, making.on)?;
         let next = self.queues[local].next_on(lane);
         let upper_half = next & !u64::from(u32::MAX);
         let position = upper_half | u64::from(making.position);
@@ -427,15 +410,15 @@ impl Process<'_> {
     }
 
     /// The start of a persistent collective.
-    pub(super) fn note_start(&mut self, record: &Record, place: Place, lane: Lane, number: u64) {
+    pub(super) fn note_start(&mut self, record: &Record, place: Place, at: CallPosition) {
         let start = record.persistent_start();
         let local = start.and_then(|start| local_of(self.persistents, start.definition));
         if let (true, Some(local)) = (self.has_messages, local) {
             let (thread, on) = (self.thread_of(place), self.persistents[local].on);
             let collective = OwnCollective {
                 local,
-                lane,
-                position: number,
+                lane: at.lane,
+                position: at.position,
             };
             self.end_call(thread, false);
             let of = CallOf::Begin(collective);

@@ -27,6 +27,16 @@ pub(super) enum Class {
     Unknown,
 }
 
+impl Class {
+    /// Whether a record of this class is a call of MPI.
+    pub(super) fn is_call(self) -> bool {
+        !matches!(
+            self,
+            Self::Unknown | Self::Completion | Self::Phase | Self::Message | Self::Note
+        )
+    }
+}
+
 /// By the number of the operation.
 const CLASSES: [Class; 1024] = {
     let mut classes = [Class::Unknown; 1024];
