@@ -32,6 +32,7 @@ use crate::calls::stamps::StampLimits;
 use crate::communicators::Communicators;
 use crate::communicators::persistent::Persistents;
 use crate::instances::decode::{Block, Decoder, Settled, Source, block_length};
+use crate::instances::lanes::{LaneState, OpenLane};
 use crate::instances::matched::{Adder, Matched, Merge};
 use crate::instances::own_lanes::hand_on_own;
 use crate::progress::Progress;
@@ -172,46 +173,6 @@ struct Matcher<'a> {
 /// Lanes that are kept at hand though nothing waits on them; where there are more (a program that
 /// makes and frees communicators in a loop), they are put away.
 const MAX_IDLE_LANES: usize = 1 << 14;
-
-/// One lane.
-enum LaneState {
-    /// No call ever came.
-    Unused,
-    /// Nothing waits; positions before this one were handed on.
-    PutAway(u64),
-    InUse(Box<OpenLane>),
-}
-
-impl LaneState {
-    fn in_use(&self) -> Option<&OpenLane> {
-        match self {
-            Self::InUse(lane) => Some(lane),
-            _ => None,
-        }
-    }
-
-    fn in_use_mut(&mut self) -> Option<&mut OpenLane> {
-        match self {
-            Self::InUse(lane) => Some(lane),
-            _ => None,
-        }
-    }
-}
-
-/// A lane that calls come on.
-struct OpenLane {
-    /// Process and binding of each slot; `None`: the process knows nothing of it.
-    members: Box<[Option<(u32, u32)>]>,
-    /// To positions before this one all have come. They were handed on, but for those held back.
-    done: u64,
-    /// Positions of nonblocking calls that are not complete at every member, and how many slots,
-    /// from the first, were seen to be.
-    held: BTreeMap<u64, u32>,
-    /// Positions at which some made a nonblocking call and some another one.
-    mixed: Vec<u64>,
-    /// Whether it is among those that are looked at.
-    is_listed: bool,
-}
 
 impl Matcher<'_> {
     /// Takes the processes some records further; gives how many there were.
@@ -591,30 +552,4 @@ const KEPT_BYTES: u64 = 32 << 20;
 
 fn lane_count(context: MatchContext<'_>) -> usize {
     context.communicators.list.len() * LANES.len() + context.persistents.list.len()
-}
-
-impl OpenLane {
-    /// Holds back the nonblocking calls at positions to which all have come now, `done..ready`.
-    fn hold_back(&mut self, processes: &[Process<'_>], lane: Lane, ready: u64) {
-        let queue = |member: &Option<(u32, u32)>| {
-            let (process, binding) = (*member)?;
-            processes[process as usize].queue(binding as usize, lane)
-        };
-        let queues = || self.members.iter().map(queue);
-        let mut found: BTreeMap<u64, usize> = BTreeMap::new();
-        for queue in queues().flatten() {
-            for position in queue.outstanding.positions(self.done, ready) {
-                *found.entry(position).or_default() += 1;
-            }
-        }
-        for (position, n) in found {
-            let is_mixed = n < self.members.len()
-                && queues().flatten().any(|queue| queue.has_blocking(position));
-            if is_mixed {
-                self.mixed.push(position);
-            } else {
-                self.held.insert(position, 0);
-            }
-        }
-    }
 }

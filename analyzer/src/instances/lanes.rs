@@ -1,0 +1,72 @@
+//! The orders of calls on communicators, and how far each of them has come.
+
+use std::collections::BTreeMap;
+
+use crate::calls::process::Process;
+use crate::trace::place::Lane;
+
+/// One lane.
+pub(super) enum LaneState {
+    /// No call ever came.
+    Unused,
+    /// Nothing waits; positions before this one were handed on.
+    PutAway(u64),
+    InUse(Box<OpenLane>),
+}
+
+impl LaneState {
+    pub(super) fn in_use(&self) -> Option<&OpenLane> {
+        match self {
+            Self::InUse(lane) => Some(lane),
+            _ => None,
+        }
+    }
+
+    pub(super) fn in_use_mut(&mut self) -> Option<&mut OpenLane> {
+        match self {
+            Self::InUse(lane) => Some(lane),
+            _ => None,
+        }
+    }
+}
+
+/// A lane that calls come on.
+pub(super) struct OpenLane {
+    /// Process and binding of each slot; `None`: the process knows nothing of it.
+    pub(super) members: Box<[Option<(u32, u32)>]>,
+    /// To positions before this one all have come. They were handed on, but for those held back.
+    pub(super) done: u64,
+    /// Positions of nonblocking calls that are not complete at every member, and how many slots,
+    /// from the first, were seen to be.
+    pub(super) held: BTreeMap<u64, u32>,
+    /// Positions at which some made a nonblocking call and some another one.
+    pub(super) mixed: Vec<u64>,
+    /// Whether it is among those that are looked at.
+    pub(super) is_listed: bool,
+}
+
+impl OpenLane {
+    /// Holds back the nonblocking calls at positions to which all have come now, `done..ready`.
+    pub(super) fn hold_back(&mut self, processes: &[Process<'_>], lane: Lane, ready: u64) {
+        let queue = |member: &Option<(u32, u32)>| {
+            let (process, binding) = (*member)?;
+            processes[process as usize].queue(binding as usize, lane)
+        };
+        let queues = || self.members.iter().map(queue);
+        let mut found: BTreeMap<u64, usize> = BTreeMap::new();
+        for queue in queues().flatten() {
+            for position in queue.outstanding.positions(self.done, ready) {
+                *found.entry(position).or_default() += 1;
+            }
+        }
+        for (position, n) in found {
+            let is_mixed = n < self.members.len()
+                && queues().flatten().any(|queue| queue.has_blocking(position));
+            if is_mixed {
+                self.mixed.push(position);
+            } else {
+                self.held.insert(position, 0);
+            }
+        }
+    }
+}
