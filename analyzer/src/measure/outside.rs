@@ -315,103 +315,121 @@ impl Figures {
         self.releasers.resize(n, NOBODY);
         let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
         let all_zero = carries_payload(semantics) && instance.payloads.are_zero();
-        let is_nothing = |slot: usize| instance.payloads.of(slot) == Some(0);
         match semantics {
             _ if all_zero => self.wait_for_nobody(slots),
             Semantics::Barrier | Semantics::AllToAll if is_inter => {
-                // Each group waits for the other.
-                for group in [0, 1] {
-                    let is_in = |slot: &usize| instance.communicator.members[*slot].group == group;
-                    let remote = slots.iter().copied().filter(|slot| !is_in(slot));
-                    let release = latest(instance, remote);
-                    for &slot in slots.iter().filter(|slot| is_in(slot)) {
-                        self.wait_for(instance, slot, release);
-                    }
-                }
+                self.groups_wait_for_each_other(instance, slots);
             }
             Semantics::Barrier
             | Semantics::AllToAll
             | Semantics::Constructor
-            | Semantics::GroupConstructor => {
-                // Alone in its part, a process has nobody to be compared with.
-                let release = match slots.len() {
-                    1 if n_parts > 1 => None,
-                    _ => latest(instance, slots.iter().copied()),
-                };
-                let has_all = slots.len() == n && instance.courses.is_none();
-                match release.filter(|_| has_all) {
-                    Some(release) => {
-                        self.all_wait_for(instance, release);
-                        self.waits_are_lags = self.core.is_some_and(|core| core >= 0);
-                    }
-                    None => {
-                        for &slot in slots {
-                            self.wait_for(instance, slot, release);
-                        }
-                    }
-                }
-            }
-            Semantics::OneToMany => {
-                let Some(root) = instance.root else { return };
-                if is_nothing(root) {
-                    self.wait_for_nobody(slots);
-                    return;
-                }
-                let release = slots
-                    .contains(&root)
-                    .then(|| latest(instance, [root].into_iter()))
-                    .flatten();
-                // The root itself came no later than the root.
-                let has_all = slots.len() == n && instance.courses.is_none();
-                let takes_all = !is_inter && has_all && instance.payloads.is_same();
-                if let (true, Some(release)) = (takes_all, release) {
-                    self.all_wait_for(instance, release);
-                    return;
-                }
-                for &slot in slots {
-                    if slot == root || is_nothing(slot) || is_bystander(instance, slot) {
-                        self.waits[slot] = 0
-                    } else {
-                        self.wait_for(instance, slot, release)
-                    }
-                }
-            }
-            Semantics::ManyToOne => {
-                let Some(root) = instance.root else { return };
-                self.wait_for_nobody(slots);
-                if slots.contains(&root) {
-                    let contributes = |slot: &usize| {
-                        *slot != root && !is_nothing(*slot) && !is_bystander(instance, *slot)
-                    };
-                    let depends = (0..n).any(|slot| contributes(&slot));
-                    let here = slots.iter().copied().filter(contributes);
-                    let release = latest(instance, here);
-                    if depends {
-                        self.wait_for(instance, root, release);
-                    }
-                }
-            }
-            Semantics::Prefix => {
-                // Slots ascend by rank, so the lower ranks of this part come before.
-                let mut lower: Option<Latest> = None;
-                let first_contributor = (0..n).find(|&slot| !is_nothing(slot));
-                for &slot in slots {
-                    let depends = first_contributor.is_some_and(|first| first < slot);
-                    if is_nothing(slot) || !depends {
-                        self.waits[slot] = 0
-                    } else {
-                        self.wait_for(instance, slot, lower)
-                    }
-                    if !is_nothing(slot) {
-                        lower = lower.max(latest(instance, [slot].into_iter()));
-                    }
-                }
-            }
+            | Semantics::GroupConstructor => self.all_wait_for_all(instance, slots, n_parts),
+            Semantics::OneToMany => self.all_wait_for_root(instance, slots),
+            Semantics::ManyToOne => self.root_waits(instance, slots),
+            Semantics::Prefix => self.higher_wait_for_lower(instance, slots),
             Semantics::Neighborhood => self.measure_neighborhood(instance, slots),
             // Alone, a process has nobody to wait for; else it is not known whether it did.
             Semantics::Unspecified if n == 1 => self.wait_for_nobody(slots),
             Semantics::Unspecified => {}
             Semantics::Free | Semantics::NonblockingConstructor | Semantics::Process => {}
+        }
+    }
+
+    /// Of two groups each waits for the other one.
+    fn groups_wait_for_each_other(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+        for group in [0, 1] {
+            let is_in = |slot: &usize| instance.communicator.members[*slot].group == group;
+            let remote = slots.iter().copied().filter(|slot| !is_in(slot));
+            let release = latest(instance, remote);
+            for &slot in slots.iter().filter(|slot| is_in(slot)) {
+                self.wait_for(instance, slot, release);
+            }
+        }
+    }
+
+    /// N x N: each waits for the last.
+    fn all_wait_for_all(&mut self, instance: &Agreed<'_>, slots: &[usize], n_parts: usize) {
+        // Alone in its part, a process has nobody to be compared with.
+        let release = match slots.len() {
+            1 if n_parts > 1 => None,
+            _ => latest(instance, slots.iter().copied()),
+        };
+        let has_all = slots.len() == instance.n_calls() && instance.courses.is_none();
+        match release.filter(|_| has_all) {
+            Some(release) => {
+                self.all_wait_for(instance, release);
+                self.waits_are_lags = self.core.is_some_and(|core| core >= 0);
+            }
+            None => {
+                for &slot in slots {
+                    self.wait_for(instance, slot, release);
+                }
+            }
+        }
+    }
+
+    /// One to many: the others wait for the root.
+    fn all_wait_for_root(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+        let Some(root) = instance.root else { return };
+        if sends_nothing(instance, root) {
+            self.wait_for_nobody(slots);
+            return;
+        }
+        let release = slots
+            .contains(&root)
+            .then(|| latest(instance, [root].into_iter()))
+            .flatten();
+        // The root itself came no later than the root.
+        let has_all = slots.len() == instance.n_calls() && instance.courses.is_none();
+        let is_inter = instance.communicator.kind == CommunicatorKind::Inter;
+        let takes_all = !is_inter && has_all && instance.payloads.is_same();
+        if let (true, Some(release)) = (takes_all, release) {
+            self.all_wait_for(instance, release);
+            return;
+        }
+        for &slot in slots {
+            if slot == root || sends_nothing(instance, slot) || is_bystander(instance, slot) {
+                self.waits[slot] = 0
+            } else {
+                self.wait_for(instance, slot, release)
+            }
+        }
+    }
+
+    /// Many to one: the root waits for the last of those who contribute.
+    fn root_waits(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+        let Some(root) = instance.root else { return };
+        self.wait_for_nobody(slots);
+        if slots.contains(&root) {
+            let contributes = |slot: &usize| {
+                *slot != root && !sends_nothing(instance, *slot) && !is_bystander(instance, *slot)
+            };
+            let depends = (0..instance.n_calls()).any(|slot| contributes(&slot));
+            let here = slots.iter().copied().filter(contributes);
+            let release = latest(instance, here);
+            if depends {
+                self.wait_for(instance, root, release);
+            }
+        }
+    }
+
+    /// A scan: each waits for the last of the lower ranks.
+    fn higher_wait_for_lower(&mut self, instance: &Agreed<'_>, slots: &[usize]) {
+        // Slots ascend by rank, so the lower ranks of this part come before.
+        let mut lower: Option<Latest> = None;
+        let mut all = 0..instance.n_calls();
+        let first_contributor = all.find(|&slot| !sends_nothing(instance, slot));
+        for &slot in slots {
+            let depends = first_contributor.is_some_and(|first| first < slot);
+            let is_nothing = sends_nothing(instance, slot);
+            if is_nothing || !depends {
+                self.waits[slot] = 0
+            } else {
+                self.wait_for(instance, slot, lower)
+            }
+            if !is_nothing {
+                lower = lower.max(latest(instance, [slot].into_iter()));
+            }
         }
     }
 
@@ -645,6 +663,11 @@ impl Order {
         });
         self.slots.extend(unpacked);
     }
+}
+
+/// Whether the payload of a slot is known to be nothing.
+fn sends_nothing(instance: &Agreed<'_>, slot: usize) -> bool {
+    instance.payloads.of(slot) == Some(0)
 }
 
 fn latest(instance: &Agreed<'_>, slots: impl Iterator<Item = usize>) -> Option<Latest> {

@@ -406,6 +406,69 @@ pub struct Run<'a> {
     pub(crate) names: Names,
 }
 
+/// Rank files by whether their world was spawned, and its number.
+type Worlds<'a> = BTreeMap<(bool, u64), Vec<RankFile<'a>>>;
+
+/// What the files say, by the world that they are of, and those that say nothing.
+fn parse(files: &RunFiles) -> (Worlds<'_>, Vec<UnreadableFile>) {
+    let parsed: Vec<Result<RankFile<'_>, UnreadableFile>> = files
+        .files
+        .par_iter()
+        .map(|(name, bytes)| {
+            let read = match bytes {
+                Ok(bytes) => RankFile::read(name, bytes).map_err(|e| e.to_string()),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(format!(
+                    "cannot be opened: {error}; ask its owner for the right to read it"
+                )),
+                Err(error) => Err(format!("cannot be opened: {error}")),
+            };
+            read.map_err(|what| UnreadableFile {
+                name: name.clone(),
+                what,
+            })
+        })
+        .collect();
+    let mut unreadable = Vec::new();
+    let mut worlds = Worlds::new();
+    for file in parsed {
+        match file {
+            Ok(mut file) => {
+                let identity = &mut file.trace.identity;
+                identity.host.name = inert::cut(&identity.host.name, MAX_HOST_NAME);
+                let world = (identity.spawned, identity.world);
+                worlds.entry(world).or_default().push(file);
+            }
+            Err(file) => unreadable.push(file),
+        }
+    }
+    (worlds, unreadable)
+}
+
+/// Two files of one rank, if there are some among these, which are by rank.
+fn check_ranks<'f, 'a>(
+    processes: &'f [RankFile<'a>],
+) -> Result<(), (&'f RankFile<'a>, &'f RankFile<'a>)> {
+    let mut pairs = processes.windows(2);
+    match pairs.find(|pair| pair[0].rank() == pair[1].rank()) {
+        Some(pair) => Err((&pair[0], &pair[1])),
+        None => Ok(()),
+    }
+}
+
+/// The command line that the manifest tells, and what a reader should know if it does not.
+fn told_command(
+    manifest: &Option<Result<RunManifest, String>>,
+) -> (Option<Vec<String>>, Option<Remark>) {
+    match manifest {
+        Some(Ok(manifest)) => (Some(manifest.command.clone()), None),
+        Some(Err(error)) => {
+            let error = error.clone();
+            (None, Some(Remark::ManifestUnreadable { error }))
+        }
+        None => (None, Some(Remark::ManifestMissing)),
+    }
+}
+
 impl<'a> Run<'a> {
     /// Reads the headers, definitions and chunk headers of all files, and takes those of the
     /// one world that was not spawned by another.
@@ -414,36 +477,7 @@ impl<'a> Run<'a> {
     /// [`RunError`] if no file can be read, or files of two runs, or two of one process, are in
     /// the directory.
     pub fn read(files: &'a RunFiles) -> Result<Self, RunError> {
-        let parsed: Vec<Result<RankFile<'_>, UnreadableFile>> = files
-            .files
-            .par_iter()
-            .map(|(name, bytes)| {
-                let read = match bytes {
-                    Ok(bytes) => RankFile::read(name, bytes).map_err(|e| e.to_string()),
-                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(format!(
-                        "cannot be opened: {error}; ask its owner for the right to read it"
-                    )),
-                    Err(error) => Err(format!("cannot be opened: {error}")),
-                };
-                read.map_err(|what| UnreadableFile {
-                    name: name.clone(),
-                    what,
-                })
-            })
-            .collect();
-        let mut unreadable = Vec::new();
-        let mut worlds: BTreeMap<(bool, u64), Vec<RankFile<'_>>> = BTreeMap::new();
-        for file in parsed {
-            match file {
-                Ok(mut file) => {
-                    let identity = &mut file.trace.identity;
-                    identity.host.name = inert::cut(&identity.host.name, MAX_HOST_NAME);
-                    let world = (identity.spawned, identity.world);
-                    worlds.entry(world).or_default().push(file);
-                }
-                Err(file) => unreadable.push(file),
-            }
-        }
+        let (mut worlds, unreadable) = parse(files);
         let path = || files.directory.clone();
         let Some((&(is_spawned, world), _)) = worlds.first_key_value() else {
             let first = &unreadable[0];
@@ -474,30 +508,15 @@ impl<'a> Run<'a> {
             });
         }
         processes.sort_by_key(RankFile::rank);
-        for pair in processes.windows(2) {
-            let (first, second) = (&pair[0], &pair[1]);
-            if first.rank() == second.rank() {
-                return Err(RunError::TwoFilesOfOneRank {
-                    path: path(),
-                    rank: first.rank(),
-                    first: describe_file(first),
-                    second: describe_file(second),
-                });
-            }
-        }
-        let command = match &files.manifest {
-            Some(Ok(manifest)) => manifest.command.clone(),
-            Some(Err(error)) => {
-                remarks.push(Remark::ManifestUnreadable {
-                    error: error.clone(),
-                });
-                processes[0].trace.identity.command.clone()
-            }
-            None => {
-                remarks.push(Remark::ManifestMissing);
-                processes[0].trace.identity.command.clone()
-            }
-        };
+        check_ranks(&processes).map_err(|(first, second)| RunError::TwoFilesOfOneRank {
+            path: path(),
+            rank: first.rank(),
+            first: describe_file(first),
+            second: describe_file(second),
+        })?;
+        let (told, remark) = told_command(&files.manifest);
+        remarks.extend(remark);
+        let command = told.unwrap_or_else(|| processes[0].trace.identity.command.clone());
         let world_size = processes
             .iter()
             .map(|process| process.trace.identity.world_size)
