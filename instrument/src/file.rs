@@ -2,7 +2,6 @@
 
 #[allow(unsafe_code)]
 mod chunk;
-#[allow(unsafe_code)]
 mod definitions;
 mod error;
 mod growing;

@@ -1,10 +1,25 @@
 //! Recording: from an MPI call to 32 bytes in a mapped file.
 //!
-//! In the order in which a datum meets it: the table of MPI entry points ([`mpi_routines`]), the
-//! clock ([`Clock`]), the MPI library found in the process ([`MpiLibrary`], [`Abi`]), what a
-//! call carries ([`payload`]), the communicators and their identities, the rank file, and the
-//! recorder that ties them together ([`Recorder`]). [`exchange`] measures the clocks of hosts against
-//! one another. The commands around it are a package of their own.
+//! # The folders
+//!
+//! Each imports from those above it only.
+//!
+//! | folder | what is in it |
+//! | --- | --- |
+//! | `table` | what of MPI is wrapped: [`mpi_routines`], [`library_algorithms`] |
+//! | `process`, `host` | being a guest in a process; the clock ([`Clock`]) and the identity of its host |
+//! | `settings` | what the user has asked for ([`Settings`]) |
+//! | `mpi` | the MPI library found in the process ([`MpiLibrary`], [`Abi`]) |
+//! | `communicators` | communicators, files and windows, and their identities |
+//! | `args` | what the arguments of a call say: [`payload`], counts to be narrowed |
+//! | [`directory`], `file` | the trace directory; the file of a rank, and the slots of records in it |
+//! | [`exchange`] | measuring the clocks of hosts against one another |
+//! | `messages` | what is known of the messages that the MPI library sends |
+//! | `record` | from a call to a record: the [`Recorder`] and what wrappers do |
+//! | `hooks` | functions that the MPI library calls: from a message to a record |
+//! | `start` | the beginning of recording, inside `MPI_Init` |
+//!
+//! The commands around it are a package of their own.
 //!
 //! The preloaded library is a package of its own: it holds the `MPI_*` symbols and nothing
 //! else. Were they here, a program that links this crate would be interposed at link time.

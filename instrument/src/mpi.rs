@@ -24,7 +24,7 @@ pub(crate) use abi::Constants;
 pub(crate) use caller::is_program;
 pub use find::{CalledAs, RealFunction};
 pub(crate) use find::{call_mpi, find_datum, has_function, place};
-pub(crate) use handle::{Handle, HandleMap};
+pub(crate) use handle::{Handle, HandleMap, SPARE_BITS};
 pub use library::MpiLibrary;
 pub(crate) use library::ProcessModel;
 pub(crate) use objects::{own_object, symbol_of};

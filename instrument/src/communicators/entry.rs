@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::opened::WITHOUT_HANDLE;
 use crate::mpi::{Handle, Neighbours};
 
 /// One communicator as the recorder needs it at every call. Entries are never freed: records
@@ -81,7 +82,7 @@ impl CommunicatorEntry {
 
     /// The key under which a file or window stands as long as it has no handle.
     pub(super) fn key_without_handle(&'static self) -> Handle {
-        std::ptr::from_ref(self) as Handle | 3 << 62
+        std::ptr::from_ref(self) as Handle | WITHOUT_HANDLE
     }
 }
 

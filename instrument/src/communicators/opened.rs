@@ -1,6 +1,11 @@
 //! What besides communicators has an order of collective calls.
 
-use crate::mpi::{Handle, MpiLibrary};
+use crate::mpi::{Handle, MpiLibrary, SPARE_BITS};
+
+/// In the key of a file, and of a window; both, as long as it has no handle.
+const OF_FILE: Handle = SPARE_BITS[1];
+const OF_WINDOW: Handle = SPARE_BITS[2];
+pub(super) const WITHOUT_HANDLE: Handle = OF_FILE | OF_WINDOW;
 
 /// What besides communicators has an order of collective calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,12 +18,12 @@ pub enum Opened {
 
 impl Opened {
     /// What tells a handle from those of communicators and of the other kind, in one word: a bit that
-    /// no handle has, be it an address of a process or a number of 32 bits.
+    /// no handle has.
     pub(crate) fn key(self, library: &MpiLibrary, word: usize) -> Handle {
         match self {
             // An address with MPICH too, where all other handles are numbers.
-            Self::File => word | 1 << 62,
-            Self::Window => library.handle(word) | 1 << 63,
+            Self::File => word | OF_FILE,
+            Self::Window => library.handle(word) | OF_WINDOW,
         }
     }
 

@@ -52,12 +52,9 @@ impl OpenChunk {
 
     /// Stores an entry of definitions behind `used` bytes of the content. With its length the entry is
     /// there.
-    ///
-    /// # Safety
-    /// Nobody else stores there.
     #[inline]
-    pub(super) unsafe fn append(&self, used: usize, entry: &[u8]) {
-        // SAFETY: the caller's promise.
+    pub(super) fn append(&mut self, used: usize, entry: &[u8]) {
+        // SAFETY: nobody else has the chunk now, and of one with definitions no slots are given out.
         unsafe { self.map.publish(self.content_at + used, entry) };
     }
 

@@ -73,9 +73,8 @@ impl RankFile {
             self.open_definitions(&mut open, entry.len(), now, anchor)?;
         }
         let used = open.used;
-        if let Some(chunk) = &open.chunk {
-            // SAFETY: the lock keeps other writers away.
-            unsafe { chunk.append(used, entry) };
+        if let Some(chunk) = &mut open.chunk {
+            chunk.append(used, entry);
         }
         open.used += entry.len();
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use collbench_formats::{Anchor, FILE_MAGIC, FileHeader, STOP_TEXT_BYTES, StopReason};
 use zerocopy::IntoBytes;
@@ -27,8 +27,12 @@ const _: () = {
     assert!(offset_of!(FileHeader, stop_text) + STOP_TEXT_BYTES <= size_of::<FileHeader>());
 };
 
+/// The header, and whether it says that recording has ended early.
 #[derive(Debug)]
-pub(super) struct MappedHeader(Arc<Mapping>);
+pub(super) struct MappedHeader {
+    map: Arc<Mapping>,
+    is_stopped: AtomicBool,
+}
 
 impl MappedHeader {
     /// Writes header and identity to the beginning of a file that nobody has looked at yet; the magic
@@ -48,18 +52,21 @@ impl MappedHeader {
                 .copy_from_nonoverlapping(bytes[8..].as_ptr(), bytes.len() - 8);
             AtomicU64::from_ptr(to.cast()).store(u64::from_ne_bytes(FILE_MAGIC), Ordering::Release);
         }
-        Self(map)
+        Self {
+            map,
+            is_stopped: AtomicBool::new(false),
+        }
     }
 
-    /// Notes that recording ends early.
-    ///
-    /// # Safety
-    /// To be called once.
-    pub(super) unsafe fn note_stop(&self, reason: StopReason, text: &str, ticks: u64) {
+    /// Notes that recording ends early. Only the first reason counts; gives whether this was it.
+    pub(super) fn note_stop(&self, reason: StopReason, text: &str, ticks: u64) -> bool {
+        if self.is_stopped.swap(true, Ordering::AcqRel) {
+            return false;
+        }
         let text = &text.as_bytes()[..text.len().min(STOP_TEXT_BYTES)];
-        // SAFETY: the text has so much room in the header, and nobody else stores there.
+        // SAFETY: the text has so much room in the header, and only the first to stop gets here.
         unsafe {
-            self.0
+            self.map
                 .as_mut_ptr()
                 .add(offset_of!(FileHeader, stop_text))
                 .copy_from_nonoverlapping(text.as_ptr(), text.len());
@@ -68,6 +75,12 @@ impl MappedHeader {
             .store(ticks, Ordering::Relaxed);
         self.u32_at(offset_of!(FileHeader, stop_reason))
             .store(reason as u32, Ordering::Release);
+        true
+    }
+
+    /// Whether recording has ended early.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
     }
 
     /// Counts a call that is not recorded any more.
@@ -94,11 +107,11 @@ impl MappedHeader {
     fn u64_at(&self, at: usize) -> &AtomicU64 {
         // SAFETY: `at` is the offset of an 8-aligned u64 in the header, which is page-aligned
         // and mapped as long as `self` lives.
-        unsafe { AtomicU64::from_ptr(self.0.as_mut_ptr().add(at).cast()) }
+        unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(at).cast()) }
     }
 
     fn u32_at(&self, at: usize) -> &AtomicU32 {
         // SAFETY: as above, of a 4-aligned u32.
-        unsafe { AtomicU32::from_ptr(self.0.as_mut_ptr().add(at).cast()) }
+        unsafe { AtomicU32::from_ptr(self.map.as_mut_ptr().add(at).cast()) }
     }
 }

@@ -9,7 +9,6 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use collbench_formats::write::{ChunkPlace, chunk_opening};
@@ -51,7 +50,6 @@ pub(crate) struct RankFile {
     /// Where chunks stand, if the newest are to be kept.
     pub(super) ring: Option<Ring>,
     pub(super) definitions: Mutex<DefinitionsChunk>,
-    stopped: AtomicBool,
 }
 
 impl RankFile {
@@ -103,7 +101,6 @@ impl RankFile {
             file,
             ring: (keep_bytes > 0).then(|| Ring::new(keep_bytes, LARGEST_CHUNK)),
             definitions: Mutex::default(),
-            stopped: AtomicBool::new(false),
         })
     }
 
@@ -167,17 +164,12 @@ impl RankFile {
     /// Notes in the header that recording ends early. Only the first reason counts; gives
     /// whether this was it.
     pub(crate) fn note_stop(&self, reason: StopReason, text: &str, ticks: u64) -> bool {
-        if self.stopped.swap(true, Ordering::AcqRel) {
-            return false;
-        }
-        // SAFETY: only the first to stop gets here.
-        unsafe { self.header.note_stop(reason, text, ticks) };
-        true
+        self.header.note_stop(reason, text, ticks)
     }
 
     /// Whether recording has ended early.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
+        self.header.is_stopped()
     }
 
     /// Counts a call that is not recorded any more.

@@ -193,8 +193,8 @@ impl SlotCursor {
     /// Goes on at the beginning of a chunk.
     ///
     /// # Safety
-    /// The chunk stays mapped as long as anything is stored into what is taken of it, and no other
-    /// cursor gives it out.
+    /// The chunk stays mapped as long as anything is stored into what is taken of it. No other cursor
+    /// gives it out, and no definitions are appended to it.
     pub(crate) unsafe fn open(&self, chunk: &OpenChunk) {
         let first = chunk.content() as usize;
         let n_slots = chunk.content_bytes() / SLOT;

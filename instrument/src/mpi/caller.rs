@@ -38,8 +38,9 @@ struct Answers {
     known: [Cell<usize>; KNOWN],
 }
 
-/// How many answers a thread keeps; a power of two.
+/// How many answers a thread keeps.
 const KNOWN: usize = 16;
+const _: () = assert!(KNOWN.is_power_of_two());
 
 thread_local! {
     static ANSWERS: Answers = const {

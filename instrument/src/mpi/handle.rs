@@ -11,6 +11,22 @@ const _: () = assert!(
 /// A handle of the MPI library (communicator, datatype, group), as a machine word.
 pub(crate) type Handle = usize;
 
+/// Bits that no handle has, be it an address of a process or a number of 32 bits: with them a table by
+/// handle holds several things of each.
+pub(crate) const SPARE_BITS: [Handle; 3] = [1 << 61, 1 << 62, 1 << 63];
+
+const _: () = {
+    /// Bits of an address of a process, with page tables of five levels.
+    const ADDRESS_BITS: u32 = 57;
+    assert!(SPARE_BITS[0] >= 1 << ADDRESS_BITS && SPARE_BITS[0] > u32::MAX as Handle);
+    assert!(SPARE_BITS[0] < SPARE_BITS[1] && SPARE_BITS[1] < SPARE_BITS[2]);
+    let mut at = 0;
+    while at < SPARE_BITS.len() {
+        assert!(SPARE_BITS[at].is_power_of_two());
+        at += 1;
+    }
+};
+
 /// What is known by handle.
 pub(crate) type HandleMap<T> = HashMap<Handle, T, BuildHasherDefault<HandleHasher>>;
 

@@ -42,8 +42,9 @@ const OPEN_MPI_NAMES: [&CStr; 30] = [
     c"ompi_mpi_dblcplex",
 ];
 
-/// Places in the table, a power of two.
+/// Places in the table.
 const PLACES: usize = 256;
+const _: () = assert!(PLACES.is_power_of_two());
 /// No handle of a datatype.
 const NOBODY: Handle = Handle::MAX;
 

@@ -12,8 +12,9 @@ use crate::file::Slot;
 use crate::messages::Route;
 use crate::mpi::Handle;
 
-/// Entries of a thread's cache of communicators; a power of two.
+/// Entries of a thread's cache of communicators.
 const CACHED: usize = 16;
+const _: () = assert!(CACHED.is_power_of_two());
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cached {

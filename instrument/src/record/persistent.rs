@@ -99,7 +99,7 @@ unsafe fn register(
         recorder.living_persistents().push(persistent);
         let tracked = Tracked {
             persistent: Some(persistent),
-            kept: kept,
+            kept,
             ..Tracked::default()
         };
         // SAFETY: the caller's promise.

@@ -28,8 +28,9 @@ const TAKEN: usize = usize::MAX;
 
 /// Entries of a bucket.
 const ENTRIES: usize = 4;
-/// Buckets of a table; a power of two.
+/// Buckets of a table.
 const BUCKETS: usize = 256;
+const _: () = assert!(BUCKETS.is_power_of_two());
 
 /// What is kept of a collective that is under way, or of a persistent one that can be started.
 #[derive(Debug, Default)]

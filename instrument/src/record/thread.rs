@@ -8,6 +8,7 @@ use collbench_formats::CODE_INTERNAL;
 use super::local::LOCAL;
 use super::recorder::Recorder;
 use super::retained::{self, Retained, Unfinished};
+use crate::communicators::CommunicatorEntry;
 use crate::file::{GrowError, OpenChunk, Opening, Slot, SlotCursor, Slots};
 use crate::messages::Receives;
 
@@ -23,6 +24,8 @@ pub(crate) struct Thread {
     /// Whether there was a call of the application inside another one.
     pub(super) has_nested_calls: AtomicBool,
 }
+
+const _: () = assert!(align_of::<Thread>() == align_of::<CommunicatorEntry>());
 
 /// The chunks of a thread; locked by the thread itself when one is full, and at the end.
 #[derive(Debug, Default)]
