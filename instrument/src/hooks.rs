@@ -8,6 +8,7 @@ mod message;
 mod open_mpi;
 #[allow(unsafe_code)]
 mod parameters;
+#[allow(unsafe_code)]
 mod receives;
 #[allow(unsafe_code)]
 mod tagged;

@@ -22,6 +22,7 @@ impl Local {
         all.filter(|slot| !slot.is_null()).collect()
     }
 
+    /// What this thread knows of the receives that it has posted.
     pub(crate) fn with_posted<T>(&self, with: impl FnOnce(&mut Posted) -> T) -> Option<T> {
         let thread = self.thread.get()?;
         // SAFETY: this thread's own, and what is called here does not come back to it.
