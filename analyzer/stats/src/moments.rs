@@ -40,10 +40,7 @@ impl Moments {
             let n = part.len() as u64;
             let each = || part.iter().map(|&sample| -> i64 { sample.into() });
             // No sum of few short times leaves its integer.
-            all.merge(&if are_within(22) {
-                let (total, squares) = exact_sums(part);
-                Self::of_sums(n, total.into(), squares.into())
-            } else if are_within(27) {
+            all.merge(&if are_within(27) {
                 let squares: i64 = each().map(|sample| sample * sample).sum();
                 Self::of_sums(n, each().sum::<i64>().into(), squares as u128)
             } else {
@@ -119,28 +116,6 @@ impl Moments {
         let variance = (self.squares as f64 / n - mean * mean).max(0.0);
         Some((variance / (n - 1.0)).sqrt())
     }
-}
-
-/// Sum of some samples below 2^22 in magnitude, no more than 256, and that of their squares: no
-/// sum of so few leaves the exact numbers of floating point, of which a vector instruction adds
-/// several.
-fn exact_sums<T: Sample>(samples: &[T]) -> (i64, u64) {
-    const LANES: usize = 4;
-    let exact = |sample: T| f64::from(Into::<i64>::into(sample) as i32);
-    let (mut totals, mut squares) = ([0.0; LANES], [0.0; LANES]);
-    let (parts, rest) = samples.as_chunks::<LANES>();
-    for part in parts {
-        for ((total, squares), &sample) in totals.iter_mut().zip(&mut squares).zip(part) {
-            *total += exact(sample);
-            *squares += exact(sample) * exact(sample);
-        }
-    }
-    for &sample in rest {
-        totals[0] += exact(sample);
-        squares[0] += exact(sample) * exact(sample);
-    }
-    let (total, squares): (f64, f64) = (totals.iter().sum(), squares.iter().sum());
-    (total as i64, squares as u64)
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl Counts {
         let mut all = Self::new(precision);
         all.see(moments, range);
         for &(bucket, n) in buckets {
-            all.counts.add(&[(bucket - all.first) as u32], n);
+            all.counts.add(std::iter::once(bucket - all.first), n);
         }
         Some(all)
     }
@@ -94,55 +94,19 @@ impl Counts {
         };
         let moments = Moments::of(samples, min, max);
         self.see(moments, [min, max]);
-        self.count(samples, min >= 0 && max <= i32::MAX.into());
+        self.count(samples, min < 0);
         moments.total_ns()
     }
 
-    fn count<T: Sample>(&mut self, samples: &[T], are_short: bool) {
+    fn count<T: Sample>(&mut self, samples: &[T], have_sign: bool) {
         let (precision, first) = (self.precision, self.first);
-        if !are_short {
-            self.add_places(samples, |sample| {
-                (precision.signed_bucket(sample) - first) as u32
-            });
-            return;
-        }
-        let place = |sample: i64| {
-            precision
-                .bucket_of_short(sample as u32)
-                .wrapping_sub(first as u32)
-        };
-        // Adding to one bucket again and again takes as long as the memory does. Only those who
-        // need not wait are as many as that, and all of them are of one value.
-        let n_zeros = samples
-            .iter()
-            .filter(|&&sample| Into::<i64>::into(sample) == 0)
-            .count();
-        if n_zeros * 4 < samples.len() {
-            self.add_places(samples, place);
+        let samples = samples.iter().map(|&sample| -> i64 { sample.into() });
+        if have_sign {
+            let buckets = samples.map(|sample| precision.signed_bucket(sample));
+            self.counts.add(buckets.map(|bucket| bucket - first), 1);
         } else {
-            self.counts.add(&[place(0)], n_zeros as u32);
-            let mut others = [0; TOGETHER];
-            for part in samples.chunks(others.len()) {
-                let mut n = 0;
-                for &sample in part {
-                    others[n] = sample.into();
-                    n += usize::from(others[n] != 0);
-                }
-                self.add_places(&others[..n], place);
-            }
-        }
-    }
-
-    /// Adds one to the count at the place of each sample.
-    #[inline]
-    fn add_places<T: Sample>(&mut self, samples: &[T], place: impl Fn(i64) -> u32) {
-        // Some samples at a time: vector instructions find their places.
-        let mut places = [0; TOGETHER];
-        for part in samples.chunks(places.len()) {
-            for (found, &sample) in places.iter_mut().zip(part) {
-                *found = place(sample.into());
-            }
-            self.counts.add(&places[..part.len()], 1);
+            let buckets = samples.map(|sample| precision.bucket(sample as u64));
+            self.counts.add(buckets.map(|bucket| bucket - first), 1);
         }
     }
 
@@ -184,6 +148,3 @@ impl Counts {
         });
     }
 }
-
-/// Samples whose places are found together.
-const TOGETHER: usize = 64;

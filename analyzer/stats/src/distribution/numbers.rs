@@ -50,14 +50,12 @@ impl Numbers {
 
     /// Adds `n` to each of some counts; there is room for all of them.
     #[inline]
-    pub(super) fn add(&mut self, places: &[u32], n: u32) {
+    pub(super) fn add(&mut self, places: impl Iterator<Item = i32>, n: u32) {
         match self {
             // It cannot be more than there are samples.
-            Self::Short(counts) => places
-                .iter()
-                .for_each(|&at| counts[at as usize] += n as u16),
+            Self::Short(counts) => places.for_each(|at| counts[at as usize] += n as u16),
             Self::Long(counts) => {
-                for &at in places {
+                for at in places {
                     let count = &mut counts[at as usize];
                     *count = count.saturating_add(n);
                 }

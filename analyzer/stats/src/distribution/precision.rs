@@ -72,26 +72,10 @@ impl Precision {
     /// The bucket of a magnitude. Those below the number of buckets of a doubling have one of
     /// their own.
     #[inline]
-    fn bucket(self, magnitude: u64) -> i32 {
+    pub(super) fn bucket(self, magnitude: u64) -> i32 {
         let bits = self.bits();
         let shift = (magnitude | 1).ilog2().saturating_sub(bits);
         ((shift << bits) as i32) + (magnitude >> shift) as i32
-    }
-
-    /// The bucket of a magnitude below 2^31, by the bits of a floating-point number: its exponent,
-    /// and those behind its leading one.
-    #[inline]
-    pub(super) fn bucket_of_short(self, magnitude: u32) -> u32 {
-        const FRACTION_BITS: u32 = 52;
-        let bits = self.bits();
-        let leading = (f64::from(magnitude as i32).to_bits() >> (FRACTION_BITS - bits)) as u32;
-        // That of 2^bits, whose bucket is the first that is found so.
-        let first = (1023 + bits) << bits;
-        if magnitude < 1 << bits {
-            magnitude
-        } else {
-            leading.wrapping_sub(first).wrapping_add(1 << bits)
-        }
     }
 
     /// The middle of a bucket.
@@ -149,28 +133,6 @@ mod tests {
                     "{magnitude}"
                 );
                 magnitude += 1 + magnitude / 1400;
-            }
-        }
-    }
-
-    #[test]
-    fn buckets_of_short_samples_are_those_of_all() {
-        for precision in [
-            Precision::Whole,
-            Precision::Fine,
-            Precision::Medium,
-            Precision::Coarse,
-        ] {
-            let powers = (0..31).flat_map(|bit| (1u32 << bit) - 1..(1 << bit) + 3);
-            let spread = (0..200_000).map(|n| n * 10_007);
-            let all = (0..5_000).chain(powers).chain(spread);
-            for magnitude in all.chain([i32::MAX as u32]) {
-                let short = precision.bucket_of_short(magnitude);
-                assert_eq!(
-                    short as i32,
-                    precision.bucket(magnitude.into()),
-                    "{magnitude}"
-                );
             }
         }
     }
