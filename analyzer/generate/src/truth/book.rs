@@ -179,31 +179,11 @@ impl TruthBook {
             .operations
             .entry((instance.operation, instance.communicator, root, class))
             .or_insert_with(|| TrueOperation {
-                operation: instance.operation.name(),
-                communicator: instance.communicator,
                 root,
                 bytes_class: largest.checked_ilog2().map_or(0, |exponent| 1 << exponent),
                 bytes_min: least,
                 bytes_max: largest,
-                calls: 0,
-                instances: 0,
-                incomplete: 0,
-                call_time_ns: Summary::default(),
-                initiation_ns: Summary::default(),
-                between_ns: Summary::default(),
-                completion_ns: Summary::default(),
-                exposed_ns: Summary::default(),
-                overlap_bound_ns: Summary::default(),
-                tests: 0,
-                global: TrueTimes::default(),
-                within_hosts: TrueTimes::default(),
-                last_arrivals: vec![0; positions],
-                last_tied: 0,
-                first_departures: vec![0; positions],
-                first_tied: 0,
-                arrival_order: order_table(detail, positions),
-                departure_order: order_table(detail, positions),
-                closest_ns: None,
+                ..TrueOperation::new(instance, positions, detail)
             });
         entry.calls += recorded().count() as u64;
         entry.bytes_min = entry.bytes_min.min(least);
@@ -227,66 +207,31 @@ impl TruthBook {
             return;
         }
         entry.instances += 1;
-
         let waits = &mut self.scratch.waits;
         let places = &mut self.scratch.places;
         places.clear();
         places.resize(ranks.len(), 0);
-        measure(
-            instance,
-            (&*enters, &*leaves),
-            places,
-            detail,
-            &mut entry.global,
-            waits,
-        );
+        let times = &mut entry.global;
+        measure(instance, (&*enters, &*leaves), places, detail, times, waits);
         for (&rank, wait) in ranks.iter().zip(&*waits) {
             self.ranks[rank as usize].wait_ns += i128::from(wait.unwrap_or(0));
         }
         places.clear();
         places.extend(ranks.iter().map(|&rank| self.host_of[rank as usize]));
-        measure(
-            instance,
-            (&*enters, &*leaves),
-            places,
-            detail,
-            &mut entry.within_hosts,
-            waits,
-        );
+        let times = &mut entry.within_hosts;
+        measure(instance, (&*enters, &*leaves), places, detail, times, waits);
         for (&rank, wait) in ranks.iter().zip(&*waits) {
             self.ranks[rank as usize].wait_within_hosts_ns += i128::from(wait.unwrap_or(0));
         }
-
         // A constructor over a group is called by some of its communicator only.
         let all = &self.communicators[instance.communicator].ranks;
-        let position_of = |i: usize| {
-            if all.len() == ranks.len() {
-                i
-            } else {
-                all.iter().position(|&rank| rank == ranks[i]).unwrap_or(0)
-            }
+        let orders = Orders {
+            enters,
+            leaves,
+            members: ranks,
+            all,
         };
-        let order = &mut self.scratch.order;
-        sort_by_time(enters, order);
-        note_closest(&mut entry.closest_ns, order);
-        note_order(order, &mut entry.arrival_order, position_of);
-        match alone(order, order.len() - 1) {
-            Some(i) => {
-                entry.last_arrivals[position_of(i)] += 1;
-                self.ranks[ranks[i] as usize].last += 1;
-            }
-            None => entry.last_tied += 1,
-        }
-        if let Some(i) = alone(order, 0) {
-            self.ranks[ranks[i] as usize].first += 1;
-        }
-        sort_by_time(leaves, order);
-        note_closest(&mut entry.closest_ns, order);
-        note_order(order, &mut entry.departure_order, position_of);
-        match alone(order, 0) {
-            Some(i) => entry.first_departures[position_of(i)] += 1,
-            None => entry.first_tied += 1,
-        }
+        orders.note(entry, &mut self.ranks, &mut self.scratch.order);
     }
 
     /// What was seen inside of an instance, if all of its calls and messages are in the trace;
@@ -370,6 +315,89 @@ impl TruthBook {
             messages: self.messages,
             trees: self.trees.finish(),
             ranks: self.ranks,
+        }
+    }
+}
+
+impl TrueOperation {
+    /// Of no instance yet, but for what they have in common with this one; `n` positions.
+    fn new(instance: &Instance<'_>, n: usize, detail: TruthDetail) -> Self {
+        Self {
+            operation: instance.operation.name(),
+            communicator: instance.communicator,
+            root: None,
+            bytes_class: 0,
+            bytes_min: 0,
+            bytes_max: 0,
+            calls: 0,
+            instances: 0,
+            incomplete: 0,
+            call_time_ns: Summary::default(),
+            initiation_ns: Summary::default(),
+            between_ns: Summary::default(),
+            completion_ns: Summary::default(),
+            exposed_ns: Summary::default(),
+            overlap_bound_ns: Summary::default(),
+            tests: 0,
+            global: TrueTimes::default(),
+            within_hosts: TrueTimes::default(),
+            last_arrivals: vec![0; n],
+            last_tied: 0,
+            first_departures: vec![0; n],
+            first_tied: 0,
+            arrival_order: order_table(detail, n),
+            departure_order: order_table(detail, n),
+            closest_ns: None,
+        }
+    }
+}
+
+/// The order in which the members of a complete instance came and left.
+struct Orders<'a> {
+    enters: &'a [u64],
+    leaves: &'a [u64],
+    /// World ranks of those who called.
+    members: &'a [u32],
+    /// World ranks of the communicator.
+    all: &'a [u32],
+}
+
+impl Orders<'_> {
+    /// Position of member `i` in the communicator.
+    fn position_of(&self, i: usize) -> usize {
+        if self.all.len() == self.members.len() {
+            return i;
+        }
+        let is_it = |&rank: &u32| rank == self.members[i];
+        self.all.iter().position(is_it).unwrap_or(0)
+    }
+
+    fn note(
+        &self,
+        entry: &mut TrueOperation,
+        ranks: &mut [TrueRank],
+        order: &mut Vec<(u64, usize)>,
+    ) {
+        let position_of = |i| self.position_of(i);
+        sort_by_time(self.enters, order);
+        note_closest(&mut entry.closest_ns, order);
+        note_order(order, &mut entry.arrival_order, position_of);
+        match alone(order, order.len() - 1) {
+            Some(i) => {
+                entry.last_arrivals[self.position_of(i)] += 1;
+                ranks[self.members[i] as usize].last += 1;
+            }
+            None => entry.last_tied += 1,
+        }
+        if let Some(i) = alone(order, 0) {
+            ranks[self.members[i] as usize].first += 1;
+        }
+        sort_by_time(self.leaves, order);
+        note_closest(&mut entry.closest_ns, order);
+        note_order(order, &mut entry.departure_order, position_of);
+        match alone(order, 0) {
+            Some(i) => entry.first_departures[self.position_of(i)] += 1,
+            None => entry.first_tied += 1,
         }
     }
 }
