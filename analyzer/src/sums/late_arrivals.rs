@@ -4,6 +4,7 @@
 //! much the last came after the second last; and a sample of all instances as background, those
 //! whose position has the smallest hash. Both are the same whoever looked at which part.
 
+use collbench_stats::random::Random;
 use serde::{Deserialize, Serialize};
 
 /// Most late arrivals kept.
@@ -105,14 +106,8 @@ impl LateArrivals {
 }
 
 /// A number that shows no trace of the order of sequences.
-///
-/// # Source
-/// The finalizer of splitmix64.
 fn hash(sequence: u64) -> u64 {
-    let mut z = sequence.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    Random::from_state(sequence).bits()
 }
 
 #[cfg(test)]
