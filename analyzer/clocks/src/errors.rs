@@ -57,8 +57,8 @@ impl OffsetErrors {
     }
 
     /// Sets what the errors of two hosts have in common, ns^2.
-    pub fn set_common(&mut self, time: usize, (a, b): (usize, usize), covariance: f64) {
-        let n = self.n_hosts;
+    pub fn set_common(&mut self, time: usize, hosts: [usize; 2], covariance: f64) {
+        let (n, [a, b]) = (self.n_hosts, hosts);
         if !self.covariances.is_empty() {
             self.covariances[(time * n + a) * n + b] = covariance;
             self.covariances[(time * n + b) * n + a] = covariance;

@@ -320,7 +320,7 @@ impl Preliminary {
                 for (k, &other) in hosts[1..=i].iter().enumerate() {
                     joint
                         .errors
-                        .set_common(time, (host, other), covariances[i][k]);
+                        .set_common(time, [host, other], covariances[i][k]);
                 }
             }
         }

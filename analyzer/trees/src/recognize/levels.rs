@@ -257,7 +257,7 @@ impl Levels {
             let passed_on = match &found {
                 Some(found) if found.directed.len() + 1 == part.slots.len() => None,
                 _ if is_of_root && root != leader => {
-                    part.passed_on(operation, (root, leader), direction)
+                    part.passed_on(operation, root, leader, direction)
                 }
                 _ => None,
             };
@@ -324,7 +324,8 @@ impl Part {
     fn passed_on(
         &self,
         operation: Operation,
-        (root, leader): (u32, u32),
+        root: u32,
+        leader: u32,
         direction: Direction,
     ) -> Option<Flat> {
         let [root, leader] = [root, leader].map(|slot| self.number(slot));
