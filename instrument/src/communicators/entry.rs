@@ -33,7 +33,7 @@ pub struct CommunicatorEntry {
     pub(super) calls: AtomicU64,
     /// Calls of the MPI library itself that have begun on it.
     pub(super) internal_calls: AtomicU32,
-    /// Files and windows that were opened on it, by [`Opened`].
+    /// Files and windows that were opened on it, by [`Opened`](super::opened::Opened).
     pub(super) opened: [AtomicU32; 2],
     /// Of a file: 1 + the position of the access that was begun and is not ended; 0 for none.
     pub(super) access: AtomicU64,
