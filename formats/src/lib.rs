@@ -2,13 +2,13 @@
 //!
 //! This crate turns values into bytes and bytes into values. It opens no files, knows no MPI
 //! library and holds no `unsafe`: readers hand it `&[u8]`, the recorder takes the layouts from
-//! here and stores into a mapping itself, the generator asks for ready-made pieces.
+//! here and stores into a mapping itself, generators and tests have a [`write::RankFileWriter`].
 //!
 //! The walk, in reading order: an [`Operation`] names what was called and what its ranks wait
 //! for; a [`Record`] is one call of one rank, or the [`Completion`] of what a call began; records
 //! stand in chunks ([`ChunkHeader`]), one thread per chunk; [`Definition`]s say what the numbers
 //! in records mean; the [`FileHeader`] and the [`Identity`] say who recorded. [`write`] makes
-//! those pieces, [`RankTrace::parse`] reads them, whatever state the file was left in.
+//! files of those pieces, [`RankTrace::parse`] reads them, whatever state the file was left in.
 //!
 //! The bytes are described below, from `FORMAT.md`.
 #![doc = include_str!("../FORMAT.md")]

@@ -22,7 +22,7 @@ const CODE_SHIFT: u32 = 48;
 /// Where the kind begins.
 const KIND_SHIFT: u32 = 61;
 /// The number in the code.
-const NUMBER: u16 = (1 << 10) - 1;
+const NUMBER: u16 = (1 << RecordWord::NUMBER_BITS) - 1;
 
 /// Bits of the number of a completion: the call.
 const COMPLETING_CALL: u16 = (1 << 8) - 1;
@@ -48,6 +48,12 @@ const _: () = {
     // The tag of a message ends where the bits of its number begin.
     assert!(RecordWord::MESSAGE_TAG & (RECEIVE as u64) << CODE_SHIFT == 0);
     assert!(RecordWord::MESSAGE_TAG & RecordWord::MESSAGE_BYTES == 0);
+    let mut i = 0;
+    while i < Operation::ALL.len() {
+        let number = Operation::ALL[i].code();
+        assert!(number > 0 && number <= NUMBER);
+        i += 1;
+    }
 };
 
 /// What a record is about; the upper three bits of its code.
@@ -79,6 +85,8 @@ pub enum RecordKind {
 pub struct RecordWord(u64);
 
 impl RecordWord {
+    /// How many bits the number has.
+    pub const NUMBER_BITS: u32 = 10;
     /// The bits that hold the bytes of a message.
     pub const MESSAGE_BYTES: u64 = (1 << MESSAGE_TAG_SHIFT) - 1;
     /// The bits that hold the tag of a message.

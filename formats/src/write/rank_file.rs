@@ -449,3 +449,74 @@ fn empty_place(length: u64) -> Vec<u8> {
     bytes[offset_of!(ChunkHeader, length)..][..8].copy_from_slice(&length.to_le_bytes());
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::RankTrace;
+    use crate::trace::tests::{anchor, calls, identity};
+
+    /// A file of two threads that call in turn, in chunks of 100 records.
+    fn written(keep_chunks: Option<usize>) -> Vec<u8> {
+        let mut writer = RankFileWriter::new(Cursor::default(), identity()).unwrap();
+        writer.take_room_for_definitions(0);
+        if let Some(keep_chunks) = keep_chunks {
+            writer.keep_newest(keep_chunks, 1 << 16);
+        }
+        for (i, record) in (0..1000).zip(calls(0, 1000)) {
+            let name = Definition::CommunicatorName {
+                index: i,
+                name: format!("communicator {i}"),
+            };
+            writer.define(name, || anchor(95)).unwrap();
+            let enter = record.enter.get();
+            if !writer.has_open_chunk(i % 2) {
+                writer.open_chunk(i % 2, 100, anchor(enter), enter);
+            }
+            writer.push(i % 2, record).unwrap();
+        }
+        let lengths = writer.finish(Some(anchor(1 << 20)), None).unwrap();
+        let mut bytes: Vec<u8> = writer.into_inner().into_inner();
+        assert!(lengths.used <= bytes.len() as u64 && lengths.used <= lengths.reserved);
+        bytes.truncate(lengths.used as usize);
+        bytes
+    }
+
+    #[test]
+    fn what_is_written_call_by_call_is_whole() {
+        let bytes = written(None);
+        let trace = RankTrace::parse(&bytes).unwrap();
+        assert_eq!(trace.damage, []);
+        assert_eq!(trace.definitions.len(), 1000);
+        let n_before = |chunk: &crate::Chunk<'_>| match chunk.sequences {
+            [] => 0,
+            [entry] => entry.calls.get(),
+            several => panic!("{several:?}"),
+        };
+        let mut found = Vec::new();
+        for chunk in &trace.chunks {
+            let n_of_thread = 100 * u64::from(chunk.ordinal);
+            assert_eq!(chunk.header.first_record.get(), n_of_thread);
+            assert_eq!(n_before(chunk), 2 * n_of_thread + u64::from(chunk.thread));
+            found.extend(chunk.records.iter());
+        }
+        found.sort_by_key(|record| record.enter.get());
+        assert_eq!(found, calls(0, 1000));
+    }
+
+    #[test]
+    fn a_ring_has_its_newest_chunks_and_says_what_came_before() {
+        let bytes = written(Some(3));
+        let trace = RankTrace::parse(&bytes).unwrap();
+        assert_eq!(trace.damage, []);
+        // Three, and the last one of each thread.
+        let n_kept: usize = trace.chunks.iter().map(|chunk| chunk.records.len()).sum();
+        assert_eq!((trace.chunks.len(), n_kept), (5, 500));
+        let window = trace.window.unwrap();
+        assert!(window.is_cut() && window.process_state().is_some());
+        assert_eq!(window.n_records_overwritten, 500);
+        assert_eq!(window.n_calls_kept + window.n_calls_dropped, 1000);
+    }
+}

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use collbench_formats::{
     AlgorithmBegun, CODE_INTERNAL, Direction, Message, NO_RANK, Operation, Record, RecordKind,
-    Running, UNKNOWN_COMMUNICATOR,
+    RecordWord, Running, UNKNOWN_COMMUNICATOR,
 };
 
 use crate::byte_mutations::ByteMutation;
@@ -344,7 +344,11 @@ fn note(record: &Record, random: &mut Random) -> Record {
         .words(),
         _ => {
             let [second, third] = AlgorithmBegun { index: 0 }.words();
-            [second ^ 1 << (48 + random.below(10)), third]
+            let word = RecordWord::from_bits(second);
+            let flipped = 1 << random.below(RecordWord::NUMBER_BITS as usize);
+            let number = word.number() ^ flipped;
+            let word = RecordWord::new(RecordKind::Note, CODE_INTERNAL, number, word.low());
+            [word.bits(), third]
         }
     };
     let at = if random.once_in(4) {

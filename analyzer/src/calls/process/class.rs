@@ -1,6 +1,6 @@
 //! What kinds of records there are, by where they belong.
 
-use collbench_formats::{Operation, Record, RecordKind, Semantics};
+use collbench_formats::{Operation, Record, RecordKind, RecordWord, Semantics};
 
 /// Where the calls of an operation belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,8 @@ impl Class {
 }
 
 /// By the number of the operation.
-const CLASSES: [Class; 1024] = {
-    let mut classes = [Class::Unknown; 1024];
+const CLASSES: [Class; 1 << RecordWord::NUMBER_BITS] = {
+    let mut classes = [Class::Unknown; 1 << RecordWord::NUMBER_BITS];
     let mut i = 0;
     while i < Operation::ALL.len() {
         let operation = Operation::ALL[i];
