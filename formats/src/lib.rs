@@ -7,7 +7,7 @@
 //! The walk, in reading order: an [`Operation`] names what was called and what its ranks wait
 //! for; a [`Record`] is one call of one rank, or the [`Completion`] of what a call began; records
 //! stand in chunks ([`ChunkHeader`]), one thread per chunk; [`Definition`]s say what the numbers
-//! in records mean; the [`FileHeader`] and the [`Identity`] say who recorded. [`write`] makes
+//! in records mean; the [`FileHeader`] and the [`Identity`] say who recorded. [`mod@write`] makes
 //! files of those pieces, [`RankTrace::parse`] reads them, whatever state the file was left in.
 //!
 //! The bytes are described below, from `FORMAT.md`.

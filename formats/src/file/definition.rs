@@ -43,9 +43,9 @@ pub struct Communicator {
     pub rank: u32,
     /// Processes in the remote group; 0 for [`CommunicatorKind::Intra`].
     pub remote_size: u32,
-    /// World rank of rank 0 of the (local) group, or [`NO_RANK`].
+    /// World rank of rank 0 of the (local) group, or [`NO_RANK`](crate::NO_RANK).
     pub first_member: u32,
-    /// World rank of rank 0 of the remote group, or [`NO_RANK`].
+    /// World rank of rank 0 of the remote group, or [`NO_RANK`](crate::NO_RANK).
     pub remote_first_member: u32,
     /// The name at that time; empty for none.
     pub name: String,
@@ -107,7 +107,7 @@ impl PersistentCollective {
 /// The neighbours of a process in the topology of a communicator.
 ///
 /// Both lists are ranks in the communicator in the order in which neighborhood collectives take
-/// them, with repetitions; [`NO_RANK`] stands for `MPI_PROC_NULL`, at the border of a Cartesian
+/// them, with repetitions; [`NO_RANK`](crate::NO_RANK) stands for `MPI_PROC_NULL`, at the border of a Cartesian
 /// topology that is not periodic.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Topology {
