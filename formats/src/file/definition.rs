@@ -107,8 +107,8 @@ impl PersistentCollective {
 /// The neighbours of a process in the topology of a communicator.
 ///
 /// Both lists are ranks in the communicator in the order in which neighborhood collectives take
-/// them, with repetitions; [`NO_RANK`](crate::NO_RANK) stands for `MPI_PROC_NULL`, at the border of a Cartesian
-/// topology that is not periodic.
+/// them, with repetitions; [`NO_RANK`](crate::NO_RANK) stands for `MPI_PROC_NULL`, at the border
+/// of a Cartesian topology that is not periodic.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Topology {
     /// Index of the communicator.
