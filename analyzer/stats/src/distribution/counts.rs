@@ -94,18 +94,24 @@ impl Counts {
         };
         let moments = Moments::of(samples, min, max);
         self.see(moments, [min, max]);
-        self.count(samples, min < 0);
+        self.count(samples, min >= 0 && max <= i32::MAX.into());
         moments.total_ns()
     }
 
-    fn count<T: Sample>(&mut self, samples: &[T], have_sign: bool) {
+    fn count<T: Sample>(&mut self, samples: &[T], are_short: bool) {
         let (precision, first) = (self.precision, self.first);
-        let samples = samples.iter().map(|&sample| -> i64 { sample.into() });
-        if have_sign {
-            let buckets = samples.map(|sample| precision.signed_bucket(sample));
-            self.counts.add(buckets.map(|bucket| bucket - first), 1);
+        if are_short {
+            let mut buckets = [0; 64];
+            for part in samples.chunks(buckets.len()) {
+                precision.buckets_of_short(part, &mut buckets);
+                let buckets = buckets[..part.len()].iter();
+                self.counts
+                    .add(buckets.map(|&bucket| bucket.cast_signed() - first), 1);
+            }
         } else {
-            let buckets = samples.map(|sample| precision.bucket(sample as u64));
+            let buckets = samples
+                .iter()
+                .map(|&sample| precision.signed_bucket(sample.into()));
             self.counts.add(buckets.map(|bucket| bucket - first), 1);
         }
     }

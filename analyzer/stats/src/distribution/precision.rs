@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::moments::Sample;
+
 /// How finely a distribution tells times apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Precision {
@@ -72,10 +74,31 @@ impl Precision {
     /// The bucket of a magnitude. Those below the number of buckets of a doubling have one of
     /// their own.
     #[inline]
-    pub(super) fn bucket(self, magnitude: u64) -> i32 {
+    fn bucket(self, magnitude: u64) -> i32 {
         let bits = self.bits();
         let shift = (magnitude | 1).ilog2().saturating_sub(bits);
         ((shift << bits) as i32) + (magnitude >> shift) as i32
+    }
+
+    /// The buckets of samples from 0 to below 2^31, by the bits of floating-point numbers: the
+    /// exponent, and those behind the leading one. Vector instructions find several at a time.
+    // Distribution::add_all, 64 or 512 samples of up to 0.2 ms at a time, on an AMD EPYC: 1.6 ns for each,
+    // 2.3 ns without.
+    #[inline]
+    pub(super) fn buckets_of_short<T: Sample>(self, samples: &[T], buckets: &mut [u32]) {
+        const FRACTION_BITS: u32 = 52;
+        let bits = self.bits();
+        // That of 2^bits, whose bucket is the first that is found so.
+        let first = (1023 + bits) << bits;
+        for (bucket, &sample) in buckets.iter_mut().zip(samples) {
+            let magnitude = Into::<i64>::into(sample) as u32;
+            let leading = (f64::from(magnitude as i32).to_bits() >> (FRACTION_BITS - bits)) as u32;
+            *bucket = if magnitude < 1 << bits {
+                magnitude
+            } else {
+                leading.wrapping_sub(first).wrapping_add(1 << bits)
+            };
+        }
     }
 
     /// The middle of a bucket.
@@ -133,6 +156,28 @@ mod tests {
                     "{magnitude}"
                 );
                 magnitude += 1 + magnitude / 1400;
+            }
+        }
+    }
+
+    #[test]
+    fn buckets_of_short_samples_are_those_of_all() {
+        for precision in [
+            Precision::Whole,
+            Precision::Fine,
+            Precision::Medium,
+            Precision::Coarse,
+        ] {
+            let powers = (0..31).flat_map(|bit| (1u32 << bit) - 1..(1 << bit) + 3);
+            let spread = (0..200_000).map(|n| n * 10_007);
+            let all = (0..5_000).chain(powers).chain(spread);
+            let all = all.chain([i32::MAX as u32]).map(i64::from);
+            let all: Vec<i64> = all.filter(|&n| n <= i32::MAX.into()).collect();
+            let mut short = vec![0; all.len()];
+            precision.buckets_of_short(&all, &mut short);
+            for (&sample, short) in all.iter().zip(short) {
+                let bucket = precision.bucket(sample.unsigned_abs());
+                assert_eq!(short.cast_signed(), bucket, "{sample}");
             }
         }
     }
