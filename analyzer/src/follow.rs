@@ -119,7 +119,7 @@ impl Follower {
         }
         images.extend(refused.into_iter().map(|(name, why)| (name, Err(why))));
         images.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let files = RunFiles::of_images((&folder, &self.directory), images);
+        let files = RunFiles::of_images(&folder, &self.directory, images);
         let run = Run::read(&files)?;
         if has_ended(&run) {
             return Ok(Look::Ended);
@@ -250,7 +250,7 @@ steps = [
         let images = tails
             .map(|(name, tail)| (name.clone(), tail.newest(n)))
             .collect();
-        RunFiles::of_images((&folder, trace), images)
+        RunFiles::of_images(&folder, trace, images)
     }
 
     /// What is said of the calls from a time on, apart from the trace as a whole.

@@ -148,7 +148,7 @@ pub fn analyze_by(
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
     while_whole(directory, &mut |files| {
-        analyze_files_by(files, selection, (method, details), WINDOW, report)
+        analyze_files_by(files, selection, method, details, WINDOW, report)
     })
 }
 
@@ -200,14 +200,15 @@ fn analyze_files(
     window: u64,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
-    let how = (AlignmentMethod::default(), Details::All);
-    analyze_files_by(files, selection, how, window, report)
+    let method = AlignmentMethod::default();
+    analyze_files_by(files, selection, method, Details::All, window, report)
 }
 
 fn analyze_files_by(
     files: &RunFiles,
     selection: &Selection,
-    (method, details): (AlignmentMethod, Details),
+    method: AlignmentMethod,
+    details: Details,
     window: u64,
     report: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {

@@ -124,7 +124,8 @@ pub(crate) struct Found {
 impl<'a> Process<'a> {
     pub(crate) fn new(
         index: usize,
-        (file, names): (&'a RankFile<'a>, &'a [u16]),
+        file: &'a RankFile<'a>,
+        names: &'a [u16],
         clocks: &Clocks,
         context: MatchContext<'a>,
         limits: StampLimits,

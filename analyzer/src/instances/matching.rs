@@ -72,8 +72,8 @@ pub fn match_calls<A: Adder>(
         window,
         processes: processes
             .map(|(index, (file, limits))| {
-                let of_file = (file, run.names.of_process(index));
-                Process::new(index, of_file, clocks, context, limits)
+                let names = run.names.of_process(index);
+                Process::new(index, file, names, clocks, context, limits)
             })
             .collect(),
         lanes: Vec::new(),

@@ -29,7 +29,8 @@ impl Calling {
     pub(crate) fn called(
         &mut self,
         instance: &Agreed<'_>,
-        (names, said): (&Names, Said),
+        names: &Names,
+        said: Said,
         shape: Option<&Arc<Shape>>,
     ) -> Called {
         // There it is said of what each group does by itself.

@@ -194,7 +194,7 @@ impl<'a> Tally<'a> {
             None => shape.as_ref().and_then(|shape| shape.algorithm()),
             Some(said) => {
                 let names = &self.context.run.names;
-                let called = calling.called(instance, (names, said), shape.as_ref());
+                let called = calling.called(instance, names, said, shape.as_ref());
                 is_contradicted = called.is_contradicted;
                 called.algorithm
             }

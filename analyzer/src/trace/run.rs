@@ -277,7 +277,8 @@ impl RunFiles {
 
     /// What was made of the rank files of a directory, by name.
     pub(crate) fn of_images(
-        (folder, directory): (&Folder, &Path),
+        folder: &Folder,
+        directory: &Path,
         images: Vec<(String, io::Result<Vec<u8>>)>,
     ) -> Self {
         let files = images.into_iter();
