@@ -5,6 +5,8 @@
 //! of which everybody came and left, at times that can be true, in calls that differ in nothing
 //! but time and payload, are instances as they are; the others are put together call by call.
 
+use std::ops::Range;
+
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CODE_FAILED, CommunicatorKind, Operation, RecordWord};
 use collbench_trees::shape::Of;
@@ -161,6 +163,28 @@ fn keep_places(
     recorded
 }
 
+/// A block while its rows are handed on.
+#[derive(Clone, Copy)]
+struct OfBlock<'b, 'p, 'a> {
+    block: &'b Block,
+    sources: &'b [Option<Source<'p, 'a>>],
+    communicator: &'b Communicator,
+    recorded: Recorded,
+    /// Whether messages of others may stand among those behind calls.
+    may_be_mixed: bool,
+}
+
+/// A row that is an instance as it is.
+#[derive(Clone, Copy)]
+struct RegularRow {
+    /// Its number in the block.
+    at: usize,
+    /// Its number among those whose messages are gathered together, if any are.
+    nth: usize,
+    operation: Operation,
+    root: Option<usize>,
+}
+
 /// Between rows: not a power of two, so that a column does not fall into one set of the cache.
 fn stride(n_members: usize) -> usize {
     n_members.next_multiple_of(8) + 8
@@ -184,97 +208,144 @@ impl Decoder {
             return;
         }
         self.decode_columns(block, sources);
-        let recorded = keep_places(&mut self.places, block, sources);
-        let has_messages = recorded.messages;
-        let may_be_mixed = sources.iter().flatten().any(|s| s.process.may_be_mixed());
-        let n = communicator.members.len();
-        let n_together = instances_together(n);
+        let of = OfBlock {
+            block,
+            sources,
+            communicator,
+            recorded: keep_places(&mut self.places, block, sources),
+            may_be_mixed: sources.iter().flatten().any(|s| s.process.may_be_mixed()),
+        };
+        let part = |from: u64, to: u64| Block { from, to, ..*block };
         let mut gathered = 0..0;
         let mut irregular_from = None;
         for at in 0..self.rows.len() {
             let row = self.rows[at];
-            let regular = regular(&row, communicator);
-            if let Some((operation, root)) = regular {
+            let position = block.from + at as u64;
+            if let Some((operation, root)) = regular(&row, communicator) {
                 if is_begun(operation, block.lane) {
                     continue;
                 }
-                let part = |from: u64, to: u64| Block { from, to, ..*block };
-                let position = block.from + at as u64;
                 if let Some(from) = irregular_from.take() {
                     self.decode_calls(&part(from, position), sources, communicator, sink);
                     // It has gathered messages of its own.
                     gathered = 0..0;
                 }
-                let payloads = match row.differing {
-                    0 => Payloads::Same(row.word.payload_bytes()),
-                    _ => {
-                        let words = &self.words[at * stride(n)..][..n];
-                        self.payloads.clear();
-                        self.payloads
-                            .extend(words.iter().map(|word| word.payload_bytes()));
-                        Payloads::Each(&self.payloads)
-                    }
-                };
-                let enters = &self.enters[at * stride(n)..][..n];
-                let leaves = &self.leaves[at * stride(n)..][..n];
-                if recorded.any && !gathered.contains(&at) {
-                    gathered = at..self.rows.len().min(at + n_together);
-                    let kinds = self.rows[gathered.clone()].iter();
-                    let kinds = kinds.map(|row| kind(row, block.communicator, communicator));
-                    self.gatherer.begin(kinds, block.communicator, communicator);
-                    let behind = Behind::Calls(&self.places[at * n..gathered.end * n]);
-                    let positions = Positions {
-                        from: position,
-                        n: gathered.len(),
-                    };
-                    gather(&mut self.gatherer, positions, sources, &behind);
+                if of.recorded.any && !gathered.contains(&at) {
+                    gathered = self.gather_rows(&of, at);
                 }
-                let places = &self.places[if has_messages {
-                    at * n..(at + 1) * n
-                } else {
-                    0..0
-                }];
-                let is_mixed = may_be_mixed && is_mixed(sources, position, places);
-                let said = if recorded.any {
-                    self.gatherer.said(at - gathered.start)
-                } else {
-                    None
-                };
-                let messages = (has_messages && !is_mixed).then(|| {
-                    let of = of(communicator, operation, root);
-                    self.gatherer.pair(at - gathered.start, of)
-                });
-                sink(Matched::Agreed(Agreed {
-                    communicator,
-                    communicator_index: block.communicator,
-                    lane: block.lane,
-                    position,
-                    called_on: None,
+                let regular = RegularRow {
+                    at,
+                    nth: at.wrapping_sub(gathered.start),
                     operation,
                     root,
-                    enters,
-                    leaves,
-                    extent: Extent::of_all(enters, leaves),
-                    payloads,
-                    courses: None,
-                    presence: None,
-                    phase: i32::try_from(row.phase).ok(),
-                    n_failed: if row.word.has(CODE_FAILED) {
-                        n as u64
-                    } else {
-                        0
-                    },
-                    is_open_fence: is_open_fence(operation, row.root),
-                    said,
-                    messages,
-                }));
+                };
+                self.hand_on_row(&of, regular, sink);
             } else if row.n_calls > 0 {
-                irregular_from.get_or_insert(block.from + at as u64);
+                irregular_from.get_or_insert(position);
             }
         }
         if let Some(from) = irregular_from {
-            self.decode_calls(&Block { from, ..*block }, sources, communicator, sink);
+            self.decode_calls(&part(from, block.to), sources, communicator, sink);
         }
+    }
+
+    /// Gathers what was recorded behind the calls of some rows from one on; gives which these are.
+    fn gather_rows(&mut self, of: &OfBlock<'_, '_, '_>, at: usize) -> Range<usize> {
+        let OfBlock {
+            block,
+            communicator,
+            sources,
+            ..
+        } = *of;
+        let n = sources.len();
+        let gathered = at..self.rows.len().min(at + instances_together(n));
+        let kinds = self.rows[gathered.clone()].iter();
+        let kinds = kinds.map(|row| kind(row, block.communicator, communicator));
+        self.gatherer.begin(kinds, block.communicator, communicator);
+        let behind = Behind::Calls(&self.places[at * n..gathered.end * n]);
+        let positions = Positions {
+            from: block.from + at as u64,
+            n: gathered.len(),
+        };
+        gather(&mut self.gatherer, positions, sources, &behind);
+        gathered
+    }
+
+    /// Hands on the instance of a row.
+    #[inline]
+    fn hand_on_row(
+        &mut self,
+        of: &OfBlock<'_, '_, '_>,
+        regular: RegularRow,
+        sink: &mut dyn FnMut(Matched<'_>),
+    ) {
+        let OfBlock {
+            block,
+            communicator,
+            sources,
+            recorded,
+            may_be_mixed,
+        } = *of;
+        let RegularRow {
+            at,
+            nth,
+            operation,
+            root,
+        } = regular;
+        let row = self.rows[at];
+        let n = sources.len();
+        let position = block.from + at as u64;
+        let payloads = match row.differing {
+            0 => Payloads::Same(row.word.payload_bytes()),
+            _ => {
+                let words = &self.words[at * stride(n)..][..n];
+                self.payloads.clear();
+                self.payloads
+                    .extend(words.iter().map(|word| word.payload_bytes()));
+                Payloads::Each(&self.payloads)
+            }
+        };
+        let enters = &self.enters[at * stride(n)..][..n];
+        let leaves = &self.leaves[at * stride(n)..][..n];
+        let places = if recorded.messages {
+            &self.places[at * n..(at + 1) * n]
+        } else {
+            &[]
+        };
+        let is_mixed = may_be_mixed && is_mixed(sources, position, places);
+        let said = if recorded.any {
+            self.gatherer.said(nth)
+        } else {
+            None
+        };
+        let messages = (recorded.messages && !is_mixed).then(|| {
+            let of = shape_of(communicator, operation, root);
+            self.gatherer.pair(nth, of)
+        });
+        sink(Matched::Agreed(Agreed {
+            communicator,
+            communicator_index: block.communicator,
+            lane: block.lane,
+            position,
+            called_on: None,
+            operation,
+            root,
+            enters,
+            leaves,
+            extent: Extent::of_all(enters, leaves),
+            payloads,
+            courses: None,
+            presence: None,
+            phase: i32::try_from(row.phase).ok(),
+            n_failed: if row.word.has(CODE_FAILED) {
+                n as u64
+            } else {
+                0
+            },
+            is_open_fence: is_open_fence(operation, row.root),
+            said,
+            messages,
+        }));
     }
 
     /// Decodes a block, with the second words of all records if the block before had instances
@@ -564,7 +635,7 @@ impl Decoder {
         let messages = behind.filter(|_| has_messages).map(|_| {
             let of = Of {
                 n_slots: enters.len(),
-                ..of(instance.communicator, operation, root)
+                ..shape_of(instance.communicator, operation, root)
             };
             self.gatherer.pair(0, of)
         });
@@ -688,7 +759,7 @@ fn is_begun(operation: Operation, lane: Lane) -> bool {
 }
 
 /// What the messages of an instance make the shape of.
-fn of(communicator: &Communicator, operation: Operation, root: Option<usize>) -> Of {
+fn shape_of(communicator: &Communicator, operation: Operation, root: Option<usize>) -> Of {
     Of {
         operation,
         n_slots: communicator.members.len(),
@@ -702,7 +773,7 @@ fn kind(row: &Row, index: usize, communicator: &Communicator) -> Option<Kind> {
     let (operation, root) = regular(row, communicator)?;
     Some(Kind {
         communicator: index,
-        of: of(communicator, operation, root),
+        of: shape_of(communicator, operation, root),
         magnitude: u64::BITS - row.word.low().leading_zeros(),
     })
 }
