@@ -20,7 +20,7 @@ use std::sync::Arc;
 use collbench_formats::{CommunicatorKind, NO_RANK, SequenceEntry};
 use serde::{Deserialize, Serialize};
 
-use crate::remarks::Remark;
+use crate::remark::Remark;
 
 /// How a communicator compares to the job, for counting calls by class.
 ///

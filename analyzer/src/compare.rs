@@ -10,9 +10,7 @@ use collbench_stats::distribution::Summary;
 use collbench_stats::integers::sum_ns;
 use serde::Serialize;
 
-use crate::results::analysis::{
-    Analysis, ClockSummary, OperationSummary, RemarkSummary, TraceSummary,
-};
+use crate::results::analysis::{Analysis, ClockSummary, OperationSummary, TraceSummary};
 
 mod correspondence;
 mod operations;
@@ -20,16 +18,11 @@ mod remarks;
 
 pub use collbench_stats::difference::Verdict as ComparisonVerdict;
 use correspondence::Correspondence;
-pub use remarks::{letter, setting_in_words};
-
-/// The name of the document's form, and its version.
-pub const SCHEMA: &str = "collbench.comparison/1";
+pub use remarks::ComparisonRemark;
 
 /// Everything that the comparison of traces found.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct Comparison {
-    /// Name and version of the document's form.
-    pub schema: &'static str,
     /// The traces as given; the first is the baseline.
     pub traces: Vec<ComparedTrace>,
     /// What is not the same in all traces, beside times.
@@ -41,14 +34,13 @@ pub struct Comparison {
     /// Operations that one of two traces compared does not have.
     pub only_in: Vec<OnlyIn>,
     /// What a reader should know.
-    pub remarks: Vec<RemarkSummary>,
+    pub remarks: Vec<ComparisonRemark>,
 }
 
 /// One trace.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct ComparedTrace {
     /// What was recorded.
-    #[serde(flatten)]
     pub trace: TraceSummary,
     /// Its clocks.
     pub clock: ClockSummary,
@@ -56,8 +48,6 @@ pub struct ComparedTrace {
     pub collectives_ns: i64,
     /// Sum of all waits, ns; `None` where none is known.
     pub wait_ns: Option<i64>,
-    /// Remarks of its own analysis.
-    pub remarks: Vec<RemarkSummary>,
 }
 
 /// Something that should be the same in runs that are compared, and is not.
@@ -223,7 +213,6 @@ impl Comparison {
         let traces: Vec<ComparedTrace> = analyses.iter().map(compared_trace).collect();
         let differs = remarks::differing(&traces);
         Self {
-            schema: SCHEMA,
             runs: run_differences(&traces),
             remarks: remarks::remarks(analyses, &answers, &differs, &operations),
             differs,
@@ -247,7 +236,6 @@ fn compared_trace(analysis: &Analysis) -> ComparedTrace {
         clock: analysis.clock.clone(),
         collectives_ns: analysis.collectives_ns(),
         wait_ns: (!waits.is_empty()).then(|| sum_ns(waits)),
-        remarks: analysis.remarks.clone(),
     }
 }
 

@@ -34,7 +34,7 @@ mod results;
 pub mod compare;
 mod follow;
 mod progress;
-mod remarks;
+mod remark;
 mod selection;
 
 pub use collbench_clocks::AlignmentMethod;
@@ -60,9 +60,9 @@ pub use calls::running::RunningSummary;
 pub use calls::stamps::{Limit, StampLimits};
 pub use communicators::{Communicator, CommunicatorEntry, Communicators, Scope};
 pub use compare::{
-    Change, ComparedOperation, ComparedTrace, Comparison, ComparisonVerdict, Difference,
-    DifferingSetting, OnlyIn, OperationDifferences, OperationFigures, QuantityDifferences,
-    RunDifferences,
+    Change, ComparedOperation, ComparedTrace, Comparison, ComparisonRemark, ComparisonVerdict,
+    Difference, DifferingSetting, OnlyIn, OperationDifferences, OperationFigures,
+    QuantityDifferences, RunDifferences,
 };
 pub use follow::{Follower, Look, Running};
 pub use instances::complete::{Agreed, Disagreement, Payloads};
@@ -74,7 +74,7 @@ pub use measure::outside::Figures;
 pub use measure::way_back::Doubt;
 pub use messages::of_instance::Messages;
 pub use progress::Progress;
-pub use remarks::Remark;
+pub use remark::{Remark, UnclosedTriangle, UnpairedMessages};
 pub use results::analysis::{
     Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, ClosureSummary,
     CommunicatorSummary, Culprit, CycleSummary, DamageSummary, Dearest, DetailsSummary,
@@ -83,8 +83,8 @@ pub use results::analysis::{
     MessageEnds, MismatchSummary, MismatchedCallSummary, NeverCompletedSummary,
     OperationSectionSummary, OperationSummary, OutlierSummary, OutsideTrees, PairErrors,
     PhaseSummary, RankClass, RankEndSummary, RankLateness, RankState, RankSummary, RankTimeline,
-    RankWindow, RemarkSummary, SCHEMA, SerializationPoint, Spread, Stage, Stages, ThreadWay,
-    Timeline, Total, TraceSummary, TreeSummary, UnfinishedSummary, Violations, WindowSummary,
+    RankWindow, SerializationPoint, Spread, Stage, Stages, ThreadWay, Timeline, Total,
+    TraceSummary, TreeSummary, UnfinishedSummary, Violations, WindowSummary,
 };
 pub use results::detail::{Detail, Details};
 pub use results::inside::{

@@ -161,7 +161,7 @@ fn analysis(directory: &tempfile::TempDir, method: AlignmentMethod) -> Analysis 
 }
 
 fn has_remark(analysis: &Analysis, code: &str) -> bool {
-    analysis.remarks.iter().any(|remark| remark.code == code)
+    analysis.remarks.iter().any(|remark| remark.code() == code)
 }
 
 #[test]

@@ -6,10 +6,9 @@ use std::fs;
 
 use collbench_analyzer::{Selection, analyze_in_windows};
 use collbench_formats::Operation;
-use collbench_text::json::document as to_json;
 use proptest::prelude::*;
 
-use built::{TestTrace, analyze, split};
+use built::{TestTrace, analyze, shown, split};
 
 /// Ranks that call by lot, on the world and on two halves.
 fn lottery(seed: u64, shift: u64) -> TestTrace {
@@ -59,13 +58,13 @@ proptest! {
     #[test]
     fn names_and_order_of_files_do_not_show(seed: u64, order in Just([0usize, 1, 2, 3]).prop_shuffle()) {
         let trace = lottery(seed, 0);
-        let expected = to_json(&trace.analyze());
+        let expected = shown(&trace.analyze());
         let directory = trace.in_directory();
         for (n, &rank) in order.iter().enumerate() {
             let name = format!("rank-{rank:06}.trace");
             fs::rename(directory.path().join(name), directory.path().join(format!("{n}.trace"))).unwrap();
         }
-        let found = to_json(&analyze(directory.path(), &Selection::default()));
+        let found = shown(&analyze(directory.path(), &Selection::default()));
         prop_assert_eq!(found, expected);
     }
 
@@ -75,7 +74,7 @@ proptest! {
         let plain = lottery(seed, 0).analyze();
         // The anchors of chunks stay behind in a shifted trace; the run lasts as long.
         shifted.trace.duration_ns = plain.trace.duration_ns;
-        prop_assert_eq!(to_json(&shifted), to_json(&plain));
+        prop_assert_eq!(shown(&shifted), shown(&plain));
     }
 
     #[test]
@@ -95,9 +94,9 @@ proptest! {
             let whole = Selection::default();
             analyze_in_windows(directory.path(), &whole, window, &mut |_| {}).unwrap()
         };
-        let expected = to_json(&in_windows(1 << 20));
+        let expected = shown(&in_windows(1 << 20));
         for window in [1, 5, 64, 100] {
-            let found = to_json(&in_windows(window));
+            let found = shown(&in_windows(window));
             let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
             prop_assert_eq!(differing, None, "windows of {} records", window);
             prop_assert!(found == expected);
@@ -111,8 +110,8 @@ proptest! {
         let in_columns = trace.analyze();
         let named = Selection { ranks: vec![(0, 3)], ..Selection::default() };
         let mut one_by_one = trace.analyze_part(&named);
-        one_by_one.remarks.retain(|remark| remark.code != "restricted");
-        let (found, expected) = (to_json(&one_by_one), to_json(&in_columns));
+        one_by_one.remarks.retain(|remark| remark.code() != "restricted");
+        let (found, expected) = (shown(&one_by_one), shown(&in_columns));
         let differing = found.lines().zip(expected.lines()).find(|(a, b)| a != b);
         prop_assert_eq!(differing, None);
         prop_assert!(found == expected);
@@ -123,7 +122,7 @@ proptest! {
         let directory = lottery(seed, 0).in_directory();
         let with = |n| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-            to_json(&pool.install(|| analyze(directory.path(), &Selection::default())))
+            shown(&pool.install(|| analyze(directory.path(), &Selection::default())))
         };
         prop_assert_eq!(with(1), with(4));
     }
@@ -141,7 +140,7 @@ fn restrictions_take_whole_instances_and_change_no_other_figure() {
     });
     assert_eq!(bcast.totals.len(), 1);
     assert_eq!(bcast.totals["MPI_Bcast"], whole.totals["MPI_Bcast"]);
-    assert_eq!(bcast.remarks.last().unwrap().code, "restricted");
+    assert_eq!(bcast.remarks.last().unwrap().code(), "restricted");
 
     let half = part(Selection {
         communicators: vec!["0".into()],

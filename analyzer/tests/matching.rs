@@ -3,18 +3,17 @@
 mod built;
 
 use collbench_analyzer::{
-    Adder, Clocks, Communicators, Matched, Merge, Run, RunFiles, Selection, analyze_in_windows,
-    match_calls,
+    Adder, Clocks, Communicators, Matched, Merge, Remark, Run, RunFiles, Selection,
+    analyze_in_windows, match_calls,
 };
 use collbench_formats::{
     CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Initiation, Operation,
     PersistentCollective, Record, Running, UNKNOWN_COMMUNICATOR,
 };
-use collbench_text::json::document as to_json;
 
 use built::{
     START, TestChunk, TestTrace, begin, call, codes, communicator, complete, inter, message, only,
-    split, start, totals,
+    shown, split, start, totals,
 };
 
 /// Number of complete instances.
@@ -180,7 +179,7 @@ fn ranks_that_all_wait_for_one_another_are_taken_further() {
     let directory = trace.in_directory();
     let analyze = |window| {
         let whole = &Selection::default();
-        to_json(&analyze_in_windows(directory.path(), whole, window, &mut |_| {}).unwrap())
+        shown(&analyze_in_windows(directory.path(), whole, window, &mut |_| {}).unwrap())
     };
     let expected = analyze(1 << 20);
     for window in [1, 30, 1000] {
@@ -328,12 +327,17 @@ fn calls_that_are_not_one_collective_are_set_aside_and_named() {
         codes(&analysis),
         ["mismatched_calls", "incomplete_instances"]
     );
-    let text = &analysis.remarks[0].text;
-    assert!(
-        text.contains("2 positions")
-            && text.contains("MPI_Allreduce by rank 1; MPI_Barrier by ranks 0, 2"),
-        "{text}"
-    );
+    let found = Remark::Mismatched {
+        n_instances: 2,
+        first: 0,
+    };
+    assert_eq!(analysis.remarks[0], found);
+    let calls = analysis.mismatches[0].calls.iter();
+    let calls: Vec<_> = calls
+        .map(|call| (&*call.operation, &call.ranks[..]))
+        .collect();
+    let expected: [(&str, &[u32]); 2] = [("MPI_Allreduce", &[1]), ("MPI_Barrier", &[0, 2])];
+    assert_eq!(calls, expected);
     assert_eq!(only(&analysis, "MPI_Barrier").incomplete, 1);
     assert_eq!(analysis.totals["MPI_Bcast"].calls, 3);
     assert_eq!(analysis.totals["MPI_Bcast"].instances, 0);

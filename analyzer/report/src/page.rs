@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::{Analysis, SCHEMA};
+use collbench_analyzer::Analysis;
 use collbench_files::Folder;
 
+use crate::document::{ANALYSIS_SCHEMA, Document, to_json};
 use crate::pictures::{self, Shown};
-use crate::to_json;
 
 mod analysis;
 pub(crate) mod comparison;
@@ -52,7 +52,11 @@ pub fn write_report_of_trace(
 }
 
 fn write_into(analysis: &Analysis, place: &Place, top: usize) -> Result<(), ReportError> {
-    remove_pictures(place, ("analysis.json", SCHEMA), pictures::is_picture);
+    remove_pictures(
+        place,
+        ("analysis.json", ANALYSIS_SCHEMA),
+        pictures::is_picture,
+    );
     let write = |name: &str, content: &str| place.write(name, content);
     let write_pictures = |shown: &[Shown]| {
         let mut pictures = shown.iter();
@@ -75,7 +79,7 @@ fn write_into(analysis: &Analysis, place: &Place, top: usize) -> Result<(), Repo
         "index.html",
         &analysis::page(analysis, of_run, groups).to_html(),
     )?;
-    write("analysis.json", &to_json(analysis))
+    write("analysis.json", &to_json(&Document::of(analysis)))
 }
 
 /// The directory of a report, open.
@@ -188,15 +192,15 @@ mod tests {
         fs::write(folder.path().join("analysis.json"), "mine").unwrap();
         remove_pictures(
             &Place::at(folder.path()).unwrap(),
-            ("analysis.json", SCHEMA),
+            ("analysis.json", ANALYSIS_SCHEMA),
             pictures::is_picture,
         );
         assert_eq!(all_there(), [true; 13], "not beside a document of ours");
-        let document = format!("{{\n  \"schema\": \"{SCHEMA}\",");
+        let document = format!("{{\n  \"schema\": \"{ANALYSIS_SCHEMA}\",");
         fs::write(folder.path().join("analysis.json"), document).unwrap();
         remove_pictures(
             &Place::at(folder.path()).unwrap(),
-            ("analysis.json", SCHEMA),
+            ("analysis.json", ANALYSIS_SCHEMA),
             pictures::is_picture,
         );
         let (gone, stays) = ([false; 9], [true; 4]);

@@ -12,7 +12,7 @@ use collbench_analyzer::{Selection, analyze, analyze_in_windows};
 use collbench_formats::compact::{Compaction, expands_to};
 use collbench_formats::{Operation, RankTrace, Records};
 use collbench_generate::generate;
-use collbench_report::{to_json, to_text, write_report};
+use collbench_report::{Document, to_json, to_text, write_report};
 
 use built::{TestTrace, call, split};
 
@@ -159,7 +159,7 @@ fn blocks_are_read_in_any_order_and_wrong_stamps_are_told_where_they_were_record
     let json = |window| {
         let whole = Selection::default();
         let analysis = analyze_in_windows(directory.path(), &whole, window, &mut |_| {});
-        to_json(&analysis.expect("it is a trace"))
+        to_json(&Document::of(&analysis.expect("it is a trace")))
     };
     let windows = [1 << 18, 4096, 3];
     let recorded: Vec<String> = windows.iter().map(|&window| json(window)).collect();

@@ -8,12 +8,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use collbench_analyzer::{
-    Analysis, ComparedTrace, Comparison, ComparisonVerdict, Difference, OperationDifferences,
-    Selection,
+    Analysis, Comparison, ComparisonVerdict, Difference, OperationDifferences, Selection,
 };
 use collbench_formats::{Direction, LayerState, Operation};
 use collbench_generate::generate;
-use collbench_report::{comparison_to_text, to_json};
+use collbench_report::{ComparedTraceDocument, ComparisonDocument, comparison_to_text, to_json};
 
 use built::{TestTrace, call, message, split};
 
@@ -148,7 +147,7 @@ fn jobs_of_different_size_are_compared_by_name_and_nothing_is_dropped() {
         analysis(&scenario(4, 5_000, &one), 3),
     ];
     let comparison = Comparison::new(&analyses);
-    let codes: Vec<_> = comparison.remarks.iter().map(|r| r.code).collect();
+    let codes: Vec<_> = comparison.remarks.iter().map(|r| r.code()).collect();
     assert!(codes.contains(&"matched_by_name"), "{codes:?}");
     let settings: Vec<_> = comparison.differs.iter().map(|s| s.what).collect();
     assert!(settings.contains(&"ranks"), "{settings:?}");
@@ -259,7 +258,7 @@ fn layers_are_the_same_by_default_as_by_name_and_others_are_a_remark() {
         let codes: Vec<&str> = comparison
             .remarks
             .iter()
-            .map(|remark| remark.code)
+            .map(|remark| remark.code())
             .collect();
         (differs.collect::<Vec<_>>(), codes.contains(&"other_layers"))
     };
@@ -272,11 +271,12 @@ fn layers_are_the_same_by_default_as_by_name_and_others_are_a_remark() {
 fn that_no_message_was_seen_is_a_remark_of_the_trace_whose_messages_were_asked_for() {
     let runs = [LayerState::BY_DEFAULT, ""].map(|reason| barriers(Some(reason), false).analyze());
     let comparison = Comparison::new(&runs);
-    let has_remark = |compared: &ComparedTrace| {
+    let document = ComparisonDocument::of(&comparison, &runs);
+    let has_remark = |compared: &ComparedTraceDocument<'_>| {
         let mut remarks = compared.remarks.iter();
         remarks.any(|remark| remark.code == "opaque_collectives")
     };
-    let found: Vec<bool> = comparison.traces.iter().map(has_remark).collect();
+    let found: Vec<bool> = document.traces.iter().map(has_remark).collect();
     assert_eq!(found, [false, true]);
     // Nothing of both was seen inside, so they are alike.
     assert!(comparison.differs.is_empty(), "{:?}", comparison.differs);
@@ -294,7 +294,7 @@ fn the_number_of_threads_does_not_show_in_a_comparison() {
             // The directories are temporary ones.
             runs.iter_mut()
                 .for_each(|run| run.trace.directory = PathBuf::from("t").to_string_lossy().into());
-            to_json(&Comparison::new(&runs))
+            to_json(&ComparisonDocument::of(&Comparison::new(&runs), &runs))
         })
     };
     assert_eq!(with_threads(1), with_threads(3));
@@ -327,7 +327,10 @@ fn the_screen_of_many_operations_and_harmful_names_fits() {
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
-    for output in [text, to_json(&comparison)] {
+    for output in [
+        text,
+        to_json(&ComparisonDocument::of(&comparison, &analyses)),
+    ] {
         let is_active = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
         assert!(!output.chars().any(is_active), "{output}");
     }
@@ -363,7 +366,7 @@ fn the_document_of_a_short_comparison() {
         }
         trace.analyze()
     });
-    let document = to_json(&Comparison::new(&runs));
+    let document = to_json(&ComparisonDocument::of(&Comparison::new(&runs), &runs));
     let mut document: serde_json::Value = serde_json::from_str(&document).unwrap();
     // What is said of each trace is that of its own analysis, and tested there.
     let traces = document["traces"].take();

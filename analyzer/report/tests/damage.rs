@@ -333,7 +333,7 @@ proptest! {
             collbench_analyzer::analyze(directory.path(), &Selection::default(), &mut |_| {})
         {
             text(&analysis);
-            let _ = collbench_report::to_json(&analysis);
+            let _ = collbench_report::to_json(&collbench_report::Document::of(&analysis));
         }
     }
 

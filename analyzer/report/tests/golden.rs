@@ -7,7 +7,7 @@ use std::path::Path;
 
 use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::{AlgorithmBegun, Definition, Layer, LayerState, Operation, Record};
-use collbench_report::{to_json, to_text};
+use collbench_report::{Document, to_json, to_text};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
@@ -89,7 +89,7 @@ fn the_screen_of_an_incomplete_run() {
 
 #[test]
 fn the_document_of_an_incomplete_run() {
-    insta::assert_snapshot!(to_json(&broken().analyze()));
+    insta::assert_snapshot!(to_json(&Document::of(&broken().analyze())));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn every_line_of_a_screen_fits_100_columns_and_is_inert() {
         for line in text.lines() {
             assert!(line.width() <= 100, "{line}");
         }
-        for output in [text, to_json(&analysis)] {
+        for output in [text, to_json(&Document::of(&analysis))] {
             let is_active = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
             assert!(!output.chars().any(is_active), "{output}");
         }
@@ -202,7 +202,8 @@ proptest! {
 
 #[test]
 fn escapes_in_the_document_stand_for_the_names_as_they_are() {
-    let json: serde_json::Value = serde_json::from_str(&to_json(&broken().analyze())).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&to_json(&Document::of(&broken().analyze()))).unwrap();
     assert_eq!(json["trace"]["hosts"][0], "n01\u{1b}[31m\u{202e}");
     assert_eq!(json["trace"]["mpi_library"], "Open\u{9b}2J MPI");
 }

@@ -9,7 +9,7 @@ use collbench_formats::{
     CODE_INTERNAL, CompletingCall, Definition, Direction, Initiation, Operation,
     PersistentCollective, Record, Topology,
 };
-use collbench_report::to_text;
+use collbench_report::{Document, to_text};
 
 use built::{
     TestChunk, TestTrace, begin, call, codes, communicator, complete, message, split, start,
@@ -33,9 +33,15 @@ fn screen(analysis: &Analysis) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// The sentences of the document.
+fn in_words(analysis: &Analysis) -> Vec<String> {
+    let hang = Document::of(analysis).hang;
+    hang.expect("the trace is incomplete").in_words
+}
+
 #[track_caller]
 fn assert_says(analysis: &Analysis, expected: &str) {
-    let said = &hang(analysis).in_words;
+    let said = in_words(analysis);
     assert!(
         said.iter().any(|sentence| sentence == expected),
         "{said:#?}"
@@ -43,9 +49,10 @@ fn assert_says(analysis: &Analysis, expected: &str) {
     assert!(screen(analysis).contains(expected), "{}", screen(analysis));
 }
 
-fn remark<'a>(analysis: &'a Analysis, code: &str) -> Option<&'a str> {
-    let found = analysis.remarks.iter().find(|remark| remark.code == code);
-    found.map(|remark| &*remark.text)
+fn remark(analysis: &Analysis, code: &str) -> Option<String> {
+    let remarks = Document::of(analysis).remarks.into_iter();
+    let mut remarks = remarks.filter(|remark| remark.code == code);
+    remarks.next().map(|remark| remark.text)
 }
 
 fn internal(record: Record) -> Record {
@@ -182,8 +189,8 @@ fn who_never_came_may_be_in_finalize_or_in_abort_or_past_both() {
     });
     assert_eq!(hang(&in_finalize).ranks[1].state, RankState::InFinalize);
     let expected = "rank 1 never came: it is in MPI_Finalize since 200 ns";
-    let [sentence] = &hang(&in_finalize).in_words[..] else {
-        panic!("{:?}", hang(&in_finalize).in_words);
+    let [sentence] = &in_words(&in_finalize)[..] else {
+        panic!("{:?}", in_words(&in_finalize));
     };
     assert!(sentence.ends_with(expected), "{sentence}");
     assert_eq!(hang(&in_finalize).waiting, [0, 2]);
@@ -192,7 +199,7 @@ fn who_never_came_may_be_in_finalize_or_in_abort_or_past_both() {
         process.call(call(Operation::Abort, 0, -1, 0, (200, 0)));
     });
     assert_eq!(hang(&in_abort).ranks[1].state, RankState::InAbort);
-    assert!(hang(&in_abort).in_words[0].ends_with("it is in MPI_Abort since 200 ns"));
+    assert!(in_words(&in_abort)[0].ends_with("it is in MPI_Abort since 200 ns"));
 
     let finished = skipped(3, 1, |process| {
         process.call(call(Operation::Finalize, 0, -1, 0, (200, 210)));
@@ -201,9 +208,9 @@ fn who_never_came_may_be_in_finalize_or_in_abort_or_past_both() {
     assert_eq!(hang(&finished).ranks[1].state, RankState::Finished);
     let expected = "rank 1 never came: it called MPI_Finalize at 200 ns, and left it";
     assert!(
-        hang(&finished).in_words[0].contains(expected),
+        in_words(&finished)[0].contains(expected),
         "{:?}",
-        hang(&finished).in_words
+        in_words(&finished)
     );
 }
 
@@ -242,7 +249,7 @@ fn a_cycle_of_waiting_over_two_communicators_is_named() {
     let waited_in: Vec<&str> = cycle.unfinished.iter().map(operations).collect();
     assert_eq!(waited_in, ["MPI_Bcast", "MPI_Barrier"]);
     assert_eq!(
-        hang.in_words[0],
+        in_words(&analysis)[0],
         "a cycle of waiting: rank 0 waits in MPI_Bcast (call 0 on A, root rank 1, 64 bytes) for \
          rank 1, which waits in MPI_Barrier (call 0 on B) for rank 0"
     );
@@ -326,7 +333,7 @@ fn a_cycle_of_many_is_found_through_all() {
     };
     let all: Vec<u32> = (0..N).collect();
     assert_eq!(cycle.ranks, all);
-    let sentence = &hang(&analysis).in_words[0];
+    let sentence = &in_words(&analysis)[0];
     assert!(
         sentence.contains("and so on, 200 ranks in all"),
         "{sentence}"
@@ -687,7 +694,7 @@ fn who_has_no_file_or_stopped_recording_is_accused_of_nothing() {
             RankState::NotRecorded
         ]
     );
-    let sentence = &hang(&analysis).in_words[0];
+    let sentence = &in_words(&analysis)[0];
     assert!(!sentence.contains("never came"), "{sentence}");
     assert!(sentence.contains("of rank 3 it is not known"), "{sentence}");
     assert!(
@@ -743,8 +750,8 @@ fn who_had_left_finalize_never_came_though_its_file_was_not_ended() {
     );
     assert_eq!(hang(&analysis).ranks[1].state, RankState::Finished);
     assert_eq!(analysis.unfinished[0].never_came, [1]);
-    let [sentence] = &hang(&analysis).in_words[..] else {
-        panic!("{:?}", hang(&analysis).in_words);
+    let [sentence] = &in_words(&analysis)[..] else {
+        panic!("{:?}", in_words(&analysis));
     };
     let expected = "rank 1 never came: it called MPI_Finalize at 30 ns, and left it";
     assert!(sentence.ends_with(expected), "{sentence}");

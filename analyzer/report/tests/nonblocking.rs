@@ -6,12 +6,12 @@ mod built;
 
 use std::collections::BTreeMap;
 
-use collbench_analyzer::{Analysis, Selection, Summary, analyze_in_windows};
+use collbench_analyzer::{Analysis, Remark, Selection, Summary, analyze_in_windows};
 use collbench_formats::{
     CODE_FAILED, CompletingCall, Definition, Direction, Initiation, NO_RANK, Operation,
     PersistentCollective, Record, Semantics, Topology, UNKNOWN_COMMUNICATOR,
 };
-use collbench_report::to_json;
+use collbench_report::{Document, to_json};
 use proptest::prelude::*;
 
 use built::{
@@ -188,7 +188,7 @@ fn completions_find_their_initiations_in_any_order_window_and_thread() {
     let whole = &Selection::default();
     let analyze = |window| {
         let found = analyze_in_windows(directory.path(), whole, window, &mut |_| {});
-        to_json(&found.unwrap())
+        to_json(&Document::of(&found.unwrap()))
     };
     let expected = analyze(1 << 20);
     for window in [1, 7, 100] {
@@ -234,7 +234,7 @@ fn messages_of_what_goes_on_in_a_call_are_not_its_own_however_few_are_looked_at_
     let directory = trace.in_directory();
     let whole = &Selection::default();
     let analyze = |window| analyze_in_windows(directory.path(), whole, window, &mut |_| {});
-    let analyze = |window| to_json(&analyze(window).unwrap());
+    let analyze = |window| to_json(&Document::of(&analyze(window).unwrap()));
     let expected = analyze(1 << 20);
     for window in 1..40 {
         assert_eq!(analyze(window), expected, "windows of {window} records");
@@ -403,7 +403,8 @@ fn completions_that_fit_nothing_are_counted_and_harm_nothing() {
     // What an unknown definition carries is not known either.
     let expected = ["incomplete", "stray_completions", "payload_unknown"];
     assert_eq!(codes(&analysis), expected);
-    assert!(analysis.remarks[1].text.starts_with("6 completions"));
+    let found = Remark::StrayCompletions { n_completions: 6 };
+    assert_eq!(analysis.remarks[1], found);
     assert_eq!(only(&analysis, "MPI_Ibarrier").instances, 1);
     assert_eq!(only(&analysis, "MPI_Barrier").instances, 1);
     assert_eq!(only(&analysis, "MPI_Barrier_init").calls, 1);
@@ -731,7 +732,7 @@ proptest! {
         let calls: u64 = analysis.ranks.iter().map(|rank| rank.calls).sum();
         prop_assert_eq!(calls, analysis.trace.calls);
         let again = trace.analyze();
-        prop_assert!(to_json(&analysis) == to_json(&again));
+        prop_assert!(to_json(&Document::of(&analysis)) == to_json(&Document::of(&again)));
     }
 }
 

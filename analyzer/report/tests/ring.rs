@@ -6,7 +6,7 @@ use std::path::Path;
 use collbench_analyzer::{Analysis, Selection, analyze, analyze_in_windows};
 use collbench_formats::{CompletingCall, Direction, Initiation, Message, Operation, Record};
 use collbench_generate::generate;
-use collbench_report::{to_json, to_text};
+use collbench_report::{Document, to_json, to_text};
 use serde_json::Value;
 
 use built::{TestChunk, TestTrace, begin, call, codes, complete, only};
@@ -72,7 +72,7 @@ fn from(trace: &Path, from_ns: i64) -> Value {
         ..Selection::default()
     };
     let analysis = analyze(trace, &selection, &mut |_| {}).unwrap();
-    let mut json: Value = serde_json::from_str(&to_json(&analysis)).unwrap();
+    let mut json: Value = serde_json::from_str(&to_json(&Document::of(&analysis))).unwrap();
     let document = json.as_object_mut().unwrap();
     for apart in ["trace", "clock", "phases", "remarks"] {
         document.remove(apart);
@@ -144,7 +144,10 @@ fn a_ring_that_never_was_full_is_like_a_full_trace() {
     let mut alike = ring;
     alike.trace.window = None;
     alike.trace.directory = full.trace.directory.clone();
-    assert_eq!(to_json(&alike), to_json(&full));
+    assert_eq!(
+        to_json(&Document::of(&alike)),
+        to_json(&Document::of(&full))
+    );
 }
 
 /// One rank is killed long before the end of the others' windows.
@@ -297,7 +300,7 @@ fn what_is_from_before_the_window_does_not_depend_on_how_many_records_are_looked
     let all = Selection::default();
     let found = |window: u64| {
         let analysis = analyze_in_windows(directory.path(), &all, window, &mut |_| {});
-        to_json(&analysis.unwrap())
+        to_json(&Document::of(&analysis.unwrap()))
     };
     let expected = found(1000);
     let whole = whole(directory.path());

@@ -10,7 +10,7 @@ use crate::communicators::entries::{Alike, MAX_HOLES, Shown, ShownTogether};
 use crate::communicators::{
     Binding, Communicator, CommunicatorEntry, Communicators, Member, Scope,
 };
-use crate::remarks::Remark;
+use crate::remark::Remark;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 

@@ -6,7 +6,7 @@ use collbench_formats::{CommunicatorKind, Definition, NO_COMMUNICATOR, NO_RANK, 
 use collbench_text::inert;
 
 use crate::communicators::Communicators;
-use crate::remarks::Remark;
+use crate::remark::Remark;
 use crate::trace::run::{RankFile, Run};
 
 /// Index of `MPI_COMM_WORLD` in every process.

@@ -8,7 +8,7 @@ use collbench_formats::CommunicatorKind;
 
 use crate::communicators::draft::{Draft, DraftMember};
 use crate::communicators::{Communicator, CommunicatorEntry, Communicators};
-use crate::remarks::Remark;
+use crate::remark::Remark;
 use crate::trace::run::Run;
 
 /// Members of all communicators together that may be listed as unknown; beyond, only the known

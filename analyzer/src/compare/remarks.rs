@@ -1,18 +1,54 @@
-//! What a reader of a comparison should know, apart from being printed.
-
-use collbench_stats::estimate::MIN_INSTANCES;
-use collbench_text::inert;
+//! What a reader of a comparison should know, apart from being said.
 
 use crate::compare::correspondence::Correspondence;
 use crate::compare::{ComparedOperation, ComparedTrace, ComparisonVerdict, DifferingSetting};
-use crate::results::analysis::{Analysis, RemarkSummary};
+use crate::remark::Remark;
+use crate::results::analysis::Analysis;
 
-/// What a trace is called: `A` is the baseline.
-#[must_use]
-pub fn letter(trace: usize) -> String {
-    match u8::try_from(trace).ok().filter(|&n| n < 26) {
-        Some(n) => char::from(b'A' + n).to_string(),
-        None => format!("T{}", trace + 1),
+/// A remark on a comparison: a code, which is stable, and the facts behind it. Traces are told by index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ComparisonRemark {
+    /// Something is missing in traces.
+    Incomplete {
+        /// In which.
+        traces: Vec<usize>,
+    },
+    /// Host clocks without a common time.
+    ClocksNotAligned {
+        /// In which.
+        traces: Vec<usize>,
+    },
+    /// Not the same layers were recorded.
+    OtherLayers,
+    /// Communicators are compared that have other members.
+    MatchedByName {
+        /// Those of which.
+        traces: Vec<usize>,
+    },
+    /// Differences without an interval.
+    TooFew {
+        /// Number of differences.
+        n_differences: usize,
+    },
+    /// What differs from run to run is in no interval.
+    OneRunEach {
+        /// Whether it shows in runs of the same command that are compared.
+        are_repeated: bool,
+    },
+}
+
+impl ComparisonRemark {
+    /// Short and stable, for scripts.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Incomplete { .. } => "incomplete",
+            Self::ClocksNotAligned { .. } => "clocks_not_aligned",
+            Self::OtherLayers => "other_layers",
+            Self::MatchedByName { .. } => "matched_by_name",
+            Self::TooFew { .. } => "too_few",
+            Self::OneRunEach { .. } => "one_run_each",
+        }
     }
 }
 
@@ -49,90 +85,52 @@ pub(crate) fn remarks(
     answers: &[Correspondence],
     differs: &[DifferingSetting],
     operations: &[ComparedOperation],
-) -> Vec<RemarkSummary> {
+) -> Vec<ComparisonRemark> {
     let mut remarks = Vec::new();
-    let mut add = |code, text| remarks.push(RemarkSummary { code, text });
     let which = |is_it: &dyn Fn(&Analysis) -> bool| {
         let those = analyses.iter().enumerate().filter(|(_, a)| is_it(a));
-        those.map(|(index, _)| letter(index)).collect::<Vec<_>>()
+        those.map(|(index, _)| index).collect::<Vec<_>>()
     };
-    let incomplete = which(&|analysis| !analysis.trace.complete);
-    if !incomplete.is_empty() {
-        add(
-            "incomplete",
-            format!(
-                "incomplete: {}; what is compared is what there is. collbench-analyze on that \
-                 trace alone says what is missing",
-                incomplete.join(", ")
-            ),
-        );
+    let traces = which(&|analysis| !analysis.trace.complete);
+    if !traces.is_empty() {
+        remarks.push(ComparisonRemark::Incomplete { traces });
     }
-    let has_remark = |analysis: &Analysis, code| analysis.remarks.iter().any(|r| r.code == code);
-    let not_aligned = which(&|analysis| has_remark(analysis, "clocks_not_aligned"));
-    if !not_aligned.is_empty() {
-        add(
-            "clocks_not_aligned",
-            format!(
-                "clocks of different hosts are not aligned in {}: there waits are those within \
-                 each host, and durations the longest of any host; call times are not affected",
-                not_aligned.join(", ")
-            ),
-        );
+    let is_not_aligned = |remark: &Remark| matches!(remark, Remark::ClocksNotAligned { .. });
+    let traces = which(&|analysis| analysis.remarks.iter().any(is_not_aligned));
+    if !traces.is_empty() {
+        remarks.push(ComparisonRemark::ClocksNotAligned { traces });
     }
     if differs.iter().any(|setting| setting.what == LAYERS) {
-        add(
-            "other_layers",
-            "not the same layers were recorded: what recording them costs is in the differences; \
-             give all runs the same --layers"
-                .to_owned(),
-        );
+        remarks.push(ComparisonRemark::OtherLayers);
     }
-    let by_name: Vec<String> = (1..)
+    let traces: Vec<usize> = (1..)
         .zip(analyses[1..].iter().zip(answers))
         .filter(|(_, (other, answer))| pairs_unlike_members(&analyses[0], other, answer))
-        .map(|(index, _)| letter(index))
+        .map(|(index, _)| index)
         .collect();
-    if !by_name.is_empty() {
-        add(
-            "matched_by_name",
-            format!(
-                "communicators of A and {} with other members are compared by name and kind",
-                by_name.join(", ")
-            ),
-        );
+    if !traces.is_empty() {
+        remarks.push(ComparisonRemark::MatchedByName { traces });
     }
     let too_few = operations.iter().flat_map(|o| &o.differences);
     let too_few = too_few.filter(|d| d.verdict == ComparisonVerdict::TooFew);
-    let n_too_few = too_few.count();
-    if n_too_few > 0 {
-        add(
-            "too_few",
-            format!(
-                "{n_too_few} of the differences are of operations with fewer than \
-                 {MIN_INSTANCES} instances (or of instances all close together): no interval"
-            ),
-        );
+    let n_differences = too_few.count();
+    if n_differences > 0 {
+        remarks.push(ComparisonRemark::TooFew { n_differences });
     }
+    remarks.push(ComparisonRemark::OneRunEach {
+        are_repeated: differs.is_empty() && has_repetition(analyses),
+    });
+    remarks
+}
+
+/// Whether two of the traces beside the baseline are of the same command on the same hosts.
+fn has_repetition(analyses: &[Analysis]) -> bool {
     let is_alike = |a: &Analysis, b: &Analysis| {
         a.trace.command == b.trace.command
             && a.trace.hosts == b.trace.hosts
             && a.trace.mpi_library == b.trace.mpi_library
     };
-    let has_repetition = (1..analyses.len())
-        .any(|at| (1..at).any(|before| is_alike(&analyses[at], &analyses[before])));
-    add(
-        "one_run_each",
-        format!(
-            "the intervals hold how the instances of a run vary. What differs from run to run \
-             (placement, neighbours on the network, other load) is in none of them: {}",
-            if has_repetition && differs.is_empty() {
-                "see how far runs of the same command differ here"
-            } else {
-                "give several runs of each, all are compared with the first"
-            }
-        ),
-    );
-    remarks
+    (1..analyses.len()).any(|at| (1..at).any(|before| is_alike(&analyses[at], &analyses[before])))
 }
 
 /// Whether some communicator answers to one with other members.
@@ -141,14 +139,4 @@ fn pairs_unlike_members(baseline: &Analysis, other: &Analysis, answer: &Correspo
         let of_baseline = answer.in_baseline(communicator.id);
         of_baseline.is_some_and(|id| baseline.communicators[id].ranks != communicator.ranks)
     })
-}
-
-/// A setting's values, each inert and cut.
-#[must_use]
-pub fn setting_in_words(setting: &DifferingSetting, width: usize) -> String {
-    let values = setting.values.iter().enumerate();
-    values
-        .map(|(index, value)| format!("{}: {}", letter(index), inert::line(value, width)))
-        .collect::<Vec<_>>()
-        .join("; ")
 }

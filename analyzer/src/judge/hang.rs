@@ -19,10 +19,6 @@ use crate::trace::place::Lane;
 use crate::trace::run::RankFile;
 
 mod cycles;
-mod words;
-
-use words::describe;
-pub(crate) use words::{mismatch_in_words, never_completed_in_words};
 
 /// Unfinished instances that are told one by one.
 const MAX_INSTANCES: usize = 4096;
@@ -128,10 +124,15 @@ impl<'a> Hang<'a> {
             .iter()
             .filter(|ending| ending.state == RankState::Waiting);
         let ends = self.endings.iter().map(|ending| ending.end_ns);
+        let in_library = self.endings.iter().filter(|ending| {
+            let call = ending.in_flight.first();
+            call.is_some_and(|call| call.is_internal)
+        });
         Some(HangSummary {
-            end_ns: ends.max().unwrap_or(0),
+            end_ns: ends.clone().max().unwrap_or(0),
             waiting: waiting.map(|ending| ending.rank).collect(),
-            in_words: describe(self, &cycles),
+            known_to_ns: ends.collect(),
+            in_library: in_library.map(|ending| ending.rank).collect(),
             cycles: cycles.iter().map(|cycle| cycle.summary(self)).collect(),
             ranks: self
                 .endings

@@ -22,11 +22,11 @@ use crate::judge::operations::operations;
 use crate::judge::over_time::{change, lateness_sections};
 use crate::judge::verdict::{Verdict, Vertex};
 use crate::judge::{hang, trees};
-use crate::remarks::Remark;
+use crate::remark::Remark;
 use crate::results::analysis::{
     Analysis, CommunicatorSummary, Culprit, DamageSummary, Dearest, HangSummary, HostLateness,
-    ImbalanceSummary, Layer, MessageEnds, RankLateness, RankSummary, RankWindow, RemarkSummary,
-    Total, TraceSummary, WindowSummary,
+    ImbalanceSummary, Layer, MessageEnds, RankLateness, RankSummary, RankWindow, Total,
+    TraceSummary, WindowSummary,
 };
 use crate::results::detail::{choose_verdicts, summary as details};
 use crate::sums::lateness::Lateness;
@@ -59,7 +59,6 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         earliest.map(|earliest| trees::too_early_remark(sources, earliest, &message_ends(sources))),
     );
     Analysis {
-        schema: crate::results::analysis::SCHEMA,
         trace,
         clock: clock_summary(sources),
         communicators: communicator_summaries(sources.communicators),
@@ -82,13 +81,7 @@ pub(crate) fn summarize(sources: &Sources<'_>) -> Analysis {
         hang,
         mismatches: hang::mismatches(sources),
         never_completed: hang::never_completed(sources),
-        remarks: remarks
-            .iter()
-            .map(|remark| RemarkSummary {
-                code: remark.code(),
-                text: remark.to_string(),
-            })
-            .collect(),
+        remarks,
         operations,
     }
 }
@@ -416,42 +409,35 @@ fn dearest(run: &Run<'_>, lateness: &Lateness) -> Option<Dearest> {
 
 /// What hung, and what of it (or of a run that went well by luck) is an error of the program.
 fn of_the_end(sources: &Sources<'_>, hang: Option<&HangSummary>) -> Vec<Remark> {
-    let Sources {
-        communicators,
-        tally,
-        ..
-    } = sources;
+    let tally = sources.tally;
     let mut remarks = Vec::new();
     if let Some(hang) = hang.filter(|hang| !hang.waiting.is_empty()) {
         remarks.push(Remark::Waiting {
             n_ranks: hang.waiting.len(),
-            first: hang.in_words.first().cloned().unwrap_or_default(),
         });
     }
     let n_of = |kind: MismatchKind| tally.mismatches.n_of(kind);
     let first = |is_of_sizes: bool| {
         let mut all = tally.mismatches.iter();
-        let first = all.find(|mismatch| (mismatch.kind == MismatchKind::Sizes) == is_of_sizes);
-        first.map(|mismatch| hang::mismatch_in_words(communicators, mismatch))
+        all.position(|mismatch| (mismatch.kind == MismatchKind::Sizes) == is_of_sizes)
     };
-    if let Some(example) = first(false) {
+    if let Some(first) = first(false) {
         remarks.push(Remark::Mismatched {
             n_instances: n_of(MismatchKind::Operations)
                 + n_of(MismatchKind::Forms)
                 + n_of(MismatchKind::Roots),
-            example,
+            first,
         });
     }
-    if let Some(example) = first(true) {
+    if let Some(first) = first(true) {
         remarks.push(Remark::MismatchedSizes {
             n_instances: n_of(MismatchKind::Sizes),
-            example,
+            first,
         });
     }
-    if let Some(found) = tally.never_completed.iter().next() {
+    if tally.never_completed.iter().next().is_some() {
         remarks.push(Remark::NeverCompleted {
             n_calls: tally.never_completed.n_calls,
-            first: hang::never_completed_in_words(communicators, found),
         });
     }
     remarks

@@ -13,7 +13,7 @@ use collbench_trees::recognize::Direction;
 use crate::judge::inputs::Sources;
 use crate::judge::tree_figures;
 use crate::judge::tree_figures::{Places, host_of, tree_figures};
-use crate::remarks::Remark;
+use crate::remark::{Remark, UnpairedMessages};
 use crate::results::analysis::{
     EdgeSummary, MessageEnds, OperationSummary, OutsideTrees, Stage, TreeSummary,
 };
@@ -188,14 +188,14 @@ pub(crate) fn remarks(sources: &Sources<'_>, ends: &MessageEnds) -> Vec<Remark> 
         let are_recorded =
             |file: &RankFile<'_>| file.has_layer(Layer::Rma) && file.has_layer(Layer::Io);
         let counts = &sources.tally.counts;
-        remarks.push(Remark::UnpairedMessages {
+        remarks.push(Remark::UnpairedMessages(UnpairedMessages {
             n_sends: ends.unpaired_sends,
             n_receives: ends.unpaired_receives,
             n_elsewhere,
             // Collectives on windows and files have messages, too, also where these calls are not.
             are_calls_missing: !processes().all(are_recorded),
             are_any_incomplete: counts.incomplete + counts.failed_instances > 0,
-        });
+        }));
     }
     remarks
 }

@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 use crate::calls::algorithms::AlgorithmSummary;
 use crate::calls::running::RunningSummary;
+use crate::remark::Remark;
 use crate::results::detail::Detail;
 pub use crate::results::hang::{
     CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
@@ -27,14 +28,10 @@ use crate::sums::operation::ByteClass;
 pub use crate::sums::serialization::SerializationPoint;
 use collbench_stats::integers::sum_ns;
 
-/// The name of the document's form, and its version.
-pub const SCHEMA: &str = "collbench.analysis/1";
-
-/// Everything that the analysis of one trace found.
-#[derive(Debug, Clone, Serialize)]
+/// Everything that the analysis of one trace found: facts, of which `collbench-report` makes
+/// sentences, pictures and the document.
+#[derive(Debug, Clone)]
 pub struct Analysis {
-    /// Name and version of the document's form.
-    pub schema: &'static str,
     /// What was recorded.
     pub trace: TraceSummary,
     /// The clocks and how far they can be trusted.
@@ -49,35 +46,32 @@ pub struct Analysis {
     pub operations: Vec<OperationSummary>,
     /// Who is late, for each operation on each communicator, the dearest first.
     pub imbalance: Vec<ImbalanceSummary>,
-    /// What happens in a rhythm, the dearest first. (An addition to the contract.)
+    /// What happens in a rhythm, the dearest first.
     pub disturbances: Vec<DisturbanceSummary>,
-    /// What each process did when. (An addition to the contract.)
+    /// What each process did when.
     pub timeline: Timeline,
-    /// Processes that behave alike. (An addition.)
+    /// Processes that behave alike.
     pub classes: Vec<RankClass>,
-    /// Which of its algorithms the MPI library ran for which operation, of the whole trace; left out
-    /// where nobody noted them. (An addition.)
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Which of its algorithms the MPI library ran for which operation, of the whole trace; `None`
+    /// where nobody noted them.
     pub algorithms: Option<Vec<AlgorithmSummary>>,
-    /// Whether threads were running before and in long calls, of the whole trace; left out where
-    /// nobody asked. (An addition.)
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Whether threads were running before and in long calls, of the whole trace; `None` where
+    /// nobody asked.
     pub running: Option<Vec<RunningSummary>>,
-    /// The phases that the program marked with `MPI_Pcontrol`, by level. (An addition.)
+    /// The phases that the program marked with `MPI_Pcontrol`, by level.
     pub phases: Vec<MarkedPhase>,
-    /// Instances that someone was in when the trace ended. (An addition to the contract.)
+    /// Instances that someone was in when the trace ended.
     pub unfinished: Vec<UnfinishedSummary>,
-    /// What was going on when the trace ended; `None` of a complete one. (An addition.)
+    /// What was going on when the trace ended; `None` of a complete one.
     pub hang: Option<HangSummary>,
-    /// Calls that are not one collective though MPI wants them to be, the first of each kind. (An
-    /// addition.)
+    /// Calls that are not one collective though MPI wants them to be, the first of each kind.
     pub mismatches: Vec<MismatchSummary>,
-    /// Nonblocking collectives that were begun and never completed, the first. (An addition.)
+    /// Nonblocking collectives that were begun and never completed, the first.
     pub never_completed: Vec<NeverCompletedSummary>,
-    /// Whether all details are there. (An addition.)
+    /// Whether all details are there.
     pub details: DetailsSummary,
     /// What a reader should know.
-    pub remarks: Vec<RemarkSummary>,
+    pub remarks: Vec<Remark>,
 }
 
 /// Which details of operations and verdicts there are; all sums are there in any case.
@@ -684,15 +678,6 @@ pub struct Dearest {
     pub last: u64,
     /// Waits that its coming ended, ns.
     pub wait_caused_ns: i64,
-}
-
-/// One remark.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RemarkSummary {
-    /// Stable, for scripts.
-    pub code: &'static str,
-    /// For people.
-    pub text: String,
 }
 
 impl Analysis {

@@ -1,5 +1,7 @@
 //! Where a run was when its trace ended.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 /// An instance that someone was in when the trace ended.
@@ -43,7 +45,7 @@ pub struct UnfinishedSummary {
 }
 
 /// What was going on when an incomplete trace ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HangSummary {
     /// The latest stamp or clock reading of any rank, ns since the start of the run.
     pub end_ns: i64,
@@ -53,8 +55,11 @@ pub struct HangSummary {
     pub cycles: Vec<CycleSummary>,
     /// The processes that there is a file of, by rank.
     pub ranks: Vec<RankEndSummary>,
-    /// The same for people, the most telling first.
-    pub in_words: Vec<String>,
+    /// For each of `ranks` the latest that is known of any rank whose clock can be compared with its
+    /// own, ns since the start of the run.
+    pub known_to_ns: Vec<i64>,
+    /// World ranks that were in a call that the MPI library made on its own behalf.
+    pub in_library: BTreeSet<u32>,
 }
 
 /// A cycle of waiting: each rank for the next one, the last for the first.

@@ -22,7 +22,7 @@ use collbench_clocks::closure::Closure;
 use collbench_clocks::errors::OffsetErrors;
 use collbench_formats::{ClockSource, Definition, HostIdentity};
 
-use crate::remarks::Remark;
+use crate::remark::Remark;
 use crate::trace::run::Run;
 
 mod alignment;

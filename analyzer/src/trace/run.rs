@@ -15,7 +15,7 @@ use collbench_text::inert;
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use crate::remarks::Remark;
+use crate::remark::Remark;
 use crate::trace::said::Names;
 
 /// Why a directory cannot be analysed at all.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
 
-use collbench_analyzer::{Analysis, OperationSummary, Progress, Selection};
+use collbench_analyzer::{Analysis, OperationSummary, Progress, Remark, Selection};
 use collbench_formats::write::{ChunkPlace, RankFileWriter, Stop};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
@@ -409,7 +409,12 @@ pub fn only<'a>(analysis: &'a Analysis, operation: &str) -> &'a OperationSummary
 
 /// Remark codes, in order.
 pub fn codes(analysis: &Analysis) -> Vec<&str> {
-    analysis.remarks.iter().map(|remark| remark.code).collect()
+    analysis.remarks.iter().map(Remark::code).collect()
+}
+
+/// All that there is of an analysis, for comparing it with another one.
+pub fn shown(analysis: &Analysis) -> String {
+    format!("{analysis:#?}")
 }
 
 /// Sums of a distribution by name, for comparing with those of another route.

@@ -192,6 +192,12 @@ enum Form {
 }
 
 impl Operation {
+    /// The operation with this [`Operation::name`], `None` where this version knows none.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|of| of.name() == name)
+    }
+
     /// The number that stands in records.
     #[must_use]
     pub const fn code(self) -> u16 {
@@ -277,6 +283,7 @@ mod tests {
         names.dedup();
         assert_eq!(names.len(), Operation::ALL.len());
         for &op in Operation::ALL {
+            assert_eq!(Operation::from_name(op.name()), Some(op));
             assert_eq!(Operation::from_code(op.code()), Some(op));
         }
         assert_eq!(Operation::from_code(0), None);

@@ -8,7 +8,8 @@ use collbench_analyzer::{
     Analysis, Comparison, Follower, Look, Selection, analyze, analyze_in_windows,
 };
 use collbench_report::{
-    comparison_to_text, running_to_text, to_json, to_text, write_comparison, write_report,
+    ComparisonDocument, Document, comparison_to_text, running_to_text, to_json, to_text,
+    write_comparison, write_report,
 };
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -64,7 +65,7 @@ pub fn examine(
     // Its only escapes are its own styles, which the command takes out for a file.
     let text = anstream::adapter::strip_str(&text).to_string();
     inert("the text", &text)?;
-    let json = to_json(&analysis);
+    let json = to_json(&Document::of(&analysis));
     look_at_document(&json, known)?;
     if let Some(further) = further {
         write_report(&analysis, further.report, 5).map_err(|error| error.to_string())?;
@@ -102,7 +103,7 @@ fn look_at_document(json: &str, known: Option<&Known>) -> Result<(), Failure> {
 
 /// Once more as before, and with other threads that look at fewer records at a time.
 fn is_the_same_again(directory: &Path, json: &str) -> Result<(), Failure> {
-    let is_same = |again: Analysis| match first_difference(json, &to_json(&again)) {
+    let is_same = |again: Analysis| match first_difference(json, &to_json(&Document::of(&again))) {
         None => Ok(()),
         Some(line) => Err(format!("the same trace gave another document: {line}")),
     };
@@ -140,7 +141,7 @@ fn threads() -> Option<&'static ThreadPool> {
 fn look_at_comparison(further: Further<'_>, analysis: &Analysis) -> Result<(), Failure> {
     let both = [further.baseline.clone(), analysis.clone()];
     let comparison = Comparison::new(&both);
-    let json = to_json(&comparison);
+    let json = to_json(&ComparisonDocument::of(&comparison, &both));
     inert("the document of the comparison", &json)?;
     if let Err(error) = serde_json::from_str::<serde_json::Value>(&json) {
         return Err(format!(

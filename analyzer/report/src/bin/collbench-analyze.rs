@@ -13,7 +13,8 @@ use collbench_analyzer::{
 };
 use collbench_files::guard_mappings;
 use collbench_report::{
-    comparison_to_text, running_to_text, write_comparison, write_report, write_report_of_trace,
+    ComparisonDocument, Document, comparison_to_text, running_to_text, to_json, write_comparison,
+    write_report, write_report_of_trace,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -198,7 +199,7 @@ fn analyze_one(options: &Options, trace: &Path) -> anyhow::Result<u8> {
         (None, _) => Ok(()),
     };
     match options.format {
-        Format::Json => print_inert(&collbench_report::to_json(&analysis))?,
+        Format::Json => print_inert(&to_json(&Document::of(&analysis)))?,
         Format::Text => {
             let shown = report.as_deref().filter(|_| written.is_ok());
             print(collbench_report::to_text(&analysis, shown).as_bytes())?;
@@ -260,7 +261,9 @@ fn compare(options: &Options, traces: &[PathBuf]) -> anyhow::Result<u8> {
         None => Ok(()),
     };
     match options.format {
-        Format::Json => print_inert(&collbench_report::to_json(&comparison))?,
+        Format::Json => {
+            print_inert(&to_json(&ComparisonDocument::of(&comparison, &analyses)))?;
+        }
         Format::Text => {
             let shown = report.as_deref().filter(|_| written.is_ok());
             print(comparison_to_text(&comparison, shown).as_bytes())?;

@@ -34,9 +34,10 @@ pub(super) fn page(
         let findings = quantity::counted(trace.damage.len() as u64, "finding");
         let incomplete =
             format!("The trace is incomplete: {findings}, see trace.damage in analysis.json.");
-        let in_words = analysis.hang.iter().flat_map(|hang| &hang.in_words);
-        let in_words = in_words.take(MAX_UNFINISHED);
-        let unfinished = in_words.map(|sentence| words::capitalized(sentence) + ".");
+        let in_words = words::hang::sentences(analysis)
+            .into_iter()
+            .take(MAX_UNFINISHED);
+        let unfinished = in_words.map(|sentence| words::capitalized(&sentence) + ".");
         verdict.splice(0..0, std::iter::once(incomplete).chain(unfinished));
     }
     viz::Report {
@@ -75,8 +76,8 @@ pub(super) fn page(
             .remarks
             .iter()
             .map(|remark| viz::Remark {
-                code: remark.code.into(),
-                text: remark.text.as_str().into(),
+                code: remark.code().into(),
+                text: words::remarks::remark(analysis, remark).into(),
             })
             .collect(),
         operations: operations(analysis),

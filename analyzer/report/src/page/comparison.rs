@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use collbench_analyzer::Analysis;
-use collbench_analyzer::compare::{Comparison, SCHEMA, letter};
+use collbench_analyzer::compare::Comparison;
 use collbench_text::{inert, quantity};
 use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};
 
+use crate::document::{COMPARISON_SCHEMA, ComparisonDocument, to_json};
 use crate::page::{Place, ReportError, remove_pictures};
 use crate::pictures::comparison as pictures;
 use crate::screen::comparison::{Row, advice, bytes, instances, signed, verdict};
+use crate::words::comparison::{self as words, letter};
 
 const DOCUMENT: &str = "comparison.json";
 
@@ -27,7 +29,7 @@ pub fn write_comparison(
     top: usize,
 ) -> Result<(), ReportError> {
     let place = Place::at(directory)?;
-    remove_pictures(&place, (DOCUMENT, SCHEMA), pictures::is_picture);
+    remove_pictures(&place, (DOCUMENT, COMPARISON_SCHEMA), pictures::is_picture);
     let write = |name: &str, content: &str| place.write(name, content);
     let mut groups = Vec::new();
     for (row, operation) in comparison.operations.iter().enumerate().take(top) {
@@ -48,7 +50,8 @@ pub fn write_comparison(
         });
     }
     write("index.html", &page(comparison, groups).to_html())?;
-    write(DOCUMENT, &crate::to_json(comparison))
+    let document = ComparisonDocument::of(comparison, analyses);
+    write(DOCUMENT, &to_json(&document))
 }
 
 /// All operations with their differences, those of one operation together.
@@ -91,8 +94,8 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
             .into(),
         });
     let remarks = comparison.remarks.iter().map(|remark| viz::Remark {
-        code: remark.code.into(),
-        text: remark.text.as_str().into(),
+        code: remark.code().into(),
+        text: words::remark(remark).into(),
     });
     viz::Report {
         title: "collbench: comparison of traces".into(),

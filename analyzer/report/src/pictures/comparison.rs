@@ -1,6 +1,6 @@
 //! Compared operations to pictures: timemaps side by side, and one thread in all traces.
 
-use collbench_analyzer::compare::{ComparedOperation, letter};
+use collbench_analyzer::compare::ComparedOperation;
 use collbench_analyzer::{Analysis, OperationSummary, ThreadWay};
 use collbench_formats::Operation;
 use collbench_text::inert;
@@ -9,6 +9,7 @@ use collbench_viz::Heading;
 
 use crate::pictures::{Shown, timemap, title};
 use crate::screen::comparison::verdict;
+use crate::words::comparison::letter;
 
 const SIDE_BY_SIDE: &str = "side-by-side";
 const ONE_RANK: &str = "one-rank";

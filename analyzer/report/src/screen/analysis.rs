@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use collbench_analyzer::{Analysis, DamageSummary, RemarkSummary};
+use collbench_analyzer::{Analysis, DamageSummary, Remark};
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};
@@ -81,7 +81,10 @@ pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
     let remarks = analysis.remarks.iter();
     let remarks = remarks.filter(|remark| !is_told_above(remark));
     let remarks: Vec<String> = remarks
-        .map(|remark| format!("{}: {}", remark.code, remark.text))
+        .map(|remark| {
+            let sentence = words::remarks::remark(analysis, remark);
+            format!("{}: {sentence}", remark.code())
+        })
         .collect();
     items(&mut after, "Remarks", remarks.into_iter(), MAX_REMARKS);
     if let Some(report) = report {
@@ -101,25 +104,34 @@ pub fn to_text(analysis: &Analysis, report: Option<&Path>) -> String {
     text + &after
 }
 
-/// Codes of remarks on calls that contradict one another.
-const MISMATCHES: [&str; 2] = ["mismatched_calls", "mismatched_sizes"];
-const NEVER_COMPLETED: &str = "never_completed";
+/// Whether a remark is on calls that contradict one another.
+fn is_on_mismatches(remark: &Remark) -> bool {
+    matches!(
+        remark,
+        Remark::Mismatched { .. } | Remark::MismatchedSizes { .. }
+    )
+}
 
 /// What the program does wrong, whether it went well or not. Of a run that did not,
 /// contradictions are told with what hung.
 fn errors_of_the_program(analysis: &Analysis) -> Vec<String> {
-    let is_error = |remark: &&RemarkSummary| {
-        remark.code == NEVER_COMPLETED
-            || (analysis.hang.is_none() && MISMATCHES.contains(&remark.code))
+    let is_error = |remark: &&Remark| {
+        matches!(remark, Remark::NeverCompleted { .. })
+            || (analysis.hang.is_none() && is_on_mismatches(remark))
     };
     let errors = analysis.remarks.iter().filter(is_error);
-    errors.map(|remark| remark.text.clone()).collect()
+    errors
+        .map(|remark| words::remarks::remark(analysis, remark))
+        .collect()
 }
 
 /// Whether a remark stands in another part of the screen.
-fn is_told_above(remark: &RemarkSummary) -> bool {
-    MISMATCHES.contains(&remark.code)
-        || [NEVER_COMPLETED, "waiting_at_the_end"].contains(&remark.code)
+fn is_told_above(remark: &Remark) -> bool {
+    is_on_mismatches(remark)
+        || matches!(
+            remark,
+            Remark::NeverCompleted { .. } | Remark::Waiting { .. }
+        )
 }
 
 /// What is worth knowing beside who is late: rhythms, instances that stick out, groups of ranks.
@@ -173,8 +185,7 @@ fn missing(text: &mut String, analysis: &Analysis) {
         text,
         "{ALARM}The trace is incomplete.{ALARM:#} What follows is what there is{until}."
     );
-    let in_words = analysis.hang.iter().flat_map(|hang| &hang.in_words);
-    limited(text, in_words.cloned());
+    limited(text, words::hang::sentences(analysis).into_iter());
     limited(text, what_lacks(&analysis.trace.damage).into_iter());
     text.push('\n');
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use collbench_analyzer::compare::{
     ComparedOperation, Comparison, ComparisonVerdict, Difference, OperationDifferences,
-    OperationFigures, RunDifferences, letter, setting_in_words,
+    OperationFigures, RunDifferences,
 };
 use collbench_text::{
     inert,
@@ -14,6 +14,7 @@ use collbench_text::{
 use comfy_table::{CellAlignment, Table, TableStyle};
 
 use crate::screen::analysis::{BOLD, WIDTH, fact, item};
+use crate::words::comparison::{self as words, letter, setting_in_words};
 
 /// Rows shown of one comparison: of operations that differ, and of the others.
 const ROWS: [usize; 2] = [9, 5];
@@ -37,7 +38,10 @@ pub fn comparison_to_text(comparison: &Comparison, report: Option<&Path>) -> Str
     }
     let _ = writeln!(text, "\n{BOLD}Remarks{BOLD:#}");
     for remark in &comparison.remarks {
-        item(&mut text, &format!("{}: {}", remark.code, remark.text));
+        item(
+            &mut text,
+            &format!("{}: {}", remark.code(), words::remark(remark)),
+        );
     }
     if let Some(report) = report {
         let index = report.join("index.html");

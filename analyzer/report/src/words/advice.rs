@@ -334,7 +334,6 @@ mod tests {
         Analysis {
             algorithms: None,
             running: None,
-            schema: "",
             trace: TraceSummary {
                 directory: String::new(),
                 command: Vec::new(),

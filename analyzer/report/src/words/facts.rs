@@ -137,7 +137,7 @@ pub(crate) fn calls(analysis: &Analysis) -> String {
 /// Whether only a part of the run was asked for.
 pub(crate) fn is_restricted(analysis: &Analysis) -> bool {
     let mut remarks = analysis.remarks.iter();
-    remarks.any(|remark| remark.code == Remark::Restricted.code())
+    remarks.any(|remark| *remark == Remark::Restricted)
 }
 
 /// How much of all time in calls is waiting, in words.

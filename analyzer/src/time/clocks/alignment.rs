@@ -9,7 +9,7 @@ use collbench_clocks::joint::{Joint, Preliminary, simple_errors};
 use collbench_clocks::{Alignment, AlignmentMethod, Burst, Correction, edges};
 use collbench_formats::Definition;
 
-use crate::remarks::Remark;
+use crate::remark::{Remark, UnclosedTriangle};
 use crate::time::clocks::{Clocks, HostAlignment, TickScale, Timestamp, start_ticks};
 use crate::trace::run::{Run, latest_sure};
 
@@ -222,14 +222,14 @@ impl Clocks {
         }
         let remark = |(triangle, n_triangles): (&OpenTriangle, usize)| {
             let paths = triangle.suspects.iter();
-            Remark::TriangleOpen {
+            Remark::TriangleOpen(UnclosedTriangle {
                 hosts: triangle.hosts.map(name),
                 n_triangles,
                 gap_ns: triangle.gap_ns.round() as i64,
                 error_ns: (3.0 * triangle.sd_ns).ceil() as i64,
                 suspects: paths.map(|&(a, b)| [name(a), name(b)]).collect(),
                 blame: triangle.blame,
-            }
+            })
         };
         let remarks: Vec<Remark> = by_suspects.into_values().map(remark).collect();
         self.remarks.extend(remarks);

@@ -6,7 +6,7 @@
 
 use collbench_formats::{Anchor, ClockSource};
 
-use crate::remarks::Remark;
+use crate::remark::Remark;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 

@@ -1,19 +1,19 @@
 //! Every document keeps what it promises, whatever the program did: of all scenarios there are, each
 //! with several seeds.
 
-#[path = "promises/mod.rs"]
+#[path = "../../tests/promises/mod.rs"]
 mod promises;
 
 use std::path::{Path, PathBuf};
 
 use collbench_analyzer::{Progress, Selection, analyze};
-use collbench_text::json::document as to_json;
+use collbench_report::{Document, to_json};
 use serde_json::Value;
 
 /// All scenarios of the tests.
 fn scenarios() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["tests/scenarios", "tests/scenarios/verdicts"];
+    let folders = ["../tests/scenarios", "../tests/scenarios/verdicts"];
     let mut files = Vec::new();
     for folder in folders.map(|folder| root.join(folder)) {
         let entries = std::fs::read_dir(folder).unwrap();
@@ -46,7 +46,7 @@ fn figures_of_all_scenarios_add_up() {
             // A restricted look is told by the same sums.
             for selection in &selections[..if seed == 0 { 3 } else { 1 }] {
                 let analysis = analyze(directory.path(), selection, &mut |_: Progress| {});
-                let text = to_json(&analysis.unwrap());
+                let text = to_json(&Document::of(&analysis.unwrap()));
                 let document = serde_json::from_str(&text).unwrap();
                 let name = file.file_name().unwrap().to_string_lossy();
                 let found = promises::broken(&document);
@@ -64,12 +64,14 @@ fn figures_of_all_scenarios_add_up() {
 
 #[test]
 fn a_figure_that_does_not_add_up_is_found() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/inside_one_host.toml");
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scenarios/inside_one_host.toml");
     let directory = tempfile::tempdir().unwrap();
     collbench_generate::generate(&file, directory.path(), None, false).unwrap();
     let whole = &Selection::default();
     let analysis = analyze(directory.path(), whole, &mut |_: Progress| {});
-    let document: Value = serde_json::from_str(&to_json(&analysis.unwrap())).unwrap();
+    let document: Value =
+        serde_json::from_str(&to_json(&Document::of(&analysis.unwrap()))).unwrap();
     assert_eq!(promises::broken(&document), [] as [String; 0]);
     let operations = document["operations"].as_array().unwrap();
     let has_path = |of: &Value| of.pointer("/trees/0/critical_path/begins/0").is_some();

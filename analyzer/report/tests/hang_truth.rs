@@ -6,6 +6,7 @@ use std::fs;
 
 use collbench_analyzer::{Analysis, RankState, Selection, analyze};
 use collbench_generate::generate;
+use collbench_report::Document;
 use serde_json::Value;
 
 /// Every fourth rank is a part; then the world and the parts take turns. Three ranks are killed,
@@ -142,7 +143,7 @@ fn who_waits_in_what_is_exact_with_64_ranks() {
 #[test]
 fn who_waits_in_what_is_exact_with_1024_ranks() {
     let analysis = check(1024);
-    let in_words = &analysis.hang.unwrap().in_words;
+    let in_words = Document::of(&analysis).hang.unwrap().in_words;
     assert!(
         in_words
             .iter()
