@@ -8,9 +8,13 @@
 
 use collbench_stats::distribution::Summary;
 use collbench_stats::integers::sum_ns;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::results::analysis::{Analysis, ClockSummary, OperationSummary, TraceSummary};
+use crate::results::analysis::Analysis;
+use crate::results::clock::ClockSummary;
+use crate::results::code::Code;
+use crate::results::operation::OperationSummary;
+use crate::results::trace::TraceSummary;
 
 mod correspondence;
 mod operations;
@@ -51,16 +55,16 @@ pub struct ComparedTrace {
 }
 
 /// Something that should be the same in runs that are compared, and is not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DifferingSetting {
     /// `command`, `ranks`, `hosts`, `mpi_library`, `clock`, `layers`.
-    pub what: &'static str,
+    pub what: Code,
     /// For each trace.
     pub values: Vec<String>,
 }
 
 /// How one run as a whole differs from the baseline: single numbers, which have no interval.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunDifferences {
     /// Index of the trace.
     pub trace: usize,
@@ -73,7 +77,7 @@ pub struct RunDifferences {
 }
 
 /// A change of a number that has no interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Second minus first.
     pub difference: i64,
@@ -82,10 +86,10 @@ pub struct Change {
 }
 
 /// One operation in several traces.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedOperation {
     /// Name of the standard.
-    pub operation: &'static str,
+    pub operation: Code,
     /// Name of the communicator in the baseline; `None` where it is not known.
     pub communicator: Option<String>,
     /// For each trace its figures; `None` where it is not in that trace.
@@ -98,7 +102,7 @@ pub struct ComparedOperation {
 }
 
 /// One operation in one trace, as in `collbench.analysis/1`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OperationFigures {
     /// Id of the communicator in that trace.
     pub communicator: Option<usize>,
@@ -123,7 +127,7 @@ pub struct OperationFigures {
 }
 
 /// How one operation differs from the baseline.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OperationDifferences {
     /// Index of the trace.
     pub trace: usize,
@@ -142,7 +146,7 @@ pub struct OperationDifferences {
 }
 
 /// How one quantity differs.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QuantityDifferences {
     /// Of the means; `None` where the quantity is not known in both.
     pub mean: Option<Difference>,
@@ -151,7 +155,7 @@ pub struct QuantityDifferences {
 }
 
 /// A difference with what is known of its error.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// What is said of it, all differences of the comparison considered together.
     pub verdict: ComparisonVerdict,
@@ -173,14 +177,14 @@ pub struct Difference {
 }
 
 /// An operation that one of two traces does not have.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OnlyIn {
     /// Index of the trace that has it.
     pub trace: usize,
     /// Index of the trace that has not.
     pub not_in: usize,
     /// Name of the standard.
-    pub operation: &'static str,
+    pub operation: Code,
     /// Name of the communicator; `None` where it is not known.
     pub communicator: Option<String>,
     /// Its figures.

@@ -68,6 +68,7 @@ pub use follow::{Follower, Look, Running};
 pub use instances::complete::{Agreed, Disagreement, Payloads};
 pub use instances::matched::{Adder, Matched, Merge};
 pub use instances::matching::match_calls;
+pub use judge::details::Details;
 pub use judge::verdict::{Verdict, Vertex, stands_out};
 pub use measure::critical_path::Begin;
 pub use measure::outside::Figures;
@@ -75,30 +76,40 @@ pub use measure::way_back::Doubt;
 pub use messages::of_instance::Messages;
 pub use progress::Progress;
 pub use remark::{Remark, UnclosedTriangle, UnpairedMessages};
-pub use results::analysis::{
-    Analysis, ChangeSummary, ClockCourse, ClockErrors, ClockSummary, ClosureSummary,
-    CommunicatorSummary, Culprit, CycleSummary, DamageSummary, Dearest, DetailsSummary,
-    DisturbanceSummary, EdgeSummary, HangSummary, HostLateness, HostSummary, ImbalanceSummary,
-    InFlightSummary, InStep, LastCallSummary, LatenessSectionSummary, Layer, MarkedPhase,
-    MessageEnds, MismatchSummary, MismatchedCallSummary, NeverCompletedSummary,
-    OperationSectionSummary, OperationSummary, OutlierSummary, OutsideTrees, PairErrors,
-    PhaseSummary, RankClass, RankEndSummary, RankLateness, RankState, RankSummary, RankTimeline,
-    RankWindow, SerializationPoint, Spread, Stage, Stages, ThreadWay, Timeline, Total,
-    TraceSummary, TreeSummary, UnfinishedSummary, Violations, WindowSummary,
+pub use results::analysis::{Analysis, DetailsSummary, MarkedPhase, Total};
+pub use results::clock::{
+    ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSummary, PairErrors, Violations,
 };
-pub use results::detail::{Detail, Details};
+pub use results::code::Code;
+pub use results::detail::Detail;
+pub use results::hang::{
+    CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
+    NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,
+};
+pub use results::imbalance::{Dearest, HostLateness, ImbalanceSummary, RankLateness};
 pub use results::inside::{
     BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, Hotspot,
     JoiningPoint, LastArrival, OneWayClass, ProgressSummary, RoundSummary, StageKind, StaySummary,
     TransferSummary, TreeFigures, UnknownPaths, WayClass, WayLine, WayStage,
 };
+pub use results::operation::{BeyondDocument, OperationSummary, Spread, Stage, Stages, ThreadWay};
 pub use results::over_time::ChangeKind;
+pub use results::over_time::{
+    ChangeSummary, Culprit, DisturbanceSummary, InStep, LatenessSectionSummary,
+    OperationSectionSummary, OutlierSummary, PhaseSummary, RankTimeline, Timeline,
+};
+pub use results::process::{CommunicatorSummary, RankClass, RankSummary};
+pub use results::trace::{
+    DamageSummary, InFlightSummary, Layer, MessageEnds, RankWindow, TraceSummary, WindowSummary,
+};
+pub use results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
 pub use selection::{Resolved, Selection, SelectionError};
 pub use sums::counts::Counts;
 pub use sums::lateness::Lateness;
 pub use sums::mismatch::Mismatch;
 pub use sums::of_run::Sums;
 pub use sums::serialization::Serialization;
+pub use sums::serialization::SerializationPoint;
 pub use sums::tally::Tally;
 pub use sums::timeline::{Course, Stretch};
 pub use sums::unfinished::Unfinished;

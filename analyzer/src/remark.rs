@@ -183,7 +183,7 @@ pub enum Remark {
         /// Number of instances.
         n_instances: u64,
         /// Operation, what the library says, and what the graph is called, of the most frequent.
-        first: (&'static str, String, String),
+        first: (String, String, String),
     },
     /// Messages of which not both ends are known in one instance.
     UnpairedMessages(UnpairedMessages),

@@ -198,7 +198,7 @@ fn groups_of_an_intercommunicator_wait_for_each_other() {
     assert_eq!(totals(allreduce)["wait"], Some((4, 300 + 250)));
     assert_eq!(allreduce.core_ns, None);
     let communicator = &analysis.communicators[allreduce.communicator.unwrap()];
-    assert_eq!((communicator.kind, communicator.size), ("inter", 4));
+    assert_eq!((&*communicator.kind, communicator.size), ("inter", 4));
     let groups = communicator.groups.as_ref().unwrap();
     assert_eq!(groups[0], [Some(0), Some(1)]);
     assert_eq!(groups[1], [Some(2), Some(3)]);

@@ -7,21 +7,20 @@
 //! Reading is as lenient as the promise that fields may be added asks for: fields that this version does
 //! not know are passed by, and codes are text, or an enum with a variant for all that newer versions have.
 
-use std::borrow::Cow;
-
 mod analysis;
 mod comparison;
 
-use serde::Serialize;
+use collbench_analyzer::Code;
+use serde::{Deserialize, Serialize};
 
 pub use analysis::{ANALYSIS_SCHEMA, Document, HangDocument};
 pub use comparison::{COMPARISON_SCHEMA, ComparedTraceDocument, ComparisonDocument};
 
 /// A remark: a code with its sentence.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemarkDocument {
     /// Short and stable, for scripts.
-    pub code: Cow<'static, str>,
+    pub code: Code,
     /// For people; may change.
     pub text: String,
 }

@@ -78,14 +78,14 @@ pub(crate) fn of_operations(
 /// The operations that get pictures: the first ones by time of which there is a whole instance.
 fn drawn(analysis: &Analysis, top: usize) -> impl Iterator<Item = &OperationSummary> {
     let operations = analysis.operations.iter();
-    operations.filter(|o| !o.threads.is_empty()).take(top)
+    operations.filter(|o| !o.threads().is_empty()).take(top)
 }
 
 /// The pictures of one operation, the `number`-th that gets some.
 fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary) -> Vec<Shown> {
     let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| {
         Shown::of(
-            (number, operation.operation),
+            (number, &*operation.operation),
             kind,
             heading,
             caption,
@@ -142,7 +142,7 @@ fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary
 /// Pictures of what was seen inside it.
 fn of_inside(analysis: &Analysis, number: usize, operation: &OperationSummary) -> Vec<Shown> {
     let shown = |kind: &str, heading: &str, caption: &str, picture: Picture| {
-        let operation = (number, operation.operation);
+        let operation = (number, &*operation.operation);
         Shown::of(operation, kind, heading, caption, picture)
     };
     let tree = tree::picture(analysis, operation).map(|picture| {

@@ -149,12 +149,12 @@ fn jobs_of_different_size_are_compared_by_name_and_nothing_is_dropped() {
     let comparison = Comparison::new(&analyses);
     let codes: Vec<_> = comparison.remarks.iter().map(|r| r.code()).collect();
     assert!(codes.contains(&"matched_by_name"), "{codes:?}");
-    let settings: Vec<_> = comparison.differs.iter().map(|s| s.what).collect();
+    let settings: Vec<_> = comparison.differs.iter().map(|s| &*s.what).collect();
     assert!(settings.contains(&"ranks"), "{settings:?}");
     let only: Vec<_> = comparison
         .only_in
         .iter()
-        .map(|only| (only.trace, only.not_in, only.operation))
+        .map(|only| (only.trace, only.not_in, &*only.operation))
         .collect();
     assert_eq!(only, [(1, 0, "MPI_Alltoall"), (0, 1, "MPI_Scan")]);
     for (trace, other) in analyses.iter().enumerate().skip(1) {
@@ -254,7 +254,7 @@ fn layers_are_the_same_by_default_as_by_name_and_others_are_a_remark() {
     let found = |one: &Analysis, two: &Analysis| {
         let comparison = Comparison::new(&[one.clone(), two.clone()]);
         let differs = comparison.differs.iter();
-        let differs = differs.map(|setting| (setting.what, setting.values.clone()));
+        let differs = differs.map(|setting| (setting.what.to_string(), setting.values.clone()));
         let codes: Vec<&str> = comparison
             .remarks
             .iter()
@@ -264,7 +264,10 @@ fn layers_are_the_same_by_default_as_by_name_and_others_are_a_remark() {
     };
     assert_eq!(found(&by_default, &by_name), (vec![], false));
     let values = vec!["calls".to_owned(), "calls,messages".to_owned()];
-    assert_eq!(found(&without, &by_name), (vec![("layers", values)], true));
+    assert_eq!(
+        found(&without, &by_name),
+        (vec![("layers".to_owned(), values)], true)
+    );
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn of_a_killed_rank_it_is_told_what_the_others_waited_in() {
     );
     let call = damage[0].in_flight.as_ref().unwrap();
     assert_eq!(
-        (call.operation, call.communicator, call.sequence),
+        (&*call.operation, call.communicator, call.sequence),
         ("MPI_Allreduce", Some(0), Some(2))
     );
     assert_eq!(damage[2].in_flight, None);

@@ -101,7 +101,7 @@ fn who_never_came_is_told_with_the_last_that_it_did() {
     let last = rank.last_call.as_ref().unwrap();
     assert_eq!(
         (
-            last.operation,
+            last.operation.as_deref(),
             last.communicator,
             last.sequence,
             last.enter_ns,
@@ -161,7 +161,7 @@ fn a_call_is_under_way_with_its_messages_behind_it_too() {
     let damage = &waiting.trace.damage[0];
     let in_flight = damage.in_flight.as_ref().unwrap();
     assert_eq!(
-        (in_flight.operation, in_flight.completing),
+        (&*in_flight.operation, in_flight.completing.as_deref()),
         ("MPI_Iallreduce", Some("MPI_Wait"))
     );
 }
@@ -245,7 +245,7 @@ fn a_cycle_of_waiting_over_two_communicators_is_named() {
         panic!("{:?}", hang.cycles);
     };
     assert_eq!(cycle.ranks, [0, 1]);
-    let operations = |index: &usize| analysis.unfinished[*index].operations[0];
+    let operations = |index: &usize| &*analysis.unfinished[*index].operations[0];
     let waited_in: Vec<&str> = cycle.unfinished.iter().map(operations).collect();
     assert_eq!(waited_in, ["MPI_Bcast", "MPI_Barrier"]);
     assert_eq!(
@@ -364,13 +364,13 @@ fn a_barrier_beside_a_broadcast_is_named_where_it_hangs_and_where_it_goes_throug
             panic!("{:?}", analysis.mismatches);
         };
         assert_eq!(
-            (mismatch.kind, mismatch.went_through),
+            (&*mismatch.kind, mismatch.went_through),
             ("operations", is_through)
         );
         let calls: Vec<_> = mismatch
             .calls
             .iter()
-            .map(|c| (c.operation, &c.ranks[..]))
+            .map(|c| (&*c.operation, &c.ranks[..]))
             .collect();
         let expected = [("MPI_Barrier", &[2][..]), ("MPI_Bcast", &[0, 1])];
         assert_eq!(calls, expected);
@@ -446,7 +446,7 @@ fn sizes_that_must_be_equal_are_compared_and_others_are_not() {
                 process.call(call(operation, 0, root, payload, (10, leave)));
             }
             let analysis = trace.analyze();
-            let kinds: Vec<_> = analysis.mismatches.iter().map(|m| m.kind).collect();
+            let kinds: Vec<_> = analysis.mismatches.iter().map(|m| &*m.kind).collect();
             let expected: &[&str] = if are_apart { &["sizes"] } else { &[] };
             assert_eq!(kinds, expected, "{operation:?} {payloads:?} {is_finished}");
             let has_remark = codes(&analysis).contains(&"mismatched_sizes");
@@ -496,7 +496,7 @@ fn blocking_beside_nonblocking_is_named_and_who_waits_for_it_is_known() {
     assert!(!codes(&analysis).contains(&"stray_completions"));
     let last = hang(&analysis).ranks[0].last_call.as_ref().unwrap();
     assert_eq!(
-        (last.operation, last.completing),
+        (last.operation.as_deref(), last.completing.as_deref()),
         (Some("MPI_Ibarrier"), Some("MPI_Wait"))
     );
 }
@@ -522,7 +522,7 @@ fn what_is_never_completed_before_finalize_is_a_remark_and_what_a_killed_rank_le
         panic!("{:?}", whole.never_completed);
     };
     assert_eq!(
-        (found.operation, found.sequence, &found.ranks[..]),
+        (&*found.operation, found.sequence, &found.ranks[..]),
         ("MPI_Ibarrier", 0, &[1][..])
     );
     let told = remark(&whole, "never_completed").unwrap();

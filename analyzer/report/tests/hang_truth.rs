@@ -95,7 +95,7 @@ fn check(n_ranks: usize) -> Analysis {
             .map(|rank| rank as u32);
         members = all.collect();
         let place = (
-            unfinished.operations[0].to_owned(),
+            unfinished.operations[0].to_string(),
             members.clone(),
             unfinished.sequence,
         );

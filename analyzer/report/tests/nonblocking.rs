@@ -364,7 +364,7 @@ fn who_was_in_a_wait_when_the_trace_ended_is_told_with_what_for() {
         .find_map(|d| d.in_flight.clone());
     let in_flight = in_flight.unwrap();
     assert_eq!(
-        (in_flight.operation, in_flight.completing),
+        (&*in_flight.operation, in_flight.completing.as_deref()),
         ("MPI_Iallreduce", Some("MPI_Waitall"))
     );
 }

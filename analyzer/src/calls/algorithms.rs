@@ -1,10 +1,11 @@
 //! Which of its algorithms the MPI library ran for what, by the names that it gives them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use collbench_formats::{AlgorithmBegun, Definition, Layer, Operation, Record};
 use collbench_text::inert;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::communicators::Communicators;
 use crate::trace::run::{RankFile, Run};
@@ -13,10 +14,10 @@ use crate::trace::run::{RankFile, Run};
 const MAX_NAME: usize = 128;
 
 /// An algorithm of the MPI library under one operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlgorithmSummary {
     /// The operation that the application called.
-    pub operation: &'static str,
+    pub operation: Cow<'static, str>,
     /// What the library calls the algorithm.
     pub name: String,
     /// Calls of the application in which it was begun, however often in each.
@@ -155,7 +156,7 @@ pub(crate) fn algorithms<'c>(
     let mut all: Vec<AlgorithmSummary> = all
         .into_iter()
         .map(|((operation, name), uses)| AlgorithmSummary {
-            operation: operation.name(),
+            operation: operation.name().into(),
             name,
             calls: uses.n_calls,
             bytes_min: uses.bytes.map(|range| range.least),
@@ -164,6 +165,6 @@ pub(crate) fn algorithms<'c>(
             processes_max: uses.n_processes.map(|range| range.most as u32),
         })
         .collect();
-    all.sort_by(|a, b| (a.operation, b.calls, &a.name).cmp(&(b.operation, a.calls, &b.name)));
+    all.sort_by(|a, b| (&a.operation, b.calls, &a.name).cmp(&(&b.operation, a.calls, &b.name)));
     Some(all)
 }

@@ -1,25 +1,26 @@
 //! Whether processes were running: what the kernel said of their threads before and in long calls.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use collbench_formats::{Layer, Operation, Record, Running};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::communicators::Communicators;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;
 
 /// What a thread did with its time in front of the calls of one operation, or in them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningSummary {
     /// World rank.
     pub rank: u32,
     /// Id of the communicator; `None` where that is not known.
     pub communicator: Option<usize>,
     /// Name of the operation.
-    pub operation: &'static str,
+    pub operation: Cow<'static, str>,
     /// `before`: in the gap in front of the call; `inside`: in it.
-    pub place: &'static str,
+    pub place: Cow<'static, str>,
     /// How often the kernel was asked: only where much time had passed.
     pub samples: u64,
     /// The time that these samples are about, ns.
@@ -129,10 +130,10 @@ pub(crate) fn running<'c>(
         RunningSummary {
             rank,
             communicator,
-            operation,
+            operation: operation.into(),
             place: match place {
-                Place::Before => "before",
-                Place::Inside => "inside",
+                Place::Before => "before".into(),
+                Place::Inside => "inside".into(),
             },
             samples: sum.n,
             elapsed_ns,

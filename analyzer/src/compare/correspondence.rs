@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::results::analysis::{Analysis, CommunicatorSummary, OperationSummary};
+use crate::results::analysis::Analysis;
+use crate::results::code::Code;
+use crate::results::operation::OperationSummary;
+use crate::results::process::CommunicatorSummary;
 use crate::sums::operation::ByteClass;
 
 /// How the communicators of two traces, by id, answer to one another.
@@ -14,9 +17,9 @@ pub(crate) struct Correspondence {
 
 /// What makes operations of different traces the same: operation, communicator in the baseline,
 /// position of the root in it, class of payloads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    operation: &'static str,
+    operation: Code,
     communicator: Option<usize>,
     root: Option<usize>,
     class: ByteClass,
@@ -32,12 +35,12 @@ impl Correspondence {
         };
         let mut is_taken = vec![false; baseline.communicators.len()];
         if baseline.trace.ranks == other.trace.ranks {
-            let exact = |c: &CommunicatorSummary| (c.kind, c.ranks.clone(), c.name.clone());
+            let exact = |c: &CommunicatorSummary| (c.kind.clone(), c.ranks.clone(), c.name.clone());
             found.add(&mut is_taken, baseline, other, exact);
-            let members = |c: &CommunicatorSummary| (c.kind, c.ranks.clone());
+            let members = |c: &CommunicatorSummary| (c.kind.clone(), c.ranks.clone());
             found.add(&mut is_taken, baseline, other, members);
         }
-        let name = |c: &CommunicatorSummary| (c.kind, c.name.clone());
+        let name = |c: &CommunicatorSummary| (c.kind.clone(), c.name.clone());
         found.add(&mut is_taken, baseline, other, name);
         found
     }
@@ -94,14 +97,14 @@ impl Key {
             .communicator
             .map(|id| &baseline.communicators[id].ranks);
         Self {
-            operation: operation.operation,
+            operation: operation.operation.clone(),
             communicator: operation.communicator,
             root: operation.root.and_then(|root| {
                 let position = ranks?.iter().position(|rank| *rank == Some(root));
                 // A root without a file has no position; it is told by its rank.
                 Some(position.unwrap_or(root as usize))
             }),
-            class: operation.class,
+            class: operation.class(),
         }
     }
 }

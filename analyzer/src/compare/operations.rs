@@ -11,7 +11,8 @@ use crate::compare::{
     Change, ComparedOperation, Difference, OnlyIn, OperationDifferences, QuantityDifferences,
     figures, rounded,
 };
-use crate::results::analysis::{Analysis, OperationSummary};
+use crate::results::analysis::Analysis;
+use crate::results::operation::OperationSummary;
 
 /// What all traces have, by the change of total time, and what only one of two has.
 pub(crate) fn compare(
@@ -26,7 +27,7 @@ pub(crate) fn compare(
         .enumerate()
         .map(|(at, operation)| ComparedOperation {
             indexes: vec![Some(at)],
-            operation: operation.operation,
+            operation: operation.operation.clone(),
             communicator: communicator(baseline, operation),
             traces: vec![Some(figures(operation))],
             differences: Vec::new(),
@@ -104,7 +105,7 @@ fn only(analysis: &Analysis, operation: &OperationSummary, trace: usize, not_in:
     OnlyIn {
         trace,
         not_in,
-        operation: operation.operation,
+        operation: operation.operation.clone(),
         communicator: communicator(analysis, operation),
         figures: figures(operation),
     }
@@ -198,25 +199,26 @@ fn of_pair(
             }),
         }
     };
+    let evidence = [one.evidence(), two.evidence()];
     OperationDifferences {
         trace,
         verdict: Verdict::TooFew,
         total_ns: Change::new(total(one), total(two)),
         duration_ns: quantity(
             [&one.duration_ns, &two.duration_ns],
-            [&one.evidence.duration, &two.evidence.duration],
+            [&evidence[0].duration, &evidence[1].duration],
         ),
         call_time_ns: quantity(
             [&one.call_time_ns, &two.call_time_ns],
-            [&one.evidence.call_time, &two.evidence.call_time],
+            [&evidence[0].call_time, &evidence[1].call_time],
         ),
         wait_ns: quantity(
             [&one.wait_ns, &two.wait_ns],
-            [&one.evidence.wait, &two.evidence.wait],
+            [&evidence[0].wait, &evidence[1].wait],
         ),
         core_ns: quantity(
             [&one.core_ns, &two.core_ns],
-            [&one.evidence.core, &two.evidence.core],
+            [&evidence[0].core, &evidence[1].core],
         ),
     }
 }

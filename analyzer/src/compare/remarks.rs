@@ -57,8 +57,8 @@ const LAYERS: &str = "layers";
 
 /// Settings that are not the same in all traces.
 pub(crate) fn differing(traces: &[ComparedTrace]) -> Vec<DifferingSetting> {
-    let setting = |what, value: &dyn Fn(&ComparedTrace) -> String| DifferingSetting {
-        what,
+    let setting = |what: &'static str, value: &dyn Fn(&ComparedTrace) -> String| DifferingSetting {
+        what: what.into(),
         values: traces.iter().map(value).collect(),
     };
     let settings = [

@@ -6,8 +6,8 @@ use collbench_text::inert;
 
 use crate::judge::classes::{Class, Features, classes};
 use crate::judge::inputs::Sources;
-use crate::results::analysis::RankClass;
 use crate::results::over_time::{RankTimeline, Timeline};
+use crate::results::process::RankClass;
 use crate::sums::conduct::Conduct;
 use crate::sums::timeline::{Course, MAX_BINS, Stretch};
 

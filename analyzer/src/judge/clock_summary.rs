@@ -4,7 +4,7 @@ use collbench_clocks::AlignmentMethod;
 use collbench_formats::ClockSource;
 
 use crate::judge::inputs::Sources;
-use crate::results::analysis::{
+use crate::results::clock::{
     ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSummary, PairErrors, Violations,
 };
 use crate::time::clocks::{Clocks, HostAlignment};
@@ -32,7 +32,7 @@ pub(crate) fn clock_summary(sources: &Sources<'_>) -> ClockSummary {
     }
     names.sort_unstable();
     ClockSummary {
-        method: clock_method(clocks),
+        method: clock_method(clocks).into(),
         source: names.join(","),
         reference_host: clocks.hosts[0].name.clone(),
         hosts: clocks

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{CompletingCall, Damage};
+use collbench_formats::Damage;
 use collbench_text::inert;
 
 use crate::calls::findings::InFlight;
 use crate::communicators::Communicators;
 use crate::judge::inputs::Sources;
-use crate::results::analysis::{DamageSummary, InFlightSummary};
+use crate::results::trace::{DamageSummary, InFlightSummary};
 
 /// Ranks without a file that are told one by one; beyond, in one entry.
 const MAX_MISSING_LISTED: u64 = 4096;
@@ -135,8 +135,8 @@ fn findings_in_records(sources: &Sources<'_>, process: usize) -> Vec<String> {
 
 fn in_flight_summary(communicators: &Communicators, call: &InFlight) -> InFlightSummary {
     InFlightSummary {
-        operation: call.operation.name(),
-        completing: call.completing.map(CompletingCall::name),
+        operation: call.operation.name().into(),
+        completing: call.completing.map(|call| call.name().into()),
         communicator: call
             .communicator
             .map(|index| communicators.list[index].entry),

@@ -219,7 +219,7 @@ fn in_step(groups: &[Group<'_>], own: &[Event]) -> Option<InStep> {
     let &(communicator, operation) = groups[group].0;
     (every > 1).then_some(InStep {
         communicator,
-        operation: operation.name(),
+        operation: operation.name().into(),
         every,
     })
 }

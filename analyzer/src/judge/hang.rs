@@ -4,7 +4,7 @@
 //! Only what is known is said. A process that there is no file of, or whose recording ended
 //! before, is not called absent: it is not known where it was.
 
-use collbench_formats::{CompletingCall, Damage, Operation};
+use collbench_formats::{Damage, Operation};
 
 use crate::calls::findings::{InFlight, ProcessDamage};
 use crate::calls::last_seen::{LastCall, LastSeen};
@@ -153,7 +153,7 @@ impl AtEnd<'_> {
         let since = |waiters: &[Waiter]| waiters.iter().map(|waiter| waiter.since.ns()).collect();
         let ranks = |waiters: &[Waiter]| waiters.iter().map(|waiter| waiter.rank).collect();
         UnfinishedSummary {
-            operations: of.operations.iter().map(|op| op.name()).collect(),
+            operations: of.operations.iter().map(|op| op.name().into()).collect(),
             communicator: of.entry,
             sequence: of.sequence,
             persistent: self.is_persistent(),
@@ -163,7 +163,11 @@ impl AtEnd<'_> {
             bytes_max: of.bytes.map(|(_, greatest)| greatest),
             inside: ranks(&self.inside),
             inside_since_ns: since(&self.inside),
-            completing: of.completing.iter().map(|call| call.name()).collect(),
+            completing: of
+                .completing
+                .iter()
+                .map(|call| call.name().into())
+                .collect(),
             begun: ranks(&of.begun),
             begun_since_ns: since(&of.begun),
             left: of.left.clone(),
@@ -183,8 +187,8 @@ impl Ending<'_> {
     fn summary(&self, sources: &Sources<'_>) -> RankEndSummary {
         let entry = |index: usize| sources.communicators.list[index].entry;
         let in_flight = self.in_flight.first().map(|call| LastCallSummary {
-            operation: Some(call.operation.name()),
-            completing: call.completing.map(CompletingCall::name),
+            operation: Some(call.operation.name().into()),
+            completing: call.completing.map(|call| call.name().into()),
             communicator: call.communicator.map(entry),
             sequence: call.sequence,
             persistent: matches!(call.lane, Some(Lane::Persistent(_))),
@@ -192,8 +196,8 @@ impl Ending<'_> {
             leave_ns: None,
         });
         let returned = self.returned.map(|call| LastCallSummary {
-            operation: call.operation.map(Operation::name),
-            completing: call.completing.map(CompletingCall::name),
+            operation: call.operation.map(|operation| operation.name().into()),
+            completing: call.completing.map(|call| call.name().into()),
             communicator: call.communicator.map(entry),
             sequence: call.sequence,
             persistent: call.is_persistent,
@@ -310,7 +314,7 @@ fn mismatch_summary(sources: &Sources<'_>, mismatch: &Mismatch) -> MismatchSumma
         damage.next().is_some()
     };
     MismatchSummary {
-        kind: mismatch.kind.name(),
+        kind: mismatch.kind.name().into(),
         communicator: mismatch.entry,
         sequence: mismatch.sequence,
         persistent: mismatch.is_persistent,
@@ -320,7 +324,7 @@ fn mismatch_summary(sources: &Sources<'_>, mismatch: &Mismatch) -> MismatchSumma
             .calls
             .iter()
             .map(|call| MismatchedCallSummary {
-                operation: call.operation.name(),
+                operation: call.operation.name().into(),
                 root: call.root,
                 bytes: call.bytes,
                 ranks: call.ranks.clone(),
@@ -333,7 +337,7 @@ fn mismatch_summary(sources: &Sources<'_>, mismatch: &Mismatch) -> MismatchSumma
 pub(crate) fn never_completed(sources: &Sources<'_>) -> Vec<NeverCompletedSummary> {
     let all = sources.tally.never_completed.iter();
     all.map(|found| NeverCompletedSummary {
-        operation: found.operation.name(),
+        operation: found.operation.name().into(),
         communicator: found.entry,
         sequence: found.sequence,
         persistent: found.is_persistent,

@@ -2,7 +2,7 @@
 
 use crate::calls::findings::Irregularities;
 use crate::communicators::Communicators;
-use crate::results::detail::Details;
+use crate::judge::details::Details;
 use crate::sums::of_run::Sums;
 use crate::time::clocks::Clocks;
 use crate::trace::run::Run;

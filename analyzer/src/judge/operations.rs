@@ -6,15 +6,16 @@ use collbench_formats::Operation;
 use collbench_stats::distribution::{Distribution, Summary};
 use collbench_stats::estimate::Evidence;
 
+use crate::judge::details::Chooser;
 use crate::judge::inputs::Sources;
 use crate::judge::over_time::{operation_sections, outliers};
 use crate::judge::trees;
 use crate::judge::trees::TooEarly;
-use crate::results::analysis::{
-    OperationSummary, SerializationPoint, Spread, Stage, Stages, ThreadWay,
+use crate::results::operation::{
+    BeyondDocument, OperationSummary, Spread, Stage, Stages, ThreadWay,
 };
-use crate::results::detail::Chooser;
 use crate::sums::operation::{OperationKey, OperationTally, OverlapTally, wait_state_names};
+use crate::sums::serialization::SerializationPoint;
 
 /// The operations, by time, the longest first, and the message of any that was received before it was
 /// sent by most.
@@ -56,10 +57,10 @@ fn operation_summary(
     let (waiting, completion) = wait_state_names(key.operation);
     let mut wait_states = BTreeMap::new();
     if let Some(name) = waiting.filter(|_| wait.is_some()) {
-        wait_states.insert(name, waits.total());
+        wait_states.insert(name.into(), waits.total());
     }
     if let (Some(name), Some(total)) = (completion, tally.completion_ns) {
-        wait_states.insert(name, total);
+        wait_states.insert(name.into(), total);
     }
     let overlap = |part: fn(&OverlapTally) -> &Distribution| {
         tally.overlap.as_deref().and_then(|o| part(o).summary(None))
@@ -97,7 +98,7 @@ fn operation_summary(
         inside: trees::stages(trees.as_deref()).into(),
     };
     OperationSummary {
-        operation: key.operation.name(),
+        operation: key.operation.name().into(),
         communicator: key.entry,
         root: key.root,
         bytes_min: tally.bytes.map(|(least, _)| least),
@@ -143,11 +144,12 @@ fn operation_summary(
         outside_trees: tally.inside.as_deref().map(trees::outside_trees),
         stages,
         left_out: Vec::new(),
-        threads: threads(sources, key, tally),
-        semantics: key.operation.semantics(),
-        class: key.class,
-        evidence: Evidence::new(&tally.batches, &tally.duration, &tally.core),
-        spread,
+        beyond: Some(Box::new(BeyondDocument {
+            threads: threads(sources, key, tally),
+            spread,
+            class: key.class,
+            evidence: Evidence::new(&tally.batches, &tally.duration, &tally.core),
+        })),
         wait_ns: wait,
         core_ns: core,
         departure_wait_ns: departure_wait,
@@ -216,8 +218,8 @@ fn stages(
     if operation.semantics().waits_for_nobody() {
         return Vec::new();
     }
-    let stage = |name, (down_ns, up_ns): (Option<Summary>, Option<Summary>)| Stage {
-        name,
+    let stage = |name: &'static str, (down_ns, up_ns): (Option<Summary>, Option<Summary>)| Stage {
+        name: name.into(),
         node: None,
         down_ns,
         up_ns,

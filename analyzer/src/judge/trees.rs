@@ -14,9 +14,9 @@ use crate::judge::inputs::Sources;
 use crate::judge::tree_figures;
 use crate::judge::tree_figures::{Places, host_of, tree_figures};
 use crate::remark::{Remark, UnpairedMessages};
-use crate::results::analysis::{
-    EdgeSummary, MessageEnds, OperationSummary, OutsideTrees, Stage, TreeSummary,
-};
+use crate::results::operation::{OperationSummary, Stage};
+use crate::results::trace::MessageEnds;
+use crate::results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
 use crate::sums::graph_figures::EdgeFigures;
 use crate::sums::graphs::{EdgeTally, GraphTally, InsideTally};
 use crate::sums::operation::{OperationKey, OperationTally};
@@ -66,7 +66,7 @@ pub(crate) fn library_name(sources: &Sources<'_>, key: &OperationKey) -> Option<
 pub(crate) fn contradicted(operations: &[OperationSummary]) -> Option<Remark> {
     let found = operations.iter().filter(|of| of.contradicted > 0);
     let n_instances = found.clone().map(|of| of.contradicted).sum();
-    let most = found.max_by_key(|of| (of.contradicted, Reverse(of.operation)))?;
+    let most = found.max_by_key(|of| (of.contradicted, Reverse(&of.operation)))?;
     let seen = most
         .trees
         .iter()
@@ -75,7 +75,11 @@ pub(crate) fn contradicted(operations: &[OperationSummary]) -> Option<Remark> {
     let of = |name: Option<&String>| inert::line(name.map_or("", |name| name), MAX_NAME);
     Some(Remark::AlgorithmContradicted {
         n_instances,
-        first: (most.operation, of(most.library_name.as_ref()), of(seen)),
+        first: (
+            most.operation.to_string(),
+            of(most.library_name.as_ref()),
+            of(seen),
+        ),
     })
 }
 
@@ -111,7 +115,7 @@ pub(crate) fn stages(trees: Option<&[TreeSummary]>) -> Vec<Stage> {
     let points = tree.figures.iter().flat_map(|found| &found.joining_points);
     let mut stages: Vec<Stage> = points
         .map(|point| Stage {
-            name: "node",
+            name: "node".into(),
             node: Some(format!("rank {}", point.rank)),
             down_ns: point.down_ns.clone(),
             up_ns: point.up_ns.clone().or_else(|| point.core_ns.clone()),
@@ -123,7 +127,7 @@ pub(crate) fn stages(trees: Option<&[TreeSummary]>) -> Vec<Stage> {
     // By child and parent: down and up.
     let mut edges: BTreeMap<(u32, u32), [Option<Summary>; 2]> = BTreeMap::new();
     for edge in &tree.edges {
-        let (ends, way) = match edge.direction {
+        let (ends, way) = match edge.direction.as_deref() {
             Some("down") => ((edge.from, edge.to), 0),
             Some("up") => ((edge.to, edge.from), 1),
             _ => continue,
@@ -136,7 +140,7 @@ pub(crate) fn stages(trees: Option<&[TreeSummary]>) -> Vec<Stage> {
         edges
             .into_iter()
             .map(|((child, parent), [down_ns, up_ns])| Stage {
-                name: "edge",
+                name: "edge".into(),
                 node: Some(format!("rank {child} to rank {parent}")),
                 down_ns,
                 up_ns,
@@ -326,8 +330,8 @@ impl<'s> Ranks<'s> {
             messages: sum.messages,
             bytes: sum.bytes,
             direction: direction.map(|direction| match direction {
-                Direction::Down => "down",
-                Direction::Up => "up",
+                Direction::Down => "down".into(),
+                Direction::Up => "up".into(),
             }),
             measured: figures.map(|figures| tree_figures::transfer(figures, hosts, clocks)),
         }

@@ -129,7 +129,7 @@ impl<'a> Ways<'a> {
         }
         stages
             .iter_mut()
-            .for_each(|stage| stage.direction = Some("down"));
+            .for_each(|stage| stage.direction = Some("down".into()));
         stages.extend(stage(StageKind::Core, top, &self.node(top).core));
         let n_before = stages.len();
         if goes_up {
@@ -165,7 +165,7 @@ impl<'a> Ways<'a> {
             }
         }
         for stage in &mut stages[n_before..] {
-            stage.direction = Some("up");
+            stage.direction = Some("up".into());
         }
         stages
     }
@@ -343,7 +343,9 @@ fn is_own(stage: &WayStage) -> bool {
         StageKind::ArrivalWait | StageKind::LateSender => false,
         // What a process does before it asks whether all is done, nobody waits for.
         StageKind::LateProgress if stage.from.is_none() => false,
-        StageKind::LateReceiver | StageKind::LateProgress => stage.direction != Some("down"),
+        StageKind::LateReceiver | StageKind::LateProgress => {
+            stage.direction.as_deref() != Some("down")
+        }
         _ => true,
     }
 }

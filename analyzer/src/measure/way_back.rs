@@ -17,7 +17,7 @@
 
 use collbench_formats::{CommunicatorKind, Semantics};
 use collbench_trees::shape::Shape;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::Agreed;
 use crate::measure::outside::has_core;
@@ -25,7 +25,7 @@ use crate::messages::message::InstanceMessage;
 use crate::time::resolution::Resolution;
 
 /// Why it is not known what the last to leave an instance waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// Its processes are on hosts without a common time.
@@ -40,6 +40,9 @@ pub enum Doubt {
     Incomplete,
     /// The last to leave depends on one that came later, and nothing was seen to come from there.
     Hidden,
+    /// One of a newer version: only in a document that was read.
+    #[serde(other)]
+    Newer,
 }
 
 impl Doubt {

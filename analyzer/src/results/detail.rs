@@ -1,42 +1,10 @@
-//! What a document of a large run leaves out: details of operations that matter little.
-//!
-//! An operation has sums (calls, durations, waits, the algorithm), a few kB whatever it did, and
-//! details, which grow with the square of its processes: edges, rounds, ways, orders. In a run of a
-//! thousand operations nobody reads the details of all. So the document has those of the operations
-//! with the most time, as many as come to [`MAX_BYTES`]; of the others it has `null`, and says so.
+//! A part of the results that the document of a large run leaves out.
 
 use std::ops::Deref;
 
-use collbench_stats::integers::sum_ns;
-use collbench_text::json;
-use serde::{Serialize, Serializer};
-
-use crate::results::analysis::{DetailsSummary, ImbalanceSummary, OperationSummary};
-use crate::results::inside::CriticalPathSummary;
-
-/// Which details are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Details {
-    /// All, however large the document gets.
-    All,
-    /// Those of the operations with the most time. Of so many, those that pictures are made of,
-    /// all stay in memory, though the document may leave them out.
-    OfWhatMatters {
-        /// Operations that get pictures.
-        n_drawn: usize,
-    },
-}
-
-/// Most bytes of details of operations in a document.
-const MAX_BYTES: u64 = 4 << 20;
-/// Most bytes of one kind of them, of one operation.
-const MAX_BYTES_OF_KIND: u64 = 2 << 20;
-/// Most bytes of details of the verdicts.
-const MAX_BYTES_OF_VERDICTS: u64 = 1 << 20;
-/// Operations that were seen inside, by time, of which sentences may be made.
-const N_IN_WORDS: usize = 16;
-/// How to get all.
-const ALL_BY: &str = "collbench-analyze --full";
+use serde::de::IntoDeserializer;
+use serde::de::value::UnitDeserializer;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A part of the results that the document may leave out, as `null`; it may be in memory all the
 /// same.
@@ -99,226 +67,32 @@ impl<T: Serialize> Serialize for Detail<T> {
     }
 }
 
-/// A detail of any type.
-trait LeaveOut {
-    /// Whether there is nothing to be left out.
-    fn is_nothing(&self) -> bool;
-
-    /// Bytes that it takes in a document, so deep inside of it.
-    fn n_bytes(&self, depth: usize) -> u64;
-
+impl<T> Detail<T> {
     /// Leaves it out of the document.
-    fn leave_out(&mut self);
-
-    /// Gives back its memory.
-    fn forget(&mut self);
-}
-
-impl<T: Serialize + Default + PartialEq> LeaveOut for Detail<T> {
-    fn is_nothing(&self) -> bool {
-        self.value == T::default()
-    }
-
-    fn n_bytes(&self, depth: usize) -> u64 {
-        json::n_bytes(&self.value, depth)
-    }
-
-    fn leave_out(&mut self) {
+    pub(crate) fn leave_out(&mut self) {
         self.is_left_out = true;
     }
+}
 
-    fn forget(&mut self) {
+impl<T: Default> Detail<T> {
+    /// Gives back its memory.
+    pub(crate) fn forget(&mut self) {
         self.value = T::default();
     }
 }
 
-/// Details of one kind.
-struct Kind<'a> {
-    /// Where they stand in an operation.
-    name: &'static str,
-    /// Objects and arrays that they stand in.
-    depth: usize,
-    /// Themselves: of an operation one, or one for each of its trees.
-    details: Vec<&'a mut dyn LeaveOut>,
-}
-
-/// In the document, in `operations` or `imbalance`, in an entry of that.
-const IN_ENTRY: usize = 3;
-/// In an entry, in `trees`, in a tree.
-const IN_TREE: usize = IN_ENTRY + 2;
-/// In a tree, in `critical_path`.
-const IN_CRITICAL_PATH: usize = IN_TREE + 1;
-
-impl Kind<'_> {
-    fn n_bytes(&self) -> u64 {
-        let bytes = self.details.iter().map(|it| it.n_bytes(self.depth));
-        bytes.sum()
-    }
-}
-
-/// The details of an operation, by kind, those first that say most in the least room.
-fn kinds(operation: &mut OperationSummary) -> Vec<Kind<'_>> {
-    let kind = |name, detail| Kind {
-        name,
-        depth: IN_ENTRY,
-        details: vec![detail],
-    };
-    let mut kinds: Vec<Kind<'_>> = vec![
-        kind("duration_histogram", &mut operation.duration_histogram),
-        kind("sections", &mut operation.sections),
-        kind("serialization", &mut operation.serialization),
-        kind("arrival_order", &mut operation.arrival_order),
-        kind("departure_order", &mut operation.departure_order),
-        kind("arrival_deciles", &mut operation.arrival_deciles),
-        kind("departure_deciles", &mut operation.departure_deciles),
-    ];
-    let mut of_trees = [
-        ("trees[].critical_path.begins", IN_CRITICAL_PATH),
-        ("trees[].critical_path.hops", IN_CRITICAL_PATH),
-        ("trees[].critical_path.stays", IN_CRITICAL_PATH),
-        ("trees[].joining_points", IN_TREE),
-        ("trees[].rounds", IN_TREE),
-        ("trees[].ways", IN_TREE),
-        ("trees[].edges", IN_TREE),
-    ]
-    .map(|(name, depth)| Kind {
-        name,
-        depth,
-        details: Vec::new(),
-    });
-    for tree in operation.trees.iter_mut().flatten() {
-        let [begins, hops, stays, points, rounds, ways, edges] = &mut of_trees;
-        if let Some(figures) = &mut tree.figures {
-            if let Some(path) = &mut figures.critical_path {
-                let CriticalPathSummary {
-                    begins: own_begins,
-                    hops: own_hops,
-                    stays: own_stays,
-                    ..
-                } = path;
-                begins.details.push(own_begins);
-                hops.details.push(own_hops);
-                stays.details.push(own_stays);
-            }
-            points.details.push(&mut figures.joining_points);
-            rounds.details.push(&mut figures.rounds);
-            ways.details.push(&mut figures.ways);
-        }
-        edges.details.push(&mut tree.edges);
-    }
-    kinds.extend(of_trees);
-    kinds.push(kind("edges", &mut operation.edges));
-    kinds.push(kind("stages[3..]", &mut operation.stages.inside));
-    kinds
-}
-
-/// Gives room to the details of one operation after the other, those with the most time first.
-pub(crate) struct Chooser {
-    details: Details,
-    /// Bytes that are left.
-    left: u64,
-    /// Whether an operation was met of which they were not enough.
-    is_full: bool,
-    /// Operations that were seen inside, so far.
-    n_inside: usize,
-    /// Operations that pictures may be made of, so far.
-    n_drawn: usize,
-}
-
-impl Chooser {
-    pub(crate) fn new(details: Details) -> Self {
-        Self {
-            details,
-            left: MAX_BYTES,
-            is_full: false,
-            n_inside: 0,
-            n_drawn: 0,
-        }
-    }
-
-    /// Leaves details of the next operation out, if there is no room for them. One kind of them that
-    /// is huge does not take the room of all the others; the first operation whose details do not fit
-    /// has as many as do, those behind it have none.
-    pub(crate) fn choose(&mut self, operation: &mut OperationSummary) {
-        let Details::OfWhatMatters { n_drawn } = self.details else {
-            return;
-        };
-        let is_inside = operation
-            .trees
-            .iter()
-            .flatten()
-            .any(|t| t.figures.is_some());
-        self.n_inside += usize::from(is_inside);
-        self.n_drawn += usize::from(!operation.threads.is_empty());
-        let is_needed = self.n_drawn <= n_drawn || (is_inside && self.n_inside <= N_IN_WORDS);
-        let was_full = self.is_full;
-        let mut left_out = Vec::new();
-        for mut kind in kinds(operation) {
-            kind.details.retain(|detail| !detail.is_nothing());
-            if kind.details.is_empty() {
-                continue;
-            }
-            if !was_full {
-                let n_bytes = kind.n_bytes();
-                if n_bytes <= self.left.min(MAX_BYTES_OF_KIND) {
-                    self.left -= n_bytes;
-                    continue;
-                }
-                self.is_full |= n_bytes <= MAX_BYTES_OF_KIND;
-            }
-            left_out.push(kind.name);
-            for detail in &mut kind.details {
-                detail.leave_out();
-                if !is_needed {
-                    detail.forget();
-                }
-            }
-        }
-        if !is_needed && !left_out.is_empty() {
-            for tree in operation.trees.iter_mut().flatten() {
-                if let Some(figures) = &mut tree.figures {
-                    figures.lines = Vec::new();
-                }
-            }
-        }
-        operation.left_out = left_out;
-    }
-}
-
-/// Leaves the sections of verdicts out that there is no room for, the dearest having theirs.
-pub(crate) fn choose_verdicts(details: Details, verdicts: &mut [ImbalanceSummary]) {
-    if details == Details::All {
-        return;
-    }
-    let mut left = Some(MAX_BYTES_OF_VERDICTS);
-    for verdict in verdicts {
-        let n_bytes = verdict.sections.n_bytes(IN_ENTRY) + verdict.hosts.n_bytes(IN_ENTRY);
-        left = left.and_then(|left| left.checked_sub(n_bytes));
-        if left.is_none() {
-            verdict.sections.leave_out();
-            verdict.hosts.leave_out();
-        }
-    }
-}
-
-/// What was left out, in figures.
-pub(crate) fn summary(
-    operations: &[OperationSummary],
-    imbalance: &[ImbalanceSummary],
-) -> DetailsSummary {
-    let time_ns = |operations: &mut dyn Iterator<Item = &OperationSummary>| {
-        sum_ns(operations.filter_map(|of| Some(of.call_time_ns.as_ref()?.total)))
-    };
-    let told = || operations.iter().filter(|of| of.left_out.is_empty());
-    let all_ns = time_ns(&mut operations.iter());
-    let n_verdicts = imbalance.iter().filter(|of| !of.sections.is_left_out());
-    let (n_told, n_verdicts) = (told().count(), n_verdicts.count());
-    let complete = n_told == operations.len() && n_verdicts == imbalance.len();
-    DetailsSummary {
-        complete,
-        operations: n_told,
-        share_of_time: (all_ns > 0).then(|| time_ns(&mut told()) as f64 / all_ns as f64),
-        imbalance: n_verdicts,
-        all_by: (!complete).then_some(ALL_BY),
+/// `null` is a detail that was left out; of those that may be `None`, it is `None`, and the operation's
+/// `left_out` tells whether it was left out.
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Detail<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Option::<T>::deserialize(deserializer)?;
+        let nothing: UnitDeserializer<D::Error> = ().into_deserializer();
+        Ok(match value {
+            Some(value) => value.into(),
+            None => Self {
+                value: T::default(),
+                is_left_out: T::deserialize(nothing).is_err(),
+            },
+        })
     }
 }

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::results::code::Code;
 
 /// An instance that someone was in when the trace ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnfinishedSummary {
     /// What those inside called.
-    pub operations: Vec<&'static str>,
+    pub operations: Vec<Code>,
     /// Id of the communicator.
     pub communicator: usize,
     /// Position among the calls on it; of a persistent collective the number of the start.
@@ -28,7 +30,7 @@ pub struct UnfinishedSummary {
     /// When each of them entered the call that it was in, ns since the start of the run.
     pub inside_since_ns: Vec<i64>,
     /// The calls in which they were completing it, such as `MPI_Wait`; empty for blocking ones.
-    pub completing: Vec<&'static str>,
+    pub completing: Vec<Code>,
     /// World ranks that had begun a nonblocking one, and were in no call of it.
     pub begun: Vec<u32>,
     /// When each of them began it.
@@ -63,7 +65,7 @@ pub struct HangSummary {
 }
 
 /// A cycle of waiting: each rank for the next one, the last for the first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CycleSummary {
     /// World ranks.
     pub ranks: Vec<u32>,
@@ -72,7 +74,7 @@ pub struct CycleSummary {
 }
 
 /// Where one process was at the end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankEndSummary {
     /// World rank.
     pub rank: u32,
@@ -87,7 +89,7 @@ pub struct RankEndSummary {
 }
 
 /// Where a process was at the end of its file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RankState {
     /// In a collective, or in the call that was to complete one.
@@ -104,15 +106,18 @@ pub enum RankState {
     NotRecorded,
     /// The end of its file is missing or damaged: likewise.
     Damaged,
+    /// One of a newer version: only in a document that was read.
+    #[serde(other)]
+    Newer,
 }
 
 /// The last call of a process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastCallSummary {
     /// What was called, or (with `completing`) completed.
-    pub operation: Option<&'static str>,
+    pub operation: Option<Code>,
     /// The call that was to complete it, such as `MPI_Wait`.
-    pub completing: Option<&'static str>,
+    pub completing: Option<Code>,
     /// Id of the communicator.
     pub communicator: Option<usize>,
     /// Position among the calls on it; of a persistent collective the number of the start.
@@ -126,10 +131,10 @@ pub struct LastCallSummary {
 }
 
 /// Calls at one position that differ in what they must not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MismatchSummary {
     /// In what: `operations`, `blocking_and_nonblocking`, `roots`, `sizes`.
-    pub kind: &'static str,
+    pub kind: Code,
     /// Id of the communicator.
     pub communicator: usize,
     /// Position among the calls on it; of a persistent collective the number of the start.
@@ -145,10 +150,10 @@ pub struct MismatchSummary {
 }
 
 /// Calls that are alike, of a mismatch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MismatchedCallSummary {
     /// What was called.
-    pub operation: &'static str,
+    pub operation: Code,
     /// World rank of the root that they name.
     pub root: Option<u32>,
     /// Payload, bytes; only where it is what differs.
@@ -158,10 +163,10 @@ pub struct MismatchedCallSummary {
 }
 
 /// A nonblocking collective that was begun, and not completed before `MPI_Finalize`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeverCompletedSummary {
     /// What was begun.
-    pub operation: &'static str,
+    pub operation: Code,
     /// Id of the communicator.
     pub communicator: usize,
     /// Position among the calls on it; of a persistent collective the number of the start.

@@ -1,14 +1,15 @@
 //! What the analysis says of the inside of a tree: plain types. Ranks are world ranks, times ns.
 
 use collbench_stats::distribution::Summary;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::way_back::Doubt;
+use crate::results::code::Code;
 use crate::results::detail::Detail;
 use crate::sums::serialization::SerializationPoint;
 
 /// Whether a difference between the clocks of two hosts means something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OneWayClass {
     /// Both ends read one clock.
@@ -19,6 +20,9 @@ pub enum OneWayClass {
     Likely,
     /// Below, or without a common time.
     NotResolvable,
+    /// One of a newer version: only in a document that was read.
+    #[serde(other)]
+    Newer,
 }
 
 impl OneWayClass {
@@ -44,7 +48,7 @@ impl OneWayClass {
 }
 
 /// What the messages over an edge took.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferSummary {
     /// Completion of the receive - max(begin of the send, begin of the receive), per message.
     pub transfer_ns: Option<Summary>,
@@ -64,7 +68,7 @@ pub struct TransferSummary {
 }
 
 /// What was measured inside the instances of one graph.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TreeFigures {
     /// Instances.
     pub n: u64,
@@ -91,7 +95,7 @@ pub struct TreeFigures {
 }
 
 /// For how long a collective that was begun could not go on, since no process was in MPI.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressSummary {
     /// Instances of which it is known when each process was in MPI, and which have a common time.
     pub instances: u64,
@@ -102,7 +106,7 @@ pub struct ProgressSummary {
 }
 
 /// A node of a tree.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoiningPoint {
     /// Its process.
     pub rank: u32,
@@ -121,7 +125,7 @@ pub struct JoiningPoint {
 }
 
 /// One of those who meet at a node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contributor {
     /// Its rank.
     pub rank: u32,
@@ -132,7 +136,7 @@ pub struct Contributor {
 }
 
 /// Who came last most often at a node: a child, or the node's own process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastArrival {
     /// The node.
     pub node: u32,
@@ -145,7 +149,7 @@ pub struct LastArrival {
 }
 
 /// A round of one process in an exchange.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundSummary {
     /// The process.
     pub rank: u32,
@@ -164,7 +168,7 @@ pub struct RoundSummary {
 }
 
 /// What a stage of a way is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StageKind {
     /// From the enter to sending, of a process that waits for nobody before.
@@ -194,10 +198,13 @@ pub enum StageKind {
     Local,
     /// In a round of an exchange, for the partner.
     LateSender,
+    /// One of a newer version: only in a document that was read.
+    #[serde(other)]
+    Newer,
 }
 
 /// A stage of a way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WayStage {
     /// What it is.
     pub kind: StageKind,
@@ -206,7 +213,7 @@ pub struct WayStage {
     /// Of an edge the sender.
     pub from: Option<u32>,
     /// `down`: towards the root, `up`: from it.
-    pub direction: Option<&'static str>,
+    pub direction: Option<Code>,
     /// In an exchange, from 0.
     pub round: Option<usize>,
     /// The mean over the instances of the way; in those without this stage it takes no time.
@@ -227,7 +234,7 @@ pub struct WayLine {
 }
 
 /// Ways that are alike: the same stages, about the same times.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WayClass {
     /// Whose they are.
     pub ranks: Vec<u32>,
@@ -246,7 +253,7 @@ pub struct WayClass {
 /// ready yet to receive on the way down, for late senders in an exchange. It is a cost of the others.
 /// Medians decide: a few instances in which somebody was descheduled for long do not hide where all
 /// others spend their time; what those cost is in the critical path.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hotspot {
     /// The stage.
     #[serde(flatten)]
@@ -258,7 +265,7 @@ pub struct Hotspot {
 }
 
 /// Instances of which it is not known what the last to leave waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnknownPaths {
     /// Why.
     pub reason: Doubt,
@@ -267,7 +274,7 @@ pub struct UnknownPaths {
 }
 
 /// How many critical paths begin elsewhere than at the last process to come, where all wait for all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeginsElsewhere {
     /// Instances in which all wait for all: all that are known.
     pub of_instances: u64,
@@ -280,7 +287,7 @@ pub struct BeginsElsewhere {
 }
 
 /// Where the ways back from the last leaves begin, and over which hops they go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriticalPathSummary {
     /// Instances of which it is known.
     pub instances: u64,
@@ -297,7 +304,7 @@ pub struct CriticalPathSummary {
 }
 
 /// A process at which critical paths begin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeginSummary {
     /// The process.
     pub rank: u32,
@@ -308,7 +315,7 @@ pub struct BeginSummary {
 }
 
 /// A hop of critical paths.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HopSummary {
     /// Sender.
     pub from: u32,
@@ -323,7 +330,7 @@ pub struct HopSummary {
 }
 
 /// A process that critical paths go through.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaySummary {
     /// The process.
     pub rank: u32,

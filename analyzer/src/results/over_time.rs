@@ -4,10 +4,12 @@
 //! Times are integers in ns, since the start of the run where they are instants. All sections of a
 //! run are equally long, a power of two times 1 us, at most 32.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::results::code::Code;
 
 /// How lateness changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// Nobody at first, then one.
@@ -18,16 +20,22 @@ pub enum ChangeKind {
     Moves,
     /// One in several phases with none between, or in the middle only.
     ComesAndGoes,
+    /// One of a newer version: only in a document that was read.
+    #[serde(other)]
+    Newer,
 }
 
 /// Someone in particular.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "id", rename_all = "lowercase")]
 pub enum Culprit {
     /// A world rank.
     Rank(u32),
     /// A host.
     Host(String),
+    /// One of a newer version: only in a document that was read.
+    #[serde(other)]
+    Newer,
 }
 
 /// What each process did when.
@@ -35,7 +43,7 @@ pub enum Culprit {
 /// Stretch `b` of the run is from `b * bin_ns` to before `(b + 1) * bin_ns` since its start.
 /// Calls and their waits are cut at the borders, and counted where they begin. All lists have the
 /// same length, at most 128; all calls in instances are in them, whole or not.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Length of a stretch, ns: a power of two times 1 us.
     pub bin_ns: i64,
@@ -44,7 +52,7 @@ pub struct Timeline {
 }
 
 /// What one process did when, by stretch of the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankTimeline {
     /// World rank.
     pub rank: u32,
@@ -59,7 +67,7 @@ pub struct RankTimeline {
 }
 
 /// What an operation took in one section of the run, in complete instances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationSectionSummary {
     /// Begin of the section.
     pub from_ns: i64,
@@ -76,7 +84,7 @@ pub struct OperationSectionSummary {
 }
 
 /// An instance that took much longer than others of its operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutlierSummary {
     /// Position among the calls on its communicator, from 0.
     pub sequence: u64,
@@ -98,7 +106,7 @@ pub struct OutlierSummary {
 }
 
 /// Who came last in one section of the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatenessSectionSummary {
     /// Begin of the section.
     pub from_ns: i64,
@@ -119,7 +127,7 @@ pub struct LatenessSectionSummary {
 }
 
 /// How lateness changed over the run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChangeSummary {
     /// In which way.
     pub kind: ChangeKind,
@@ -128,7 +136,7 @@ pub struct ChangeSummary {
 }
 
 /// A part of the run with one late party, or none.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PhaseSummary {
     /// Its begin.
     pub from_ns: i64,
@@ -145,7 +153,7 @@ pub struct PhaseSummary {
 }
 
 /// Something that makes ranks late in a rhythm.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DisturbanceSummary {
     /// Its period.
     pub period_ns: i64,
@@ -168,12 +176,12 @@ pub struct DisturbanceSummary {
 }
 
 /// A rhythm that is one of the program's calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InStep {
     /// Id of the communicator.
     pub communicator: usize,
     /// Name of the operation.
-    pub operation: &'static str,
+    pub operation: Code,
     /// The late arrivals are at calls whose positions on the communicator are multiples of this
     /// apart.
     pub every: u64,

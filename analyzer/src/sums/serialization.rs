@@ -9,7 +9,7 @@ pub(crate) const MAX_STEPS: usize = 256;
 const STEPS: usize = 100;
 
 /// One point of the serialization curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SerializationPoint {
     /// Position in the order of departure, 0 first; of a step of the order its first position.
     pub position: usize,

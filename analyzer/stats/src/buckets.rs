@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Steps of one doubling.
 const PER_OCTAVE_BITS: u32 = 3;
 
 /// How many samples lie from `from_ns` to before `to_ns`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
     /// The least that falls into it, ns.
     pub from_ns: i64,

@@ -1,12 +1,12 @@
 //! Two estimates to a difference, and many differences to verdicts.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::estimate::{ALPHA, Estimate};
 use crate::student;
 
 /// What is said of a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Longer than in the baseline.
@@ -19,6 +19,9 @@ pub enum Verdict {
     TooFew,
     /// Below what the clocks can tell.
     NotResolvable,
+    /// One of a newer version: only in a document that was read.
+    #[serde(other)]
+    Newer,
 }
 
 /// How two estimates differ.

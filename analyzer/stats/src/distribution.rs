@@ -45,7 +45,7 @@ pub struct Distribution {
 ///
 /// Quantiles are interpolated between neighbours, at (n - 1) q (type 7 of Hyndman and Fan, as
 /// most programs do): the median of an even number is the mean of the middle two.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Number of samples, > 0.
     pub n: u64,

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use collbench_analyzer::{
-    AlgorithmSummary, Analysis, ClockSummary, CommunicatorSummary, CycleSummary, DetailsSummary,
-    DisturbanceSummary, HangSummary, ImbalanceSummary, MarkedPhase, MismatchSummary,
-    NeverCompletedSummary, OperationSummary, RankClass, RankEndSummary, RankSummary,
-    RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
+    AlgorithmSummary, Analysis, ClockSummary, Code, CommunicatorSummary, CycleSummary,
+    DetailsSummary, DisturbanceSummary, HangSummary, ImbalanceSummary, MarkedPhase,
+    MismatchSummary, NeverCompletedSummary, OperationSummary, RankClass, RankEndSummary,
+    RankSummary, RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::document::RemarkDocument;
 use crate::words;
@@ -20,7 +20,7 @@ pub const ANALYSIS_SCHEMA: &str = "collbench.analysis/1";
 /// What an analysis has found, with sentences: `analysis.json`.
 ///
 /// Fields are those of [`Analysis`], and mean the same.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document<'a> {
     /// Name and version of the document's form.
     pub schema: Cow<'a, str>,
@@ -31,7 +31,7 @@ pub struct Document<'a> {
     /// The communicators; `id` is the index.
     pub communicators: Cow<'a, [CommunicatorSummary]>,
     /// By name of operation, over all communicators.
-    pub totals: Cow<'a, BTreeMap<&'static str, Total>>,
+    pub totals: Cow<'a, BTreeMap<Code, Total>>,
     /// The processes that there is a file of, by rank.
     pub ranks: Cow<'a, [RankSummary]>,
     /// The operations, by time, the longest first.
@@ -69,7 +69,7 @@ pub struct Document<'a> {
 }
 
 /// What was going on when an incomplete trace ended, with sentences.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HangDocument<'a> {
     /// The latest stamp or clock reading of any rank, ns since the start of the run.
     pub end_ns: i64,

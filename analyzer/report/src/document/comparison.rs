@@ -6,7 +6,7 @@ use collbench_analyzer::compare::{
     ComparedOperation, ComparedTrace, Comparison, DifferingSetting, OnlyIn, RunDifferences,
 };
 use collbench_analyzer::{Analysis, ClockSummary, TraceSummary};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::document::{RemarkDocument, analysis};
 use crate::words;
@@ -17,7 +17,7 @@ pub const COMPARISON_SCHEMA: &str = "collbench.comparison/1";
 /// What a comparison has found, with sentences: `comparison.json`.
 ///
 /// Fields are those of [`Comparison`], and mean the same.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonDocument<'a> {
     /// Name and version of the document's form.
     pub schema: Cow<'a, str>,
@@ -36,7 +36,7 @@ pub struct ComparisonDocument<'a> {
 }
 
 /// One trace, with the remarks of its own analysis.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedTraceDocument<'a> {
     /// What was recorded.
     #[serde(flatten)]

@@ -196,7 +196,7 @@ fn operations(analysis: &Analysis) -> viz::Table {
         analysis.operations.iter().map(|operation| {
             let time = operation.call_time_ns.as_ref();
             [
-                Cell::words(operation.operation),
+                Cell::words(&*operation.operation),
                 Cell::words(words::communicator(analysis, operation.communicator, 40)),
                 known(operation.root, |root| count(u64::from(root))),
                 known(operation.bytes_max, |bytes| {

@@ -133,7 +133,7 @@ fn table(comparison: &Comparison) -> viz::Table {
             let total = differences.total_ns.difference;
             let name = operation.communicator.as_deref().unwrap_or("unknown");
             Some([
-                Cell::words(operation.operation),
+                Cell::words(&*operation.operation),
                 Cell::words(inert::line(name, 60)),
                 Cell::words(bytes(from)),
                 Cell::words(instances(from.instances, to.instances)),

@@ -33,7 +33,7 @@ pub(crate) fn of_operation(
         operation: title(&analyses[0], summaries[0].2).into(),
         n_instances: summaries.iter().map(|(_, _, s)| s.instances).sum(),
     };
-    let place = (number, operation.operation);
+    let place = (number, &*operation.operation);
     let columns = summaries.iter().map(|&(trace, analysis, summary)| {
         (
             name(trace, analysis).into(),
@@ -107,10 +107,10 @@ fn one_thread(
     summaries: &[(usize, &Analysis, &OperationSummary)],
 ) -> Option<viz::Comparison> {
     let way = |summary: &OperationSummary, rank: u32| {
-        let mut threads = summary.threads.iter();
+        let mut threads = summary.threads().iter();
         threads.find(|thread| thread.rank == rank).cloned()
     };
-    let mut candidates: Vec<&ThreadWay> = summaries[0].2.threads.iter().collect();
+    let mut candidates: Vec<&ThreadWay> = summaries[0].2.threads().iter().collect();
     candidates.retain(|thread| {
         let mut all = summaries.iter();
         all.all(|(_, _, summary)| way(summary, thread.rank).is_some())

@@ -150,7 +150,7 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
     let lines = &figures.lines;
     let has = |direction: &str| {
         let mut stages = lines.iter().flat_map(|line| &line.stages);
-        stages.any(|stage| stage.direction == Some(direction))
+        stages.any(|stage| stage.direction.as_deref() == Some(direction))
     };
     let n_levels = lines.iter().map(|line| levels(&line.stages)).max()?;
     let by_level = n_levels <= MAX_LEVELS;
@@ -214,7 +214,7 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
         let level = |row: Row| if by_level { row } else { flat(row) };
         let mut sums: Vec<(i64, u64)> = vec![(0, 0); down.len() + 1 + up.len()];
         for (stage, row) in rows(&line.stages) {
-            let at = match (stage.direction, row) {
+            let at = match (stage.direction.as_deref(), row) {
                 (Some("down"), Some(row)) => down.iter().position(|&other| other == level(row)),
                 (Some("up"), Some(row)) => {
                     let at = up.iter().position(|&other| other == level(row));
@@ -260,7 +260,7 @@ fn flat(row: Row) -> Row {
 fn levels(stages: &[WayStage]) -> usize {
     let hops = |direction: &str| {
         let hops = stages.iter().filter(|stage| {
-            stage.direction == Some(direction)
+            stage.direction.as_deref() == Some(direction)
                 && matches!(stage.kind, StageKind::Transfer | StageKind::TwoWay)
         });
         hops.count()
@@ -273,11 +273,11 @@ fn rows(stages: &[WayStage]) -> Vec<(&WayStage, Option<Row>)> {
     // Down, the level falls with each edge; up it rises.
     let n_down = stages
         .iter()
-        .filter(|stage| stage.direction == Some("down") && is_hop(stage))
+        .filter(|stage| stage.direction.as_deref() == Some("down") && is_hop(stage))
         .count();
     let (mut level, mut rows) = (n_down, Vec::new());
     for stage in stages {
-        let is_up = stage.direction == Some("up");
+        let is_up = stage.direction.as_deref() == Some("up");
         let is_edge = matches!(
             stage.kind,
             StageKind::Transfer | StageKind::TwoWay | StageKind::LateReceiver

@@ -45,7 +45,7 @@ pub(super) fn serialization(
     });
     let line = line.and_then(|line| StraightLine::new(line.at_first_ns, line.per_rank_ns));
     let mut curve = viz::Serialization::new(heading, u32::try_from(n_ranks).ok()?);
-    curve.push(operation.operation.into(), departures, line);
+    curve.push((&*operation.operation).into(), departures, line);
     Some(curve)
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz:
         n_instances: operation.instances,
     };
     let mut timemap = viz::Timemap::new(heading, stages(operation));
-    for thread in &operation.threads {
+    for thread in operation.threads() {
         let times = times_of(operation, thread);
         let line = Line {
             name: format!("rank {}", thread.rank).into(),
@@ -67,7 +67,7 @@ fn is_overlapped(operation: &OperationSummary) -> bool {
 /// The times of one thread in the [`stages`] of its operation.
 pub(crate) fn times_of(operation: &OperationSummary, thread: &ThreadWay) -> [Option<StageTime>; 5] {
     let has_core = operation.departure_wait_ns.is_some();
-    let times = stage_times(thread, operation.spread, has_core);
+    let times = stage_times(thread, operation.spread(), has_core);
     if !is_overlapped(operation) {
         return times;
     }
@@ -103,7 +103,7 @@ pub(crate) fn stages(operation: &OperationSummary) -> Stages {
             up: vec!["the operation itself".into()],
         },
     };
-    if operation.spread == Spread::OneHost {
+    if operation.spread() == Some(Spread::OneHost) {
         for stage in stages.down.iter_mut().chain(&mut stages.up) {
             if stage.as_str().contains("across hosts") {
                 *stage = format!("{stage} (one host: none)").into();
@@ -131,18 +131,18 @@ fn finding_without_waits(operation: &OperationSummary) -> String {
     let has_core = operation.departure_wait_ns.is_some();
     let way_up = |thread: &ThreadWay| {
         let (inside, _) = thread.inside?;
-        match (has_core, operation.spread) {
+        match (has_core, operation.spread()) {
             (false, _) => Some(inside),
             // As in the picture.
-            (true, Spread::Apart) => None,
+            (true, None | Some(Spread::Apart)) => None,
             (true, _) => Some(inside.saturating_add(thread.departure_wait?.0)),
         }
     };
     let ways = || {
-        let threads = operation.threads.iter();
+        let threads = operation.threads().iter();
         threads.filter_map(|thread| Some((way_up(thread)?, thread.rank)))
     };
-    let name = operation.operation;
+    let name = &operation.operation;
     let longest = ways().max_by_key(|&(ns, rank)| (ns, std::cmp::Reverse(rank)));
     let (Some((least, least_rank)), Some((most, most_rank))) = (ways().min(), longest) else {
         return format!("How long this {name} takes without the waits is not resolvable");
@@ -160,7 +160,11 @@ fn finding_without_waits(operation: &OperationSummary) -> String {
 
 /// Times of a thread: wait inside and across hosts, core, leaving across and inside hosts; or
 /// wait inside and across, operation.
-fn stage_times(thread: &ThreadWay, spread: Spread, has_core: bool) -> [Option<StageTime>; 5] {
+fn stage_times(
+    thread: &ThreadWay,
+    spread: Option<Spread>,
+    has_core: bool,
+) -> [Option<StageTime>; 5] {
     let time = |mean: Option<(i64, u64)>| mean.and_then(|(mean, n)| StageTime::new(mean, n));
     let none = thread.wait.or(thread.inside).map(|(_, n)| (0, n));
     let rest = |whole: Option<(i64, u64)>, part: Option<(i64, u64)>| {
@@ -168,9 +172,9 @@ fn stage_times(thread: &ThreadWay, spread: Spread, has_core: bool) -> [Option<St
         Some((whole.saturating_sub(part), n))
     };
     let (wait, leaving) = match spread {
-        Spread::OneHost => ([thread.wait, none], [none, thread.departure_wait]),
-        Spread::Apart => ([thread.wait, None], [None, thread.departure_wait]),
-        Spread::Aligned => (
+        Some(Spread::OneHost) => ([thread.wait, none], [none, thread.departure_wait]),
+        None | Some(Spread::Apart) => ([thread.wait, None], [None, thread.departure_wait]),
+        Some(Spread::Aligned) => (
             [thread.wait_inside, rest(thread.wait, thread.wait_inside)],
             [
                 rest(thread.departure_wait, thread.departure_inside),
@@ -178,7 +182,7 @@ fn stage_times(thread: &ThreadWay, spread: Spread, has_core: bool) -> [Option<St
             ],
         ),
     };
-    let inside = if spread == Spread::Apart && has_core {
+    let inside = if spread == Some(Spread::Apart) && has_core {
         None
     } else {
         thread.inside

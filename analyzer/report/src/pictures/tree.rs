@@ -142,7 +142,7 @@ fn mean(summary: &Summary) -> String {
 /// `nodes`: rank, host, label.
 fn to_dot(name: &str, nodes: &[(u32, &str, String)], tree: &TreeSummary) -> String {
     let mut dot = String::new();
-    let is_down = |edge: &EdgeSummary| edge.direction == Some("down");
+    let is_down = |edge: &EdgeSummary| edge.direction.as_deref() == Some("down");
     // The root is on top also where everything only leads to it.
     let only_down = tree.edges.iter().all(is_down);
     let side = if only_down { "BT" } else { "TB" };
@@ -205,7 +205,7 @@ mod tests {
             to,
             messages: 3,
             bytes: 24,
-            direction: Some(direction),
+            direction: Some(direction.into()),
             measured: None,
         }
     }

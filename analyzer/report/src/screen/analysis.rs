@@ -339,7 +339,7 @@ fn table(analysis: &Analysis, n_rows: usize, name_width: usize) -> String {
             ),
         };
         table.add_row([
-            operation.operation.to_owned(),
+            operation.operation.to_string(),
             communicator_cell(analysis, operation.communicator, name_width),
             operation
                 .root

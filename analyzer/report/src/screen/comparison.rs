@@ -310,7 +310,7 @@ fn table(
         let mean = from.call_time_ns.as_ref().map(|s| s.mean);
         let total = differences.total_ns.difference;
         table.add_row([
-            inert::line(operation.operation, operation_width),
+            inert::line(&operation.operation, operation_width),
             communicator(operation, communicator_width),
             from.root.map_or_else(|| "-".to_owned(), |r| r.to_string()),
             bytes(from),
@@ -371,6 +371,7 @@ pub(crate) fn verdict(differences: &OperationDifferences) -> String {
         },
         ComparisonVerdict::NotResolvable => "not resolvable".to_owned(),
         ComparisonVerdict::TooFew => "too few".to_owned(),
+        ComparisonVerdict::Newer => "not known".to_owned(),
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn change(change: &ChangeSummary) -> String {
             };
             format!("the late one moves: {}{rest}", stations.join(", then "))
         }
-        ChangeKind::ComesAndGoes => {
+        ChangeKind::ComesAndGoes | ChangeKind::Newer => {
             let phases = late.iter().take(MAX_PHASES).map(|(_, from_ns, to_ns)| {
                 format!("from {} to {}", duration(*from_ns), duration(*to_ns))
             });
@@ -74,7 +74,7 @@ pub(crate) fn changing(analysis: &Analysis, verdict: &ImbalanceSummary) -> Optio
 
 /// What to look at, by the dearest verdict.
 pub(crate) fn next_step(analysis: &Analysis, verdict: &ImbalanceSummary) -> Option<String> {
-    let operation = verdict.operation;
+    let operation = &verdict.operation;
     let mean_excess = || {
         let times = verdict.share? * verdict.resolved as f64;
         let excess_ns = verdict.excess_ns? as f64 / times.max(1.0);
@@ -139,7 +139,7 @@ pub(crate) fn disturbance(analysis: &Analysis, disturbance: &DisturbanceSummary)
     let excess = duration(disturbance.excess_ns);
     let period = duration(disturbance.period_ns);
     let scatter = duration(disturbance.scatter_ns);
-    match disturbance.in_step {
+    match &disturbance.in_step {
         Some(step) => format!(
             "in every {} call (or a multiple) of {} on {}, every {period}, {who} comes about \
              {excess} late: {times}; look at what the program does only there",
@@ -351,7 +351,7 @@ mod tests {
                 window: None,
             },
             clock: ClockSummary {
-                method: "",
+                method: "".into(),
                 source: String::new(),
                 reference_host: String::new(),
                 hosts: Vec::new(),
@@ -442,7 +442,7 @@ mod tests {
     fn a_rank_that_leaves_the_call_before_late_is_not_said_to_compute() {
         let verdict = ImbalanceSummary {
             communicator: 0,
-            operation: "MPI_Barrier",
+            operation: "MPI_Barrier".into(),
             path: Vec::new(),
             culprit: Some(Culprit::Rank(5)),
             share: Some(0.5),
@@ -461,8 +461,8 @@ mod tests {
             let before = outside_ns.map(|elapsed_ns| RunningSummary {
                 rank: 5,
                 communicator: Some(0),
-                operation: "MPI_Barrier",
-                place: "before",
+                operation: "MPI_Barrier".into(),
+                place: "before".into(),
                 samples: 3,
                 elapsed_ns,
                 on_core_ns: elapsed_ns,
@@ -509,7 +509,7 @@ mod tests {
             late: None,
             in_step: Some(InStep {
                 communicator: 0,
-                operation: "MPI_Barrier",
+                operation: "MPI_Barrier".into(),
                 every: 22,
             }),
             ..found

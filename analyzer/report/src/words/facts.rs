@@ -28,7 +28,7 @@ pub(crate) fn alignment(clock: &ClockSummary) -> String {
             quantity::duration(uncertainty_ns),
             quantity::duration(bound_ns)
         ),
-        None => clock.method.to_owned(),
+        None => clock.method.to_string(),
     };
     match &clock.closure {
         Some(closure) => format!(
@@ -62,13 +62,13 @@ enum KnownPart {
 }
 
 fn known_part(operation: &OperationSummary) -> KnownPart {
-    if operation.spread != Spread::Apart {
+    if operation.spread() != Some(Spread::Apart) {
         return KnownPart::Whole;
     }
     // In a rooted operation or a scan some depend on nobody, which is known without any clock.
-    let n_free = match operation.semantics {
+    let n_free = match operation.semantics() {
         Semantics::OneToMany | Semantics::Prefix => 1,
-        Semantics::ManyToOne => operation.threads.len().saturating_sub(1) as u64,
+        Semantics::ManyToOne => operation.threads().len().saturating_sub(1) as u64,
         _ => 0,
     };
     let n_known = operation.wait_ns.as_ref().map_or(0, |wait| wait.n);
@@ -155,7 +155,7 @@ pub(crate) fn all_waiting(analysis: &Analysis) -> String {
     let is_least = analysis
         .operations
         .iter()
-        .any(|operation| operation.incomplete > 0 || operation.spread == Spread::Apart);
+        .any(|operation| operation.incomplete > 0 || operation.spread() == Some(Spread::Apart));
     if is_least {
         format!("at least {part} of it waiting")
     } else {
@@ -185,7 +185,7 @@ pub(crate) fn algorithms(analysis: &Analysis, columns: usize) -> Vec<String> {
     let mut operations: Vec<&[AlgorithmSummary]> =
         all.chunk_by(|a, b| a.operation == b.operation).collect();
     let calls = |of: &[AlgorithmSummary]| of.iter().map(|algorithm| algorithm.calls).sum::<u64>();
-    operations.sort_by_key(|of| (std::cmp::Reverse(calls(of)), of[0].operation));
+    operations.sort_by_key(|of| (std::cmp::Reverse(calls(of)), &of[0].operation));
     let told = operations.iter().take(MAX_ALGORITHMS).map(|of| {
         let line = |n: usize| {
             let mut words: Vec<String> = of[..n].iter().map(algorithm).collect();
@@ -313,6 +313,7 @@ pub(crate) fn culprit(culprit: &Culprit) -> String {
     match culprit {
         Culprit::Rank(rank) => format!("rank {rank}"),
         Culprit::Host(host) => format!("host {}", inert::line(host, 40)),
+        Culprit::Newer => "somebody".to_owned(),
     }
 }
 
@@ -463,13 +464,13 @@ pub(crate) fn finding(operation: &OperationSummary) -> String {
             operation.operation
         );
     }
-    if operation.wait_ns.is_none() && operation.semantics == Semantics::Unspecified {
+    if operation.wait_ns.is_none() && operation.semantics() == Semantics::Unspecified {
         return format!(
             "Whether anybody waits in {} the standard leaves open",
             operation.operation
         );
     }
-    if operation.semantics.waits_for_nobody() || wait_ns == 0 {
+    if operation.semantics().waits_for_nobody() || wait_ns == 0 {
         return format!("{} waits for nobody", operation.operation);
     }
     let within = match part {
@@ -484,7 +485,7 @@ pub(crate) fn finding(operation: &OperationSummary) -> String {
     );
     // The ranks that the picture shows at its ends.
     let waits = operation
-        .threads
+        .threads()
         .iter()
         .filter_map(|t| Some((t.wait?.0, t.rank)));
     let least = waits.clone().min();

@@ -58,7 +58,7 @@ pub(crate) fn sentences(analysis: &Analysis) -> Vec<String> {
 pub(crate) fn mismatch(analysis: &Analysis, mismatch: &MismatchSummary) -> String {
     let place = place(
         analysis,
-        mismatch.calls.first().map(|call| call.operation),
+        mismatch.calls.first().map(|call| &*call.operation),
         Position {
             communicator: mismatch.communicator,
             sequence: mismatch.sequence,
@@ -77,7 +77,7 @@ pub(crate) fn mismatch(analysis: &Analysis, mismatch: &MismatchSummary) -> Strin
         .iter()
         .take(MAX_CALLS)
         .map(|call| {
-            let mut words = call.operation.to_owned();
+            let mut words = call.operation.to_string();
             if let Some(root) = call.root {
                 words += &format!(" with root {root}");
             }
@@ -99,7 +99,7 @@ pub(crate) fn mismatch(analysis: &Analysis, mismatch: &MismatchSummary) -> Strin
 pub(crate) fn never_completed(analysis: &Analysis, found: &NeverCompletedSummary) -> String {
     let place = place(
         analysis,
-        Some(found.operation),
+        Some(&found.operation),
         Position {
             communicator: found.communicator,
             sequence: found.sequence,
@@ -232,7 +232,7 @@ impl Told<'_> {
         words += &instance.operations.join(" or ");
         let place = place(
             self.analysis,
-            instance.operations.first().copied(),
+            instance.operations.first().map(|name| &**name),
             Position {
                 communicator: instance.communicator,
                 sequence: instance.sequence,
@@ -369,7 +369,7 @@ impl Told<'_> {
     }
 
     fn call_under_way(&self, rank: u32, call: &LastCallSummary) -> String {
-        let operation = call.operation.and_then(Operation::from_name);
+        let operation = call.operation.as_deref().and_then(Operation::from_name);
         let is_process = operation.is_some_and(|operation| !operation.is_counted());
         let words = self.name(call, call.communicator.filter(|_| !is_process));
         if self.hang.in_library.contains(&rank) {
@@ -381,7 +381,7 @@ impl Told<'_> {
 
     /// `MPI_Wait for MPI_Ibarrier (call 3 on MPI_COMM_WORLD)`.
     fn name(&self, call: &LastCallSummary, communicator: Option<usize>) -> String {
-        let names = match (call.completing, call.operation) {
+        let names = match (call.completing.as_deref(), call.operation.as_deref()) {
             (Some(completing), Some(operation)) => format!("{completing} for {operation}"),
             (Some(name), None) | (None, Some(name)) => name.to_owned(),
             (None, None) => "a call".to_owned(),
@@ -393,11 +393,11 @@ impl Told<'_> {
                     sequence,
                     is_persistent: call.persistent,
                 };
-                let place = place(self.analysis, call.operation, position);
+                let place = place(self.analysis, call.operation.as_deref(), position);
                 format!("{names} ({place})")
             }
             (Some(communicator), None) => {
-                let on = on(self.analysis, call.operation, communicator);
+                let on = on(self.analysis, call.operation.as_deref(), communicator);
                 format!("{names} (on {on})")
             }
             (None, _) => names,

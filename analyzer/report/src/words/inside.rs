@@ -137,7 +137,7 @@ fn told<'a>(
         text.push_str(&costs_most(analysis, tree, figures, hotspot));
     }
     Some(Told {
-        operation: operation.operation,
+        operation: &operation.operation,
         text,
         unknown: match path {
             Some(_) => None,
@@ -205,6 +205,7 @@ fn why(reason: Doubt) -> &'static str {
         Doubt::NotSeen => "the MPI library looks by itself whether messages have come",
         Doubt::Incomplete => "some messages are known from one end only",
         Doubt::Hidden => "nothing is seen to come from the last to enter",
+        Doubt::Newer => "for a reason that this version does not know",
     }
 }
 
@@ -379,7 +380,7 @@ fn dearest_hop(
     let class = match messages.class {
         OneWayClass::OneClock | OneWayClass::Resolved => "",
         OneWayClass::Likely => ", likely by the clocks",
-        OneWayClass::NotResolvable => ", not resolvable by the clocks",
+        OneWayClass::NotResolvable | OneWayClass::Newer => ", not resolvable by the clocks",
     };
     let error = match transfer.uncertainty_ns {
         Some(error) => format!(", give or take {}", duration(error)),

@@ -12,14 +12,14 @@ use crate::words::communicator;
 /// done alike, those with the most time first; where several algorithms are at work, with the payloads of
 /// each.
 pub(crate) fn algorithms(analysis: &Analysis) -> Vec<String> {
-    type Of = (&'static str, Option<usize>);
-    let mut order: Vec<Of> = Vec::new();
-    let mut found: BTreeMap<Of, BTreeMap<&str, Use>> = BTreeMap::new();
+    type Of<'a> = (&'a str, Option<usize>);
+    let mut order: Vec<Of<'_>> = Vec::new();
+    let mut found: BTreeMap<Of<'_>, BTreeMap<&str, Use>> = BTreeMap::new();
     for operation in &analysis.operations {
         let Some(algorithm) = &operation.algorithm else {
             continue;
         };
-        let of = (operation.operation, operation.communicator);
+        let of = (&*operation.operation, operation.communicator);
         if !found.contains_key(&of) {
             order.push(of);
         }
@@ -50,7 +50,7 @@ pub(crate) fn algorithms(analysis: &Analysis) -> Vec<String> {
 
 /// An operation on communicators on which it is done alike.
 struct Alike<'a> {
-    operation: &'static str,
+    operation: &'a str,
     communicators: Vec<Option<usize>>,
     uses: BTreeMap<&'a str, Use>,
 }

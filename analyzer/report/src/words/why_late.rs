@@ -107,7 +107,7 @@ pub(crate) fn inside(
         })
     });
     let found: Vec<&RunningSummary> = found.into_iter().flatten().collect();
-    inside_in_words(operation.operation, &found)
+    inside_in_words(&operation.operation, &found)
 }
 
 fn inside_in_words(operation: &str, found: &[&RunningSummary]) -> Option<String> {
@@ -157,8 +157,8 @@ mod tests {
         RunningSummary {
             rank: 3,
             communicator: Some(0),
-            operation: "MPI_Barrier",
-            place: "before",
+            operation: "MPI_Barrier".into(),
+            place: "before".into(),
             samples: 1,
             elapsed_ns: 1000,
             on_core_ns,

@@ -1,0 +1,195 @@
+//! What a reader should know of what is shown: which remarks there are to be made.
+
+use collbench_formats::Abi;
+use collbench_stats::integers::sum_ns;
+
+use crate::judge::exchanges::Exchanges;
+use crate::judge::inputs::Sources;
+use crate::judge::trees;
+use crate::judge::trees::TooEarly;
+use crate::remark::Remark;
+use crate::results::hang::HangSummary;
+use crate::results::operation::OperationSummary;
+use crate::results::trace::{MessageEnds, TraceSummary, WindowSummary};
+use crate::sums::mismatch::MismatchKind;
+
+/// What remarks are made on, beside the sums.
+pub(crate) struct Findings<'a> {
+    pub(crate) trace: &'a TraceSummary,
+    pub(crate) operations: &'a [OperationSummary],
+    pub(crate) hang: Option<&'a HangSummary>,
+    pub(crate) ends: &'a MessageEnds,
+    /// The message that was received before it was sent by most.
+    pub(crate) earliest: Option<TooEarly>,
+    pub(crate) exchanges: &'a Exchanges,
+    /// For each process the time for which the recorder held it up, and the longest of it, ns.
+    pub(crate) pauses: &'a [(i64, i64)],
+}
+
+/// All remarks, in the order in which they are told.
+pub(crate) fn remarks(sources: &Sources<'_>, found: &Findings<'_>) -> Vec<Remark> {
+    let n_findings = found.trace.damage.len();
+    let mut remarks = Vec::new();
+    remarks.extend((n_findings > 0).then_some(Remark::Incomplete { n_findings }));
+    remarks.extend(of_the_end(sources, found.hang));
+    remarks.extend(sources.is_restricted.then_some(Remark::Restricted));
+    remarks.extend(found.trace.window.as_ref().and_then(ring));
+    remarks.extend(of_clocks(sources, found.exchanges));
+    remarks.extend(unknown_abi(sources));
+    let known = sources.run.remarks.iter();
+    let known = known.chain(&sources.communicators.remarks);
+    remarks.extend(known.chain(&sources.clocks.remarks).cloned());
+    remarks.extend(of_calls(sources));
+    remarks.extend(trees::remarks(sources, found.ends));
+    remarks.extend(recorder_pauses(sources, found.pauses));
+    remarks.extend(trees::contradicted(found.operations));
+    let earliest = found.earliest;
+    remarks.extend(earliest.map(|of| trees::too_early_remark(sources, of, found.ends)));
+    remarks
+}
+
+/// What hung, and what of it (or of a run that went well by luck) is an error of the program.
+fn of_the_end(sources: &Sources<'_>, hang: Option<&HangSummary>) -> Vec<Remark> {
+    let tally = sources.tally;
+    let mut remarks = Vec::new();
+    if let Some(hang) = hang.filter(|hang| !hang.waiting.is_empty()) {
+        remarks.push(Remark::Waiting {
+            n_ranks: hang.waiting.len(),
+        });
+    }
+    let n_of = |kind: MismatchKind| tally.mismatches.n_of(kind);
+    let first = |is_of_sizes: bool| {
+        let mut all = tally.mismatches.iter();
+        all.position(|mismatch| (mismatch.kind == MismatchKind::Sizes) == is_of_sizes)
+    };
+    if let Some(first) = first(false) {
+        remarks.push(Remark::Mismatched {
+            n_instances: n_of(MismatchKind::Operations)
+                + n_of(MismatchKind::Forms)
+                + n_of(MismatchKind::Roots),
+            first,
+        });
+    }
+    if let Some(first) = first(true) {
+        remarks.push(Remark::MismatchedSizes {
+            n_instances: n_of(MismatchKind::Sizes),
+            first,
+        });
+    }
+    if tally.never_completed.iter().next().is_some() {
+        remarks.push(Remark::NeverCompleted {
+            n_calls: tally.never_completed.n_calls,
+        });
+    }
+    remarks
+}
+
+/// That rings have overwritten older calls.
+fn ring(window: &WindowSummary) -> Option<Remark> {
+    (window.records_dropped > 0).then(|| Remark::Ring {
+        n_calls: window.calls_made - window.calls_dropped,
+        n_calls_made: window.calls_made,
+        n_instances: window.instances_cut,
+    })
+}
+
+/// What was not measured of the clocks.
+fn of_clocks(sources: &Sources<'_>, exchanges: &Exchanges) -> Vec<Remark> {
+    let clocks = sources.clocks;
+    let mut remarks = Vec::new();
+    let (n_hosts, n_groups) = (clocks.hosts.len(), clocks.n_groups());
+    if n_groups > 1 {
+        remarks.push(Remark::ClocksNotAligned {
+            n_hosts,
+            n_groups,
+            reason: exchanges.not_taken.clone(),
+        });
+    }
+    if let Some(&rank) = exchanges.apart.iter().min() {
+        let n_ranks = exchanges.apart.len();
+        remarks.push(Remark::ClocksApart { n_ranks, rank });
+    }
+    if let Some(reason) = exchanges.ended.first().cloned() {
+        let n_ranks = exchanges.ended.len();
+        remarks.push(Remark::ExchangesEnded { n_ranks, reason });
+    }
+    let drifting = clocks.hosts.iter().filter(|host| {
+        let own = host.alignment.as_ref();
+        own.is_some_and(|own| own.drift_ppm.is_none())
+    });
+    let n_hosts = drifting.count();
+    if n_hosts > 0 {
+        remarks.push(Remark::DriftNotKnown { n_hosts });
+    }
+    let unscaled = clocks.hosts.iter().filter(|host| host.is_unscaled);
+    remarks.extend(unscaled.map(|host| Remark::ClockNotScaled {
+        host: host.name.clone(),
+    }));
+    remarks
+}
+
+/// That the recorder did not understand the library's handles.
+fn unknown_abi(sources: &Sources<'_>) -> Option<Remark> {
+    // Generated traces are of no library, and name communicators all the same.
+    let abi = sources.run.processes[0].trace.identity.mpi.abi;
+    let n_calls = sources.tally.counts.unknown_communicator;
+    (abi == Abi::Unknown && n_calls > 0).then_some(Remark::UnknownAbi)
+}
+
+/// Calls, instances and records that are in no figure, or not in all.
+fn of_calls(sources: &Sources<'_>) -> impl Iterator<Item = Remark> {
+    let counts = &sources.tally.counts;
+    let found = &sources.irregularities;
+    let processes = found.processes.iter();
+    let n_impossible = processes.map(|process| process.impossible.n).sum();
+    let some = |n: u64, remark: fn(u64) -> Remark| (n > 0).then(|| remark(n));
+    let remarks = [
+        some(counts.unknown_communicator, |n_calls| {
+            Remark::UnknownCommunicator { n_calls }
+        }),
+        some(counts.incomplete, |n_instances| {
+            Remark::IncompleteInstances { n_instances }
+        }),
+        some(n_impossible, |n_calls| Remark::ImpossibleStamps { n_calls }),
+        some(found.n_sequence_conflicts, |n_chunks| {
+            Remark::SequenceConflict { n_chunks }
+        }),
+        some(found.n_unknown_records, |n_records| {
+            Remark::UnknownRecords { n_records }
+        }),
+        some(found.n_stray_completions, |n_completions| {
+            Remark::StrayCompletions { n_completions }
+        }),
+        some(found.n_abandoned, |n_calls| Remark::AbandonedCalls {
+            n_calls,
+        }),
+        (counts.failed > 0).then_some(Remark::FailedCalls {
+            n_calls: counts.failed,
+            n_instances: counts.failed_instances,
+        }),
+        some(counts.payload_unknown, |n_calls| Remark::PayloadUnknown {
+            n_calls,
+        }),
+        (counts.negative_core > 0).then_some(Remark::NegativeCore {
+            n_instances: counts.negative_core,
+            n_of_one_clock: counts.negative_core_of_one_clock,
+        }),
+        some(counts.internal_calls, |n_calls| Remark::InternalCalls {
+            n_calls,
+        }),
+    ];
+    remarks.into_iter().flatten()
+}
+
+/// That the recorder held the processes up, by more than a hundredth of their time, as for verdicts.
+fn recorder_pauses(sources: &Sources<'_>, pauses: &[(i64, i64)]) -> Option<Remark> {
+    let total_ns = sum_ns(pauses.iter().map(|(total, _)| *total));
+    let longest = pauses.iter().map(|(_, longest)| *longest).max();
+    let n_processes = sources.run.processes.len() as i64;
+    let run_ns = sources.tally.end_ns.saturating_mul(n_processes);
+    let is_noticeable = total_ns.saturating_mul(100) > run_ns;
+    is_noticeable.then_some(Remark::RecorderPauses {
+        total_ns,
+        longest_ns: longest.unwrap_or(0),
+    })
+}

@@ -1,0 +1,166 @@
+//! What was recorded: the command, the hosts, the layers, what rings have kept.
+
+use std::collections::BTreeMap;
+
+use collbench_clocks::timestamp::Timestamp;
+use collbench_formats::{Abi, MpiIdentity};
+use collbench_text::{inert, quantity};
+
+use crate::judge::inputs::Sources;
+use crate::results::trace::{
+    DamageSummary, Layer, MessageEnds, RankWindow, TraceSummary, WindowSummary,
+};
+use crate::trace::run::Run;
+
+/// Characters of the command that are kept.
+const MAX_COMMAND: usize = 4096;
+
+/// What the library calls itself, in one line, and that it was used by the standard's ABI: one
+/// library may offer that beside its own.
+fn mpi_library(mpi: &MpiIdentity) -> String {
+    let version = mpi
+        .library_version
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim();
+    match mpi.abi {
+        Abi::Mpi5 => format!("{version} (ABI of MPI 5)"),
+        _ => version.to_owned(),
+    }
+}
+
+/// What was recorded, and what of it is missing.
+pub(crate) fn trace_summary(sources: &Sources<'_>, damage: Vec<DamageSummary>) -> TraceSummary {
+    let Sources {
+        run, clocks, tally, ..
+    } = sources;
+    let first = &run.processes[0].trace.identity;
+    // By clock: two containers of one name and one machine can have two.
+    let hosts: Vec<String> = clocks.hosts.iter().map(|host| host.name.clone()).collect();
+    let end_anchors = run
+        .processes
+        .iter()
+        .zip(&clocks.processes)
+        .map(|(process, clock)| {
+            let anchors = process.trace.anchors.last();
+            anchors.map_or(0, |anchor| {
+                clock.global(Timestamp::from_ticks(anchor.ticks.get())).ns()
+            })
+        });
+    let mut layers = layers(run);
+    tell_opaque(sources, &mut layers);
+    let has_messages = layers
+        .get(collbench_formats::Layer::Messages.name())
+        .is_some_and(|layer| layer.on);
+    TraceSummary {
+        directory: run.directory.to_string_lossy().into_owned(),
+        command: inert::cut_all(&run.command, MAX_COMMAND),
+        mpi_library: mpi_library(&first.mpi),
+        ranks: run.world_size,
+        hosts,
+        calls: tally.n_calls,
+        messages: has_messages.then_some(sources.irregularities.n_messages),
+        message_ends: has_messages.then(|| message_ends(sources)),
+        bytes: tally.n_bytes,
+        duration_ns: end_anchors.max().unwrap_or(0).max(tally.end_ns),
+        complete: damage.is_empty(),
+        layers,
+        damage,
+        window: window_summary(sources),
+    }
+}
+
+/// What became of the ends of messages.
+pub(crate) fn message_ends(sources: &Sources<'_>) -> MessageEnds {
+    let inside = &sources.tally.counts.messages;
+    let all = &sources.irregularities;
+    let sends = inside.n_paired + inside.n_unpaired_sends + inside.n_foreign_sends;
+    let receives = inside.n_paired + inside.n_unpaired_receives + inside.n_foreign_receives;
+    MessageEnds {
+        paired: inside.n_paired,
+        from_any: inside.n_from_any,
+        received_before_sent: inside.n_before_sent,
+        unpaired_sends: inside.n_unpaired_sends,
+        unpaired_receives: inside.n_unpaired_receives,
+        sends_to_other_groups: inside.n_foreign_sends,
+        receives_from_other_groups: inside.n_foreign_receives,
+        sends_elsewhere: all.n_messages.saturating_sub(sends),
+        receives_elsewhere: all.n_receives.saturating_sub(receives),
+    }
+}
+
+/// What rings have kept; of ranks without one nothing is said.
+fn window_summary(sources: &Sources<'_>) -> Option<WindowSummary> {
+    let processes = sources.run.processes.iter().zip(&sources.clocks.processes);
+    let windows = processes.filter_map(|(process, clock)| {
+        let window = process.trace.window?;
+        let at = |ticks| clock.global(Timestamp::from_ticks(ticks)).ns();
+        let kept = RankWindow {
+            rank: process.rank(),
+            from_ns: window.is_cut().then(|| at(window.begin_ticks)),
+            records_dropped: window
+                .n_records_overwritten
+                .saturating_add(window.n_records_before),
+            calls_dropped: window.n_calls_dropped,
+            calls_made: window.n_calls_dropped.saturating_add(window.n_calls_kept),
+        };
+        Some((window.keep_bytes, kept))
+    });
+    let (sizes, ranks): (Vec<u64>, Vec<RankWindow>) = windows.unzip();
+    let sum = |of: &dyn Fn(&RankWindow) -> u64| ranks.iter().map(of).fold(0, u64::saturating_add);
+    Some(WindowSummary {
+        keep_bytes: sizes.into_iter().max()?,
+        from_ns: ranks.iter().filter_map(|rank| rank.from_ns).max(),
+        records_dropped: sum(&|rank| rank.records_dropped),
+        calls_dropped: sum(&|rank| rank.calls_dropped),
+        calls_made: sum(&|rank| rank.calls_made),
+        instances_cut: sources.tally.counts.cut,
+        calls_of_cut: sources.tally.counts.calls_of_cut,
+        ranks,
+    })
+}
+
+/// Messages that a recorder looked for, and that a library exchanges where none can see them, were not
+/// recorded. Where nobody had asked for them that is all there is to say of it.
+fn tell_opaque(sources: &Sources<'_>, layers: &mut BTreeMap<String, Layer>) {
+    let tallies = sources.tally.operations().map(|(_, tally)| &tally.inside);
+    let n_opaque: u64 = tallies.flatten().map(|inside| inside.n_opaque).sum();
+    if let Some(layer) = layers.get_mut(collbench_formats::Layer::Messages.name())
+        && layer.on
+        && n_opaque > 0
+        && sources.irregularities.n_messages == 0
+    {
+        *layer = Layer {
+            on: false,
+            reason: Some(format!(
+                "looked for, but none was seen in {}: the MPI library exchanges data there in a way \
+                 that cannot be seen (shared memory, say)",
+                quantity::counted(n_opaque, "collective"),
+            )),
+        };
+    }
+}
+
+fn layers(run: &Run<'_>) -> BTreeMap<String, Layer> {
+    let mut layers: BTreeMap<String, Layer> = BTreeMap::new();
+    for layer in run.processes.iter().flat_map(|p| &p.trace.identity.layers) {
+        let reason = (!layer.on).then(|| layer.reason.clone());
+        let merged = layers.entry(layer.name.clone()).or_insert(Layer {
+            on: layer.on,
+            reason: reason.clone(),
+        });
+        if merged.on && !layer.on {
+            *merged = Layer { on: false, reason };
+        }
+    }
+    for layer in collbench_formats::Layer::ALL {
+        layers
+            .entry(layer.name().to_owned())
+            .or_insert_with(|| Layer {
+                on: false,
+                reason: Some("not known to the recorder".to_owned()),
+            });
+    }
+    layers
+}

@@ -1,0 +1,112 @@
+//! The clocks, and how far they can be trusted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::results::code::Code;
+
+/// The clocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClockSummary {
+    /// How the clocks of hosts were brought together.
+    pub method: Code,
+    /// What stamped the records: `tsc`, `raw`, `monotonic`, or several with commas.
+    pub source: String,
+    /// The host that the others are told against.
+    pub reference_host: String,
+    /// The host clocks.
+    pub hosts: Vec<HostSummary>,
+    /// Stamps that contradict what must have come before what.
+    pub violations: Violations,
+    /// Errors of the differences between hosts over the run; `None` for one host. (An addition.)
+    pub errors: Option<ClockErrors>,
+    /// Whether offsets of hosts that were measured in a ring come to nothing; `None` where no three
+    /// were. (An addition.)
+    pub closure: Option<ClosureSummary>,
+    /// The clocks of several hosts, for a picture.
+    #[serde(skip)]
+    pub courses: Vec<ClockCourse>,
+}
+
+/// How well offsets around triangles of hosts close, each side of which exchanges of its own have
+/// measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosureSummary {
+    /// Triangles that were measured.
+    pub triangles: usize,
+    /// Those that are open by more than three standard deviations.
+    pub open: usize,
+    /// The three hosts that are open by most standard deviations.
+    pub hosts: [String; 3],
+    /// Sum of the offsets around them, ns.
+    pub gap_ns: i64,
+    /// Three standard deviations of that, ns.
+    pub error_ns: i64,
+}
+
+/// One host clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostSummary {
+    /// The host.
+    pub host: String,
+    /// Local minus reference, ns.
+    pub offset_ns: Option<i64>,
+    /// Slope of that.
+    pub drift_ppm: Option<f64>,
+    /// Two standard deviations of the offset, ns.
+    pub uncertainty_ns: Option<i64>,
+    /// What the offset's error cannot exceed, ns.
+    pub bound_ns: Option<i64>,
+    /// Number of the group of hosts that have a common time. (An addition.)
+    pub group: usize,
+    /// Smallest difference that means something, ns. (An addition.)
+    pub granularity_ns: i64,
+    /// Ticks per second; `None` where a tick is a ns. (An addition.)
+    pub ticks_per_second: Option<f64>,
+    /// Bound on the error of that, ppm. (An addition.)
+    pub rate_error_ppm: Option<f64>,
+}
+
+/// Hosts that left a collective before those had entered that it depends on, by their stamps.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Violations {
+    /// Hosts in instances that were looked at.
+    pub checked: Option<u64>,
+    /// Of them those that left too early by the clocks of hosts as they are.
+    pub before: Option<u64>,
+    /// Those that leave too early on the time of the analysis.
+    pub after: Option<u64>,
+}
+
+/// Errors of the differences between stamps of two hosts, at some times of the run; between two of
+/// these the greater of both holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockErrors {
+    /// Since the start of the run.
+    pub at_ns: Vec<i64>,
+    /// All pairs of few hosts that have a common time; of many those with the reference host.
+    pub pairs: Vec<PairErrors>,
+}
+
+/// Errors of the differences between two hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairErrors {
+    /// One host.
+    pub host: String,
+    /// The other.
+    pub other: String,
+    /// Two standard deviations, at each of the times.
+    pub uncertainty_ns: Vec<i64>,
+    /// What the error cannot exceed, at each of the times.
+    pub bound_ns: Vec<i64>,
+}
+
+/// The offset of a host's clock over the run, less the straight line from its start to its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClockCourse {
+    /// The host.
+    pub host: String,
+    /// Time since the start, offset less the line, and two standard deviations, ns.
+    pub points: Vec<(i64, i64, i64)>,
+    /// The offsets of bursts, likewise, with their bounds.
+    pub bursts: Vec<(i64, i64, i64)>,
+}

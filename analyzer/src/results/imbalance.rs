@@ -1,0 +1,81 @@
+//! Who is late, and whom the others wait for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::results::code::Code;
+use crate::results::detail::Detail;
+use crate::results::over_time::{ChangeSummary, Culprit, LatenessSectionSummary};
+
+/// Who is late.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ImbalanceSummary {
+    /// Id of the communicator.
+    pub communicator: usize,
+    /// Name of the operation.
+    pub operation: Code,
+    /// The heaviest path: communicator, host, rank.
+    pub path: Vec<String>,
+    /// Who, if anyone in particular.
+    pub culprit: Option<Culprit>,
+    /// Part of the resolved instances that the culprit (without one, the end of the path) came
+    /// last to.
+    pub share: Option<f64>,
+    /// Waits that its coming ended, ns; `None` without resolved instances.
+    pub wait_caused_ns: Option<i64>,
+    /// How much later than the second last it came, ns, in all; `None` without resolved
+    /// instances. (An addition.)
+    pub excess_ns: Option<i64>,
+    /// The rank whose coming ended the most waiting, however often it came last; `None` where
+    /// nobody waited. (An addition.)
+    pub dearest: Option<Dearest>,
+    /// Which hosts the last to come came from, in the order of the clocks. (An addition.)
+    pub hosts: Detail<Vec<HostLateness>>,
+    /// Waits that somebody's coming ended, ns, in resolved instances. (An addition.)
+    pub all_waits_caused_ns: i64,
+    /// Complete instances.
+    pub instances: u64,
+    /// Those of which it is known who came last. (An addition.)
+    pub resolved: u64,
+    /// Who came last, section by section of the run; those with instances. (An addition.)
+    pub sections: Detail<Vec<LatenessSectionSummary>>,
+    /// How that changed; `None` where no change is beyond chance. (An addition.)
+    pub change: Option<ChangeSummary>,
+}
+
+/// How often the last to come came from one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostLateness {
+    /// The host.
+    pub host: String,
+    /// Processes of the communicator on it.
+    pub ranks: u64,
+    /// Resolved instances that one of them came last to.
+    pub last: u64,
+    /// Waits that their coming ended, ns.
+    pub wait_caused_ns: i64,
+    /// The same of each of them, for pictures.
+    #[serde(skip)]
+    pub members: Vec<RankLateness>,
+}
+
+/// How often one rank came last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankLateness {
+    /// World rank.
+    pub rank: u32,
+    /// Resolved instances that it came last to.
+    pub last: u64,
+    /// Waits that its coming ended, ns.
+    pub wait_caused_ns: i64,
+}
+
+/// For whom the others waited most.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dearest {
+    /// World rank.
+    pub rank: u32,
+    /// Resolved instances that it came last to.
+    pub last: u64,
+    /// Waits that its coming ended, ns.
+    pub wait_caused_ns: i64,
+}

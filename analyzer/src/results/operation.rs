@@ -1,0 +1,248 @@
+//! The operations: what their calls took, waited, and in which order their processes came.
+
+use std::collections::BTreeMap;
+
+use collbench_formats::{Operation, Semantics};
+use collbench_stats::buckets::Bucket;
+use collbench_stats::distribution::Summary;
+use collbench_stats::estimate::Evidence;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::results::code::Code;
+use crate::results::detail::Detail;
+use crate::results::over_time::{OperationSectionSummary, OutlierSummary};
+use crate::results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
+use crate::sums::operation::ByteClass;
+use crate::sums::serialization::SerializationPoint;
+
+/// One operation, as told apart by communicator, root, payload and algorithm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OperationSummary {
+    /// Name of the standard.
+    pub operation: Code,
+    /// Id; `None` where it is not known.
+    pub communicator: Option<usize>,
+    /// World rank of the root; `None` for operations without.
+    pub root: Option<u32>,
+    /// Smallest payload seen, bytes.
+    pub bytes_min: Option<u64>,
+    /// Largest payload seen, bytes.
+    pub bytes_max: Option<u64>,
+    /// How it was done: as the library said, else as the messages tell; `None` where neither is known.
+    pub algorithm: Option<String>,
+    /// What the MPI library calls the algorithms that it began in these calls; `None` where it said
+    /// nothing. (An addition.)
+    pub library_name: Option<String>,
+    /// Instances whose messages are not those of the algorithm that the library has named. (An
+    /// addition.)
+    pub contradicted: u64,
+    /// Calls begun.
+    pub calls: u64,
+    /// Complete instances.
+    pub instances: u64,
+    /// Instances to which all processes came, and which all left, some with an error code: counted, in
+    /// no figure. (An addition.)
+    pub failed: u64,
+    /// Other instances.
+    pub incomplete: u64,
+    /// Last leave minus first enter, per instance.
+    pub duration_ns: Option<Summary>,
+    /// How many instances took how long, in eight steps for each doubling, from the first to the
+    /// last that has one. (An addition.)
+    pub duration_histogram: Detail<Vec<Bucket>>,
+    /// Leave minus enter, per call.
+    pub call_time_ns: Option<Summary>,
+    /// Wait, per call.
+    pub wait_ns: Option<Summary>,
+    /// Last enter minus own enter, per call.
+    pub arrival_lag_ns: Option<Summary>,
+    /// First leave minus last enter, per instance, signed.
+    pub core_ns: Option<Summary>,
+    /// Own leave minus first leave, per call.
+    pub departure_wait_ns: Option<Summary>,
+    /// The initiating call, per call that was completed; of a call that started several an equal
+    /// share. Nonblocking and persistent operations only, as the next five.
+    pub initiation_ns: Option<Summary>,
+    /// From its leave to the enter of the completing call.
+    pub between_ns: Option<Summary>,
+    /// The completing call, shared equally among what it completed.
+    pub completion_ns: Option<Summary>,
+    /// Initiation, tests in vain and completion: what it took from the application. (An addition.)
+    pub exposed_ns: Option<Summary>,
+    /// Between, without tests: the most that can have been overlapped with computing. (An
+    /// addition.)
+    pub overlap_bound_ns: Option<Summary>,
+    /// Tests that found it not complete. (An addition.)
+    pub tests: Option<u64>,
+    /// Scalasca's wait states, total ns.
+    pub wait_states: BTreeMap<Code, i64>,
+    /// How often each process came last.
+    pub last_arrivals: Vec<u64>,
+    /// How often each process left first.
+    pub first_departures: Vec<u64>,
+    /// Instances of which it is not known who came last.
+    pub last_unresolved: u64,
+    /// Instances of which it is not known who left first.
+    pub first_unresolved: u64,
+    /// Of `last_unresolved` those of which it is likely: beyond one standard deviation of the clocks.
+    pub last_likely: u64,
+    /// Of `first_unresolved` those of which it is likely.
+    pub first_likely: u64,
+    /// Counts `[process][position]`; `None` above 256 processes, and across hosts.
+    pub arrival_order: Detail<Option<Vec<Vec<u32>>>>,
+    /// Likewise.
+    pub departure_order: Detail<Option<Vec<Vec<u32>>>>,
+    /// Counts `[process][tenth of the order]`, above 256 processes. (An addition.)
+    pub arrival_deciles: Detail<Option<Vec<Vec<u32>>>>,
+    /// Likewise.
+    pub departure_deciles: Detail<Option<Vec<Vec<u32>>>>,
+    /// How much later each next process leaves; barrier and N x N on one clock only. By position
+    /// in the order of departure up to 256 processes, beyond in 100 steps of it. (An addition.)
+    pub serialization: Detail<Option<Vec<SerializationPoint>>>,
+    /// What it took, section by section of the run; `None` of fewer than 32 instances. (An
+    /// addition.)
+    pub sections: Detail<Option<Vec<OperationSectionSummary>>>,
+    /// The few instances that stick out, the longest first. (An addition.)
+    pub outliers: Vec<OutlierSummary>,
+    /// Messages between processes, by sender and receiver, all graphs together; `None` where no
+    /// message was seen.
+    pub edges: Detail<Option<Vec<EdgeSummary>>>,
+    /// The graphs that instances executed, the most frequent first; `None` where messages were not
+    /// recorded. (An addition.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trees: Option<Vec<TreeSummary>>,
+    /// What is in none of them; `None` likewise. (An addition.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside_trees: Option<OutsideTrees>,
+    /// The stages of the way.
+    pub stages: Stages,
+    /// Which of the above are `null`, or cut, since the document of a large run has details of what
+    /// matters only. (An addition.)
+    pub left_out: Vec<Code>,
+    /// What the document does not have; `None` of an operation that was read from one.
+    #[serde(skip)]
+    pub beyond: Option<Box<BeyondDocument>>,
+}
+
+/// What is known of an operation that its document does not have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BeyondDocument {
+    /// The way of each process that took part, for pictures.
+    pub threads: Vec<ThreadWay>,
+    /// How far the stamps of its processes can be compared.
+    pub spread: Spread,
+    /// Class of its payloads.
+    pub(crate) class: ByteClass,
+    /// What differences from other traces are judged by.
+    pub(crate) evidence: Evidence,
+}
+
+impl OperationSummary {
+    /// What its processes wait for; of an operation that only a newer version knows, unspecified.
+    #[must_use]
+    pub fn semantics(&self) -> Semantics {
+        let operation = Operation::from_name(&self.operation);
+        operation.map_or(Semantics::Unspecified, Operation::semantics)
+    }
+
+    /// The way of each process that took part, for pictures; none of an operation that was read.
+    #[must_use]
+    pub fn threads(&self) -> &[ThreadWay] {
+        self.beyond.as_ref().map_or(&[], |beyond| &beyond.threads)
+    }
+
+    /// Class of its payloads.
+    pub(crate) fn class(&self) -> ByteClass {
+        let beyond = self.beyond.as_ref();
+        beyond.map_or_else(|| ByteClass::of(self.bytes_max), |beyond| beyond.class)
+    }
+
+    /// What differences from other traces are judged by: nothing, of an operation that was read.
+    pub(crate) fn evidence(&self) -> Evidence {
+        let beyond = self.beyond.as_ref();
+        beyond.map_or_else(Evidence::default, |beyond| beyond.evidence)
+    }
+
+    /// How far the stamps of its processes can be compared; `None` of an operation that was read.
+    #[must_use]
+    pub fn spread(&self) -> Option<Spread> {
+        self.beyond.as_ref().map(|beyond| beyond.spread)
+    }
+}
+
+/// Stages of a way.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stages {
+    /// Those that are seen from outside, from the thread to the core.
+    pub outside: Vec<Stage>,
+    /// Those of the nodes of the most frequent tree, then of its edges.
+    pub inside: Detail<Vec<Stage>>,
+}
+
+impl Serialize for Stages {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let inside = self.inside.iter().filter(|_| !self.inside.is_left_out());
+        serializer.collect_seq(self.outside.iter().chain(inside))
+    }
+}
+
+impl<'de> Deserialize<'de> for Stages {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut outside = Vec::<Stage>::deserialize(deserializer)?;
+        let first_inside = outside.iter().position(|stage| stage.node.is_some());
+        let inside = outside.split_off(first_inside.unwrap_or(outside.len()));
+        Ok(Self {
+            outside,
+            inside: inside.into(),
+        })
+    }
+}
+
+/// One stage, in both directions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Its name.
+    pub name: Code,
+    /// Where, for stages that are a node of a tree.
+    pub node: Option<String>,
+    /// Time on the way down, per call.
+    pub down_ns: Option<Summary>,
+    /// Time on the way up, per call (core: per instance).
+    pub up_ns: Option<Summary>,
+}
+
+/// How far the stamps of the processes of an operation can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    /// All are on one host, and read one clock.
+    OneHost,
+    /// They are on several hosts, whose clocks were aligned.
+    Aligned,
+    /// Some are on hosts whose clocks have no common time.
+    Apart,
+}
+
+/// Sums of one process in one operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadWay {
+    /// World rank.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// Mean wait, and the calls behind it.
+    pub wait: Option<(i64, u64)>,
+    /// Of that, what was for processes of the own host; `None` where that is not told apart.
+    pub wait_inside: Option<(i64, u64)>,
+    /// Mean departure wait, and the calls behind it.
+    pub departure_wait: Option<(i64, u64)>,
+    /// Of that, what was after the first process of the own host; likewise.
+    pub departure_inside: Option<(i64, u64)>,
+    /// Mean time between release and departure of the first (N x N, barrier), or of this
+    /// process (others), and the calls behind it.
+    pub inside: Option<(i64, u64)>,
+    /// The initiating call, of a nonblocking operation; then `inside` is the rest of the
+    /// completing call.
+    pub initiation: Option<(i64, u64)>,
+    /// From there to the completing call.
+    pub between: Option<(i64, u64)>,
+}

@@ -1,0 +1,68 @@
+//! The processes, and the communicators that they are in.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::results::code::Code;
+
+/// One communicator, or all those of one process together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommunicatorSummary {
+    /// Stable from run to run.
+    pub id: usize,
+    /// As set by the program, or made of how it came about.
+    pub name: String,
+    /// `intra` or `inter`.
+    pub kind: Code,
+    /// Processes, of both groups together.
+    pub size: u64,
+    /// World ranks by rank, of both groups one behind the other; `None`: no file of it.
+    pub ranks: Vec<Option<u32>>,
+    /// The two groups of an intercommunicator.
+    pub groups: Option<[Vec<Option<u32>>; 2]>,
+}
+
+/// One process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankSummary {
+    /// World rank.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// Calls begun.
+    pub calls: u64,
+    /// By operation.
+    pub calls_by_operation: BTreeMap<Code, u64>,
+    /// By operation and class of communicator.
+    pub calls_by_class: BTreeMap<String, u64>,
+    /// Sum of its waits, ns; `None` where none is known.
+    pub wait_ns: Option<i64>,
+    /// Time in calls, ns. (An addition.)
+    pub call_time_ns: i64,
+    /// Resolved instances that it came last to.
+    pub last: u64,
+    /// Resolved instances that it came first to.
+    pub first: u64,
+    /// Time for which the recorder held it up to make room, ns. (An addition.)
+    pub recorder_pause_ns: i64,
+}
+
+/// Processes that come, wait and leave alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankClass {
+    /// `ranks 0-31`, or what they have in common.
+    pub name: String,
+    /// World ranks, ascending.
+    pub ranks: Vec<u32>,
+    /// The rank of them that is nearest to their mean.
+    pub representative: u32,
+    /// Mean wait of a call, ns; `None` where none is known.
+    pub mean_wait_ns: Option<i64>,
+    /// Mean of last enter minus own, ns; the least of the late.
+    pub mean_lag_ns: Option<i64>,
+    /// Mean of own leave minus first leave, ns; `None` without barrier or N x N.
+    pub mean_departure_wait_ns: Option<i64>,
+    /// Calls in complete instances.
+    pub calls: u64,
+}

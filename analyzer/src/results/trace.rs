@@ -1,0 +1,136 @@
+//! What was recorded, and what of it is missing.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::results::code::Code;
+
+/// What was recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TraceSummary {
+    /// Where it is, as given.
+    pub directory: String,
+    /// What was run.
+    pub command: Vec<String>,
+    /// The first line of what the MPI library calls itself.
+    pub mpi_library: String,
+    /// Processes in the world.
+    pub ranks: u32,
+    /// Names of the hosts, by the lowest rank on each.
+    pub hosts: Vec<String>,
+    /// Calls of the application, whatever restriction was asked for.
+    pub calls: u64,
+    /// Messages that the MPI library sent within collectives, where all processes recorded them.
+    pub messages: Option<u64>,
+    /// What became of them; `None` like those. (An addition.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_ends: Option<MessageEnds>,
+    /// Payload of the calls, bytes.
+    pub bytes: u64,
+    /// From leaving `MPI_Init` (the first) to the last stamp, ns.
+    pub duration_ns: i64,
+    /// Whether nothing is missing.
+    pub complete: bool,
+    /// What was recorded and what not, by name.
+    pub layers: BTreeMap<String, Layer>,
+    /// What is missing.
+    pub damage: Vec<DamageSummary>,
+    /// What rings have kept; `None` where everything was.
+    pub window: Option<WindowSummary>,
+}
+
+/// What became of the two ends of each message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageEnds {
+    /// Messages of complete instances, of which both ends are known.
+    pub paired: u64,
+    /// Among them those received from any process: known as a set.
+    pub from_any: u64,
+    /// Of the others, those that were received before they were sent, by the clocks of this
+    /// analysis.
+    pub received_before_sent: u64,
+    /// Sends inside complete instances that no receive is known of.
+    pub unpaired_sends: u64,
+    /// Receives inside complete instances that no send is known of.
+    pub unpaired_receives: u64,
+    /// Sends in collectives that join groups (MPI_Intercomm_create, MPI_Comm_accept, ...) to the
+    /// other group, which is an instance of its own.
+    pub sends_to_other_groups: u64,
+    /// Receives there.
+    pub receives_from_other_groups: u64,
+    /// Sends in no complete instance.
+    pub sends_elsewhere: u64,
+    /// Receives in no complete instance.
+    pub receives_elsewhere: u64,
+}
+
+/// What rings have kept of the calls (`collbench-record --keep`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowSummary {
+    /// Bytes that were asked for, per rank.
+    pub keep_bytes: u64,
+    /// From when on all calls of all ranks are there, ns since the start; `None`: from the start.
+    pub from_ns: Option<i64>,
+    /// Records that were overwritten, or are from before the window of their rank.
+    pub records_dropped: u64,
+    /// Calls of the application among those.
+    pub calls_dropped: u64,
+    /// Calls of the application in all, dropped or not.
+    pub calls_made: u64,
+    /// Instances of which some ranks' calls are there and those of others overwritten.
+    pub instances_cut: u64,
+    /// The calls that are there of these: counted, and in no figure.
+    pub calls_of_cut: u64,
+    /// By rank.
+    pub ranks: Vec<RankWindow>,
+}
+
+/// What the ring of one rank has kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankWindow {
+    /// World rank.
+    pub rank: u32,
+    /// From when on all of its calls are there, ns since the start; `None`: from the start.
+    pub from_ns: Option<i64>,
+    /// Records that were overwritten, or are from before the window of their rank.
+    pub records_dropped: u64,
+    /// Calls of the application among those.
+    pub calls_dropped: u64,
+    /// Calls of the application in all.
+    pub calls_made: u64,
+}
+
+/// Whether a layer was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// On in all processes.
+    pub on: bool,
+    /// Why not.
+    pub reason: Option<String>,
+}
+
+/// One finding on one rank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamageSummary {
+    /// The rank; `None` for a file that does not say whose it is.
+    pub rank: Option<u32>,
+    /// What is missing, with file and offset.
+    pub what: String,
+    /// The call that was under way.
+    pub in_flight: Option<InFlightSummary>,
+}
+
+/// A call that was under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InFlightSummary {
+    /// What was called.
+    pub operation: Code,
+    /// The call that was to complete it, such as `MPI_Wait`. (An addition.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completing: Option<Code>,
+    /// Id of the communicator.
+    pub communicator: Option<usize>,
+    /// Position among the calls on it, from 0.
+    pub sequence: Option<u64>,
+}
