@@ -6,9 +6,12 @@
 //! ([`Contrast`](collbench_stats::difference::Contrast)); what is called a difference is decided for all of them together. What differs
 //! from run to run is in no interval that a single run can give: a remark says so.
 
+use std::fmt;
+
 use collbench_stats::distribution::Summary;
 use collbench_stats::integers::sum_ns;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::results::analysis::Analysis;
 use crate::results::clock::ClockSummary;
@@ -177,7 +180,7 @@ pub struct Difference {
 }
 
 /// An operation that one of two traces does not have.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OnlyIn {
     /// Index of the trace that has it.
     pub trace: usize,
@@ -190,6 +193,57 @@ pub struct OnlyIn {
     /// Its figures.
     #[serde(flatten)]
     pub figures: OperationFigures,
+}
+
+/// The document has `communicator` twice: the name first, then the id among the figures.
+impl<'de> Deserialize<'de> for OnlyIn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OnlyInVisitor)
+    }
+}
+
+struct OnlyInVisitor;
+
+impl<'de> Visitor<'de> for OnlyInVisitor {
+    type Value = OnlyIn;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an operation that one trace does not have")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OnlyIn, A::Error> {
+        #[derive(Deserialize)]
+        struct Others {
+            trace: usize,
+            not_in: usize,
+            operation: Code,
+        }
+        let mut communicators = Vec::new();
+        let mut others = serde_json::Map::new();
+        while let Some((key, value)) = map.next_entry::<String, serde_json::Value>()? {
+            if key == "communicator" {
+                communicators.push(value);
+            } else {
+                others.insert(key, value);
+            }
+        }
+        let mut communicators = communicators.into_iter();
+        let name = communicators.next().unwrap_or_default();
+        let mut figures = others.clone();
+        figures.insert("communicator".into(), communicators.next().into());
+        let Others {
+            trace,
+            not_in,
+            operation,
+        } = serde_json::from_value(others.into()).map_err(A::Error::custom)?;
+        Ok(OnlyIn {
+            trace,
+            not_in,
+            operation,
+            communicator: serde_json::from_value(name).map_err(A::Error::custom)?,
+            figures: serde_json::from_value(figures.into()).map_err(A::Error::custom)?,
+        })
+    }
 }
 
 impl Change {

@@ -4,6 +4,7 @@
 //! Times are integers in ns, since the start of the run where they are instants. All sections of a
 //! run are equally long, a power of two times 1 us, at most 32.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use crate::results::code::Code;
@@ -27,15 +28,44 @@ pub enum ChangeKind {
 
 /// Someone in particular.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", content = "id", rename_all = "lowercase")]
+#[serde(
+    tag = "kind",
+    content = "id",
+    rename_all = "lowercase",
+    from = "WrittenCulprit"
+)]
 pub enum Culprit {
     /// A world rank.
     Rank(u32),
     /// A host.
     Host(String),
-    /// One of a newer version: only in a document that was read.
-    #[serde(other)]
+    /// One of a kind that only a newer version knows: only in a document that was read.
     Newer,
+}
+
+/// A culprit of any version.
+#[derive(Deserialize)]
+struct WrittenCulprit {
+    kind: Code,
+    id: Option<WrittenId>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenId {
+    Rank(u32),
+    Host(String),
+    Other(IgnoredAny),
+}
+
+impl From<WrittenCulprit> for Culprit {
+    fn from(written: WrittenCulprit) -> Self {
+        match (&*written.kind, written.id) {
+            ("rank", Some(WrittenId::Rank(rank))) => Self::Rank(rank),
+            ("host", Some(WrittenId::Host(host))) => Self::Host(host),
+            _ => Self::Newer,
+        }
+    }
 }
 
 /// What each process did when.

@@ -16,7 +16,7 @@ pub(crate) fn remark(analysis: &Analysis, remark: &Remark) -> String {
             counted(*n_findings, "finding")
         ),
         Remark::ManifestMissing => {
-            format!("run.json is missing; the command shown is that of the lowest rank")
+            "run.json is missing; the command shown is that of the lowest rank".to_owned()
         }
         Remark::BecameShorter { names } => {
             let shown = names.iter().take(3).map(|name| inert::line(name, 255));
@@ -269,7 +269,7 @@ pub(crate) fn remark(analysis: &Analysis, remark: &Remark) -> String {
              of which some ranks had newer calls only, in no figure",
             counted(*n_instances, "instance")
         ),
-        Remark::Restricted => format!("only a part of the run is shown, as asked for"),
+        Remark::Restricted => "only a part of the run is shown, as asked for".to_owned(),
     }
 }
 
