@@ -112,6 +112,14 @@ fn has(operation: &Value, path: &str) -> bool {
 }
 
 #[test]
+fn a_document_that_leaves_details_out_is_read_and_written_as_it_was() {
+    let json = to_json(&Document::of(&BOUNDED));
+    let read: Document<'static> = serde_json::from_str(&json).unwrap();
+    assert!(!read.details.complete);
+    assert!(to_json(&read) == json);
+}
+
+#[test]
 fn a_document_of_many_operations_is_bounded_and_says_what_it_leaves_out() {
     let all = to_json(&Document::of(&*WHOLE));
     let bounded = to_json(&Document::of(&*BOUNDED));
