@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""Whether README.md and docs/*.md say what is there.
+
+Fails where a relative link or an anchor leads nowhere, a command, long option, layer or make target
+that is shown does not exist, a path of the repository that is named is not there, a field of the JSON
+is not in docs/json.md or one there is in no source, a page is not linked in the README, or the README
+is longer than MOST_LINES. It asks the commands themselves, so build first: make build.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MOST_LINES = 220
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
+COMMAND = re.compile(r"collbench-[a-z]+")
+LONG_OPTION = re.compile(r"--[a-z][a-z-]*")
+FOLDERS = "formats|instrument|analyzer|viz|bench|tests|docs|scripts|fuzz|\\.ci"
+PATH = re.compile(rf"(?<![\w/.$-])(?:{FOLDERS})/[\w./*-]*")
+SCENARIOS = ROOT / "analyzer/tests/scenarios"
+# Objects of the JSON whose keys are names from the trace.
+BY_NAME = {"totals", "calls_by_operation", "calls_by_class", "wait_states"}
+
+findings = []
+
+
+def found(page, line, what):
+    findings.append(f"{page.relative_to(ROOT)}:{line}: {what}")
+
+
+class Page:
+    """The lines of a page: its text without code, its pieces of code, and its anchors."""
+
+    def __init__(self, path):
+        self.path = path
+        self.lines = path.read_text().splitlines()
+        self.prose, self.code, self.anchors = [], [], set()
+        self.folders = []  # (line, path) of tables below a heading that names a folder
+        fenced, block, folder, seen = False, True, None, {}
+        for number, line in enumerate(self.lines, 1):
+            if line.startswith("```"):
+                fenced = not fenced
+                continue
+            # Four blanks begin a block of code, but not below the text of a list.
+            if fenced or (line.startswith("    ") and block):
+                self.code.append((number, line.strip()))
+                continue
+            if line.strip():
+                block = False
+            else:
+                block = True
+            heading = re.match(r"#+ +(.*)", line)
+            if heading:
+                slug = re.sub(r"[^\w\- ]", "", heading[1].lower()).replace(" ", "-")
+                count = seen.get(slug, 0)
+                seen[slug] = count + 1
+                self.anchors.add(slug if count == 0 else f"{slug}-{count}")
+                folder = re.match(r"`(\S+)`$", heading[1])
+            row = re.match(r"\| `(\w+/)` \|", line)
+            if folder and row:
+                self.folders.append((number, f"{folder[1]}/{row[1]}"))
+            self.code += [(number, span) for span in re.findall(r"`([^`]+)`", line)]
+            self.prose.append((number, re.sub(r"`[^`]*`", "", line)))
+
+
+def check_links(pages):
+    by_path = {page.path: page for page in pages}
+    linked = {ROOT / "README.md": set()}
+    for page in pages:
+        # A link may be broken by the end of a line.
+        text, starts = "", []
+        for number, line in page.prose:
+            starts.append((len(text), number))
+            text += line + " "
+        for link in re.finditer(r"\]\(([^)\s]*)\)", text):
+            number = max(number for start, number in starts if start <= link.start())
+            target = link[1]
+            if re.match(r"[a-z]+:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            path = (page.path.parent / name).resolve() if name else page.path
+            linked.setdefault(page.path, set()).add(path)
+            if not path.exists():
+                found(page.path, number, f"the link leads nowhere: {target}")
+            elif anchor:
+                other = by_path.get(path) or Page(path)
+                if anchor not in other.anchors:
+                    found(page.path, number, f"no heading has this anchor: {target}")
+    for page in pages:
+        if page.path not in linked[ROOT / "README.md"] | {ROOT / "README.md"}:
+            found(page.path, 1, "the README has no link to this page")
+
+
+def executable(name):
+    places = [TARGET / profile / name for profile in ("release", "debug")]
+    return next((place for place in places if place.exists()), None)
+
+
+def help_of(command, cache={}):
+    """What --help says of a command (with its subcommand); None if it is not built."""
+    if command not in cache:
+        name, *rest = command
+        program = executable(name)
+        ask = program and subprocess.run([program, *rest, "--help"], capture_output=True, text=True)
+        cache[command] = ask.stdout if ask and ask.returncode == 0 else None
+    return cache[command]
+
+
+def subcommands(name):
+    text = help_of((name,)) or ""
+    listed = re.search(r"^Commands:\n((?: .*\n|\n)*)", text, re.M)
+    return set(re.findall(r"^  ([a-z]+)", listed[1], re.M)) - {"help"} if listed else set()
+
+
+def check_commands(pages, binaries, targets):
+    commands = [name for name in binaries if help_of((name,))]
+    helps = [help_of((name,)) for name in commands]
+    helps += [help_of((name, sub)) for name in commands for sub in subcommands(name)]
+    known = {option for text in helps for option in LONG_OPTION.findall(text)}
+    unasked = set()
+    for page in pages:
+        for number, code in page.code:
+            for target in re.findall(r"(?:^|[;&] *)make ([a-z][\w-]*)", code):
+                if target not in targets:
+                    found(page.path, number, f"no make target: {target}")
+            for layers in re.findall(r"--layers ([a-z,]+)", code):
+                text = help_of(("collbench-record",))
+                for layer in layers.split(","):
+                    if not re.search(rf"- {layer}:", text):
+                        found(page.path, number, f"no layer: {layer}")
+            words = re.sub(r"\[|\]|\|", " ", code).replace(",", " ").split()
+            # Whose options follow: those of a command of ours, of any of ours (None), of nobody.
+            foreign = not (words and (words[0].startswith("-") or COMMAND.fullmatch(words[0])))
+            command = None
+            for word in words:
+                if COMMAND.fullmatch(word):
+                    if word not in binaries:
+                        found(page.path, number, f"no command: {word}")
+                    command, foreign = (word,), word not in binaries
+                elif word == "--":
+                    command, foreign = None, True
+                elif foreign:
+                    continue
+                elif command and len(command) == 1 and word in subcommands(command[0]):
+                    command = (*command, word)
+                elif option := LONG_OPTION.match(word):
+                    text = help_of(command) if command else None
+                    if command and text is None:
+                        unasked.add(command[0])
+                    elif option[0] not in (LONG_OPTION.findall(text) if command else known):
+                        who = " ".join(command) if command else "no command"
+                        found(page.path, number, f"not an option of {who}: {option[0]}")
+    return unasked
+
+
+def check_paths(pages, tracked):
+    folders = {str(parent) for path in tracked for parent in pathlib.PurePath(path).parents}
+    for page in pages:
+        named = [(n, path.rstrip(".")) for n, code in page.code for path in PATH.findall(code)]
+        for number, name in named + page.folders:
+            if "*" in name:
+                there = any(pathlib.PurePath(path).match(name) for path in tracked)
+            else:
+                there = name in tracked or name.rstrip("/") in folders
+            if not there:
+                found(page.path, number, f"not in the repository: {name}")
+
+
+def keys(value, name=None):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if name not in BY_NAME:
+                yield key
+            yield from keys(inner, None if name in BY_NAME else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys(inner, name)
+
+
+def check_fields(tracked):
+    page = ROOT / "docs/json.md"
+    text = page.read_text()
+    documented = set(re.findall(r'"([a-z][a-z_0-9]*)"', text))
+    documents = []
+    with tempfile.TemporaryDirectory() as folder:
+        traces = []
+        for scenario in sorted(SCENARIOS.glob("*.toml")):
+            trace = f"{folder}/{scenario.stem}"
+            generate = [executable("collbench-generate"), scenario, trace]
+            subprocess.run(generate, check=True, capture_output=True)
+            traces.append(trace)
+        analyze = [executable("collbench-analyze"), "--format", "json", "--no-pictures", "--full"]
+        for given in [*([trace] for trace in traces), traces[:2]]:
+            ran = subprocess.run([*analyze, *given], capture_output=True, text=True)
+            documents.append(json.loads(ran.stdout))
+    for key in sorted({key for document in documents for key in keys(document)} - documented):
+        found(page, 1, f"the JSON has a field that is not described: {key}")
+    sources = [ROOT / path for path in tracked if re.match(r"(analyzer|bench)/.*\.rs$", path)]
+    words = {word for path in sources for word in re.findall(r"\w+", path.read_text())}
+    # Values stand in quotes, too; those of enums are spelled otherwise in the source.
+    spelled = {re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", word).lower() for word in words}
+    for key in sorted(documented - words - spelled):
+        found(page, 1, f"no source has this name: {key}")
+
+
+def main():
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    tracked = set(listed.stdout.split("\n")) - {""}
+    binaries = {
+        pathlib.PurePath(path).stem for path in tracked if re.search(r"/src/bin/[^/]*\.rs$", path)
+    }
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z][\w-]*):(?!=)", makefile, re.M))
+
+    needed = ["collbench-record", "collbench-compact", "collbench-analyze", "collbench-generate"]
+    missing = [name for name in needed if not help_of((name,))]
+    if missing:
+        sys.exit(f"check-docs: not built: {', '.join(missing)}; run make build first")
+
+    pages = [Page(path) for path in PAGES]
+    check_links(pages)
+    unasked = check_commands(pages, binaries, targets)
+    check_paths(pages, tracked)
+    check_fields(tracked)
+    lines = len(pages[0].lines)
+    if lines > MOST_LINES:
+        found(ROOT / "README.md", lines, f"has {lines} lines, {MOST_LINES} are allowed")
+
+    for name in sorted(unasked):
+        hint = f"cargo build --release -p {name}"
+        if os.environ.get("CI"):
+            findings.append(f"options of {name} cannot be checked: it is not built; {hint}")
+        else:
+            print(f"check-docs: options of {name} are not checked: it is not built; {hint}")
+    for finding in findings:
+        print(finding)
+    if findings:
+        sys.exit(f"check-docs: {len(findings)} findings")
+    print(f"check-docs: {len(pages)} pages, README of {lines} lines: all is there")
+
+
+if __name__ == "__main__":
+    main()
