@@ -20,7 +20,7 @@ help:
 	@echo 'make clocks          how well clocks are aligned, against bars (SEEDS=20 simulated clusters)'
 	@echo 'make guard           fails if recording or analysing a call takes more instructions (callgrind)'
 	@echo 'make build           the commands and the preloaded library, in $(TARGET)/release'
-	@echo 'make install PREFIX=$(PREFIX)'
+	@echo 'make install PREFIX=$(PREFIX)  commands, library, man pages, completions (DESTDIR=... goes before it)'
 
 build:
 	@scripts/need.sh gcc libc6-dev

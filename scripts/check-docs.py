@@ -154,7 +154,7 @@ def check_commands(pages, binaries, targets):
                     if command and text is None:
                         unasked.add(command[0])
                     elif option[0] not in (LONG_OPTION.findall(text) if command else known):
-                        who = " ".join(command) if command else "no command"
+                        who = " ".join(command) if command else "any command"
                         found(page.path, number, f"not an option of {who}: {option[0]}")
     return unasked
 

@@ -1,20 +1,38 @@
 #!/bin/sh
 # Puts commands, library, manual pages and completions below a prefix: install.sh PREFIX. Honours
-# DESTDIR. Run by "make install", after the build.
+# DESTDIR, which goes before the prefix. Run by "make install", after the build.
 set -eu
+
+if [ $# != 1 ]; then
+    echo "usage: install.sh PREFIX" >&2
+    exit 2
+fi
+case $1 in
+/*) ;;
+*)
+    echo "install.sh: the prefix must be an absolute path, not $1" >&2
+    exit 2
+    ;;
+esac
 cd "$(dirname "$0")/.."
 
 prefix=${DESTDIR:-}$1
 release=${CARGO_TARGET_DIR:-target}/release
+if [ ! -f "$release/libcollbench_preload.so" ]; then
+    echo "install.sh: nothing is built in $release; run make build first" >&2
+    exit 1
+fi
 
 share=$prefix/share
 mkdir -p "$prefix/bin" "$prefix/lib" "$share/man/man1" "$share/bash-completion/completions" \
     "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
-# collbench-bench needs MPI to be built, and is installed where "make bench" has built it.
+# collbench-bench needs MPI and libclang to be built, and is installed if it has been built.
 for name in collbench-record collbench-compact collbench-analyze collbench-generate \
     collbench-bench; do
     command=$release/$name
     if [ $name = collbench-bench ] && [ ! -x "$command" ]; then
+        echo "not installed: collbench-bench; to have it, with MPI and libclang:" \
+            "cargo build --release -p collbench-bench, then install again"
         continue
     fi
     install -m 755 "$command" "$prefix/bin/$name"
