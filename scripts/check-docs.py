@@ -3,8 +3,9 @@
 
 Fails where a relative link or an anchor leads nowhere, a command, long option, layer or make target
 that is shown does not exist, a path of the repository that is named is not there, a field of the JSON
-is not in docs/json.md or one there is in no source, a page is not linked in the README, or the README
-is longer than MOST_LINES. It asks the commands themselves, so build first: make build.
+is not in docs/json.md or one there is in no source, the screen of a generated trace says something
+else, a page is not linked in the README, or the README is longer than MOST_LINES. It asks the commands
+themselves, so build first: make build.
 """
 
 import json
@@ -41,6 +42,7 @@ class Page:
         self.path = path
         self.lines = path.read_text().splitlines()
         self.prose, self.code, self.anchors = [], [], set()
+        self.blocks = []  # of code: lists of (line, text)
         self.folders = []  # (line, path) of tables below a heading that names a folder
         fenced, block, folder, seen = False, True, None, {}
         for number, line in enumerate(self.lines, 1):
@@ -50,6 +52,10 @@ class Page:
             # Four blanks begin a block of code, but not below the text of a list.
             if fenced or (line.startswith("    ") and block):
                 self.code.append((number, line.strip()))
+                last = self.blocks[-1][-1][0] if self.blocks else 0
+                if last == 0 or any(between.strip() for between in self.lines[last : number - 1]):
+                    self.blocks.append([])
+                self.blocks[-1].append((number, line if fenced else line[4:]))
                 continue
             if line.strip():
                 block = False
@@ -172,6 +178,25 @@ def check_paths(pages, tracked):
                 found(page.path, number, f"not in the repository: {name}")
 
 
+def check_screens(pages):
+    """Blocks that generate a trace and analyze it show lines of what is said of it."""
+    shown = re.compile(r"\$ collbench-generate (\S+) (\S+)")
+    for page in pages:
+        for block in page.blocks:
+            first = shown.fullmatch(block[0][1])
+            if not first:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                generate = [executable("collbench-generate"), ROOT / first[1], first[2]]
+                subprocess.run(generate, cwd=folder, check=True, capture_output=True)
+                analyze = [executable("collbench-analyze"), first[2]]
+                ran = subprocess.run(analyze, cwd=folder, capture_output=True, text=True)
+            said = set(ran.stdout.splitlines())
+            for number, line in block[1:]:
+                if not line.startswith("$ ") and line not in said | {"", "..."}:
+                    found(page.path, number, f"the screen does not say: {line.strip()}")
+
+
 def keys(value, name=None):
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -229,6 +254,7 @@ def main():
     check_links(pages)
     unasked = check_commands(pages, binaries, targets)
     check_paths(pages, tracked)
+    check_screens(pages)
     check_fields(tracked)
     lines = len(pages[0].lines)
     if lines > MOST_LINES:
