@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
 """Whether README.md and docs/*.md say what is there.
 
-Fails where a relative link or an anchor leads nowhere, a command, long option, layer or make target
-that is shown does not exist, a path of the repository that is named is not there, a field of the JSON
-is not in docs/json.md or one there is in no source, the screen of a generated trace says something
-else, a page is not linked in the README, or the README is longer than MOST_LINES. It asks the commands
-themselves, so build first: make build.
+Fails where
+
+- a relative link or an anchor leads nowhere, or a page is not linked in the README;
+- a command, long option, layer or make target that is shown does not exist;
+- a path of the repository that is named is not there, or the map in docs/architecture.md lacks a
+  crate or folder;
+- a field of the JSON is not in docs/json.md, or one there is in no source;
+- the screen of a generated trace says something else;
+- the README is longer than MOST_LINES.
+
+It asks the commands themselves, so build first: make build.
 """
 
 import json
@@ -178,6 +184,24 @@ def check_paths(pages, tracked):
                 found(page.path, number, f"not in the repository: {name}")
 
 
+def check_map(pages, tracked):
+    """Where a table lists folders of a folder, and crates of the workspace, none is missing."""
+    for page in pages:
+        by_parent = {}
+        for number, name in page.folders:
+            by_parent.setdefault(name.rstrip("/").rpartition("/")[0], []).append((number, name))
+        for parent, rows in by_parent.items():
+            inside = {path[len(parent) + 1 :] for path in tracked if path.startswith(f"{parent}/")}
+            folders = {f"{parent}/{path.split('/')[0]}/" for path in inside if "/" in path}
+            for folder in sorted(folders - {name for _, name in rows} - {f"{parent}/bin/"}):
+                found(page.path, rows[0][0], f"the table has no row for {folder}")
+    page = ROOT / "docs/architecture.md"
+    listed = re.search(r"^members = \[(.*?)\]", (ROOT / "Cargo.toml").read_text(), re.M | re.S)
+    for crate in re.findall(r'"([^"]+)"', listed[1]):
+        if f"| `{crate}/` |" not in page.read_text():
+            found(page, 1, f"the code map has no row for {crate}/")
+
+
 def check_screens(pages):
     """Blocks that generate a trace and analyze it show lines of what is said of it."""
     shown = re.compile(r"\$ collbench-generate (\S+) (\S+)")
@@ -254,6 +278,7 @@ def main():
     check_links(pages)
     unasked = check_commands(pages, binaries, targets)
     check_paths(pages, tracked)
+    check_map(pages, tracked)
     check_screens(pages)
     check_fields(tracked)
     lines = len(pages[0].lines)
