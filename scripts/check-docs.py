@@ -258,11 +258,20 @@ def check_fields(tracked):
         found(page, 1, f"no source has this name: {key}")
 
 
+def repository():
+    """The paths of the files of the repository; outside of git, of all that is there."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0:
+        return set(listed.stdout.split("\n")) - {""}
+    paths = set()
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in {".git", "target", "node_modules"}]
+        paths |= {str(pathlib.Path(folder, name).relative_to(ROOT)) for name in files}
+    return paths
+
+
 def main():
-    listed = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    tracked = set(listed.stdout.split("\n")) - {""}
+    tracked = repository()
     binaries = {
         pathlib.PurePath(path).stem for path in tracked if re.search(r"/src/bin/[^/]*\.rs$", path)
     }
