@@ -26,18 +26,20 @@ impl Process<'_> {
     /// Cuts a batch into runs that belong to one queue.
     pub(super) fn route(&mut self, batch: &Batch<'_>, aside: &mut dyn FnMut(Aside)) {
         self.end_calls_before(batch);
+        let all = &batch.records[..];
         let mut at = match &self.window {
             Some(window) => self.pass_by(batch, window.ticks),
             None => 0,
         };
-        while let Some(first) = batch.records.get(at) {
+        while let Some(first) = all.get(at) {
             if !self.completing.is_empty() {
                 self.end_completed(first.enter.get());
             }
             let class = class_of(first);
-            let n = self.run_length(&batch.records[at..], class);
+            let (before, rest) = all.split_at(at);
+            let n = self.run_length(rest, class);
             let run = Run {
-                records: &batch.records[at..at + n],
+                records: &rest[..n],
                 place: Place {
                     record: batch.place.record + at as u32,
                     ..batch.place
@@ -47,7 +49,7 @@ impl Process<'_> {
             if batch.is_possible && class != Class::Message {
                 self.reach(run.records);
             }
-            let position = self.route_run(class, run, &batch.records[..at], aside);
+            let position = self.route_run(class, run, before, aside);
             let is_call = class.is_call();
             if self.has_messages && (is_call || class == Class::Completion) {
                 self.keep_recent(run.records);
@@ -92,6 +94,7 @@ impl Process<'_> {
 
     /// Takes a run of records, before which these stand in its batch; gives where the first of them
     /// stands among the calls on a communicator, if it does.
+    #[inline]
     fn route_run(
         &mut self,
         class: Class,
@@ -146,6 +149,7 @@ impl Process<'_> {
     }
 
     /// Calls on one communicator, or one that begins something there.
+    #[inline]
     fn take_calls(
         &mut self,
         class: Class,
