@@ -469,7 +469,7 @@ impl<'a> Process<'a> {
     }
 
     /// The queue of a binding and lane, of which the next position is about to change.
-    #[inline]
+    #[inline(always)]
     fn touch(&mut self, binding: usize, lane: Lane) -> &mut Queue {
         let queue = match lane {
             Lane::Persistent(_) => &mut self.starts[binding],

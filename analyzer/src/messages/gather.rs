@@ -79,18 +79,24 @@ impl Gatherer {
     }
 
     /// Adds the messages, and what was said, behind the blocking call of a slot in an instance.
+    #[inline]
     pub(crate) fn add_call(&mut self, of: OfSlot<'_, '_>, call: QueuedCall<'_>) {
-        let OfSlot { nth, slot, process } = of;
+        let are_all_here =
+            call.queue.foreign.is_empty() && call.queue.elsewhere(call.position).is_empty();
+        if !(are_all_here && self.follow(of, call.place)) {
+            self.add_one_by_one(of, call);
+        }
+    }
+
+    /// Adds the messages, and what was said, behind a call that is not like those before.
+    fn add_one_by_one(&mut self, of: OfSlot<'_, '_>, call: QueuedCall<'_>) {
+        let OfSlot { nth, process, .. } = of;
         let QueuedCall {
             queue,
             position,
             place,
         } = call;
         let (foreign, elsewhere) = (&queue.foreign, queue.elsewhere(position));
-        let are_all_here = foreign.is_empty() && elsewhere.is_empty();
-        if are_all_here && self.follow(nth, slot, process, place) {
-            return;
-        }
         let is_own = |place: Place| foreign.is_empty() || !foreign.contains(&(position, place));
         let numbers = process.names();
         let mut saying = Saying::default();
@@ -132,7 +138,9 @@ impl Gatherer {
     }
 
     /// Adds the messages behind a call, if they are those of a recurrence; gives whether they are.
-    fn follow(&mut self, nth: usize, slot: usize, process: &Process<'_>, place: Place) -> bool {
+    #[inline]
+    fn follow(&mut self, of: OfSlot<'_, '_>, place: Place) -> bool {
+        let OfSlot { nth, slot, process } = of;
         let Some((following, moved)) = self.ends[nth].following() else {
             return false;
         };

@@ -107,6 +107,9 @@ impl Following {
 
     /// Looks at the records of a call and behind it. If what belongs to it is as expected of a slot,
     /// adds the times and gives `true`.
+    // In a function of its own its loop keeps its registers: 1593 instructions a message instead of
+    // 1605 (scripts/ir-guard-analyze.sh).
+    #[inline(never)]
     pub(crate) fn take(
         &mut self,
         slot: usize,
