@@ -5,6 +5,7 @@
 
 mod drift;
 mod figures;
+mod folder;
 mod measure;
 mod pictures;
 mod quality;
@@ -85,8 +86,8 @@ fn seconds(text: &str) -> Result<f64, String> {
 /// Says what is missing, or which file could not be written.
 pub fn run(options: &Options, output: &mut impl Write) -> anyhow::Result<()> {
     if let Some(n_hosts) = options.simulate {
-        if let Some(folder) = &options.output {
-            pictures::make(folder)?;
+        if let Some(path) = &options.output {
+            folder::make(path)?;
         }
         let simulation = Simulation::up_to(n_hosts as usize);
         if let Some(folder) = &options.output {

@@ -21,12 +21,14 @@ mod ping;
 mod roster;
 mod schedule;
 mod session;
+mod start;
 // By the macro that calls functions of the MPI library.
 #[allow(unsafe_code)]
 mod wire;
 
-pub(crate) use exchanges::{Exchanges, Start};
+pub(crate) use exchanges::Exchanges;
 pub(crate) use meeting::{carries_something, synchronizes};
 pub use ping::{StopRule, TickLength, WORDS, Watch, Wire, answer, ask};
 pub use schedule::{Pair, closing_rounds, rounds};
 pub(crate) use session::Session;
+pub(crate) use start::Start;

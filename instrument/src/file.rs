@@ -3,6 +3,7 @@
 #[allow(unsafe_code)]
 mod chunk;
 mod definitions;
+mod definitions_chunk;
 mod error;
 mod growing;
 #[allow(unsafe_code)]

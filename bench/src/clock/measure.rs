@@ -13,7 +13,7 @@ use mpi::topology::{Color, SimpleCommunicator};
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 
 use super::roll::Roll;
-use super::{Options, pictures};
+use super::{Options, folder};
 
 /// Exchanges in a burst.
 const BURST: StopRule = StopRule::burst(10);
@@ -89,7 +89,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
     );
     // What cannot be written is said before anything is measured.
     let ready = match (&options.output, world.rank()) {
-        (Some(folder), 0) => clock.and_then(|clock| pictures::make(folder).map(|()| clock)),
+        (Some(path), 0) => clock.and_then(|clock| folder::make(path).map(|()| clock)),
         _ => clock,
     };
     let (Some((roll, clock)), Some(begin)) = (Roll::call(&world, source, ready)?, begin) else {

@@ -1,11 +1,10 @@
 //! The part of this process in the exchanges of its world, from the start to the end.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use collbench_formats::{Abi, Definition, HostIdentity};
+use collbench_formats::{Abi, Definition};
 
 use super::apart::is_apart;
 use super::leader::Leader;
@@ -14,9 +13,10 @@ use super::parting::Parting;
 use super::ping::{StopRule, TickLength, Wire, answer, ask};
 use super::roster::{Decision, Roster};
 use super::session::Session;
+use super::start::Start;
 use super::wire::{CallFailed, CommunicatorWire};
 use crate::host::{HostKey, host_key};
-use crate::settings::{ExchangeSettings, Scheme};
+use crate::settings::Scheme;
 
 /// How long the first process waits for the others to be recorded too: on other hosts, and where
 /// the launcher says that there are none.
@@ -29,20 +29,6 @@ const ON_HOST: StopRule = StopRule {
     most: 20,
     longest_ns: 50_000_000,
 };
-
-/// What is known of a process that begins to record.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Start<'a> {
-    pub(crate) directory: &'a Path,
-    pub(crate) settings: ExchangeSettings,
-    pub(crate) world: u64,
-    pub(crate) rank: u32,
-    pub(crate) world_size: u32,
-    pub(crate) host: &'a HostIdentity,
-    pub(crate) tick: TickLength,
-    /// Whether the launcher has started all processes on this host.
-    pub(crate) is_said_to_be_alone: bool,
-}
 
 /// The part of this process in the exchanges of its world.
 #[derive(Debug)]

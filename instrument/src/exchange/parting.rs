@@ -34,6 +34,7 @@ use std::time::{Duration, Instant};
 use collbench_formats::Abi;
 
 use super::roster::{marks_at, open, read_at, roster_path};
+use super::start::Start;
 use crate::process::unsignalled;
 
 /// How long a process waits for the others: all have left a barrier already.
@@ -53,7 +54,7 @@ pub(super) struct Parting {
 impl Parting {
     /// That of a process which has entered itself in the roster of its world; `None` where the MPI
     /// library does not need it.
-    pub(super) fn of(start: &super::Start<'_>, abi: Abi) -> Option<Self> {
+    pub(super) fn of(start: &Start<'_>, abi: Abi) -> Option<Self> {
         matches!(abi, Abi::Mpich | Abi::Mpi5).then(|| Self {
             roster: roster_path(start.directory, start.world),
             rank: start.rank,

@@ -6,26 +6,10 @@ use std::sync::PoisonError;
 use collbench_formats::write::{communicator_entry, definition_entry};
 use collbench_formats::{Anchor, CHUNK_ALIGN, ChunkHeader, ChunkKind, Communicator, Definition};
 
-use super::chunk::{OpenChunk, Opening};
+use super::chunk::Opening;
+use super::definitions_chunk::DefinitionsChunk;
 use super::error::GrowError;
 use super::rank_file::RankFile;
-
-/// The chunk that definitions are appended to.
-#[derive(Debug, Default)]
-pub(super) struct DefinitionsChunk {
-    pub(super) chunk: Option<OpenChunk>,
-    pub(super) used: usize,
-    next_ordinal: u32,
-}
-
-impl DefinitionsChunk {
-    /// Whether an entry of so many bytes fits behind what is there.
-    #[inline]
-    fn has_room(&self, length: usize) -> bool {
-        let chunk = self.chunk.as_ref();
-        chunk.is_some_and(|chunk| self.used + length <= chunk.content_bytes())
-    }
-}
 
 impl RankFile {
     /// Appends a definition. `now` reads the clock, `anchor` is for a chunk that is opened for it.

@@ -17,7 +17,7 @@ use collbench_formats::{
 };
 
 use super::chunk::{OpenChunk, Opening};
-use super::definitions::DefinitionsChunk;
+use super::definitions_chunk::DefinitionsChunk;
 use super::error::GrowError;
 use super::growing::GrowingFile;
 use super::header::MappedHeader;

@@ -187,6 +187,20 @@ struct Running<'a> {
 }
 
 impl Course {
+    /// When the receiver of a message began to send the next one, or left: by then it had it.
+    pub(crate) fn handed_on(&self, number: usize) -> Option<u64> {
+        let receiver = self.messages[number].to;
+        let ends = &self.ends[receiver];
+        let is_it = |end: &MessageEnd| end.side == Side::Receive && end.message == number;
+        let behind = &ends[ends.iter().position(is_it)? + 1..];
+        let next = behind.iter().find(|end| end.side == Side::Send);
+        let sent = next.map(|end: &MessageEnd| &self.messages[end.message]);
+        match sent {
+            Some(TrueMessage { sent, .. }) => *sent,
+            None => self.leaves[receiver],
+        }
+    }
+
     /// Lets the instance happen.
     pub(crate) fn of(setting: &Setting<'_>) -> Self {
         let n = setting.plans.len();

@@ -1,7 +1,5 @@
 //! When a rank is in MPI while a collective goes on that it has begun: only then does it go on.
 
-use super::course::{Course, MessageEnd, Side, TrueMessage};
-
 /// The calls of one rank that a collective can go on in.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InCalls {
@@ -52,21 +50,5 @@ impl InCalls {
         let begun = all.iter().map(|calls| calls.begun).max()?;
         let asked = all.iter().map(|calls| calls.asked).min()?;
         Some(asked.saturating_sub(begun))
-    }
-}
-
-impl Course {
-    /// When the receiver of a message began to send the next one, or left: by then it had it.
-    pub(crate) fn handed_on(&self, number: usize) -> Option<u64> {
-        let receiver = self.messages[number].to;
-        let ends = &self.ends[receiver];
-        let is_it = |end: &MessageEnd| end.side == Side::Receive && end.message == number;
-        let behind = &ends[ends.iter().position(is_it)? + 1..];
-        let next = behind.iter().find(|end| end.side == Side::Send);
-        let sent = next.map(|end: &MessageEnd| &self.messages[end.message]);
-        match sent {
-            Some(TrueMessage { sent, .. }) => *sent,
-            None => self.leaves[receiver],
-        }
     }
 }

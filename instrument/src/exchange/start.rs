@@ -1,0 +1,22 @@
+//! What the exchanges begin with.
+
+use std::path::Path;
+
+use collbench_formats::HostIdentity;
+
+use super::ping::TickLength;
+use crate::settings::ExchangeSettings;
+
+/// What is known of a process that begins to record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) settings: ExchangeSettings,
+    pub(crate) world: u64,
+    pub(crate) rank: u32,
+    pub(crate) world_size: u32,
+    pub(crate) host: &'a HostIdentity,
+    pub(crate) tick: TickLength,
+    /// Whether the launcher has started all processes on this host.
+    pub(crate) is_said_to_be_alone: bool,
+}
