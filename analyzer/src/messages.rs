@@ -1,5 +1,7 @@
 //! Ends of messages to the messages of an instance.
 
+pub(crate) mod end;
+pub(crate) mod ends;
 pub(crate) mod gather;
 pub(crate) mod message;
 pub(crate) mod of_instance;

@@ -10,10 +10,12 @@ use crate::calls::behind::{SLICE, each_behind, is_true};
 use crate::calls::process::Process;
 use crate::calls::queue::Queue;
 use crate::communicators::Communicator;
+use crate::messages::end::{Moved, words_of};
+use crate::messages::ends::{Ends, Foreign, NewEnd};
 use crate::messages::of_instance::Messages;
 use crate::messages::pairing::{NOT_A_SLOT, Pairing};
-use crate::messages::pattern::{Ends, Foreign, Moved, NewEnd, Patterns};
-use crate::messages::recurrence::{Kind, Recurrences, words_of};
+use crate::messages::pattern::Patterns;
+use crate::messages::recurrence::{Kind, Recurrences};
 use crate::messages::steps::{Comes, Steps};
 use crate::trace::place::Place;
 use crate::trace::said::{Said, SaidByAll, Saying};
@@ -190,7 +192,7 @@ impl Gatherer {
         match self.patterns.find(of, ends, &mut self.pairing) {
             Some(number) => {
                 if let (Some(kind), false) = (self.kinds[nth], ends.is_following()) {
-                    self.recurrences.see(kind, number, ends);
+                    self.recurrences.see(kind, number, ends.compared());
                 }
                 let pattern = self.patterns.at(number);
                 Messages {

@@ -7,288 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use collbench_clocks::timestamp::{Global, Timestamp};
-use collbench_formats::{Direction, Record};
-use collbench_stats::numbering::Numbers;
 use collbench_trees::shape::{Of, Shape};
 
+use crate::messages::end::{Key, PatternNumber, group_of};
+use crate::messages::ends::Ends;
 use crate::messages::message::InstanceMessage;
-use crate::messages::pairing::{End, NOT_A_SLOT, Pairing};
-use crate::messages::recurrence::{Following, Words};
-use crate::messages::steps::Step;
-
-/// What there is of an end besides times and bytes, in two words: partner and step; slot, group, and
-/// these bits.
-pub(crate) type Key = [u64; 2];
-
-const IS_RECEIVE: u64 = 1;
-/// Whether its end is known.
-const HAS_END: u64 = 1 << 1;
-/// Whether its partner is not known, or any.
-const IS_FROM_ANY: u64 = 1 << 2;
-const IS_ON_ANOTHER: u64 = 1 << 3;
-/// Whether its step is in question.
-const IS_IN_QUESTION: u64 = 1 << 4;
-const GROUP_SHIFT: u32 = 5;
-const GROUP_MASK: u64 = (1 << 27) - 1;
-
-pub(crate) fn slot_of(key: &Key) -> usize {
-    (key[1] >> 32) as usize
-}
-
-fn step_of(key: &Key) -> u32 {
-    key[0] as u32
-}
-
-/// The slot of the other end; [`NOT_A_SLOT`] as a number where it has none.
-pub(crate) fn partner_of(key: &Key) -> usize {
-    (key[0] >> 32) as usize
-}
-
-/// The step of an end, and whether its end is known.
-pub(crate) fn end_of(key: &Key) -> (Step, bool) {
-    let step = Step {
-        number: step_of(key),
-        is_in_question: key[1] & IS_IN_QUESTION != 0,
-    };
-    (step, key[1] & HAS_END != 0)
-}
-
-fn group_of(key: &Key) -> usize {
-    (key[1] >> GROUP_SHIFT & GROUP_MASK) as usize
-}
-
-fn group_bits(group: u32) -> u64 {
-    (u64::from(group) & GROUP_MASK) << GROUP_SHIFT
-}
-
-/// What an end takes and moves.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moved {
-    pub(crate) begin: Timestamp<Global>,
-    /// The same as `begin` where it is not known.
-    pub(crate) end: Timestamp<Global>,
-    pub(crate) bytes: u64,
-}
-
-impl Moved {
-    /// By the record of an end, whose two stamps, ticks, `both` converts.
-    #[inline]
-    pub(crate) fn of(record: &Record, both: impl Fn(u64, u64) -> [Timestamp<Global>; 2]) -> Self {
-        let (enter, leave) = (record.enter.get(), record.leave.get());
-        let [begin, end] = both(enter, if leave == 0 { enter } else { leave });
-        Self {
-            begin,
-            end,
-            bytes: record.word().message_bytes(),
-        }
-    }
-}
-
-/// One end as it is added.
-pub(crate) struct NewEnd {
-    pub(crate) slot: u32,
-    /// Slot of the other end, or [`NOT_A_SLOT`]; `None`: any, or not known.
-    pub(crate) partner: Option<u32>,
-    pub(crate) direction: Direction,
-    /// Number among those of [`Ends::group_of`].
-    pub(crate) group: u32,
-    pub(crate) is_on_another: bool,
-    pub(crate) has_end: bool,
-    pub(crate) step: Step,
-    /// Those of its record.
-    pub(crate) words: Words,
-    pub(crate) moved: Moved,
-}
-
-/// Ends of messages between the groups that a collective joins, each of which is an instance.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Foreign {
-    pub(crate) n_sends: u64,
-    pub(crate) n_receives: u64,
-}
-
-/// The ends of the messages of one instance, by slot and their order there.
-#[derive(Debug, Default)]
-pub(crate) struct Ends {
-    /// The recurrence that they are those of, so far. Then there are no keys, groups and words.
-    following: Option<Following>,
-    keys: Vec<Key>,
-    words: Vec<Words>,
-    moved: Vec<Moved>,
-    /// Number of the communicator, and tag, of each group. Of a nonblocking collective they are
-    /// others each time. The keys name all of them, in this order: so ends with the same keys have as
-    /// many groups, whatever these are.
-    groups: Numbers<(u32, u16)>,
-}
-
-impl Ends {
-    /// Begins an instance, whose ends are likely to be those of a recurrence.
-    pub(crate) fn begin(&mut self, following: Option<Following>) {
-        self.following = following;
-        self.keys.clear();
-        self.words.clear();
-        self.moved.clear();
-        self.groups.clear();
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.moved.is_empty()
-    }
-
-    /// The recurrence that they are those of, so far, and what they take.
-    pub(crate) fn following(&mut self) -> Option<(&mut Following, &mut Vec<Moved>)> {
-        Some((self.following.as_mut()?, &mut self.moved))
-    }
-
-    /// Whether they are those of a recurrence, so far.
-    pub(crate) fn is_following(&self) -> bool {
-        self.following.is_some()
-    }
-
-    /// Goes on with ends that are not those of the recurrence.
-    pub(crate) fn leave_recurrence(&mut self) {
-        let Some(following) = self.following.take() else {
-            return;
-        };
-        let n = self.moved.len();
-        self.keys.extend_from_slice(following.keys(n));
-        self.words.extend(following.words(n));
-        let n_groups = self.keys.iter().map(|key| group_of(key) + 1).max();
-        let groups = following.groups().take(n_groups.unwrap_or(0));
-        self.groups.clear();
-        self.groups.extend(groups);
-    }
-
-    /// The pattern of a recurrence that they are those of, all of them.
-    fn pattern(&mut self) -> Option<PatternNumber> {
-        let following = self.following.as_ref()?;
-        if self.moved.len() != following.n_ends() {
-            self.leave_recurrence();
-            return None;
-        }
-        self.groups.clear();
-        self.groups.extend(following.groups());
-        Some(following.pattern())
-    }
-
-    pub(crate) fn keys(&self) -> &[Key] {
-        &self.keys
-    }
-
-    pub(crate) fn words(&self) -> &[Words] {
-        &self.words
-    }
-
-    pub(crate) fn groups(&self) -> &[(u32, u16)] {
-        self.groups.met()
-    }
-
-    /// The number of those ends that have this communicator and tag, of which one is added next.
-    #[inline]
-    pub(crate) fn group_of(&mut self, communicator: u32, tag: u16) -> u32 {
-        self.groups.of((communicator, tag))
-    }
-
-    #[inline]
-    pub(crate) fn add(&mut self, end: &NewEnd) {
-        let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
-        let bits = bit(end.direction == Direction::Receive, IS_RECEIVE)
-            | bit(end.has_end, HAS_END)
-            | bit(end.partner.is_none(), IS_FROM_ANY)
-            | bit(end.is_on_another, IS_ON_ANOTHER)
-            | bit(end.step.is_in_question, IS_IN_QUESTION);
-        let partner = end.partner.unwrap_or(NOT_A_SLOT);
-        self.keys.push([
-            u64::from(partner) << 32 | u64::from(end.step.number),
-            u64::from(end.slot) << 32 | group_bits(end.group) | bits,
-        ]);
-        self.words.push(end.words);
-        self.moved.push(end.moved);
-    }
-
-    /// Takes out those to and from processes that are not in the instance; gives how many sends and
-    /// receives these were.
-    pub(crate) fn take_out_foreign(&mut self) -> Foreign {
-        let is_foreign = |[partner_and_step, rest]: &Key| {
-            let is_to_nobody_known = rest & (IS_FROM_ANY | IS_RECEIVE) == IS_FROM_ANY;
-            let is_outside = (partner_and_step >> 32) as u32 == NOT_A_SLOT;
-            is_to_nobody_known || is_outside && rest & IS_FROM_ANY == 0
-        };
-        let mut foreign = Foreign::default();
-        for key in self.keys.iter().filter(|key| is_foreign(key)) {
-            match key[1] & IS_RECEIVE {
-                0 => foreign.n_sends += 1,
-                _ => foreign.n_receives += 1,
-            }
-        }
-        if foreign != Foreign::default() {
-            self.retain(|key| !is_foreign(key));
-        }
-        foreign
-    }
-
-    /// Forgets those whose keys are not wanted, and the groups that were theirs alone.
-    fn retain(&mut self, is_wanted: impl Fn(&Key) -> bool) {
-        let wanted = || self.keys.iter().map(&is_wanted);
-        let [mut for_words, mut for_moved] = [wanted(), wanted()];
-        self.words.retain(|_| for_words.next() == Some(true));
-        self.moved.retain(|_| for_moved.next() == Some(true));
-        self.keys.retain(is_wanted);
-        let before = std::mem::take(&mut self.groups);
-        for key in &mut self.keys {
-            let group = self.groups.of(before.met()[group_of(key)]);
-            key[1] = key[1] & !(GROUP_MASK << GROUP_SHIFT) | group_bits(group);
-        }
-    }
-
-    /// Adds all of them to what puts them together.
-    fn hand_on(&self, pairing: &mut Pairing) {
-        pairing.clear();
-        let (mut slot, mut first) = (NOT_A_SLOT, 0);
-        for (number, (key, moved)) in (0..).zip(self.keys.iter().zip(&self.moved)) {
-            let [partner_and_step, rest] = *key;
-            let has = |bit: u64| rest & bit != 0;
-            let of = slot_of(key) as u32;
-            if of != slot {
-                (slot, first) = (of, number);
-            }
-            let (communicator, tag) = self.groups()[group_of(key)];
-            let (step, has_end) = end_of(key);
-            pairing.add(&End {
-                number,
-                slot,
-                partner: (!has(IS_FROM_ANY)).then_some((partner_and_step >> 32) as u32),
-                direction: if has(IS_RECEIVE) {
-                    Direction::Receive
-                } else {
-                    Direction::Send
-                },
-                bytes: moved.bytes,
-                tag,
-                communicator,
-                is_on_another: has(IS_ON_ANOTHER),
-                begin: moved.begin,
-                end: has_end.then_some(moved.end),
-                nth: number - first,
-                step,
-            });
-        }
-    }
-
-    fn has_any(&self) -> bool {
-        let is_from_any =
-            |key: &Key| key[1] & (IS_FROM_ANY | IS_RECEIVE) == IS_FROM_ANY | IS_RECEIVE;
-        self.keys.iter().any(is_from_any)
-    }
-
-    fn hash(&self) -> u64 {
-        let mix = |hash: u64, word: &u64| {
-            (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        };
-        self.keys.as_flattened().iter().fold(0, mix)
-    }
-}
+use crate::messages::pairing::Pairing;
 
 /// Instances of one kind whose ends are the same but for times and bytes.
 #[derive(Debug)]
@@ -324,7 +48,7 @@ impl Pattern {
     }
 
     fn is_of(&self, of: Of, ends: &Ends) -> bool {
-        self.of == of && self.keys.as_flattened() == ends.keys.as_flattened()
+        self.of == of && self.keys.as_flattened() == ends.keys().as_flattened()
     }
 
     /// Takes the times and bytes of an instance that is of it.
@@ -349,14 +73,6 @@ impl Pattern {
 
 /// Ends of all patterns that are kept, at most. Where there are more, all are found anew.
 const MAX_ENDS: usize = 1 << 19;
-
-/// Which of the patterns it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PatternNumber {
-    /// How often all were forgotten before.
-    generation: u64,
-    index: usize,
-}
 
 /// The patterns that were met.
 #[derive(Debug, Default)]
@@ -419,19 +135,19 @@ impl Patterns {
         }
         ends.hand_on(pairing);
         pairing.pair();
-        if ends.has_any() || ends.keys.len() > MAX_ENDS || known.is_some() {
+        if ends.has_any() || ends.keys().len() > MAX_ENDS || known.is_some() {
             return None;
         }
-        if self.n_ends + ends.keys.len() > MAX_ENDS {
+        if self.n_ends + ends.keys().len() > MAX_ENDS {
             *self = Self {
                 generation: self.generation + 1,
                 ..Self::default()
             };
         }
-        self.n_ends += ends.keys.len();
+        self.n_ends += ends.keys().len();
         self.list.push(Pattern {
             of,
-            keys: ends.keys.clone().into_boxed_slice(),
+            keys: ends.keys().into(),
             groups: ends.groups().into(),
             ends: pairing.ends().into(),
             paired: pairing.paired().into(),
@@ -448,9 +164,14 @@ impl Patterns {
 
 #[cfg(test)]
 mod tests {
-    use collbench_formats::Operation;
+    use collbench_clocks::timestamp::Timestamp;
+    use collbench_formats::{Direction, Operation};
 
     use super::*;
+    use crate::messages::end::Moved;
+    use crate::messages::ends::NewEnd;
+    use crate::messages::pairing::NOT_A_SLOT;
+    use crate::messages::steps::Step;
 
     const OF: Of = Of {
         operation: Operation::Bcast,
@@ -606,7 +327,7 @@ mod tests {
         kept.add(&more[2]);
         let foreign = all.take_out_foreign();
         assert_eq!((foreign.n_sends, foreign.n_receives), (2, 1));
-        assert_eq!(all.keys, kept.keys);
+        assert_eq!(all.keys(), kept.keys());
         let begins = |ends: &Ends| {
             ends.moved
                 .iter()
@@ -628,7 +349,7 @@ mod tests {
         for n_others in [3, 0, 1, 2] {
             let mut ends = ends(&[&others[..n_others], &own].concat(), 100);
             ends.take_out_foreign();
-            assert_eq!((ends.groups(), ends.words.len()), (&[(3, 7)][..], 2));
+            assert_eq!((ends.groups(), ends.words().len()), (&[(3, 7)][..], 2));
             let number = patterns.find(OF, &mut ends, &mut pairing).unwrap();
             let paired = patterns.at(number).paired();
             assert!(paired.len() == 1 && paired[0].tag == 7);

@@ -12,21 +12,14 @@ use collbench_formats::{Record, RecordKind, RecordWord};
 use collbench_trees::shape::Of;
 
 use crate::calls::behind::is_true;
-use crate::messages::pattern::{Ends, Key, Moved, PatternNumber, end_of, partner_of, slot_of};
+use crate::messages::end::{
+    ComparedEnds, Key, Moved, PatternNumber, Words, end_of, partner_of, slot_of,
+};
 use crate::messages::steps::{Comes, Step, Steps};
-
-/// The second and third word of a message's record.
-pub(crate) type Words = [u64; 2];
 
 /// Bits of the second word with the bytes, and with the tag.
 const BYTES: u64 = RecordWord::MESSAGE_BYTES;
 const TAG: u64 = RecordWord::MESSAGE_TAG;
-
-#[inline]
-pub(crate) fn words_of(record: &Record) -> Words {
-    let [_, second, third, _] = record.words();
-    [second, third]
-}
 
 /// What is expected of an end besides its words, in 36 bits.
 #[inline]
@@ -216,9 +209,9 @@ impl Following {
 
 impl Recurrence {
     /// Of ends that make a pattern.
-    fn new(pattern: PatternNumber, ends: &Ends, n_slots: usize) -> Self {
-        let keys: Box<[Key]> = ends.keys().into();
-        let ends_of = keys.iter().zip(ends.words());
+    fn new(pattern: PatternNumber, ends: ComparedEnds<'_>, n_slots: usize) -> Self {
+        let keys: Box<[Key]> = ends.keys.into();
+        let ends_of = keys.iter().zip(ends.words);
         let expected = ends_of.map(|(key, &[second, third])| {
             let (step, has_end) = end_of(key);
             // What it sends to itself tells nothing of others.
@@ -233,7 +226,7 @@ impl Recurrence {
         let begin = |slot: usize| keys.partition_point(|key| slot_of(key) < slot) as u32;
         Self {
             pattern,
-            groups: ends.groups().into(),
+            groups: ends.groups.into(),
             expected: expected.collect(),
             begins: (0..=n_slots).map(begin).collect(),
             keys,
@@ -278,7 +271,7 @@ impl Recurrences {
 
     /// Takes note of an instance of a pattern. Of what comes twice in a row it is likely that it
     /// will come again.
-    pub(crate) fn see(&mut self, kind: Kind, pattern: PatternNumber, ends: &Ends) {
+    pub(crate) fn see(&mut self, kind: Kind, pattern: PatternNumber, ends: ComparedEnds<'_>) {
         let is_full = self.last.len() >= MAX_KINDS && !self.last.contains_key(&kind);
         if is_full || self.n_ends > MAX_ENDS {
             *self = Self::default();
@@ -302,8 +295,10 @@ mod tests {
     use zerocopy::{FromBytes, IntoBytes};
 
     use super::*;
+    use crate::messages::end::words_of;
+    use crate::messages::ends::{Ends, NewEnd};
     use crate::messages::pairing::Pairing;
-    use crate::messages::pattern::{NewEnd, Patterns};
+    use crate::messages::pattern::Patterns;
     use collbench_clocks::timestamp::Timestamp;
 
     const OF: Of = Of {
@@ -427,7 +422,7 @@ mod tests {
 
         fn see(&mut self, ends: &mut Ends) {
             let number = self.patterns.find(OF, ends, &mut self.pairing).unwrap();
-            self.recurrences.see(KIND, number, ends);
+            self.recurrences.see(KIND, number, ends.compared());
         }
 
         /// Ends of which as many slots as follow the recurrence were taken, and their number.
@@ -555,8 +550,8 @@ mod tests {
         let number = met.patterns.find(OF, &mut ends, &mut met.pairing).unwrap();
         for magnitude in 0..2 * MAX_KINDS as u32 {
             let kind = Kind { magnitude, ..KIND };
-            met.recurrences.see(kind, number, &ends);
-            met.recurrences.see(kind, number, &ends);
+            met.recurrences.see(kind, number, ends.compared());
+            met.recurrences.see(kind, number, ends.compared());
             assert!(met.recurrences.of(kind).is_some());
             assert!(met.recurrences.last.len() <= MAX_KINDS);
             assert!(met.recurrences.n_ends <= MAX_ENDS + 6);

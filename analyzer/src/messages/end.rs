@@ -1,0 +1,100 @@
+//! One end of a message, in few words: what is compared of it, and what it takes and moves.
+
+use collbench_clocks::timestamp::{Global, Timestamp};
+use collbench_formats::Record;
+
+use crate::messages::steps::Step;
+
+/// What there is of an end besides times and bytes, in two words: partner and step; slot, group, and
+/// these bits.
+pub(crate) type Key = [u64; 2];
+
+pub(crate) const IS_RECEIVE: u64 = 1;
+/// Whether its end is known.
+pub(crate) const HAS_END: u64 = 1 << 1;
+/// Whether its partner is not known, or any.
+pub(crate) const IS_FROM_ANY: u64 = 1 << 2;
+pub(crate) const IS_ON_ANOTHER: u64 = 1 << 3;
+/// Whether its step is in question.
+pub(crate) const IS_IN_QUESTION: u64 = 1 << 4;
+pub(crate) const GROUP_SHIFT: u32 = 5;
+pub(crate) const GROUP_MASK: u64 = (1 << 27) - 1;
+
+pub(crate) fn slot_of(key: &Key) -> usize {
+    (key[1] >> 32) as usize
+}
+
+pub(crate) fn step_of(key: &Key) -> u32 {
+    key[0] as u32
+}
+
+/// The slot of the other end; [`NOT_A_SLOT`] as a number where it has none.
+pub(crate) fn partner_of(key: &Key) -> usize {
+    (key[0] >> 32) as usize
+}
+
+/// The step of an end, and whether its end is known.
+pub(crate) fn end_of(key: &Key) -> (Step, bool) {
+    let step = Step {
+        number: step_of(key),
+        is_in_question: key[1] & IS_IN_QUESTION != 0,
+    };
+    (step, key[1] & HAS_END != 0)
+}
+
+pub(crate) fn group_of(key: &Key) -> usize {
+    (key[1] >> GROUP_SHIFT & GROUP_MASK) as usize
+}
+
+pub(crate) fn group_bits(group: u32) -> u64 {
+    (u64::from(group) & GROUP_MASK) << GROUP_SHIFT
+}
+
+/// The second and third word of a message's record.
+pub(crate) type Words = [u64; 2];
+
+#[inline]
+pub(crate) fn words_of(record: &Record) -> Words {
+    let [_, second, third, _] = record.words();
+    [second, third]
+}
+
+/// What an end takes and moves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moved {
+    pub(crate) begin: Timestamp<Global>,
+    /// The same as `begin` where it is not known.
+    pub(crate) end: Timestamp<Global>,
+    pub(crate) bytes: u64,
+}
+
+impl Moved {
+    /// By the record of an end, whose two stamps, ticks, `both` converts.
+    #[inline]
+    pub(crate) fn of(record: &Record, both: impl Fn(u64, u64) -> [Timestamp<Global>; 2]) -> Self {
+        let (enter, leave) = (record.enter.get(), record.leave.get());
+        let [begin, end] = both(enter, if leave == 0 { enter } else { leave });
+        Self {
+            begin,
+            end,
+            bytes: record.word().message_bytes(),
+        }
+    }
+}
+
+/// What ends are compared by, one of each for an end, and the groups that the keys name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ComparedEnds<'e> {
+    pub(crate) keys: &'e [Key],
+    pub(crate) words: &'e [Words],
+    /// Number of the communicator, and tag.
+    pub(crate) groups: &'e [(u32, u16)],
+}
+
+/// Which of the patterns it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PatternNumber {
+    /// How often all were forgotten before.
+    pub(crate) generation: u64,
+    pub(crate) index: usize,
+}
