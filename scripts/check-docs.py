@@ -135,6 +135,7 @@ def check_commands(pages, binaries, targets):
     helps = [help_of((name,)) for name in commands]
     helps += [help_of((name, sub)) for name in commands for sub in subcommands(name)]
     known = {option for text in helps for option in LONG_OPTION.findall(text)}
+    unbuilt = set(binaries) - set(commands)
     unasked = set()
     for page in pages:
         for number, code in page.code:
@@ -165,6 +166,8 @@ def check_commands(pages, binaries, targets):
                     text = help_of(command) if command else None
                     if command and text is None:
                         unasked.add(command[0])
+                    elif not command and unbuilt and option[0] not in known:
+                        unasked |= unbuilt
                     elif option[0] not in (LONG_OPTION.findall(text) if command else known):
                         who = " ".join(command) if command else "any command"
                         found(page.path, number, f"not an option of {who}: {option[0]}")
