@@ -29,7 +29,7 @@ impl OneWayClass {
     /// That of a time one way, with the uncertainty of the clocks at both ends, ns.
     ///
     /// # Source
-    /// `metrics.md`, "Clocks": resolved above 1.5 times the uncertainty, likely above a third of that.
+    /// `docs/metrics.md`, "Clocks": resolved above 1.5 times the uncertainty, likely above a third of that.
     #[must_use]
     pub fn of(difference_ns: Option<i64>, uncertainty_ns: Option<i64>) -> Self {
         let (Some(difference), Some(uncertainty)) = (difference_ns, uncertainty_ns) else {

@@ -62,7 +62,7 @@ impl Communicator {
 /// The four stamps of one exchange between two clocks, in ticks of the clock they were taken on.
 ///
 /// # Source
-/// Hoefler et al. 2007, section 3; the names are those of `metrics.md`, "Clocks".
+/// Hoefler et al. 2007, section 3; the names are those of `docs/metrics.md`, "Clocks".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OffsetSample {
     /// Send, at the reference.

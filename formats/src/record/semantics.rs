@@ -3,7 +3,7 @@
 /// What the processes of one instance of an operation depend on.
 ///
 /// # Source
-/// `metrics.md`, "who i depends on"; the classes are those of Scalasca's wait states.
+/// `docs/metrics.md`, "Who i depends on"; the classes are those of Scalasca's wait states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Semantics {
     /// Everyone waits for everyone, no data: `MPI_Barrier`.

@@ -5,7 +5,7 @@
 //! arguments mean nothing for this process. `None`: cannot be told.
 //!
 //! # Source
-//! `contract.md`, "JSON"; which arguments are significant where: MPI 4.0, chapter 6.
+//! `docs/metrics.md`, "Who i depends on"; which arguments are significant where: MPI 4.0, chapter 6.
 
 use crate::communicators::CommunicatorEntry;
 use crate::mpi::{Handle, MpiLibrary};

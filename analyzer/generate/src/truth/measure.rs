@@ -14,7 +14,7 @@ pub(super) fn between(later: u64, earlier: u64) -> i64 {
 /// those at one place are compared. `waits` are left for the caller to look at.
 ///
 /// # Source
-/// `metrics.md`, "Seen from outside".
+/// `docs/metrics.md`, "Seen from outside".
 pub(super) fn measure(
     instance: &Instance<'_>,
     (enters, leaves): (&[u64], &[u64]),
@@ -104,7 +104,7 @@ pub(super) fn all_wait_for_all(instance: &Instance<'_>) -> bool {
 /// a rank in a scan, and in an N x N only where all are zero (who sends nothing may receive).
 ///
 /// # Source
-/// `metrics.md`, "who i depends on".
+/// `docs/metrics.md`, "Who i depends on".
 pub(super) fn dependences(
     instance: &Instance<'_>,
     enters: &[u64],
