@@ -1,4 +1,5 @@
-//! Rank files written by those that do not record: generators and tests.
+//! Values to the bytes of rank files: pieces, which the recorder uses too, and whole files for those that do
+//! not record.
 
 mod pieces;
 mod rank_file;

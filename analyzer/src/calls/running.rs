@@ -33,14 +33,6 @@ pub struct RunningSummary {
     pub preempted: u64,
 }
 
-impl RunningSummary {
-    /// The time that it was on no core, ns.
-    #[must_use]
-    pub fn off_core_ns(&self) -> i64 {
-        self.elapsed_ns.saturating_sub(self.on_core_ns).max(0)
-    }
-}
-
 /// Samples added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sum {

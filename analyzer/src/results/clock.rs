@@ -17,10 +17,10 @@ pub struct ClockSummary {
     pub hosts: Vec<HostSummary>,
     /// Stamps that contradict what must have come before what.
     pub violations: Violations,
-    /// Errors of the differences between hosts over the run; `None` for one host. (An addition.)
+    /// Errors of the differences between hosts over the run; `None` for one host.
     pub errors: Option<ClockErrors>,
     /// Whether offsets of hosts that were measured in a ring come to nothing; `None` where no three
-    /// were. (An addition.)
+    /// were.
     pub closure: Option<ClosureSummary>,
     /// The clocks of several hosts, for a picture.
     #[serde(skip)]
@@ -56,13 +56,15 @@ pub struct HostSummary {
     pub uncertainty_ns: Option<i64>,
     /// What the offset's error cannot exceed, ns.
     pub bound_ns: Option<i64>,
-    /// Number of the group of hosts that have a common time. (An addition.)
+    /// Number of the group of hosts that have a common time.
+    #[serde(default)]
     pub group: usize,
-    /// Smallest difference that means something, ns. (An addition.)
+    /// Smallest difference that means something, ns.
+    #[serde(default)]
     pub granularity_ns: i64,
-    /// Ticks per second; `None` where a tick is a ns. (An addition.)
+    /// Ticks per second; `None` where a tick is a ns.
     pub ticks_per_second: Option<f64>,
-    /// Bound on the error of that, ppm. (An addition.)
+    /// Bound on the error of that, ppm.
     pub rate_error_ppm: Option<f64>,
 }
 

@@ -23,22 +23,26 @@ pub struct ImbalanceSummary {
     /// Waits that its coming ended, ns; `None` without resolved instances.
     pub wait_caused_ns: Option<i64>,
     /// How much later than the second last it came, ns, in all; `None` without resolved
-    /// instances. (An addition.)
+    /// instances.
     pub excess_ns: Option<i64>,
     /// The rank whose coming ended the most waiting, however often it came last; `None` where
-    /// nobody waited. (An addition.)
+    /// nobody waited.
     pub dearest: Option<Dearest>,
-    /// Which hosts the last to come came from, in the order of the clocks. (An addition.)
+    /// Which hosts the last to come came from, in the order of the clocks.
+    #[serde(default)]
     pub hosts: Detail<Vec<HostLateness>>,
-    /// Waits that somebody's coming ended, ns, in resolved instances. (An addition.)
+    /// Waits that somebody's coming ended, ns, in resolved instances.
+    #[serde(default)]
     pub all_waits_caused_ns: i64,
     /// Complete instances.
     pub instances: u64,
-    /// Those of which it is known who came last. (An addition.)
+    /// Those of which it is known who came last.
+    #[serde(default)]
     pub resolved: u64,
-    /// Who came last, section by section of the run; those with instances. (An addition.)
+    /// Who came last, section by section of the run; those with instances.
+    #[serde(default)]
     pub sections: Detail<Vec<LatenessSectionSummary>>,
-    /// How that changed; `None` where no change is beyond chance. (An addition.)
+    /// How that changed; `None` where no change is beyond chance.
     pub change: Option<ChangeSummary>,
 }
 

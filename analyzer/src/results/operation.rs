@@ -31,24 +31,27 @@ pub struct OperationSummary {
     /// How it was done: as the library said, else as the messages tell; `None` where neither is known.
     pub algorithm: Option<String>,
     /// What the MPI library calls the algorithms that it began in these calls; `None` where it said
-    /// nothing. (An addition.)
+    /// nothing.
     pub library_name: Option<String>,
     /// Instances whose messages are not those of the algorithm that the library has named. (An
     /// addition.)
+    #[serde(default)]
     pub contradicted: u64,
     /// Calls begun.
     pub calls: u64,
     /// Complete instances.
     pub instances: u64,
     /// Instances to which all processes came, and which all left, some with an error code: counted, in
-    /// no figure. (An addition.)
+    /// no figure.
+    #[serde(default)]
     pub failed: u64,
     /// Other instances.
     pub incomplete: u64,
     /// Last leave minus first enter, per instance.
     pub duration_ns: Option<Summary>,
     /// How many instances took how long, in eight steps for each doubling, from the first to the
-    /// last that has one. (An addition.)
+    /// last that has one.
+    #[serde(default)]
     pub duration_histogram: Detail<Vec<Bucket>>,
     /// Leave minus enter, per call.
     pub call_time_ns: Option<Summary>,
@@ -67,12 +70,12 @@ pub struct OperationSummary {
     pub between_ns: Option<Summary>,
     /// The completing call, shared equally among what it completed.
     pub completion_ns: Option<Summary>,
-    /// Initiation, tests in vain and completion: what it took from the application. (An addition.)
+    /// Initiation, tests in vain and completion: what it took from the application.
     pub exposed_ns: Option<Summary>,
     /// Between, without tests: the most that can have been overlapped with computing. (An
     /// addition.)
     pub overlap_bound_ns: Option<Summary>,
-    /// Tests that found it not complete. (An addition.)
+    /// Tests that found it not complete.
     pub tests: Option<u64>,
     /// Scalasca's wait states, total ns.
     pub wait_states: BTreeMap<Code, i64>,
@@ -92,32 +95,36 @@ pub struct OperationSummary {
     pub arrival_order: Detail<Option<Vec<Vec<u32>>>>,
     /// Likewise.
     pub departure_order: Detail<Option<Vec<Vec<u32>>>>,
-    /// Counts `[process][tenth of the order]`, above 256 processes. (An addition.)
+    /// Counts `[process][tenth of the order]`, above 256 processes.
+    #[serde(default)]
     pub arrival_deciles: Detail<Option<Vec<Vec<u32>>>>,
     /// Likewise.
     pub departure_deciles: Detail<Option<Vec<Vec<u32>>>>,
     /// How much later each next process leaves; barrier and N x N on one clock only. By position
-    /// in the order of departure up to 256 processes, beyond in 100 steps of it. (An addition.)
+    /// in the order of departure up to 256 processes, beyond in 100 steps of it.
+    #[serde(default)]
     pub serialization: Detail<Option<Vec<SerializationPoint>>>,
     /// What it took, section by section of the run; `None` of fewer than 32 instances. (An
     /// addition.)
     pub sections: Detail<Option<Vec<OperationSectionSummary>>>,
-    /// The few instances that stick out, the longest first. (An addition.)
+    /// The few instances that stick out, the longest first.
+    #[serde(default)]
     pub outliers: Vec<OutlierSummary>,
     /// Messages between processes, by sender and receiver, all graphs together; `None` where no
     /// message was seen.
     pub edges: Detail<Option<Vec<EdgeSummary>>>,
     /// The graphs that instances executed, the most frequent first; `None` where messages were not
-    /// recorded. (An addition.)
+    /// recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trees: Option<Vec<TreeSummary>>,
-    /// What is in none of them; `None` likewise. (An addition.)
+    /// What is in none of them; `None` likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outside_trees: Option<OutsideTrees>,
     /// The stages of the way.
     pub stages: Stages,
     /// Which of the above are `null`, or cut, since the document of a large run has details of what
-    /// matters only. (An addition.)
+    /// matters only.
+    #[serde(default)]
     pub left_out: Vec<Code>,
     /// What the document does not have; `None` of an operation that was read from one.
     #[serde(skip)]

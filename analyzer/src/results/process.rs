@@ -38,13 +38,15 @@ pub struct RankSummary {
     pub calls_by_class: BTreeMap<String, u64>,
     /// Sum of its waits, ns; `None` where none is known.
     pub wait_ns: Option<i64>,
-    /// Time in calls, ns. (An addition.)
+    /// Time in calls, ns.
+    #[serde(default)]
     pub call_time_ns: i64,
     /// Resolved instances that it came last to.
     pub last: u64,
     /// Resolved instances that it came first to.
     pub first: u64,
-    /// Time for which the recorder held it up to make room, ns. (An addition.)
+    /// Time for which the recorder held it up to make room, ns.
+    #[serde(default)]
     pub recorder_pause_ns: i64,
 }
 

@@ -23,7 +23,7 @@ pub struct TraceSummary {
     pub calls: u64,
     /// Messages that the MPI library sent within collectives, where all processes recorded them.
     pub messages: Option<u64>,
-    /// What became of them; `None` like those. (An addition.)
+    /// What became of them; `None` like those.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_ends: Option<MessageEnds>,
     /// Payload of the calls, bytes.
@@ -126,7 +126,7 @@ pub struct DamageSummary {
 pub struct InFlightSummary {
     /// What was called.
     pub operation: Code,
-    /// The call that was to complete it, such as `MPI_Wait`. (An addition.)
+    /// The call that was to complete it, such as `MPI_Wait`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completing: Option<Code>,
     /// Id of the communicator.

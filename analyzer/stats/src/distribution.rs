@@ -191,7 +191,7 @@ impl Distribution {
         self.exact().0.mean_ns()
     }
 
-    /// What is exact of all samples, of which the last is the least and the greatest.
+    /// Moments of all samples, and the least and the greatest of them.
     fn exact(&self) -> (Moments, [i64; 2]) {
         let (mut moments, [mut min, mut max]) = self.list.exact();
         if let Some(counts) = &self.counts {

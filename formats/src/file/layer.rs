@@ -4,7 +4,7 @@ use bincode::{Decode, Encode};
 
 use crate::record::{Operation, Semantics};
 
-/// A layer of a recording: what can be recorded besides the rest.
+/// A layer of a recording: a part of what can be recorded. Calls always are, the others on demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// What is always recorded: collectives, communicators, begin and end of MPI.

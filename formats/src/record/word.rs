@@ -97,6 +97,7 @@ impl RecordWord {
     #[must_use]
     #[inline]
     pub const fn new(kind: RecordKind, flags: u16, number: u16, low: u64) -> Self {
+        debug_assert!(number <= NUMBER && flags & NUMBER == 0);
         let low = if low > MAX_PAYLOAD_BYTES {
             MAX_PAYLOAD_BYTES
         } else {

@@ -45,11 +45,14 @@ const _: () = {
 };
 
 /// Room for a record in a mapped chunk, of the thread that has taken it; or nowhere.
+///
+/// Invariant: null, or the address of four aligned words in a chunk that stays mapped as
+/// [`SlotCursor::open`] demands, which only the thread that took the slot stores into.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot(*mut u64);
 
-// SAFETY: an address in a chunk, of which [`SlotCursor::open`] demands that it stays mapped; words that
-// more than one thread looks at are stored by atomics.
+// SAFETY: by the invariant another thread may load what stands there: the words that it looks at (all but
+// the third) are stored by atomics.
 unsafe impl Send for Slot {}
 
 impl Slot {
@@ -65,15 +68,25 @@ impl Slot {
         self.0 as usize
     }
 
+    /// A word of the record.
+    ///
+    /// # Safety
+    /// The slot is not null, and `number` is that of a word.
+    #[inline(always)]
+    unsafe fn atomic(&self, number: usize) -> &AtomicU64 {
+        // SAFETY: the invariant of `Slot`, which the caller has looked at.
+        unsafe { AtomicU64::from_ptr(self.0.add(number)) }
+    }
+
     /// Stores all but the times.
     #[inline]
     pub(crate) fn write(self, [second, third]: [u64; 2]) {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: four words in a mapped chunk, of which nobody else stores these.
+        // SAFETY: the invariant of `Slot`; nobody else stores or loads the third word meanwhile.
         unsafe {
-            self.0.add(CODE).write(second);
+            self.atomic(CODE).store(second, Ordering::Relaxed);
             self.0.add(PLACE).write(third);
         }
     }
@@ -84,8 +97,8 @@ impl Slot {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: as above.
-        unsafe { AtomicU64::from_ptr(self.0) }.store(ticks, Ordering::Release);
+        // SAFETY: the invariant of `Slot`.
+        unsafe { self.atomic(ENTER) }.store(ticks, Ordering::Release);
     }
 
     /// Stores the leave time: with it the record is there.
@@ -94,13 +107,14 @@ impl Slot {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: as above; a full chunk stays mapped while a call in it is under way.
+        // SAFETY: the invariant of `Slot`; a full chunk stays mapped while a call in it is under way.
         unsafe {
             if code != 0 {
-                let word = RecordWord::from_bits(self.0.add(CODE).read());
-                self.0.add(CODE).write(word.with(CODE_FAILED).bits());
+                let word = RecordWord::from_bits(self.atomic(CODE).load(Ordering::Relaxed));
+                self.atomic(CODE)
+                    .store(word.with(CODE_FAILED).bits(), Ordering::Relaxed);
             }
-            AtomicU64::from_ptr(self.0.add(LEAVE)).store(ticks, Ordering::Release);
+            self.atomic(LEAVE).store(ticks, Ordering::Release);
         }
     }
 
@@ -110,10 +124,11 @@ impl Slot {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: as above.
+        // SAFETY: the invariant of `Slot`.
         unsafe {
-            let word = RecordWord::from_bits(self.0.add(CODE).read());
-            self.0.add(CODE).write(word.at_once().bits());
+            let word = RecordWord::from_bits(self.atomic(CODE).load(Ordering::Relaxed));
+            self.atomic(CODE)
+                .store(word.at_once().bits(), Ordering::Relaxed);
         }
         self.leave(code, ticks);
     }
@@ -123,7 +138,7 @@ impl Slot {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: as above.
+        // SAFETY: the invariant of `Slot`.
         unsafe {
             let word = CommunicatorWord::from_bits(self.0.add(PLACE).read());
             let word = word.with_root(index.cast_signed());
@@ -156,13 +171,13 @@ impl Slot {
         if self.0.is_null() {
             return 0;
         }
-        // SAFETY: as above.
-        unsafe { AtomicU64::from_ptr(self.0.add(number)) }.load(Ordering::Acquire)
+        // SAFETY: the invariant of `Slot`.
+        unsafe { self.atomic(number) }.load(Ordering::Acquire)
     }
 
     /// The record as far as it is there; for the thread that has taken the slot.
     pub(crate) fn record(self) -> Option<Record> {
-        // SAFETY: as above, and nobody stores into it now.
+        // SAFETY: the invariant of `Slot`, and nobody stores into it now.
         (!self.0.is_null()).then(|| unsafe { self.0.cast::<Record>().read() })
     }
 

@@ -94,14 +94,16 @@ pub(crate) fn stages(operation: &OperationSummary) -> Stages {
         core: None,
         up: vec!["the rest of completion".into()],
     };
-    let mut stages = match has_core {
-        _ if is_overlapped(operation) => overlapped(),
-        true => Stages::seen_from_outside(),
-        false => Stages {
+    let mut stages = if is_overlapped(operation) {
+        overlapped()
+    } else if has_core {
+        Stages::seen_from_outside()
+    } else {
+        Stages {
             down: waits,
             core: None,
             up: vec!["the operation itself".into()],
-        },
+        }
     };
     if operation.spread() == Some(Spread::OneHost) {
         for stage in stages.down.iter_mut().chain(&mut stages.up) {
