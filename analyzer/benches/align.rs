@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use collbench_analyzer::{AlignmentMethod, Clocks, Details, Run, RunFiles, Selection, analyze_by};
+use collbench_analyzer::{AlignmentMethod, Clocks, Options, Run, RunFiles, analyze};
 use collbench_generate::generate;
 use divan::{Bencher, black_box};
 use tempfile::TempDir;
@@ -79,14 +79,12 @@ fn analysis_piecewise(bencher: Bencher<'_, '_>, has: Has) {
 
 fn analysis(bencher: Bencher<'_, '_>, has: Has, method: AlignmentMethod) {
     let (_directory, trace) = trace(has);
+    let options = Options {
+        alignment: method,
+        ..Options::default()
+    };
     bencher.bench_local(|| {
-        analyze_by(
-            black_box(&trace),
-            &Selection::default(),
-            method,
-            Details::All,
-            &mut |_| {},
-        )
-        .expect("a trace")
+        let files = RunFiles::open(black_box(&trace)).expect("a trace");
+        analyze(&files, &options, &mut |_| {}).expect("a trace")
     });
 }

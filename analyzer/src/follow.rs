@@ -15,16 +15,18 @@ use std::time::{Duration, Instant};
 use collbench_files::Folder;
 use collbench_formats::compact::is_compact;
 
+use crate::options::Options;
 use crate::results::analysis::Analysis;
-use crate::selection::Selection;
 use crate::trace::run::{RankFile, Run, RunError, RunFiles};
-use crate::{AnalyzeError, analyze_files};
+use crate::{AnalyzeError, analyze};
 use tail::Tail;
 
 /// Records of all ranks together that are looked at.
 const MAX_RECORDS: usize = 1 << 16;
 /// Records of a rank that are looked at, at least and at most.
 const OF_A_RANK: (usize, usize) = (256, 1 << 14);
+/// Of those, looked at together.
+const WINDOW: u64 = 1 << 18;
 
 /// A trace that is followed.
 #[derive(Debug)]
@@ -126,7 +128,11 @@ impl Follower {
         }
         let ended = run.processes.iter().filter(|process| is_finalized(process));
         let n_ended = ended.count();
-        let analysis = analyze_files(&files, &Selection::default(), 1 << 18, &mut |_| {})?;
+        let options = Options {
+            window: WINDOW,
+            ..Options::default()
+        };
+        let analysis = analyze(&files, &options, &mut |_| {})?;
         let waits = self.note_waiting(&analysis);
         Ok(Look::Running(Box::new(Running {
             analysis,
@@ -199,6 +205,7 @@ mod tests {
     use collbench_generate::generate;
 
     use super::*;
+    use crate::selection::Selection;
 
     /// Three ranks of two threads and all kinds of calls. Tables that hold for one instant and tell
     /// all are those of rings; this one is larger than the run.
@@ -258,7 +265,12 @@ steps = [
             from_ns: Some(from_ns),
             ..Selection::default()
         };
-        let analysis = analyze_files(files, &selection, 1 << 18, &mut |_| {}).unwrap();
+        let options = Options {
+            selection,
+            window: WINDOW,
+            ..Options::default()
+        };
+        let analysis = analyze(files, &options, &mut |_| {}).unwrap();
         let Analysis {
             trace: _,
             clock: _,
@@ -303,8 +315,7 @@ steps = [
                     .iter()
                     .all(|process| process.trace.damage.is_empty())
             );
-            let all = Selection::default();
-            let analysis = analyze_files(&newest, &all, 1 << 18, &mut |_| {}).unwrap();
+            let analysis = analyze(&newest, &Options::default(), &mut |_| {}).unwrap();
             let begin = analysis.trace.window.unwrap().from_ns.unwrap();
             let found = from(&newest, begin + 1);
             assert!(found.0 > 4, "{n}");

@@ -4,16 +4,26 @@
 //! process did ([`Run`]); its clocks give one time ([`Clocks`]); its definitions give the
 //! communicators that all agree on ([`Communicators`]); calls of all processes become instances
 //! ([`match_calls`]), instances figures ([`Figures`]), figures sums ([`Tally`], [`Sums`]), sums
-//! results ([`Analysis`]): plain types, from which JSON, text and pictures are made. [`analyze`] shows
-//! the whole way.
+//! results ([`Analysis`]): plain types, from which JSON, text and pictures are made. [`analyze`] goes
+//! the whole way:
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use collbench_analyzer::{Options, RunFiles, analyze};
+//!
+//! let files = RunFiles::open(Path::new("collbench-traces/my_program"))?;
+//! let analysis = analyze(&files, &Options::default(), &mut |_| {})?;
+//! for operation in &analysis.operations {
+//!     println!("{}: {} calls", operation.operation, operation.calls);
+//! }
+//! # Ok::<(), collbench_analyzer::AnalyzeError>(())
+//! ```
 //!
 //! Everything is streamed: memory grows with processes, communicators and operations, not with
 //! calls. Nothing that is printed depends on the order of files, on hashing or on the number of
 //! threads.
 #![forbid(unsafe_code)]
-
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::Path;
 
 mod trace;
 
@@ -33,6 +43,7 @@ mod results;
 
 pub mod compare;
 mod follow;
+mod options;
 mod progress;
 mod remark;
 mod selection;
@@ -74,6 +85,7 @@ pub use measure::critical_path::Begin;
 pub use measure::outside::Figures;
 pub use measure::way_back::Doubt;
 pub use messages::of_instance::Messages;
+pub use options::Options;
 pub use progress::Progress;
 pub use remark::{Remark, UnclosedTriangle, UnpairedMessages};
 pub use results::analysis::{Analysis, DetailsSummary, MarkedPhase, Total};
@@ -129,125 +141,60 @@ pub enum AnalyzeError {
     Selection(#[from] SelectionError),
 }
 
-/// Records that are looked at together: what is a window of all files then fits into the last cache.
-const WINDOW: u64 = 1 << 19;
-
-/// Analyses a trace directory, or the part of it that is asked for. `report` is called now and
-/// then with how far it has come.
+/// Analyses a trace, or the part of it that is asked for. `progress` is called now and then with how
+/// far it has come.
+///
+/// 1. What each process said in its file is [read](Run::read), its calls apart.
+/// 2. The clocks of all hosts are brought to one time; by the default method with the help of the
+///    calls themselves, which are gone through once for it.
+/// 3. The processes' communicators are brought together to those that [all agree on](Communicators).
+/// 4. The calls are gone through, [matched to instances](match_calls), and what each instance tells
+///    is [added up](Tally).
+/// 5. The sums are judged: they become the [`Analysis`], with remarks on what to make of it.
+///
+/// Files that somebody cuts meanwhile are looked at once more, as they are then.
 ///
 /// # Errors
 /// [`AnalyzeError`] if there is nothing to analyse. Damage in a trace is part of the analysis.
 pub fn analyze(
-    directory: &Path,
-    selection: &Selection,
-    report: &mut dyn FnMut(Progress),
+    files: &RunFiles,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<Analysis, AnalyzeError> {
-    let method = AlignmentMethod::default();
-    analyze_by(directory, selection, method, Details::All, report)
-}
-
-/// Like [`analyze`], the clocks of several hosts being brought to one time by `method`, with so many
-/// details.
-///
-/// # Errors
-/// Those of [`analyze`].
-pub fn analyze_by(
-    directory: &Path,
-    selection: &Selection,
-    method: AlignmentMethod,
-    details: Details,
-    report: &mut dyn FnMut(Progress),
-) -> Result<Analysis, AnalyzeError> {
-    while_whole(directory, &mut |files| {
-        analyze_files_by(files, selection, method, details, WINDOW, report)
-    })
-}
-
-/// Like [`analyze`], looking at `window` records together, > 0: what follows does not depend on it.
-///
-/// # Errors
-/// Those of [`analyze`].
-pub fn analyze_in_windows(
-    directory: &Path,
-    selection: &Selection,
-    window: u64,
-    report: &mut dyn FnMut(Progress),
-) -> Result<Analysis, AnalyzeError> {
-    while_whole(directory, &mut |files| {
-        analyze_files(files, selection, window, report)
-    })
-}
-
-/// Analyses files that somebody may cut meanwhile: then what was made of them, even a panic, means
-/// nothing, and they are looked at once more as they are.
-fn while_whole(
-    directory: &Path,
-    analyze: &mut dyn FnMut(&RunFiles) -> Result<Analysis, AnalyzeError>,
-) -> Result<Analysis, AnalyzeError> {
-    const TRIES: usize = 3;
-    let mut files = RunFiles::open(directory)?;
-    for n_left in (0..TRIES).rev() {
-        let analysis = catch_unwind(AssertUnwindSafe(|| analyze(&files)));
-        let shorter = files.shorter_now();
-        match (analysis, shorter.first()) {
-            (Ok(analysis), None) => return analysis,
-            (Err(panic), None) => resume_unwind(panic),
-            (_, Some(_)) if n_left > 0 => files = files.open_again(shorter)?,
-            (_, Some(name)) => {
-                return Err(RunError::BecomesShorter {
-                    path: directory.to_path_buf(),
-                    name: collbench_text::inert::line(name, 255),
-                }
-                .into());
-            }
+    files.while_whole(&mut |files| {
+        let run = Run::read(files)?;
+        let (mut clocks, preliminary) = Clocks::begin(&run, options.alignment);
+        let communicators = Communicators::agree(&run, &clocks);
+        if let Some(preliminary) = preliminary {
+            align::settle::settle(
+                &run,
+                &mut clocks,
+                preliminary,
+                &communicators,
+                options.window,
+                progress,
+            );
         }
-    }
-    unreachable!("the last try returns")
-}
-
-fn analyze_files(
-    files: &RunFiles,
-    selection: &Selection,
-    window: u64,
-    report: &mut dyn FnMut(Progress),
-) -> Result<Analysis, AnalyzeError> {
-    let method = AlignmentMethod::default();
-    analyze_files_by(files, selection, method, Details::All, window, report)
-}
-
-fn analyze_files_by(
-    files: &RunFiles,
-    selection: &Selection,
-    method: AlignmentMethod,
-    details: Details,
-    window: u64,
-    report: &mut dyn FnMut(Progress),
-) -> Result<Analysis, AnalyzeError> {
-    let run = Run::read(files)?;
-    let (mut clocks, preliminary) = Clocks::begin(&run, method);
-    let communicators = Communicators::agree(&run, &clocks);
-    if let Some(preliminary) = preliminary {
-        align::settle::settle(
+        let selection = &options.selection;
+        let wanted = selection.resolve(&communicators, run.world_size)?;
+        let nothing = || Tally::new(&run, &clocks, &communicators, &wanted);
+        let (sums, irregularities) = match_calls(
             &run,
-            &mut clocks,
-            preliminary,
+            &clocks,
             &communicators,
-            window,
-            report,
+            options.window,
+            progress,
+            &nothing,
         );
-    }
-    let wanted = selection.resolve(&communicators, run.world_size)?;
-    let nothing = || Tally::new(&run, &clocks, &communicators, &wanted);
-    let (sums, irregularities) =
-        match_calls(&run, &clocks, &communicators, window, report, &nothing);
-    selection.check_phase(&irregularities)?;
-    Ok(judge::summarize::summarize(&judge::inputs::Sources {
-        run: &run,
-        clocks: &clocks,
-        communicators: &communicators,
-        tally: &sums,
-        irregularities,
-        is_restricted: *selection != Selection::default(),
-        details,
-    }))
+        selection.check_phase(&irregularities)?;
+        Ok(judge::summarize::summarize(&judge::inputs::Sources {
+            run: &run,
+            clocks: &clocks,
+            communicators: &communicators,
+            tally: &sums,
+            irregularities,
+            is_restricted: *selection != Selection::default(),
+            details: options.details,
+        }))
+    })
 }

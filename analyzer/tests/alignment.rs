@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use collbench_analyzer::{
-    AlignmentMethod, Analysis, Clocks, Details, Run, RunFiles, Selection, Timestamp, analyze_by,
+    AlignmentMethod, Analysis, Clocks, Options, Run, RunFiles, Timestamp, analyze,
 };
 use collbench_formats::write::file_header;
 use collbench_formats::{Layer, RankTrace};
@@ -150,14 +150,12 @@ fn without_exchanges_every_host_has_a_time_of_its_own() {
 
 fn analysis(directory: &tempfile::TempDir, method: AlignmentMethod) -> Analysis {
     let trace = directory.path().join("trace");
-    analyze_by(
-        &trace,
-        &Selection::default(),
-        method,
-        Details::All,
-        &mut |_| {},
-    )
-    .unwrap()
+    let files = RunFiles::open(&trace).unwrap();
+    let options = Options {
+        alignment: method,
+        ..Options::default()
+    };
+    analyze(&files, &options, &mut |_| {}).unwrap()
 }
 
 fn has_remark(analysis: &Analysis, code: &str) -> bool {

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::{Analysis, AnalyzeError, Remark, RunError, Selection, analyze_in_windows};
+use collbench_analyzer::{Analysis, AnalyzeError, Options, Remark, RunError, RunFiles, analyze};
 use collbench_files::guard_mappings;
 
 const SCENARIO: &str = r#"
@@ -41,8 +41,11 @@ fn trace_in(directory: &Path) -> (PathBuf, PathBuf) {
 fn analyzed(trace: &Path, mut cut: impl FnMut(usize)) -> Result<Analysis, AnalyzeError> {
     let mut n = 0;
     let mut last = u64::MAX;
-    let selection = Selection::default();
-    analyze_in_windows(trace, &selection, 1 << 12, &mut |progress| {
+    let options = Options {
+        window: 1 << 12,
+        ..Options::default()
+    };
+    analyze(&RunFiles::open(trace)?, &options, &mut |progress| {
         // Of each way through the trace the first.
         if progress.n_done < last {
             cut(n);

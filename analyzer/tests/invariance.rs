@@ -4,11 +4,11 @@ mod built;
 
 use std::fs;
 
-use collbench_analyzer::{Selection, analyze_in_windows};
+use collbench_analyzer::Selection;
 use collbench_formats::Operation;
 use proptest::prelude::*;
 
-use built::{TestTrace, analyze, shown, split};
+use built::{TestTrace, analyze, analyze_in_windows, analyze_part, shown, split};
 
 /// Ranks that call by lot, on the world and on two halves.
 fn lottery(seed: u64, shift: u64) -> TestTrace {
@@ -90,10 +90,7 @@ proptest! {
             _ => {}
         }
         let directory = trace.in_directory();
-        let in_windows = |window| {
-            let whole = Selection::default();
-            analyze_in_windows(directory.path(), &whole, window, &mut |_| {}).unwrap()
-        };
+        let in_windows = |window| analyze_in_windows(directory.path(), window);
         let expected = shown(&in_windows(1 << 20));
         for window in [1, 5, 64, 100] {
             let found = shown(&in_windows(window));
@@ -186,7 +183,7 @@ fn restrictions_take_whole_instances_and_change_no_other_figure() {
 fn restrictions_that_mean_nothing_are_refused() {
     let directory = lottery(1, 0).in_directory();
     let refusal = |selection: Selection| {
-        let result = collbench_analyzer::analyze(directory.path(), &selection, &mut |_| {});
+        let result = analyze_part(directory.path(), &selection);
         result.unwrap_err().to_string()
     };
     let message = refusal(Selection {

@@ -3,8 +3,7 @@
 mod built;
 
 use collbench_analyzer::{
-    Adder, Clocks, Communicators, Matched, Merge, Remark, Run, RunFiles, Selection,
-    analyze_in_windows, match_calls,
+    Adder, Clocks, Communicators, Matched, Merge, Remark, Run, RunFiles, match_calls,
 };
 use collbench_formats::{
     CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Initiation, Operation,
@@ -12,8 +11,8 @@ use collbench_formats::{
 };
 
 use built::{
-    START, TestChunk, TestTrace, begin, call, codes, communicator, complete, inter, message, only,
-    shown, split, start, totals,
+    START, TestChunk, TestTrace, analyze_in_windows, begin, call, codes, communicator, complete,
+    inter, message, only, shown, split, start, totals,
 };
 
 /// Number of complete instances.
@@ -177,10 +176,7 @@ fn ring(n_calls: u64) -> TestTrace {
 fn ranks_that_all_wait_for_one_another_are_taken_further() {
     let trace = ring(700);
     let directory = trace.in_directory();
-    let analyze = |window| {
-        let whole = &Selection::default();
-        shown(&analyze_in_windows(directory.path(), whole, window, &mut |_| {}).unwrap())
-    };
+    let analyze = |window| shown(&analyze_in_windows(directory.path(), window));
     let expected = analyze(1 << 20);
     for window in [1, 30, 1000] {
         assert_eq!(analyze(window), expected, "windows of {window} records");

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use collbench_analyzer::{
-    Analysis, ChangeKind, Culprit, ImbalanceSummary, Progress, Selection, analyze,
+    Analysis, ChangeKind, Culprit, ImbalanceSummary, Options, RunFiles, analyze,
 };
 
 const SEEDS: u64 = 20;
@@ -17,11 +17,8 @@ fn each(scenario: &str, mut check: impl FnMut(u64, &Analysis)) {
     for seed in 0..SEEDS {
         let directory = tempfile::tempdir().unwrap();
         collbench_generate::generate(&file, directory.path(), Some(seed), false).unwrap();
-        let analysis = analyze(
-            directory.path(),
-            &Selection::default(),
-            &mut |_: Progress| {},
-        );
+        let files = RunFiles::open(directory.path()).unwrap();
+        let analysis = analyze(&files, &Options::default(), &mut |_| {});
         check(seed, &analysis.unwrap());
     }
 }

@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use collbench_analyzer::{Selection, analyze, analyze_in_windows};
+use collbench_analyzer::Selection;
 use collbench_formats::compact::{Compaction, expands_to};
 use collbench_formats::{Operation, RankTrace, Records};
 use collbench_generate::generate;
 use collbench_report::{Document, to_json, to_text, write_report};
 
-use built::{TestTrace, call, split};
+use built::{TestTrace, analyze_in_windows, analyze_part, call, split};
 
 /// Everything that is written of a trace, by name.
 fn all_output(trace: &Path) -> BTreeMap<String, String> {
     let report = trace.join("report");
-    let analysis = analyze(trace, &Selection::default(), &mut |_| {}).expect("it is a trace");
+    let analysis = analyze_part(trace, &Selection::default()).expect("it is a trace");
     write_report(&analysis, &report, 50).expect("the folder can be written");
     let mut output = BTreeMap::from([("text".to_owned(), to_text(&analysis, Some(&report)))]);
     for entry in fs::read_dir(&report).expect("the report is there") {
@@ -157,9 +157,8 @@ fn long_trace() -> TestTrace {
 fn blocks_are_read_in_any_order_and_wrong_stamps_are_told_where_they_were_recorded() {
     let directory = long_trace().in_directory();
     let json = |window| {
-        let whole = Selection::default();
-        let analysis = analyze_in_windows(directory.path(), &whole, window, &mut |_| {});
-        to_json(&Document::of(&analysis.expect("it is a trace")))
+        let analysis = analyze_in_windows(directory.path(), window);
+        to_json(&Document::of(&analysis))
     };
     let windows = [1 << 18, 4096, 3];
     let recorded: Vec<String> = windows.iter().map(|&window| json(window)).collect();
@@ -183,7 +182,7 @@ fn a_flipped_bit_in_a_compact_trace_is_a_remark_and_costs_one_chunk() {
     let at = packed.span(2).0 as usize + 9;
     bytes[at] ^= 4;
     fs::write(&path, bytes).unwrap();
-    let analysis = analyze(directory.path(), &Selection::default(), &mut |_| {}).unwrap();
+    let analysis = analyze_part(directory.path(), &Selection::default()).unwrap();
     assert!(!analysis.trace.complete);
     let told = analysis.trace.damage.iter();
     let told: Vec<&str> = told.map(|damage| &*damage.what).collect();

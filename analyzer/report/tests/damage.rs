@@ -12,10 +12,10 @@ use collbench_report::to_text;
 use proptest::prelude::*;
 use tempfile::tempdir;
 
-use built::{TestTrace, analyze, call, codes, inter, only};
+use built::{TestTrace, analyze, analyze_part, call, codes, inter, only};
 
 fn failure(directory: &Path) -> String {
-    match collbench_analyzer::analyze(directory, &Selection::default(), &mut |_| {}) {
+    match analyze_part(directory, &Selection::default()) {
         Err(AnalyzeError::Run(error)) => error.to_string(),
         other => panic!("{other:?}"),
     }
@@ -330,7 +330,7 @@ proptest! {
         bytes.truncate(cut.max(256));
         fs::write(&path, bytes).unwrap();
         if let Ok(analysis) =
-            collbench_analyzer::analyze(directory.path(), &Selection::default(), &mut |_| {})
+            analyze_part(directory.path(), &Selection::default())
         {
             text(&analysis);
             let _ = collbench_report::to_json(&collbench_report::Document::of(&analysis));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use collbench_analyzer::{AlignmentMethod, Analysis, Details, Progress, Selection, analyze_by};
+use collbench_analyzer::{Analysis, Details, Options, RunFiles, analyze};
 use collbench_report::{Document, to_json, to_text, write_report};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -59,9 +59,11 @@ static TRACE: LazyLock<TempDir> = LazyLock::new(|| {
 
 fn analysis(details: Details) -> Analysis {
     let trace: &Path = &TRACE.path().join("trace");
-    let method = AlignmentMethod::default();
-    let report = &mut |_: Progress| {};
-    analyze_by(trace, &Selection::default(), method, details, report).unwrap()
+    let options = Options {
+        details,
+        ..Options::default()
+    };
+    analyze(&RunFiles::open(trace).unwrap(), &options, &mut |_| {}).unwrap()
 }
 
 /// With all details, and with those of what matters; made once.

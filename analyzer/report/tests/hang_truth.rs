@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use collbench_analyzer::{Analysis, RankState, Selection, analyze};
+use collbench_analyzer::{Analysis, Options, RankState, RunFiles, analyze};
 use collbench_generate::generate;
 use collbench_report::Document;
 use serde_json::Value;
@@ -80,7 +80,8 @@ fn check(n_ranks: usize) -> Analysis {
     fs::write(&file, scenario(n_ranks)).unwrap();
     generate(&file, &out, Some(5), false).unwrap();
     let truth: Value = serde_json::from_slice(&fs::read(out.join("truth.json")).unwrap()).unwrap();
-    let analysis = analyze(&out, &Selection::default(), &mut |_| {}).unwrap();
+    let files = RunFiles::open(&out).unwrap();
+    let analysis = analyze(&files, &Options::default(), &mut |_| {}).unwrap();
     let expected = waits_in_truth(&truth);
     assert!(expected.len() > 2, "{expected:?}");
     let mut found: BTreeMap<Place, BTreeSet<u32>> = BTreeMap::new();

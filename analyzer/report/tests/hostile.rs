@@ -9,11 +9,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use collbench_analyzer::{Analysis, Selection, analyze_in_windows};
+use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::{Communicator, Definition, Operation, write};
 use collbench_report::{Document, to_json, to_text, write_report};
 
-use built::{START, TestChunk, TestTrace, analyze, call, codes, only};
+use built::{START, TestChunk, TestTrace, analyze, analyze_in_windows, call, codes, only};
 
 fn text(analysis: &Analysis) -> String {
     anstream::adapter::strip_str(&to_text(analysis, None)).to_string()
@@ -84,10 +84,7 @@ fn lanes_that_were_put_away_go_on_where_they_were() {
         }
     }
     let directory = trace.in_directory();
-    let in_windows = |window| {
-        let all = Selection::default();
-        analyze_in_windows(directory.path(), &all, window, &mut |_| {}).unwrap()
-    };
+    let in_windows = |window| analyze_in_windows(directory.path(), window);
     let analysis = in_windows(500);
     for operation in ["MPI_Barrier", "MPI_Allreduce", "MPI_Comm_free"] {
         let found = only(&analysis, operation);

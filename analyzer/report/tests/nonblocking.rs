@@ -6,7 +6,7 @@ mod built;
 
 use std::collections::BTreeMap;
 
-use collbench_analyzer::{Analysis, Remark, Selection, Summary, analyze_in_windows};
+use collbench_analyzer::{Analysis, Remark, Selection, Summary};
 use collbench_formats::{
     CODE_FAILED, CompletingCall, Definition, Direction, Initiation, NO_RANK, Operation,
     PersistentCollective, Record, Semantics, Topology, UNKNOWN_COMMUNICATOR,
@@ -15,8 +15,8 @@ use collbench_report::{Document, to_json};
 use proptest::prelude::*;
 
 use built::{
-    START, TestChunk, TestTrace, begin, call, codes, communicator, complete, only, phase, start,
-    tagged_message, tested, totals,
+    START, TestChunk, TestTrace, analyze_in_windows, analyze_part, begin, call, codes,
+    communicator, complete, only, phase, start, tagged_message, tested, totals,
 };
 
 fn sum(summary: &Option<Summary>) -> Option<(u64, i64)> {
@@ -185,10 +185,9 @@ fn completions_find_their_initiations_in_any_order_window_and_thread() {
         Some((1500, 1500 * 8))
     );
     let directory = trace.in_directory();
-    let whole = &Selection::default();
     let analyze = |window| {
-        let found = analyze_in_windows(directory.path(), whole, window, &mut |_| {});
-        to_json(&Document::of(&found.unwrap()))
+        let found = analyze_in_windows(directory.path(), window);
+        to_json(&Document::of(&found))
     };
     let expected = analyze(1 << 20);
     for window in [1, 7, 100] {
@@ -232,9 +231,10 @@ fn messages_of_what_goes_on_in_a_call_are_not_its_own_however_few_are_looked_at_
         }
     }
     let directory = trace.in_directory();
-    let whole = &Selection::default();
-    let analyze = |window| analyze_in_windows(directory.path(), whole, window, &mut |_| {});
-    let analyze = |window| to_json(&Document::of(&analyze(window).unwrap()));
+    let analyze = |window| {
+        let found = analyze_in_windows(directory.path(), window);
+        to_json(&Document::of(&found))
+    };
     let expected = analyze(1 << 20);
     for window in 1..40 {
         assert_eq!(analyze(window), expected, "windows of {window} records");
@@ -635,7 +635,7 @@ fn phases_are_told_and_restrict_to_what_all_ranks_began_in_them() {
         phase: Some(3),
         ..Selection::default()
     };
-    let refused = collbench_analyzer::analyze(directory.path(), &selection, &mut |_| {});
+    let refused = analyze_part(directory.path(), &selection);
     let expected = "--phase 3: not in this trace; there are: -2, 1, 7";
     assert_eq!(refused.unwrap_err().to_string(), expected);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use collbench_analyzer::{Analysis, Selection, analyze};
+use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 use collbench_generate::generate;
 use collbench_report::write_report;
 
@@ -37,7 +37,8 @@ fn report(scenario: &str, folder: &Path) -> (Analysis, BTreeMap<String, String>)
     let file = folder.join("scenario.toml");
     fs::write(&file, scenario).expect("the folder can be written");
     generate(&file, &trace, None, false).expect("the scenario is good");
-    let analysis = analyze(&trace, &Selection::default(), &mut |_| {}).expect("it is a trace");
+    let files = RunFiles::open(&trace).expect("it is a trace");
+    let analysis = analyze(&files, &Options::default(), &mut |_| {}).expect("it is a trace");
     write_report(&analysis, &out, 5).expect("the folder can be written");
     let entries = fs::read_dir(&out).expect("the report is there");
     let pictures = entries.filter_map(|entry| {

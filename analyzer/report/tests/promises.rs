@@ -6,7 +6,7 @@ mod promises;
 
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::{Progress, Selection, analyze};
+use collbench_analyzer::{Options, RunFiles, Selection, analyze};
 use collbench_report::{Document, to_json};
 use serde_json::Value;
 
@@ -45,7 +45,12 @@ fn figures_of_all_scenarios_add_up() {
             ];
             // A restricted look is told by the same sums.
             for selection in &selections[..if seed == 0 { 3 } else { 1 }] {
-                let analysis = analyze(directory.path(), selection, &mut |_: Progress| {});
+                let options = Options {
+                    selection: selection.clone(),
+                    ..Options::default()
+                };
+                let files = RunFiles::open(directory.path()).unwrap();
+                let analysis = analyze(&files, &options, &mut |_| {});
                 let text = to_json(&Document::of(&analysis.unwrap()));
                 let document = serde_json::from_str(&text).unwrap();
                 let name = file.file_name().unwrap().to_string_lossy();
@@ -68,8 +73,8 @@ fn a_figure_that_does_not_add_up_is_found() {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scenarios/inside_one_host.toml");
     let directory = tempfile::tempdir().unwrap();
     collbench_generate::generate(&file, directory.path(), None, false).unwrap();
-    let whole = &Selection::default();
-    let analysis = analyze(directory.path(), whole, &mut |_: Progress| {});
+    let files = RunFiles::open(directory.path()).unwrap();
+    let analysis = analyze(&files, &Options::default(), &mut |_| {});
     let document: Value =
         serde_json::from_str(&to_json(&Document::of(&analysis.unwrap()))).unwrap();
     assert_eq!(promises::broken(&document), [] as [String; 0]);

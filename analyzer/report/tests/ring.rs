@@ -3,13 +3,15 @@
 
 use std::path::Path;
 
-use collbench_analyzer::{Analysis, Selection, analyze, analyze_in_windows};
+use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::{CompletingCall, Direction, Initiation, Message, Operation, Record};
 use collbench_generate::generate;
 use collbench_report::{Document, to_json, to_text};
 use serde_json::Value;
 
-use built::{TestChunk, TestTrace, begin, call, codes, complete, only};
+use built::{
+    TestChunk, TestTrace, analyze_in_windows, analyze_part, begin, call, codes, complete, only,
+};
 
 #[path = "../../tests/built/mod.rs"]
 mod built;
@@ -62,7 +64,7 @@ fn written(directory: &Path, name: &str, head: &str, rest: &str) -> Analysis {
 }
 
 fn whole(trace: &Path) -> Analysis {
-    analyze(trace, &Selection::default(), &mut |_| {}).unwrap()
+    analyze_part(trace, &Selection::default()).unwrap()
 }
 
 /// What is said of the calls from a time on, apart from the trace as a whole.
@@ -71,7 +73,7 @@ fn from(trace: &Path, from_ns: i64) -> Value {
         from_ns: Some(from_ns),
         ..Selection::default()
     };
-    let analysis = analyze(trace, &selection, &mut |_| {}).unwrap();
+    let analysis = analyze_part(trace, &selection).unwrap();
     let mut json: Value = serde_json::from_str(&to_json(&Document::of(&analysis))).unwrap();
     let document = json.as_object_mut().unwrap();
     for apart in ["trace", "clock", "phases", "remarks"] {
@@ -297,10 +299,9 @@ fn what_is_from_before_the_window_does_not_depend_on_how_many_records_are_looked
         ];
     }
     let directory = trace.in_directory();
-    let all = Selection::default();
     let found = |window: u64| {
-        let analysis = analyze_in_windows(directory.path(), &all, window, &mut |_| {});
-        to_json(&Document::of(&analysis.unwrap()))
+        let analysis = analyze_in_windows(directory.path(), window);
+        to_json(&Document::of(&analysis))
     };
     let expected = found(1000);
     let whole = whole(directory.path());

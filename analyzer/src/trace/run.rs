@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 
 use collbench_files::{Folder, Mapped};
@@ -238,12 +239,46 @@ impl RunFiles {
         })
     }
 
+    /// What `read` makes of the files, which somebody may cut meanwhile: then what was made of them,
+    /// even a panic, means nothing, and they are read once more as they are.
+    ///
+    /// # Errors
+    /// Those of `read`; [`RunError::BecomesShorter`] if they are cut again and again.
+    pub(crate) fn while_whole<T, E: From<RunError>>(
+        &self,
+        read: &mut dyn FnMut(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        const TRIES: usize = 3;
+        let mut opened_again;
+        let mut files = self;
+        for n_left in (0..TRIES).rev() {
+            let result = catch_unwind(AssertUnwindSafe(|| read(files)));
+            let shorter = files.shorter_now();
+            match (result, shorter.first()) {
+                (Ok(result), None) => return result,
+                (Err(panic), None) => resume_unwind(panic),
+                (_, Some(_)) if n_left > 0 => {
+                    opened_again = files.open_again(shorter)?;
+                    files = &opened_again;
+                }
+                (_, Some(name)) => {
+                    return Err(RunError::BecomesShorter {
+                        path: self.directory.clone(),
+                        name: inert::line(name, 255),
+                    }
+                    .into());
+                }
+            }
+        }
+        unreachable!("the last try returns")
+    }
+
     /// Opens the directory once more, after files were found shorter than before.
     ///
     /// # Errors
     /// As of [`Self::open`].
-    pub(crate) fn open_again(self, shorter: Vec<String>) -> Result<Self, RunError> {
-        let mut became_shorter = self.became_shorter;
+    fn open_again(&self, shorter: Vec<String>) -> Result<Self, RunError> {
+        let mut became_shorter = self.became_shorter.clone();
         became_shorter.extend(shorter);
         became_shorter.sort();
         became_shorter.dedup();
@@ -255,7 +290,7 @@ impl RunFiles {
 
     /// The names of the files of which something was cut off since they were opened: what was made
     /// of them means nothing.
-    pub(crate) fn shorter_now(&self) -> Vec<String> {
+    fn shorter_now(&self) -> Vec<String> {
         let folder = Folder::open(&self.directory).ok();
         let is_shorter = |name: &str, bytes: &io::Result<Bytes>| {
             let Ok(Bytes::Mapped { map, identity }) = bytes else {

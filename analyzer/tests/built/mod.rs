@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
 
-use collbench_analyzer::{Analysis, OperationSummary, Progress, Remark, Selection};
+use collbench_analyzer::{
+    Analysis, AnalyzeError, OperationSummary, Options, Remark, RunFiles, Selection,
+};
 use collbench_formats::write::{ChunkPlace, RankFileWriter, Stop};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
@@ -389,10 +391,28 @@ impl TestTrace {
 
 /// Analyses a directory; its name, which differs from run to run, is taken out.
 pub fn analyze(directory: &Path, selection: &Selection) -> Analysis {
-    let mut analysis =
-        collbench_analyzer::analyze(directory, selection, &mut |_: Progress| {}).unwrap();
+    let mut analysis = analyze_part(directory, selection).unwrap();
     analysis.trace.directory = "trace".into();
     analysis
+}
+
+/// The analysis of a part of a trace, if it can be analysed.
+pub fn analyze_part(directory: &Path, selection: &Selection) -> Result<Analysis, AnalyzeError> {
+    let options = Options {
+        selection: selection.clone(),
+        ..Options::default()
+    };
+    collbench_analyzer::analyze(&RunFiles::open(directory)?, &options, &mut |_| {})
+}
+
+/// The analysis of a whole trace, of which so many records are looked at together.
+pub fn analyze_in_windows(directory: &Path, window: u64) -> Analysis {
+    let options = Options {
+        window,
+        ..Options::default()
+    };
+    let files = RunFiles::open(directory).unwrap();
+    collbench_analyzer::analyze(&files, &options, &mut |_| {}).unwrap()
 }
 
 /// The only entry of this operation.

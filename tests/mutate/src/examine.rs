@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use collbench_analyzer::{
-    Analysis, Comparison, Follower, Look, Selection, analyze, analyze_in_windows,
+    Analysis, AnalyzeError, Comparison, Follower, Look, Options, RunFiles, analyze,
 };
 use collbench_report::{
     ComparisonDocument, Document, comparison_to_text, running_to_text, to_json, to_text,
@@ -55,7 +55,7 @@ pub fn examine(
     further: Option<Further<'_>>,
 ) -> Result<Outcome, Failure> {
     let report = further.map(|further| further.report);
-    let analysis = match analyze(directory, &Selection::default(), &mut |_| {}) {
+    let analysis = match analyze_trace(directory, &Options::default()) {
         Ok(analysis) => analysis,
         Err(error) => {
             return inert("the message", &error.to_string()).map(|()| Outcome::Refused);
@@ -79,6 +79,11 @@ pub fn examine(
     } else {
         Outcome::Incomplete
     })
+}
+
+/// The analysis of a trace directory.
+pub(crate) fn analyze_trace(directory: &Path, options: &Options) -> Result<Analysis, AnalyzeError> {
+    analyze(&RunFiles::open(directory)?, options, &mut |_| {})
 }
 
 fn inert(what: &str, text: &str) -> Result<(), Failure> {
@@ -107,12 +112,15 @@ fn is_the_same_again(directory: &Path, json: &str) -> Result<(), Failure> {
         None => Ok(()),
         Some(line) => Err(format!("the same trace gave another document: {line}")),
     };
-    if let Ok(again) = analyze(directory, &Selection::default(), &mut |_| {}) {
+    if let Ok(again) = analyze_trace(directory, &Options::default()) {
         is_same(again)?;
     }
-    let windows = || analyze_in_windows(directory, &Selection::default(), 50, &mut |_| {});
+    let options = Options {
+        window: 50,
+        ..Options::default()
+    };
     if let Some(threads) = threads()
-        && let Ok(again) = threads.install(windows)
+        && let Ok(again) = threads.install(|| analyze_trace(directory, &options))
     {
         is_same(again).map_err(|found| format!("with more threads, {found}"))?;
     }

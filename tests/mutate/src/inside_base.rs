@@ -262,9 +262,10 @@ fn add_names(bytes: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use collbench_analyzer::{Analysis, Selection, analyze};
+    use collbench_analyzer::{Analysis, Options};
 
     use crate::base::Bases;
+    use crate::examine::analyze_trace;
     use crate::trace::Trace;
 
     fn of_base(name: &str) -> Analysis {
@@ -276,7 +277,7 @@ mod tests {
             .find(|(known, _)| *known == name)
             .unwrap();
         trace.replace(&Trace::default(), scratch.path()).unwrap();
-        analyze(scratch.path(), &Selection::default(), &mut |_| {}).unwrap()
+        analyze_trace(scratch.path(), &Options::default()).unwrap()
     }
 
     #[test]

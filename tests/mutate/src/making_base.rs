@@ -207,9 +207,10 @@ fn between_groups(made: Made, rank: u32, (from, to): (u64, u64)) -> Vec<Record> 
 
 #[cfg(test)]
 mod tests {
-    use collbench_analyzer::{Selection, analyze};
+    use collbench_analyzer::Options;
 
     use crate::base::Bases;
+    use crate::examine::analyze_trace;
     use crate::trace::Trace;
 
     #[test]
@@ -222,7 +223,7 @@ mod tests {
             let directory = scratch.path().join(wanted);
             std::fs::create_dir_all(&directory).unwrap();
             trace.replace(&Trace::default(), &directory).unwrap();
-            let analysis = analyze(&directory, &Selection::default(), &mut |_| {}).unwrap();
+            let analysis = analyze_trace(&directory, &Options::default()).unwrap();
             assert!(analysis.trace.complete, "{:?}", analysis.trace.damage);
             let ends = analysis.trace.message_ends.unwrap();
             let lost = (

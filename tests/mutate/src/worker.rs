@@ -10,11 +10,11 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use collbench_analyzer::{Selection, analyze};
+use collbench_analyzer::Options;
 
 use crate::base::Bases;
 use crate::case::Case;
-use crate::examine::{Failure, Further, Outcome, examine};
+use crate::examine::{Failure, Further, Outcome, analyze_trace, examine};
 use crate::trace::Trace;
 
 /// Every so-manyth case gets a report with pictures, is compared with what it was before its mutations, and is
@@ -98,7 +98,7 @@ pub fn examine_case(case: &Case, scratch: &Path) -> Result<Outcome, Failure> {
         case.before.replace(&Trace::default(), &before)
     };
     write().map_err(|error| error.to_string())?;
-    let baseline = analyze(&before, &Selection::default(), &mut |_| {});
+    let baseline = analyze_trace(&before, &Options::default());
     let baseline = baseline.map_err(|error| format!("before all mutations: {error}"))?;
     let further = Further {
         report: &scratch.join("report"),

@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser, ValueEnum};
 use collbench_analyzer::{
     AlignmentMethod, Analysis, AnalyzeError, Comparison, Details, Follower, Look, Progress,
-    Selection,
+    RunFiles, Selection,
 };
 use collbench_files::guard_mappings;
 use collbench_report::{
@@ -279,13 +279,17 @@ fn status(is_complete: bool) -> u8 {
 
 fn analyze(options: &Options, trace: &Path) -> anyhow::Result<Analysis> {
     let bar = progress_bar();
-    let analysis = collbench_analyzer::analyze_by(
-        trace,
-        &selection(options),
-        options.alignment.into(),
-        details(options),
-        &mut |progress| show(&bar, progress),
-    );
+    let how = collbench_analyzer::Options {
+        selection: selection(options),
+        alignment: options.alignment.into(),
+        details: details(options),
+        ..Default::default()
+    };
+    let analysis = RunFiles::open(trace)
+        .map_err(AnalyzeError::from)
+        .and_then(|files| {
+            collbench_analyzer::analyze(&files, &how, &mut |progress| show(&bar, progress))
+        });
     bar.finish_and_clear();
     Ok(analysis?)
 }
