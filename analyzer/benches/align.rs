@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use collbench_analyzer::{AlignmentMethod, Clocks, Options, Run, RunFiles, analyze};
+use collbench_analyzer::steps::{Clocks, Run};
+use collbench_analyzer::{AlignmentMethod, Options, RunFiles, analyze};
 use collbench_generate::generate;
 use divan::{Bencher, black_box};
 use tempfile::TempDir;

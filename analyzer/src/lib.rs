@@ -3,7 +3,7 @@
 //! The way of a datum, in reading order: a directory of rank files ([`RunFiles`]) says what each
 //! process did ([`Run`]); its clocks give one time ([`Clocks`]); its definitions give the
 //! communicators that all agree on ([`Communicators`]); calls of all processes become instances
-//! ([`match_calls`]), instances figures ([`Figures`]), figures sums ([`Tally`], [`Sums`]), sums
+//! ([`match_calls`]), instances figures ([`Figures`](steps::Figures)), figures sums ([`Tally`], [`Sums`](steps::Sums)), sums
 //! results ([`Analysis`]): plain types, from which JSON, text and pictures are made. [`analyze`] goes
 //! the whole way:
 //!
@@ -39,7 +39,7 @@ mod measure;
 mod sums;
 
 mod judge;
-mod results;
+pub mod results;
 
 pub mod compare;
 mod follow;
@@ -47,88 +47,22 @@ mod options;
 mod progress;
 mod remark;
 mod selection;
+pub mod steps;
 
 pub use collbench_clocks::AlignmentMethod;
-pub use collbench_clocks::closure::{Blame, Closure};
-pub use collbench_clocks::errors::OffsetErrors;
-pub use collbench_clocks::rank_clock::RankClock;
-pub use collbench_clocks::timestamp::{Global, Local, Timestamp};
-pub use collbench_stats::batches::Batches;
-pub use collbench_stats::buckets::Bucket;
-pub use collbench_stats::distribution::{Distribution, Precision, Summary};
-pub use collbench_stats::moments::Moments;
-pub use collbench_trees::algorithm::{
-    Algorithm, Pattern, Rooted, ThenFromLeader, Tree, TwoLevels, Within,
-};
-pub use collbench_trees::recognize::{Direction as TreeDirection, Recognized, TreeFacts};
-pub use collbench_trees::roles::{Node, Roles, Round, TreeRoles, Way};
-pub use collbench_trees::shape::Shape;
-
-pub use calls::algorithms::AlgorithmSummary;
-pub use calls::call::{Call, Instance};
-pub use calls::findings::Irregularities;
-pub use calls::running::RunningSummary;
-pub use calls::stamps::{Limit, StampLimits};
-pub use communicators::{Communicator, CommunicatorEntry, Communicators, Scope};
-pub use compare::{
-    Change, ComparedOperation, ComparedTrace, Comparison, ComparisonRemark, ComparisonVerdict,
-    Difference, DifferingSetting, OnlyIn, OperationDifferences, OperationFigures,
-    QuantityDifferences, RunDifferences,
-};
 pub use follow::{Follower, Look, Running};
-pub use instances::complete::{Agreed, Disagreement, Payloads};
-pub use instances::matched::{Adder, Matched, Merge};
-pub use instances::matching::match_calls;
 pub use judge::details::Details;
-pub use judge::verdict::{Verdict, Vertex, stands_out};
-pub use measure::critical_path::Begin;
-pub use measure::outside::Figures;
-pub use measure::way_back::Doubt;
-pub use messages::of_instance::Messages;
 pub use options::Options;
 pub use progress::Progress;
-pub use remark::{Remark, UnclosedTriangle, UnpairedMessages};
-pub use results::analysis::{Analysis, DetailsSummary, MarkedPhase, Total};
-pub use results::clock::{
-    ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSummary, PairErrors, Violations,
-};
-pub use results::code::Code;
-pub use results::detail::Detail;
-pub use results::hang::{
-    CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
-    NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,
-};
-pub use results::imbalance::{Dearest, HostLateness, ImbalanceSummary, RankLateness};
-pub use results::inside::{
-    BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, Hotspot,
-    JoiningPoint, LastArrival, OneWayClass, ProgressSummary, RoundSummary, StageKind, StaySummary,
-    TransferSummary, TreeFigures, UnknownPaths, WayClass, WayLine, WayStage,
-};
-pub use results::operation::{BeyondDocument, OperationSummary, Spread, Stage, Stages, ThreadWay};
-pub use results::over_time::ChangeKind;
-pub use results::over_time::{
-    ChangeSummary, Culprit, DisturbanceSummary, InStep, LatenessSectionSummary,
-    OperationSectionSummary, OutlierSummary, PhaseSummary, RankTimeline, Timeline,
-};
-pub use results::process::{CommunicatorSummary, RankClass, RankSummary};
-pub use results::trace::{
-    DamageSummary, InFlightSummary, Layer, MessageEnds, RankWindow, TraceSummary, WindowSummary,
-};
-pub use results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
-pub use selection::{Resolved, Selection, SelectionError};
-pub use sums::counts::Counts;
-pub use sums::lateness::Lateness;
-pub use sums::mismatch::Mismatch;
-pub use sums::of_run::Sums;
-pub use sums::serialization::Serialization;
-pub use sums::serialization::SerializationPoint;
-pub use sums::tally::Tally;
-pub use sums::timeline::{Course, Stretch};
-pub use sums::unfinished::Unfinished;
-pub use time::clocks::{Clocks, HostClock};
-pub use trace::place::Lane;
-pub use trace::run::{RankFile, Run, RunError, RunFiles, UnreadableFile};
-pub use trace::said::Said;
+pub use results::Analysis;
+pub use selection::{Selection, SelectionError};
+pub use trace::run::{RunError, RunFiles};
+
+use communicators::Communicators;
+use instances::matching::match_calls;
+use sums::tally::Tally;
+use time::clocks::Clocks;
+use trace::run::Run;
 
 /// Why there is no analysis.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,9 @@
-//! The results, as plain types: the fields of the document.
+//! What an analysis found, as plain types: an [`Analysis`], and all that is in it.
+//!
+//! They are the fields of the document, and named like them. An [`OperationSummary`] says what is
+//! known of one operation on one communicator; an [`ImbalanceSummary`] who was waited for; a
+//! [`HangSummary`] why a run came to no end; a [`Remark`] what is to be known before the figures are
+//! believed.
 
 pub(crate) mod analysis;
 pub(crate) mod clock;
@@ -12,3 +17,42 @@ pub(crate) mod over_time;
 pub(crate) mod process;
 pub(crate) mod trace;
 pub(crate) mod trees;
+
+pub use collbench_clocks::closure::Blame;
+pub use collbench_stats::buckets::Bucket;
+pub use collbench_stats::distribution::Summary;
+
+pub use analysis::{Analysis, DetailsSummary, MarkedPhase, Total};
+pub use clock::{
+    ClockCourse, ClockErrors, ClockSummary, ClosureSummary, HostSummary, PairErrors, Violations,
+};
+pub use code::Code;
+pub use detail::Detail;
+pub use hang::{
+    CycleSummary, HangSummary, LastCallSummary, MismatchSummary, MismatchedCallSummary,
+    NeverCompletedSummary, RankEndSummary, RankState, UnfinishedSummary,
+};
+pub use imbalance::{Dearest, HostLateness, ImbalanceSummary, RankLateness};
+pub use inside::{
+    BeginSummary, BeginsElsewhere, Contributor, CriticalPathSummary, HopSummary, Hotspot,
+    JoiningPoint, LastArrival, OneWayClass, ProgressSummary, RoundSummary, StageKind, StaySummary,
+    TransferSummary, TreeFigures, UnknownPaths, WayClass, WayLine, WayStage,
+};
+pub use operation::{BeyondDocument, OperationSummary, Spread, Stage, Stages, ThreadWay};
+pub use over_time::ChangeKind;
+pub use over_time::{
+    ChangeSummary, Culprit, DisturbanceSummary, InStep, LatenessSectionSummary,
+    OperationSectionSummary, OutlierSummary, PhaseSummary, RankTimeline, Timeline,
+};
+pub use process::{CommunicatorSummary, RankClass, RankSummary};
+pub use trace::{
+    DamageSummary, InFlightSummary, Layer, MessageEnds, RankWindow, TraceSummary, WindowSummary,
+};
+pub use trees::{EdgeSummary, OutsideTrees, TreeSummary};
+
+pub use crate::calls::algorithms::AlgorithmSummary;
+pub use crate::calls::running::RunningSummary;
+pub use crate::judge::verdict::stands_out;
+pub use crate::measure::way_back::Doubt;
+pub use crate::remark::{Remark, UnclosedTriangle, UnpairedMessages};
+pub use crate::sums::serialization::SerializationPoint;

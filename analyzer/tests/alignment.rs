@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use collbench_analyzer::{
-    AlignmentMethod, Analysis, Clocks, Options, Run, RunFiles, Timestamp, analyze,
-};
+use collbench_analyzer::steps::{Clocks, Run};
+use collbench_analyzer::{AlignmentMethod, Analysis, Options, RunFiles, analyze};
+use collbench_clocks::timestamp::Timestamp;
 use collbench_formats::write::file_header;
 use collbench_formats::{Layer, RankTrace};
 use collbench_generate::generate;

@@ -4,7 +4,8 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::{Analysis, AnalyzeError, Options, Remark, RunError, RunFiles, analyze};
+use collbench_analyzer::results::Remark;
+use collbench_analyzer::{Analysis, AnalyzeError, Options, RunError, RunFiles, analyze};
 use collbench_files::guard_mappings;
 
 const SCENARIO: &str = r#"

@@ -2,9 +2,9 @@
 
 mod built;
 
-use collbench_analyzer::{
-    Adder, Clocks, Communicators, Matched, Merge, Remark, Run, RunFiles, match_calls,
-};
+use collbench_analyzer::RunFiles;
+use collbench_analyzer::results::Remark;
+use collbench_analyzer::steps::{Adder, Clocks, Communicators, Matched, Merge, Run, match_calls};
 use collbench_formats::{
     CODE_INTERNAL, Communicator, CompletingCall, Definition, Direction, Initiation, Operation,
     PersistentCollective, Record, Running, UNKNOWN_COMMUNICATOR,

@@ -373,7 +373,7 @@ fn ticks_of_the_processor_become_ns_by_the_anchors_of_the_whole_host() {
     let directory = trace.in_directory();
     // The other anchors (of chunks) are in ns: leave them out of this one.
     let files = collbench_analyzer::RunFiles::open(directory.path()).unwrap();
-    let mut run = collbench_analyzer::Run::read(&files).unwrap();
+    let mut run = collbench_analyzer::steps::Run::read(&files).unwrap();
     for process in &mut run.processes {
         process.trace.anchors = process
             .trace
@@ -383,9 +383,9 @@ fn ticks_of_the_processor_become_ns_by_the_anchors_of_the_whole_host() {
             .map(|&a| a.into())
             .collect();
     }
-    let clocks = collbench_analyzer::Clocks::fit(&run);
+    let clocks = collbench_analyzer::steps::Clocks::fit(&run);
     let at = |rank: usize, ticks| {
-        let ticks = collbench_analyzer::Timestamp::from_ticks(ticks);
+        let ticks = collbench_clocks::timestamp::Timestamp::from_ticks(ticks);
         clocks.processes[rank].global(ticks).ns()
     };
     assert_eq!(at(0, 2 * START + 2_000), 0);

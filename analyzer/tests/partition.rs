@@ -7,10 +7,10 @@ mod built;
 use std::path::Path;
 
 use bincode::config::{Configuration, standard};
-use collbench_analyzer::{
-    Adder, Clocks, Communicators, Matched, Merge, Run, RunFiles, Selection, Sums, Tally,
-    match_calls,
+use collbench_analyzer::steps::{
+    Adder, Clocks, Communicators, Matched, Merge, Run, Sums, Tally, match_calls,
 };
+use collbench_analyzer::{RunFiles, Selection};
 use collbench_formats::{CODE_FAILED, CompletingCall, Direction, Initiation, Operation, ROOT_NONE};
 use proptest::prelude::*;
 

@@ -3,7 +3,7 @@
 
 mod built;
 
-use collbench_analyzer::{RankSummary, Remark, Summary};
+use collbench_analyzer::results::{RankSummary, Remark, Summary};
 use collbench_formats::{CODE_FAILED, Direction, Operation, Record};
 
 use built::{TestTrace, begin, call, codes, message, only};

@@ -4,7 +4,7 @@ mod built;
 
 use collbench_formats::{ClockSource, Operation};
 
-use collbench_analyzer::Remark;
+use collbench_analyzer::results::Remark;
 
 use built::{START, TestTrace, codes};
 

@@ -3,9 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::{
-    Analysis, ChangeKind, Culprit, ImbalanceSummary, Options, RunFiles, analyze,
-};
+use collbench_analyzer::results::{ChangeKind, Culprit, ImbalanceSummary};
+use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 
 const SEEDS: u64 = 20;
 

@@ -10,7 +10,7 @@
 mod analysis;
 mod comparison;
 
-use collbench_analyzer::Code;
+use collbench_analyzer::results::Code;
 use serde::{Deserialize, Serialize};
 
 pub use analysis::{ANALYSIS_SCHEMA, Document, HangDocument};

@@ -1,6 +1,7 @@
 //! Results to pictures: which there are, what their files are called, how each is read.
 
-use collbench_analyzer::{Analysis, OperationSummary};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::OperationSummary;
 use collbench_formats::Operation;
 use collbench_viz::{Figure, Order, Picture};
 

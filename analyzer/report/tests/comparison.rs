@@ -7,9 +7,10 @@ mod built;
 use std::fs;
 use std::path::PathBuf;
 
-use collbench_analyzer::{
-    Analysis, Comparison, ComparisonVerdict, Difference, OperationDifferences, Selection,
+use collbench_analyzer::compare::{
+    Comparison, ComparisonVerdict, Difference, OperationDifferences,
 };
+use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::{Direction, LayerState, Operation};
 use collbench_generate::generate;
 use collbench_report::{ComparedTraceDocument, ComparisonDocument, comparison_to_text, to_json};

@@ -5,7 +5,9 @@ mod built;
 
 use std::path::{Path, PathBuf};
 
-use collbench_analyzer::{Analysis, Comparison, Culprit, Selection};
+use collbench_analyzer::compare::Comparison;
+use collbench_analyzer::results::Culprit;
+use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::Operation;
 use collbench_report::{ComparisonDocument, Document, to_json};
 
@@ -117,7 +119,7 @@ fn a_document_of_a_newer_version_is_read_as_far_as_it_is_known() {
     assert_eq!(read.remarks[0].code, "newest");
     assert_eq!(
         read.hang.unwrap().ranks[0].state,
-        collbench_analyzer::RankState::Newer
+        collbench_analyzer::results::RankState::Newer
     );
     assert_eq!(read.imbalance[0].culprit, Some(Culprit::Newer));
 }

@@ -4,7 +4,8 @@
 #[path = "../../tests/built/mod.rs"]
 mod built;
 
-use collbench_analyzer::{Analysis, HangSummary, RankState};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{HangSummary, RankState};
 use collbench_formats::{
     CODE_INTERNAL, CompletingCall, Definition, Direction, Initiation, Operation,
     PersistentCollective, Record, Topology,

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use collbench_analyzer::{Analysis, Options, RankState, RunFiles, analyze};
+use collbench_analyzer::results::RankState;
+use collbench_analyzer::{Analysis, Options, RunFiles, analyze};
 use collbench_generate::generate;
 use collbench_report::Document;
 use serde_json::Value;

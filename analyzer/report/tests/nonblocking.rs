@@ -6,7 +6,8 @@ mod built;
 
 use std::collections::BTreeMap;
 
-use collbench_analyzer::{Analysis, Remark, Selection, Summary};
+use collbench_analyzer::results::{Remark, Summary};
+use collbench_analyzer::{Analysis, Selection};
 use collbench_formats::{
     CODE_FAILED, CompletingCall, Definition, Direction, Initiation, NO_RANK, Operation,
     PersistentCollective, Record, Semantics, Topology, UNKNOWN_COMMUNICATOR,

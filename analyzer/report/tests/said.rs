@@ -3,7 +3,8 @@
 #[path = "../../tests/built/mod.rs"]
 mod built;
 
-use collbench_analyzer::{Analysis, OperationSummary};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::OperationSummary;
 use collbench_formats::{
     AlgorithmBegun, CODE_INTERNAL, CompletingCall, Definition, Direction, Initiation, Layer,
     LayerState, Operation, Record,

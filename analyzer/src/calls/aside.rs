@@ -10,7 +10,7 @@ pub(crate) enum Aside {
     Unmatched {
         /// Index of the process in the run.
         process: usize,
-        /// Index in [`Communicators::list`](crate::Communicators::list) of the communicator called on.
+        /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of the communicator called on.
         called_on: Option<usize>,
         /// The call.
         call: Call,

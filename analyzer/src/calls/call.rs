@@ -70,7 +70,7 @@ impl Call {
 pub struct Instance<'m> {
     /// Its processes.
     pub communicator: &'m Communicator,
-    /// Index of that in [`Communicators::list`](crate::Communicators::list).
+    /// Index of that in [`Communicators::list`](crate::communicators::Communicators::list).
     pub communicator_index: usize,
     /// Which order of calls it stands in.
     pub lane: Lane,
@@ -83,7 +83,7 @@ pub struct Instance<'m> {
     /// For each slot the number of calls that its process is known to have begun in this order:
     /// of a call that is missing before this one the record was lost.
     pub n_begun: &'m [u64],
-    /// For creations: index in [`Communicators::list`](crate::Communicators::list) of the one
+    /// For creations: index in [`Communicators::list`](crate::communicators::Communicators::list) of the one
     /// called on, by any member.
     pub called_on: Option<usize>,
 }

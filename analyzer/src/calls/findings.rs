@@ -17,7 +17,7 @@ pub struct InFlight {
     pub operation: Operation,
     /// The call that was to complete it.
     pub completing: Option<CompletingCall>,
-    /// Index in [`Communicators::list`](crate::Communicators::list).
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     pub communicator: Option<usize>,
     /// Position among the calls on it.
     pub sequence: Option<u64>,

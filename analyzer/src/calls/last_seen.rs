@@ -21,7 +21,7 @@ pub struct LastCall {
     pub operation: Option<Operation>,
     /// The call that completed it.
     pub completing: Option<CompletingCall>,
-    /// Index in [`Communicators::list`](crate::Communicators::list).
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     pub communicator: Option<usize>,
     /// Position among the calls on it; `None` where threads leave it open.
     pub sequence: Option<u64>,

@@ -253,7 +253,7 @@ impl<'a> Process<'a> {
         n
     }
 
-    /// Index in [`Communicators::list`](crate::Communicators::list) of that of a touched queue.
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of that of a touched queue.
     pub(crate) fn communicator_of(&self, binding: u32, lane: Lane) -> usize {
         match lane {
             Lane::Persistent(number) => self.context.persistents.list[number as usize].communicator,
@@ -422,13 +422,13 @@ impl<'a> Process<'a> {
         }
     }
 
-    /// Index in [`Communicators::list`](crate::Communicators::list) of what a record was called on.
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of what a record was called on.
     pub(crate) fn called_on(&self, record: &Record) -> Option<usize> {
         let binding = self.binding_of(record)?;
         Some(self.context.communicators.bindings[self.index][binding].communicator as usize)
     }
 
-    /// Index in [`Communicators::list`](crate::Communicators::list) of what its records call `index`.
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of what its records call `index`.
     pub(crate) fn communicator_of_index(&self, index: u32) -> Option<usize> {
         let binding = self.context.communicators.binding(self.index, index)?;
         Some(self.context.communicators.bindings[self.index][binding].communicator as usize)
@@ -488,7 +488,7 @@ impl<'a> Process<'a> {
         self.clock.global(Timestamp::from_ticks(ticks))
     }
 
-    /// Index in [`Communicators::list`](crate::Communicators::list) of that of a binding, or of a persistent collective.
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list) of that of a binding, or of a persistent collective.
     fn communicator_at(&self, local: usize, lane: Lane) -> Option<usize> {
         let binding = match lane {
             Lane::Persistent(_) => self

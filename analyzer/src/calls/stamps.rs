@@ -23,7 +23,7 @@ const DAY_NS: u64 = 86_400_000_000_000;
 
 /// Between what the stamps of a file must lie, ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StampLimits {
+pub(crate) struct StampLimits {
     /// The begin of MPI in the process.
     first: u64,
     /// Its end.
@@ -40,7 +40,7 @@ impl StampLimits {
 
     /// The limits of each process of a run.
     #[must_use]
-    pub fn of_run(run: &Run<'_>, clocks: &Clocks) -> Vec<Self> {
+    pub(crate) fn of_run(run: &Run<'_>, clocks: &Clocks) -> Vec<Self> {
         let clock_of = |process: usize| {
             let source = run.processes[process].trace.identity.clock.source;
             (clocks.processes[process].host, source as u8)

@@ -18,7 +18,7 @@ use crate::trace::said::Said;
 pub struct Agreed<'m> {
     /// The processes.
     pub communicator: &'m Communicator,
-    /// Index of that in [`Communicators::list`](crate::Communicators::list).
+    /// Index of that in [`Communicators::list`](crate::communicators::Communicators::list).
     pub communicator_index: usize,
     /// Which order of calls it stands in.
     pub lane: Lane,

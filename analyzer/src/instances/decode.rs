@@ -27,7 +27,7 @@ use crate::trace::records::LastBlock;
 /// Some positions of a lane, which nobody can come to any more.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
-    /// Index in [`Communicators::list`](crate::Communicators::list).
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     pub(crate) communicator: usize,
     pub(crate) lane: Lane,
     /// The first position.
@@ -39,7 +39,7 @@ pub(crate) struct Block {
 /// Positions of nonblocking calls that are handed on, ascending.
 #[derive(Debug, Clone)]
 pub(crate) struct Settled {
-    /// Index in [`Communicators::list`](crate::Communicators::list).
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     pub(crate) communicator: usize,
     pub(crate) lane: Lane,
     pub(crate) positions: Vec<u64>,

@@ -64,7 +64,7 @@ pub(crate) fn hand_on_own(
 /// A lane of a communicator of one process.
 #[derive(Clone, Copy)]
 struct OwnLane {
-    /// Index in [`Communicators::list`](crate::Communicators::list).
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     communicator: usize,
     /// Binding of the communicator, or index of the process's persistent collective.
     binding: usize,

@@ -28,7 +28,7 @@ const MIN_TIME_SHARE: f64 = 0.01;
 
 /// A vertex of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Vertex {
+pub(crate) enum Vertex {
     /// The communicator: the root.
     Communicator,
     /// A host, by index of its clock.
@@ -39,7 +39,7 @@ pub enum Vertex {
 
 /// The verdict on one operation on one communicator.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// The heaviest path, without the communicator itself; empty if nobody was ever seen last.
     pub path: Vec<Vertex>,
     /// The deepest vertex on it that passes, if any.
@@ -57,7 +57,7 @@ impl Verdict {
     /// Judges one of `n_judged`; `host_of` gives the host of a process of the run,
     /// `collectives_ns` is the time of all collectives.
     #[must_use]
-    pub fn reach(
+    pub(crate) fn reach(
         lateness: &Lateness,
         host_of: &dyn Fn(usize) -> usize,
         collectives_ns: i64,

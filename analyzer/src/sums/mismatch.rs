@@ -54,7 +54,7 @@ impl MismatchKind {
 pub struct Mismatch {
     /// In what.
     pub kind: MismatchKind,
-    /// Index in [`Communicators::entries`](crate::Communicators::entries).
+    /// Index in [`Communicators::entries`](crate::communicators::Communicators::entries).
     pub entry: usize,
     /// Whether `sequence` is the number of a start of a persistent collective.
     pub is_persistent: bool,

@@ -21,7 +21,7 @@ const MAX_KEPT: usize = 100;
 pub struct NeverCompleted {
     /// What was begun.
     pub operation: Operation,
-    /// Index in [`Communicators::entries`](crate::Communicators::entries).
+    /// Index in [`Communicators::entries`](crate::communicators::Communicators::entries).
     pub entry: usize,
     /// Whether `sequence` is the number of a start of a persistent collective.
     pub is_persistent: bool,

@@ -44,7 +44,7 @@ impl ByteClass {
 /// What makes an entry of `operations`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct OperationKey {
-    /// Index in [`Communicators::entries`](crate::Communicators::entries); `None` if not known.
+    /// Index in [`Communicators::entries`](crate::communicators::Communicators::entries); `None` if not known.
     pub entry: Option<usize>,
     /// The operation.
     pub operation: Operation,

@@ -16,7 +16,7 @@ pub(crate) const MAX_BINS: u32 = 128;
 
 /// What one process did in one stretch of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stretch {
+pub(crate) struct Stretch {
     /// Calls that began in it.
     pub n_calls: u64,
     /// Those of them of which it is not known how long they waited.

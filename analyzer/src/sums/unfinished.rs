@@ -47,9 +47,9 @@ pub struct Unfinished {
     pub operations: Vec<Operation>,
     /// The calls in which those inside were completing it, each once; empty for blocking ones.
     pub completing: Vec<CompletingCall>,
-    /// Index in [`Communicators::list`](crate::Communicators::list).
+    /// Index in [`Communicators::list`](crate::communicators::Communicators::list).
     pub communicator: usize,
-    /// Index in [`Communicators::entries`](crate::Communicators::entries).
+    /// Index in [`Communicators::entries`](crate::communicators::Communicators::entries).
     pub entry: usize,
     /// Which order of calls it stands in.
     pub lane: Lane,

@@ -82,5 +82,5 @@ pub(crate) struct CallPosition {
 }
 
 /// Where calls stand: communicator (index in
-/// [`Communicators::list`](crate::Communicators::list)), lane and position.
+/// [`Communicators::list`](crate::communicators::Communicators::list)), lane and position.
 pub(crate) type LanePlace = (usize, Lane, u64);

@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;
 
-use collbench_analyzer::{
-    Analysis, AnalyzeError, OperationSummary, Options, Remark, RunFiles, Selection,
-};
+use collbench_analyzer::results::{OperationSummary, Remark};
+use collbench_analyzer::{Analysis, AnalyzeError, Options, RunFiles, Selection};
 use collbench_formats::write::{ChunkPlace, RankFileWriter, Stop};
 use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
@@ -439,7 +438,7 @@ pub fn shown(analysis: &Analysis) -> String {
 
 /// Sums of a distribution by name, for comparing with those of another route.
 pub fn totals(operation: &OperationSummary) -> BTreeMap<&'static str, Option<(u64, i64)>> {
-    let sum = |s: &Option<collbench_analyzer::Summary>| s.as_ref().map(|s| (s.n, s.total));
+    let sum = |s: &Option<collbench_analyzer::results::Summary>| s.as_ref().map(|s| (s.n, s.total));
     BTreeMap::from([
         ("duration", sum(&operation.duration_ns)),
         ("call", sum(&operation.call_time_ns)),

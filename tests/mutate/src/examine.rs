@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use collbench_analyzer::{
-    Analysis, AnalyzeError, Comparison, Follower, Look, Options, RunFiles, analyze,
-};
+use collbench_analyzer::compare::Comparison;
+use collbench_analyzer::{Analysis, AnalyzeError, Follower, Look, Options, RunFiles, analyze};
 use collbench_report::{
     ComparisonDocument, Document, comparison_to_text, running_to_text, to_json, to_text,
     write_comparison, write_report,

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser, ValueEnum};
+use collbench_analyzer::compare::Comparison;
 use collbench_analyzer::{
-    AlignmentMethod, Analysis, AnalyzeError, Comparison, Details, Follower, Look, Progress,
-    RunFiles, Selection,
+    AlignmentMethod, Analysis, AnalyzeError, Details, Follower, Look, Progress, RunFiles, Selection,
 };
 use collbench_files::guard_mappings;
 use collbench_report::{

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use collbench_analyzer::{
-    AlgorithmSummary, Analysis, ClockSummary, Code, CommunicatorSummary, CycleSummary,
-    DetailsSummary, DisturbanceSummary, HangSummary, ImbalanceSummary, MarkedPhase,
-    MismatchSummary, NeverCompletedSummary, OperationSummary, RankClass, RankEndSummary,
-    RankSummary, RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{
+    AlgorithmSummary, ClockSummary, Code, CommunicatorSummary, CycleSummary, DetailsSummary,
+    DisturbanceSummary, HangSummary, ImbalanceSummary, MarkedPhase, MismatchSummary,
+    NeverCompletedSummary, OperationSummary, RankClass, RankEndSummary, RankSummary,
+    RunningSummary, Timeline, Total, TraceSummary, UnfinishedSummary,
 };
 use serde::{Deserialize, Serialize};
 

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::{
     ComparedOperation, ComparedTrace, Comparison, DifferingSetting, OnlyIn, RunDifferences,
 };
-use collbench_analyzer::{Analysis, ClockSummary, TraceSummary};
+use collbench_analyzer::results::{ClockSummary, TraceSummary};
 use serde::{Deserialize, Serialize};
 
 use crate::document::{RemarkDocument, analysis};

@@ -1,6 +1,7 @@
 //! The page around the pictures: facts, verdict, remarks, tables.
 
-use collbench_analyzer::{Analysis, OperationSummary};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::OperationSummary;
 use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Align, Cell, Column, Fact, FigureGroup};

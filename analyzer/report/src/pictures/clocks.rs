@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use collbench_analyzer::{Analysis, ClockCourse};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::ClockCourse;
 use collbench_text::quantity;
 use collbench_viz::{ClockCourses, OffsetPoint};
 

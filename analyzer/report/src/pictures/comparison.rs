@@ -1,7 +1,8 @@
 //! Compared operations to pictures: timemaps side by side, and one thread in all traces.
 
+use collbench_analyzer::Analysis;
 use collbench_analyzer::compare::ComparedOperation;
-use collbench_analyzer::{Analysis, OperationSummary, ThreadWay};
+use collbench_analyzer::results::{OperationSummary, ThreadWay};
 use collbench_formats::Operation;
 use collbench_text::inert;
 use collbench_viz as viz;

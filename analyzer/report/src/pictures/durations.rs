@@ -1,6 +1,7 @@
 //! The distribution of an operation's durations.
 
-use collbench_analyzer::{Analysis, OperationSummary};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::OperationSummary;
 use collbench_stats::distribution::Summary;
 use collbench_text::quantity;
 use collbench_viz::{Bar, DurationMarks, Durations, Heading};

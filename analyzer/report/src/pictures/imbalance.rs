@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use collbench_analyzer::{Analysis, Culprit, HostLateness, ImbalanceSummary, OperationSummary};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{Culprit, HostLateness, ImbalanceSummary, OperationSummary};
 use collbench_text::inert;
 use collbench_viz as viz;
 use collbench_viz::{Blame, Heading, LateRank};
@@ -158,7 +159,7 @@ fn first_most(weights: impl DoubleEndedIterator<Item = u64> + ExactSizeIterator)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collbench_analyzer::RankLateness;
+    use collbench_analyzer::results::RankLateness;
 
     fn host(name: &str, last: &[u64], first_rank: u32) -> HostLateness {
         let members = last

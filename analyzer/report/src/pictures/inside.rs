@@ -1,7 +1,8 @@
 //! Pictures of what was seen inside a collective: the most frequent of its trees.
 
-use collbench_analyzer::{
-    Analysis, JoiningPoint, OperationSummary, StageKind, TreeFigures, TreeSummary, WayStage,
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{
+    JoiningPoint, OperationSummary, StageKind, TreeFigures, TreeSummary, WayStage,
 };
 use collbench_stats::distribution::Summary;
 use collbench_text::quantity;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use collbench_analyzer::{Analysis, OperationSummary};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::OperationSummary;
 use collbench_text::quantity;
 use collbench_viz::{Heading, Order, OrderMap, Positions};
 
@@ -102,7 +103,7 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
         .enumerate()
         .max_by_key(|&(at, n)| (n, std::cmp::Reverse(at)));
     match most {
-        Some((at, &n)) if collbench_analyzer::stands_out(n, n_resolved, counts.len()) => {
+        Some((at, &n)) if collbench_analyzer::results::stands_out(n, n_resolved, counts.len()) => {
             let communicator = operation
                 .communicator
                 .and_then(|id| analysis.communicators.get(id));

@@ -1,6 +1,7 @@
 //! The serialization curve of an operation.
 
-use collbench_analyzer::{Analysis, OperationSummary, SerializationPoint};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{OperationSummary, SerializationPoint};
 use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Departure, Heading, StageTime, StraightLine};

@@ -7,7 +7,8 @@
 //! begin before: with the initiating call, and what the application does from there until it
 //! asks, which is no waiting and has a row of its own.
 
-use collbench_analyzer::{Analysis, OperationSummary, Spread, ThreadWay};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{OperationSummary, Spread, ThreadWay};
 use collbench_text::quantity;
 use collbench_viz as viz;
 use collbench_viz::{Heading, Line, StageTime, Stages};

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use collbench_analyzer::{
-    Analysis, Contributor, EdgeSummary, JoiningPoint, OperationSummary, TreeSummary,
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{
+    Contributor, EdgeSummary, JoiningPoint, OperationSummary, TreeSummary,
 };
 use collbench_stats::distribution::Summary;
 use collbench_text::{

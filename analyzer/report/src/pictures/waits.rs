@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use collbench_analyzer::{Analysis, Timeline};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::Timeline;
 use collbench_text::quantity;
 use collbench_viz::{TimeBin, WaitsOverTime};
 
@@ -151,7 +152,7 @@ fn clipped(ns: i128) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use collbench_analyzer::RankTimeline;
+    use collbench_analyzer::results::RankTimeline;
 
     fn timeline(waits: &[&[Option<i64>]]) -> Timeline {
         let ranks = waits.iter().zip(0..).map(|(waits, rank)| RankTimeline {

@@ -7,7 +7,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use collbench_analyzer::{Analysis, DamageSummary, Remark};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{DamageSummary, Remark};
 use collbench_stats::integers::sum_ns;
 use collbench_text::{inert, quantity};
 use comfy_table::{CellAlignment, Table, TableStyle};

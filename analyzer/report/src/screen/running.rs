@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use collbench_analyzer::{Analysis, Running, UnfinishedSummary};
+use collbench_analyzer::results::UnfinishedSummary;
+use collbench_analyzer::{Analysis, Running};
 use collbench_text::{inert, quantity};
 
 use crate::screen::analysis::{MAX_OPERATIONS, MAX_VERDICT, fact, items, operations, what_ran};

@@ -1,8 +1,9 @@
 //! Findings over time in words, and what to do next.
 
-use collbench_analyzer::{
-    Analysis, ChangeKind, ChangeSummary, Culprit, DisturbanceSummary, ImbalanceSummary,
-    OperationSummary, OutlierSummary,
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{
+    ChangeKind, ChangeSummary, Culprit, DisturbanceSummary, ImbalanceSummary, OperationSummary,
+    OutlierSummary,
 };
 use collbench_stats::integers::sum_ns;
 use collbench_text::{
@@ -323,9 +324,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use collbench_analyzer::Detail;
-    use collbench_analyzer::RunningSummary;
-    use collbench_analyzer::{
+    use collbench_analyzer::results::Detail;
+    use collbench_analyzer::results::RunningSummary;
+    use collbench_analyzer::results::{
         ClockSummary, DetailsSummary, InStep, PhaseSummary, Timeline, TraceSummary, Violations,
     };
 

@@ -1,8 +1,9 @@
 //! Findings in words, for text and pictures alike.
 
-use collbench_analyzer::{
-    AlgorithmSummary, Analysis, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase,
-    OperationSummary, Remark, Spread,
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{
+    AlgorithmSummary, ClockSummary, Culprit, ImbalanceSummary, MarkedPhase, OperationSummary,
+    Remark, Spread,
 };
 use collbench_formats::Semantics;
 use collbench_stats::integers::sum_ns;
@@ -274,7 +275,7 @@ fn last_to_come(analysis: &Analysis, operation: &OperationSummary) -> LastToCome
     if resolved == 0 {
         return LastToCome::Unresolved;
     }
-    if !collbench_analyzer::stands_out(most, resolved, operation.last_arrivals.len()) {
+    if !collbench_analyzer::results::stands_out(most, resolved, operation.last_arrivals.len()) {
         return LastToCome::NobodyInParticular;
     }
     let communicator = operation

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use collbench_analyzer::{
-    Analysis, CycleSummary, HangSummary, LastCallSummary, MismatchSummary, NeverCompletedSummary,
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{
+    CycleSummary, HangSummary, LastCallSummary, MismatchSummary, NeverCompletedSummary,
     RankEndSummary, RankState, UnfinishedSummary,
 };
 use collbench_formats::{Layer, Operation};

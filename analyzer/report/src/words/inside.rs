@@ -4,8 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use collbench_analyzer::{
-    Analysis, CriticalPathSummary, Doubt, HopSummary, Hotspot, OneWayClass, OperationSummary,
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{
+    CriticalPathSummary, Doubt, HopSummary, Hotspot, OneWayClass, OperationSummary,
     ProgressSummary, StageKind, TreeFigures, TreeSummary,
 };
 use collbench_stats::distribution::Summary;

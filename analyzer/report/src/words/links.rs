@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use collbench_analyzer::{Analysis, CriticalPathSummary};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::CriticalPathSummary;
 
 /// The hops from one host to another, together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Remarks in sentences.
 
-use collbench_analyzer::{Analysis, Blame, Remark, UnclosedTriangle, UnpairedMessages};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{Blame, Remark, UnclosedTriangle, UnpairedMessages};
 use collbench_text::{
     inert,
     quantity::{counted, duration},

@@ -1,7 +1,8 @@
 //! Why a rank is late, or a message takes long, in words: by what the ranks did in front of their calls
 //! and in them, where the kernel was asked.
 
-use collbench_analyzer::{Analysis, ImbalanceSummary, OperationSummary, RunningSummary};
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::{ImbalanceSummary, OperationSummary, RunningSummary};
 use collbench_formats::Running;
 use collbench_text::quantity::{counted, duration, percent};
 
