@@ -243,6 +243,7 @@ impl<W: Write + Seek> RankFileWriter<W> {
             self.threads.resize_with(index + 1, ThreadChunks::default);
         }
         let slots = &mut self.threads[index];
+        debug_assert!(slots.open.is_none(), "the chunk before is closed");
         // What is in the table of a ring has begun before this call.
         let is_ring = self.ring.is_some();
         let begin = if is_ring { first_enter } else { 0 };

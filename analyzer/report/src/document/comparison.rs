@@ -56,6 +56,7 @@ impl<'a> ComparisonDocument<'a> {
     /// The document of a comparison of these analyses.
     #[must_use]
     pub fn of(comparison: &'a Comparison, analyses: &[Analysis]) -> Self {
+        debug_assert_eq!(comparison.traces.len(), analyses.len());
         let traces = comparison.traces.iter().zip(analyses);
         let remarks = comparison.remarks.iter().map(|remark| RemarkDocument {
             code: remark.code().into(),
