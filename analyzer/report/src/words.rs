@@ -6,6 +6,8 @@ mod facts;
 pub(crate) mod hang;
 pub(crate) mod inside;
 mod links;
+#[cfg(test)]
+mod nothing;
 pub(crate) mod overview;
 pub(crate) mod remarks;
 pub(crate) mod why_late;

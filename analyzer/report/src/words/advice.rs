@@ -321,63 +321,10 @@ fn overlap(analysis: &Analysis, operation: &OperationSummary) -> Option<String> 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
+    use crate::words::nothing::nothing;
     use collbench_analyzer::results::Detail;
-    use collbench_analyzer::results::RunningSummary;
-    use collbench_analyzer::results::{
-        ClockSummary, DetailsSummary, InStep, PhaseSummary, Timeline, TraceSummary, Violations,
-    };
-
-    /// The analysis of a run without anything.
-    fn nothing() -> Analysis {
-        Analysis {
-            algorithms: None,
-            running: None,
-            trace: TraceSummary {
-                directory: String::new(),
-                command: Vec::new(),
-                mpi_library: String::new(),
-                ranks: 0,
-                hosts: Vec::new(),
-                calls: 0,
-                messages: None,
-                message_ends: None,
-                bytes: 0,
-                duration_ns: 0,
-                complete: true,
-                layers: BTreeMap::new(),
-                damage: Vec::new(),
-                window: None,
-            },
-            clock: ClockSummary {
-                method: "".into(),
-                source: String::new(),
-                reference_host: String::new(),
-                hosts: Vec::new(),
-                violations: Violations::default(),
-                errors: None,
-                closure: None,
-                courses: Vec::new(),
-            },
-            communicators: Vec::new(),
-            totals: BTreeMap::new(),
-            ranks: Vec::new(),
-            operations: Vec::new(),
-            imbalance: Vec::new(),
-            disturbances: Vec::new(),
-            timeline: Timeline::default(),
-            classes: Vec::new(),
-            phases: Vec::new(),
-            unfinished: Vec::new(),
-            hang: None,
-            mismatches: Vec::new(),
-            never_completed: Vec::new(),
-            details: DetailsSummary::default(),
-            remarks: Vec::new(),
-        }
-    }
+    use collbench_analyzer::results::{InStep, PhaseSummary, RunningSummary};
 
     fn phase(from_ns: i64, to_ns: i64, rank: Option<u32>) -> PhaseSummary {
         PhaseSummary {

@@ -1,378 +1,768 @@
 //! Remarks in sentences.
 
-use collbench_analyzer::Analysis;
-use collbench_analyzer::results::{Blame, Remark, UnclosedTriangle, UnpairedMessages};
-use collbench_text::{
-    inert,
-    quantity::{counted, duration},
-};
+mod calls;
+mod clocks;
+mod communicators;
+mod messages;
+mod trace;
 
-use crate::words::hang;
+use collbench_analyzer::Analysis;
+use collbench_analyzer::results::Remark;
 
 /// What a remark on an analysis says.
 pub(crate) fn remark(analysis: &Analysis, remark: &Remark) -> String {
+    use Remark::*;
     match remark {
-        Remark::Incomplete { n_findings } => format!(
-            "the trace is incomplete ({}): what is shown is what there is",
-            counted(*n_findings, "finding")
-        ),
-        Remark::ManifestMissing => {
-            "run.json is missing; the command shown is that of the lowest rank".to_owned()
-        }
-        Remark::BecameShorter { names } => {
-            let shown = names.iter().take(3).map(|name| inert::line(name, 255));
-            let mut shown: Vec<String> = shown.collect();
-            if names.len() > shown.len() {
-                shown.push(format!("{} more", names.len() - shown.len()));
-            }
-            let files = shown.join(", ");
-            format!("{files}: became shorter while the trace was read; analysed as it is now")
-        }
-        Remark::ManifestUnreadable { error } => format!(
-            "run.json cannot be used ({}); the command shown is that of the lowest rank",
-            inert::line(error, 120)
-        ),
-        Remark::SpawnedSetAside { n_worlds, n_files } => format!(
-            "{} of {} started by MPI_Comm_spawn set aside; only the first world is analysed",
-            counted(*n_files, "file"),
-            counted(*n_worlds, "world")
-        ),
-        Remark::ClocksNotAligned {
+        Incomplete { n_findings } => trace::incomplete(*n_findings),
+        ManifestMissing => trace::manifest_missing(),
+        ManifestUnreadable { error } => trace::manifest_unreadable(error),
+        BecameShorter { names } => trace::became_shorter(names),
+        SpawnedSetAside { n_worlds, n_files } => trace::spawned_set_aside(*n_worlds, *n_files),
+        UnknownRecords { n_records } => trace::unknown_records(*n_records),
+        SequenceConflict { n_chunks } => trace::sequence_conflict(*n_chunks),
+        RecorderPauses {
+            total_ns,
+            longest_ns,
+        } => trace::recorder_pauses(*total_ns, *longest_ns),
+        Ring {
+            n_calls,
+            n_calls_made,
+            n_instances,
+        } => trace::ring(*n_calls, *n_calls_made, *n_instances),
+        Restricted => trace::restricted(),
+
+        ClocksNotAligned {
             n_hosts,
             n_groups,
             reason,
-        } => clocks_not_aligned(*n_hosts, *n_groups, reason.as_deref()),
-        Remark::ClocksApart { n_ranks, rank } => format!(
-            "{} (the first is rank {rank}) differ in clock from the other ranks of the host, by \
-             more than a message inside of it takes: each is shown as a host of its own",
-            counted(*n_ranks, "rank")
-        ),
-        Remark::ExchangesEnded { n_ranks, reason } => format!(
-            "measuring clocks against one another ended early on {}: {reason}",
-            counted(*n_ranks, "rank")
-        ),
-        Remark::DriftNotKnown { n_hosts } => format!(
-            "the clocks of {} were compared at one instant only, as those of a run that was \
-             killed: how fast they drift is not known, so the error of times across hosts grows \
-             by 100 us per second from there",
-            counted(*n_hosts, "host")
-        ),
-        Remark::NoOffsetAtEnd { n_hosts } => format!(
-            "the offsets of the clocks of {} were not measured at the end of the run: times \
-             across hosts are less sure the later they are",
-            counted(*n_hosts, "host")
-        ),
-        Remark::AlignmentNotConverged { n_hosts } => format!(
-            "the clocks of {} were not fitted to rest by what was measured: their uncertainty \
-             may be too small; compare with --alignment piecewise",
-            counted(*n_hosts, "host")
-        ),
-        Remark::ClocksWander => {
-            "the rates of the clocks change faster than those of free-running ones, as where a \
-             daemon sets them; record with --clock raw or tsc"
-                .to_owned()
-        }
-        Remark::ClockSlewed { host, ppb } => format!(
-            "host {}: the system changed the rate of CLOCK_MONOTONIC by {:.2} ppm during the \
-             run; record with --clock raw or tsc",
-            inert::line(host, 40),
-            *ppb as f64 / 1e3
-        ),
-        Remark::ClockUneven { host, step_ns } => format!(
-            "host {}: its clocks are up to {:.1} us off one another: a clock stepped, or its time \
-             stamp counter is not invariant; record with --clock raw",
-            inert::line(host, 40),
-            *step_ns as f64 / 1e3
-        ),
-        Remark::TriangleOpen(triangle) => triangle_open(triangle),
-        Remark::ClockNotScaled { host } => format!(
-            "host {}: its clock readings give no tick rate; ticks are shown as ns",
-            inert::line(host, 40)
-        ),
-        Remark::CommunicatorConflict { n_communicators } => format!(
-            "definitions of {} contradict one another; the first is used, calls by the \
-             others are not matched",
-            counted(*n_communicators, "communicator")
-        ),
-        Remark::MembersNotListed {
-            communicator,
-            n_others: 0,
-        } => format!(
-            "communicator {communicator}: too many unknown members; only known ones are listed"
-        ),
-        Remark::MembersNotListed {
+        } => clocks::not_aligned(*n_hosts, *n_groups, reason.as_deref()),
+        ClocksApart { n_ranks, rank } => clocks::apart(*n_ranks, *rank),
+        ExchangesEnded { n_ranks, reason } => clocks::exchanges_ended(*n_ranks, reason),
+        DriftNotKnown { n_hosts } => clocks::drift_not_known(*n_hosts),
+        NoOffsetAtEnd { n_hosts } => clocks::no_offset_at_end(*n_hosts),
+        AlignmentNotConverged { n_hosts } => clocks::alignment_not_converged(*n_hosts),
+        ClocksWander => clocks::wander(),
+        ClockSlewed { host, ppb } => clocks::slewed(host, *ppb),
+        ClockUneven { host, step_ns } => clocks::uneven(host, *step_ns),
+        ClockNotScaled { host } => clocks::not_scaled(host),
+        TriangleOpen(triangle) => clocks::triangle_open(triangle),
+
+        CommunicatorConflict { n_communicators } => communicators::conflict(*n_communicators),
+        MembersNotListed {
             communicator,
             n_others,
-        } => format!(
-            "communicator {communicator} and {}: too many unknown members; only known ones \
-             are listed",
-            counted(*n_others as u64, "other")
-        ),
-        Remark::ShownTogether {
+        } => communicators::members_not_listed(*communicator, *n_others),
+        ShownTogether {
             n_communicators,
             n_entries,
-        } => {
-            format!("{n_communicators} communicators that were made alike are shown as {n_entries}")
+        } => communicators::shown_together(*n_communicators, *n_entries),
+
+        UnknownAbi => calls::unknown_abi(),
+        UnknownCommunicator { n_calls } => calls::unknown_communicator(*n_calls),
+        Mismatched { n_instances, first } => calls::mismatched(analysis, *n_instances, *first),
+        MismatchedSizes { n_instances, first } => {
+            calls::mismatched_sizes(analysis, *n_instances, *first)
         }
-        Remark::UnknownAbi => {
-            "the MPI library has an ABI that the recorder did not know: calls have times, but \
-             no communicator and no payload"
-                .to_owned()
-        }
-        Remark::UnknownCommunicator { n_calls } => format!(
-            "{} on a communicator that is not known: counted, not matched",
-            counted(*n_calls, "call")
-        ),
-        Remark::Mismatched { n_instances, first } => format!(
-            "{} where the calls are not one collective, set aside; the first: {}",
-            counted(*n_instances, "position"),
-            hang::mismatch(analysis, &analysis.mismatches[*first])
-        ),
-        Remark::Waiting { n_ranks } => format!(
-            "{} in a collective when the trace ended: {}",
-            match n_ranks {
-                1 => "1 rank was".to_owned(),
-                n => format!("{n} ranks were"),
-            },
-            hang::sentences(analysis)
-                .into_iter()
-                .next()
-                .unwrap_or_default()
-        ),
-        Remark::MismatchedSizes { n_instances, first } => format!(
-            "{} where the sizes of one collective contradict one another; the first: {}",
-            counted(*n_instances, "position"),
-            hang::mismatch(analysis, &analysis.mismatches[*first])
-        ),
-        Remark::NeverCompleted { n_calls } => format!(
-            "{} never completed before MPI_Finalize; the first: {}",
-            match n_calls {
-                1 => "1 nonblocking collective was begun and".to_owned(),
-                n => format!("{n} calls began nonblocking collectives that were"),
-            },
-            (analysis.never_completed.first())
-                .map_or_else(String::new, |first| hang::never_completed(analysis, first))
-        ),
-        Remark::IncompleteInstances { n_instances } => format!(
-            "{} that not every process came to and left: counted as incomplete, in no \
-             distribution per instance",
-            counted(*n_instances, "instance")
-        ),
-        Remark::ImpossibleStamps { n_calls } => format!(
-            "{} whose time stamps cannot be true: damage; counted, in no figure of time",
-            counted(*n_calls, "call")
-        ),
-        Remark::FailedCalls {
+        Waiting { n_ranks } => calls::waiting(analysis, *n_ranks),
+        NeverCompleted { n_calls } => calls::never_completed(analysis, *n_calls),
+        IncompleteInstances { n_instances } => calls::incomplete_instances(*n_instances),
+        ImpossibleStamps { n_calls } => calls::impossible_stamps(*n_calls),
+        FailedCalls {
             n_calls,
             n_instances,
-        } => {
-            let instances = match n_instances {
-                0 => String::new(),
-                1 => ": the instance with such calls is in no figure of time".to_owned(),
-                n => format!(": the {n} instances with such calls are in no figure of time"),
-            };
-            let calls = counted(*n_calls, "call");
-            format!("{calls} returned an error code{instances}")
-        }
-        Remark::PayloadUnknown { n_calls } => format!(
-            "{} of unknown payload (a handle or type that the recorder could not read)",
-            counted(*n_calls, "call")
-        ),
-        Remark::InternalCalls { n_calls } => format!(
-            "{} by the MPI library, or by a tool in front of it, on its own behalf: recorded, \
-             not counted",
-            counted(*n_calls, "call")
-        ),
-        Remark::Opaque {
-            n_instances,
-            operations,
-        } => format!(
-            "{} of {} without a message in the trace, though messages were recorded: the data \
-             went where the recorder does not see them (shared memory, hardware, requests that \
-             the library sets up once and starts). Nothing is known of the trees of these",
-            counted(*n_instances, "instance"),
-            operations.join(", ")
-        ),
-        Remark::AlgorithmContradicted {
-            n_instances,
-            first: (operation, said, seen),
-        } => format!(
-            "{} with messages that the algorithm has not which the library named, most of \
-             {operation}: {said}, whose graph is {seen}. They are told by what the library said; \
-             `trees` has what went where, and `contradicted` counts them",
-            counted(*n_instances, "instance"),
-        ),
-        Remark::UnpairedMessages(unpaired) => unpaired_messages(unpaired),
-        Remark::UnknownRecords { n_records } => format!(
-            "{} of a kind that this version does not know, passed by",
-            counted(*n_records, "record")
-        ),
-        Remark::AbandonedCalls { n_calls } => format!(
-            "{} never returned, though the thread went on: by a jump out of it, or in what it calls \
-             back",
-            counted(*n_calls, "call")
-        ),
-        Remark::StrayCompletions { n_completions } => format!(
-            "{} of nonblocking collectives that fit none that is under way, passed by: \
-             records were lost or are damaged",
-            counted(*n_completions, "completion")
-        ),
-        Remark::SequenceConflict { n_chunks } => format!(
-            "{} whose table says fewer calls than were recorded before; instances behind \
-             may be matched wrongly",
-            counted(*n_chunks, "chunk")
-        ),
-        Remark::NegativeCore {
+        } => calls::failed(*n_calls, *n_instances),
+        PayloadUnknown { n_calls } => calls::payload_unknown(*n_calls),
+        InternalCalls { n_calls } => calls::internal(*n_calls),
+        AbandonedCalls { n_calls } => calls::abandoned(*n_calls),
+        StrayCompletions { n_completions } => calls::stray_completions(*n_completions),
+        NegativeCore {
             n_instances,
             n_of_one_clock,
-        } => {
-            let not_all = "an operation that did not need all";
-            let why = match *n_of_one_clock {
-                0 => format!("the error of the clocks, or {not_all}"),
-                n if n == *n_instances => not_all.to_owned(),
-                n => format!("{not_all}, or, but for {n} on one host, the error of the clocks"),
-            };
-            let instances = counted(*n_instances, "instance");
-            format!("{instances} that a process left before the last one came: {why}")
+        } => calls::negative_core(*n_instances, *n_of_one_clock),
+
+        Opaque {
+            n_instances,
+            operations,
+        } => messages::opaque(*n_instances, operations),
+        AlgorithmContradicted { n_instances, first } => {
+            messages::algorithm_contradicted(*n_instances, first)
         }
-        Remark::ReceivedTooEarly {
+        UnpairedMessages(unpaired) => messages::unpaired(unpaired),
+        ReceivedTooEarly {
             n_messages,
             n_paired,
             from,
             to,
             by_ns,
             uncertainty_ns,
-        } => format!(
-            "{n_messages} of {} were received before they were sent, from {} to {} by up to {}: one of \
-             these two clocks is off by more than the {} that is said, as where a path takes longer one \
-             way than back. What lies between them and other hosts is no better known than that",
-            counted(*n_paired, "message"),
-            inert::line(from, 40),
-            inert::line(to, 40),
-            duration(*by_ns),
-            duration(*uncertainty_ns)
-        ),
-        Remark::RecorderPauses {
-            total_ns,
-            longest_ns,
-        } => format!(
-            "recording held the processes up for {:.1} ms in all to make room, at most \
-             {:.1} ms at once; waits may show it",
-            *total_ns as f64 / 1e6,
-            *longest_ns as f64 / 1e6
-        ),
-        Remark::Ring {
-            n_calls,
-            n_calls_made,
-            n_instances,
-        } => format!(
-            "only the newest calls were kept, as asked for: {n_calls} of {n_calls_made}; {} \
-             of which some ranks had newer calls only, in no figure",
-            counted(*n_instances, "instance")
-        ),
-        Remark::Restricted => "only a part of the run is shown, as asked for".to_owned(),
+        } => {
+            messages::received_too_early(*n_messages, *n_paired, from, to, *by_ns, *uncertainty_ns)
+        }
     }
 }
 
-fn clocks_not_aligned(n_hosts: usize, n_groups: usize, reason: Option<&str>) -> String {
-    let group = if n_hosts == n_groups {
-        "host".to_owned()
-    } else {
-        format!("of {n_groups} groups of hosts")
+#[cfg(test)]
+mod tests {
+    use collbench_analyzer::results::{
+        Blame, CommunicatorSummary, MismatchSummary, MismatchedCallSummary, NeverCompletedSummary,
+        UnclosedTriangle, UnpairedMessages,
     };
-    let mut sentence = format!(
-        "{n_hosts} hosts, whose clocks are not aligned: times are compared within each {group} \
-         only. Where an instance has processes on several of them, its lags and waits are against \
-         processes of the same one (lower bounds), its duration is the longest of any, and its core \
-         and who came last are not known"
-    );
-    if let Some(reason) = reason {
-        sentence += &format!(". The recorder took no measurements: {reason}");
-    }
-    sentence
-}
 
-fn triangle_open(
-    UnclosedTriangle {
-        hosts: [a, b, c],
-        n_triangles,
-        gap_ns,
-        error_ns,
-        suspects,
-        blame,
-    }: &UnclosedTriangle,
-) -> String {
-    let mut sentence = format!(
-        "the offsets measured between the hosts {}, {} and {} do not close: {:.1} us are left, the \
-         error explains {:.1} us",
-        inert::line(a, 40),
-        inert::line(b, 40),
-        inert::line(c, 40),
-        *gap_ns as f64 / 1e3,
-        *error_ns as f64 / 1e3,
-    );
-    if *n_triangles > 1 {
-        sentence += &format!(" (and so in {} more triangles)", n_triangles - 1);
-    }
-    let path =
-        |[one, other]: &[String; 2]| format!("{}-{}", inert::line(one, 40), inert::line(other, 40));
-    let mut paths = suspects.iter().map(path);
-    let first = paths.next().unwrap_or_default();
-    let others: Vec<String> = paths.collect();
-    let others = others.join(" or ");
-    sentence += &match blame {
-        Blame::OthersClose => format!(
-            ". The path {first} takes longer one way than back: the others are also in triangles \
-             that close, or too short for it"
-        ),
-        Blame::RoundTrip => format!(
-            ". A path takes longer one way than back, most likely {first}, whose round trip is \
-             longer by as much as that makes it; else {others}"
-        ),
-        Blame::Undecided => format!(
-            ". A path takes longer one way than back: {first} or {others}; exchanges along more \
-             paths would tell which"
-        ),
-    };
-    sentence + ". The uncertainty has grown by that; the bounds hold"
-}
+    use super::*;
+    use crate::words::nothing::nothing;
 
-fn unpaired_messages(
-    UnpairedMessages {
-        n_sends,
-        n_receives,
-        n_elsewhere,
-        are_calls_missing,
-        are_any_incomplete,
-    }: &UnpairedMessages,
-) -> String {
-    let some = |n: u64, noun: &str| (n > 0).then(|| counted(n, noun));
-    let unpaired = [some(*n_sends, "send"), some(*n_receives, "receive")];
-    let unpaired: Vec<String> = unpaired.into_iter().flatten().collect();
-    let is_one = n_sends + n_receives == 1;
-    let has = if is_one { "has" } else { "have" };
-    let unpaired = (!unpaired.is_empty()).then(|| {
-        let ends = unpaired.join(" and ");
-        format!(
-            "inside complete instances {ends} of the library {has} no other end in the same one"
-        )
-    });
-    let elsewhere = some(*n_elsewhere, "send").map(|sends| {
-        let is = if *n_elsewhere == 1 { "is" } else { "are" };
-        let of = if unpaired.is_some() {
-            ""
-        } else {
-            " of the library"
+    #[track_caller]
+    fn assert_each_says<const N: usize>(expected: [(Remark, &str); N]) {
+        let analysis = analysis();
+        for (found, sentence) in expected {
+            assert_eq!(remark(&analysis, &found), sentence, "{found:?}");
+        }
+    }
+
+    fn calls(operation: &str, bytes: Option<u64>, ranks: &[u32]) -> MismatchedCallSummary {
+        MismatchedCallSummary {
+            operation: operation.to_owned().into(),
+            root: None,
+            bytes,
+            ranks: ranks.to_vec(),
+        }
+    }
+
+    fn mismatch(
+        kind: &'static str,
+        sequence: u64,
+        calls: Vec<MismatchedCallSummary>,
+    ) -> MismatchSummary {
+        MismatchSummary {
+            kind: kind.into(),
+            communicator: 0,
+            sequence,
+            persistent: false,
+            went_through: false,
+            damaged: false,
+            calls,
+        }
+    }
+
+    /// One of three ranks in which two positions are mismatched and a call was never completed.
+    fn analysis() -> Analysis {
+        let operations = vec![
+            calls("MPI_Allreduce", None, &[1]),
+            calls("MPI_Barrier", None, &[0, 2]),
+        ];
+        let sizes = vec![
+            calls("MPI_Bcast", Some(1), &[0]),
+            calls("MPI_Bcast", Some(8), &[1, 2]),
+        ];
+        Analysis {
+            communicators: vec![CommunicatorSummary {
+                id: 0,
+                name: "MPI_COMM_WORLD".to_owned(),
+                kind: "intra".into(),
+                size: 3,
+                ranks: vec![Some(0), Some(1), Some(2)],
+                groups: None,
+            }],
+            mismatches: vec![
+                mismatch("operations", 4, operations),
+                mismatch("sizes", 9, sizes),
+            ],
+            never_completed: vec![NeverCompletedSummary {
+                operation: "MPI_Ibcast".into(),
+                communicator: 0,
+                sequence: 7,
+                persistent: false,
+                ranks: vec![0, 2],
+            }],
+            ..nothing()
+        }
+    }
+
+    fn names(n: usize) -> Vec<String> {
+        (0..n).map(|rank| format!("rank-{rank}.trace")).collect()
+    }
+
+    #[test]
+    fn what_there_is_of_the_trace() {
+        assert_each_says([
+            (
+                Remark::Incomplete { n_findings: 1 },
+                "the trace is incomplete (1 finding): what is shown is what there is",
+            ),
+            (
+                Remark::Incomplete { n_findings: 2 },
+                "the trace is incomplete (2 findings): what is shown is what there is",
+            ),
+            (
+                Remark::ManifestMissing,
+                "run.json is missing; the command shown is that of the lowest rank",
+            ),
+            (
+                Remark::ManifestUnreadable {
+                    error: "line 1:\n\u{1b}[31mno".into(),
+                },
+                "run.json cannot be used (line 1:\\n\\u{1b}[31mno); the command shown is that of \
+                 the lowest rank",
+            ),
+            (
+                Remark::BecameShorter { names: names(1) },
+                "rank-0.trace: became shorter while the trace was read; analysed as it is now",
+            ),
+            (
+                Remark::BecameShorter { names: names(3) },
+                "rank-0.trace, rank-1.trace, rank-2.trace: became shorter while the trace was \
+                 read; analysed as it is now",
+            ),
+            (
+                Remark::BecameShorter { names: names(5) },
+                "rank-0.trace, rank-1.trace, rank-2.trace, 2 more: became shorter while the trace \
+                 was read; analysed as it is now",
+            ),
+            (
+                Remark::SpawnedSetAside {
+                    n_worlds: 1,
+                    n_files: 1,
+                },
+                "1 file of 1 world started by MPI_Comm_spawn set aside; only the first world is \
+                 analysed",
+            ),
+            (
+                Remark::SpawnedSetAside {
+                    n_worlds: 2,
+                    n_files: 8,
+                },
+                "8 files of 2 worlds started by MPI_Comm_spawn set aside; only the first world is \
+                 analysed",
+            ),
+            (
+                Remark::UnknownRecords { n_records: 1 },
+                "1 record of a kind that this version does not know, passed by",
+            ),
+            (
+                Remark::UnknownRecords { n_records: 3 },
+                "3 records of a kind that this version does not know, passed by",
+            ),
+            (
+                Remark::SequenceConflict { n_chunks: 1 },
+                "1 chunk whose table says fewer calls than were recorded before; instances behind \
+                 may be matched wrongly",
+            ),
+            (
+                Remark::SequenceConflict { n_chunks: 2 },
+                "2 chunks whose table says fewer calls than were recorded before; instances \
+                 behind may be matched wrongly",
+            ),
+            (
+                Remark::RecorderPauses {
+                    total_ns: 12_340_000,
+                    longest_ns: 5_670_000,
+                },
+                "recording held the processes up for 12.3 ms in all to make room, at most 5.7 ms \
+                 at once; waits may show it",
+            ),
+            (
+                Remark::Ring {
+                    n_calls: 10,
+                    n_calls_made: 40,
+                    n_instances: 1,
+                },
+                "only the newest calls were kept, as asked for: 10 of 40; 1 instance of which \
+                 some ranks had newer calls only, in no figure",
+            ),
+            (
+                Remark::Ring {
+                    n_calls: 1,
+                    n_calls_made: 2,
+                    n_instances: 0,
+                },
+                "only the newest calls were kept, as asked for: 1 of 2; 0 instances of which some \
+                 ranks had newer calls only, in no figure",
+            ),
+            (
+                Remark::Restricted,
+                "only a part of the run is shown, as asked for",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn how_far_the_clocks_can_be_trusted() {
+        assert_each_says([
+            (
+                Remark::ClocksNotAligned {
+                    n_hosts: 2,
+                    n_groups: 2,
+                    reason: None,
+                },
+                "2 hosts, whose clocks are not aligned: times are compared within each host only. \
+                 Where an instance has processes on several of them, its lags and waits are \
+                 against processes of the same one (lower bounds), its duration is the longest of \
+                 any, and its core and who came last are not known",
+            ),
+            (
+                Remark::ClocksNotAligned {
+                    n_hosts: 5,
+                    n_groups: 2,
+                    reason: Some("no time".into()),
+                },
+                "5 hosts, whose clocks are not aligned: times are compared within each of 2 \
+                 groups of hosts only. Where an instance has processes on several of them, its \
+                 lags and waits are against processes of the same one (lower bounds), its \
+                 duration is the longest of any, and its core and who came last are not known. \
+                 The recorder took no measurements: no time",
+            ),
+            (
+                Remark::ClocksApart {
+                    n_ranks: 1,
+                    rank: 3,
+                },
+                "1 rank (the first is rank 3) differ in clock from the other ranks of the host, \
+                 by more than a message inside of it takes: each is shown as a host of its own",
+            ),
+            (
+                Remark::ClocksApart {
+                    n_ranks: 4,
+                    rank: 3,
+                },
+                "4 ranks (the first is rank 3) differ in clock from the other ranks of the host, \
+                 by more than a message inside of it takes: each is shown as a host of its own",
+            ),
+            (
+                Remark::ExchangesEnded {
+                    n_ranks: 1,
+                    reason: "no time".into(),
+                },
+                "measuring clocks against one another ended early on 1 rank: no time",
+            ),
+            (
+                Remark::ExchangesEnded {
+                    n_ranks: 2,
+                    reason: "no time".into(),
+                },
+                "measuring clocks against one another ended early on 2 ranks: no time",
+            ),
+            (
+                Remark::DriftNotKnown { n_hosts: 1 },
+                "the clocks of 1 host were compared at one instant only, as those of a run that \
+                 was killed: how fast they drift is not known, so the error of times across hosts \
+                 grows by 100 us per second from there",
+            ),
+            (
+                Remark::DriftNotKnown { n_hosts: 2 },
+                "the clocks of 2 hosts were compared at one instant only, as those of a run that \
+                 was killed: how fast they drift is not known, so the error of times across hosts \
+                 grows by 100 us per second from there",
+            ),
+            (
+                Remark::NoOffsetAtEnd { n_hosts: 1 },
+                "the offsets of the clocks of 1 host were not measured at the end of the run: \
+                 times across hosts are less sure the later they are",
+            ),
+            (
+                Remark::NoOffsetAtEnd { n_hosts: 2 },
+                "the offsets of the clocks of 2 hosts were not measured at the end of the run: \
+                 times across hosts are less sure the later they are",
+            ),
+            (
+                Remark::AlignmentNotConverged { n_hosts: 1 },
+                "the clocks of 1 host were not fitted to rest by what was measured: their \
+                 uncertainty may be too small; compare with --alignment piecewise",
+            ),
+            (
+                Remark::AlignmentNotConverged { n_hosts: 2 },
+                "the clocks of 2 hosts were not fitted to rest by what was measured: their \
+                 uncertainty may be too small; compare with --alignment piecewise",
+            ),
+            (
+                Remark::ClocksWander,
+                "the rates of the clocks change faster than those of free-running ones, as where \
+                 a daemon sets them; record with --clock raw or tsc",
+            ),
+            (
+                Remark::ClockSlewed {
+                    host: "n01".into(),
+                    ppb: -12_345,
+                },
+                "host n01: the system changed the rate of CLOCK_MONOTONIC by -12.35 ppm during \
+                 the run; record with --clock raw or tsc",
+            ),
+            (
+                Remark::ClockUneven {
+                    host: "n01".into(),
+                    step_ns: 1_250,
+                },
+                "host n01: its clocks are up to 1.2 us off one another: a clock stepped, or its \
+                 time stamp counter is not invariant; record with --clock raw",
+            ),
+            (
+                Remark::ClockNotScaled { host: "n01".into() },
+                "host n01: its clock readings give no tick rate; ticks are shown as ns",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn which_path_of_a_triangle_is_longer_one_way() {
+        let triangle = |n_triangles, n_suspects, blame| {
+            let pairs = [["a", "b"], ["b", "c"], ["c", "a"]]
+                .into_iter()
+                .take(n_suspects);
+            Remark::TriangleOpen(UnclosedTriangle {
+                hosts: ["a", "b", "c"].map(str::to_owned),
+                n_triangles,
+                gap_ns: 40_250,
+                error_ns: 1_500,
+                suspects: pairs.map(|pair| pair.map(str::to_owned)).collect(),
+                blame,
+            })
         };
-        let unrecorded = "of calls on windows or files, which were not recorded";
-        let why = match (are_any_incomplete, are_calls_missing) {
-            (true, true) => format!(" (perhaps of incomplete ones, or {unrecorded})"),
-            (true, false) => " (perhaps of incomplete ones)".to_owned(),
-            (false, true) => format!(" (perhaps {unrecorded})"),
-            (false, false) => String::new(),
+        assert_each_says([
+            (
+                triangle(1, 1, Blame::OthersClose),
+                "the offsets measured between the hosts a, b and c do not close: 40.2 us are \
+                 left, the error explains 1.5 us. The path a-b takes longer one way than back: \
+                 the others are also in triangles that close, or too short for it. The \
+                 uncertainty has grown by that; the bounds hold",
+            ),
+            (
+                triangle(2, 3, Blame::RoundTrip),
+                "the offsets measured between the hosts a, b and c do not close: 40.2 us are \
+                 left, the error explains 1.5 us (and so in 1 more triangles). A path takes \
+                 longer one way than back, most likely a-b, whose round trip is longer by as much \
+                 as that makes it; else b-c or c-a. The uncertainty has grown by that; the bounds \
+                 hold",
+            ),
+            (
+                triangle(3, 3, Blame::Undecided),
+                "the offsets measured between the hosts a, b and c do not close: 40.2 us are \
+                 left, the error explains 1.5 us (and so in 2 more triangles). A path takes \
+                 longer one way than back: a-b or b-c or c-a; exchanges along more paths would \
+                 tell which. The uncertainty has grown by that; the bounds hold",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn what_is_not_known_of_communicators() {
+        assert_each_says([
+            (
+                Remark::CommunicatorConflict { n_communicators: 1 },
+                "definitions of 1 communicator contradict one another; the first is used, calls \
+                 by the others are not matched",
+            ),
+            (
+                Remark::CommunicatorConflict { n_communicators: 2 },
+                "definitions of 2 communicators contradict one another; the first is used, calls \
+                 by the others are not matched",
+            ),
+            (
+                Remark::MembersNotListed {
+                    communicator: 5,
+                    n_others: 0,
+                },
+                "communicator 5: too many unknown members; only known ones are listed",
+            ),
+            (
+                Remark::MembersNotListed {
+                    communicator: 5,
+                    n_others: 1,
+                },
+                "communicator 5 and 1 other: too many unknown members; only known ones are listed",
+            ),
+            (
+                Remark::MembersNotListed {
+                    communicator: 5,
+                    n_others: 2,
+                },
+                "communicator 5 and 2 others: too many unknown members; only known ones are \
+                 listed",
+            ),
+            (
+                Remark::ShownTogether {
+                    n_communicators: 100,
+                    n_entries: 1,
+                },
+                "100 communicators that were made alike are shown as 1",
+            ),
+            (
+                Remark::UnknownAbi,
+                "the MPI library has an ABI that the recorder did not know: calls have times, but \
+                 no communicator and no payload",
+            ),
+            (
+                Remark::UnknownCommunicator { n_calls: 1 },
+                "1 call on a communicator that is not known: counted, not matched",
+            ),
+            (
+                Remark::UnknownCommunicator { n_calls: 2 },
+                "2 calls on a communicator that is not known: counted, not matched",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn which_calls_are_no_instance_or_in_no_figure() {
+        assert_each_says([
+            (
+                Remark::Mismatched {
+                    n_instances: 1,
+                    first: 0,
+                },
+                "1 position where the calls are not one collective, set aside; the first: \
+                 different operations at call 4 on MPI_COMM_WORLD: MPI_Allreduce by rank 1; \
+                 MPI_Barrier by ranks 0, 2",
+            ),
+            (
+                Remark::Mismatched {
+                    n_instances: 2,
+                    first: 0,
+                },
+                "2 positions where the calls are not one collective, set aside; the first: \
+                 different operations at call 4 on MPI_COMM_WORLD: MPI_Allreduce by rank 1; \
+                 MPI_Barrier by ranks 0, 2",
+            ),
+            (
+                Remark::MismatchedSizes {
+                    n_instances: 1,
+                    first: 1,
+                },
+                "1 position where the sizes of one collective contradict one another; the first: \
+                 sizes that do not fit at call 9 on MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank \
+                 0; MPI_Bcast of 8 bytes by ranks 1-2",
+            ),
+            (
+                Remark::MismatchedSizes {
+                    n_instances: 2,
+                    first: 1,
+                },
+                "2 positions where the sizes of one collective contradict one another; the first: \
+                 sizes that do not fit at call 9 on MPI_COMM_WORLD: MPI_Bcast of 1 byte by rank \
+                 0; MPI_Bcast of 8 bytes by ranks 1-2",
+            ),
+            // What they wait in is a sentence of the hang, which there is none of here.
+            (
+                Remark::Waiting { n_ranks: 1 },
+                "1 rank was in a collective when the trace ended: ",
+            ),
+            (
+                Remark::Waiting { n_ranks: 2 },
+                "2 ranks were in a collective when the trace ended: ",
+            ),
+            (
+                Remark::NeverCompleted { n_calls: 1 },
+                "1 nonblocking collective was begun and never completed before MPI_Finalize; the \
+                 first: MPI_Ibcast (call 7 on MPI_COMM_WORLD) by ranks 0, 2",
+            ),
+            (
+                Remark::NeverCompleted { n_calls: 2 },
+                "2 calls began nonblocking collectives that were never completed before \
+                 MPI_Finalize; the first: MPI_Ibcast (call 7 on MPI_COMM_WORLD) by ranks 0, 2",
+            ),
+            (
+                Remark::IncompleteInstances { n_instances: 1 },
+                "1 instance that not every process came to and left: counted as incomplete, in no \
+                 distribution per instance",
+            ),
+            (
+                Remark::IncompleteInstances { n_instances: 2 },
+                "2 instances that not every process came to and left: counted as incomplete, in \
+                 no distribution per instance",
+            ),
+            (
+                Remark::ImpossibleStamps { n_calls: 1 },
+                "1 call whose time stamps cannot be true: damage; counted, in no figure of time",
+            ),
+            (
+                Remark::ImpossibleStamps { n_calls: 2 },
+                "2 calls whose time stamps cannot be true: damage; counted, in no figure of time",
+            ),
+            (
+                Remark::FailedCalls {
+                    n_calls: 1,
+                    n_instances: 0,
+                },
+                "1 call returned an error code",
+            ),
+            (
+                Remark::FailedCalls {
+                    n_calls: 2,
+                    n_instances: 1,
+                },
+                "2 calls returned an error code: the instance with such calls is in no figure of \
+                 time",
+            ),
+            (
+                Remark::FailedCalls {
+                    n_calls: 3,
+                    n_instances: 2,
+                },
+                "3 calls returned an error code: the 2 instances with such calls are in no figure \
+                 of time",
+            ),
+            (
+                Remark::PayloadUnknown { n_calls: 1 },
+                "1 call of unknown payload (a handle or type that the recorder could not read)",
+            ),
+            (
+                Remark::PayloadUnknown { n_calls: 2 },
+                "2 calls of unknown payload (a handle or type that the recorder could not read)",
+            ),
+            (
+                Remark::InternalCalls { n_calls: 1 },
+                "1 call by the MPI library, or by a tool in front of it, on its own behalf: \
+                 recorded, not counted",
+            ),
+            (
+                Remark::InternalCalls { n_calls: 2 },
+                "2 calls by the MPI library, or by a tool in front of it, on its own behalf: \
+                 recorded, not counted",
+            ),
+            (
+                Remark::AbandonedCalls { n_calls: 1 },
+                "1 call never returned, though the thread went on: by a jump out of it, or in \
+                 what it calls back",
+            ),
+            (
+                Remark::AbandonedCalls { n_calls: 2 },
+                "2 calls never returned, though the thread went on: by a jump out of it, or in \
+                 what it calls back",
+            ),
+            (
+                Remark::StrayCompletions { n_completions: 1 },
+                "1 completion of nonblocking collectives that fit none that is under way, passed \
+                 by: records were lost or are damaged",
+            ),
+            (
+                Remark::StrayCompletions { n_completions: 2 },
+                "2 completions of nonblocking collectives that fit none that is under way, passed \
+                 by: records were lost or are damaged",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn why_a_process_left_before_the_last_one_came() {
+        assert_each_says([
+            (
+                Remark::NegativeCore {
+                    n_instances: 1,
+                    n_of_one_clock: 0,
+                },
+                "1 instance that a process left before the last one came: the error of the \
+                 clocks, or an operation that did not need all",
+            ),
+            (
+                Remark::NegativeCore {
+                    n_instances: 1,
+                    n_of_one_clock: 1,
+                },
+                "1 instance that a process left before the last one came: an operation that did \
+                 not need all",
+            ),
+            (
+                Remark::NegativeCore {
+                    n_instances: 3,
+                    n_of_one_clock: 2,
+                },
+                "3 instances that a process left before the last one came: an operation that did \
+                 not need all, or, but for 2 on one host, the error of the clocks",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn what_is_not_known_of_messages() {
+        assert_each_says([
+            (
+                Remark::Opaque {
+                    n_instances: 1,
+                    operations: vec!["MPI_Barrier"],
+                },
+                "1 instance of MPI_Barrier without a message in the trace, though messages were \
+                 recorded: the data went where the recorder does not see them (shared memory, \
+                 hardware, requests that the library sets up once and starts). Nothing is known \
+                 of the trees of these",
+            ),
+            (
+                Remark::Opaque {
+                    n_instances: 5,
+                    operations: vec!["MPI_Barrier", "MPI_Bcast"],
+                },
+                "5 instances of MPI_Barrier, MPI_Bcast without a message in the trace, though \
+                 messages were recorded: the data went where the recorder does not see them \
+                 (shared memory, hardware, requests that the library sets up once and starts). \
+                 Nothing is known of the trees of these",
+            ),
+            (
+                Remark::AlgorithmContradicted {
+                    n_instances: 1,
+                    first: ("MPI_Bcast".into(), "binomial".into(), "a chain".into()),
+                },
+                "1 instance with messages that the algorithm has not which the library named, \
+                 most of MPI_Bcast: binomial, whose graph is a chain. They are told by what the \
+                 library said; `trees` has what went where, and `contradicted` counts them",
+            ),
+            (
+                Remark::ReceivedTooEarly {
+                    n_messages: 3,
+                    n_paired: 40,
+                    from: "n01".into(),
+                    to: "n02".into(),
+                    by_ns: 12_300,
+                    uncertainty_ns: 800,
+                },
+                "3 of 40 messages were received before they were sent, from n01 to n02 by up to \
+                 12.3 us: one of these two clocks is off by more than the 800 ns that is said, as \
+                 where a path takes longer one way than back. What lies between them and other \
+                 hosts is no better known than that",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn which_ends_of_messages_have_no_other_end() {
+        let unpaired = |[n_sends, n_receives, n_elsewhere]: [u64; 3],
+                        [missing, incomplete]: [bool; 2]| {
+            Remark::UnpairedMessages(UnpairedMessages {
+                n_sends,
+                n_receives,
+                n_elsewhere,
+                are_calls_missing: missing,
+                are_any_incomplete: incomplete,
+            })
         };
-        format!("{sends}{of} {is} in no complete instance{why}")
-    });
-    let all: Vec<String> = unpaired.into_iter().chain(elsewhere).collect();
-    format!("{}: in no tree", all.join(", and "))
+        assert_each_says([
+            (
+                unpaired([1, 0, 0], [false, false]),
+                "inside complete instances 1 send of the library has no other end in the same \
+                 one: in no tree",
+            ),
+            (
+                unpaired([0, 2, 0], [false, false]),
+                "inside complete instances 2 receives of the library have no other end in the \
+                 same one: in no tree",
+            ),
+            (
+                unpaired([1, 2, 1], [false, false]),
+                "inside complete instances 1 send and 2 receives of the library have no other end \
+                 in the same one, and 1 send is in no complete instance: in no tree",
+            ),
+            (
+                unpaired([0, 0, 1], [true, false]),
+                "1 send of the library is in no complete instance (perhaps of calls on windows or \
+                 files, which were not recorded): in no tree",
+            ),
+            (
+                unpaired([0, 0, 2], [false, true]),
+                "2 sends of the library are in no complete instance (perhaps of incomplete ones): \
+                 in no tree",
+            ),
+            (
+                unpaired([0, 1, 3], [true, true]),
+                "inside complete instances 1 receive of the library has no other end in the same \
+                 one, and 3 sends are in no complete instance (perhaps of incomplete ones, or of \
+                 calls on windows or files, which were not recorded): in no tree",
+            ),
+        ]);
+    }
 }

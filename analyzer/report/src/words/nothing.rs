@@ -1,0 +1,56 @@
+//! For tests: an analysis that they fill in.
+
+use std::collections::BTreeMap;
+
+use collbench_analyzer::results::{
+    Analysis, ClockSummary, DetailsSummary, Timeline, TraceSummary, Violations,
+};
+
+/// The analysis of a run without anything.
+pub(super) fn nothing() -> Analysis {
+    Analysis {
+        algorithms: None,
+        running: None,
+        trace: TraceSummary {
+            directory: String::new(),
+            command: Vec::new(),
+            mpi_library: String::new(),
+            ranks: 0,
+            hosts: Vec::new(),
+            calls: 0,
+            messages: None,
+            message_ends: None,
+            bytes: 0,
+            duration_ns: 0,
+            complete: true,
+            layers: BTreeMap::new(),
+            damage: Vec::new(),
+            window: None,
+        },
+        clock: ClockSummary {
+            method: "".into(),
+            source: String::new(),
+            reference_host: String::new(),
+            hosts: Vec::new(),
+            violations: Violations::default(),
+            errors: None,
+            closure: None,
+            courses: Vec::new(),
+        },
+        communicators: Vec::new(),
+        totals: BTreeMap::new(),
+        ranks: Vec::new(),
+        operations: Vec::new(),
+        imbalance: Vec::new(),
+        disturbances: Vec::new(),
+        timeline: Timeline::default(),
+        classes: Vec::new(),
+        phases: Vec::new(),
+        unfinished: Vec::new(),
+        hang: None,
+        mismatches: Vec::new(),
+        never_completed: Vec::new(),
+        details: DetailsSummary::default(),
+        remarks: Vec::new(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Remarks on messages, and on the trees that they make.
+
+use collbench_analyzer::results::UnpairedMessages;
+use collbench_text::inert;
+use collbench_text::quantity::{counted, duration};
+
+pub(super) fn opaque(n_instances: u64, operations: &[&str]) -> String {
+    format!(
+        "{} of {} without a message in the trace, though messages were recorded: the data \
+         went where the recorder does not see them (shared memory, hardware, requests that \
+         the library sets up once and starts). Nothing is known of the trees of these",
+        counted(n_instances, "instance"),
+        operations.join(", ")
+    )
+}
+
+pub(super) fn algorithm_contradicted(
+    n_instances: u64,
+    (operation, said, seen): &(String, String, String),
+) -> String {
+    format!(
+        "{} with messages that the algorithm has not which the library named, most of \
+         {operation}: {said}, whose graph is {seen}. They are told by what the library said; \
+         `trees` has what went where, and `contradicted` counts them",
+        counted(n_instances, "instance"),
+    )
+}
+
+/// `from` and `to` are the hosts of the message that was too early by most.
+pub(super) fn received_too_early(
+    n_messages: u64,
+    n_paired: u64,
+    from: &str,
+    to: &str,
+    by_ns: i64,
+    uncertainty_ns: i64,
+) -> String {
+    format!(
+        "{n_messages} of {} were received before they were sent, from {} to {} by up to {}: one of \
+         these two clocks is off by more than the {} that is said, as where a path takes longer one \
+         way than back. What lies between them and other hosts is no better known than that",
+        counted(n_paired, "message"),
+        inert::line(from, 40),
+        inert::line(to, 40),
+        duration(by_ns),
+        duration(uncertainty_ns)
+    )
+}
+
+pub(super) fn unpaired(
+    UnpairedMessages {
+        n_sends,
+        n_receives,
+        n_elsewhere,
+        are_calls_missing,
+        are_any_incomplete,
+    }: &UnpairedMessages,
+) -> String {
+    let some = |n: u64, noun: &str| (n > 0).then(|| counted(n, noun));
+    let unpaired = [some(*n_sends, "send"), some(*n_receives, "receive")];
+    let unpaired: Vec<String> = unpaired.into_iter().flatten().collect();
+    let is_one = n_sends + n_receives == 1;
+    let has = if is_one { "has" } else { "have" };
+    let unpaired = (!unpaired.is_empty()).then(|| {
+        let ends = unpaired.join(" and ");
+        format!(
+            "inside complete instances {ends} of the library {has} no other end in the same one"
+        )
+    });
+    let elsewhere = some(*n_elsewhere, "send").map(|sends| {
+        let is = if *n_elsewhere == 1 { "is" } else { "are" };
+        let of = if unpaired.is_some() {
+            ""
+        } else {
+            " of the library"
+        };
+        let unrecorded = "of calls on windows or files, which were not recorded";
+        let why = match (are_any_incomplete, are_calls_missing) {
+            (true, true) => format!(" (perhaps of incomplete ones, or {unrecorded})"),
+            (true, false) => " (perhaps of incomplete ones)".to_owned(),
+            (false, true) => format!(" (perhaps {unrecorded})"),
+            (false, false) => String::new(),
+        };
+        format!("{sends}{of} {is} in no complete instance{why}")
+    });
+    let all: Vec<String> = unpaired.into_iter().chain(elsewhere).collect();
+    format!("{}: in no tree", all.join(", and "))
+}

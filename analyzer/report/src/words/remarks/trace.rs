@@ -1,0 +1,76 @@
+//! Remarks on the trace: what is there of it, and what of it is shown.
+
+use collbench_text::inert;
+use collbench_text::quantity::counted;
+
+pub(super) fn incomplete(n_findings: usize) -> String {
+    format!(
+        "the trace is incomplete ({}): what is shown is what there is",
+        counted(n_findings, "finding")
+    )
+}
+
+pub(super) fn manifest_missing() -> String {
+    "run.json is missing; the command shown is that of the lowest rank".to_owned()
+}
+
+pub(super) fn manifest_unreadable(error: &str) -> String {
+    format!(
+        "run.json cannot be used ({}); the command shown is that of the lowest rank",
+        inert::line(error, 120)
+    )
+}
+
+pub(super) fn became_shorter(names: &[String]) -> String {
+    let shown = names.iter().take(3).map(|name| inert::line(name, 255));
+    let mut shown: Vec<String> = shown.collect();
+    if names.len() > shown.len() {
+        shown.push(format!("{} more", names.len() - shown.len()));
+    }
+    let files = shown.join(", ");
+    format!("{files}: became shorter while the trace was read; analysed as it is now")
+}
+
+pub(super) fn spawned_set_aside(n_worlds: usize, n_files: usize) -> String {
+    format!(
+        "{} of {} started by MPI_Comm_spawn set aside; only the first world is analysed",
+        counted(n_files, "file"),
+        counted(n_worlds, "world")
+    )
+}
+
+pub(super) fn unknown_records(n_records: u64) -> String {
+    format!(
+        "{} of a kind that this version does not know, passed by",
+        counted(n_records, "record")
+    )
+}
+
+pub(super) fn sequence_conflict(n_chunks: u64) -> String {
+    format!(
+        "{} whose table says fewer calls than were recorded before; instances behind \
+         may be matched wrongly",
+        counted(n_chunks, "chunk")
+    )
+}
+
+pub(super) fn recorder_pauses(total_ns: i64, longest_ns: i64) -> String {
+    format!(
+        "recording held the processes up for {:.1} ms in all to make room, at most \
+         {:.1} ms at once; waits may show it",
+        total_ns as f64 / 1e6,
+        longest_ns as f64 / 1e6
+    )
+}
+
+pub(super) fn ring(n_calls: u64, n_calls_made: u64, n_instances: u64) -> String {
+    format!(
+        "only the newest calls were kept, as asked for: {n_calls} of {n_calls_made}; {} \
+         of which some ranks had newer calls only, in no figure",
+        counted(n_instances, "instance")
+    )
+}
+
+pub(super) fn restricted() -> String {
+    "only a part of the run is shown, as asked for".to_owned()
+}
