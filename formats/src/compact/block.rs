@@ -84,93 +84,121 @@ fn likeness(record: &Record) -> (u16, u32, i32) {
     )
 }
 
+/// Records by columns: the shapes, and the numbers that are not in those.
+struct Packed {
+    /// Each with the lower 48 bits of the second word of the first record of it.
+    shapes: Vec<(Shape, u64)>,
+    /// For each record that of its shape.
+    indexes: Vec<usize>,
+    /// `enter` of the first record.
+    base: u64,
+    gaps: Vec<i64>,
+    durations: Vec<u64>,
+    lows: Vec<i64>,
+}
+
+impl Packed {
+    fn of(records: &[Record]) -> Self {
+        let running = running(records);
+        let base = records[0].enter.get();
+        let mut packed = Self {
+            shapes: Vec::new(),
+            indexes: Vec::with_capacity(records.len()),
+            base,
+            gaps: Vec::new(),
+            durations: Vec::new(),
+            lows: Vec::new(),
+        };
+        let mut index_of: HashMap<Shape, usize> = HashMap::new();
+        let mut last_lows: HashMap<usize, u64> = HashMap::new();
+        let mut at = base;
+        let mut before = None;
+        for record in records {
+            let (enter, leave) = (record.enter.get(), record.leave.get());
+            let times = Times::of(record, before);
+            before = Some(record);
+            if times != Times::Repeated {
+                packed.gaps.push(enter.wrapping_sub(at).cast_signed());
+                at = resume(enter, leave);
+            }
+            if times == Times::Own {
+                packed.durations.push(leave.wrapping_sub(enter));
+            }
+            let (code, communicator, root) = likeness(record);
+            let low = record.word().low();
+            let is_running = running.contains(&likeness(record));
+            let shape = Shape {
+                code,
+                communicator,
+                root,
+                times,
+                low: (!is_running).then_some(low),
+            };
+            let index = *index_of.entry(shape).or_insert_with(|| {
+                packed.shapes.push((shape, low));
+                packed.shapes.len() - 1
+            });
+            packed.indexes.push(index);
+            if is_running {
+                let last = last_lows.insert(index, low).unwrap_or(low);
+                packed.lows.push(low.wrapping_sub(last).cast_signed());
+            }
+        }
+        packed
+    }
+
+    fn raw_shapes(&self) -> Vec<u8> {
+        let mut raw = Vec::new();
+        put(&mut raw, self.shapes.len() as u64);
+        for (shape, low) in &self.shapes {
+            raw.extend(shape.code.to_le_bytes());
+            put(&mut raw, u64::from(shape.communicator));
+            put_signed(&mut raw, i64::from(shape.root));
+            let running = if shape.low.is_none() { 4 } else { 0 };
+            put(&mut raw, shape.times as u64 | running);
+            put(&mut raw, *low);
+        }
+        for index in &self.indexes {
+            raw.push(*index as u8);
+        }
+        if self.shapes.len() > 256 {
+            raw.extend(self.indexes.iter().map(|index| (index >> 8) as u8));
+        }
+        raw
+    }
+
+    fn raw_numbers(&self) -> Vec<u8> {
+        let gaps = self.gaps.iter().map(|gap| gap.unsigned_abs());
+        let divisor = divisor_of(gaps.chain(self.durations.iter().copied()));
+        let mut columns = [const { Vec::new() }; 3];
+        let [gap_bytes, duration_bytes, low_bytes] = &mut columns;
+        for gap in &self.gaps {
+            put_signed(gap_bytes, gap / divisor.cast_signed());
+        }
+        for duration in &self.durations {
+            put(duration_bytes, duration / divisor);
+        }
+        for low in &self.lows {
+            put_signed(low_bytes, *low);
+        }
+        let mut raw = Vec::new();
+        for number in [
+            self.base,
+            divisor,
+            columns[0].len() as u64,
+            columns[1].len() as u64,
+        ] {
+            put(&mut raw, number);
+        }
+        raw.extend(columns.concat());
+        raw
+    }
+}
+
 /// Packs records, at least one and at most [`BLOCK_RECORDS`].
 pub(super) fn pack(records: &[Record]) -> Vec<u8> {
-    let running = running(records);
-    let mut shapes: Vec<(Shape, u64)> = Vec::new();
-    let mut index_of: HashMap<Shape, usize> = HashMap::new();
-    let mut indexes = Vec::with_capacity(records.len());
-    let (mut gaps, mut durations, mut lows) = (Vec::new(), Vec::new(), Vec::new());
-    let mut last_lows: HashMap<usize, u64> = HashMap::new();
-    let base = records[0].enter.get();
-    let mut at = base;
-    let mut before = None;
-    for record in records {
-        let (enter, leave) = (record.enter.get(), record.leave.get());
-        let times = Times::of(record, before);
-        before = Some(record);
-        if times != Times::Repeated {
-            gaps.push(enter.wrapping_sub(at).cast_signed());
-            at = resume(enter, leave);
-        }
-        if times == Times::Own {
-            durations.push(leave.wrapping_sub(enter));
-        }
-        let (code, communicator, root) = likeness(record);
-        let low = record.word().low();
-        let is_running = running.contains(&likeness(record));
-        let shape = Shape {
-            code,
-            communicator,
-            root,
-            times,
-            low: (!is_running).then_some(low),
-        };
-        let index = *index_of.entry(shape).or_insert_with(|| {
-            shapes.push((shape, low));
-            shapes.len() - 1
-        });
-        indexes.push(index);
-        if is_running {
-            let last = last_lows.insert(index, low).unwrap_or(low);
-            lows.push(low.wrapping_sub(last).cast_signed());
-        }
-    }
-
-    let mut raw_shapes = Vec::new();
-    put(&mut raw_shapes, shapes.len() as u64);
-    for (shape, low) in &shapes {
-        raw_shapes.extend(shape.code.to_le_bytes());
-        put(&mut raw_shapes, u64::from(shape.communicator));
-        put_signed(&mut raw_shapes, i64::from(shape.root));
-        let running = if shape.low.is_none() { 4 } else { 0 };
-        put(&mut raw_shapes, shape.times as u64 | running);
-        put(&mut raw_shapes, *low);
-    }
-    for index in &indexes {
-        raw_shapes.push(*index as u8);
-    }
-    if shapes.len() > 256 {
-        raw_shapes.extend(indexes.iter().map(|index| (index >> 8) as u8));
-    }
-
-    let divisor = divisor_of(
-        gaps.iter()
-            .map(|gap| gap.unsigned_abs())
-            .chain(durations.iter().copied()),
-    );
-    let mut columns = [const { Vec::new() }; 3];
-    let [gap_bytes, duration_bytes, low_bytes] = &mut columns;
-    for gap in gaps {
-        put_signed(gap_bytes, gap / divisor.cast_signed());
-    }
-    for duration in durations {
-        put(duration_bytes, duration / divisor);
-    }
-    for low in lows {
-        put_signed(low_bytes, low);
-    }
-    let mut raw_numbers = Vec::new();
-    for number in [
-        base,
-        divisor,
-        columns[0].len() as u64,
-        columns[1].len() as u64,
-    ] {
-        put(&mut raw_numbers, number);
-    }
-    raw_numbers.extend(columns.concat());
-
+    let packed = Packed::of(records);
+    let (raw_shapes, raw_numbers) = (packed.raw_shapes(), packed.raw_numbers());
     let packed_shapes = deflated(&raw_shapes);
     let mut bytes = Vec::new();
     for length in [raw_shapes.len(), packed_shapes.len(), raw_numbers.len()] {

@@ -13,6 +13,19 @@ use crate::record::Record;
 /// # Errors
 /// [`FormatError`] if they cannot be read.
 pub(crate) fn parse_header(bytes: &[u8]) -> Result<(FileHeader, Identity), FormatError> {
+    check_magic(bytes)?;
+    let Ok((header, _)) = FileHeader::ref_from_prefix(bytes) else {
+        return Err(FormatError::CutInHeader {
+            length: bytes.len() as u64,
+            expected: size_of::<FileHeader>() as u64,
+        });
+    };
+    check_header(header)?;
+    let identity = parse_identity(bytes, header)?;
+    Ok((*header, identity))
+}
+
+fn check_magic(bytes: &[u8]) -> Result<(), FormatError> {
     if bytes.is_empty() {
         return Err(FormatError::Empty);
     }
@@ -25,26 +38,16 @@ pub(crate) fn parse_header(bytes: &[u8]) -> Result<(FileHeader, Identity), Forma
         };
         return Err(FormatError::NotATrace { found });
     }
-    let length = bytes.len() as u64;
-    let Ok((header, _)) = FileHeader::ref_from_prefix(bytes) else {
-        return Err(FormatError::CutInHeader {
-            length,
-            expected: size_of::<FileHeader>() as u64,
-        });
-    };
+    Ok(())
+}
+
+/// Whether the header is as it was written, and by a writer whose sizes are these.
+fn check_header(header: &FileHeader) -> Result<(), FormatError> {
     if header.version.get() != FORMAT_VERSION {
         return Err(FormatError::Version {
             found: header.version.get(),
         });
     }
-    let damaged = |offset, what, expected, found| {
-        Err(FormatError::DamagedHeader {
-            offset,
-            what,
-            expected,
-            found,
-        })
-    };
     let (expected, found) = (header.checksum(), header.header_crc32.get());
     if expected != found {
         return damaged(32, "checksum", u64::from(expected), u64::from(found));
@@ -81,6 +84,11 @@ pub(crate) fn parse_header(bytes: &[u8]) -> Result<(FileHeader, Identity), Forma
             return damaged(offset, what, expected, found);
         }
     }
+    Ok(())
+}
+
+/// The identity behind the header.
+fn parse_identity(bytes: &[u8], header: &FileHeader) -> Result<Identity, FormatError> {
     let from = size_of::<FileHeader>();
     let to = from + header.identity_length.get() as usize;
     if header.header_length.get() < to as u64 {
@@ -93,7 +101,7 @@ pub(crate) fn parse_header(bytes: &[u8]) -> Result<(FileHeader, Identity), Forma
     }
     let Some(encoded) = bytes.get(from..to) else {
         return Err(FormatError::CutInHeader {
-            length,
+            length: bytes.len() as u64,
             expected: to as u64,
         });
     };
@@ -108,5 +116,19 @@ pub(crate) fn parse_header(bytes: &[u8]) -> Result<(FileHeader, Identity), Forma
         let (expected, found) = (u64::from(identity.world_size), u64::from(identity.rank));
         return damaged(from as u64, "rank below the world size", expected, found);
     }
-    Ok((*header, identity))
+    Ok(identity)
+}
+
+fn damaged<T>(
+    offset: u64,
+    what: &'static str,
+    expected: u64,
+    found: u64,
+) -> Result<T, FormatError> {
+    Err(FormatError::DamagedHeader {
+        offset,
+        what,
+        expected,
+        found,
+    })
 }
