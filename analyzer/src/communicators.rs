@@ -18,6 +18,7 @@ pub(crate) mod persistent;
 use std::sync::Arc;
 
 use collbench_formats::{CommunicatorKind, NO_RANK, SequenceEntry};
+use collbench_stats::numbering::mix;
 use serde::{Deserialize, Serialize};
 
 use crate::remark::Remark;
@@ -101,9 +102,7 @@ impl Communicator {
         }
         let places = self.members.iter();
         let places = places.map(|member| (member.host as u64) << 1 | u64::from(member.group));
-        places.fold(1, |map, place| {
-            (map.rotate_left(23) ^ place).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        })
+        places.fold(1, mix)
     }
 
     /// The group of each slot of an intercommunicator.

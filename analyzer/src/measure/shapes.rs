@@ -1,9 +1,12 @@
 //! The shapes that were met: what is to be known of one is found once.
+//!
+//! It pays where receives are from any process: 12,126 instructions a message, 16,621 without
+//! (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use collbench_stats::numbering::Numbers;
+use collbench_stats::numbering::{Numbers, mix};
 use collbench_trees::exchanges::Sent;
 use collbench_trees::recognize::Places;
 use collbench_trees::shape::{Of, Shape};
@@ -72,8 +75,6 @@ impl Shapes {
 }
 
 fn hash(of: Of, sent: &[Sent]) -> u64 {
-    let mix =
-        |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let begin = [
         of.operation as u64,
         of.n_slots as u64,

@@ -1,7 +1,7 @@
 //! The ends of the messages of one instance, while it is put together.
 
 use collbench_formats::Direction;
-use collbench_stats::numbering::Numbers;
+use collbench_stats::numbering::{Numbers, mix};
 
 use crate::messages::end::{
     ComparedEnds, GROUP_MASK, GROUP_SHIFT, HAS_END, IS_FROM_ANY, IS_IN_QUESTION, IS_ON_ANOTHER,
@@ -219,9 +219,7 @@ impl Ends {
     }
 
     pub(crate) fn hash(&self) -> u64 {
-        let mix = |hash: u64, word: &u64| {
-            (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        };
-        self.keys.as_flattened().iter().fold(0, mix)
+        let words = self.keys.as_flattened().iter();
+        words.fold(0, |hash, &word| mix(hash, word))
     }
 }

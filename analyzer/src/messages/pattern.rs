@@ -3,6 +3,9 @@
 //! A program makes one collective again and again, and each time its processes send and receive
 //! the same, in the same order; only times and sizes differ. So which ends belong together, and what
 //! shape that makes, is found once; the ends of an instance are then compared with those.
+//!
+//! It pays: 1,767 instructions a message where no records recur, 2,830 without
+//! (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

@@ -3,6 +3,8 @@
 //! A program that makes a collective again and again leaves the same records each time, but for
 //! times, bytes and, with some libraries, the tag. What they mean is found once; the records of the
 //! next instance are compared as they stand in the file, and only their times are taken.
+//!
+//! It pays: 1,564 instructions a message, 1,767 without (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

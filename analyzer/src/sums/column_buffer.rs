@@ -4,6 +4,8 @@
 //! call would have to go to a place of its own. So the calls of instances that follow one another
 //! on one communicator, within one stretch of the run, are summed here first, slot by slot, and
 //! then handed to their processes together.
+//!
+//! It pays: 1,309 instructions a call, 1,609 without (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
 
 use collbench_formats::Operation;
 use collbench_stats::bins::{bin_ns, doublings_to_cover};

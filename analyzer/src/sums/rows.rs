@@ -3,6 +3,8 @@
 //! The sums of a graph are larger than the nearest caches, and each instance has one sample for each
 //! of them. In a row samples stand side by side; some rows later, one quantity at a time is looked
 //! up for all of them.
+//!
+//! It pays: 1,564 instructions a message, 2,067 without (scripts/ir-guard-analyze.sh at 75823dd, 64 ranks).
 
 use crate::measure::inside::{Quantity, Samples};
 

@@ -1,9 +1,17 @@
-//! Things numbered in the order in which they are met.
+//! Things numbered in the order in which they are met, and words mixed into one number.
 
 use std::collections::BTreeMap;
 
 /// So many are looked through; of more there is an index.
 const FEW: usize = 16;
+
+/// Takes one more word into a hash: words that differ, or stand in another order, give another number
+/// but for chance.
+#[inline]
+#[must_use]
+pub fn mix(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
 
 /// Numbers of things, from 0, in the order in which they are met: mostly a few, of which the last is
 /// met again.
