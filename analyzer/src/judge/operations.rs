@@ -11,6 +11,7 @@ use crate::judge::inputs::Sources;
 use crate::judge::over_time::{operation_sections, outliers};
 use crate::judge::trees;
 use crate::judge::trees::TooEarly;
+use crate::results::code::Code;
 use crate::results::operation::{
     BeyondDocument, OperationSummary, Spread, Stage, Stages, ThreadWay,
 };
@@ -45,23 +46,10 @@ fn operation_summary(
     let (spread, uncertainty_ns) = spread(sources, key.entry);
     // A difference of stamps of several clocks is as wrong as these are aligned.
     let compared = |distribution: &Distribution| distribution.summary(uncertainty_ns);
-    // Three standard deviations, where clocks differ.
-    let granularities = sources.clocks.hosts.iter().map(|host| host.granularity_ns);
-    let apart_ns = uncertainty_ns
-        .map_or(0, |two| two.saturating_add(two / 2))
-        .max(granularities.max().unwrap_or(0));
     let waits = tally.lags_and_waits.waits();
     let wait = compared(&waits);
     let core = compared(&tally.core);
     let departure_wait = compared(&tally.departure_wait);
-    let (waiting, completion) = wait_state_names(key.operation);
-    let mut wait_states = BTreeMap::new();
-    if let Some(name) = waiting.filter(|_| wait.is_some()) {
-        wait_states.insert(name.into(), waits.total());
-    }
-    if let (Some(name), Some(total)) = (completion, tally.completion_ns) {
-        wait_states.insert(name.into(), total);
-    }
     let overlap = |part: fn(&OverlapTally) -> &Distribution| {
         tally.overlap.as_deref().and_then(|o| part(o).summary(None))
     };
@@ -70,31 +58,16 @@ fn operation_summary(
     let is_by_position = tally.arrivals.is_by_position();
     let by_position = |rows: Vec<Vec<u32>>| (has_order && is_by_position).then_some(rows);
     let by_decile = |rows: Vec<Vec<u32>>| (has_order && !is_by_position).then_some(rows);
-    let outside = match &tally.split {
-        Some(split) => {
-            let [wait_inside, wait_across, departure_inside, departure_across] = [
-                &split.wait_inside,
-                &split.wait_across,
-                &split.departure_inside,
-                &split.departure_across,
-            ]
-            .map(compared);
-            let inside = (wait_inside, departure_inside);
-            stages(
-                key.operation,
-                inside,
-                (wait_across, departure_across),
-                &core,
-            )
-        }
-        None => {
-            let inside = (wait.clone(), departure_wait.clone());
-            stages(key.operation, inside, (None, None), &core)
-        }
-    };
+    let members = tally.members.iter();
     let trees = trees::trees(sources, key, tally);
     let stages = Stages {
-        outside,
+        outside: stages_outside(
+            key.operation,
+            tally,
+            (wait.clone(), departure_wait.clone()),
+            core.clone(),
+            compared,
+        ),
         inside: trees::stages(trees.as_deref()).into(),
     };
     OperationSummary {
@@ -121,13 +94,9 @@ fn operation_summary(
         exposed_ns: overlap(|o| &o.exposed),
         overlap_bound_ns: overlap(|o| &o.overlap_bound),
         tests: tally.overlap.as_ref().map(|o| o.n_tests),
-        wait_states,
-        last_arrivals: tally.members.iter().map(|member| member.last).collect(),
-        first_departures: tally
-            .members
-            .iter()
-            .map(|member| member.first_departure)
-            .collect(),
+        wait_states: wait_states(key.operation, tally, wait.is_some().then(|| waits.total())),
+        last_arrivals: members.clone().map(|member| member.last).collect(),
+        first_departures: members.map(|member| member.first_departure).collect(),
         last_unresolved: tally.last_unresolved,
         first_unresolved: tally.first_unresolved,
         last_likely: tally.last_likely,
@@ -138,7 +107,7 @@ fn operation_summary(
         departure_deciles: by_decile(tally.departures.rows()).into(),
         serialization: serialization(tally).into(),
         sections: operation_sections(sources, tally).into(),
-        outliers: outliers(sources, key, tally, apart_ns),
+        outliers: outliers(sources, key, tally, apart_ns(sources, uncertainty_ns)),
         edges: trees::edges(sources, key, tally).into(),
         trees,
         outside_trees: tally.inside.as_deref().map(trees::outside_trees),
@@ -154,6 +123,52 @@ fn operation_summary(
         core_ns: core,
         departure_wait_ns: departure_wait,
     }
+}
+
+/// How far times must differ to be told apart, ns: three standard deviations, where clocks differ.
+fn apart_ns(sources: &Sources<'_>, uncertainty_ns: Option<i64>) -> i64 {
+    let granularities = sources.clocks.hosts.iter().map(|host| host.granularity_ns);
+    uncertainty_ns
+        .map_or(0, |two| two.saturating_add(two / 2))
+        .max(granularities.max().unwrap_or(0))
+}
+
+/// Time by wait state, ns. `waits_ns`: all waits together, where any is known.
+fn wait_states(
+    operation: Operation,
+    tally: &OperationTally,
+    waits_ns: Option<i64>,
+) -> BTreeMap<Code, i64> {
+    let (waiting, completion) = wait_state_names(operation);
+    let waiting = waiting.zip(waits_ns);
+    let completion = completion.zip(tally.completion_ns);
+    let states = waiting.into_iter().chain(completion);
+    states.map(|(name, total)| (name.into(), total)).collect()
+}
+
+/// The stages seen from outside, with the waits for arrivals and departures: all together (`waits`), or
+/// where hosts are several those inside the host and across hosts apart.
+fn stages_outside(
+    operation: Operation,
+    tally: &OperationTally,
+    waits: (Option<Summary>, Option<Summary>),
+    core: Option<Summary>,
+    compared: impl Fn(&Distribution) -> Option<Summary>,
+) -> Vec<Stage> {
+    let (inside, across) = match &tally.split {
+        Some(split) => (
+            (
+                compared(&split.wait_inside),
+                compared(&split.departure_inside),
+            ),
+            (
+                compared(&split.wait_across),
+                compared(&split.departure_across),
+            ),
+        ),
+        None => (waits, (None, None)),
+    };
+    stages(operation, inside, across, core)
 }
 
 /// The mean at each position in the order of departure; `None` without instances that have one.
@@ -213,7 +228,7 @@ fn stages(
     operation: Operation,
     inside: (Option<Summary>, Option<Summary>),
     across: (Option<Summary>, Option<Summary>),
-    core: &Option<Summary>,
+    core: Option<Summary>,
 ) -> Vec<Stage> {
     if operation.semantics().waits_for_nobody() {
         return Vec::new();
@@ -227,7 +242,7 @@ fn stages(
     vec![
         stage("inside the host", inside),
         stage("across hosts", across),
-        stage("core", (None, core.clone())),
+        stage("core", (None, core)),
     ]
 }
 

@@ -209,91 +209,133 @@ impl<'a> Seen<'a> {
         order: &mut Order,
         to: &mut impl Samples,
     ) {
-        let (enter, leave) = self.instance.stamps(slot as usize);
-        let is_top = slot == tree.top;
         let [goes_down, goes_up] = tree.has;
-
-        let mut last_arrival = Some(enter);
-        if goes_down {
-            let came = |&number: &u32| {
-                let message = self.message(number);
-                (message.from, received(message))
-            };
-            let children = node.from_children.iter().map(came);
-            let own = Meets {
-                node: slot,
-                is_arrival: true,
-                slot,
-                nth: 0,
-            };
-            last_arrival = self.meet(own, enter, children, order, to);
-        }
         let from_parent = node
             .from_parent
             .map(|number| received(self.message(number)));
-        let mut first_departure = Some(leave);
+        let (enter, leave) = self.instance.stamps(slot as usize);
+        let mut at = AtNode {
+            slot,
+            is_top: slot == tree.top,
+            goes_up,
+            enter,
+            leave,
+            last_arrival: Some(enter),
+            first_departure: Some(leave),
+        };
+        if goes_down {
+            at.last_arrival = self.arrivals(&at, node, order, to);
+        }
         if goes_up {
-            let sent = |&number: &u32| {
-                let message = self.message(number);
-                (message.to, Some(message.sent.ns()))
-            };
-            let children = node.to_children.iter().map(sent);
-            let own = Meets {
-                node: slot,
-                is_arrival: false,
-                slot,
-                nth: 0,
-            };
-            first_departure = self.meet(own, leave, children, order, to);
             // What everybody's departure is measured from.
             let base = match from_parent {
                 Some(received) => received,
-                None => last_arrival,
+                None => at.last_arrival,
             };
-            if let Some(base) = base {
-                for (position, &(time, _)) in (0..).zip(&order.in_order) {
-                    let place = Quantity::Departure {
-                        node: slot,
-                        position,
-                    };
-                    to.add(place, span(time, base));
-                }
-            }
+            at.first_departure = self.departures(&at, node, base, order, to);
         }
-        if let (Some(to_parent), Some(last_arrival)) = (node.to_parent, last_arrival) {
+        if let (Some(to_parent), Some(last_arrival)) = (node.to_parent, at.last_arrival) {
             let sent = self.message(to_parent).sent.ns();
             to.add(Quantity::Down { node: slot }, span(sent, last_arrival));
         }
-        if let (Some(Some(received)), Some(departure)) = (from_parent, first_departure) {
+        if let (Some(Some(received)), Some(departure)) = (from_parent, at.first_departure) {
             to.add(Quantity::Up { node: slot }, span(departure, received));
         }
-        if let (true, Some(arrival), Some(departure)) = (is_top, last_arrival, first_departure) {
+        if let (true, Some(arrival), Some(departure)) =
+            (at.is_top, at.last_arrival, at.first_departure)
+        {
             to.add(Quantity::Core { node: slot }, span(departure, arrival));
         }
         if self.taken.is_some() {
-            let on = node.to_parent.map(|number| self.message(number).sent.ns());
-            let on = on.or(first_departure.filter(|_| is_top));
-            if let (None, Some(on)) = (last_arrival, on) {
-                to.add(Quantity::Own { node: slot }, span(on, enter));
-            }
-            let presence = self.instance.presence;
-            let calls = presence.and_then(|presence| presence.of(slot as usize));
-            if let (true, Some(from), Some(calls)) = (goes_up, first_departure, calls) {
-                to.add(
-                    Quantity::Away { node: slot },
-                    outside_ns(calls, from, leave),
-                );
+            self.out_of_calls(&at, node, to);
+        }
+        self.way(&at, tree, to);
+        self.two_way(node, to);
+    }
+
+    /// The children whose data come to a node, and its own process: gives the last arrival.
+    #[inline]
+    fn arrivals(
+        &self,
+        at: &AtNode,
+        node: &Node,
+        order: &mut Order,
+        to: &mut impl Samples,
+    ) -> Option<i64> {
+        let came = |&number: &u32| {
+            let message = self.message(number);
+            (message.from, received(message))
+        };
+        let children = node.from_children.iter().map(came);
+        self.meet(at.own(true), at.enter, children, order, to)
+    }
+
+    /// The children that a node sends to, and its own process, each departure measured from `base`
+    /// where that is known: gives the first departure.
+    #[inline]
+    fn departures(
+        &self,
+        at: &AtNode,
+        node: &Node,
+        base: Option<i64>,
+        order: &mut Order,
+        to: &mut impl Samples,
+    ) -> Option<i64> {
+        let sent = |&number: &u32| {
+            let message = self.message(number);
+            (message.to, Some(message.sent.ns()))
+        };
+        let children = node.to_children.iter().map(sent);
+        let first_departure = self.meet(at.own(false), at.leave, children, order, to);
+        if let Some(base) = base {
+            for (position, &(time, _)) in (0..).zip(&order.in_order) {
+                let place = Quantity::Departure {
+                    node: at.slot,
+                    position,
+                };
+                to.add(place, span(time, base));
             }
         }
+        first_departure
+    }
+
+    /// Of an instance that goes on in other calls: what its process itself took, and was in no call.
+    #[inline]
+    fn out_of_calls(&self, at: &AtNode, node: &Node, to: &mut impl Samples) {
+        let slot = at.slot;
+        let on = node.to_parent.map(|number| self.message(number).sent.ns());
+        let on = on.or(at.first_departure.filter(|_| at.is_top));
+        if let (None, Some(on)) = (at.last_arrival, on) {
+            to.add(Quantity::Own { node: slot }, span(on, at.enter));
+        }
+        let presence = self.instance.presence;
+        let calls = presence.and_then(|presence| presence.of(slot as usize));
+        if let (true, Some(from), Some(calls)) = (at.goes_up, at.first_departure, calls) {
+            to.add(
+                Quantity::Away { node: slot },
+                outside_ns(calls, from, at.leave),
+            );
+        }
+    }
+
+    /// The whole way of the process of a node.
+    #[inline]
+    fn way(&self, at: &AtNode, tree: &TreeRoles, to: &mut impl Samples) {
+        let [goes_down, goes_up] = tree.has;
         let (top_enter, top_leave) = self.instance.stamps(tree.top as usize);
-        if (goes_down && goes_up) || self.have_common_time(slot, tree.top) {
+        if (goes_down && goes_up) || self.have_common_time(at.slot, tree.top) {
             let way = match (goes_down, goes_up) {
-                (true, true) => span(leave, enter),
-                (true, false) => span(top_leave, enter),
-                (false, _) => span(leave, top_enter),
+                (true, true) => span(at.leave, at.enter),
+                (true, false) => span(top_leave, at.enter),
+                (false, _) => span(at.leave, top_enter),
             };
-            to.add(Quantity::Way { node: slot }, way);
+            to.add(Quantity::Way { node: at.slot }, way);
         }
+    }
+
+    /// The edge between a node and its parent, where messages went both ways.
+    #[inline]
+    fn two_way(&self, node: &Node, to: &mut impl Samples) {
         if let (Some(down), Some(up)) = (node.to_parent, node.from_parent) {
             let (down_at, up_at) = (self.message(down), self.message(up));
             let is_one_edge = down_at.to == up_at.from;
@@ -392,6 +434,32 @@ impl<'a> Seen<'a> {
             before = begin.saturating_add(spent);
         }
         to.add(Quantity::Exit { node: slot }, span(leave, before));
+    }
+}
+
+/// The process of a node, and what is known of the times there.
+struct AtNode {
+    slot: u32,
+    is_top: bool,
+    goes_up: bool,
+    enter: i64,
+    leave: i64,
+    /// Of those who meet there; the own enter where nobody else arrives.
+    last_arrival: Option<i64>,
+    /// Of those who meet there; the own leave where nobody else departs.
+    first_departure: Option<i64>,
+}
+
+impl AtNode {
+    /// The own process as one of those who meet.
+    #[inline]
+    fn own(&self, is_arrival: bool) -> Meets {
+        Meets {
+            node: self.slot,
+            is_arrival,
+            slot: self.slot,
+            nth: 0,
+        }
     }
 }
 

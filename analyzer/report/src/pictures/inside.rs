@@ -2,7 +2,7 @@
 
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::{
-    JoiningPoint, OperationSummary, StageKind, TreeFigures, TreeSummary, WayStage,
+    JoiningPoint, OperationSummary, StageKind, TreeFigures, TreeSummary, WayLine, WayStage,
 };
 use collbench_stats::distribution::Summary;
 use collbench_text::quantity;
@@ -148,86 +148,12 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
     if figures.joining_points.is_empty() {
         return None;
     }
-    let lines = &figures.lines;
-    let has = |direction: &str| {
-        let mut stages = lines.iter().flat_map(|line| &line.stages);
-        stages.any(|stage| stage.direction.as_deref() == Some(direction))
-    };
-    let n_levels = lines.iter().map(|line| levels(&line.stages)).max()?;
-    let by_level = n_levels <= MAX_LEVELS;
-    // All levels together where there are many.
-    let levels: Vec<usize> = if by_level {
-        (0..=n_levels).collect()
-    } else {
-        vec![0]
-    };
-    let name = |row: Row, waits: &str, serves: &str, edge: &str| match (row, by_level) {
-        (Row::Wait(_), false) => waits.to_owned(),
-        (Row::Node(_), false) => serves.to_owned(),
-        (Row::Edge(_), false) => edge.to_owned(),
-        (Row::Wait(0), true) => format!("{waits}, root"),
-        (Row::Wait(level), true) => format!("{waits}, level {level}"),
-        (Row::Node(level), true) => format!("{serves}, level {level}"),
-        (Row::Edge(level), true) => format!("{edge}, level {level}"),
-    };
-    let rows_of = |level: usize| match (level, by_level) {
-        (0, true) => vec![Row::Wait(0)],
-        _ => vec![Row::Wait(level), Row::Node(level), Row::Edge(level)],
-    };
-    let down: Vec<Row> = if has("down") {
-        levels
-            .iter()
-            .rev()
-            .flat_map(|&level| rows_of(level))
-            .collect()
-    } else {
-        Vec::new()
-    };
-    let up: Vec<Row> = if has("up") {
-        let rows = levels
-            .iter()
-            .flat_map(|&level| rows_of(level).into_iter().rev());
-        rows.collect()
-    } else {
-        Vec::new()
-    };
-    let named = |rows: &[Row], waits, serves, edge| {
-        let names = rows
-            .iter()
-            .map(|&row| name(row, waits, serves, edge).into());
-        names.collect()
-    };
-    let stages = Stages {
-        down: named(&down, "wait for others", "process", "message down"),
-        core: Some("root".into()),
-        up: named(&up, "wait for turn", "hand on", "message up"),
-    };
-    let mut timemap = viz::Timemap::new(
-        heading(
-            analysis,
-            operation,
-            figures,
-            words::headline(analysis, operation)?,
-        ),
-        stages,
-    );
-    for line in lines {
-        let level = |row: Row| if by_level { row } else { flat(row) };
-        let mut sums: Vec<(i64, u64)> = vec![(0, 0); down.len() + 1 + up.len()];
-        for (stage, row) in rows(&line.stages) {
-            let at = match (stage.direction.as_deref(), row) {
-                (Some("down"), Some(row)) => down.iter().position(|&other| other == level(row)),
-                (Some("up"), Some(row)) => {
-                    let at = up.iter().position(|&other| other == level(row));
-                    at.map(|at| down.len() + 1 + at)
-                }
-                _ => Some(down.len()),
-            };
-            if let Some(at) = at {
-                sums[at].0 = sums[at].0.saturating_add(stage.mean_ns);
-                sums[at].1 = sums[at].1.max(stage.n);
-            }
-        }
+    let rows = TimemapRows::of(&figures.lines)?;
+    let finding = words::headline(analysis, operation)?;
+    let heading = heading(analysis, operation, figures, finding);
+    let mut timemap = viz::Timemap::new(heading, rows.names());
+    for line in &figures.lines {
+        let sums = rows.sums(&line.stages);
         // Where classes are many, hosts say more.
         let mut classes = figures.ways.iter();
         let class = if figures.ways.len() > MAX_CLASSES {
@@ -247,6 +173,93 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
         });
     }
     Some(timemap)
+}
+
+/// The rows of a timemap, from top to bottom: those of the way down, the root, those of the way up.
+struct TimemapRows {
+    /// Whether there are rows for each level, else one for all levels where they are many.
+    by_level: bool,
+    down: Vec<Row>,
+    up: Vec<Row>,
+}
+
+impl TimemapRows {
+    /// `None` without ways.
+    fn of(lines: &[WayLine]) -> Option<Self> {
+        let has = |direction: &str| {
+            let mut stages = lines.iter().flat_map(|line| &line.stages);
+            stages.any(|stage| stage.direction.as_deref() == Some(direction))
+        };
+        let n_levels = lines.iter().map(|line| levels(&line.stages)).max()?;
+        let by_level = n_levels <= MAX_LEVELS;
+        let levels = if by_level { 0..=n_levels } else { 0..=0 };
+        let rows_of = |level: usize| match (level, by_level) {
+            (0, true) => vec![Row::Wait(0)],
+            _ => vec![Row::Wait(level), Row::Node(level), Row::Edge(level)],
+        };
+        let down = if has("down") {
+            levels.clone().rev().flat_map(rows_of).collect()
+        } else {
+            Vec::new()
+        };
+        let up = if has("up") {
+            let rows = levels.flat_map(|level| rows_of(level).into_iter().rev());
+            rows.collect()
+        } else {
+            Vec::new()
+        };
+        Some(Self { by_level, down, up })
+    }
+
+    fn names(&self) -> Stages {
+        let named = |rows: &[Row], waits, serves, edge| {
+            let names = rows
+                .iter()
+                .map(|&row| self.name(row, waits, serves, edge).into());
+            names.collect()
+        };
+        Stages {
+            down: named(&self.down, "wait for others", "process", "message down"),
+            core: Some("root".into()),
+            up: named(&self.up, "wait for turn", "hand on", "message up"),
+        }
+    }
+
+    fn name(&self, row: Row, waits: &str, serves: &str, edge: &str) -> String {
+        match (row, self.by_level) {
+            (Row::Wait(_), false) => waits.to_owned(),
+            (Row::Node(_), false) => serves.to_owned(),
+            (Row::Edge(_), false) => edge.to_owned(),
+            (Row::Wait(0), true) => format!("{waits}, root"),
+            (Row::Wait(level), true) => format!("{waits}, level {level}"),
+            (Row::Node(level), true) => format!("{serves}, level {level}"),
+            (Row::Edge(level), true) => format!("{edge}, level {level}"),
+        }
+    }
+
+    /// For each row the mean time of a way there, ns, and of how many instances.
+    fn sums(&self, stages: &[WayStage]) -> Vec<(i64, u64)> {
+        let level = |row: Row| if self.by_level { row } else { flat(row) };
+        let root = self.down.len();
+        let mut sums = vec![(0_i64, 0_u64); root + 1 + self.up.len()];
+        for (stage, row) in rows(stages) {
+            let at = match (stage.direction.as_deref(), row) {
+                (Some("down"), Some(row)) => {
+                    self.down.iter().position(|&other| other == level(row))
+                }
+                (Some("up"), Some(row)) => {
+                    let at = self.up.iter().position(|&other| other == level(row));
+                    at.map(|at| root + 1 + at)
+                }
+                _ => Some(root),
+            };
+            if let Some(at) = at {
+                sums[at].0 = sums[at].0.saturating_add(stage.mean_ns);
+                sums[at].1 = sums[at].1.max(stage.n);
+            }
+        }
+        sums
+    }
 }
 
 fn flat(row: Row) -> Row {
