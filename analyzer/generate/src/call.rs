@@ -9,6 +9,18 @@ use super::semantics::{neighbours_release, payload, releases, root_field};
 use super::state::{END_OF_TIME_NS, FileError, Group, Scratch, Simulation, Turn};
 use super::truth::{Instance, Seen, TrueInFlight};
 
+/// A member of the group that calls, or another process in its place.
+struct Caller {
+    /// Its position among the callers.
+    i: usize,
+    /// Its world rank.
+    rank: u32,
+    enter: u64,
+    leave: Option<u64>,
+    /// The root as the record has it; of a constructor what it made.
+    root_field: i32,
+}
+
 impl Simulation<'_> {
     /// Lets the members work, enter, and leave where they may: fills the scratch.
     pub(super) fn perform(&mut self, turn: Turn<'_>, members: &Members) {
@@ -102,107 +114,131 @@ impl Simulation<'_> {
         group: &mut Group,
         made: Option<(&[u32], &[i32])>,
     ) -> Result<(), FileError> {
-        let Turn {
-            call,
-            operation,
-            thread,
-            ..
-        } = turn;
-        let members = &group.members;
-        let semantics = operation.semantics();
-        let root = turn.root(members);
+        let root = turn.root(&group.members);
         let mut seen = std::mem::take(&mut self.scratch.seen);
-        let flags = if call.internal { CODE_INTERNAL } else { 0 };
         let mut are_all_messages_there = true;
-        for i in 0..seen.len() {
-            let Some(enter) = seen[i].enter else { continue };
-            let leave = seen[i].leave;
+        for (i, seen) in seen.iter_mut().enumerate() {
+            let Some(enter) = seen.enter else { continue };
             // Of a constructor over a group, not all members of the parent are callers.
-            let rank = made.map_or(members.ranks[i], |(ranks, _)| ranks[i]);
-            let at = if members.ranks[i] == rank {
-                i
-            } else {
-                members
-                    .ranks
-                    .iter()
-                    .position(|&member| member == rank)
-                    .unwrap_or(i)
-            };
+            let rank = made.map_or(group.members.ranks[i], |(ranks, _)| ranks[i]);
             let root_field = match (made, root) {
                 (Some((_, index_at)), _) => index_at[rank as usize],
-                (None, Some(root)) => root_field(members, root, i),
+                (None, Some(root)) => root_field(&group.members, root, i),
                 (None, None) => ROOT_NONE,
             };
-            let record = NewRecord {
-                thread,
+            let caller = Caller {
+                i,
+                rank,
                 enter,
-                leave,
-                body: Body::Call {
-                    operation,
-                    flags,
-                    communicator: group.indexes[at],
-                    root: root_field,
-                    payload: self.scratch.payloads[i],
-                },
+                leave: seen.leave,
+                root_field,
             };
-            let is_recorded = self.write(rank, record)?;
-            seen[i].is_recorded = is_recorded;
-            if is_recorded {
-                let counted = (!call.internal).then_some((operation, members));
-                self.truth.record(rank, leave.unwrap_or(enter), counted);
-                if call.internal {
-                    self.truth.internal(rank);
-                }
-                if leave.is_none() {
-                    self.truth.in_flight(
-                        rank,
-                        TrueInFlight {
-                            operation: operation.name(),
-                            communicator: Some(group.in_truth),
-                            sequence: semantics.is_matched().then_some(group.calls),
-                        },
-                    );
-                }
-            }
-            if let Some(inside) = &call.inside {
+            seen.is_recorded = self.note_call(turn, group, &caller)?;
+            if let Some(inside) = &turn.call.inside {
                 are_all_messages_there &= self.write_messages(turn, group, i, inside.receives)?;
             }
             let state = &mut self.ranks[rank as usize];
-            state.calls += u64::from(!call.internal);
-            match leave {
-                Some(leave) => state.cursors[thread as usize] = leave,
+            state.calls += u64::from(!turn.call.internal);
+            match caller.leave {
+                Some(leave) => state.cursors[turn.thread as usize] = leave,
                 None => state.is_running = false,
             }
         }
-        if !call.internal {
-            let of_group;
-            let callers = match (semantics, made) {
-                (Semantics::GroupConstructor, Some((ranks, _))) => {
-                    of_group = Members::one_group(ranks.to_vec());
-                    &of_group
-                }
-                _ => members,
-            };
-            let instance = Instance {
-                operation,
-                communicator: group.in_truth,
-                members: callers,
-                root,
-                payloads: &self.scratch.payloads,
-                seen: &seen,
-                courses: None,
-            };
-            self.truth.instance(&instance);
-            if let Some(inside) = &call.inside
-                && are_all_messages_there
-            {
-                let top = root.unwrap_or(0);
-                self.truth
-                    .inside(&instance, inside, top, &self.scratch.course, None);
-            }
-            group.calls += u64::from(semantics.is_matched());
+        if !turn.call.internal {
+            let callers = made.map(|(ranks, _)| ranks);
+            self.note_instance(turn, group, callers, &seen, are_all_messages_there);
+            group.calls += u64::from(turn.operation.semantics().is_matched());
         }
         self.scratch.seen = seen;
         Ok(())
+    }
+
+    /// Writes the call of one member into its file and the truth; says whether it is in the trace.
+    fn note_call(
+        &mut self,
+        turn: Turn<'_>,
+        group: &Group,
+        caller: &Caller,
+    ) -> Result<bool, FileError> {
+        let Turn {
+            call, operation, ..
+        } = turn;
+        let (members, rank) = (&group.members, caller.rank);
+        let at = if members.ranks[caller.i] == rank {
+            caller.i
+        } else {
+            let mut ranks = members.ranks.iter();
+            ranks.position(|&member| member == rank).unwrap_or(caller.i)
+        };
+        let record = NewRecord {
+            thread: turn.thread,
+            enter: caller.enter,
+            leave: caller.leave,
+            body: Body::Call {
+                operation,
+                flags: if call.internal { CODE_INTERNAL } else { 0 },
+                communicator: group.indexes[at],
+                root: caller.root_field,
+                payload: self.scratch.payloads[caller.i],
+            },
+        };
+        if !self.write(rank, record)? {
+            return Ok(false);
+        }
+        let counted = (!call.internal).then_some((operation, members));
+        self.truth
+            .record(rank, caller.leave.unwrap_or(caller.enter), counted);
+        if call.internal {
+            self.truth.internal(rank);
+        }
+        if caller.leave.is_none() {
+            let is_matched = operation.semantics().is_matched();
+            self.truth.in_flight(
+                rank,
+                TrueInFlight {
+                    operation: operation.name(),
+                    communicator: Some(group.in_truth),
+                    sequence: is_matched.then_some(group.calls),
+                },
+            );
+        }
+        Ok(true)
+    }
+
+    /// Notes the truth of the instance. `ranks`: of a constructor who called.
+    fn note_instance(
+        &mut self,
+        turn: Turn<'_>,
+        group: &Group,
+        ranks: Option<&[u32]>,
+        seen: &[Seen],
+        are_all_messages_there: bool,
+    ) {
+        let root = turn.root(&group.members);
+        let of_group;
+        let members = match (turn.operation.semantics(), ranks) {
+            (Semantics::GroupConstructor, Some(ranks)) => {
+                of_group = Members::one_group(ranks.to_vec());
+                &of_group
+            }
+            _ => &group.members,
+        };
+        let instance = Instance {
+            operation: turn.operation,
+            communicator: group.in_truth,
+            members,
+            root,
+            payloads: &self.scratch.payloads,
+            seen,
+            courses: None,
+        };
+        self.truth.instance(&instance);
+        if let Some(inside) = &turn.call.inside
+            && are_all_messages_there
+        {
+            let top = root.unwrap_or(0);
+            self.truth
+                .inside(&instance, inside, top, &self.scratch.course, None);
+        }
     }
 }

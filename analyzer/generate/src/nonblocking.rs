@@ -21,6 +21,30 @@ use super::truth::{Instance, Seen, TrueCourse, TrueInFlight};
 /// The tags of nonblocking collectives lie below this one, as those of libraries do.
 const FIRST_TAG: u16 = 0xff00;
 
+/// A member of the group while it begins a collective.
+struct Beginner {
+    /// Its position.
+    i: usize,
+    /// That of the root.
+    root: Option<usize>,
+    payload: u64,
+    /// Of the collective among the calls on the communicator, or of the start.
+    position: u64,
+}
+
+/// A call of one rank that completes what it has begun.
+struct Completing {
+    rank: u32,
+    /// When its last attempt began, on the grid.
+    asked: u64,
+    /// When it returns; `None` where that never happens.
+    leave: Option<u64>,
+    /// Collectives that it completes.
+    n_together: u32,
+    /// Time of the attempts in vain, for each of these.
+    share_ns: u64,
+}
+
 impl Simulation<'_> {
     /// Begins what `perform` has put into the scratch.
     pub(super) fn begin(
@@ -29,7 +53,7 @@ impl Simulation<'_> {
         begin: Begin,
         group: &mut Group,
     ) -> Result<(), FileError> {
-        let (operation, thread) = (turn.operation, turn.thread);
+        let operation = turn.operation;
         let root = turn.root(&group.members);
         let mut seen = std::mem::take(&mut self.scratch.seen);
         let payloads = self.scratch.payloads.clone();
@@ -42,90 +66,20 @@ impl Simulation<'_> {
         let mut of = Vec::new();
         let mut courses = vec![TrueCourse::default(); seen.len()];
         for i in 0..seen.len() {
-            let rank = group.members.ranks[i];
-            let index = group.indexes[i];
-            let root_field = root.map_or(ROOT_NONE, |root| root_field(&group.members, root, i));
-            let key = (turn.call.id, group.id);
-            let persistent = self.outstanding.persistent.get(&key);
-            let (initiation, body) = match persistent.filter(|_| operation.is_persistent()) {
-                None => (
-                    Initiation::Nonblocking {
-                        communicator: index,
-                        position,
-                    },
-                    Body::Call {
-                        operation,
-                        flags: 0,
-                        communicator: index,
-                        root: root_field,
-                        payload: payloads[i],
-                    },
-                ),
-                Some(persistent) => {
-                    let definition = persistent.indexes[i];
-                    let start = PersistentStart {
-                        definition,
-                        n_together: 1,
-                    };
-                    (
-                        Initiation::Persistent {
-                            definition,
-                            start: position,
-                        },
-                        Body::Words(start.words(operation, index)),
-                    )
-                }
+            let member = Beginner {
+                i,
+                root,
+                payload: payloads[i],
+                position,
             };
+            let (initiation, body) = self.initiation(turn, group, &member);
             of.push(initiation);
-            let Some(enter) = seen[i].enter else {
-                seen[i].leave = None;
-                continue;
-            };
-            let is_running = self.ranks[rank as usize].is_running;
-            let begun = is_running.then(|| self.snap(enter + begin.begin_ns));
-            let record = NewRecord {
-                thread,
-                enter,
-                leave: begun,
-                body,
-            };
-            seen[i].is_recorded = self.write(rank, record)?;
-            seen[i].leave = None;
-            if seen[i].is_recorded {
-                let counted = Some((operation, &group.members));
-                self.truth.record(rank, begun.unwrap_or(enter), counted);
-                if begun.is_none() {
-                    let call = TrueInFlight {
-                        operation: operation.name(),
-                        communicator: Some(group.in_truth),
-                        sequence: Some(position),
-                    };
-                    self.truth.in_flight(rank, call);
-                }
-            }
-            self.ranks[rank as usize].calls += 1;
-            if let Some(begun) = begun {
-                self.ranks[rank as usize].cursors[thread as usize] = begun;
+            if let Some(begun) = self.begin_at(turn, begin, group, &member, body, &mut seen[i])? {
                 courses[i].begun = begun;
-                let waiting = &mut self.outstanding.of_rank[rank as usize];
-                waiting.push((self.outstanding.begun.len(), i));
             }
         }
         group.calls += u64::from(operation.takes_position());
-        let inside = turn.call.inside.is_some().then(|| {
-            let number = &mut self.outstanding.n_inside;
-            *number = number.wrapping_add(1);
-            BegunInside {
-                call: turn.call.clone(),
-                instance: turn.instance,
-                thread,
-                tag: FIRST_TAG.wrapping_sub(*number),
-                indexes: group.indexes.clone(),
-                calls: Vec::new(),
-                course: Course::default(),
-                are_all_recorded: true,
-            }
-        });
+        let inside = self.begun_inside(turn, group);
         self.outstanding.begun.push(Some(BegunInstance {
             operation,
             in_truth: group.in_truth,
@@ -140,6 +94,108 @@ impl Simulation<'_> {
             inside,
         }));
         Ok(())
+    }
+
+    /// What a member begins, and its record.
+    fn initiation(&self, turn: Turn<'_>, group: &Group, member: &Beginner) -> (Initiation, Body) {
+        let (operation, i, position) = (turn.operation, member.i, member.position);
+        let index = group.indexes[i];
+        let key = (turn.call.id, group.id);
+        let persistent = self.outstanding.persistent.get(&key);
+        match persistent.filter(|_| operation.is_persistent()) {
+            None => (
+                Initiation::Nonblocking {
+                    communicator: index,
+                    position,
+                },
+                Body::Call {
+                    operation,
+                    flags: 0,
+                    communicator: index,
+                    root: (member.root)
+                        .map_or(ROOT_NONE, |root| root_field(&group.members, root, i)),
+                    payload: member.payload,
+                },
+            ),
+            Some(persistent) => {
+                let definition = persistent.indexes[i];
+                let start = PersistentStart {
+                    definition,
+                    n_together: 1,
+                };
+                (
+                    Initiation::Persistent {
+                        definition,
+                        start: position,
+                    },
+                    Body::Words(start.words(operation, index)),
+                )
+            }
+        }
+    }
+
+    /// A member that came begins: writes that, and gives when it returned, if it does.
+    fn begin_at(
+        &mut self,
+        turn: Turn<'_>,
+        begin: Begin,
+        group: &Group,
+        member: &Beginner,
+        body: Body,
+        seen: &mut Seen,
+    ) -> Result<Option<u64>, FileError> {
+        let (operation, thread) = (turn.operation, turn.thread);
+        let rank = group.members.ranks[member.i];
+        seen.leave = None;
+        let Some(enter) = seen.enter else {
+            return Ok(None);
+        };
+        let is_running = self.ranks[rank as usize].is_running;
+        let begun = is_running.then(|| self.snap(enter + begin.begin_ns));
+        let record = NewRecord {
+            thread,
+            enter,
+            leave: begun,
+            body,
+        };
+        seen.is_recorded = self.write(rank, record)?;
+        if seen.is_recorded {
+            let counted = Some((operation, &group.members));
+            self.truth.record(rank, begun.unwrap_or(enter), counted);
+            if begun.is_none() {
+                let call = TrueInFlight {
+                    operation: operation.name(),
+                    communicator: Some(group.in_truth),
+                    sequence: Some(member.position),
+                };
+                self.truth.in_flight(rank, call);
+            }
+        }
+        self.ranks[rank as usize].calls += 1;
+        if let Some(begun) = begun {
+            self.ranks[rank as usize].cursors[thread as usize] = begun;
+            let waiting = &mut self.outstanding.of_rank[rank as usize];
+            waiting.push((self.outstanding.begun.len(), member.i));
+        }
+        Ok(begun)
+    }
+
+    /// What is to be kept of an instance that is seen inside, with a tag of its own.
+    fn begun_inside(&mut self, turn: Turn<'_>, group: &Group) -> Option<BegunInside> {
+        turn.call.inside.is_some().then(|| {
+            let number = &mut self.outstanding.n_inside;
+            *number = number.wrapping_add(1);
+            BegunInside {
+                call: turn.call.clone(),
+                instance: turn.instance,
+                thread: turn.thread,
+                tag: FIRST_TAG.wrapping_sub(*number),
+                indexes: group.indexes.clone(),
+                calls: Vec::new(),
+                course: Course::default(),
+                are_all_recorded: true,
+            }
+        })
     }
 
     /// Number of the next start of the persistent collective of a step, which is set up before the
@@ -320,73 +376,96 @@ impl Simulation<'_> {
         }
         let leave = done.map(|done| self.snap(done));
         let n_together = part.len() as u32;
-        let share_ns = tests_ns / u64::from(n_together);
+        let completing = Completing {
+            rank,
+            asked,
+            leave,
+            n_together,
+            share_ns: tests_ns / u64::from(n_together),
+        };
         // Only these are written before they return.
         let is_seen_under_way = matches!(step.by, CompletingCall::Wait | CompletingCall::Waitall);
-        for &(at, i) in part {
-            let Some(begun) = &self.outstanding.begun[at] else {
-                continue;
-            };
-            let of = begun.of[i];
-            let in_flight = TrueInFlight {
-                operation: begun.operation.name(),
-                communicator: Some(begun.in_truth),
-                sequence: Some(match of {
-                    Initiation::Nonblocking { position, .. } => position,
-                    Initiation::Persistent { start, .. } => start,
-                }),
-            };
-            if leave.is_none() && !is_seen_under_way {
-                continue;
-            }
-            self.write_begun_ends((at, i), step.thread, asked, true)?;
-            let record = |leave, body| NewRecord {
-                thread: step.thread,
-                enter: asked,
-                leave,
-                body,
-            };
-            let completion = Completion {
-                of,
-                by: step.by,
-                n_together,
-            };
-            if step.n_tests > 0 && leave.is_some() {
-                let tests = Body::Tests {
-                    of,
-                    by: step.by,
-                    n: step.n_tests,
-                    spent_ns: share_ns,
-                };
-                if self.write(rank, record(Some(asked), tests))? {
-                    self.truth.record(rank, asked, None);
-                }
-            }
-            let is_recorded = self.write(rank, record(leave, Body::Words(completion.words())))?;
-            if is_recorded {
-                self.truth.record(rank, leave.unwrap_or(asked), None);
-                if leave.is_none() {
-                    self.truth.in_flight(rank, in_flight);
-                }
-            }
-            self.write_begun_ends((at, i), step.thread, asked, false)?;
-            if let Some(begun) = &mut self.outstanding.begun[at] {
-                begun.n_left -= 1;
-                begun.seen[i].leave = leave.filter(|_| is_recorded);
-                if let Some(inside) = &mut begun.inside {
-                    // It has what it waited for when it returns, at the latest.
-                    inside.course.leaves[i] = leave;
-                }
-                let course = &mut begun.courses[i];
-                course.asked = asked;
-                course.n_together = u64::from(n_together);
-                course.n_tests = u64::from(step.n_tests);
-                course.tests_ns = share_ns;
+        if leave.is_some() || is_seen_under_way {
+            for &waiting in part {
+                self.complete_one(step, waiting, &completing)?;
             }
         }
         match leave {
             Some(leave) => self.ranks[rank as usize].cursors[step.thread as usize] = leave,
             None => self.ranks[rank as usize].is_running = false,
+        }
+        Ok(())
+    }
+
+    /// A call completes one of those that it was called for, at one member.
+    fn complete_one(
+        &mut self,
+        step: &CompleteStep,
+        (at, i): (usize, usize),
+        completing: &Completing,
+    ) -> Result<(), FileError> {
+        let &Completing {
+            rank,
+            asked,
+            leave,
+            n_together,
+            share_ns,
+        } = completing;
+        let Some(begun) = &self.outstanding.begun[at] else {
+            return Ok(());
+        };
+        let of = begun.of[i];
+        let in_flight = TrueInFlight {
+            operation: begun.operation.name(),
+            communicator: Some(begun.in_truth),
+            sequence: Some(match of {
+                Initiation::Nonblocking { position, .. } => position,
+                Initiation::Persistent { start, .. } => start,
+            }),
+        };
+        self.write_begun_ends((at, i), step.thread, asked, true)?;
+        let record = |leave, body| NewRecord {
+            thread: step.thread,
+            enter: asked,
+            leave,
+            body,
+        };
+        let completion = Completion {
+            of,
+            by: step.by,
+            n_together,
+        };
+        if step.n_tests > 0 && leave.is_some() {
+            let tests = Body::Tests {
+                of,
+                by: step.by,
+                n: step.n_tests,
+                spent_ns: share_ns,
+            };
+            if self.write(rank, record(Some(asked), tests))? {
+                self.truth.record(rank, asked, None);
+            }
+        }
+        let is_recorded = self.write(rank, record(leave, Body::Words(completion.words())))?;
+        if is_recorded {
+            self.truth.record(rank, leave.unwrap_or(asked), None);
+            if leave.is_none() {
+                self.truth.in_flight(rank, in_flight);
+            }
+        }
+        self.write_begun_ends((at, i), step.thread, asked, false)?;
+        if let Some(begun) = &mut self.outstanding.begun[at] {
+            begun.n_left -= 1;
+            begun.seen[i].leave = leave.filter(|_| is_recorded);
+            if let Some(inside) = &mut begun.inside {
+                // It has what it waited for when it returns, at the latest.
+                inside.course.leaves[i] = leave;
+            }
+            let course = &mut begun.courses[i];
+            course.asked = asked;
+            course.n_together = u64::from(n_together);
+            course.n_tests = u64::from(step.n_tests);
+            course.tests_ns = share_ns;
         }
         Ok(())
     }
