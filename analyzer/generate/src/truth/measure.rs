@@ -114,6 +114,9 @@ pub(super) fn dependences(
     let members = instance.members;
     let n = enters.len();
     let semantics = instance.operation.semantics();
+    if semantics == Semantics::Neighborhood {
+        return dependences_on_neighbours(instance, enters, place_of, found);
+    }
     let side = |i: usize| usize::from(i >= members.n_first);
     let root = instance.root.unwrap_or(usize::MAX);
     let has_data = |i: usize| instance.payloads[i] > 0;
@@ -137,19 +140,6 @@ pub(super) fn dependences(
         | Semantics::Process => (&|_| false, &|_| false),
         _ => (&|_| true, &|_| true),
     };
-    if semantics == Semantics::Neighborhood {
-        found.clear();
-        for i in 0..n {
-            let sources = members.sources[i].iter().flatten();
-            let sources = sources.filter(|&&j| j != i && has_data(j));
-            let here = sources.clone().filter(|&&j| place_of[j] == place_of[i]);
-            let latest = here.map(|&j| enters[j]).max();
-            let is_elsewhere = latest.is_none() && sources.count() > 0;
-            let release = latest.unwrap_or(0).max(enters[i]);
-            found.push((!is_elsewhere).then_some(release.cast_signed()));
-        }
-        return;
-    }
     let only_remote =
         members.is_inter() && matches!(semantics, Semantics::Barrier | Semantics::AllToAll);
 
@@ -198,6 +188,25 @@ pub(super) fn dependences(
         if is_prefix {
             add(i, &mut at_place, &mut anywhere);
         }
+    }
+}
+
+/// Each depends on those that it receives data from.
+fn dependences_on_neighbours(
+    instance: &Instance<'_>,
+    enters: &[u64],
+    place_of: &[usize],
+    found: &mut Vec<Option<i64>>,
+) {
+    found.clear();
+    for i in 0..enters.len() {
+        let sources = instance.members.sources[i].iter().flatten();
+        let sources = sources.filter(|&&j| j != i && instance.payloads[j] > 0);
+        let here = sources.clone().filter(|&&j| place_of[j] == place_of[i]);
+        let latest = here.map(|&j| enters[j]).max();
+        let is_elsewhere = latest.is_none() && sources.count() > 0;
+        let release = latest.unwrap_or(0).max(enters[i]);
+        found.push((!is_elsewhere).then_some(release.cast_signed()));
     }
 }
 

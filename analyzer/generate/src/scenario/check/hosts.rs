@@ -43,32 +43,8 @@ impl Check<'_> {
                 WrittenSource::Raw => ClockSource::MonotonicRaw,
                 WrittenSource::Monotonic => ClockSource::Monotonic,
             };
-            let rate_khz = match host.ghz {
-                None if source == ClockSource::Tsc => 2_000_000,
-                None => 1_000_000,
-                Some(ghz) => {
-                    let value = *ghz.get_ref();
-                    if source != ClockSource::Tsc {
-                        let found = "ghz for a clock that counts ns";
-                        return self.wrong(ghz.span(), found, "clock = \"tsc\", or no ghz");
-                    }
-                    if !(0.001..=10.0).contains(&value) {
-                        let found = format!("ghz = {value}");
-                        return self.wrong(ghz.span(), found, "0.001 to 10");
-                    }
-                    (value * 1e6).round() as u64
-                }
-            };
-            let drift_ppb = match host.drift_ppm {
-                None => 0,
-                Some(ppm) if ppm.get_ref().abs() <= 1000.0 => {
-                    (ppm.get_ref() * 1000.0).round() as i64
-                }
-                Some(ppm) => {
-                    let found = format!("drift_ppm = {}", ppm.get_ref());
-                    return self.wrong(ppm.span(), found, "-1000 to 1000");
-                }
-            };
+            let rate_khz = self.read_rate_khz(source, host.ghz)?;
+            let drift_ppb = self.read_drift_ppb(host.drift_ppm)?;
             if host.offset_ns < 0 && host.offset_ns.unsigned_abs() >= uptime_ns {
                 let found = format!("offset_ns = {}", host.offset_ns);
                 return self.wrong(span, found, format!("more than -uptime_ns = -{uptime_ns}"));
@@ -106,6 +82,40 @@ impl Check<'_> {
         }
         self.host_of = placed(&ranks_on, placement);
         Ok(())
+    }
+
+    fn read_rate_khz(
+        &self,
+        source: ClockSource,
+        ghz: Option<Spanned<f64>>,
+    ) -> Result<u64, ScenarioError> {
+        let Some(ghz) = ghz else {
+            let is_tsc = source == ClockSource::Tsc;
+            return Ok(if is_tsc { 2_000_000 } else { 1_000_000 });
+        };
+        let value = *ghz.get_ref();
+        if source != ClockSource::Tsc {
+            let found = "ghz for a clock that counts ns";
+            return self.wrong(ghz.span(), found, "clock = \"tsc\", or no ghz");
+        }
+        if !(0.001..=10.0).contains(&value) {
+            let found = format!("ghz = {value}");
+            return self.wrong(ghz.span(), found, "0.001 to 10");
+        }
+        Ok((value * 1e6).round() as u64)
+    }
+
+    fn read_drift_ppb(&self, ppm: Option<Spanned<f64>>) -> Result<i64, ScenarioError> {
+        match ppm {
+            None => Ok(0),
+            Some(ppm) if ppm.get_ref().abs() <= 1000.0 => {
+                Ok((ppm.get_ref() * 1000.0).round() as i64)
+            }
+            Some(ppm) => {
+                let found = format!("drift_ppm = {}", ppm.get_ref());
+                self.wrong(ppm.span(), found, "-1000 to 1000")
+            }
+        }
     }
 
     pub(super) fn read_exchanges(

@@ -91,50 +91,12 @@ impl Check<'_> {
         };
         let semantics = operation.map(Operation::semantics);
         let is_constructor = semantics.is_some_and(Semantics::is_constructor);
-        match (&step.makes, is_constructor) {
-            (Some(makes), false) => {
-                let expected = "a communicator constructor as its operation";
-                return self.wrong(makes.span(), "makes", expected);
-            }
-            (None, true) => {
-                return self.wrong(
-                    span,
-                    "a constructor",
-                    "makes = \"name of the communicator\"",
-                );
-            }
-            (Some(makes), true) if ["world", "self", ""].contains(&makes.get_ref().as_str()) => {
-                let found = format!("makes = \"{}\"", makes.get_ref());
-                return self.wrong(makes.span(), found, "a name of its own");
-            }
-            _ => {}
-        }
+        self.check_makes(span, &step, is_constructor)?;
         if let Some(split) = &step.split {
             self.check_split(split, is_constructor)?;
         }
-        let is_rooted = semantics.is_some_and(Semantics::is_rooted);
-        let root = match &step.root {
-            None => Root::Fixed(0),
-            Some(root) if !is_rooted => {
-                return self.wrong(root.span(), "root", "an operation that has one");
-            }
-            Some(root) => match root.get_ref() {
-                WrittenRoot::Fixed(rank) if u64::from(*rank) < self.n_ranks => Root::Fixed(*rank),
-                WrittenRoot::Fixed(rank) => {
-                    let expected = format!("0 to {}, or \"rotating\"", self.n_ranks - 1);
-                    return self.wrong(root.span(), format!("root = {rank}"), expected);
-                }
-                WrittenRoot::Word(RotatingWord::Rotating) => Root::Rotating,
-            },
-        };
-        let root_group = match step.root_group {
-            None => 0,
-            Some(group) if *group.get_ref() < 2 => group.into_inner(),
-            Some(group) => {
-                let found = format!("root_group = {}", group.get_ref());
-                return self.wrong(group.span(), found, "0 or 1");
-            }
-        };
+        let root = self.read_root(step.root, semantics)?;
+        let root_group = self.read_root_group(step.root_group)?;
         let bytes = self.read_bytes(step.bytes, semantics)?;
         let work = step
             .work
@@ -169,6 +131,62 @@ impl Check<'_> {
             latency,
             inside,
         })
+    }
+
+    fn check_makes(
+        &self,
+        span: Range<usize>,
+        step: &WrittenStep,
+        is_constructor: bool,
+    ) -> Result<(), ScenarioError> {
+        match (&step.makes, is_constructor) {
+            (Some(makes), false) => {
+                let expected = "a communicator constructor as its operation";
+                self.wrong(makes.span(), "makes", expected)
+            }
+            (None, true) => {
+                let expected = "makes = \"name of the communicator\"";
+                self.wrong(span, "a constructor", expected)
+            }
+            (Some(makes), true) if ["world", "self", ""].contains(&makes.get_ref().as_str()) => {
+                let found = format!("makes = \"{}\"", makes.get_ref());
+                self.wrong(makes.span(), found, "a name of its own")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn read_root(
+        &self,
+        root: Option<Spanned<WrittenRoot>>,
+        semantics: Option<Semantics>,
+    ) -> Result<Root, ScenarioError> {
+        let is_rooted = semantics.is_some_and(Semantics::is_rooted);
+        let Some(root) = root else {
+            return Ok(Root::Fixed(0));
+        };
+        if !is_rooted {
+            return self.wrong(root.span(), "root", "an operation that has one");
+        }
+        match root.get_ref() {
+            WrittenRoot::Fixed(rank) if u64::from(*rank) < self.n_ranks => Ok(Root::Fixed(*rank)),
+            WrittenRoot::Fixed(rank) => {
+                let expected = format!("0 to {}, or \"rotating\"", self.n_ranks - 1);
+                self.wrong(root.span(), format!("root = {rank}"), expected)
+            }
+            WrittenRoot::Word(RotatingWord::Rotating) => Ok(Root::Rotating),
+        }
+    }
+
+    fn read_root_group(&self, group: Option<Spanned<usize>>) -> Result<usize, ScenarioError> {
+        match group {
+            None => Ok(0),
+            Some(group) if *group.get_ref() < 2 => Ok(group.into_inner()),
+            Some(group) => {
+                let found = format!("root_group = {}", group.get_ref());
+                self.wrong(group.span(), found, "0 or 1")
+            }
+        }
     }
 
     /// What a step does besides its work.
