@@ -52,7 +52,6 @@ pub use trees::{EdgeSummary, OutsideTrees, TreeSummary};
 
 pub use crate::calls::algorithms::AlgorithmSummary;
 pub use crate::calls::running::RunningSummary;
-pub use crate::judge::verdict::stands_out;
 pub use crate::measure::way_back::Doubt;
 pub use crate::remark::{Remark, UnclosedTriangle, UnpairedMessages};
 pub use crate::sums::serialization::SerializationPoint;

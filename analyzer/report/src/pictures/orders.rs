@@ -103,7 +103,7 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
         .enumerate()
         .max_by_key(|&(at, n)| (n, std::cmp::Reverse(at)));
     match most {
-        Some((at, &n)) if collbench_analyzer::results::stands_out(n, n_resolved, counts.len()) => {
+        Some((at, &n)) if collbench_analyzer::stands_out(n, n_resolved, counts.len()) => {
             let communicator = operation
                 .communicator
                 .and_then(|id| analysis.communicators.get(id));

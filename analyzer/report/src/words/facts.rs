@@ -275,7 +275,7 @@ fn last_to_come(analysis: &Analysis, operation: &OperationSummary) -> LastToCome
     if resolved == 0 {
         return LastToCome::Unresolved;
     }
-    if !collbench_analyzer::results::stands_out(most, resolved, operation.last_arrivals.len()) {
+    if !collbench_analyzer::stands_out(most, resolved, operation.last_arrivals.len()) {
         return LastToCome::NobodyInParticular;
     }
     let communicator = operation
