@@ -9,13 +9,13 @@
 //! | `table` | what of MPI is wrapped: [`mpi_routines`], [`library_algorithms`] |
 //! | `process`, `host` | being a guest in a process; the clock ([`Clock`]) and the identity of its host |
 //! | `settings` | what the user has asked for ([`Settings`]) |
-//! | `mpi` | the MPI library found in the process ([`MpiLibrary`], [`Abi`]) |
+//! | `mpi` | the MPI library found in the process ([`MpiLibrary`], [`Abi`](collbench_formats::Abi)) |
 //! | `communicators` | communicators, files and windows, and their identities |
 //! | `args` | what the arguments of a call say: [`payload`], counts to be narrowed |
 //! | [`directory`], `file` | the trace directory; the file of a rank, and the slots of records in it |
 //! | [`exchange`] | measuring the clocks of hosts against one another |
 //! | `messages` | what is known of the messages that the MPI library sends |
-//! | `record` | from a call to a record: the [`Recorder`] and what wrappers do |
+//! | `record` | from a call to a record: the [`Recorder`](record::Recorder) and what wrappers do |
 //! | `hooks` | functions that the MPI library calls: from a message to a record |
 //! | `start` | the beginning of recording, inside `MPI_Init` |
 //!
@@ -56,7 +56,6 @@ mod settings;
 mod start;
 
 pub use args::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed, payload};
-pub use collbench_formats::Abi;
 pub use communicators::{CommunicatorEntry, HowMade, Opened};
 pub use hooks::{endpoint_call, own_address_call, tagged_receive, tagged_send};
 pub use host::{
@@ -65,13 +64,13 @@ pub use host::{
 pub use mpi::{CalledAs, MpiLibrary, RealFunction};
 pub use process::ReservedMemory;
 pub use record::{
-    Algorithm, Recorder, RequestCall, abort_call, access_begin_call, access_end_call,
-    algorithm_call, begin_call, closing_call, constructor_call, end_call, fence_call, free_call,
-    get_status_call, group_constructor_call, guarded_call, is_inside_a_call, making_begin,
-    making_call, making_request, making_step, name_communicator, nonblocking_access_call,
-    nonblocking_call, opened_call, opening_call, persistent_call, phase_call, recorded_call,
-    request_free_call, rooted_call, some_call, start_call, startall_call, test_call, testall_call,
-    testany_call, wait_call, waitall_call, waitany_call,
+    Algorithm, RequestCall, abort_call, access_begin_call, access_end_call, algorithm_call,
+    begin_call, closing_call, constructor_call, end_call, fence_call, free_call, get_status_call,
+    group_constructor_call, guarded_call, is_inside_a_call, making_begin, making_call,
+    making_request, making_step, name_communicator, nonblocking_access_call, nonblocking_call,
+    opened_call, opening_call, persistent_call, phase_call, recorded_call, request_free_call,
+    rooted_call, some_call, start_call, startall_call, test_call, testall_call, testany_call,
+    wait_call, waitall_call, waitany_call,
 };
 pub use settings::{
     ExchangeSettings, Form, Layers, Scheme, Settings, SettingsError, clock_of_name, environment_of,

@@ -54,7 +54,7 @@ pub use initiation::{RequestCall, nonblocking_call};
 pub(crate) use local::Local;
 pub use makings::{making_begin, making_call, making_request, making_step};
 pub use persistent::{persistent_call, start_call, startall_call};
-pub use recorder::Recorder;
+pub(crate) use recorder::Recorder;
 pub(crate) use running::Lengths;
 pub(crate) use session::record_init;
 pub use session::{abort_call, begin_call, end_call, phase_call};

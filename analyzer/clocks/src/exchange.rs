@@ -8,7 +8,7 @@
 //! Hoefler et al. 2007, section 3.
 
 /// Part of half the round trip by which the two ways differ, one standard deviation.
-pub const ASYMMETRY: f64 = 0.05;
+pub(crate) const ASYMMETRY: f64 = 0.05;
 
 /// One burst of exchanges between two hosts, on the clocks of both, ns.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +35,7 @@ pub struct Knot {
 }
 
 /// The offset by the exchange with the smallest round trip; `None` without a possible one.
-pub fn knot(stamps: &[[i64; 4]]) -> Option<Knot> {
+pub(crate) fn knot(stamps: &[[i64; 4]]) -> Option<Knot> {
     let mut exchanges: Vec<(i64, i64, i64)> = stamps
         .iter()
         .filter_map(|&[t1, t2, t3, t4]| {

@@ -1,8 +1,8 @@
 //! Offsets between the clocks of hosts: one time for all of them, with its error.
 //!
-//! What is measured are [exchanges](exchange) between two hosts. The simple methods go from burst
+//! What is measured are [exchanges](Burst) between two hosts. The simple methods go from burst
 //! to burst: the offset at the start, the straight line from start to end, or straight lines from
-//! burst to burst ([`correction`]). The default is the [joint smoother](smoother), which takes all
+//! burst to burst ([`Correction`]). The default is the [joint smoother](smoother), which takes all
 //! exchanges together with what the collectives themselves say ([`constraint`]): nobody leaves an
 //! allreduce before the last has entered.
 //!
@@ -19,22 +19,22 @@
 //! This crate knows no traces: hosts are numbers, and times come as ns or as ticks with a scale.
 #![forbid(unsafe_code)]
 
-pub mod alignment;
 pub mod closure;
 pub mod constraint;
-pub mod correction;
 pub mod errors;
-pub mod exchange;
 pub mod joint;
-pub mod method;
 pub mod rank_clock;
 pub mod tick_scale;
 pub mod timestamp;
 
 #[cfg(test)]
 mod accuracy;
+mod alignment;
 mod banded;
+mod correction;
+mod exchange;
 mod knots;
+mod method;
 mod reading;
 mod rows;
 mod smoother;

@@ -13,8 +13,10 @@ mod comparison;
 use collbench_analyzer::results::Code;
 use serde::{Deserialize, Serialize};
 
-pub use analysis::{ANALYSIS_SCHEMA, Document, HangDocument};
-pub use comparison::{COMPARISON_SCHEMA, ComparedTraceDocument, ComparisonDocument};
+pub(crate) use analysis::ANALYSIS_SCHEMA;
+pub use analysis::{Document, HangDocument};
+pub(crate) use comparison::COMPARISON_SCHEMA;
+pub use comparison::{ComparedTraceDocument, ComparisonDocument};
 
 /// A remark: a code with its sentence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,8 +12,7 @@ mod screen;
 mod words;
 
 pub use document::{
-    ANALYSIS_SCHEMA, COMPARISON_SCHEMA, ComparedTraceDocument, ComparisonDocument, Document,
-    HangDocument, RemarkDocument, to_json,
+    ComparedTraceDocument, ComparisonDocument, Document, HangDocument, RemarkDocument, to_json,
 };
 pub use page::comparison::write_comparison;
 pub use page::{ReportError, write_report, write_report_of_trace};

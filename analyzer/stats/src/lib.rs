@@ -20,4 +20,4 @@ pub mod numbering;
 pub mod periods;
 pub mod random;
 pub mod spread;
-pub mod student;
+mod student;

@@ -12,4 +12,4 @@ pub mod library_name;
 pub mod recognize;
 pub mod roles;
 pub mod shape;
-pub mod spanning;
+mod spanning;

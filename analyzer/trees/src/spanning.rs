@@ -55,7 +55,7 @@ fn models(n: u32) -> impl Iterator<Item = (Tree, Parents)> {
 
 /// The trees of `n` ranks of one name; of a parameter that is 0, those with any. Where several
 /// parameters make one tree, it has none.
-pub fn of_name(tree: Tree, n: u32) -> Vec<(Tree, Parents)> {
+pub(crate) fn of_name(tree: Tree, n: u32) -> Vec<(Tree, Parents)> {
     let any = |own: u32| match own {
         0 => 1..n.clamp(2, MAX_FAN_OUT + 1),
         k => k..k + 1,
@@ -88,7 +88,7 @@ pub fn of_name(tree: Tree, n: u32) -> Vec<(Tree, Parents)> {
 
 /// The names of the trees of `n` ranks, with this root, that have all these edges from child to parent: of
 /// what is left of a tree where some have nothing to give, or to get.
-pub fn with_edges(n: u32, root: u32, edges: &BTreeSet<(u32, u32)>) -> Vec<Tree> {
+pub(crate) fn with_edges(n: u32, root: u32, edges: &BTreeSet<(u32, u32)>) -> Vec<Tree> {
     let number = |slot: u32| (slot + n - root) % n;
     let has_all = |parents: &Parents| {
         let mut edges = edges.iter();
@@ -160,7 +160,7 @@ fn chains(n: u32, k: u32) -> Parents {
 /// The parent of each rank in an in-order binary tree, not relative: the root, its own parent, is
 /// the last of `n` ranks. Of the ranks below a root the lower half of all is one subtree, and the
 /// others the other one; each has its last rank as its root.
-pub fn in_order_binary(n: u32) -> Parents {
+pub(crate) fn in_order_binary(n: u32) -> Parents {
     let mut parents = vec![0; n as usize];
     let mut open = vec![(0, n, n - 1)];
     while let Some((first, size, parent)) = open.pop() {
@@ -179,7 +179,7 @@ pub fn in_order_binary(n: u32) -> Parents {
 /// The edges of a binary tree by levels from parent to child, and of the exchange between its two
 /// halves: ranks 1 and 2, 3 and 4 ...; with an even number of ranks the last one has the root to
 /// ask.
-pub fn split_binary(n: u32) -> Vec<(u32, u32)> {
+pub(crate) fn split_binary(n: u32) -> Vec<(u32, u32)> {
     let tree = k_ary_by_levels(n, 2);
     let down = (1..n).map(|rank| (tree[rank as usize], rank));
     let pairs = (1..n).step_by(2).flat_map(|left| {
@@ -194,13 +194,13 @@ pub fn split_binary(n: u32) -> Vec<(u32, u32)> {
 
 /// The edges of a binomial tree, from parent to child, in which each parent has its lowest bit
 /// cleared.
-pub fn binomial_in_order(n: u32) -> impl Iterator<Item = (u32, u32)> {
+pub(crate) fn binomial_in_order(n: u32) -> impl Iterator<Item = (u32, u32)> {
     (1..n).map(|rank| (without_last_digit(rank, 2), rank))
 }
 
 /// A spanning tree that was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpanningTree {
+pub(crate) struct SpanningTree {
     /// The process at the root.
     pub root: u32,
     /// The parent of each slot; that of the root is itself.
@@ -209,7 +209,7 @@ pub struct SpanningTree {
 
 impl SpanningTree {
     /// The tree with these edges from child to parent; `None` if they are none of all `n`.
-    pub fn of(n: u32, edges: impl Iterator<Item = (u32, u32)>) -> Option<Self> {
+    pub(crate) fn of(n: u32, edges: impl Iterator<Item = (u32, u32)>) -> Option<Self> {
         let mut parents = vec![u32::MAX; n as usize];
         for (child, parent) in edges {
             let own = parents.get_mut(child as usize)?;
@@ -251,13 +251,13 @@ impl SpanningTree {
     }
 
     /// Edges on the longest way to the root.
-    pub fn height(&self) -> u32 {
+    pub(crate) fn height(&self) -> u32 {
         let depths = self.depths().unwrap_or_default();
         depths.into_iter().max().unwrap_or(0)
     }
 
     /// Most children of one slot.
-    pub fn fan_out(&self) -> u32 {
+    pub(crate) fn fan_out(&self) -> u32 {
         let mut n_children = vec![0; self.parents.len()];
         for (slot, &parent) in self.parents.iter().enumerate() {
             n_children[parent as usize] += u32::from(slot as u32 != parent);
@@ -266,7 +266,7 @@ impl SpanningTree {
     }
 
     /// All names that fit, the most usual first.
-    pub fn names(&self) -> Vec<Tree> {
+    pub(crate) fn names(&self) -> Vec<Tree> {
         let n = self.parents.len() as u32;
         let root = self.root;
         let own = self.numbered(|slot| (slot + n - root) % n);

@@ -36,7 +36,7 @@ static ACTIVE: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Recording, once `MPI_Init` has begun it. Never freed.
 #[derive(Debug)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     pub(crate) clock: Clock,
     pub(crate) library: MpiLibrary,
     pub(crate) file: RankFile,
@@ -244,7 +244,7 @@ impl Recorder {
     /// child, and where nothing is to be recorded.
     #[inline]
     #[must_use]
-    pub fn active() -> Option<&'static Self> {
+    pub(crate) fn active() -> Option<&'static Self> {
         let recorder = ACTIVE.load(Ordering::Acquire);
         // SAFETY: null, or a recorder that was leaked by `activate`.
         unsafe { recorder.as_ref() }

@@ -16,7 +16,7 @@ use crate::document::RemarkDocument;
 use crate::words;
 
 /// The name of the document's form, and its version.
-pub const ANALYSIS_SCHEMA: &str = "collbench.analysis/1";
+pub(crate) const ANALYSIS_SCHEMA: &str = "collbench.analysis/1";
 
 /// What an analysis has found, with sentences: `analysis.json`.
 ///

@@ -13,7 +13,7 @@ use crate::document::{RemarkDocument, analysis};
 use crate::words;
 
 /// The name of the document's form, and its version.
-pub const COMPARISON_SCHEMA: &str = "collbench.comparison/1";
+pub(crate) const COMPARISON_SCHEMA: &str = "collbench.comparison/1";
 
 /// What a comparison has found, with sentences: `comparison.json`.
 ///
