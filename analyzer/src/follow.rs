@@ -17,7 +17,10 @@ use collbench_formats::compact::is_compact;
 
 use crate::options::Options;
 use crate::results::analysis::Analysis;
-use crate::trace::run::{RankFile, Run, RunError, RunFiles};
+use crate::trace::error::RunError;
+use crate::trace::files::RunFiles;
+use crate::trace::rank_file::RankFile;
+use crate::trace::run::Run;
 use crate::{AnalyzeError, analyze};
 use tail::Tail;
 

@@ -57,7 +57,8 @@ pub use options::Options;
 pub use progress::Progress;
 pub use results::Analysis;
 pub use selection::{Selection, SelectionError};
-pub use trace::run::{RunError, RunFiles};
+pub use trace::error::RunError;
+pub use trace::files::RunFiles;
 
 use communicators::Communicators;
 use instances::matching::match_calls;

@@ -17,4 +17,5 @@ pub use crate::selection::Resolved;
 pub use crate::sums::of_run::Sums;
 pub use crate::sums::tally::Tally;
 pub use crate::time::clocks::{Clocks, HostClock};
-pub use crate::trace::run::{RankFile, Run, UnreadableFile};
+pub use crate::trace::rank_file::RankFile;
+pub use crate::trace::run::{Run, UnreadableFile};

@@ -1,13 +1,10 @@
 //! Figures to sums.
 
-pub(crate) mod by_roles;
 pub(crate) mod column_buffer;
 pub(crate) mod columns;
 pub(crate) mod conduct;
 pub(crate) mod context;
 pub(crate) mod counts;
-pub(crate) mod graph_figures;
-pub(crate) mod graph_rows;
 pub(crate) mod graphs;
 pub(crate) mod irregular;
 pub(crate) mod lags_and_waits;
@@ -22,7 +19,6 @@ pub(crate) mod orders;
 pub(crate) mod outliers;
 pub(crate) mod place;
 pub(crate) mod process;
-pub(crate) mod rows;
 pub(crate) mod sections;
 pub(crate) mod serialization;
 pub(crate) mod tally;

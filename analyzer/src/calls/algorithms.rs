@@ -8,7 +8,8 @@ use collbench_text::inert;
 use serde::{Deserialize, Serialize};
 
 use crate::communicators::Communicators;
-use crate::trace::run::{RankFile, Run};
+use crate::trace::rank_file::RankFile;
+use crate::trace::run::Run;
 
 /// Characters of a name that are kept.
 const MAX_NAME: usize = 128;

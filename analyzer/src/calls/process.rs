@@ -26,9 +26,9 @@ use crate::calls::time_in_mpi::RecentCalls;
 use crate::communicators::persistent::{OwnPersistent, local_of};
 use crate::time::clocks::Clocks;
 use crate::trace::place::{CallPosition, LANES, Lane, Place};
+use crate::trace::rank_file::RankFile;
 use crate::trace::records::RecordReader;
 use crate::trace::ring_window::WindowBegin;
-use crate::trace::run::RankFile;
 
 mod at_end;
 mod begun;

@@ -7,7 +7,8 @@ use collbench_text::inert;
 
 use crate::communicators::Communicators;
 use crate::remark::Remark;
-use crate::trace::run::{RankFile, Run};
+use crate::trace::rank_file::RankFile;
+use crate::trace::run::Run;
 
 /// Index of `MPI_COMM_WORLD` in every process.
 const WORLD: u32 = 0;

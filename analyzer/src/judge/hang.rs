@@ -16,7 +16,7 @@ use crate::results::hang::{
 use crate::sums::mismatch::Mismatch;
 use crate::sums::unfinished::{Absent, Unfinished, Waiter};
 use crate::trace::place::Lane;
-use crate::trace::run::RankFile;
+use crate::trace::rank_file::RankFile;
 
 mod cycles;
 

@@ -15,8 +15,9 @@ use crate::results::inside::{
     LastArrival, OneWayClass, ProgressSummary, RoundSummary, StaySummary, TransferSummary,
     TreeFigures, UnknownPaths, WayLine, WayStage,
 };
-use crate::sums::by_roles::RoleFigures;
-use crate::sums::graph_figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
+use crate::sums::graphs::by_roles::RoleFigures;
+use crate::sums::graphs::figures::{EdgeFigures, GraphFigures};
+use crate::sums::graphs::node_figures::{Meeting, NodeFigures};
 use crate::sums::serialization::SerializationPoint;
 use crate::time::clocks::Clocks;
 

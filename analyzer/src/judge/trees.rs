@@ -17,10 +17,10 @@ use crate::remark::{Remark, UnpairedMessages};
 use crate::results::operation::{OperationSummary, Stage};
 use crate::results::trace::MessageEnds;
 use crate::results::trees::{EdgeSummary, OutsideTrees, TreeSummary};
-use crate::sums::graph_figures::EdgeFigures;
+use crate::sums::graphs::figures::EdgeFigures;
 use crate::sums::graphs::{EdgeTally, GraphTally, InsideTally};
 use crate::sums::operation::{OperationKey, OperationTally};
-use crate::trace::run::RankFile;
+use crate::trace::rank_file::RankFile;
 
 /// What went from process to process, all graphs together; `None` where no message was seen.
 pub(crate) fn edges(

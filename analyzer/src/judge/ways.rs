@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use collbench_stats::distribution::Distribution;
 
 use crate::results::inside::{Hotspot, StageKind, WayClass, WayStage};
-use crate::sums::by_roles::RoleFigures;
-use crate::sums::graph_figures::{EdgeFigures, GraphFigures, Meeting, NodeFigures};
+use crate::sums::graphs::by_roles::RoleFigures;
+use crate::sums::graphs::figures::{EdgeFigures, GraphFigures};
+use crate::sums::graphs::node_figures::{Meeting, NodeFigures};
 
 /// The way of one process; slots, not ranks.
 #[derive(Debug, Clone)]

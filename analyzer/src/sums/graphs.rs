@@ -5,6 +5,12 @@
 //! the others counted: of those that were met the first in the order of their edges, so that it
 //! does not matter who has seen what.
 
+pub(crate) mod by_roles;
+pub(crate) mod figures;
+pub(crate) mod graph_rows;
+pub(crate) mod node_figures;
+mod rows;
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -18,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::instances::complete::Agreed;
 use crate::messages::of_instance::Messages;
-use crate::sums::graph_figures::{GraphFigures, Measuring};
-use crate::sums::graph_rows::GraphRows;
+use crate::sums::graphs::figures::{GraphFigures, Measuring};
+use crate::sums::graphs::graph_rows::GraphRows;
 
 /// Graphs of an operation that are kept.
 const MAX_GRAPHS: usize = 16;

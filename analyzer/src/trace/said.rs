@@ -13,7 +13,7 @@ use collbench_text::inert;
 use collbench_trees::library_name::LibraryName;
 use serde::{Deserialize, Serialize};
 
-use crate::trace::run::RankFile;
+use crate::trace::rank_file::RankFile;
 
 /// Characters of a name that are kept.
 pub(crate) const MAX_NAME: usize = 128;

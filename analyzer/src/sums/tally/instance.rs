@@ -9,7 +9,7 @@ use collbench_trees::shape::Shape;
 use super::Tally;
 use crate::instances::complete::Agreed;
 use crate::measure::outside::Figures;
-use crate::sums::graph_figures::Measuring;
+use crate::sums::graphs::figures::Measuring;
 use crate::sums::late_arrivals::LateArrival;
 use crate::sums::lateness::Lateness;
 use crate::sums::outliers::{LateTogether, LongInstance};

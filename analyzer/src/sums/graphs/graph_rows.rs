@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use collbench_trees::shape::Shape;
 
-use crate::sums::rows::Rows;
+use crate::sums::graphs::rows::Rows;
 
 /// Shapes of a graph whose instances are kept in rows at a time.
 const MAX_SHAPES: usize = 4;

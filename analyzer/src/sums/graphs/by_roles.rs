@@ -12,7 +12,7 @@ use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::inside::MAX_ROUNDS;
-use crate::sums::graph_figures::{Meeting, NodeFigures, RoundFigures};
+use crate::sums::graphs::node_figures::{Meeting, NodeFigures, RoundFigures};
 
 /// Roles of a graph that are kept.
 const MAX_ROLES: usize = 8;
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::judge::ways::Ways;
-    use crate::sums::graph_figures::GraphFigures;
+    use crate::sums::graphs::figures::GraphFigures;
     use collbench_trees::exchanges::Sent;
     use collbench_trees::recognize::Places;
     use collbench_trees::shape::Of;

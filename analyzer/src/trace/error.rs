@@ -1,0 +1,100 @@
+//! Why a directory cannot be analysed.
+
+use std::io;
+use std::path::PathBuf;
+
+use collbench_text::inert;
+
+/// Why a directory cannot be analysed at all.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is nothing under this name.
+    #[error(
+        "{}: cannot be opened: {error}; expected a trace, a directory made by collbench-record",
+        inert::path(.path)
+    )]
+    Unreachable {
+        /// What was given.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Not a directory.
+    #[error(
+        "{}: not a directory; a trace is a directory of *.trace files made by \
+         collbench-record: name the directory",
+        inert::path(.path)
+    )]
+    NotADirectory {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// A directory without rank files.
+    #[error(
+        "{}: no trace in it: expected *.trace files made by collbench-record, found {found}; \
+         was the program started under collbench-record, and did it call MPI_Init?",
+        inert::path(.path)
+    )]
+    NoTraceFiles {
+        /// What was given.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+    },
+    /// Rank files, but none that says anything.
+    #[error(
+        "{}: none of its {n_files} *.trace files can be read; the first: {first}; \
+         look whether they are as they were recorded, or record again",
+        inert::path(.path)
+    )]
+    NothingReadable {
+        /// What was given.
+        path: PathBuf,
+        /// Number of `*.trace` files.
+        n_files: usize,
+        /// Name and finding of the first of them.
+        first: String,
+    },
+    /// Files of more than one run.
+    #[error(
+        "{}: files of two runs in one directory: {first}; and {second}; \
+         move the files of one of them to a directory of their own",
+        inert::path(.path)
+    )]
+    TwoRuns {
+        /// What was given.
+        path: PathBuf,
+        /// Files, ranks and hosts of one.
+        first: String,
+        /// Files, ranks and hosts of the next.
+        second: String,
+    },
+    /// A file that is cut again and again.
+    #[error(
+        "{}: {name} became shorter while it was read, each time; \
+         wait until nobody writes in the trace any more, or look at it with --follow",
+        inert::path(.path)
+    )]
+    BecomesShorter {
+        /// What was given.
+        path: PathBuf,
+        /// The file.
+        name: String,
+    },
+    /// Two files of one process.
+    #[error(
+        "{}: two files of rank {rank} of one run: {first} and {second}; \
+         remove the one that does not belong",
+        inert::path(.path)
+    )]
+    TwoFilesOfOneRank {
+        /// What was given.
+        path: PathBuf,
+        /// The world rank.
+        rank: u32,
+        /// Name, process and host of one file.
+        first: String,
+        /// Name, process and host of the other.
+        second: String,
+    },
+}
