@@ -6,24 +6,20 @@
 //! ([`Contrast`](collbench_stats::difference::Contrast)); what is called a difference is decided for all of them together. What differs
 //! from run to run is in no interval that a single run can give: a remark says so.
 
-use std::fmt;
-
-use collbench_stats::distribution::Summary;
 use collbench_stats::integers::sum_ns;
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::results::analysis::Analysis;
-use crate::results::clock::ClockSummary;
-use crate::results::code::Code;
-use crate::results::operation::OperationSummary;
-use crate::results::trace::TraceSummary;
 
+mod compared;
 mod correspondence;
 mod operations;
 mod remarks;
 
 pub use collbench_stats::difference::Verdict as ComparisonVerdict;
+pub use compared::{
+    Change, ComparedOperation, ComparedTrace, Difference, DifferingSetting, OnlyIn,
+    OperationDifferences, OperationFigures, QuantityDifferences, RunDifferences,
+};
 use correspondence::Correspondence;
 pub use remarks::ComparisonRemark;
 
@@ -42,217 +38,6 @@ pub struct Comparison {
     pub only_in: Vec<OnlyIn>,
     /// What a reader should know.
     pub remarks: Vec<ComparisonRemark>,
-}
-
-/// One trace.
-#[derive(Debug, Clone)]
-pub struct ComparedTrace {
-    /// What was recorded.
-    pub trace: TraceSummary,
-    /// Its clocks.
-    pub clock: ClockSummary,
-    /// Time of all processes in all collectives, ns.
-    pub collectives_ns: i64,
-    /// Sum of all waits, ns; `None` where none is known.
-    pub wait_ns: Option<i64>,
-}
-
-/// Something that should be the same in runs that are compared, and is not.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DifferingSetting {
-    /// `command`, `ranks`, `hosts`, `mpi_library`, `clock`, `layers`.
-    pub what: Code,
-    /// For each trace.
-    pub values: Vec<String>,
-}
-
-/// How one run as a whole differs from the baseline: single numbers, which have no interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunDifferences {
-    /// Index of the trace.
-    pub trace: usize,
-    /// Of the run's duration, ns.
-    pub duration_ns: Change,
-    /// Of the time in collectives of all processes, ns.
-    pub collectives_ns: Change,
-    /// Of the sum of all waits, ns; `None` where one is not known.
-    pub wait_ns: Option<Change>,
-}
-
-/// A change of a number that has no interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Change {
-    /// Second minus first.
-    pub difference: i64,
-    /// Second by first; `None` where the first is 0.
-    pub ratio: Option<f64>,
-}
-
-/// One operation in several traces.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ComparedOperation {
-    /// Name of the standard.
-    pub operation: Code,
-    /// Name of the communicator in the baseline; `None` where it is not known.
-    pub communicator: Option<String>,
-    /// For each trace its figures; `None` where it is not in that trace.
-    pub traces: Vec<Option<OperationFigures>>,
-    /// For each trace but the baseline that has it.
-    pub differences: Vec<OperationDifferences>,
-    /// For each trace its index in the operations of that analysis.
-    #[serde(skip)]
-    pub indexes: Vec<Option<usize>>,
-}
-
-/// One operation in one trace, as in `collbench.analysis/1`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OperationFigures {
-    /// Id of the communicator in that trace.
-    pub communicator: Option<usize>,
-    /// World rank of the root.
-    pub root: Option<u32>,
-    /// Smallest payload seen, bytes.
-    pub bytes_min: Option<u64>,
-    /// Largest payload seen, bytes.
-    pub bytes_max: Option<u64>,
-    /// Calls begun.
-    pub calls: u64,
-    /// Complete instances.
-    pub instances: u64,
-    /// Last leave minus first enter, per instance.
-    pub duration_ns: Option<Summary>,
-    /// Leave minus enter, per call.
-    pub call_time_ns: Option<Summary>,
-    /// Wait, per call.
-    pub wait_ns: Option<Summary>,
-    /// First leave minus last enter, per instance.
-    pub core_ns: Option<Summary>,
-}
-
-/// How one operation differs from the baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct OperationDifferences {
-    /// Index of the trace.
-    pub trace: usize,
-    /// What is said of the operation: the verdict on the mean time of its calls.
-    pub verdict: ComparisonVerdict,
-    /// Of the total time of its calls, ns; no interval.
-    pub total_ns: Change,
-    /// Last leave minus first enter: includes the skew of arrival.
-    pub duration_ns: QuantityDifferences,
-    /// Leave minus enter.
-    pub call_time_ns: QuantityDifferences,
-    /// Waits.
-    pub wait_ns: QuantityDifferences,
-    /// First leave minus last enter, of barriers and N x N.
-    pub core_ns: QuantityDifferences,
-}
-
-/// How one quantity differs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct QuantityDifferences {
-    /// Of the means; `None` where the quantity is not known in both.
-    pub mean: Option<Difference>,
-    /// Of the medians; `None` likewise, and for quantities of calls.
-    pub median: Option<Difference>,
-}
-
-/// A difference with what is known of its error.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Difference {
-    /// What is said of it, all differences of the comparison considered together.
-    pub verdict: ComparisonVerdict,
-    /// Second minus first, ns.
-    pub difference_ns: i64,
-    /// Its 95 % interval, taken alone, ns; `None` with too few instances.
-    pub interval_ns: Option<(i64, i64)>,
-    /// Second by first; `None` where the first is 0 or may well be.
-    pub ratio: Option<f64>,
-    /// Its 95 % interval, taken alone.
-    pub ratio_interval: Option<(f64, f64)>,
-    /// Chance of such a difference where there is none.
-    pub p: Option<f64>,
-    /// Below this the clocks cannot tell a difference, ns; `None` where one clock is involved.
-    pub resolution_ns: Option<i64>,
-    /// Instances of each run that would tell a difference of this size, for what is not
-    /// distinguishable.
-    pub instances_needed: Option<u64>,
-}
-
-/// An operation that one of two traces does not have.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct OnlyIn {
-    /// Index of the trace that has it.
-    pub trace: usize,
-    /// Index of the trace that has not.
-    pub not_in: usize,
-    /// Name of the standard.
-    pub operation: Code,
-    /// Name of the communicator; `None` where it is not known.
-    pub communicator: Option<String>,
-    /// Its figures.
-    #[serde(flatten)]
-    pub figures: OperationFigures,
-}
-
-/// The document has `communicator` twice: the name first, then the id among the figures.
-impl<'de> Deserialize<'de> for OnlyIn {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(OnlyInVisitor)
-    }
-}
-
-struct OnlyInVisitor;
-
-impl<'de> Visitor<'de> for OnlyInVisitor {
-    type Value = OnlyIn;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an operation that one trace does not have")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OnlyIn, A::Error> {
-        #[derive(Deserialize)]
-        struct Others {
-            trace: usize,
-            not_in: usize,
-            operation: Code,
-        }
-        let mut communicators = Vec::new();
-        let mut others = serde_json::Map::new();
-        while let Some((key, value)) = map.next_entry::<String, serde_json::Value>()? {
-            if key == "communicator" {
-                communicators.push(value);
-            } else {
-                others.insert(key, value);
-            }
-        }
-        let mut communicators = communicators.into_iter();
-        let name = communicators.next().unwrap_or_default();
-        let mut figures = others.clone();
-        figures.insert("communicator".into(), communicators.next().into());
-        let Others {
-            trace,
-            not_in,
-            operation,
-        } = serde_json::from_value(others.into()).map_err(A::Error::custom)?;
-        Ok(OnlyIn {
-            trace,
-            not_in,
-            operation,
-            communicator: serde_json::from_value(name).map_err(A::Error::custom)?,
-            figures: serde_json::from_value(figures.into()).map_err(A::Error::custom)?,
-        })
-    }
-}
-
-impl Change {
-    pub(crate) fn new(from: i64, to: i64) -> Self {
-        Self {
-            difference: to.saturating_sub(from),
-            ratio: (from != 0).then(|| rounded(to as f64 / from as f64)),
-        }
-    }
 }
 
 impl Comparison {
@@ -311,24 +96,4 @@ fn run_differences(traces: &[ComparedTrace]) -> Vec<RunDifferences> {
                 .map(|(from, to)| Change::new(from, to)),
         })
         .collect()
-}
-
-fn figures(operation: &OperationSummary) -> OperationFigures {
-    OperationFigures {
-        communicator: operation.communicator,
-        root: operation.root,
-        bytes_min: operation.bytes_min,
-        bytes_max: operation.bytes_max,
-        calls: operation.calls,
-        instances: operation.instances,
-        duration_ns: operation.duration_ns.clone(),
-        call_time_ns: operation.call_time_ns.clone(),
-        wait_ns: operation.wait_ns.clone(),
-        core_ns: operation.core_ns.clone(),
-    }
-}
-
-/// A ratio to six digits behind the point: what lies beyond is noise of the arithmetic.
-fn rounded(ratio: f64) -> f64 {
-    (ratio * 1e6).round() / 1e6
 }

@@ -6,11 +6,11 @@ use collbench_stats::difference::{Contrast, Verdict, holm};
 use collbench_stats::distribution::Summary;
 use collbench_stats::estimate::{Estimate, Estimates};
 
-use crate::compare::correspondence::{Correspondence, Key};
-use crate::compare::{
+use crate::compare::compared::{
     Change, ComparedOperation, Difference, OnlyIn, OperationDifferences, QuantityDifferences,
     figures, rounded,
 };
+use crate::compare::correspondence::{Correspondence, Key};
 use crate::results::analysis::Analysis;
 use crate::results::operation::OperationSummary;
 

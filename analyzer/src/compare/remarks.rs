@@ -1,7 +1,9 @@
 //! What a reader of a comparison should know, apart from being said.
 
+use collbench_stats::difference::Verdict as ComparisonVerdict;
+
+use crate::compare::compared::{ComparedOperation, ComparedTrace, DifferingSetting};
 use crate::compare::correspondence::Correspondence;
-use crate::compare::{ComparedOperation, ComparedTrace, ComparisonVerdict, DifferingSetting};
 use crate::remark::Remark;
 use crate::results::analysis::Analysis;
 

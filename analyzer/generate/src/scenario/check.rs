@@ -1,26 +1,26 @@
 //! The checking of a scenario file.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use toml::Spanned;
 
 use super::written::{Placement, Written};
-use super::{Host, Latency, Scenario, ScenarioError};
+use super::{Latency, Scenario, ScenarioError};
 use crate::inside::Network;
 use crate::summary::TruthDetail;
+use file::{Check, MAX_NS, line_of};
 use steps::{completes_elsewhere, has_messages};
 
 mod delays;
 mod faults;
+mod file;
 mod hosts;
 mod inside;
 mod steps;
 
 /// The version of scenario files that this crate reads.
 const SCHEMA: u64 = 1;
-/// Times of a scenario, in ns, stay below 285 years.
-const MAX_NS: u64 = 1 << 53;
+
 impl Scenario {
     /// Reads and checks a scenario file.
     ///
@@ -50,56 +50,7 @@ impl Scenario {
     }
 }
 
-fn line_of(text: &str, span: Range<usize>) -> usize {
-    let before = &text.as_bytes()[..span.start.min(text.len())];
-    1 + before.iter().filter(|&&b| b == b'\n').count()
-}
-
-/// The checking of one file, with what is known of it so far.
-struct Check<'a> {
-    text: &'a str,
-    n_ranks: u64,
-    hosts: Vec<Host>,
-    host_of: Vec<usize>,
-    /// That of steps which have none of their own.
-    latency: Latency,
-    n_calls: usize,
-    n_delays: u64,
-}
-
 impl Check<'_> {
-    fn wrong<T>(
-        &self,
-        span: Range<usize>,
-        found: impl Into<String>,
-        expected: impl Into<String>,
-    ) -> Result<T, ScenarioError> {
-        Err(ScenarioError {
-            line: line_of(self.text, span),
-            found: found.into(),
-            expected: expected.into(),
-        })
-    }
-
-    /// A number within limits, or what stands for it when it is left out.
-    fn number(
-        &self,
-        what: &str,
-        value: Option<Spanned<u64>>,
-        default: u64,
-        within: std::ops::RangeInclusive<u64>,
-    ) -> Result<u64, ScenarioError> {
-        let Some(value) = value else {
-            return Ok(default);
-        };
-        if !within.contains(value.get_ref()) {
-            let found = format!("{what} = {}", value.get_ref());
-            let expected = format!("{} to {}", within.start(), within.end());
-            return self.wrong(value.span(), found, expected);
-        }
-        Ok(value.into_inner())
-    }
-
     fn scenario(mut self, written: Written) -> Result<Scenario, ScenarioError> {
         if *written.schema.get_ref() != SCHEMA {
             let found = format!("schema = {}", written.schema.get_ref());
@@ -186,9 +137,6 @@ impl Check<'_> {
         Ok(threads)
     }
 }
-
-/// The longest single delay: 11 days, so that sums of many stay far from the ends of u64.
-const MAX_DELAY_NS: u64 = 1_000_000_000_000_000;
 
 #[cfg(test)]
 mod tests {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use collbench_formats::{CommunicatorKind, Operation};
 
+use super::fields::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};
 use super::instance::{Instance, TrueCourse};
 use super::measure::{between, measure};
 use super::order::{alone, note_closest, note_order, order_table, sort_by_time};
-use super::{TrueCommunicator, TrueInFlight, TrueOperation, TrueRank, TrueTimes, Truth};
 use crate::group::Members;
 use crate::inside::{Course, InCalls, Inside, TreeBook, TrueInstance};
 use crate::summary::{Summary, TruthDetail};

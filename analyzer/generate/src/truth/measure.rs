@@ -2,7 +2,7 @@
 
 use collbench_formats::Semantics;
 
-use super::TrueTimes;
+use super::fields::TrueTimes;
 use super::instance::Instance;
 use crate::summary::TruthDetail;
 

@@ -10,8 +10,11 @@ use collbench_formats::{Operation, Semantics};
 
 use super::super::algorithm::{Algorithm, Pattern, Rooted, ThenFromLeader, Within};
 use super::super::exchanges::{Edge, Edges, Sent, Traffic};
+use super::flat::flat;
+use super::levels;
+use super::recognized::{Direction, Flat, Recognized, rooted};
+use super::root::{from_root, to_root};
 use super::some::loose_tree;
-use super::{Direction, Flat, Recognized, flat, from_root, levels, rooted, to_root};
 
 /// Recognizes how `operation` was done by the two groups; `root` as in
 /// [`recognize`](super::recognize).

@@ -12,7 +12,9 @@ use collbench_formats::{Operation, Semantics};
 use super::super::algorithm::{Pattern, Rooted, TwoLevels, Within};
 use super::super::exchanges::{Edge, Sent, Traffic};
 use super::super::spanning::SpanningTree;
-use super::{Direction, Flat, along, barrier, flat, from_root, to_root, tree_down};
+use super::flat::{barrier, flat};
+use super::recognized::{Direction, Flat, along, tree_down};
+use super::root::{from_root, to_root};
 
 /// What was found, and the edges that lead towards a root or from it.
 type Found = (TwoLevels, Vec<(Edge, Direction)>);

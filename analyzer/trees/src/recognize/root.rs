@@ -7,8 +7,8 @@ use super::super::exchanges::{
     Aside, Edge, Edges, Folded, Sent, Traffic, hypercube, ring, two_ways,
 };
 use super::super::spanning::{binomial_in_order, in_order_binary, split_binary};
+use super::recognized::{Direction, Flat, along, rooted, rotated, tree_down, tree_up, turned};
 use super::some::of_some;
-use super::{Direction, Flat, along, rooted, rotated, tree_down, tree_up, turned};
 
 /// Directly between the root and some of the others, where those with nothing to send, or to get,
 /// may be left out.

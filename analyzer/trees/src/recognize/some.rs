@@ -14,7 +14,7 @@ use super::super::exchanges::{
     Aside, Edges, Folded, Traffic, butterfly, by_powers, hypercube, ring,
 };
 use super::super::spanning::{self, SpanningTree};
-use super::{Direction, Flat, TreeFacts, turned};
+use super::recognized::{Direction, Flat, TreeFacts, turned};
 
 /// Whether each process may have another number of elements, of which some are none.
 fn is_irregular(operation: Operation) -> bool {

@@ -1,7 +1,10 @@
 //! Schedules of published algorithms, process by process and round by round, against the models,
 //! which are sets of edges.
 
-use super::super::algorithm::Tree;
+use std::collections::BTreeSet;
+
+use super::super::algorithm::{Pattern, Rooted, Tree};
+use super::recognized::Flat;
 use super::*;
 
 mod groups;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::{Check, MAX_DELAY_NS};
+use super::file::{Check, MAX_DELAY_NS};
 use crate::delay::{Amount, Delay};
 use crate::scenario::written::{WrittenDelay, WrittenLatency};
 use crate::scenario::{Latency, ScenarioError};

@@ -2,7 +2,7 @@
 
 use toml::Spanned;
 
-use super::Check;
+use super::file::Check;
 use crate::scenario::written::WrittenFault;
 use crate::scenario::{Fault, ScenarioError};
 

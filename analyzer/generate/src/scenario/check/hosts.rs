@@ -3,7 +3,7 @@
 use collbench_formats::ClockSource;
 use toml::Spanned;
 
-use super::{Check, MAX_DELAY_NS, MAX_NS};
+use super::file::{Check, MAX_DELAY_NS, MAX_NS};
 use crate::clock::{HostClock, Wander};
 use crate::scenario::written::{
     Placement, WrittenExchanges, WrittenHost, WrittenSource, WrittenWander,

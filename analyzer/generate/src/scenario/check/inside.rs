@@ -5,7 +5,7 @@ use std::ops::Range;
 use collbench_formats::Operation;
 use toml::Spanned;
 
-use super::{Check, MAX_DELAY_NS};
+use super::file::{Check, MAX_DELAY_NS};
 use crate::delay::{Amount, Delay};
 use crate::inside::{Directions, Inside, Link, LinkEnds, Network, Receives, Shape};
 use crate::scenario::written::{

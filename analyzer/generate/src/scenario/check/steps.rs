@@ -5,7 +5,7 @@ use std::ops::Range;
 use collbench_formats::{CompletingCall, Layer, Operation, Semantics};
 use toml::Spanned;
 
-use super::{Check, MAX_DELAY_NS, line_of};
+use super::file::{Check, MAX_DELAY_NS, line_of};
 use crate::scenario::written::{RotatingWord, WrittenRoot, WrittenStep};
 use crate::scenario::{
     Action, Begin, Bytes, Call, CompleteStep, Deed, Root, ScenarioError, Split, Step,
