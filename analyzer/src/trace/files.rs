@@ -70,7 +70,7 @@ impl RunFiles {
     ///
     /// # Errors
     /// [`RunError`] if it is not a directory or holds no `*.trace` file. A file that cannot be
-    /// opened is damage, found by [`Run::read`].
+    /// opened is damage, found by [`Run::read`](crate::trace::run::Run::read).
     pub fn open(directory: &Path) -> Result<Self, RunError> {
         let path = || directory.to_path_buf();
         let unreachable = |error| RunError::Unreachable {
