@@ -217,8 +217,7 @@ impl Matcher<'_> {
             let Some((binding, lane, position)) = process.oldest() else {
                 continue;
             };
-            let key = (binding as u32, lane);
-            let communicator = process.communicator_of(key.0, key.1);
+            let communicator = process.communicator_of(binding as u32, lane);
             // It waits for nobody but what stands behind its own call.
             if self.context.communicators.list[communicator].is_own() {
                 shares[index] = more;
@@ -245,8 +244,7 @@ impl Matcher<'_> {
             for (binding, lane) in std::mem::take(&mut self.processes[index].touched) {
                 let process = &mut self.processes[index];
                 process.untouch(binding, lane);
-                let key = (binding, lane);
-                let communicator = process.communicator_of(key.0, key.1);
+                let communicator = process.communicator_of(binding, lane);
                 if !self.context.communicators.list[communicator].is_own() {
                     self.list(communicator, lane, &mut listed);
                 }

@@ -14,13 +14,13 @@ pub(crate) fn hand_on_own(
     sink: &mut dyn FnMut(Matched<'_>),
 ) {
     for at in 0..process.touched.len() {
-        let key = process.touched[at];
-        let communicator = process.communicator_of(key.0, key.1);
+        let (binding, lane) = process.touched[at];
+        let communicator = process.communicator_of(binding, lane);
         let of = &context.communicators.list[communicator];
         if !of.is_own() {
             continue;
         }
-        let (binding, lane) = (key.0 as usize, key.1);
+        let binding = binding as usize;
         while let Some(queue) = process.queue(binding, lane)
             && let Some(from) = queue.first_from(0)
         {
@@ -77,8 +77,7 @@ fn own_lanes(process: &Process<'_>, context: MatchContext<'_>) -> Vec<OwnLane> {
     let starts = process.persistents().iter().enumerate();
     let starts = starts.map(|(local, own)| (local, Lane::Persistent(own.persistent)));
     let lanes = bindings.chain(starts).map(|(binding, lane)| {
-        let key = (binding as u32, lane);
-        let communicator = process.communicator_of(key.0, key.1);
+        let communicator = process.communicator_of(binding as u32, lane);
         OwnLane {
             communicator,
             binding,
