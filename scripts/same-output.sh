@@ -3,14 +3,17 @@
 # and pictures of all scenarios and of recorded traces, the traces that are generated, and what
 # compaction makes of them.
 #
-#     scripts/same-output.sh COMMIT [FOLDER..]
+#     scripts/same-output.sh [--figures] COMMIT [FOLDER..]
 #
+# With --figures, the words may differ, and only the figures must be the same (scripts/figures.py).
 # COMMIT is built in target/same-output. A FOLDER has traces, at any depth: those that the tests of
 # COMMIT record (COLLBENCH_TESTS_KEEP=1 make test, in target/tmp), or any others.
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD
-[ $# -ge 1 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+figures=
+[ "${1:-}" != --figures ] || { figures=yes; shift; }
+[ $# -ge 1 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 commit=$(git rev-parse --verify "$1^{commit}")
 shift
 
@@ -33,6 +36,14 @@ rm -rf "$work/old" "$work/new" "$work/traces" "$work/differences"
 mkdir -p "$work/old" "$work/new" "$work/traces" "$work/differences"
 n=0
 differ=0
+# shown NAME OLD NEW: whether two folders of what a build shows are the same.
+shown() {
+    if [ -n "$figures" ]; then
+        python3 scripts/figures.py "$2"
+        python3 scripts/figures.py "$3"
+    fi
+    same "$1" "$2" "$3"
+}
 # same NAME OLD NEW: whether two files or folders are the same.
 same() {
     n=$((n + 1))
@@ -74,14 +85,14 @@ while read -r trace; do
     name=$(echo "${trace#"$root"/}" | tr -c 'A-Za-z0-9\n' -)
     look "$old" "$trace" "$work/old/now"
     look "$new" "$trace" "$work/new/now"
-    same "$name" "$work/old/now" "$work/new/now"
+    shown "$name" "$work/old/now" "$work/new/now"
     rm -rf "$work/old/now" "$work/new/now"
     if [ -n "$previous" ]; then
         for build in old new; do
             [ $build = old ] && commands=$old || commands=$new
             (cd "$work/$build" && "$commands/collbench-analyze" "$previous" "$trace" -o report >text 2>errors || true)
         done
-        same "compared-$name" "$work/old" "$work/new"
+        shown "compared-$name" "$work/old" "$work/new"
         rm -rf "$work"/old/* "$work"/new/*
     fi
     previous=$trace
