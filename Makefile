@@ -42,7 +42,7 @@ test-browser: build
 test-programs: build
 	@scripts/programs.sh
 	@scripts/mpis.sh
-	$(CARGO) test -p collbench-tests --features programs --test programs --test mpi4py --test mpis
+	$(CARGO) test -p collbench-tests --features programs --test programs
 
 # STRANGERS=TEXT,..: only those whose name has one of these texts; STRANGERS_KEEP=1: what is kept is not
 # run again, only analysed.

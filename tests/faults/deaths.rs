@@ -2,8 +2,8 @@
 
 use collbench_tests::{Form, Job, Workspace, analyze, have, program};
 
-use crate::matrix::{Fault, Kept};
-use crate::{MPI, damage_of};
+use super::matrix::{Fault, Kept};
+use super::{MPI, damage_of};
 
 /// Enough calls for several chunks of the trace.
 const CALLS: u64 = 10_000;

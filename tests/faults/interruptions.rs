@@ -3,7 +3,7 @@
 
 use collbench_tests::{Job, analyze, program};
 
-use crate::matrix::{Fault, Kept};
+use super::matrix::{Fault, Kept};
 
 fn interrupts<'a>(name: &'a str, how: &'a str, calls: u64, kept: Kept, says: &'a str) -> Fault<'a> {
     Fault {

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 
 use collbench_tests::{Job, program, run, skipped};
 
-use crate::matrix::{Fault, Kept};
-use crate::rank_files;
+use super::matrix::{Fault, Kept};
+use super::rank_files;
 
 /// Two ranks with 10,000 barriers each on their own, enough for several chunks of the trace, and
 /// one together.

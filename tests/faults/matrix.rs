@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use collbench_formats::{Operation, RankTrace};
 use collbench_tests::{Finished, Form, Job, Workspace, analyze, have};
 
-use crate::{MPI, rank_files};
+use super::{MPI, rank_files};
 
 /// A program in trouble.
 #[derive(Debug, Clone)]

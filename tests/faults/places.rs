@@ -9,8 +9,8 @@ use collbench_tests::{
     Finished, Form, Job, Workspace, analyze, command, have, mpirun, program, run_in,
 };
 
-use crate::matrix::{Fault, Kept};
-use crate::{MPI, good_trace, rank_files, record_command};
+use super::matrix::{Fault, Kept};
+use super::{MPI, good_trace, rank_files, record_command};
 
 /// A program that meddles with its trace directory between two series of 100 barriers.
 fn meddles<'a>(name: &'a str, what: &'a str) -> Fault<'a> {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use collbench_tests::{Finished, Workspace, command, run, run_in};
 
-use crate::rank_files;
+use super::rank_files;
 
 const SECRET: &str = "secret-that-nobody-reads";
 

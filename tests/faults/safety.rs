@@ -7,9 +7,9 @@ use std::path::Path;
 
 use collbench_tests::{Form, Job, Workspace, command, have, program, run, skipped};
 
-use crate::matrix::{Fault, Kept};
-use crate::places::behind_the_recorders_back;
-use crate::{MPI, good_trace};
+use super::matrix::{Fault, Kept};
+use super::places::behind_the_recorders_back;
+use super::{MPI, good_trace};
 
 fn many(name: &str) -> Fault<'_> {
     Fault {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use collbench_tests::{Finished, Workspace, analyze, command, have, run};
 
-use crate::{MPI, damage_of, good_trace, rank_files};
+use super::{MPI, damage_of, good_trace, rank_files};
 
 #[test]
 fn what_is_no_trace_is_refused_by_name() {

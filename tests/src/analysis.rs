@@ -10,8 +10,8 @@ use crate::agreement::agreements;
 use crate::machine::command;
 use crate::run::{Finished, run};
 
-#[path = "../../analyzer/tests/promises/mod.rs"]
-mod promises;
+#[path = "../../analyzer/report/tests/it/invariants.rs"]
+mod invariants;
 
 /// What `collbench-analyze` says of a trace.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub fn analyze(trace: &Path, options: &[&str]) -> Analysis {
     let json: Value = serde_json::from_str(&finished.stdout)
         .unwrap_or_else(|error| panic!("no JSON ({error}) from {finished}"));
     assert_eq!(json["schema"], "collbench.analysis/1", "{finished}");
-    let broken = promises::broken(&json);
+    let broken = invariants::broken(&json);
     assert!(broken.is_empty(), "{finished}\nbreaks {broken:#?}");
     for agreement in agreements(&json) {
         assert_eq!(

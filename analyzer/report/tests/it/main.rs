@@ -1,0 +1,27 @@
+//! The command `collbench-analyze`: its text, documents, pictures and pages, of traces that are put together
+//! record by record, or generated.
+
+#[path = "../../../tests/it/built/mod.rs"]
+mod built;
+
+mod command;
+mod compact;
+mod comparison;
+mod course;
+mod damage;
+mod details;
+mod document;
+mod generated;
+mod golden;
+mod hang;
+mod hang_truth;
+mod hostile;
+mod inside;
+mod invariants;
+mod known_truth;
+mod nonblocking;
+mod pictures;
+mod promises;
+mod ring;
+mod said;
+mod way_back;

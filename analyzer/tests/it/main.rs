@@ -1,0 +1,14 @@
+//! What the analyzer makes of traces that are put together record by record, or generated.
+
+mod alignment;
+mod built;
+mod cut;
+mod invariance;
+mod matching;
+mod metrics;
+mod opened;
+mod partition;
+mod refused;
+mod stamps;
+mod uneven_clocks;
+mod verdicts;

@@ -1,0 +1,4 @@
+//! The command `collbench-bench`.
+
+mod clock;
+mod command;

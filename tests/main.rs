@@ -1,0 +1,23 @@
+//! End-to-end tests under mpirun: programs of `programs/` with and without recording.
+//!
+//! One executable: what may run at a time is then known in one place (`collbench_tests::run`).
+
+mod agreement;
+mod callbacks;
+mod clocks;
+mod compact;
+mod faults;
+mod follow;
+mod hang;
+mod hosts;
+mod messages;
+mod names;
+mod nonblocking;
+mod opened;
+mod record;
+mod ring;
+mod same;
+mod switches;
+mod trees;
+mod truth;
+mod worlds;

@@ -1,0 +1,83 @@
+//! The clocks of hosts as people meet them, and what must hold for any.
+
+use crate::examples::{HOSTILE, assert_inert, assert_well_formed};
+use collbench_viz::{ClockCourses, OffsetPoint, Picture};
+use proptest::prelude::*;
+use roxmltree::Document;
+
+fn svg(clocks: ClockCourses) -> String {
+    Picture::from(clocks).to_svg()
+}
+
+fn point(at_ns: i64, offset_ns: i64, error_ns: i64) -> OffsetPoint {
+    OffsetPoint {
+        at_ns,
+        offset_ns,
+        error_ns,
+    }
+}
+
+/// Two clocks over 100 s: one bends up by 4 us, one down by 1 us; a burst of the first was
+/// disturbed.
+fn two() -> ClockCourses {
+    let finding = "The clock of n2 departs from a straight line by up to 4 us";
+    let mut clocks = ClockCourses::new(finding.into(), "Against n1".into());
+    for (host, most_ns) in [("n2", 4_000), ("n3", -1_000)] {
+        let bend = |second: i64| most_ns * second * (100 - second) / 2_500;
+        let curve = (0..=100).map(|second| point(second * 1_000_000_000, bend(second), 300));
+        let measured = [0, 25, 50, 75, 100].map(|second| {
+            let disturbed = if host == "n2" && second == 75 { 900 } else { 0 };
+            point(second * 1_000_000_000, bend(second) + disturbed, 20_000)
+        });
+        clocks.push(host.into(), curve, measured);
+    }
+    clocks
+}
+
+#[test]
+fn each_clock_has_a_curve_a_band_and_its_bursts_twice() {
+    let svg = svg(two());
+    assert_well_formed(&svg);
+    let document = Document::parse(&svg).unwrap();
+    let of_class = |class: &str| {
+        let nodes = document.descendants();
+        let with = nodes.filter(|node| {
+            let own = node.attribute("class").unwrap_or_default();
+            own.split(' ').any(|own| own == class)
+        });
+        with.count()
+    };
+    assert_eq!(of_class("outer"), 2);
+    // A curve, and a line in the legend.
+    assert_eq!(of_class("line"), 4);
+    assert_eq!(of_class("point"), 20);
+    assert!(
+        svg.contains("n2: bends by up to 4.00 us, within 300 ns; 5 bursts"),
+        "{svg}"
+    );
+}
+
+#[test]
+fn a_disturbed_burst_is_as_far_from_the_curve_as_it_was_disturbed() {
+    assert!(svg(two()).contains("n2 at 75.0 s: 900 ns, at most 20.0 us off"));
+}
+
+#[test]
+fn names_are_inert() {
+    let mut clocks = ClockCourses::new(HOSTILE.into(), HOSTILE.into());
+    clocks.push(HOSTILE.into(), [point(0, 0, 0)], []);
+    assert_inert(&svg(clocks));
+}
+
+proptest! {
+    #[test]
+    fn anything_is_drawn(
+        points in prop::collection::vec(any::<(i64, i64, i64)>(), 0..20),
+        bursts in prop::collection::vec(any::<(i64, i64, i64)>(), 0..20),
+    ) {
+        let mut clocks = ClockCourses::new("any".into(), "".into());
+        let of = |list: Vec<(i64, i64, i64)>| list.into_iter().map(|(at, offset, error)| point(at, offset, error));
+        clocks.push("n".into(), of(points), of(bursts));
+        assert_well_formed(&svg(clocks));
+    }
+}

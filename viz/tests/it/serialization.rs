@@ -1,0 +1,137 @@
+//! Serialization curves as people meet them, and what must hold for any.
+
+use crate::examples::{HOSTILE, assert_inert, assert_well_formed, heading};
+use collbench_viz::{Departure, Heading, Picture, Serialization, StageTime, StraightLine};
+use proptest::prelude::*;
+use roxmltree::Document;
+
+fn svg(serialization: Serialization) -> String {
+    Picture::from(serialization).to_svg()
+}
+
+fn departure(position: u32, mean_ns: i64) -> Departure {
+    Departure {
+        position,
+        time: StageTime::new(mean_ns, 2_500).unwrap(),
+    }
+}
+
+/// Ranks that leave one after the other, unevenly.
+fn leaving(n_ranks: u32, every: usize) -> Serialization {
+    let heading = heading("Ranks leave one after the other, each 1.20 us after the one before");
+    let mut serialization = Serialization::new(heading, n_ranks);
+    let departures = (0..n_ranks).step_by(every);
+    let departures = departures.map(|position| {
+        let jitter = i64::from(position * 37 % 5) * 90;
+        departure(position, 6_300 + 1_200 * i64::from(position) + jitter)
+    });
+    serialization.push(
+        "this trace".into(),
+        departures,
+        StraightLine::new(6_480.0, 1_200.0),
+    );
+    serialization
+}
+
+#[test]
+fn four_ranks_leave_one_after_the_other() {
+    insta::assert_binary_snapshot!("four.svg", svg(leaving(4, 1)).into());
+}
+
+#[test]
+fn a_thousand_ranks_are_a_line_without_points() {
+    insta::assert_binary_snapshot!("thousand.svg", svg(leaving(1_024, 10)).into());
+}
+
+#[test]
+fn configurations_are_told_apart_by_name_and_dash() {
+    let heading = heading("A tree of two levels lets the ranks go three times as fast");
+    let mut serialization = Serialization::new(heading, 8);
+    for (name, first_ns, per_rank_ns) in [("flat", 4_000, 900), ("two levels", 6_500, 300)] {
+        let departures = (0..8).map(|p| departure(p, first_ns + per_rank_ns * i64::from(p)));
+        let line = StraightLine::new(first_ns as f64, per_rank_ns as f64);
+        serialization.push(name.into(), departures, line.filter(|_| name == "flat"));
+    }
+    insta::assert_binary_snapshot!("configurations.svg", svg(serialization).into());
+}
+
+#[test]
+fn points_stand_where_their_times_are() {
+    let svg = svg(leaving(16, 1));
+    let document = Document::parse(&svg).unwrap();
+    let circles: Vec<(f64, f64)> = document
+        .descendants()
+        .filter(|node| node.tag_name().name() == "circle")
+        .map(|circle| {
+            let number = |name| circle.attribute(name).unwrap().parse().unwrap();
+            (number("cx"), number("cy"))
+        })
+        .collect();
+    assert_eq!(circles.len(), 16);
+    let ns = |p: usize| 6_300.0 + 1_200.0 * p as f64 + (p * 37 % 5) as f64 * 90.0;
+    let (first, last) = (circles[0], circles[15]);
+    for (position, at) in circles.iter().enumerate() {
+        let x = first.0 + (last.0 - first.0) * position as f64 / 15.0;
+        let part = (ns(position) - ns(0)) / (ns(15) - ns(0));
+        let y = first.1 + (last.1 - first.1) * part;
+        assert!(
+            (at.0 - x).abs() < 0.25 && (at.1 - y).abs() < 0.25,
+            "{position}: {at:?}"
+        );
+    }
+    assert!(svg.contains("this trace, position 15: 24.3 us (n = 2,500)"));
+    assert!(svg.contains("starts at 6.48 us, each further rank leaves 1.20 us later"));
+}
+
+#[test]
+fn without_a_line_none_is_drawn_and_without_times_the_picture_says_so() {
+    let mut serialization = Serialization::new(heading("Nothing"), 3);
+    serialization.push("this trace".into(), [], None);
+    let svg = svg(serialization);
+    assert!(svg.contains(">not resolvable<"), "{svg}");
+    assert!(!svg.contains("straight line"));
+    assert_well_formed(&svg);
+}
+
+#[test]
+fn a_line_that_is_no_number_is_none() {
+    assert_eq!(StraightLine::new(f64::NAN, 1.0), None);
+    assert_eq!(StraightLine::new(1.0, f64::INFINITY), None);
+}
+
+#[test]
+fn hostile_names_are_text_and_nothing_else() {
+    let heading = Heading {
+        finding: HOSTILE.into(),
+        operation: HOSTILE.into(),
+        n_instances: 1,
+    };
+    let mut serialization = Serialization::new(heading, 2);
+    serialization.push(HOSTILE.into(), [departure(0, 5), departure(1, 7)], None);
+    assert_inert(&svg(serialization));
+}
+
+proptest! {
+    #[test]
+    fn any_input_is_a_well_formed_picture_inside_its_frame(
+        n_ranks in any::<u32>(),
+        curves in prop::collection::vec(
+            (
+                any::<String>(),
+                prop::collection::vec((any::<u32>(), any::<i64>()), 0..90),
+                any::<(f64, f64)>(),
+            ),
+            0..4,
+        ),
+    ) {
+        let mut serialization = Serialization::new(heading("Anything"), n_ranks);
+        for (name, points, (at_first_ns, per_rank_ns)) in curves {
+            let departures = points.into_iter().map(|(position, ns)| departure(position, ns));
+            let line = StraightLine::new(at_first_ns, per_rank_ns);
+            serialization.push(name.into(), departures, line);
+        }
+        let svg = svg(serialization.clone());
+        assert_well_formed(&svg);
+        prop_assert_eq!(svg, Picture::from(serialization).to_svg());
+    }
+}
