@@ -222,7 +222,7 @@ pub fn open_triangles(triangles: &[Triangle], rtt_ns: &BTreeMap<Pair, f64>) -> V
 
 /// By path how much more of asymmetry, half of it, open triangles leave room for, ns: one standard
 /// deviation.
-pub fn room_ns(open: &[OpenTriangle]) -> BTreeMap<Pair, f64> {
+pub fn extra_asymmetry_ns(open: &[OpenTriangle]) -> BTreeMap<Pair, f64> {
     let mut room: BTreeMap<Pair, f64> = BTreeMap::new();
     for triangle in open {
         for (index, &pair) in triangle.suspects.iter().enumerate() {
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(open[0].suspects[0], (1, 2));
         assert_eq!(open[0].blame, Blame::RoundTrip);
         assert!((open[0].gap_ns.abs() - 20_000.0).abs() < 50.0, "{open:?}");
-        let room = room_ns(&open);
+        let room = extra_asymmetry_ns(&open);
         assert!(room[&(1, 2)] > 2.9 * room[&(0, 1)], "{room:?}");
     }
 
@@ -318,7 +318,7 @@ mod tests {
         let open = open(&bursts);
         assert_eq!(open[0].blame, Blame::Undecided);
         assert_eq!(open[0].suspects.len(), 3);
-        let room = room_ns(&open);
+        let room = extra_asymmetry_ns(&open);
         assert_eq!(room[&(0, 1)], room[&(1, 2)]);
     }
 
@@ -350,6 +350,6 @@ mod tests {
             assert_eq!(triangle.blame, Blame::OthersClose);
             assert_eq!(triangle.suspects, [(0, 2)]);
         }
-        assert_eq!(room_ns(&open).len(), 1);
+        assert_eq!(extra_asymmetry_ns(&open).len(), 1);
     }
 }

@@ -90,7 +90,7 @@ impl Tightest {
 
 /// The tightest constraints of a run, by key and stretch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Harvest {
+pub struct Constraints {
     /// Where the first stretch begins, ns.
     begin_ns: i64,
     /// Length of a stretch, > 0.
@@ -99,7 +99,7 @@ pub struct Harvest {
     by_key: BTreeMap<Key, Box<[Tightest]>>,
 }
 
-impl Harvest {
+impl Constraints {
     /// Nothing yet, in so many stretches from `begin_ns` on; what lies outside of them counts to
     /// the first or the last.
     pub fn new(begin_ns: i64, stretch_ns: i64, n_stretches: usize) -> Self {

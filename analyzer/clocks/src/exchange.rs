@@ -72,8 +72,8 @@ impl Knot {
     }
 
     /// Says that the ways may differ by more, half of it, ns.
-    pub fn widen(&mut self, room_ns: f64) {
-        self.sd_ns = self.sd_ns.hypot(room_ns);
+    pub fn widen(&mut self, extra_asymmetry_ns: f64) {
+        self.sd_ns = self.sd_ns.hypot(extra_asymmetry_ns);
     }
 
     /// The same for the other of the two hosts.

@@ -22,8 +22,8 @@
 pub mod closure;
 pub mod constraint;
 pub mod errors;
-pub mod joint;
 pub mod rank_clock;
+pub mod smoothed_alignment;
 pub mod tick_scale;
 pub mod timestamp;
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::constraint::{Harvest, Key, Origin};
+use super::constraint::{Constraints, Key, Origin};
 use super::knots::Knots;
 use super::reading::Reading;
 
@@ -26,7 +26,7 @@ const FAR_OFF: f64 = 3.0;
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence {
     /// The tightest constraints from collectives and messages.
-    pub(crate) harvest: Harvest,
+    pub(crate) constraints: Constraints,
     /// What exchanges say.
     pub(crate) readings: Vec<Reading>,
     /// By pair of hosts by how much the ways of exchanges differ, half of it: one standard
@@ -82,12 +82,12 @@ impl Rows {
         evidence: &Evidence,
         hosts: &[usize],
         knots: Knots,
-        theta: &[Vec<f64>],
+        offsets_ns: &[Vec<f64>],
     ) -> Self {
-        let mut found = tightest(evidence, hosts, knots, theta);
+        let mut found = tightest(evidence, hosts, knots, offsets_ns);
         leave_to_messages(&mut found, hosts.len(), knots.n);
         keep_the_steadiest(&mut found, hosts.len());
-        found.extend(exchanged(evidence, hosts, knots, theta));
+        found.extend(exchanged(evidence, hosts, knots, offsets_ns));
         Self::sorted(found)
     }
 
@@ -96,9 +96,9 @@ impl Rows {
         evidence: &Evidence,
         hosts: &[usize],
         knots: Knots,
-        theta: &[Vec<f64>],
+        offsets_ns: &[Vec<f64>],
     ) -> Self {
-        Self::sorted(exchanged(evidence, hosts, knots, theta))
+        Self::sorted(exchanged(evidence, hosts, knots, offsets_ns))
     }
 
     fn sorted(mut found: Vec<FoundKey>) -> Self {
@@ -115,23 +115,23 @@ impl Rows {
         rows
     }
     /// By how much an equation is not fulfilled, ns.
-    pub(crate) fn residual(&self, row: &Row, theta: &[Vec<f64>]) -> f64 {
+    pub(crate) fn residual(&self, row: &Row, offsets_ns: &[Vec<f64>]) -> f64 {
         let key = self.keys[row.key];
-        let theta = theta[key.to][row.knot] - theta[key.from][row.knot];
-        row.slack - theta - self.least[row.key]
+        let offset_ns = offsets_ns[key.to][row.knot] - offsets_ns[key.from][row.knot];
+        row.slack - offset_ns - self.least[row.key]
     }
 
     /// Gives all equations their weights. Constraints: by key the scale of the residuals below the
     /// usual; above it, being late, they weigh less. Readings: what is known of them, less
     /// where they are far off.
-    pub(crate) fn weigh(&mut self, theta: &[Vec<f64>], n_hosts: usize) {
-        let by_moments = self.moments(theta);
+    pub(crate) fn weigh(&mut self, offsets_ns: &[Vec<f64>], n_hosts: usize) {
+        let by_moments = self.moments(offsets_ns);
         let shared = self.shared(SHARED_WHEN_FITTED, n_hosts);
         let mut from = 0;
         while from < self.all.len() {
             let key = self.all[from].key;
             let of_key = self.all[from..].iter().take_while(|row| row.key == key);
-            let residuals: Vec<f64> = of_key.map(|row| self.residual(row, theta)).collect();
+            let residuals: Vec<f64> = of_key.map(|row| self.residual(row, offsets_ns)).collect();
             let own = from..from + residuals.len();
             from = own.end;
             let rows = self.all[own].iter_mut().zip(&residuals);
@@ -181,10 +181,10 @@ impl Rows {
 
     /// By how many times as much as is taken beforehand the moments of bursts matter: by the
     /// readings, and as far as they are too few to tell, once.
-    fn moments(&self, theta: &[Vec<f64>]) -> f64 {
+    fn moments(&self, offsets_ns: &[Vec<f64>]) -> f64 {
         let readings = self.all.iter().filter(|row| row.moment > 0.0);
         let excess = readings.clone().map(|row| {
-            let unexplained = self.residual(row, theta).powi(2) - row.noise.powi(2);
+            let unexplained = self.residual(row, offsets_ns).powi(2) - row.noise.powi(2);
             (unexplained / row.moment.powi(2)).clamp(0.0, FAR_OFF * FAR_OFF)
         });
         // A straight line goes through two readings of a pair, whatever they are.
@@ -215,12 +215,12 @@ fn tightest(
     evidence: &Evidence,
     hosts: &[usize],
     knots: Knots,
-    theta: &[Vec<f64>],
+    offsets_ns: &[Vec<f64>],
 ) -> Vec<FoundKey> {
     let index_of = |host: usize| hosts.iter().position(|&own| own == host);
     let mut found = Vec::new();
     let mut slacks: Vec<(f64, u32)> = Vec::new();
-    for (key, stretches) in evidence.harvest.series() {
+    for (key, stretches) in evidence.constraints.series() {
         let (Some(from), Some(to)) = (index_of(key.from), index_of(key.to)) else {
             continue;
         };
@@ -230,8 +230,8 @@ fn tightest(
         for tightest in stretches {
             let (from, to) = (tightest.from as f64, tightest.to as f64);
             let knot = knots.nearest(from);
-            let to_knot = knots.change(&theta[key.to], to, knot);
-            let from_knot = knots.change(&theta[key.from], from, knot);
+            let to_knot = knots.change(&offsets_ns[key.to], to, knot);
+            let from_knot = knots.change(&offsets_ns[key.from], from, knot);
             let (least, n) = &mut slacks[knot];
             *least = least.min((to - from) + to_knot - from_knot);
             *n += tightest.n;
@@ -240,7 +240,7 @@ fn tightest(
         let mut rows = Vec::new();
         for (knot, &(slack, n)) in slacks.iter().enumerate() {
             if n >= LEAST_IN_STRETCH {
-                paths.push(slack - (theta[key.to][knot] - theta[key.from][knot]));
+                paths.push(slack - (offsets_ns[key.to][knot] - offsets_ns[key.from][knot]));
                 rows.push(Row::new(knot, slack));
             }
         }
@@ -263,7 +263,7 @@ fn exchanged(
     evidence: &Evidence,
     hosts: &[usize],
     knots: Knots,
-    theta: &[Vec<f64>],
+    offsets_ns: &[Vec<f64>],
 ) -> Vec<FoundKey> {
     let index_of = |host: usize| hosts.iter().position(|&own| own == host);
     let mut found: BTreeMap<Key, FoundKey> = BTreeMap::new();
@@ -282,8 +282,8 @@ fn exchanged(
             spread: 0.0,
         });
         let knot = knots.nearest(reading.at);
-        let to_knot = knots.change(&theta[to], reading.at, knot);
-        let from_knot = knots.change(&theta[from], reading.at, knot);
+        let to_knot = knots.change(&offsets_ns[to], reading.at, knot);
+        let from_knot = knots.change(&offsets_ns[from], reading.at, knot);
         let slack = reading.difference_ns + to_knot - from_knot;
         of_pair.rows.push(Row {
             noise: reading.noise_ns,
@@ -294,7 +294,8 @@ fn exchanged(
     let mut found: Vec<FoundKey> = found.into_values().collect();
     for of_pair in &mut found {
         let key = of_pair.key;
-        let off = |row: &Row| row.slack - (theta[key.to][row.knot] - theta[key.from][row.knot]);
+        let off =
+            |row: &Row| row.slack - (offsets_ns[key.to][row.knot] - offsets_ns[key.from][row.knot]);
         of_pair.least = quantile(&mut of_pair.rows.iter().map(off).collect::<Vec<_>>(), 0.5);
     }
     found

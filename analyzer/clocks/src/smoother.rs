@@ -55,7 +55,7 @@ const RATE: f64 = 5e-5;
 pub(crate) struct Smoothed {
     pub(crate) knots: Knots,
     /// By host and knot, ns.
-    pub(crate) theta: Vec<Vec<f64>>,
+    pub(crate) offsets_ns: Vec<Vec<f64>>,
     /// s^2/s^3.
     pub(crate) intensity: f64,
     /// Whether the last round changed next to nothing.
@@ -70,7 +70,7 @@ pub(crate) struct Smoothed {
 struct Fit {
     n_hosts: usize,
     knots: Knots,
-    theta: Vec<Vec<f64>>,
+    offsets_ns: Vec<Vec<f64>>,
     rows: Rows,
     intensity: usize,
     /// By how many times more the two ways of messages may differ.
@@ -86,7 +86,7 @@ impl Smoothed {
         evidence: &Evidence,
         knots: Knots,
     ) -> Option<Self> {
-        let theta = start.points.iter().map(|points| {
+        let offsets_ns = start.points.iter().map(|points| {
             (0..knots.n)
                 .map(|knot| line_through(points, knots.at(knot)))
                 .collect()
@@ -94,25 +94,25 @@ impl Smoothed {
         let mut fit = Fit {
             n_hosts: hosts.len(),
             knots,
-            theta: theta.collect(),
+            offsets_ns: offsets_ns.collect(),
             rows: Rows::default(),
             intensity: FIRST_INTENSITY,
             of_messages: 1.0,
         };
         // What exchanges say alone is beyond doubt, if not exact. Where the time is far off, a
         // constraint that is tight looks like one that is late by chance.
-        fit.rows = Rows::of_exchanges(evidence, hosts, knots, &fit.theta);
+        fit.rows = Rows::of_exchanges(evidence, hosts, knots, &fit.offsets_ns);
         fit.solve_with_weights()?;
         fit.choose_intensity(FIRST_INTENSITY..INTENSITIES.len())?;
         fit.solve_with_weights()?;
         let mut has_converged = false;
         for round in 0..MAX_ROUNDS {
-            let before = fit.theta.clone();
-            fit.rows = Rows::of(evidence, hosts, knots, &fit.theta);
+            let before = fit.offsets_ns.clone();
+            fit.rows = Rows::of(evidence, hosts, knots, &fit.offsets_ns);
             if round == 0 {
                 // Bursts in between follow even a clock that steps; what a line cannot follow
                 // makes the errors seem large, and tells of no wander.
-                fit.rows.weigh(&fit.theta, fit.n_hosts);
+                fit.rows.weigh(&fit.offsets_ns, fit.n_hosts);
                 fit.choose_intensity(FIRST_INTENSITY..INTENSITIES.len())?;
             }
             fit.solve_with_weights()?;
@@ -136,7 +136,7 @@ impl Smoothed {
         Some(Self {
             knots,
             intensity: INTENSITIES[fit.intensity],
-            theta: fit.theta,
+            offsets_ns: fit.offsets_ns,
             has_converged,
             chi2_by_freedom,
             n_moving: fit.n_hosts - 1,
@@ -164,8 +164,8 @@ impl Fit {
     /// Solves and weighs until nothing changes.
     fn solve_with_weights(&mut self) -> Option<()> {
         for _ in 0..MAX_REWEIGHTINGS {
-            let before = self.theta.clone();
-            self.rows.weigh(&self.theta, self.n_hosts);
+            let before = self.offsets_ns.clone();
+            self.rows.weigh(&self.offsets_ns, self.n_hosts);
             self.solve(&self.system().factor()?);
             if self.is_near(&before) {
                 break;
@@ -176,7 +176,10 @@ impl Fit {
 
     /// Whether the corrections are those of before, as far as it matters.
     fn is_near(&self, before: &[Vec<f64>]) -> bool {
-        let changes = before.iter().flatten().zip(self.theta.iter().flatten());
+        let changes = before
+            .iter()
+            .flatten()
+            .zip(self.offsets_ns.iter().flatten());
         let change = changes.fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
         let open_ns = self.rows.asymmetry_ns.iter().flatten();
         let open_ns = open_ns.copied().fold(f64::INFINITY, f64::min);
@@ -267,8 +270,8 @@ impl Fit {
     fn solve(&mut self, factored: &Factored) {
         let solution = factored.solve();
         let n_moving = self.n_hosts - 1;
-        for (host, theta) in self.theta.iter_mut().enumerate().skip(1) {
-            for (knot, value) in theta.iter_mut().enumerate() {
+        for (host, offsets_ns) in self.offsets_ns.iter_mut().enumerate().skip(1) {
+            for (knot, value) in offsets_ns.iter_mut().enumerate() {
                 *value = solution[knot * n_moving + host - 1];
             }
         }
@@ -284,7 +287,7 @@ impl Fit {
             .rows
             .all
             .iter()
-            .map(|row| (self.rows.residual(row, &self.theta) / row.sigma).powi(2));
+            .map(|row| (self.rows.residual(row, &self.offsets_ns) / row.sigma).powi(2));
         let least = &self.rows.least;
         let of_paths = self
             .asymmetries()
@@ -292,8 +295,8 @@ impl Fit {
         let of_exchanges = self
             .open_asymmetries()
             .map(|(key, sigma)| (least[key] / sigma).powi(2));
-        let bends = self.theta[1..].iter().flat_map(|theta| {
-            theta
+        let bends = self.offsets_ns[1..].iter().flat_map(|offsets_ns| {
+            offsets_ns
                 .windows(3)
                 .map(|three| (three[0] - 2.0 * three[1] + three[2]).powi(2))
         });
@@ -306,7 +309,7 @@ impl Fit {
     /// Takes the one of some intensities with the greatest evidence, the weights being as they are.
     fn choose_intensity(&mut self, among: Range<usize>) -> Option<()> {
         let n_bends = (self.n_hosts - 1) * self.knots.n.saturating_sub(2);
-        let (theta, least) = (self.theta.clone(), self.rows.least.clone());
+        let (offsets_ns, least) = (self.offsets_ns.clone(), self.rows.least.clone());
         let mut best: Option<(f64, usize)> = None;
         for intensity in among {
             self.intensity = intensity;
@@ -318,7 +321,7 @@ impl Fit {
                 - factored.log_determinant() / 2.0
                 - n_bends as f64 / 2.0 * variance.ln()
                 - ((INTENSITIES[intensity].log10() - USUAL_DECADE) / DECADES).powi(2) / 2.0;
-            self.theta.clone_from(&theta);
+            self.offsets_ns.clone_from(&offsets_ns);
             self.rows.least.clone_from(&least);
             if best.is_none_or(|(most, _)| evidence > most) {
                 best = Some((evidence, intensity));

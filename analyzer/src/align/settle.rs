@@ -6,8 +6,8 @@
 //! where messages were recorded, which tell more than exchanges do: there are thousands of them.
 //! Then the smoother does the rest. Traces of one host go none of this way.
 
-use collbench_clocks::constraint::{Harvest, Key, Origin};
-use collbench_clocks::joint::{Joint, Preliminary};
+use collbench_clocks::constraint::{Constraints, Key, Origin};
+use collbench_clocks::smoothed_alignment::{CoarseAlignment, SmoothedAlignment};
 
 use crate::align::causality::{ByHost, Causality};
 use crate::communicators::Communicators;
@@ -26,46 +26,46 @@ const SPARSE_NS: i64 = 35_000_000_000;
 pub(crate) fn settle(
     run: &Run<'_>,
     clocks: &mut Clocks,
-    mut preliminary: Preliminary,
+    mut coarse: CoarseAlignment,
     communicators: &Communicators,
     window: u64,
     report: &mut dyn FnMut(Progress),
 ) {
     let needs_collectives = |gap_ns| gap_ns > SPARSE_NS;
-    let is_sparse = preliminary.has_unknown_drift()
-        || preliminary.longest_gap_ns().is_some_and(needs_collectives);
+    let is_sparse =
+        coarse.has_unknown_drift() || coarse.longest_gap_ns().is_some_and(needs_collectives);
     if !is_sparse && !run.has_messages() {
-        let joint = preliminary.smooth(preliminary.harvest());
-        clocks.take(run, &preliminary, joint);
+        let smoothed = coarse.smooth(coarse.constraints());
+        clocks.take(run, &coarse, smoothed);
         return;
     }
-    let mut smooth = |clocks: &Clocks, preliminary: &Preliminary| -> Joint {
+    let mut smooth = |clocks: &Clocks, coarse: &CoarseAlignment| -> SmoothedAlignment {
         let nothing = || Gathered {
-            preliminary,
-            harvest: preliminary.harvest(),
+            coarse,
+            constraints: coarse.constraints(),
             by_host: ByHost::default(),
         };
         let (gathered, _) = match_calls(run, clocks, communicators, window, report, &nothing);
-        preliminary.smooth(gathered)
+        coarse.smooth(gathered)
     };
-    let mut joint = smooth(clocks, &preliminary);
+    let mut smoothed = smooth(clocks, &coarse);
     // Which constraints bind the most was told by lines; where these were far off, once more.
-    if preliminary.straighten(&joint) {
-        clocks.set_lines(run, &mut preliminary);
-        joint = smooth(clocks, &preliminary);
+    if coarse.refit_lines(&smoothed) {
+        clocks.set_lines(run, &mut coarse);
+        smoothed = smooth(clocks, &coarse);
     }
-    clocks.take(run, &preliminary, joint);
+    clocks.take(run, &coarse, smoothed);
 }
 
 /// The tightest constraints from collectives.
 struct Gathered<'p> {
-    preliminary: &'p Preliminary,
-    harvest: Harvest,
+    coarse: &'p CoarseAlignment,
+    constraints: Constraints,
     by_host: ByHost,
 }
 
 impl Adder for Gathered<'_> {
-    type Sums = Harvest;
+    type Sums = Constraints;
 
     fn take(&mut self, matched: Matched<'_>) {
         let Matched::Agreed(instance) = matched else {
@@ -78,21 +78,21 @@ impl Adder for Gathered<'_> {
         let Some(causality) = Causality::of(&instance) else {
             return;
         };
-        let (preliminary, harvest) = (self.preliminary, &mut self.harvest);
+        let (coarse, constraints) = (self.coarse, &mut self.constraints);
         let add = &mut |origin, (from, entered), (to, left)| {
-            if preliminary.is_wanted(from, to) {
-                harvest.add(Key { origin, from, to }, entered, left);
+            if coarse.uses_pair(from, to) {
+                constraints.add(Key { origin, from, to }, entered, left);
             }
         };
         self.by_host.constraints(&instance, causality, add);
     }
 
-    fn finish(self) -> Harvest {
-        self.harvest
+    fn finish(self) -> Constraints {
+        self.constraints
     }
 }
 
-impl Merge for Harvest {
+impl Merge for Constraints {
     fn merge(&mut self, other: Self) {
         self.merge(other);
     }
@@ -114,11 +114,11 @@ impl Gathered<'_> {
         for message in messages.paired.iter().filter(|m| !m.is_from_any) {
             let (from, to) = (host_of(message.from), host_of(message.to));
             if let Some(received) = message.received
-                && self.preliminary.is_wanted_of_messages(from, to)
+                && self.coarse.uses_messages_of(from, to)
             {
                 let origin = Origin::Message;
                 let key = Key { origin, from, to };
-                self.harvest.add(key, message.sent.ns(), received.ns());
+                self.constraints.add(key, message.sent.ns(), received.ns());
             }
         }
     }

@@ -9,7 +9,7 @@
 //! phase, the least different first. A late party whose coming cost less than a hundredth of the
 //! time of all collectives is no matter. What is left, if more than one phase, is a change.
 
-use collbench_stats::chance::{binomial_tail, same_share};
+use collbench_stats::chance::{binomial_tail, fisher_exact_p};
 use collbench_stats::integers::add_ns;
 
 use crate::results::over_time::ChangeKind;
@@ -194,7 +194,7 @@ impl Judge<'_> {
                 if difference.abs() < MIN_DIFFERENCE {
                     1.0
                 } else {
-                    same_share(k, n, next_k, next_n)
+                    fisher_exact_p(k, n, next_k, next_n)
                 }
             })
             .fold(1.0, f64::min)

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use collbench_formats::Operation;
 use collbench_stats::chance::binomial_tail;
 use collbench_stats::integers::sum_ns;
-use collbench_stats::periods::{Rhythm, Times, rhythm};
+use collbench_stats::periods::{EventTimes, Period, find_period};
 
 use crate::judge::inputs::Sources;
 use crate::results::over_time::{Culprit, DisturbanceSummary, InStep};
@@ -119,7 +119,7 @@ pub(crate) fn disturbances(sources: &Sources<'_>) -> Vec<DisturbanceSummary> {
             .iter()
             .map(|stop| (stop.latest.0.at_ns, stop.latest.1));
         let at: Vec<(i64, usize)> = at.collect();
-        let Some(rhythm) = rhythm(&Times {
+        let Some(rhythm) = find_period(&EventTimes {
             events: &at,
             background: &background,
             range_ns: (begin, end),
@@ -153,7 +153,7 @@ fn ordinary_ns(arrivals: &LateArrivals) -> i64 {
 fn summary(
     sources: &Sources<'_>,
     groups: &[Group<'_>],
-    rhythm: &Rhythm,
+    rhythm: &Period,
     own: &[Stop],
     is_least: bool,
 ) -> DisturbanceSummary {

@@ -16,7 +16,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use collbench_formats::Semantics;
-use collbench_stats::first_by_key::{Kept, Keyed};
+use collbench_stats::first_by_key::{FirstByKey, Keyed};
 use collbench_trees::algorithm::Algorithm;
 use collbench_trees::recognize::{Direction, TreeFacts};
 use collbench_trees::shape::Shape;
@@ -54,7 +54,7 @@ pub struct GraphTally {
     pub instances: u64,
     /// What was recognized in instances, by the names. Steps are in question besides edges, so that
     /// instances of one graph may differ.
-    readings: Kept<Reading, MAX_READINGS>,
+    readings: FirstByKey<Reading, MAX_READINGS>,
     /// Smallest and largest payload of any process, bytes.
     pub bytes: Option<(u64, u64)>,
     /// By edge.
@@ -204,7 +204,7 @@ impl GraphTally {
     fn new(n_edges: usize) -> Self {
         Self {
             instances: 0,
-            readings: Kept::default(),
+            readings: FirstByKey::default(),
             bytes: None,
             edges: vec![EdgeTally::default(); n_edges],
             figures: Box::default(),

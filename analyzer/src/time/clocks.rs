@@ -114,10 +114,10 @@ impl Clocks {
     /// exchanges that were recorded.
     #[must_use]
     pub fn fit(run: &Run<'_>) -> Self {
-        let (mut clocks, preliminary) = Self::begin(run, AlignmentMethod::Smooth);
-        if let Some(preliminary) = preliminary {
-            let joint = preliminary.smooth(preliminary.harvest());
-            clocks.take(run, &preliminary, joint);
+        let (mut clocks, coarse) = Self::begin(run, AlignmentMethod::Smooth);
+        if let Some(coarse) = coarse {
+            let smoothed = coarse.smooth(coarse.constraints());
+            clocks.take(run, &coarse, smoothed);
         }
         clocks
     }

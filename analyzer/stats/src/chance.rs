@@ -42,7 +42,7 @@ pub fn ln_gamma(x: f64) -> f64 {
 /// Chance that two samples, of `n` and `other_n` trials of the same unknown chance, differ in their
 /// parts of successes at least as much as `k` of `n` and `other_k` of `other_n` do, in either
 /// direction: Fisher's exact test, twice the smaller tail.
-pub fn same_share(k: u64, n: u64, other_k: u64, other_n: u64) -> f64 {
+pub fn fisher_exact_p(k: u64, n: u64, other_k: u64, other_n: u64) -> f64 {
     if n == 0 || other_n == 0 {
         return 1.0;
     }
@@ -129,7 +129,7 @@ mod tests {
                             fewer
                         })
                     .min(1.0);
-                    let found = same_share(k, n, other_k, other_n);
+                    let found = fisher_exact_p(k, n, other_k, other_n);
                     assert!(
                         (found - expected).abs() < 1e-9,
                         "{k}/{n} {other_k}/{other_n}: {found} {expected}"
@@ -138,7 +138,7 @@ mod tests {
             }
         }
         // Published: Fisher's lady tasting tea, 3 of 4 cups right: one tail 17 of 70.
-        assert!((same_share(3, 4, 1, 4) - 2.0 * 17.0 / 70.0).abs() < 1e-12);
-        assert_eq!(same_share(0, 0, 3, 4), 1.0);
+        assert!((fisher_exact_p(3, 4, 1, 4) - 2.0 * 17.0 / 70.0).abs() < 1e-12);
+        assert_eq!(fisher_exact_p(0, 0, 3, 4), 1.0);
     }
 }

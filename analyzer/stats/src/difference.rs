@@ -47,12 +47,15 @@ impl Contrast {
     pub fn new(baseline: &Estimate, other: &Estimate) -> Self {
         let difference = other.value - baseline.value;
         // A larger difference needs an `other` above or a baseline below its estimate.
-        let low = Joint::new((other.below, other.df), (baseline.above, baseline.df));
-        let high = Joint::new((other.above, other.df), (baseline.below, baseline.df));
+        let low = CombinedError::new((other.below, other.df), (baseline.above, baseline.df));
+        let high = CombinedError::new((other.above, other.df), (baseline.below, baseline.df));
         let towards_zero = if difference > 0.0 { &low } else { &high };
         Self {
             difference,
-            interval: (difference - low.reach(), difference + high.reach()),
+            interval: (
+                difference - low.half_width(),
+                difference + high.half_width(),
+            ),
             ratio: ratio(baseline, other, low.t, high.t),
             p: if difference == 0.0 {
                 1.0
@@ -64,23 +67,23 @@ impl Contrast {
 
     /// How many times more instances would make the interval just as wide as the difference.
     pub fn times_needed(&self) -> Option<f64> {
-        let reach = if self.difference > 0.0 {
+        let half_width = if self.difference > 0.0 {
             self.difference - self.interval.0
         } else {
             self.interval.1 - self.difference
         };
-        (self.difference != 0.0).then(|| (reach / self.difference).powi(2))
+        (self.difference != 0.0).then(|| (half_width / self.difference).powi(2))
     }
 }
 
 /// Standard error of a sum of two independent errors, with Welch's degrees of freedom.
-struct Joint {
+struct CombinedError {
     error: f64,
     df: f64,
     t: f64,
 }
 
-impl Joint {
+impl CombinedError {
     fn new(first: (f64, f64), second: (f64, f64)) -> Self {
         let variances = [first.0.powi(2), second.0.powi(2)];
         let sum = variances[0] + variances[1];
@@ -97,7 +100,7 @@ impl Joint {
     }
 
     /// Half an interval.
-    fn reach(&self) -> f64 {
+    fn half_width(&self) -> f64 {
         self.t * self.error
     }
 }
@@ -176,9 +179,9 @@ mod tests {
         let df = 1.397f64.powi(2) / ((0.147f64.powi(2) + 1.25f64.powi(2)) / 9.0);
         assert!((df - 11.09).abs() < 0.01);
         assert!((contrast.p - student::two_sided_p(t, df)).abs() < 1e-12);
-        let reach = student::two_sided_quantile(0.05, df) * 1.397f64.sqrt();
-        assert!((contrast.interval.0 - (2.0 - reach)).abs() < 1e-9);
-        assert!((contrast.interval.1 - (2.0 + reach)).abs() < 1e-9);
+        let half_width = student::two_sided_quantile(0.05, df) * 1.397f64.sqrt();
+        assert!((contrast.interval.0 - (2.0 - half_width)).abs() < 1e-9);
+        assert!((contrast.interval.1 - (2.0 + half_width)).abs() < 1e-9);
     }
 
     #[test]
@@ -188,7 +191,7 @@ mod tests {
         let (ratio, (low, high)) = contrast.ratio.unwrap();
         assert!((ratio - 1.3).abs() < 1e-12);
         // Fieller: where b - r a is t of its standard errors away from 0.
-        let t = Joint::new((4.0, 30.0), (6.0, 25.0)).t;
+        let t = CombinedError::new((4.0, 30.0), (6.0, 25.0)).t;
         for r in [low, high] {
             let away = (130.0 - r * 100.0).abs() / (36.0 + r * r * 16.0f64).sqrt();
             assert!((away - t).abs() < 1e-9, "{r}: {away}");
@@ -233,8 +236,8 @@ mod tests {
         let contrast = Contrast::new(&estimate(100.0, 5.0, 1e6), &estimate(110.0, 5.0, 1e6));
         let times = contrast.times_needed().unwrap();
         let narrower = (5.0 / times.sqrt(), 1e6);
-        let joint = Joint::new(narrower, narrower);
-        assert!((joint.reach() - 10.0).abs() < 1e-6);
+        let joint = CombinedError::new(narrower, narrower);
+        assert!((joint.half_width() - 10.0).abs() < 1e-6);
         assert_eq!(
             Contrast::new(&estimate(1.0, 1.0, 9.0), &estimate(1.0, 1.0, 9.0)).times_needed(),
             None

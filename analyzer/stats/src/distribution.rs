@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use crate::buckets::{Bucket, buckets};
 use crate::integers::{rounded_div, saturate};
 use crate::moments::{Moments, Sample};
-use counts::Counts;
-use listed::Listed;
+use histogram::Histogram;
+use sample_list::SampleList;
 
-mod counts;
-mod listed;
-mod numbers;
+mod bucket_counts;
+mod histogram;
 mod precision;
+mod sample_list;
 mod written;
 
 pub use precision::Precision;
@@ -36,9 +36,9 @@ pub use precision::Precision;
 pub struct Distribution {
     precision: Precision,
     /// Samples that are not counted.
-    list: Listed,
+    list: SampleList,
     /// The others: of more samples than are listed.
-    counts: Option<Box<Counts>>,
+    histogram: Option<Box<Histogram>>,
 }
 
 /// A distribution in figures; times in ns.
@@ -83,7 +83,7 @@ impl Distribution {
     /// Adds a sample.
     #[inline]
     pub fn add(&mut self, sample: i64) {
-        if self.list.len() >= self.max_waiting() {
+        if self.list.len() >= self.max_in_list() {
             self.count_list();
         }
         self.list.push(sample);
@@ -100,22 +100,22 @@ impl Distribution {
             self.add(sample.into());
             return sample.into();
         }
-        if self.list.len() + samples.len() <= self.max_waiting() && self.may_wait() {
+        if self.list.len() + samples.len() <= self.max_in_list() && self.lists_several() {
             return self.list.extend(samples);
         }
         self.count_list();
-        if samples.len() <= self.max_waiting() && self.may_wait() {
+        if samples.len() <= self.max_in_list() && self.lists_several() {
             return self.list.extend(samples);
         }
         // What was listed is counted from now on.
-        self.list = Listed::default();
-        self.counts().add(samples)
+        self.list = SampleList::default();
+        self.histogram().add(samples)
     }
 
     /// Samples that are listed, at most.
     #[inline]
-    fn max_waiting(&self) -> usize {
-        if self.counts.is_none() {
+    fn max_in_list(&self) -> usize {
+        if self.histogram.is_none() {
             self.precision.max_listed()
         } else {
             self.precision.max_exact()
@@ -127,22 +127,22 @@ impl Distribution {
     /// a time stay in the nearest cache. Of the places of a tree come some hundred together, and
     /// their lists would take as much memory as their counts.
     #[inline]
-    fn may_wait(&self) -> bool {
-        self.counts.is_none() || self.precision == Precision::Whole
+    fn lists_several(&self) -> bool {
+        self.histogram.is_none() || self.precision == Precision::Whole
     }
 
-    fn counts(&mut self) -> &mut Counts {
+    fn histogram(&mut self) -> &mut Histogram {
         let precision = self.precision;
-        let new = || Box::new(Counts::new(precision));
-        self.counts.get_or_insert_with(new)
+        let new = || Box::new(Histogram::new(precision));
+        self.histogram.get_or_insert_with(new)
     }
 
     /// Turns the list into counts.
     #[cold]
     fn count_list(&mut self) {
         let list = std::mem::take(&mut self.list);
-        let is_first = self.counts.is_none();
-        list.count(self.counts());
+        let is_first = self.histogram.is_none();
+        list.count(self.histogram());
         if !is_first {
             self.list = list.emptied();
         }
@@ -151,15 +151,15 @@ impl Distribution {
     /// Adds the samples of another part, of the same precision.
     pub fn merge(&mut self, other: &Self) {
         debug_assert_eq!(self.precision, other.precision);
-        if let Some(counts) = &other.counts {
-            if self.counts.is_none() {
+        if let Some(histogram) = &other.histogram {
+            if self.histogram.is_none() {
                 self.count_list();
             }
-            self.counts().merge(counts);
+            self.histogram().merge(histogram);
         }
         match &other.list {
-            Listed::Short(list) => self.add_all(list),
-            Listed::Long(list) => self.add_all(list),
+            SampleList::Short(list) => self.add_all(list),
+            SampleList::Long(list) => self.add_all(list),
         }
     }
 
@@ -173,9 +173,9 @@ impl Distribution {
     #[must_use]
     pub fn n(&self) -> u64 {
         let n_counted = self
-            .counts
+            .histogram
             .as_ref()
-            .map_or(0, |counts| counts.moments().n());
+            .map_or(0, |histogram| histogram.moments().n());
         n_counted + self.list.len() as u64
     }
 
@@ -194,9 +194,9 @@ impl Distribution {
     /// Moments of all samples, and the least and the greatest of them.
     fn exact(&self) -> (Moments, [i64; 2]) {
         let (mut moments, [mut min, mut max]) = self.list.exact();
-        if let Some(counts) = &self.counts {
-            moments.merge(counts.moments());
-            let range = counts.range();
+        if let Some(histogram) = &self.histogram {
+            moments.merge(histogram.moments());
+            let range = histogram.range();
             (min, max) = (min.min(range[0]), max.max(range[1]));
         }
         (moments, [min, max])
@@ -226,7 +226,10 @@ impl Distribution {
     #[must_use]
     pub fn buckets(&self) -> Vec<Bucket> {
         let listed = self.list.iter().map(|sample| (sample, 1));
-        let counts = self.counts.iter().flat_map(|counts| counts.middles());
+        let counts = self
+            .histogram
+            .iter()
+            .flat_map(|histogram| histogram.middles());
         buckets(listed.chain(counts))
     }
 
@@ -288,18 +291,18 @@ impl Distribution {
             let sorted = self.list.sorted();
             return positions.map(|pair| pair.map(|position| sorted[position as usize]));
         }
-        let mut counts = match &self.counts {
-            Some(counts) => Cow::Borrowed(&**counts),
-            None => Cow::Owned(Counts::new(self.precision)),
+        let mut histogram = match &self.histogram {
+            Some(histogram) => Cow::Borrowed(&**histogram),
+            None => Cow::Owned(Histogram::new(self.precision)),
         };
         if self.list.len() > 0 {
-            self.list.count(counts.to_mut());
+            self.list.count(histogram.to_mut());
         }
         let mut found = [[0; 2]; N];
         let numbered = positions.as_flattened().iter().copied().zip(0..);
         let mut ascending: Vec<(u64, usize)> = numbered.collect();
         ascending.sort_unstable();
-        counts.find(&ascending, |which, sample| {
+        histogram.find(&ascending, |which, sample| {
             found.as_flattened_mut()[which] = sample;
         });
         found

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A list of things in the order of their keys, of which no more than `MOST` are kept, and for each
 /// how many instances there are of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Kept<T, const MOST: usize> {
+pub struct FirstByKey<T, const MOST: usize> {
     list: Vec<T>,
 }
 
@@ -24,13 +24,13 @@ pub trait Keyed {
     fn instances(&self) -> u64;
 }
 
-impl<T, const MOST: usize> Default for Kept<T, MOST> {
+impl<T, const MOST: usize> Default for FirstByKey<T, MOST> {
     fn default() -> Self {
         Self { list: Vec::new() }
     }
 }
 
-impl<T: Keyed, const MOST: usize> Kept<T, MOST> {
+impl<T: Keyed, const MOST: usize> FirstByKey<T, MOST> {
     /// Those that are kept, by their keys.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.list.iter()

@@ -36,7 +36,7 @@ const MIN_PART_OF_CYCLES: f64 = 0.3;
 
 /// Events and the instances among which they happened.
 #[derive(Debug, Clone)]
-pub struct Times<'a> {
+pub struct EventTimes<'a> {
     /// Time, ns, and group of each event, the most remarkable first.
     pub events: &'a [(i64, usize)],
     /// For each group times of instances, taken at random, ns.
@@ -49,7 +49,7 @@ pub struct Times<'a> {
 
 /// A rhythm.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rhythm {
+pub struct Period {
     /// Its period, ns.
     pub period_ns: f64,
     /// Standard error of that, ns.
@@ -100,7 +100,7 @@ impl Vector {
         }
     }
 
-    fn turned_by(self, other: Self) -> Self {
+    fn rotated_by(self, other: Self) -> Self {
         Self {
             x: self.x * other.x - self.y * other.y,
             y: self.x * other.y + self.y * other.x,
@@ -121,7 +121,7 @@ struct Peak {
 }
 
 /// The clearest rhythm of the events.
-pub fn rhythm(times: &Times<'_>) -> Option<Rhythm> {
+pub fn find_period(times: &EventTimes<'_>) -> Option<Period> {
     let (begin, end) = times.range_ns;
     let length = end.checked_sub(begin)? as f64;
     if times.events.len() < MIN_EVENTS || length <= 0.0 {
@@ -142,11 +142,11 @@ pub fn rhythm(times: &Times<'_>) -> Option<Rhythm> {
         return None;
     }
     let peaks = search.peaks();
-    peaks.iter().find_map(|peak| search.look_closely(peak))
+    peaks.iter().find_map(|peak| search.refine(peak))
 }
 
 struct Search<'a> {
-    times: &'a Times<'a>,
+    times: &'a EventTimes<'a>,
     begin: f64,
     length: f64,
     lowest: f64,
@@ -172,7 +172,7 @@ impl Search<'_> {
         self.n_frequencies * self.sizes().len() as f64
     }
 
-    fn is_beyond_chance(&self, strength: f64) -> bool {
+    fn exceeds_chance(&self, strength: f64) -> bool {
         self.n_trials() * (-strength).exp() < MAX_P
     }
 
@@ -200,7 +200,7 @@ impl Search<'_> {
                 from = n_events;
                 let strength = sum.square() / n_events as f64;
                 let [first, second] = *before;
-                if second > first && second >= strength && self.is_beyond_chance(second) {
+                if second > first && second >= strength && self.exceeds_chance(second) {
                     peaks.push(Peak {
                         strength: second,
                         frequency: frequency - self.step,
@@ -219,7 +219,7 @@ impl Search<'_> {
                 }
                 _ => {
                     for (vector, turn) in vectors.iter_mut().zip(&turns) {
-                        *vector = vector.turned_by(*turn);
+                        *vector = vector.rotated_by(*turn);
                     }
                 }
             }
@@ -229,7 +229,7 @@ impl Search<'_> {
         peaks
     }
 
-    fn look_closely(&self, peak: &Peak) -> Option<Rhythm> {
+    fn refine(&self, peak: &Peak) -> Option<Period> {
         let n_events = peak.n_events;
         let sharp = self.sharpen(peak.frequency, n_events);
         let r = self.r(sharp, n_events);
@@ -248,7 +248,7 @@ impl Search<'_> {
         let strength = self.strength_beyond_program(frequency, n_events);
         let n_cycles = self.length * frequency;
         let is_real = r >= MIN_R
-            && self.is_beyond_chance(strength)
+            && self.exceeds_chance(strength)
             && self.holds_in_both_halves(frequency, n_events);
         if !is_real {
             return None;
@@ -330,7 +330,7 @@ impl Search<'_> {
     }
 
     /// The line through the events' times, by number of their cycle.
-    fn fit(&self, frequency: f64, n_events: usize, strength: f64) -> Option<Rhythm> {
+    fn fit(&self, frequency: f64, n_events: usize, strength: f64) -> Option<Period> {
         let mean = self.mean(frequency, n_events);
         let beat = mean.y.atan2(mean.x) / TAU;
         let period = 1.0 / frequency;
@@ -345,16 +345,16 @@ impl Search<'_> {
         // Those that are there by chance are far away; without them the rest is nearer still.
         for _ in 0..4 {
             let allowed = line.allowed_ns(&near);
-            near.retain(|&(cycle, time)| line.left(cycle, time).abs() <= allowed);
+            near.retain(|&(cycle, time)| line.residual(cycle, time).abs() <= allowed);
             line = Line::through(&near)?;
         }
         let allowed = line.allowed_ns(&near);
         let n = near.len() as f64;
-        let scatter: f64 = near.iter().map(|&(c, t)| line.left(c, t).powi(2)).sum();
+        let scatter: f64 = near.iter().map(|&(c, t)| line.residual(c, t).powi(2)).sum();
         let scatter_ns = (scatter / (n - 2.0)).sqrt();
-        let is_in_rhythm = |time: f64| line.left(cycle(time), time).abs() <= allowed;
+        let is_in_rhythm = |time: f64| line.residual(cycle(time), time).abs() <= allowed;
         let period_ns = line.period_ns;
-        Some(Rhythm {
+        Some(Period {
             period_ns,
             period_error_ns: scatter_ns / line.squares.sqrt(),
             scatter_ns,
@@ -392,14 +392,17 @@ impl Line {
         })
     }
 
-    fn left(&self, cycle: f64, time: f64) -> f64 {
+    fn residual(&self, cycle: f64, time: f64) -> f64 {
         time - self.mean_time - self.period_ns * (cycle - self.mean_cycle)
     }
 
     /// How far from the line is still on it: six times the middle distance, which is four
     /// standard deviations, but not less than a hundredth of the period nor more than a fifth.
     fn allowed_ns(&self, points: &[(f64, f64)]) -> f64 {
-        let mut distances: Vec<f64> = points.iter().map(|&(c, t)| self.left(c, t).abs()).collect();
+        let mut distances: Vec<f64> = points
+            .iter()
+            .map(|&(c, t)| self.residual(c, t).abs())
+            .collect();
         distances.sort_unstable_by(f64::total_cmp);
         let middle = distances.get(distances.len() / 2).copied().unwrap_or(0.0);
         (6.0 * middle).clamp(self.period_ns / 100.0, self.period_ns / 5.0)
@@ -434,10 +437,10 @@ mod tests {
         times
     }
 
-    fn search(events: &[i64], instances: &[i64]) -> Option<Rhythm> {
+    fn search(events: &[i64], instances: &[i64]) -> Option<Period> {
         let events: Vec<(i64, usize)> = events.iter().map(|&time| (time, 0)).collect();
         let background = instances.iter().step_by(23).copied().collect();
-        rhythm(&Times {
+        find_period(&EventTimes {
             events: &events,
             background: &[background],
             range_ns: (instances[0], instances[instances.len() - 1]),
@@ -479,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn events_by_lot_have_no_rhythm_whatever_the_programs() {
+    fn random_events_have_no_period_whatever_that_of_the_program() {
         for seed in 0..16 {
             let mut random = random(1000 + seed);
             let mut instances = instances(&mut random);
@@ -500,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_events_or_none_are_no_rhythm() {
+    fn a_few_events_or_none_have_no_period() {
         let mut random = random(9);
         let instances = instances(&mut random);
         assert_eq!(search(&[], &instances), None);

@@ -1,7 +1,7 @@
 //! What is measured in a world, and how wrong the times are that come of it.
 
-use super::super::constraint::{Harvest, Key, Origin, Tightest};
-use super::super::joint::{Joint, Preliminary};
+use super::super::constraint::{Constraints, Key, Origin, Tightest};
+use super::super::smoothed_alignment::{CoarseAlignment, SmoothedAlignment};
 use super::super::{Burst, Correction, edges};
 use super::world::{WAN, World, hca3};
 
@@ -35,8 +35,8 @@ pub(super) struct Observed {
     start_ns: i64,
     at_ends: Vec<Burst>,
     between: Vec<Burst>,
-    collectives: Harvest,
-    messages: Harvest,
+    collectives: Constraints,
+    messages: Constraints,
 }
 
 impl Observed {
@@ -66,15 +66,14 @@ impl Observed {
         let last = end - init_ns;
         round(&mut world, last, EXCHANGES_AT_ENDS, &mut at_ends);
         let start_ns = world.clocks[0].at(0.0).round() as i64;
-        let preliminary = preliminary(&world, start_ns, at_ends.clone());
-        let mut collectives = preliminary.harvest();
-        let mut messages = preliminary.harvest();
+        let coarse = coarse(&world, start_ns, at_ends.clone());
+        let mut collectives = coarse.constraints();
+        let mut messages = coarse.constraints();
         let (n_hosts, per_host) = (world.size.hosts, world.size.ranks_per_host);
         for i in 0..n_calls {
             let part = (f64::from(i) + 0.5) / f64::from(n_calls);
             let call = world.allreduce(init_ns + (end - 2.0 * init_ns) * part);
-            let time =
-                |rank: usize, stamps: &[i64]| preliminary.time(rank / per_host, stamps[rank]);
+            let time = |rank: usize, stamps: &[i64]| coarse.time(rank / per_host, stamps[rank]);
             let ranks = |host: usize| host * per_host..(host + 1) * per_host;
             let entered = |host| ranks(host).map(|rank| time(rank, &call.enters)).max();
             let left = |host| ranks(host).map(|rank| time(rank, &call.leaves)).min();
@@ -82,7 +81,7 @@ impl Observed {
             let left: Vec<i64> = (0..n_hosts).filter_map(left).collect();
             for (from, &entered) in entered.iter().enumerate() {
                 for (to, &left) in left.iter().enumerate() {
-                    if preliminary.is_wanted(from, to) {
+                    if coarse.uses_pair(from, to) {
                         let origin = Origin::AllToAll;
                         collectives.add(Key { origin, from, to }, entered, left);
                     }
@@ -93,8 +92,8 @@ impl Observed {
                 let origin = Origin::Message;
                 messages.add(
                     Key { origin, from, to },
-                    preliminary.time(from, message.sent),
-                    preliminary.time(to, message.received),
+                    coarse.time(from, message.sent),
+                    coarse.time(to, message.received),
                 );
             }
         }
@@ -108,27 +107,27 @@ impl Observed {
         }
     }
 
-    fn preliminary(&self, is_periodic: bool) -> Preliminary {
+    fn coarse(&self, is_periodic: bool) -> CoarseAlignment {
         let between = self.between.iter().filter(|_| is_periodic);
         let bursts = self.at_ends.iter().chain(between).cloned();
-        preliminary(&self.world, self.start_ns, bursts.collect())
+        coarse(&self.world, self.start_ns, bursts.collect())
     }
 
     /// What the estimator makes of it.
-    pub(super) fn smooth(&self, given: Given) -> Joint {
-        let preliminary = self.preliminary(given.is_periodic());
-        preliminary.smooth(match given {
+    pub(super) fn smooth(&self, given: Given) -> SmoothedAlignment {
+        let coarse = self.coarse(given.is_periodic());
+        coarse.smooth(match given {
             Given::EndsAndCollectives => self.collectives.clone(),
             Given::EndsAndMessages | Given::PeriodicAndMessages => self.messages.clone(),
-            Given::Periodic => preliminary.harvest(),
+            Given::Periodic => coarse.constraints(),
         })
     }
 
     /// Errors of the estimator.
-    pub(super) fn errors_of(&self, joint: &Joint) -> Errors {
-        let uncertainty = |host: usize, t: f64| joint.errors.uncertainty_at_ns(host, 0, t as i64);
-        let bound = |host: usize, t: f64| joint.errors.bound_at_ns(host, 0, t as i64);
-        let mut errors = self.errors(&|host, local| reference(&joint.corrections, host, local));
+    pub(super) fn errors_of(&self, result: &SmoothedAlignment) -> Errors {
+        let uncertainty = |host: usize, t: f64| result.errors.uncertainty_at_ns(host, 0, t as i64);
+        let bound = |host: usize, t: f64| result.errors.bound_at_ns(host, 0, t as i64);
+        let mut errors = self.errors(&|host, local| reference(&result.corrections, host, local));
         let n = errors.all.len() as f64;
         let within = |limit: &dyn Fn(usize, f64) -> i64| {
             let within = errors
@@ -138,14 +137,14 @@ impl Observed {
             within.count() as f64 / n
         };
         (errors.covered, errors.bounded) = (within(&uncertainty), within(&bound));
-        errors.wrongly_resolved = self.wrongly_resolved(&errors, joint);
-        errors.violations = self.violations(joint);
+        errors.wrongly_resolved = self.wrongly_resolved(&errors, result);
+        errors.violations = self.violations(result);
         errors
     }
 
     /// Part of the pairs of hosts at times of the run whose difference is off by more than what
     /// is called resolved: two events at one instant would be told in an order.
-    fn wrongly_resolved(&self, errors: &Errors, joint: &Joint) -> f64 {
+    fn wrongly_resolved(&self, errors: &Errors, result: &SmoothedAlignment) -> f64 {
         let n_hosts = self.world.size.hosts;
         let (mut n, mut n_wrong) = (0, 0);
         for at_once in errors.all.chunks_exact(n_hosts - 1) {
@@ -154,7 +153,7 @@ impl Observed {
             let off = |host: usize| host.checked_sub(1).map_or(0.0, |other| at_once[other].2);
             for a in 0..n_hosts {
                 for b in 0..a {
-                    let resolved = 1.5 * joint.errors.uncertainty_at_ns(a, b, at_ns) as f64;
+                    let resolved = 1.5 * result.errors.uncertainty_at_ns(a, b, at_ns) as f64;
                     n += 1;
                     n_wrong += usize::from((off(a) - off(b)).abs() > resolved);
                 }
@@ -164,17 +163,17 @@ impl Observed {
     }
 
     /// How many of the tightest constraints of collectives and messages the result breaks.
-    fn violations(&self, joint: &Joint) -> usize {
-        let lines = self.preliminary(false);
+    fn violations(&self, result: &SmoothedAlignment) -> usize {
+        let lines = self.coarse(false);
         let aligned = |host: usize, time: i64| {
             let by_line = time + self.start_ns;
             let local = lines.lines[host]
                 .as_ref()
                 .map_or(by_line, |line| line.local_ns(by_line));
-            reference(&joint.corrections, host, local)
+            reference(&result.corrections, host, local)
         };
         let harvests = [&self.collectives, &self.messages];
-        let series = harvests.into_iter().flat_map(Harvest::series);
+        let series = harvests.into_iter().flat_map(Constraints::series);
         series
             .map(|(key, stretches)| {
                 let is_broken =
@@ -186,13 +185,13 @@ impl Observed {
 
     /// Errors of the straight lines from start to end.
     pub(super) fn errors_two_point(&self) -> Errors {
-        let lines = self.preliminary(false).lines;
+        let lines = self.coarse(false).lines;
         self.errors(&|host, local| reference(&lines, host, local))
     }
 
     /// Errors of straight lines from burst to burst.
     pub(super) fn errors_piecewise(&self) -> Errors {
-        let measured = self.preliminary(true).measured.corrections;
+        let measured = self.coarse(true).measured.corrections;
         self.errors(&|host, local| reference(&measured, host, local))
     }
 
@@ -248,12 +247,12 @@ impl Observed {
     }
 }
 
-fn preliminary(world: &World, start_ns: i64, bursts: Vec<Burst>) -> Preliminary {
+fn coarse(world: &World, start_ns: i64, bursts: Vec<Burst>) -> CoarseAlignment {
     let edges = edges(&bursts);
-    let mut preliminary = Preliminary::of(world.size.hosts, bursts, &edges);
-    preliminary.starts = vec![start_ns];
-    preliminary.end_ns = world.end_ns as i64;
-    preliminary
+    let mut coarse = CoarseAlignment::of(world.size.hosts, bursts, &edges);
+    coarse.starts = vec![start_ns];
+    coarse.end_ns = world.end_ns as i64;
+    coarse
 }
 
 fn reference(corrections: &[Option<Correction>], host: usize, local: i64) -> i64 {
@@ -281,7 +280,7 @@ pub(super) fn gap(mut world: World) -> (f64, f64) {
         }
     }
     let start_ns = world.clocks[0].at(0.0).round() as i64;
-    let (triangles, _) = preliminary(&world, start_ns, bursts).triangles();
+    let (triangles, _) = coarse(&world, start_ns, bursts).triangles();
     (triangles[0].gap_ns, triangles[0].sd_ns)
 }
 
@@ -319,7 +318,7 @@ impl Errors {
     }
 }
 
-/// Spacing of bursts and number of calls, as the bars have it for a run of this length.
+/// Spacing of bursts and number of calls, as the targets have it for a run of this length.
 pub(super) fn programme(seconds: u32) -> (f64, u32) {
     match seconds {
         ..=10 => (1e9, 1_000),

@@ -1,10 +1,10 @@
-//! Errors of the estimator over many seeds, held against bars.
+//! Errors of the estimator over many seeds, held against targets.
 //!
 //! ```text
 //! cargo test --release -p collbench-clocks --lib accuracy -- --ignored --nocapture
 //! ```
 //!
-//! prints the table of `ERRORS.md` and holds all bars; `SEEDS` is their number (20), `FIRST` the
+//! prints the table of `ERRORS.md` and holds all targets; `SEEDS` is their number (20), `FIRST` the
 //! first of them (9000), `CASE` a part of the names of cases. What every change is tested with is a small part of that.
 
 use std::ops::Range;
@@ -14,7 +14,7 @@ use Given::{EndsAndCollectives, EndsAndMessages, Periodic, PeriodicAndMessages};
 use super::observed::{Errors, Given, Observed, gap, programme};
 use super::world::{FULL, IB, Network, SMALL, Size, TCP, WAN, Wander, World};
 
-/// The first of the seeds that bars are held with; the estimator was made with others, all below.
+/// The first of the seeds that targets are held with; the estimator was made with others, all below.
 const FIRST_SEED: u64 = 9_000;
 
 /// What is tried.
@@ -74,7 +74,7 @@ const CASES: [Case; 15] = [
 ];
 
 /// Bars on the means of p95 and of the greatest error, us. `None`: straight lines.
-const BARS: [(Case, Option<Given>, f64, f64); 15] = [
+const TARGETS: [(Case, Option<Given>, f64, f64); 15] = [
     (case(TCP, 10, Wander::W2), None, 1.2, 2.0),
     (case(TCP, 100, Wander::W2), Some(EndsAndMessages), 1.1, 2.0),
     (case(TCP, 100, Wander::W2), Some(Periodic), 1.5, 3.0),
@@ -261,7 +261,7 @@ fn name(case: &Case) -> String {
 }
 
 #[test]
-fn straight_lines_are_as_wrong_as_the_worlds_that_the_bars_come_from() {
+fn straight_lines_are_as_wrong_as_the_worlds_that_the_targets_come_from() {
     for (network, seconds, expected_us) in [
         (TCP, 100, 3.2),
         (IB, 100, 3.2),
@@ -316,7 +316,7 @@ fn three_hosts_close_by_exchanges_of_their_own_within_three_deviations() {
 /// The whole table: some minutes.
 #[test]
 #[ignore = "takes minutes: make clocks"]
-fn all_bars_hold() {
+fn all_targets_are_met() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
     let first = number("FIRST").unwrap_or(FIRST_SEED);
     let seeds = first..first + number("SEEDS").unwrap_or(20);
@@ -350,7 +350,10 @@ fn all_bars_hold() {
             cells.collect::<Vec<_>>().join(" | "),
             covered.collect::<Vec<_>>().join(", ")
         );
-        for (_, given, p95_us, max_us) in BARS.iter().filter(|bar| self::name(&bar.0) == name) {
+        for (_, given, p95_us, max_us) in TARGETS
+            .iter()
+            .filter(|target| self::name(&target.0) == name)
+        {
             let all = given.map_or(&results.two_point[..], |given| results.given(given));
             let found = [mean(all, |e| e.p95) / 1e3, mean(all, |e| e.max) / 1e3];
             if found[0] > *p95_us || found[1] > *max_us {

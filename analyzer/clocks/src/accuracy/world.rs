@@ -157,7 +157,7 @@ pub(super) struct Size {
     pub(super) ranks_per_host: usize,
 }
 
-/// That of the bars.
+/// That of the targets.
 pub(super) const FULL: Size = Size {
     hosts: 16,
     ranks_per_host: 4,

@@ -6,7 +6,7 @@
 //! or to the rounds of an exchange. So they are kept apart, and told of the most frequent.
 
 use collbench_stats::distribution::Precision;
-use collbench_stats::first_by_key::{Kept, Keyed};
+use collbench_stats::first_by_key::{FirstByKey, Keyed};
 use collbench_trees::roles::Roles;
 use collbench_trees::shape::Shape;
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ impl Keyed for RoleFigures {
 /// Figures of the nodes of one graph.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct ByRoles {
-    all: Kept<RoleFigures, MAX_ROLES>,
+    all: FirstByKey<RoleFigures, MAX_ROLES>,
 }
 
 impl ByRoles {

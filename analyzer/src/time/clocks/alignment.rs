@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use collbench_clocks::closure::OpenTriangle;
 use collbench_clocks::errors::OffsetErrors;
-use collbench_clocks::joint::{Joint, Preliminary, simple_errors};
+use collbench_clocks::smoothed_alignment::{CoarseAlignment, SmoothedAlignment, simple_errors};
 use collbench_clocks::{Alignment, AlignmentMethod, Burst, Correction, edges};
 use collbench_formats::Definition;
 
@@ -47,7 +47,7 @@ impl HostOffset {
 impl Clocks {
     /// The clocks of a run, those of several hosts by a simple method, or on the way to the
     /// smoother, which is then still to be asked.
-    pub(crate) fn begin(run: &Run<'_>, method: AlignmentMethod) -> (Self, Option<Preliminary>) {
+    pub(crate) fn begin(run: &Run<'_>, method: AlignmentMethod) -> (Self, Option<CoarseAlignment>) {
         let mut clocks = Self::of_hosts(run);
         clocks.method = method;
         let n_hosts = clocks.hosts.len();
@@ -58,57 +58,62 @@ impl Clocks {
         }
         let bursts = clocks.bursts(run);
         let mut edges = edges(&bursts);
-        let mut preliminary = Preliminary::of(n_hosts, bursts, &edges);
-        clocks.set_lines(run, &mut preliminary);
-        let (closure, open) = preliminary.close_triangles();
+        let mut coarse = CoarseAlignment::of(n_hosts, bursts, &edges);
+        clocks.set_lines(run, &mut coarse);
+        let (closure, open) = coarse.close_triangles();
         clocks.closure = closure;
         if !open.is_empty() {
-            preliminary = preliminary.measured_anew(&mut edges);
-            clocks.set_lines(run, &mut preliminary);
+            coarse = coarse.remeasured(&mut edges);
+            clocks.set_lines(run, &mut coarse);
             clocks.say_what_does_not_close(&open);
         }
-        clocks.say_what_is_missing(run, &preliminary);
+        clocks.say_what_is_missing(run, &coarse);
         if method == AlignmentMethod::Smooth {
-            return (clocks, Some(preliminary));
+            return (clocks, Some(coarse));
         }
         let mut simple = Alignment::of(n_hosts, &edges, method);
-        let mut errors = OffsetErrors::none(n_hosts, preliminary.end_ns);
+        let mut errors = OffsetErrors::none(n_hosts, coarse.end_ns);
         let starts = clocks.lay(run, &mut simple.corrections, &mut simple.group_of);
         simple_errors(&simple, &starts, &mut errors);
         clocks.errors = errors;
-        clocks.describe(&simple.corrections, &preliminary);
+        clocks.describe(&simple.corrections, &coarse);
         (clocks, None)
     }
 
     /// Lays the time of hosts by the straight lines of what is known before the smoother.
-    pub(crate) fn set_lines(&mut self, run: &Run<'_>, preliminary: &mut Preliminary) {
-        let mut groups = preliminary.measured.group_of.clone();
-        let mut lines = preliminary.lines.clone();
-        preliminary.starts = self.lay(run, &mut lines, &mut groups);
-        preliminary.lines = lines;
-        preliminary.measured.set_groups(groups);
+    pub(crate) fn set_lines(&mut self, run: &Run<'_>, coarse: &mut CoarseAlignment) {
+        let mut groups = coarse.measured.group_of.clone();
+        let mut lines = coarse.lines.clone();
+        coarse.starts = self.lay(run, &mut lines, &mut groups);
+        coarse.lines = lines;
+        coarse.measured.set_groups(groups);
         let ends = run.processes.iter().zip(&self.processes);
         let ends = ends.filter_map(|(file, clock)| {
             // A process that was killed goes on behind its last anchor.
             let last = Some(latest_sure(&file.trace)).filter(|&ticks| ticks > 0)?;
             Some(clock.global(Timestamp::from_ticks(last)).ns())
         });
-        preliminary.end_ns = ends.max().unwrap_or(0).max(0);
-        self.describe(&preliminary.lines.clone(), preliminary);
+        coarse.end_ns = ends.max().unwrap_or(0).max(0);
+        self.describe(&coarse.lines.clone(), coarse);
     }
 
     /// Takes over what the smoother found.
-    pub(crate) fn take(&mut self, run: &Run<'_>, preliminary: &Preliminary, joint: Joint) {
-        let mut corrections = joint.corrections;
-        let mut groups = preliminary.measured.group_of.clone();
+    pub(crate) fn take(
+        &mut self,
+        run: &Run<'_>,
+        coarse: &CoarseAlignment,
+        smoothed: SmoothedAlignment,
+    ) {
+        let mut corrections = smoothed.corrections;
+        let mut groups = coarse.measured.group_of.clone();
         self.lay(run, &mut corrections, &mut groups);
-        self.errors = joint.errors;
-        self.describe(&corrections, preliminary);
-        if !joint.not_converged.is_empty() {
-            let n_hosts = joint.not_converged.len();
+        self.errors = smoothed.errors;
+        self.describe(&corrections, coarse);
+        if !smoothed.not_converged.is_empty() {
+            let n_hosts = smoothed.not_converged.len();
             self.remarks.push(Remark::AlignmentNotConverged { n_hosts });
         }
-        if joint.intensity > UNSTEADY {
+        if smoothed.intensity > UNSTEADY {
             self.remarks.push(Remark::ClocksWander);
         }
     }
@@ -174,7 +179,7 @@ impl Clocks {
     }
 
     /// Says of each host how its clock is aligned.
-    fn describe(&mut self, corrections: &[Option<Correction>], preliminary: &Preliminary) {
+    fn describe(&mut self, corrections: &[Option<Correction>], coarse: &CoarseAlignment) {
         let reference = |group: usize| self.hosts.iter().position(|host| host.group == group);
         let references: Vec<_> = (0..self.n_groups()).map(reference).collect();
         let mut starts = vec![0; self.hosts.len()];
@@ -183,7 +188,7 @@ impl Clocks {
         }
         self.offsets = corrections
             .iter()
-            .zip(&preliminary.measured.corrections)
+            .zip(&coarse.measured.corrections)
             .zip(&starts)
             .map(|((own, measured), &start_ns)| HostOffset {
                 correction: own.clone(),
@@ -194,7 +199,7 @@ impl Clocks {
         for (host, own) in corrections.iter().enumerate() {
             self.hosts[host].alignment = own.as_ref().map(|correction| {
                 let reference = references[self.hosts[host].group].unwrap_or(host);
-                let measured = preliminary.measured.corrections[host].as_ref();
+                let measured = coarse.measured.corrections[host].as_ref();
                 HostAlignment {
                     offset_ns: correction.at(correction.local_ns(starts[host])).offset_ns,
                     drift_ppm: correction.drift_ppm(),
@@ -236,8 +241,8 @@ impl Clocks {
     }
 
     /// Remarks on hosts whose offset was not measured where it should have been.
-    fn say_what_is_missing(&mut self, run: &Run<'_>, preliminary: &Preliminary) {
-        let end_ns = preliminary.end_ns;
+    fn say_what_is_missing(&mut self, run: &Run<'_>, coarse: &CoarseAlignment) {
+        let end_ns = coarse.end_ns;
         // A run that was cut off has no measurement at its end, however short it was.
         let least_ns = if run.is_incomplete() { 0 } else { MISSING_NS };
         let is_early = |offset: &HostOffset| {

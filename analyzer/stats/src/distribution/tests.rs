@@ -152,7 +152,7 @@ fn more_samples_than_a_short_count_can_tell_are_counted() {
     let found = (summary.n, summary.p01, summary.median, summary.p99);
     assert_eq!(found, (120_002, 40, 40, 40));
     assert_eq!((summary.min, summary.max), (-7, 1_000_000_007));
-    let counts = whole.counts.unwrap();
+    let counts = whole.histogram.unwrap();
     assert_eq!(counts.buckets().map(|(_, n)| n).max(), Some(120_000));
 }
 
@@ -175,7 +175,7 @@ fn a_graph_of_more_edges_takes_less_for_each() {
     let room = |n_edges: usize| {
         let mut found = Distribution::new(Precision::of_edges(n_edges));
         found.add_all(&samples);
-        let buckets: Vec<_> = found.counts.unwrap().buckets().collect();
+        let buckets: Vec<_> = found.histogram.unwrap().buckets().collect();
         buckets[buckets.len() - 1].0 - buckets[0].0
     };
     assert!(room(512) > 4000 && room(1023) * 5 < room(512) && room(10_240) * 3 < room(1023));

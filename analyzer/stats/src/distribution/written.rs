@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::distribution::counts::Counts;
-use crate::distribution::listed::Listed;
+use crate::distribution::histogram::Histogram;
 use crate::distribution::precision::Precision;
+use crate::distribution::sample_list::SampleList;
 use crate::moments::Moments;
 
 #[derive(PartialEq, Serialize, Deserialize)]
@@ -29,14 +29,14 @@ enum Samples {
 
 impl From<super::Distribution> for Distribution {
     fn from(of: super::Distribution) -> Self {
-        let samples = match of.counts {
+        let samples = match of.histogram {
             None => Samples::Listed(of.list.sorted()),
-            Some(mut counts) => {
-                of.list.count(&mut counts);
+            Some(mut histogram) => {
+                of.list.count(&mut histogram);
                 Samples::Counted {
-                    moments: *counts.moments(),
-                    range: counts.range(),
-                    buckets: counts.buckets().collect(),
+                    moments: *histogram.moments(),
+                    range: histogram.range(),
+                    buckets: histogram.buckets().collect(),
                 }
             }
         };
@@ -58,7 +58,7 @@ impl TryFrom<Distribution> for super::Distribution {
                 return Err("a distribution lists more samples than are kept");
             }
             Samples::Listed(list) => {
-                let mut listed = Listed::default();
+                let mut listed = SampleList::default();
                 listed.extend(&list);
                 distribution.list = listed;
             }
@@ -67,10 +67,10 @@ impl TryFrom<Distribution> for super::Distribution {
                 range,
                 buckets,
             } => {
-                let counts = Counts::of_buckets(precision, moments, range, &buckets)
+                let histogram = Histogram::of_buckets(precision, moments, range, &buckets)
                     .filter(|_| moments.n() > precision.max_listed() as u64)
                     .ok_or("the counts of a distribution are not those of its samples")?;
-                distribution.counts = Some(Box::new(counts));
+                distribution.histogram = Some(Box::new(histogram));
             }
         }
         Ok(distribution)

@@ -1,21 +1,21 @@
-//! Numbers of samples, in as little memory as they need.
+//! BucketCounts of samples, in as little memory as they need.
 
 /// How many samples a bucket has, for some that follow one another. The counts of all distributions
 /// together are larger than any cache: few samples take half of the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Numbers {
+pub(super) enum BucketCounts {
     /// Of no more than 65,535 samples in all.
     Short(Vec<u16>),
     Long(Vec<u32>),
 }
 
-impl Default for Numbers {
+impl Default for BucketCounts {
     fn default() -> Self {
         Self::Short(Vec::new())
     }
 }
 
-impl Numbers {
+impl BucketCounts {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Short(counts) => counts.len(),
@@ -111,7 +111,7 @@ impl Numbers {
     }
 }
 
-/// Counts that are added up before it is looked which of them is asked for.
+/// Histogram that are added up before it is looked which of them is asked for.
 const PART: usize = 64;
 
 /// Mostly nothing is asked for in a part: its `sum` is all that is looked at.

@@ -1,19 +1,19 @@
-//! Counts of samples by size, for those that are not kept.
+//! Histogram of samples by size, for those that are not kept.
 
-use crate::distribution::numbers::Numbers;
+use crate::distribution::bucket_counts::BucketCounts;
 use crate::distribution::precision::Precision;
 use crate::moments::{Moments, Sample};
 
 /// What is known of samples that are not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct Histogram {
     precision: Precision,
     moments: Moments,
     min: i64,
     max: i64,
     /// Bucket of the first count: that of the least sample. The last is that of the greatest.
     first: i32,
-    counts: Numbers,
+    counts: BucketCounts,
 }
 
 /// The least and the greatest sample; `None` of none.
@@ -27,7 +27,7 @@ pub(super) fn range<T: Sample>(samples: &[T]) -> Option<[i64; 2]> {
     Some([min.into(), max.into()])
 }
 
-impl Counts {
+impl Histogram {
     /// Of no sample.
     pub(super) fn new(precision: Precision) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Counts {
             min: i64::MAX,
             max: i64::MIN,
             first: 0,
-            counts: Numbers::default(),
+            counts: BucketCounts::default(),
         }
     }
 
@@ -57,7 +57,7 @@ impl Counts {
             return None;
         }
         let mut all = Self::new(precision);
-        all.see(moments, range);
+        all.note_range(moments, range);
         for &(bucket, n) in buckets {
             all.counts.add(std::iter::once(bucket - all.first), n);
         }
@@ -87,13 +87,13 @@ impl Counts {
         self.buckets().map(middle)
     }
 
-    /// Counts samples; gives their sum.
+    /// Histogram samples; gives their sum.
     pub(super) fn add<T: Sample>(&mut self, samples: &[T]) -> i64 {
         let Some([min, max]) = range(samples) else {
             return 0;
         };
         let moments = Moments::of(samples, min, max);
-        self.see(moments, [min, max]);
+        self.note_range(moments, [min, max]);
         self.count(samples, min >= 0 && max <= i32::MAX.into());
         moments.total_ns()
     }
@@ -119,14 +119,14 @@ impl Counts {
     /// Adds the samples of another part.
     pub(super) fn merge(&mut self, other: &Self) {
         if other.moments.n() > 0 {
-            self.see(other.moments, other.range());
+            self.note_range(other.moments, other.range());
             let at = (other.first - self.first) as usize;
             self.counts.merge(at, &other.counts);
         }
     }
 
     /// Notes what is exact of more samples, and has room for their counts.
-    fn see(&mut self, moments: Moments, [min, max]: [i64; 2]) {
+    fn note_range(&mut self, moments: Moments, [min, max]: [i64; 2]) {
         self.moments.merge(&moments);
         self.counts.make_long(self.moments.n());
         if min >= self.min && max <= self.max {

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::closure::{Closure, OpenTriangle, Triangle, open_triangles, room_ns, triangles};
-use super::constraint::Harvest;
+use super::closure::{
+    Closure, OpenTriangle, Triangle, extra_asymmetry_ns, open_triangles, triangles,
+};
+use super::constraint::Constraints;
 use super::correction::Correction;
 use super::errors::{MAX_WITH_COVARIANCES, OffsetErrors};
 use super::exchange::{ASYMMETRY, Burst, Knot};
@@ -21,7 +23,7 @@ const STRETCHES_PER_KNOT: i64 = 8;
 
 /// What is known before the smoother: by straight lines, and from burst to burst.
 #[derive(Debug, Clone)]
-pub struct Preliminary {
+pub struct CoarseAlignment {
     /// What was measured.
     pub bursts: Vec<Burst>,
     /// From burst to burst.
@@ -33,12 +35,12 @@ pub struct Preliminary {
     /// Where the run ends, ns since the start.
     pub end_ns: i64,
     /// By pair of hosts by how much more than usual their ways may differ, half of it, ns.
-    room_ns: BTreeMap<(usize, usize), f64>,
+    extra_asymmetry_ns: BTreeMap<(usize, usize), f64>,
 }
 
 /// What the smoother found.
 #[derive(Debug, Clone)]
-pub struct Joint {
+pub struct SmoothedAlignment {
     /// By host; `None` for references.
     pub corrections: Vec<Option<Correction>>,
     /// How wrong they may be.
@@ -50,7 +52,7 @@ pub struct Joint {
     pub intensity: f64,
 }
 
-impl Preliminary {
+impl CoarseAlignment {
     /// By the offsets that were measured.
     pub fn of(n_hosts: usize, bursts: Vec<Burst>, edges: &Edges) -> Self {
         let measured = Alignment::of(n_hosts, edges, AlignmentMethod::Piecewise);
@@ -62,7 +64,7 @@ impl Preliminary {
                 .collect(),
             starts: vec![0; measured.n_groups()],
             end_ns: 0,
-            room_ns: BTreeMap::new(),
+            extra_asymmetry_ns: BTreeMap::new(),
             measured,
         }
     }
@@ -72,7 +74,7 @@ impl Preliminary {
     pub fn close_triangles(&mut self) -> (Option<Closure>, Vec<OpenTriangle>) {
         let (triangles, rtt_ns) = self.triangles();
         let open = open_triangles(&triangles, &rtt_ns);
-        self.room_ns = room_ns(&open);
+        self.extra_asymmetry_ns = extra_asymmetry_ns(&open);
         (Closure::of(&triangles), open)
     }
 
@@ -89,15 +91,17 @@ impl Preliminary {
     }
 
     /// The same bursts by other offsets between hosts, of which some are trusted less.
-    pub fn measured_anew(self, edges: &mut Edges) -> Self {
+    pub fn remeasured(self, edges: &mut Edges) -> Self {
         for (&(local, reference), knots) in edges.iter_mut() {
             let pair = (local.min(reference), local.max(reference));
-            if let Some(room_ns) = self.room_ns.get(&pair) {
-                knots.iter_mut().for_each(|knot| knot.widen(*room_ns));
+            if let Some(extra_asymmetry_ns) = self.extra_asymmetry_ns.get(&pair) {
+                knots
+                    .iter_mut()
+                    .for_each(|knot| knot.widen(*extra_asymmetry_ns));
             }
         }
         Self {
-            room_ns: self.room_ns,
+            extra_asymmetry_ns: self.extra_asymmetry_ns,
             ..Self::of(self.lines.len(), self.bursts, edges)
         }
     }
@@ -128,10 +132,10 @@ impl Preliminary {
     }
 
     /// Room for the constraints of the run.
-    pub fn harvest(&self) -> Harvest {
+    pub fn constraints(&self) -> Constraints {
         let knots = self.knots();
         let step_ns = knots.step_ns as i64;
-        Harvest::new(
+        Constraints::new(
             knots.begin_ns as i64 - step_ns / 2,
             step_ns / STRETCHES_PER_KNOT,
             (knots.n + 1) * STRETCHES_PER_KNOT as usize,
@@ -140,7 +144,7 @@ impl Preliminary {
 
     /// Whether constraints between two hosts are taken: of few hosts all, of more those of the
     /// hops and of a hypercube, of many those of the hops.
-    pub fn is_wanted(&self, from: usize, to: usize) -> bool {
+    pub fn uses_pair(&self, from: usize, to: usize) -> bool {
         let group = self.measured.group_of[from];
         if from == to || group != self.measured.group_of[to] {
             return false;
@@ -154,13 +158,13 @@ impl Preliminary {
 
     /// Whether messages between two hosts are taken as constraints: of up to as many hosts as are
     /// smoothed together also those between neighbours, which rings are made of.
-    pub fn is_wanted_of_messages(&self, from: usize, to: usize) -> bool {
+    pub fn uses_messages_of(&self, from: usize, to: usize) -> bool {
         let n_hosts = self.n_hosts();
         let apart = from.abs_diff(to);
         let are_neighbours = apart == 1 || apart + 1 == n_hosts;
         let are_few = n_hosts <= MAX_TOGETHER && are_neighbours;
         let have_one_time = self.measured.group_of[from] == self.measured.group_of[to];
-        self.is_wanted(from, to) || (are_few && have_one_time)
+        self.uses_pair(from, to) || (are_few && have_one_time)
     }
 
     /// Whether the drift of a clock was not measured.
@@ -171,9 +175,9 @@ impl Preliminary {
 
     /// Lays the straight lines through what was found where they were off by much; whether any
     /// was.
-    pub fn straighten(&mut self, joint: &Joint) -> bool {
+    pub fn refit_lines(&mut self, result: &SmoothedAlignment) -> bool {
         let mut any = false;
-        for (line, found) in self.lines.iter_mut().zip(&joint.corrections) {
+        for (line, found) in self.lines.iter_mut().zip(&result.corrections) {
             let (Some(line), Some(found)) = (line, found) else {
                 continue;
             };
@@ -203,18 +207,18 @@ impl Preliminary {
     }
 
     /// Smooths the clocks of all hosts.
-    pub fn smooth(&self, harvest: Harvest) -> Joint {
+    pub fn smooth(&self, constraints: Constraints) -> SmoothedAlignment {
         let n_hosts = self.n_hosts();
-        let has_collectives = harvest.series().next().is_some();
-        let evidence = self.evidence(harvest);
+        let has_collectives = constraints.series().next().is_some();
+        let evidence = self.evidence(constraints);
         let knots = self.knots();
-        let mut joint = Joint {
+        let mut result = SmoothedAlignment {
             corrections: self.measured.corrections.clone(),
             errors: OffsetErrors::none(n_hosts, self.end_ns),
             not_converged: Vec::new(),
             intensity: 0.0,
         };
-        self.set_measured_errors(&mut joint.errors);
+        self.set_measured_errors(&mut result.errors);
         for group in 0..self.measured.n_groups() {
             let in_group = |host: &usize| self.measured.group_of[*host] == group;
             let hosts: Vec<usize> = (0..n_hosts).filter(in_group).collect();
@@ -226,12 +230,12 @@ impl Preliminary {
                 continue;
             }
             if hosts.len() <= MAX_TOGETHER {
-                self.smooth_together(&hosts, &evidence, knots, &mut joint)
+                self.smooth_together(&hosts, &evidence, knots, &mut result)
             } else {
-                self.smooth_by_hops(&hosts, &evidence, knots, &mut joint)
+                self.smooth_by_hops(&hosts, &evidence, knots, &mut result)
             }
         }
-        joint
+        result
     }
 
     /// What the exchanges say, by the straight lines.
@@ -258,17 +262,17 @@ impl Preliminary {
         rtt_ns: &BTreeMap<(usize, usize), f64>,
     ) -> BTreeMap<(usize, usize), f64> {
         let of_pair = |(pair, rtt_ns): (&(usize, usize), &f64)| {
-            let room_ns = self.room_ns.get(pair).copied().unwrap_or(0.0);
-            (*pair, (ASYMMETRY * rtt_ns / 2.0).hypot(room_ns))
+            let extra_asymmetry_ns = self.extra_asymmetry_ns.get(pair).copied().unwrap_or(0.0);
+            (*pair, (ASYMMETRY * rtt_ns / 2.0).hypot(extra_asymmetry_ns))
         };
         rtt_ns.iter().map(of_pair).collect()
     }
 
     /// The constraints, and what the exchanges say.
-    fn evidence(&self, harvest: Harvest) -> Evidence {
+    fn evidence(&self, constraints: Constraints) -> Evidence {
         let (readings, rtt_ns) = self.readings();
         Evidence {
-            harvest,
+            constraints,
             readings,
             asymmetry_ns: self.asymmetry_ns(&rtt_ns),
         }
@@ -296,29 +300,30 @@ impl Preliminary {
         hosts: &[usize],
         evidence: &Evidence,
         knots: Knots,
-        joint: &mut Joint,
+        result: &mut SmoothedAlignment,
     ) {
         let start = Start {
             points: hosts.iter().map(|&host| self.points(host)).collect(),
         };
         let Some(smoothed) = Smoothed::of(hosts, &start, evidence, knots) else {
-            joint.not_converged.extend(&hosts[1..]);
+            result.not_converged.extend(&hosts[1..]);
             return;
         };
         if !smoothed.has_converged {
-            joint.not_converged.extend(&hosts[1..]);
+            result.not_converged.extend(&hosts[1..]);
         }
-        joint.intensity = joint.intensity.max(smoothed.intensity);
+        result.intensity = result.intensity.max(smoothed.intensity);
         for (index, &host) in hosts.iter().enumerate().skip(1) {
-            joint.corrections[host] = self.correction(host, knots, &smoothed.theta[index]);
+            result.corrections[host] = self.correction(host, knots, &smoothed.offsets_ns[index]);
         }
-        for time in 0..joint.errors.at_ns().len() {
-            let covariances = smoothed.covariance(knots.nearest(joint.errors.at_ns()[time] as f64));
+        for time in 0..result.errors.at_ns().len() {
+            let covariances =
+                smoothed.covariance(knots.nearest(result.errors.at_ns()[time] as f64));
             for (i, &host) in hosts[1..].iter().enumerate() {
-                let bound_ns = self.bound_ns(host, time, joint);
-                joint.errors.set(time, host, covariances[i][i], bound_ns);
+                let bound_ns = self.bound_ns(host, time, result);
+                result.errors.set(time, host, covariances[i][i], bound_ns);
                 for (k, &other) in hosts[1..=i].iter().enumerate() {
-                    joint
+                    result
                         .errors
                         .set_common(time, [host, other], covariances[i][k]);
                 }
@@ -333,10 +338,10 @@ impl Preliminary {
         hosts: &[usize],
         evidence: &Evidence,
         knots: Knots,
-        joint: &mut Joint,
+        result: &mut SmoothedAlignment,
     ) {
         let mut found: BTreeMap<usize, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
-        let n_times = joint.errors.at_ns().len();
+        let n_times = result.errors.at_ns().len();
         found.insert(hosts[0], (vec![0.0; knots.n], vec![0.0; n_times]));
         let mut waiting: Vec<usize> = hosts[1..].to_vec();
         // Parents first; a group is a tree, so that each round finds some.
@@ -350,49 +355,49 @@ impl Preliminary {
                     return true;
                 };
                 let points = self.points(host).into_iter();
-                let less_parent = |(x, theta)| (x, theta - knots.value(of_parent, x));
+                let less_parent = |(x, offset_ns)| (x, offset_ns - knots.value(of_parent, x));
                 let start = Start {
                     points: vec![Vec::new(), points.map(less_parent).collect()],
                 };
                 let hop = Smoothed::of(&[parent, host], &start, evidence, knots);
                 let Some(hop) = hop else {
-                    joint.not_converged.push(host);
+                    result.not_converged.push(host);
                     return false;
                 };
                 if !hop.has_converged {
-                    joint.not_converged.push(host);
+                    result.not_converged.push(host);
                 }
-                joint.intensity = joint.intensity.max(hop.intensity);
-                let both = hop.theta[1].iter().zip(of_parent);
-                let theta: Vec<f64> = both.map(|(own, parent)| own + parent).collect();
-                joint.corrections[host] = self.correction(host, knots, &theta);
+                result.intensity = result.intensity.max(hop.intensity);
+                let both = hop.offsets_ns[1].iter().zip(of_parent);
+                let offsets_ns: Vec<f64> = both.map(|(own, parent)| own + parent).collect();
+                result.corrections[host] = self.correction(host, knots, &offsets_ns);
                 let variances: Vec<f64> = (0..n_times)
                     .map(|time| {
-                        let knot = knots.nearest(joint.errors.at_ns()[time] as f64);
+                        let knot = knots.nearest(result.errors.at_ns()[time] as f64);
                         parent_variances[time] + hop.covariance(knot)[0][0]
                     })
                     .collect();
                 for (time, &variance) in variances.iter().enumerate() {
-                    let bound_ns = self.bound_ns(host, time, joint);
-                    joint.errors.set(time, host, variance, bound_ns);
+                    let bound_ns = self.bound_ns(host, time, result);
+                    result.errors.set(time, host, variance, bound_ns);
                 }
-                found.insert(host, (theta, variances));
+                found.insert(host, (offsets_ns, variances));
                 false
             });
             if waiting.len() == n_before {
-                joint.not_converged.append(&mut waiting);
+                result.not_converged.append(&mut waiting);
             }
         }
     }
 
     /// The straight line of a host less what the smoother adds to it.
-    fn correction(&self, host: usize, knots: Knots, theta: &[f64]) -> Option<Correction> {
+    fn correction(&self, host: usize, knots: Knots, offsets_ns: &[f64]) -> Option<Correction> {
         let line = self.lines[host].as_ref()?;
         let start = self.starts[self.measured.group_of[host]];
-        let knots = theta.iter().enumerate().map(|(knot, theta)| {
+        let knots = offsets_ns.iter().enumerate().map(|(knot, offset_ns)| {
             let by_line = start.saturating_add(knots.at(knot).round() as i64);
             let at_ns = line.local_ns(by_line);
-            let aligned = by_line.saturating_sub(theta.round() as i64);
+            let aligned = by_line.saturating_sub(offset_ns.round() as i64);
             Knot {
                 at_ns,
                 offset_ns: at_ns.saturating_sub(aligned),
@@ -407,13 +412,13 @@ impl Preliminary {
 
     /// The bound of the offset of a host at one of the times: that of its bursts, and as much as
     /// the smoother departs from them.
-    fn bound_ns(&self, host: usize, time: usize, joint: &Joint) -> i64 {
-        let both = (&joint.corrections[host], &self.measured.corrections[host]);
+    fn bound_ns(&self, host: usize, time: usize, result: &SmoothedAlignment) -> i64 {
+        let both = (&result.corrections[host], &self.measured.corrections[host]);
         let (Some(smoothed), Some(measured)) = both else {
             return 0;
         };
         let start = self.starts[self.measured.group_of[host]];
-        let at_ns = smoothed.local_ns(start.saturating_add(joint.errors.at_ns()[time]));
+        let at_ns = smoothed.local_ns(start.saturating_add(result.errors.at_ns()[time]));
         let by_bursts = measured.at(at_ns);
         let departs_ns = smoothed.at(at_ns).offset_ns.abs_diff(by_bursts.offset_ns);
         let departs_ns = i64::try_from(departs_ns).unwrap_or(i64::MAX);

@@ -1,24 +1,24 @@
 //! Samples kept as they are.
 
-use crate::distribution::counts::{Counts, range};
+use crate::distribution::histogram::{Histogram, range};
 use crate::integers::saturate;
 use crate::moments::{Moments, Sample};
 
 /// Samples in no order.
 #[derive(Debug, Clone)]
-pub(super) enum Listed {
+pub(super) enum SampleList {
     /// Within two seconds, as most are.
     Short(Vec<i32>),
     Long(Vec<i64>),
 }
 
-impl Default for Listed {
+impl Default for SampleList {
     fn default() -> Self {
         Self::Short(Vec::new())
     }
 }
 
-impl Listed {
+impl SampleList {
     #[inline]
     pub(super) fn len(&self) -> usize {
         match self {
@@ -125,10 +125,10 @@ impl Listed {
         }
     }
 
-    pub(super) fn count(&self, counts: &mut Counts) {
+    pub(super) fn count(&self, histogram: &mut Histogram) {
         match self {
-            Self::Short(list) => counts.add(list),
-            Self::Long(list) => counts.add(list),
+            Self::Short(list) => histogram.add(list),
+            Self::Long(list) => histogram.add(list),
         };
     }
 }
