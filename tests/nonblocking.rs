@@ -88,7 +88,7 @@ impl Account {
         }
         let mut in_vain = None;
         for record in records() {
-            if let Some(tests) = record.tests_in_vain() {
+            if let Some(tests) = record.unsuccessful_tests() {
                 assert_eq!(in_vain.replace(tests), None, "tests without a completion");
                 assert!(tests.spent_ticks > 0);
             }

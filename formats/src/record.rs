@@ -12,10 +12,10 @@ mod semantics;
 mod word;
 
 pub use completion::{
-    CompletingCall, Completion, Initiation, PersistentStart, TestsInVain, phase_words,
+    CompletingCall, Completion, Initiation, PersistentStart, UnsuccessfulTests, phase_words,
 };
 pub use message::{Direction, Message};
-pub use note::{AlgorithmBegun, Making, NO_TAG, Note, Running};
+pub use note::{AlgorithmStart, Creation, NO_TAG, Note, Running};
 pub use operation::Operation;
 pub use record::{
     FENCE_NO_PRECEDE, NO_RANK, ROOT_IS_ME, ROOT_NONE, ROOT_OTHER_OF_MY_GROUP, Record,

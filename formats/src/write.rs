@@ -9,5 +9,5 @@ pub use pieces::{
     ChunkPlace, DEFINITION_ENTRY_HEADER, EntryRoom, chunk_opening, communicator_entry,
     definition_entry, definitions_chunk, file_header, records_chunk,
 };
-pub use rank_file::{Lengths, RankFileWriter, Stop, WrittenChunk};
+pub use rank_file::{FileLengths, RankFileWriter, Stop, WrittenChunk};
 pub use sequences::Sequences;

@@ -5,5 +5,5 @@ mod narrow;
 #[allow(unsafe_code)]
 pub mod payload;
 
-pub use narrow::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed};
+pub use narrow::{ArgumentRole, Initiated, KeptArrays, Peers, call_narrowed};
 pub(crate) use payload::CallView;

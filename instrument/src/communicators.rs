@@ -1,16 +1,16 @@
 //! The communicators of this process, and what else has an order of collective calls.
 
 pub(crate) mod entry;
-mod identity;
 #[allow(unsafe_code)]
-mod opened;
+mod files_and_windows;
+mod identity;
 #[allow(unsafe_code)]
 mod registry;
 
 pub use entry::CommunicatorEntry;
-pub(crate) use entry::MeetAt;
+pub(crate) use entry::MeasuringPoint;
 
-pub use identity::HowMade;
+pub use files_and_windows::FileOrWindow;
+pub use identity::CommunicatorIdentity;
 pub(crate) use identity::hash_of_text;
-pub use opened::Opened;
 pub(crate) use registry::{Communicators, ConstructorCall};

@@ -18,6 +18,6 @@ pub(crate) use claim::{claim, claimed_by, mark_refused};
 pub use error::DirectoryError;
 pub(crate) use files::{create_file, remove_file};
 pub use fresh::{Fresh, check_fresh, make_fresh, remove_old, remove_unused};
-pub(crate) use names::{DECISION_PREFIX, ROSTER_PREFIX};
+pub(crate) use names::{DECISION_PREFIX, REGISTRY_PREFIX};
 pub use names::{RUN_SCHEMA, RUN_VARIABLE, UNFINISHED_SUFFIX, is_rank_file};
 pub use run::write_run;

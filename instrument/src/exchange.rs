@@ -4,31 +4,31 @@
 //! stamps ([`ping`]) by a common [`schedule`]: in `MPI_Init` after the library's own is done, and in
 //! `MPI_Finalize` before the library's own begins. All samples are written into the trace at once,
 //! by those whose clock is the local one, so that a crashed run still has those of its start.
-//! Nothing is computed from them here. In a long run the leaders also meet in between ([`meeting`]).
+//! Nothing is computed from them here. In a long run the leaders also meet in between ([`in_run`]).
 //!
 //! **Nobody is left waiting.** No message goes to a process that does not expect it: that all are
-//! recorded is agreed upon through the trace directory ([`roster`]), and where one is missing, or all
+//! recorded is agreed upon through the trace directory ([`registry`]), and where one is missing, or all
 //! have one clock, nothing happens at all. From there on all processes do the same things in the
 //! same order, each of them at a point that every process of the job passes exactly once. Where the
-//! MPI library can end only if all end together, they do ([`parting`]).
+//! MPI library can end only if all end together, they do ([`joint_finalize`]).
 
 mod apart;
 mod exchanges;
+mod in_run;
+mod joint_finalize;
 mod leader;
-mod meeting;
-mod parting;
 mod ping;
-mod roster;
+mod registry;
 mod schedule;
 mod session;
 mod start;
 // By the macro that calls functions of the MPI library.
 #[allow(unsafe_code)]
-mod wire;
+mod transport;
 
 pub(crate) use exchanges::Exchanges;
-pub(crate) use meeting::{carries_something, synchronizes};
-pub use ping::{StopRule, TickLength, WORDS, Watch, Wire, answer, ask};
+pub(crate) use in_run::{carries_something, synchronizes};
+pub use ping::{StopRule, TickLength, Transport, WORDS, Watch, answer, ask};
 pub use schedule::{Pair, closing_rounds, rounds};
 pub(crate) use session::Session;
 pub(crate) use start::Start;

@@ -55,8 +55,8 @@ mod settings;
 #[allow(unsafe_code)]
 mod start;
 
-pub use args::{ArgumentRole, Begun, KeptArrays, Peers, call_narrowed, payload};
-pub use communicators::{CommunicatorEntry, HowMade, Opened};
+pub use args::{ArgumentRole, Initiated, KeptArrays, Peers, call_narrowed, payload};
+pub use communicators::{CommunicatorEntry, CommunicatorIdentity, FileOrWindow};
 pub use hooks::{endpoint_call, own_address_call, tagged_receive, tagged_send};
 pub use host::{
     Clock, HostKey, LauncherRank, boot_id, host_identity, host_key, host_name, measure_clock,
@@ -65,12 +65,12 @@ pub use mpi::{CalledAs, MpiLibrary, RealFunction};
 pub use process::ReservedMemory;
 pub use record::{
     Algorithm, RequestCall, abort_call, access_begin_call, access_end_call, algorithm_call,
-    begin_call, closing_call, constructor_call, end_call, fence_call, free_call, get_status_call,
-    group_constructor_call, guarded_call, is_inside_a_call, making_begin, making_call,
-    making_request, making_step, name_communicator, nonblocking_access_call, nonblocking_call,
-    opened_call, opening_call, persistent_call, phase_call, recorded_call, request_free_call,
-    rooted_call, some_call, start_call, startall_call, test_call, testall_call, testany_call,
-    wait_call, waitall_call, waitany_call,
+    begin_call, closing_call, constructor_call, creation_call, creation_request, creation_start,
+    creation_step, end_call, fence_call, file_or_window_call, free_call, get_status_call,
+    group_constructor_call, guarded_call, is_inside_a_call, name_communicator,
+    nonblocking_access_call, nonblocking_call, opening_call, persistent_call, phase_call,
+    recorded_call, request_free_call, rooted_call, some_call, start_call, startall_call, test_call,
+    testall_call, testany_call, wait_call, waitall_call, waitany_call,
 };
 pub use settings::{
     ExchangeSettings, Form, Layers, Scheme, Settings, SettingsError, clock_of_name, environment_of,

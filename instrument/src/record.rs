@@ -11,6 +11,8 @@ mod completion;
 #[allow(unsafe_code)]
 mod constructors;
 #[allow(unsafe_code)]
+mod creations;
+#[allow(unsafe_code)]
 mod files_and_windows;
 #[allow(unsafe_code)]
 mod initiation;
@@ -18,8 +20,6 @@ mod initiation;
 mod inside;
 #[allow(unsafe_code)]
 mod local;
-#[allow(unsafe_code)]
-mod makings;
 #[allow(unsafe_code)]
 mod overflow;
 #[allow(unsafe_code)]
@@ -46,15 +46,15 @@ pub use completion::{
     wait_call, waitall_call, waitany_call,
 };
 pub use constructors::{constructor_call, free_call, group_constructor_call, name_communicator};
+pub use creations::{creation_call, creation_request, creation_start, creation_step};
 pub use files_and_windows::{
-    access_begin_call, access_end_call, closing_call, fence_call, nonblocking_access_call,
-    opened_call, opening_call,
+    access_begin_call, access_end_call, closing_call, fence_call, file_or_window_call,
+    nonblocking_access_call, opening_call,
 };
 pub use initiation::{RequestCall, nonblocking_call};
 pub(crate) use local::Local;
-pub use makings::{making_begin, making_call, making_request, making_step};
 pub use persistent::{persistent_call, start_call, startall_call};
 pub(crate) use recorder::Recorder;
-pub(crate) use running::Lengths;
+pub(crate) use running::Thresholds;
 pub(crate) use session::record_init;
 pub use session::{abort_call, begin_call, end_call, phase_call};

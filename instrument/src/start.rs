@@ -28,7 +28,7 @@ use crate::host::{Clock, all_on_this_host, host_identity, measure_clock};
 use crate::messages::{MessageSource, watch_endpoints};
 use crate::mpi::{MpiLibrary, ProcessModel, has_function};
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
-use crate::record::{Lengths, Recorder, record_init};
+use crate::record::{Recorder, Thresholds, record_init};
 use crate::settings::{Form, Layers, Settings};
 use place::Place;
 
@@ -167,7 +167,7 @@ fn start(
         settings
             .layers
             .switches
-            .then(|| Lengths::between(&init.entered, &init.left)),
+            .then(|| Thresholds::between(&init.entered, &init.left)),
     );
     let recorder = recorder.activate();
     // SAFETY: handler functions that only store to an atomic, which is allowed after fork.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use collbench_formats::write::{self, RankFileWriter, WrittenChunk};
 use collbench_formats::{
     Anchor, ChunkHeader, CompletingCall, Definition, Identity, Initiation, Operation, Record,
-    RecordWord, StopReason, TestsInVain,
+    RecordWord, StopReason, UnsuccessfulTests,
 };
 
 use super::clock::HostClock;
@@ -262,7 +262,7 @@ impl RankFile {
                 n,
                 spent_ns,
             } => {
-                let tests = TestsInVain {
+                let tests = UnsuccessfulTests {
                     of_index: match of {
                         Initiation::Nonblocking { communicator, .. } => communicator,
                         Initiation::Persistent { definition, .. } => definition,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use collbench_formats::{AlgorithmBegun, Definition, Layer, Operation, Record};
+use collbench_formats::{AlgorithmStart, Definition, Layer, Operation, Record};
 use collbench_text::inert;
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ impl AlgorithmCounts {
     /// Counts an algorithm that was begun in a call; `n_processes` are those of its communicator.
     pub(crate) fn count(
         &mut self,
-        begun: AlgorithmBegun,
+        begun: AlgorithmStart,
         call: &Record,
         operation: Operation,
         n_processes: Option<usize>,

@@ -15,7 +15,7 @@
 //! While a library makes a communicator it goes on with one collective of its own after the other, each
 //! with a tag of its own, in whichever thread and call it is looked for: also those of another
 //! communicator. For which call it was, it tells behind the first messages of each
-//! ([`Making`](collbench_formats::Making)). Where nothing is told (in older traces), what no other may have
+//! ([`Creation`](collbench_formats::Creation)). Where nothing is told (in older traces), what no other may have
 //! is of a communicator that is being made without blocking, if there is one on that communicator.
 //!
 //! Where a ring has overwritten what began earlier, a tag that comes later may be that of a collective

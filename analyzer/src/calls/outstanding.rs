@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use collbench_clocks::rank_clock::RankClock;
 use collbench_clocks::timestamp::{Global, Timestamp};
-use collbench_formats::{CompletingCall, Completion, Operation, Record, TestsInVain};
+use collbench_formats::{CompletingCall, Completion, Operation, Record, UnsuccessfulTests};
 
 use crate::calls::time_in_mpi::CallSpans;
 use crate::trace::place::Place;
@@ -30,7 +30,7 @@ pub(crate) struct Begun {
     saying: Saying,
     /// The call that completed it.
     end: Option<End>,
-    tests: Option<TestsInVain>,
+    tests: Option<UnsuccessfulTests>,
     /// The calls that the process made meanwhile; `None` where they are not known.
     meanwhile: Option<CallSpans>,
 }
@@ -313,7 +313,7 @@ impl Outstanding {
         position: u64,
         record: &Record,
         completion: &Completion,
-        tests: Option<TestsInVain>,
+        tests: Option<UnsuccessfulTests>,
         last_ticks: u64,
     ) -> bool {
         if self.passed_by.remove(&position).is_some() {

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use collbench_clocks::rank_clock::RankClock;
 use collbench_clocks::timestamp::{Global, Timestamp};
-use collbench_formats::{Chunk, Layer, Record, SequenceEntry, TestsInVain, UNKNOWN_COMMUNICATOR};
+use collbench_formats::{
+    Chunk, Layer, Record, SequenceEntry, UNKNOWN_COMMUNICATOR, UnsuccessfulTests,
+};
 
 use crate::calls::algorithms::LastCalls;
 use crate::calls::aside::Aside;
@@ -68,7 +70,7 @@ pub(crate) struct Process<'a> {
     /// Whether records were lost, so that starts behind cannot be counted.
     has_lost_starts: bool,
     /// Tests in vain whose completion is the thread's next record, by thread.
-    tests: BTreeMap<u32, TestsInVain>,
+    tests: BTreeMap<u32, UnsuccessfulTests>,
     /// Calls of several threads that complete collectives, until they return.
     completing: AllCompleting,
     /// The phases that the program marks.

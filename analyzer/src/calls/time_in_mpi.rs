@@ -30,7 +30,7 @@ impl RecentCalls {
     /// A call has returned; or tests in vain are told of, which were made some time before.
     pub(crate) fn push(&mut self, record: &Record) {
         let (enter, leave) = (record.enter.get(), record.leave.get());
-        if record.tests_in_vain().is_some() {
+        if record.unsuccessful_tests().is_some() {
             self.known_from = self.known_from.max(enter);
             return;
         }

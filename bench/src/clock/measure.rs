@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use collbench_formats::{ClockSource, OffsetSample};
 use collbench_instrument::exchange::{
-    Pair, StopRule, TickLength, WORDS, Wire, answer, ask, rounds,
+    Pair, StopRule, TickLength, Transport, WORDS, answer, ask, rounds,
 };
 use collbench_instrument::{Clock, Scheme};
 use mpi::topology::{Color, SimpleCommunicator};
@@ -46,13 +46,13 @@ pub(super) struct Synchronized {
     pub(super) ticks: Vec<u64>,
 }
 
-/// Processes of MPI as a wire.
+/// Processes of MPI as a transport.
 struct Group {
     clock: Clock,
     comm: SimpleCommunicator,
 }
 
-impl Wire for Group {
+impl Transport for Group {
     type Error = Infallible;
 
     fn now(&mut self) -> u64 {

@@ -32,8 +32,8 @@ pub struct Expansion<'a> {
     head: Option<Piece>,
     parts: Parts<'a>,
     n_parts: u32,
-    /// What is left of the part that was begun.
-    part: Option<Begun<'a>>,
+    /// What is left of the part that was started.
+    part: Option<StartedPart<'a>>,
     /// Up to where parts say what there was.
     end: u64,
     /// Zeros before that of which none does.
@@ -42,7 +42,7 @@ pub struct Expansion<'a> {
 
 /// A part of which some pieces were given.
 #[derive(Debug)]
-struct Begun<'a> {
+struct StartedPart<'a> {
     part: Part<'a>,
     /// Which of its pieces comes next: the first is that of all but records, then come the blocks of
     /// these, then what is behind them.
@@ -93,13 +93,13 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// The next piece of the part that was begun.
+    /// The next piece of the part that was started.
     fn piece_of_part(&mut self) -> Option<Result<Piece, Damage>> {
         let length = self.length();
         loop {
-            let begun = self.part.as_mut()?;
-            let piece = begun.part.piece(begun.next);
-            begun.next += 1;
+            let started = self.part.as_mut()?;
+            let piece = started.part.piece(started.next);
+            started.next += 1;
             match piece {
                 Some(Ok(mut piece)) => {
                     let most = length.saturating_sub(piece.offset);
@@ -113,7 +113,7 @@ impl<'a> Expansion<'a> {
                     return Some(Ok(piece));
                 }
                 Some(Err(DoesNotUnpack)) => {
-                    return self.part.take().map(|begun| Err(begun.damaged));
+                    return self.part.take().map(|started| Err(started.damaged));
                 }
                 None => self.part = None,
             }
@@ -136,7 +136,7 @@ impl<'a> Expansion<'a> {
                 Held::Place(_) => 0,
             };
             self.explain(part.offset, room)?;
-            self.part = Some(Begun {
+            self.part = Some(StartedPart {
                 part,
                 next: 0,
                 damaged,

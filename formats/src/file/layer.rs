@@ -15,7 +15,7 @@ pub enum Layer {
     Rma,
     /// Messages of the MPI library within collectives: [`Message`](crate::Message).
     Messages,
-    /// Algorithms of the MPI library for collectives: [`AlgorithmBegun`](crate::AlgorithmBegun).
+    /// Algorithms of the MPI library for collectives: [`AlgorithmStart`](crate::AlgorithmStart).
     Algorithms,
     /// Whether threads were running: [`Running`](crate::Running).
     Switches,

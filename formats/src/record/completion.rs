@@ -92,7 +92,7 @@ pub struct Completion {
 /// Tests that found one collective not complete. The record stands directly before that of its
 /// completion, in the same thread, with the `enter` of that one as `enter` and `leave`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TestsInVain {
+pub struct UnsuccessfulTests {
     /// Index of the communicator, or of the definition of a persistent collective: as in the
     /// completion behind it.
     pub of_index: u32,
@@ -138,7 +138,7 @@ impl Completion {
     }
 }
 
-impl TestsInVain {
+impl UnsuccessfulTests {
     /// Bytes 8 to 23 of its record, as two little-endian words.
     #[must_use]
     pub const fn words(self, of: Initiation, by: CompletingCall) -> [u64; 2] {
@@ -193,7 +193,7 @@ impl Record {
     #[must_use]
     pub fn completion(&self) -> Option<Completion> {
         let (word, by) = self.completing()?;
-        if word.is_in_vain() {
+        if word.is_unsuccessful() {
             return None;
         }
         let (index, low) = (self.communicator.get(), word.low());
@@ -217,9 +217,9 @@ impl Record {
 
     /// What it says of tests in vain; `None` for other records.
     #[must_use]
-    pub fn tests_in_vain(&self) -> Option<TestsInVain> {
+    pub fn unsuccessful_tests(&self) -> Option<UnsuccessfulTests> {
         let (word, _) = self.completing()?;
-        word.is_in_vain().then(|| TestsInVain {
+        word.is_unsuccessful().then(|| UnsuccessfulTests {
             of_index: self.communicator.get(),
             n: self.root.get().max(1).cast_unsigned(),
             spent_ticks: word.low(),
@@ -295,12 +295,12 @@ mod tests {
             }
             let record = Record::of_words([second, third], 1, 0);
             prop_assert_eq!(record.completion(), Some(completion));
-            prop_assert_eq!(record.tests_in_vain(), None);
+            prop_assert_eq!(record.unsuccessful_tests(), None);
             prop_assert_eq!((record.has_failed(), record.is_in_flight()), (failed, true));
 
-            let tests = TestsInVain { of_index: index, n, spent_ticks: number };
+            let tests = UnsuccessfulTests { of_index: index, n, spent_ticks: number };
             let record = Record::of_words(tests.words(of, by), 5, 5);
-            prop_assert_eq!(record.tests_in_vain(), Some(tests));
+            prop_assert_eq!(record.unsuccessful_tests(), Some(tests));
             prop_assert_eq!(record.completion(), None);
             prop_assert_eq!((record.operation(), record.phase_level()), (None, None));
         }

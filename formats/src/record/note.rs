@@ -5,23 +5,23 @@ use super::{CommunicatorWord, Record, RecordKind, RecordWord, UNKNOWN_COMMUNICAT
 /// What a note is: the number in its code.
 const ALGORITHM: u16 = 1;
 const RUNNING: u16 = 2;
-const MAKING: u16 = 3;
+const CREATION: u16 = 3;
 
 /// More about a call than its own record tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
     /// The MPI library has begun one of its algorithms; it stands behind the record of the call in
     /// which it did.
-    Algorithm(AlgorithmBegun),
+    Algorithm(AlgorithmStart),
     /// What the thread has done with its time.
     Running(Running),
     /// For which call the messages are that stand before it.
-    Making(Making),
+    Creation(Creation),
 }
 
 /// The begin of an algorithm of the MPI library; the `enter` of the record is that of the call, or later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AlgorithmBegun {
+pub struct AlgorithmStart {
     /// Index of its [`Definition`](crate::Definition).
     pub index: u32,
 }
@@ -43,7 +43,7 @@ pub struct Running {
     pub n_preempted: u16,
 }
 
-/// In [`Making::tag`]: what was begun has sent and is to receive nothing yet, and takes the next tag on the
+/// In [`Creation::tag`]: what was begun has sent and is to receive nothing yet, and takes the next tag on the
 /// communicator.
 pub const NO_TAG: u16 = u16::MAX;
 
@@ -52,7 +52,7 @@ pub const NO_TAG: u16 = u16::MAX;
 /// were begun in its thread, and holds for all on that communicator with that tag, until it is told of
 /// another call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Making {
+pub struct Creation {
     /// Index of the communicator that they travel on, as in [`Message`](crate::Message).
     pub communicator: u32,
     /// Their tag, as in [`Message`](crate::Message); or [`NO_TAG`].
@@ -63,7 +63,7 @@ pub struct Making {
     pub position: u32,
 }
 
-impl AlgorithmBegun {
+impl AlgorithmStart {
     /// Bytes 8 to 23 of its record, as two little-endian words.
     #[must_use]
     #[inline]
@@ -91,14 +91,14 @@ impl Running {
     }
 }
 
-impl Making {
+impl Creation {
     /// Bytes 8 to 23 of its record, as two little-endian words.
     #[must_use]
     #[inline]
     pub const fn words(self) -> [u64; 2] {
-        let low = RecordWord::making_low(self.tag, self.position);
+        let low = RecordWord::creation_low(self.tag, self.position);
         [
-            RecordWord::note(MAKING, low).bits(),
+            RecordWord::note(CREATION, low).bits(),
             CommunicatorWord::new(self.communicator, self.on.cast_signed()).bits(),
         ]
     }
@@ -114,7 +114,7 @@ impl Record {
             return None;
         }
         match word.number() {
-            ALGORITHM => Some(Note::Algorithm(AlgorithmBegun {
+            ALGORITHM => Some(Note::Algorithm(AlgorithmStart {
                 index: self.root.get() as u32,
             })),
             RUNNING => {
@@ -126,11 +126,11 @@ impl Record {
                     n_preempted: (switches >> 16) as u16,
                 }))
             }
-            MAKING => Some(Note::Making(Making {
+            CREATION => Some(Note::Creation(Creation {
                 communicator: self.communicator.get(),
-                tag: word.making_tag(),
+                tag: word.creation_tag(),
                 on: self.root.get() as u32,
-                position: word.making_position(),
+                position: word.creation_position(),
             })),
             _ => None,
         }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn bytes_of_notes_are_those_of_the_format_page() {
         assert_eq!(
-            record(AlgorithmBegun { index: 5 }.words(), 0x1122).as_bytes(),
+            record(AlgorithmStart { index: 5 }.words(), 0x1122).as_bytes(),
             [
                 0x22, 0x11, 0, 0, 0, 0, 0, 0, // begin
                 0, 0, 0, 0, 0, 0, // nothing
@@ -181,14 +181,14 @@ mod tests {
                 0, 0, 0, 0, 0, 0, 0, 0, // nothing
             ]
         );
-        let making = Making {
+        let creation = Creation {
             communicator: 7,
             tag: -50i32 as u16,
             on: 4,
             position: 0x0102_0304,
         };
         assert_eq!(
-            record(making.words(), 0x1122).as_bytes(),
+            record(creation.words(), 0x1122).as_bytes(),
             [
                 0x22, 0x11, 0, 0, 0, 0, 0, 0, // written
                 4, 3, 2, 1, // position
@@ -207,17 +207,17 @@ mod tests {
             index: u32, enter in 1u64.., elapsed_ticks: u64, on_core_us: u32, n_blocked: u16,
             n_preempted: u16, tag: u16, on: u32,
         ) {
-            let making = Making { communicator: on_core_us, tag, on, position: index };
-            let making_record = record(making.words(), enter);
-            prop_assert_eq!(making_record.note(), Some(Note::Making(making)));
-            let algorithm = AlgorithmBegun { index };
+            let creation = Creation { communicator: on_core_us, tag, on, position: index };
+            let creation_record = record(creation.words(), enter);
+            prop_assert_eq!(creation_record.note(), Some(Note::Creation(creation)));
+            let algorithm = AlgorithmStart { index };
             let running = Running { elapsed_ticks, on_core_us, n_blocked, n_preempted };
             let expected = Running { elapsed_ticks: elapsed_ticks.min(MAX_PAYLOAD_BYTES), ..running };
             let begun = record(algorithm.words(), enter);
             prop_assert_eq!(begun.note(), Some(Note::Algorithm(algorithm)));
             let sample = record(running.words(), enter);
             prop_assert_eq!(sample.note(), Some(Note::Running(expected)));
-            for record in [begun, sample, making_record] {
+            for record in [begun, sample, creation_record] {
                 prop_assert_eq!(record.enter.get(), enter);
                 prop_assert_eq!((record.is_internal(), record.operation()), (true, None));
                 prop_assert_eq!(record.message(), None);

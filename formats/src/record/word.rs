@@ -29,7 +29,7 @@ const COMPLETING_CALL: u16 = (1 << 8) - 1;
 /// Bit of the number of a completion: what was completed is a start of a persistent collective.
 const OF_PERSISTENT: u16 = 1 << 8;
 /// Bit of the number of a completion: the record tells of tests in vain.
-const TESTS_IN_VAIN: u16 = 1 << 9;
+const UNSUCCESSFUL_TESTS: u16 = 1 << 9;
 
 /// Where the 16 bits of the tag of a message begin.
 const MESSAGE_TAG_SHIFT: u32 = 40;
@@ -39,7 +39,7 @@ const RECEIVE: u16 = 1 << 8;
 const NONBLOCKING: u16 = 1 << 9;
 
 /// Where the 16 bits of the tag begin in a note of a call that makes something.
-const MAKING_TAG_SHIFT: u32 = 32;
+const CREATION_TAG_SHIFT: u32 = 32;
 
 const _: () = {
     assert!(CODE_FAILED > NUMBER && CODE_INTERNAL > NUMBER && CODE_PAYLOAD_UNKNOWN > NUMBER);
@@ -70,7 +70,7 @@ pub enum RecordKind {
     /// One pass of an event collector (later versions).
     CollectorPass = 3,
     /// The completion of a nonblocking or persistent collective: [`Completion`](crate::Completion),
-    /// [`TestsInVain`](crate::TestsInVain).
+    /// [`UnsuccessfulTests`](crate::UnsuccessfulTests).
     Completion = 4,
     /// A call of `MPI_Pcontrol`: [`Record::phase_level`](crate::Record::phase_level).
     Phase = 5,
@@ -137,11 +137,15 @@ impl RecordWord {
     pub(super) const fn completion(
         call: u16,
         is_of_persistent: bool,
-        is_in_vain: bool,
+        is_unsuccessful: bool,
         low: u64,
     ) -> Self {
         let of = if is_of_persistent { OF_PERSISTENT } else { 0 };
-        let vain = if is_in_vain { TESTS_IN_VAIN } else { 0 };
+        let vain = if is_unsuccessful {
+            UNSUCCESSFUL_TESTS
+        } else {
+            0
+        };
         Self::new(RecordKind::Completion, 0, call | of | vain, low)
     }
 
@@ -153,8 +157,8 @@ impl RecordWord {
 
     /// The lower bits of a note of a call that makes something.
     #[inline]
-    pub(super) const fn making_low(tag: u16, position: u32) -> u64 {
-        (tag as u64) << MAKING_TAG_SHIFT | position as u64
+    pub(super) const fn creation_low(tag: u16, position: u32) -> u64 {
+        (tag as u64) << CREATION_TAG_SHIFT | position as u64
     }
 
     /// That with this code, whose lower 48 bits are those of `low`, which has no others.
@@ -318,19 +322,19 @@ impl RecordWord {
 
     /// Whether a completion tells of tests in vain.
     #[inline]
-    pub(super) const fn is_in_vain(self) -> bool {
-        self.has(TESTS_IN_VAIN)
+    pub(super) const fn is_unsuccessful(self) -> bool {
+        self.has(UNSUCCESSFUL_TESTS)
     }
 
     /// The tag in a note of a call that makes something.
     #[inline]
-    pub(super) const fn making_tag(self) -> u16 {
-        (self.0 >> MAKING_TAG_SHIFT) as u16
+    pub(super) const fn creation_tag(self) -> u16 {
+        (self.0 >> CREATION_TAG_SHIFT) as u16
     }
 
     /// The position in a note of a call that makes something.
     #[inline]
-    pub(super) const fn making_position(self) -> u32 {
+    pub(super) const fn creation_position(self) -> u32 {
         self.0 as u32
     }
 }

@@ -74,7 +74,7 @@ impl<'a> Records<'a> {
 
     /// All of them side by side: in the file, or unpacked in memory.
     #[must_use]
-    pub fn side_by_side(&self) -> Cow<'a, [Record]> {
+    pub fn contiguous(&self) -> Cow<'a, [Record]> {
         match *self {
             Self::InPlace(records) => Cow::Borrowed(records),
             Self::Packed(_) => Cow::Owned(self.to_vec()),

@@ -71,7 +71,7 @@ impl<'a> Window<'a> {
             if chunk.opened_ticks >= self.begin_ticks {
                 continue;
             }
-            let records = chunk.records.side_by_side();
+            let records = chunk.records.contiguous();
             let n = records.partition_point(|r| r.enter.get() < self.begin_ticks);
             let calls = records[..n].iter().filter(|record| is_call(record));
             let n_calls = (calls.count() as u64).min(self.n_calls_kept);

@@ -83,7 +83,7 @@ pub struct Stop<'t> {
 
 /// How long a file is, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lengths {
+pub struct FileLengths {
     /// With the places of all chunks: what a process that was killed leaves.
     pub reserved: u64,
     /// Up to the last record or definition, where a recorder that ends in order cuts the file.
@@ -373,7 +373,11 @@ impl<W: Write + Seek> RankFileWriter<W> {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn finish(&mut self, ended: Option<Anchor>, stop: Option<Stop<'_>>) -> io::Result<Lengths> {
+    pub fn finish(
+        &mut self,
+        ended: Option<Anchor>,
+        stop: Option<Stop<'_>>,
+    ) -> io::Result<FileLengths> {
         let is_closed = ended.is_some();
         for thread in 0..self.threads.len() as u32 {
             self.write_chunk(thread, is_closed)?;
@@ -382,7 +386,7 @@ impl<W: Write + Seek> RankFileWriter<W> {
         self.write_definitions(is_closed)?;
         let header_end = self.write_header(ended, stop)?;
         let ends = self.written.iter().map(WrittenChunk::end_of_records);
-        Ok(Lengths {
+        Ok(FileLengths {
             reserved: self.end,
             used: ends
                 .chain([self.definitions_end, header_end])

@@ -12,15 +12,16 @@ use std::ffi::c_int;
 
 use collbench_formats::{CompletingCall, Operation};
 use collbench_instrument::{
-    Algorithm, ArgumentRole, Begun, CalledAs, HowMade, InitAnchor, Opened, Peers, RealFunction,
-    RequestCall, ReservedMemory, abort_call, access_begin_call, access_end_call, algorithm_call,
-    begin_call, call_narrowed, closing_call, constructor_call, end_call, endpoint_call, fence_call,
-    free_call, get_status_call, group_constructor_call, guarded_call, is_inside_a_call,
-    library_algorithms, making_begin, making_call, making_request, making_step, mpi_routines,
-    name_communicator, nonblocking_access_call, nonblocking_call, opened_call, opening_call,
-    own_address_call, payload, persistent_call, phase_call, recorded_call, request_free_call,
-    rooted_call, some_call, start_call, start_recording, startall_call, tagged_receive,
-    tagged_send, test_call, testall_call, testany_call, wait_call, waitall_call, waitany_call,
+    Algorithm, ArgumentRole, CalledAs, CommunicatorIdentity, FileOrWindow, InitAnchor, Initiated,
+    Peers, RealFunction, RequestCall, ReservedMemory, abort_call, access_begin_call,
+    access_end_call, algorithm_call, begin_call, call_narrowed, closing_call, constructor_call,
+    creation_call, creation_request, creation_start, creation_step, end_call, endpoint_call,
+    fence_call, file_or_window_call, free_call, get_status_call, group_constructor_call,
+    guarded_call, is_inside_a_call, library_algorithms, mpi_routines, name_communicator,
+    nonblocking_access_call, nonblocking_call, opening_call, own_address_call, payload,
+    persistent_call, phase_call, recorded_call, request_free_call, rooted_call, some_call,
+    start_call, start_recording, startall_call, tagged_receive, tagged_send, test_call,
+    testall_call, testany_call, wait_call, waitall_call, waitany_call,
 };
 
 #[global_allocator]
@@ -128,7 +129,7 @@ macro_rules! real_large {
             if classic.is_null() {
                 return NO_SUCH_FUNCTION;
             }
-            move || -> Begun {
+            move || -> Initiated {
                 if !large.is_null() {
                     return call!(large; $($argument),*).into();
                 }
@@ -173,7 +174,7 @@ macro_rules! export {
 }
 
 /// Exports the nonblocking and the persistent wrappers of a collective without large counts.
-macro_rules! export_begun {
+macro_rules! export_initiating {
     (
         $name:ident, $nonblocking:ident $n_op:ident, $extension:ident $p_op:ident
         ($($argument:ident),*) on $comm:ident from $root:expr,
@@ -203,8 +204,8 @@ macro_rules! export_begun {
     };
 }
 
-/// As `export_begun!`, for their large-count forms.
-macro_rules! export_begun_large {
+/// As `export_initiating!`, for their large-count forms.
+macro_rules! export_initiating_large {
     (
         $name:ident, $nonblocking:ident $n_op:ident, $extension:ident $p_op:ident
         ($($argument:ident),*) on $comm:ident from $root:expr, among $peers:expr,
@@ -255,11 +256,11 @@ macro_rules! export_unrooted {
                 move || real().code(),
             )
         });
-        export_begun!(
+        export_initiating!(
             $name, $nonblocking $n_op, $extension $p_op ($($argument),*) on $comm from None,
             payload $payload($($of),*)
         );
-        export_begun_large!(
+        export_initiating_large!(
             $name, $nonblocking $n_op, $extension $p_op
             ($($argument),*) on $comm from None, among $peers, payload $payload($($of),*)
         );
@@ -294,7 +295,7 @@ macro_rules! wrap {
                 |call| payload::$pp(call, $($py),*),
                 real!(concat!("P", stringify!($p)); $($pa),*),
             ));
-            export_begun!(
+            export_initiating!(
                 $p, $pi $pio, $px $pxo ($($pa),*) on $pc from None, payload $pp($($py),*)
             );
         )*
@@ -317,10 +318,10 @@ macro_rules! wrap {
                     move || real().code(),
                 )
             });
-            export_begun!(
+            export_initiating!(
                 $r, $ri $rio, $rx $rxo ($($ra),*) on $rc from Some($rr), payload $rp($($ry),*)
             );
-            export_begun_large!(
+            export_initiating_large!(
                 $r, $ri $rio, $rx $rxo ($($ra),*) on $rc from Some($rr),
                 among Peers::AllAtRoot($rr), payload $rp($($ry),*)
             );
@@ -330,7 +331,7 @@ macro_rules! wrap {
             payload $np($($ny),*)
         );)*
         $(export!(stringify!($c); ($($ca),*) constructor_call(
-            Operation::$co, HowMade::$ch, $cc, $ct as i32, $cn, None,
+            Operation::$co, CommunicatorIdentity::$ch, $cc, $ct as i32, $cn, None,
             real!(concat!("P", stringify!($c)); $($ca),*),
         ));)*
         $(export!(stringify!($x); ($($xa),*) {
@@ -343,37 +344,37 @@ macro_rules! wrap {
             Operation::$fo, $fa, real!(concat!("P", stringify!($f)); $fa),
         ));)*
         $(export!(stringify!($b); ($($ba),*) opening_call(
-            Opened::$bk, Operation::$bo, $bc, $bh, real!(concat!("P", stringify!($b)); $($ba),*),
+            FileOrWindow::$bk, Operation::$bo, $bc, $bh, real!(concat!("P", stringify!($b)); $($ba),*),
         ));)*
         $(
             export!(stringify!($l); ($($la),*) opening_call(
-                Opened::$lk, Operation::$lo, $lc, $lh,
+                FileOrWindow::$lk, Operation::$lo, $lc, $lh,
                 real!(concat!("P", stringify!($l)); $($la),*),
             ));
             export!(concat!(stringify!($l), "_c"); ($($la),*) {
                 let real = real_large!($l, $lc; $($la),*);
-                opening_call(Opened::$lk, Operation::$lo, $lc, $lh, move || real().code())
+                opening_call(FileOrWindow::$lk, Operation::$lo, $lc, $lh, move || real().code())
             });
         )*
         $(export!(stringify!($e); ($ea) closing_call(
-            Opened::$ek, Operation::$eo, $ea, real!(concat!("P", stringify!($e)); $ea),
+            FileOrWindow::$ek, Operation::$eo, $ea, real!(concat!("P", stringify!($e)); $ea),
         ));)*
-        $(export!(stringify!($s); ($($sa),*) opened_call(
-            Opened::$sk, Operation::$so, $sh, false, payload::nothing,
+        $(export!(stringify!($s); ($($sa),*) file_or_window_call(
+            FileOrWindow::$sk, Operation::$so, $sh, false, payload::nothing,
             real!(concat!("P", stringify!($s)); $($sa),*),
         ));)*
         $(export!(stringify!($m); ($ma, $mw) fence_call(
             $ma, $mw, real!(concat!("P", stringify!($m)); $ma, $mw),
         ));)*
         $(
-            export!(stringify!($a); ($af, $($aa),*) opened_call(
-                Opened::File, Operation::$ao, $af, false, |call| payload::$ap(call, $($ay),*),
+            export!(stringify!($a); ($af, $($aa),*) file_or_window_call(
+                FileOrWindow::File, Operation::$ao, $af, false, |call| payload::$ap(call, $($ay),*),
                 real!(concat!("P", stringify!($a)); $af, $($aa),*),
             ));
             export!(concat!(stringify!($a), "_c"); ($af, $($aa),*) {
                 let real = real_large!($a, $af; $af, $($aa),*);
-                opened_call(
-                    Opened::File, Operation::$ao, $af, true, |call| payload::$ap(call, $($ay),*),
+                file_or_window_call(
+                    FileOrWindow::File, Operation::$ao, $af, true, |call| payload::$ap(call, $($ay),*),
                     move || real().code(),
                 )
             });
@@ -423,7 +424,7 @@ macro_rules! wrap {
     };
     (@nonblocking_constructor CommIdup $name:expr; ($($a:ident),*) $comm:ident $made:ident $request:ident) => {
         export!($name; ($($a),*) constructor_call(
-            Operation::CommIdup, HowMade::Copy, $comm, 0, $made, Some($request),
+            Operation::CommIdup, CommunicatorIdentity::Copy, $comm, 0, $made, Some($request),
             real!(concat!("P", $name); $($a),*),
         ));
     };
@@ -439,7 +440,7 @@ macro_rules! wrap {
             // What is called is what is recorded.
             let operation = if with_info.is_null() { Operation::CommIdup } else { Operation::CommIdupWithInfo };
             constructor_call(
-                operation, HowMade::Copy, $comm, 0, $made, Some($request),
+                operation, CommunicatorIdentity::Copy, $comm, 0, $made, Some($request),
                 move || if with_info.is_null() { call!(without; $comm, $made, $request) } else { call!(with_info; $($a),*) },
             )
         });
@@ -531,12 +532,12 @@ library_algorithms!(export_algorithms);
 
 /// Exports a function of Open MPI that makes communicators, in front of the library's own, as those of
 /// algorithms are; `$real` stands for a closure that calls that one.
-macro_rules! export_making {
+macro_rules! export_creation {
     ($($name:ident |$a:ident, $c:ident, $d:ident, $real:ident| $body:expr;)*) => {
         $(const _: () = {
             #[unsafe(export_name = stringify!($name))]
             #[allow(clippy::too_many_arguments, reason = "those of the library's function")]
-            extern "C-unwind" fn making(
+            extern "C-unwind" fn creation(
                 $a: usize, b: usize, $c: usize, $d: usize, e: usize, f: usize,
                 g: usize, h: usize, i: usize, j: usize, k: usize, l: usize,
             ) -> c_int {
@@ -552,26 +553,26 @@ macro_rules! export_making {
     };
 }
 
-export_making! {
-    ompi_comm_set |a, c, d, real| making_call(real);
-    ompi_comm_idup |a, c, d, real| making_call(real);
-    ompi_comm_idup_with_info |a, c, d, real| making_call(real);
-    ompi_comm_nextcid |a, c, d, real| making_call(real);
-    ompi_comm_activate |a, c, d, real| making_call(real);
-    ompi_comm_activate_nb |a, c, d, real| making_begin(real);
+export_creation! {
+    ompi_comm_set |a, c, d, real| creation_call(real);
+    ompi_comm_idup |a, c, d, real| creation_call(real);
+    ompi_comm_idup_with_info |a, c, d, real| creation_call(real);
+    ompi_comm_nextcid |a, c, d, real| creation_call(real);
+    ompi_comm_activate |a, c, d, real| creation_call(real);
+    ompi_comm_activate_nb |a, c, d, real| creation_start(real);
     // SAFETY: an address and a number of requests, as they came.
-    ompi_comm_request_schedule_append |a, c, d, real| unsafe { making_step(a, c, d, real) };
+    ompi_comm_request_schedule_append |a, c, d, real| unsafe { creation_step(a, c, d, real) };
 }
 
 const _: () = {
     #[unsafe(export_name = "ompi_comm_request_get")]
-    extern "C-unwind" fn making_request_wrapper() -> usize {
+    extern "C-unwind" fn creation_request_wrapper() -> usize {
         static REAL: RealFunction = RealFunction::new(c"ompi_comm_request_get");
         let address = REAL.address();
         if address.is_null() {
             return 0;
         }
-        making_request(move || {
+        creation_request(move || {
             // SAFETY: the library's function of this name takes nothing and gives an address.
             unsafe {
                 let function = std::mem::transmute::<

@@ -41,12 +41,12 @@ impl KeptArrays {
 
 /// What a call that only begins an operation has left.
 #[derive(Debug)]
-pub struct Begun {
+pub struct Initiated {
     pub(crate) code: c_int,
     pub(crate) kept: KeptArrays,
 }
 
-impl From<c_int> for Begun {
+impl From<c_int> for Initiated {
     fn from(code: c_int) -> Self {
         Self {
             code,
@@ -55,7 +55,7 @@ impl From<c_int> for Begun {
     }
 }
 
-impl Begun {
+impl Initiated {
     /// The return code; arrays are freed. For a call that has ended what it began.
     #[must_use]
     pub fn code(self) -> c_int {
@@ -117,7 +117,7 @@ pub unsafe fn call_narrowed(
     comm: usize,
     peers: Peers,
     classic: impl FnOnce(&[usize]) -> c_int,
-) -> Begun {
+) -> Initiated {
     // SAFETY: the caller's promise: a communicator, on which the collective is called.
     let Some(shape) = (unsafe { shape_of(comm, peers) }) else {
         return ERR_COUNT.into();
@@ -125,7 +125,7 @@ pub unsafe fn call_narrowed(
     let is_rooted = matches!(peers, Peers::AllAtRoot(_));
     // SAFETY: the caller's promise.
     match unsafe { narrow(arguments, shape, is_rooted) } {
-        Some((words, arrays)) => Begun {
+        Some((words, arrays)) => Initiated {
             code: classic(&words[..arguments.len()]),
             kept: KeptArrays(arrays),
         },

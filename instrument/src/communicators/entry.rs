@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::opened::WITHOUT_HANDLE;
+use super::files_and_windows::WITHOUT_HANDLE;
 use crate::mpi::{Handle, Neighbours};
 
 /// One communicator as the recorder needs it at every call. Entries are never freed: records
@@ -33,12 +33,12 @@ pub struct CommunicatorEntry {
     pub(super) calls: AtomicU64,
     /// Calls of the MPI library itself that have begun on it.
     pub(super) internal_calls: AtomicU32,
-    /// Files and windows that were opened on it, by [`Opened`](super::opened::Opened).
+    /// Files and windows that were opened on it, by [`FileOrWindow`](super::files_and_windows::FileOrWindow).
     pub(super) opened: [AtomicU32; 2],
     /// Of a file: 1 + the position of the access that was begun and is not ended; 0 for none.
     pub(super) access: AtomicU64,
     /// Where the leaders of the hosts meet.
-    pub(crate) meet_at: MeetAt,
+    pub(crate) measuring_point: MeasuringPoint,
 }
 
 impl CommunicatorEntry {
@@ -89,15 +89,15 @@ impl CommunicatorEntry {
 /// From which position on in the calls on a communicator the leaders meet; from none, unless it is
 /// set.
 #[derive(Debug)]
-pub(crate) struct MeetAt(AtomicU64);
+pub(crate) struct MeasuringPoint(AtomicU64);
 
-impl Default for MeetAt {
+impl Default for MeasuringPoint {
     fn default() -> Self {
         Self(AtomicU64::new(u64::MAX))
     }
 }
 
-impl MeetAt {
+impl MeasuringPoint {
     /// Whether they meet behind a call at this position, if it synchronizes.
     #[inline]
     pub(crate) fn is_at(&self, position: u64) -> bool {

@@ -6,7 +6,7 @@ use crate::host::mix;
 
 /// How a constructor's communicator gets its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HowMade {
+pub enum CommunicatorIdentity {
     /// Collective over the parent: by its position there.
     OnParent,
     /// A copy of the parent (`MPI_Comm_dup`), by its position there. The new communicator is not

@@ -7,7 +7,7 @@
 //! over groups and not over the parent are known by the groups, the tag, and how many there
 //! were of those.
 //!
-//! Files and windows stand here too ([`Opened`]): each has an order of calls of its own, as a
+//! Files and windows stand here too ([`FileOrWindow`]): each has an order of calls of its own, as a
 //! communicator has, so that the order of calls on the communicator below is the same whether they are
 //! recorded or not. They are known by that communicator and by how many were opened on it.
 
@@ -20,8 +20,8 @@ use collbench_formats::{
 };
 
 use super::entry::CommunicatorEntry;
-use super::identity::{HowMade, identity_on_parent, identity_over_groups};
-use super::opened::Opened;
+use super::files_and_windows::FileOrWindow;
+use super::identity::{CommunicatorIdentity, identity_on_parent, identity_over_groups};
 use crate::host::mix;
 use crate::mpi::{Handle, HandleMap, MpiLibrary, Neighbours};
 
@@ -29,7 +29,7 @@ use crate::mpi::{Handle, HandleMap, MpiLibrary, Neighbours};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConstructorCall {
     pub(crate) operation: Operation,
-    pub(crate) how: HowMade,
+    pub(crate) how: CommunicatorIdentity,
     /// The communicator that it was called on, and the call's position there.
     pub(crate) parent: &'static CommunicatorEntry,
     pub(crate) position: u64,
@@ -83,7 +83,7 @@ impl Communicators {
     }
 
     /// The communicator that this handle now means, if it is known; for files and windows by
-    /// [`Opened::key`], as in the functions below.
+    /// [`FileOrWindow::key`], as in the functions below.
     pub(crate) fn find(&self, handle: Handle) -> Option<&'static CommunicatorEntry> {
         self.lock().by_handle.get(&handle).copied()
     }
@@ -198,7 +198,7 @@ impl Communicators {
     /// The communicator that a constructor has just made.
     ///
     /// # Safety
-    /// `call.made` is a valid communicator (for [`HowMade::Copy`]: will be one), MPI is
+    /// `call.made` is a valid communicator (for [`CommunicatorIdentity::Copy`]: will be one), MPI is
     /// initialized and not finalized.
     #[inline(always)]
     pub(crate) unsafe fn add_made(
@@ -207,7 +207,7 @@ impl Communicators {
         call: ConstructorCall,
     ) -> (&'static CommunicatorEntry, Communicator) {
         match call.how {
-            HowMade::Copy => self.add_copy(call),
+            CommunicatorIdentity::Copy => self.add_copy(call),
             // SAFETY: the caller's promise.
             _ => unsafe { self.add_asked(library, call) },
         }
@@ -248,9 +248,9 @@ impl Communicators {
             )
         };
         let is_by_groups = match how {
-            HowMade::OverGroups => true,
-            HowMade::Connected => first_members[1] != NO_RANK,
-            HowMade::OnParent | HowMade::Copy => false,
+            CommunicatorIdentity::OverGroups => true,
+            CommunicatorIdentity::Connected => first_members[1] != NO_RANK,
+            CommunicatorIdentity::OnParent | CommunicatorIdentity::Copy => false,
         };
         let (id, position) = if is_by_groups {
             // SAFETY: as above; the groups have these sizes.
@@ -322,9 +322,9 @@ impl Communicators {
 
     /// A file or window that `operation` is about to open on `parent`; its handle follows by
     /// [`give_handle`](Self::give_handle).
-    pub(crate) fn add_opened(
+    pub(crate) fn add_file_or_window(
         &self,
-        kind: Opened,
+        kind: FileOrWindow,
         operation: Operation,
         parent: &'static CommunicatorEntry,
     ) -> (&'static CommunicatorEntry, Communicator) {

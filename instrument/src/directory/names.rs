@@ -17,13 +17,13 @@ pub(super) const REPORT_FOLDER: &str = "report";
 
 /// The two files by which the processes of a world agree on whether to exchange stamps are called so,
 /// with the number of the world behind.
-pub(crate) const ROSTER_PREFIX: &str = "roster.";
+pub(crate) const REGISTRY_PREFIX: &str = "roster.";
 pub(crate) const DECISION_PREFIX: &str = "exchange.";
 
 /// A file in which the processes of a world agreed on whether to exchange stamps; it stays where
 /// they were killed.
 pub(super) fn is_agreement(name: &str) -> bool {
-    [ROSTER_PREFIX, DECISION_PREFIX].iter().any(|prefix| {
+    [REGISTRY_PREFIX, DECISION_PREFIX].iter().any(|prefix| {
         let world = name.strip_prefix(prefix).unwrap_or_default();
         world.len() == 16 && world.bytes().all(|byte| byte.is_ascii_hexdigit())
     })

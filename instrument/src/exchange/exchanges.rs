@@ -7,14 +7,14 @@ use std::time::Duration;
 use collbench_formats::{Abi, Definition};
 
 use super::apart::is_apart;
+use super::in_run::{FIRST, PointSchedule, every_ns};
+use super::joint_finalize::JointFinalize;
 use super::leader::Leader;
-use super::meeting::{FIRST, Pace, every_ns};
-use super::parting::Parting;
-use super::ping::{StopRule, TickLength, Wire, answer, ask};
-use super::roster::{Decision, Roster};
+use super::ping::{StopRule, TickLength, Transport, answer, ask};
+use super::registry::{Decision, Registry};
 use super::session::Session;
 use super::start::Start;
-use super::wire::{CallFailed, CommunicatorWire};
+use super::transport::{CallFailed, CommunicatorTransport};
 use crate::host::{HostKey, host_key};
 use crate::settings::Scheme;
 
@@ -36,10 +36,10 @@ pub(crate) struct Exchanges {
     /// By world rank the lowest rank on its host, once that is known.
     lowest_of_hosts: Option<Vec<u32>>,
     /// To be removed at the end; of rank 0 only.
-    roster: Option<Roster>,
+    registry: Option<Registry>,
     leader: Option<Mutex<Leader>>,
     /// Where there are exchanges, and the MPI library needs it.
-    parting: Option<Parting>,
+    joint_finalize: Option<JointFinalize>,
 }
 
 /// What all processes of the world do, the same in each.
@@ -74,9 +74,9 @@ impl Exchanges {
     pub(crate) fn begin(session: &Session<'_>, start: &Start<'_>) -> Self {
         let mut exchanges = Self {
             lowest_of_hosts: None,
-            roster: None,
+            registry: None,
             leader: None,
-            parting: None,
+            joint_finalize: None,
         };
         if start.world_size < 2 {
             return exchanges;
@@ -106,9 +106,9 @@ impl Exchanges {
         } else {
             PATIENCE
         };
-        let roster = Roster::of(start.directory, start.world, world_size)?;
-        let decision = roster.agree(rank, key, patience);
-        self.roster = (rank == 0).then_some(roster);
+        let registry = Registry::of(start.directory, start.world, world_size)?;
+        let decision = registry.agree(rank, key, patience);
+        self.registry = (rank == 0).then_some(registry);
         match decision? {
             Decision::OneHost => {
                 self.lowest_of_hosts = Some(vec![0; world_size as usize]);
@@ -122,8 +122,8 @@ impl Exchanges {
             }
             Decision::Exchange => {}
         }
-        self.parting = Parting::of(start, library.abi);
-        let mut world = CommunicatorWire::of_world(library, session.clock);
+        self.joint_finalize = JointFinalize::of(start, library.abi);
+        let mut world = CommunicatorTransport::of_world(library, session.clock);
         let keys = world.gather_all(rank, key, world_size)?;
         self.lowest_of_hosts = Some(lowest_of_hosts(&keys));
         let leader = check_host(&mut world, &keys, rank, start.tick)?;
@@ -172,13 +172,13 @@ impl Exchanges {
             return Ok(());
         };
         let mut leader = Leader {
-            wire: CommunicatorWire::among(session.library, session.clock, &plan.leaders)?,
+            transport: CommunicatorTransport::among(session.library, session.clock, &plan.leaders)?,
             own,
             leaders: plan.leaders,
             scheme: plan.scheme,
             tick: start.tick,
             best_rtt_ns: None,
-            pace: None,
+            schedule: None,
         };
         leader.measure(session)?;
         if plan.has_meetings {
@@ -187,26 +187,26 @@ impl Exchanges {
                     None => every_ns(leader.best_rtt_ns),
                     Some(every) => u64::try_from(every.as_nanos()).unwrap_or(u64::MAX),
                 };
-                leader.pace = Some(Pace::new(every_ns, leader.now_ns()));
+                leader.schedule = Some(PointSchedule::new(every_ns, leader.now_ns()));
             }
-            session.meet_from(FIRST);
+            session.set_measuring_point(FIRST);
         }
         self.leader = Some(Mutex::new(leader));
         Ok(())
     }
 
     /// Meets the other leaders behind the call at this position on `MPI_COMM_WORLD`.
-    pub(crate) fn meet(&self, session: &Session<'_>, position: u64) {
+    pub(crate) fn measure_in_run(&self, session: &Session<'_>, position: u64) {
         let Some(leader) = &self.leader else { return };
         // Held only where a handler has interrupted an exchange, or left it for good.
         let Ok(mut leader) = leader.try_lock() else {
             return;
         };
         let begin = session.clock.now();
-        match leader.meet(session, position) {
-            Ok(next) => session.meet_from(next),
+        match leader.measure_in_run(session, position) {
+            Ok(next) => session.set_measuring_point(next),
             Err(error) => {
-                session.meet_from(u64::MAX);
+                session.set_measuring_point(u64::MAX);
                 session.define(&Definition::ClockExchanges {
                     on: true,
                     reason: error.to_string(),
@@ -221,18 +221,18 @@ impl Exchanges {
     pub(crate) fn end(&self, session: &Session<'_>) {
         if let Some(Ok(mut leader)) = self.leader.as_ref().map(Mutex::try_lock) {
             match leader.measure(session) {
-                Ok(()) => leader.wire.free(),
+                Ok(()) => leader.transport.free(),
                 Err(error) => session.define(&Definition::ClockExchanges {
                     on: true,
                     reason: format!("no exchanges at the end: {error}"),
                 }),
             }
         }
-        if let Some(parting) = &self.parting {
-            let world = CommunicatorWire::of_world(session.library, session.clock);
+        if let Some(joint_finalize) = &self.joint_finalize {
+            let world = CommunicatorTransport::of_world(session.library, session.clock);
             if world.barrier_of_library().is_ok() {
                 // Whoever does not come is on its way into `MPI_Finalize` all the same.
-                let _ = parting.wait_for_all();
+                let _ = joint_finalize.wait_for_all();
             }
         }
     }
@@ -244,8 +244,8 @@ impl Exchanges {
 
     /// Removes from the trace directory what nobody needs any more.
     pub(crate) fn clean_up(&self) {
-        if let Some(roster) = &self.roster {
-            roster.remove();
+        if let Some(registry) = &self.registry {
+            registry.remove();
         }
     }
 }
@@ -267,7 +267,7 @@ fn lowest_of_host(keys: &[HostKey], rank: u32) -> u32 {
 /// Whose clock process `rank` has: that of the lowest rank on its host, or its own where a ping
 /// shows another. All processes of the host take part.
 fn check_host(
-    world: &mut CommunicatorWire,
+    world: &mut CommunicatorTransport,
     keys: &[HostKey],
     rank: u32,
     tick: TickLength,

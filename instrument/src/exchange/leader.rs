@@ -2,11 +2,11 @@
 
 use collbench_formats::Definition;
 
-use super::meeting::{Announcement, Pace, pass_on};
-use super::ping::{StopRule, TickLength, WORDS, Wire, answer, ask};
+use super::in_run::{Announcement, PointSchedule, pass_on};
+use super::ping::{StopRule, TickLength, Transport, WORDS, answer, ask};
 use super::schedule::{Pair, closing_rounds, rounds};
 use super::session::Session;
-use super::wire::{CallFailed, CommunicatorWire};
+use super::transport::{CallFailed, CommunicatorTransport};
 use crate::settings::Scheme;
 
 /// Exchanges along edges that only close triangles.
@@ -17,7 +17,7 @@ const IN_BETWEEN: StopRule = StopRule::burst(10);
 /// The process that exchanges stamps for its host.
 #[derive(Debug)]
 pub(super) struct Leader {
-    pub(super) wire: CommunicatorWire,
+    pub(super) transport: CommunicatorTransport,
     /// Own number among the leaders.
     pub(super) own: usize,
     /// World ranks.
@@ -27,25 +27,34 @@ pub(super) struct Leader {
     /// The smallest round trip that this one has seen.
     pub(super) best_rtt_ns: Option<u64>,
     /// Of the first leader, where there are meetings.
-    pub(super) pace: Option<Pace>,
+    pub(super) schedule: Option<PointSchedule>,
 }
 
 impl Leader {
     pub(super) fn now_ns(&mut self) -> u64 {
-        self.tick.ns(self.wire.now())
+        self.tick.ns(self.transport.now())
     }
 
     /// Meets the others at this position; gives that from which on they meet next.
-    pub(super) fn meet(&mut self, session: &Session<'_>, position: u64) -> Result<u64, CallFailed> {
+    pub(super) fn measure_in_run(
+        &mut self,
+        session: &Session<'_>,
+        position: u64,
+    ) -> Result<u64, CallFailed> {
         let now_ns = self.now_ns();
-        let mut words = match &mut self.pace {
+        let mut words = match &mut self.schedule {
             None => [0; WORDS],
-            Some(pace) => {
-                let Announcement { measure, next } = pace.announce(position, now_ns);
+            Some(schedule) => {
+                let Announcement { measure, next } = schedule.announce(position, now_ns);
                 [u64::from(measure), next, 0, 0]
             }
         };
-        pass_on(&mut self.wire, self.own, self.leaders.len(), &mut words)?;
+        pass_on(
+            &mut self.transport,
+            self.own,
+            self.leaders.len(),
+            &mut words,
+        )?;
         let [measure, next, ..] = words;
         if measure != 0 {
             let rounds = rounds(self.leaders.len(), self.scheme);
@@ -70,10 +79,10 @@ impl Leader {
     ) -> Result<(), CallFailed> {
         for pair in rounds.iter().flatten() {
             if pair.reference == self.own {
-                let (_, best_ns) = ask(&mut self.wire, pair.local, rule, self.tick)?;
+                let (_, best_ns) = ask(&mut self.transport, pair.local, rule, self.tick)?;
                 self.best_rtt_ns = self.best_rtt_ns.into_iter().chain(best_ns).min();
             } else if pair.local == self.own {
-                let samples = answer(&mut self.wire, pair.reference, self.tick)?;
+                let samples = answer(&mut self.transport, pair.reference, self.tick)?;
                 session.define(&Definition::OffsetMeasurement {
                     reference_rank: self.leaders[pair.reference],
                     samples,

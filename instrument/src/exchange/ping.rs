@@ -20,7 +20,7 @@ const ASKED: u64 = 1;
 const ENOUGH: u64 = 2;
 
 /// What carries messages between hosts, and the clock beside it.
-pub trait Wire {
+pub trait Transport {
     /// Why a message did not get through.
     type Error;
     /// The time, in ticks of this host's clock.
@@ -149,9 +149,9 @@ impl Watch {
 /// and the smallest round trip in ns.
 ///
 /// # Errors
-/// That of the wire.
-pub fn ask<W: Wire>(
-    wire: &mut W,
+/// That of the transport.
+pub fn ask<W: Transport>(
+    transport: &mut W,
     peer: usize,
     rule: StopRule,
     own: TickLength,
@@ -161,10 +161,10 @@ pub fn ask<W: Wire>(
     let mut begin = None;
     let mut before = [0; 2];
     loop {
-        let t1 = wire.now();
-        wire.send(peer, [ASKED, before[0], before[1], t1])?;
-        let [t2, t3, length, _] = wire.receive(peer)?;
-        let t4 = wire.now();
+        let t1 = transport.now();
+        transport.send(peer, [ASKED, before[0], before[1], t1])?;
+        let [t2, t3, length, _] = transport.receive(peer)?;
+        let t4 = transport.now();
         samples.push(OffsetSample { t1, t2, t3, t4 });
         before = [t1, t4];
         let begin = *begin.get_or_insert(t4);
@@ -174,7 +174,7 @@ pub fn ask<W: Wire>(
             break;
         }
     }
-    wire.send(peer, [ENOUGH, before[0], before[1], 0])?;
+    transport.send(peer, [ENOUGH, before[0], before[1], 0])?;
     Ok((samples, watch.best_ns()))
 }
 
@@ -182,24 +182,24 @@ pub fn ask<W: Wire>(
 /// reference.
 ///
 /// # Errors
-/// That of the wire.
-pub fn answer<W: Wire>(
-    wire: &mut W,
+/// That of the transport.
+pub fn answer<W: Transport>(
+    transport: &mut W,
     peer: usize,
     own: TickLength,
 ) -> Result<Vec<OffsetSample>, W::Error> {
     let mut samples: Vec<OffsetSample> = Vec::new();
     loop {
-        let [word, t1_before, t4_before, _] = wire.receive(peer)?;
-        let t2 = wire.now();
+        let [word, t1_before, t4_before, _] = transport.receive(peer)?;
+        let t2 = transport.now();
         if let Some(last) = samples.last_mut() {
             (last.t1, last.t4) = (t1_before, t4_before);
         }
         if word != ASKED {
             return Ok(samples);
         }
-        let t3 = wire.now();
-        wire.send(peer, [t2, t3, own.0, 0])?;
+        let t3 = transport.now();
+        transport.send(peer, [t2, t3, own.0, 0])?;
         samples.push(OffsetSample {
             t1: 0,
             t2,
@@ -225,7 +225,7 @@ mod tests {
         epoch: Instant,
     }
 
-    impl Wire for Channel {
+    impl Transport for Channel {
         type Error = RecvError;
 
         fn now(&mut self) -> u64 {

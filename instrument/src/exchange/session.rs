@@ -2,7 +2,7 @@
 
 use collbench_formats::Definition;
 
-use crate::communicators::MeetAt;
+use crate::communicators::MeasuringPoint;
 use crate::host::Clock;
 use crate::mpi::MpiLibrary;
 
@@ -13,7 +13,7 @@ pub(crate) struct Session<'a> {
     /// Appends a definition to the trace.
     pub(crate) define: &'a dyn Fn(&Definition),
     /// Where on `MPI_COMM_WORLD` the leaders meet; `None` where that is not known.
-    pub(crate) meet_at: Option<&'a MeetAt>,
+    pub(crate) measuring_point: Option<&'a MeasuringPoint>,
 }
 
 impl Session<'_> {
@@ -22,9 +22,9 @@ impl Session<'_> {
     }
 
     /// Says from which position on `MPI_COMM_WORLD` on the leaders of the hosts meet.
-    pub(super) fn meet_from(&self, position: u64) {
-        if let Some(meet_at) = self.meet_at {
-            meet_at.set(position);
+    pub(super) fn set_measuring_point(&self, position: u64) {
+        if let Some(measuring_point) = self.measuring_point {
+            measuring_point.set(position);
         }
     }
 }

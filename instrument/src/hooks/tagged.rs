@@ -105,7 +105,7 @@ impl Local {
             return None;
         }
         // What goes on in the background may be any communicator's.
-        if tagged.tag.is_of_begun() && recorder.may_have_requests() {
+        if tagged.tag.is_of_nonblocking() && recorder.may_have_requests() {
             return None;
         }
         let call = self.call_under_way(slot)?;

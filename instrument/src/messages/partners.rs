@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::route::{Route, RouteKey};
 use super::ucx_tag::Part;
-use crate::communicators::HowMade;
+use crate::communicators::CommunicatorIdentity;
 use crate::mpi::{Handle, HandleMap, MpiLibrary, SPARE_BITS};
 
 /// The key of the table of processes of the local group of an intercommunicator: a bit that no
@@ -74,10 +74,10 @@ impl Partners {
         library: &MpiLibrary,
         made: Handle,
         parent: Handle,
-        how: HowMade,
+        how: CommunicatorIdentity,
     ) {
         let asked = match how {
-            HowMade::Copy => library.handle(parent),
+            CommunicatorIdentity::Copy => library.handle(parent),
             _ => made,
         };
         // SAFETY: the caller's promise; the group that is asked for has so many members.

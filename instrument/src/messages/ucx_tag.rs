@@ -59,7 +59,7 @@ impl Tag {
     }
 
     /// Whether it is that of a nonblocking collective.
-    pub(crate) fn is_of_begun(self) -> bool {
+    pub(crate) fn is_of_nonblocking(self) -> bool {
         self.number() >= FIRST_NONBLOCKING_TAG
     }
 
@@ -114,7 +114,7 @@ mod tests {
         let of_whole = |tag: u64| Tag(0x01f1 << 48 | tag).in_records();
         assert_eq!((of_whole(30), of_whole(0x3fff)), (30, 0x3fff));
         assert_eq!((of_whole(0x4000), of_whole(0x4001)), (287, 288));
-        assert!(!barrier.is_of_begun() && Tag(0x01f1_0000_0000_0120).is_of_begun());
+        assert!(!barrier.is_of_nonblocking() && Tag(0x01f1_0000_0000_0120).is_of_nonblocking());
         assert!((0x4000..0x1_0000).all(|tag| of_whole(tag) >= 287));
     }
 }

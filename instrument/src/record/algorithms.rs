@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use collbench_formats::{AlgorithmBegun, Definition};
+use collbench_formats::{AlgorithmStart, Definition};
 
 use super::local::Local;
 use super::recorder::Recorder;
@@ -94,7 +94,7 @@ pub fn algorithm_call(algorithm: &Algorithm, real: impl FnOnce() -> c_int) -> c_
         }
         if index != NOT_DEFINED {
             let slot = local.take_slot_of_part(recorder);
-            slot.write(AlgorithmBegun { index }.words());
+            slot.write(AlgorithmStart { index }.words());
             // A reading of the clock would cost more than all else of this, and most algorithms are
             // the first thing in their call.
             let entered = slot.entered_before();

@@ -48,14 +48,14 @@ impl Local {
         let inside = Inside::enter(self);
         slot.write([word, CommunicatorWord::new(communicator, root).bits()]);
         let mut enter_ticks = recorder.clock.now();
-        if self.is_behind_long_gap(enter_ticks) {
+        if self.follows_long_gap(enter_ticks) {
             self.note_gap(recorder, inside.is_outermost());
             enter_ticks = recorder.clock.now();
         }
         slot.stamp(enter_ticks);
         let code = real();
         let leave_ticks = recorder.clock.now();
-        self.pace_on(recorder, slot, leave_ticks, &inside);
+        self.watch_gap_after(recorder, slot, leave_ticks, &inside);
         drop(inside);
         Returned {
             slot,
@@ -125,7 +125,7 @@ impl Local {
                 let position = entry.take_position(flags != 0);
                 own_position = (flags == 0).then_some(position);
                 let bytes = payload(recorder.view(entry, root, large));
-                if synchronizes(operation) && entry.meet_at.is_at(position) {
+                if synchronizes(operation) && entry.measuring_point.is_at(position) {
                     is_meeting = flags == 0 && carries_something(operation, bytes);
                 }
                 (entry.index, bytes)
@@ -209,7 +209,7 @@ fn record(
         .call(recorder, slot, word, communicator, root, real)
         .commit();
     if synchronizes(operation) && is_meeting {
-        recorder.meet();
+        recorder.measure_in_run();
     }
     code
 }

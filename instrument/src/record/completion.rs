@@ -7,12 +7,12 @@
 
 use std::ffi::c_int;
 
-use collbench_formats::{CompletingCall, Completion, Initiation, TestsInVain};
+use collbench_formats::{CompletingCall, Completion, Initiation, UnsuccessfulTests};
 
 use super::inside::Inside;
 use super::local::Local;
 use super::recorder::Recorder;
-use super::requests::Taken;
+use super::requests::TakenRequest;
 use crate::file::Slot;
 
 /// Collectives of one call that are found without an allocation.
@@ -20,7 +20,7 @@ const FEW: usize = 32;
 
 /// A collective among the requests of a call.
 struct Found {
-    taken: Taken,
+    taken: TakenRequest,
     /// Place of its request in the array of the call.
     at: usize,
     slots: Slots,
@@ -142,7 +142,7 @@ impl Found {
         let tracked = self.taken.tracked();
         let Some(of) = tracked.of else { return };
         if tracked.n_tests > 0 {
-            let tests = TestsInVain {
+            let tests = UnsuccessfulTests {
                 of_index: index_of(of),
                 n: tracked.n_tests,
                 spent_ticks: tracked.tests_ticks,

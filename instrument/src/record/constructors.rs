@@ -4,12 +4,12 @@ use std::ffi::{CStr, c_char, c_int};
 
 use collbench_formats::{Definition, Operation, ROOT_NONE, RecordWord, UNKNOWN_COMMUNICATOR};
 
+use super::creations::CreatingCall;
 use super::initiation::InitiatedAt;
 use super::local::Local;
-use super::makings::Maker;
 use super::recorder::Recorder;
 use crate::args::KeptArrays;
-use crate::communicators::{ConstructorCall, HowMade, hash_of_text};
+use crate::communicators::{CommunicatorIdentity, ConstructorCall, hash_of_text};
 use crate::file::Slot;
 use crate::mpi::Handle;
 
@@ -19,7 +19,7 @@ use crate::mpi::Handle;
 /// of a nonblocking constructor.
 pub fn constructor_call(
     operation: Operation,
-    how: HowMade,
+    how: CommunicatorIdentity,
     comm: usize,
     tag: i32,
     place: usize,
@@ -42,17 +42,17 @@ pub fn constructor_call(
     };
     let word = RecordWord::call(operation, flags, 0).bits();
     let index = parent.map_or(UNKNOWN_COMMUNICATOR, |parent| parent.index);
-    let maker = if flags == 0 && operation.semantics().is_matched() {
-        Maker {
+    let creator = if flags == 0 && operation.semantics().is_matched() {
+        CreatingCall {
             communicator: index,
             position,
         }
     } else {
-        Maker::UNKNOWN
+        CreatingCall::UNKNOWN
     };
-    let making = local.making.begin(maker);
+    let creation = local.creation.begin(creator);
     let returned = local.call(recorder, slot, word, index, ROOT_NONE, real);
-    drop(making);
+    drop(creation);
     if let (0, 0, Some(request)) = (returned.code, flags, request) {
         // SAFETY: the call succeeded, so there is a request at this address.
         let handle = unsafe { recorder.library.handle_at(request, 0) };
@@ -145,7 +145,7 @@ pub unsafe fn group_constructor_call(
     let world = recorder.library.comm_world;
     constructor_call(
         operation,
-        HowMade::OverGroups,
+        CommunicatorIdentity::OverGroups,
         world,
         tag,
         place,

@@ -12,16 +12,16 @@ use collbench_formats::{
 };
 
 use super::calls::guarded_call;
+use super::creations::CreatingCall;
 use super::initiation::RequestCall;
 use super::inside::Inside;
 use super::local::Local;
-use super::makings::Maker;
 use super::recorder::Recorder;
 use crate::args::{CallView, payload};
-use crate::communicators::{CommunicatorEntry, Opened};
+use crate::communicators::{CommunicatorEntry, FileOrWindow};
 use crate::mpi::Handle;
 
-impl Opened {
+impl FileOrWindow {
     /// The recorder, where it records a call of the application on this.
     fn recorder(self, local: &Local) -> Option<&'static Recorder> {
         let recorder = Recorder::active()?;
@@ -42,7 +42,9 @@ impl Opened {
     ) -> Option<&'static CommunicatorEntry> {
         let parent = local.communicator(recorder, comm)?;
         recorder.guarded(|| {
-            let (entry, definition) = recorder.communicators.add_opened(self, operation, parent);
+            let (entry, definition) = recorder
+                .communicators
+                .add_file_or_window(self, operation, parent);
             recorder.write_communicator(definition)?;
             Ok(entry)
         })
@@ -60,7 +62,7 @@ fn give_handle(recorder: &Recorder, entry: &'static CommunicatorEntry, key: Opti
 /// Makes a call that opens a file or makes a window on the communicator `comm`, and records it;
 /// `place` is the address where the MPI library puts the new handle.
 pub fn opening_call(
-    kind: Opened,
+    kind: FileOrWindow,
     operation: Operation,
     comm: usize,
     place: usize,
@@ -72,14 +74,14 @@ pub fn opening_call(
     };
     let opened = kind.add(local, recorder, operation, comm);
     let slot = local.take_slot(recorder);
-    let maker = opened.map_or(Maker::UNKNOWN, |entry| Maker {
+    let creator = opened.map_or(CreatingCall::UNKNOWN, |entry| CreatingCall {
         communicator: entry.index,
         position: entry.take_position(false),
     });
     let word = RecordWord::call(operation, 0, 0).bits();
-    let making = local.making.begin(maker);
-    let returned = local.call(recorder, slot, word, maker.communicator, ROOT_NONE, real);
-    drop(making);
+    let creation = local.creation.begin(creator);
+    let returned = local.call(recorder, slot, word, creator.communicator, ROOT_NONE, real);
+    drop(creation);
     if let Some(entry) = opened {
         // SAFETY: a call that has succeeded has put a handle there.
         let key = (returned.code == 0).then(|| unsafe { kind.key_at(&recorder.library, place) });
@@ -91,7 +93,7 @@ pub fn opening_call(
 /// Makes a call that closes a file or gives a window back, and records it; `place` is the address of
 /// the handle.
 pub fn closing_call(
-    kind: Opened,
+    kind: FileOrWindow,
     operation: Operation,
     place: usize,
     real: impl FnOnce() -> c_int,
@@ -108,15 +110,15 @@ pub fn closing_call(
 }
 
 /// Makes any other call on a file or window, and records it; `handle` is the argument.
-pub fn opened_call(
-    kind: Opened,
+pub fn file_or_window_call(
+    kind: FileOrWindow,
     operation: Operation,
     handle: usize,
     large: bool,
     payload: impl FnOnce(CallView<'_>) -> Option<u64>,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    on_opened(kind, operation, handle, ROOT_NONE, large, payload, real)
+    on_file_or_window(kind, operation, handle, ROOT_NONE, large, payload, real)
 }
 
 /// Makes the call of `MPI_Win_fence`, and records it with what matters of its assertion.
@@ -126,8 +128,8 @@ pub fn fence_call(assertion: usize, window: usize, real: impl FnOnce() -> c_int)
         0 => ROOT_NONE,
         _ => FENCE_NO_PRECEDE,
     };
-    on_opened(
-        Opened::Window,
+    on_file_or_window(
+        FileOrWindow::Window,
         Operation::WinFence,
         window,
         root,
@@ -137,8 +139,8 @@ pub fn fence_call(assertion: usize, window: usize, real: impl FnOnce() -> c_int)
     )
 }
 
-fn on_opened(
-    kind: Opened,
+fn on_file_or_window(
+    kind: FileOrWindow,
     operation: Operation,
     handle: usize,
     root: i32,
@@ -163,10 +165,10 @@ pub fn nonblocking_access_call(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let local = Local::of_this_thread();
-    let Some(recorder) = Opened::File.recorder(local) else {
+    let Some(recorder) = FileOrWindow::File.recorder(local) else {
         return guarded_call(real);
     };
-    let entry = local.entry(recorder, Opened::File.key(&recorder.library, call.on));
+    let entry = local.entry(recorder, FileOrWindow::File.key(&recorder.library, call.on));
     local.begin(recorder, entry, call, payload, || real().into())
 }
 
@@ -180,10 +182,10 @@ pub fn access_begin_call(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let local = Local::of_this_thread();
-    let Some(recorder) = Opened::File.recorder(local) else {
+    let Some(recorder) = FileOrWindow::File.recorder(local) else {
         return guarded_call(real);
     };
-    let entry = local.entry(recorder, Opened::File.key(&recorder.library, file));
+    let entry = local.entry(recorder, FileOrWindow::File.key(&recorder.library, file));
     let prepared = local.prepare(recorder, operation, entry, None, large, payload);
     let (slot, word, on) = (prepared.slot, prepared.word, prepared.communicator);
     let code = local
@@ -200,8 +202,8 @@ pub fn access_begin_call(
 /// Makes a call that ends the access to a file that was begun, and records it as its completion.
 pub fn access_end_call(by: CompletingCall, file: usize, real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
-    let begun = Opened::File.recorder(local).and_then(|recorder| {
-        let entry = local.entry(recorder, Opened::File.key(&recorder.library, file))?;
+    let begun = FileOrWindow::File.recorder(local).and_then(|recorder| {
+        let entry = local.entry(recorder, FileOrWindow::File.key(&recorder.library, file))?;
         Some((recorder, entry.index, entry.end_access()?))
     });
     let Some((recorder, communicator, position)) = begun else {

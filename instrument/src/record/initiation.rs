@@ -8,7 +8,7 @@ use collbench_formats::{Initiation, Operation};
 use super::local::Local;
 use super::recorder::Recorder;
 use super::requests::Tracked;
-use crate::args::{Begun, CallView, KeptArrays};
+use crate::args::{CallView, Initiated, KeptArrays};
 use crate::communicators::CommunicatorEntry;
 use crate::mpi::Handle;
 
@@ -45,7 +45,7 @@ impl RequestCall {
 pub fn nonblocking_call(
     call: RequestCall,
     payload: impl FnOnce(CallView<'_>) -> Option<u64>,
-    real: impl FnOnce() -> Begun,
+    real: impl FnOnce() -> Initiated,
 ) -> c_int {
     let Some(recorder) = Recorder::active() else {
         return real().and_keep_for_ever();
@@ -55,7 +55,7 @@ pub fn nonblocking_call(
     local.begin(recorder, entry, call, payload, real)
 }
 
-/// Where a call stands that has begun something: two words, which travel in registers.
+/// Where a call stands that has initiated something: two words, which travel in registers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InitiatedAt {
     /// Index of the communicator.
@@ -73,7 +73,7 @@ impl Local {
         entry: Option<&'static CommunicatorEntry>,
         call: RequestCall,
         payload: impl FnOnce(CallView<'_>) -> Option<u64>,
-        real: impl FnOnce() -> Begun,
+        real: impl FnOnce() -> Initiated,
     ) -> c_int {
         let RequestCall {
             operation,
@@ -90,9 +90,9 @@ impl Local {
             prepared.communicator,
             prepared.root,
             || {
-                let begun = real();
-                kept = begun.kept;
-                begun.code
+                let initiated = real();
+                kept = initiated.kept;
+                initiated.code
             },
         );
         let stamp = returned.leave_ticks;
@@ -114,7 +114,7 @@ impl Local {
         code
     }
 
-    /// Keeps the request of what was begun there.
+    /// Keeps the request of what was initiated there.
     #[inline]
     pub(super) fn follow(
         &self,

@@ -2,10 +2,10 @@
 
 use std::cell::{Cell, UnsafeCell};
 
+use super::creations::ThreadCreation;
 use super::inside::own_stack;
-use super::makings::MakingHere;
 use super::recorder::Recorder;
-use super::running::Pace;
+use super::running::GapWatch;
 use super::thread::Thread;
 use crate::communicators::CommunicatorEntry;
 use crate::file::Slot;
@@ -38,8 +38,8 @@ pub(crate) struct Local {
     /// How many have begun.
     pub(crate) calls: Cell<u64>,
     pub(crate) route: Cell<Route>,
-    pub(super) pace: Pace,
-    pub(super) making: MakingHere,
+    pub(super) gap_watch: GapWatch,
+    pub(super) creation: ThreadCreation,
     pub(super) cache: UnsafeCell<[Cached; CACHED]>,
 }
 
@@ -53,8 +53,8 @@ thread_local! {
             epoch: Cell::new(0),
             calls: Cell::new(0),
             route: Cell::new(Route::NONE),
-            pace: Pace::new(),
-            making: MakingHere::new(),
+            gap_watch: GapWatch::new(),
+            creation: ThreadCreation::new(),
             cache: UnsafeCell::new([Cached { handle: 0, entry: None }; CACHED]),
         }
     };
@@ -204,7 +204,7 @@ impl Local {
                     unsafe { thread.receives.forget() };
                     self.thread.set(Some(thread));
                     self.stack.set(own_stack());
-                    self.begin_pace(recorder);
+                    self.begin_gap_watch(recorder);
                     thread
                 }
             };

@@ -13,7 +13,7 @@ use super::inside::Inside;
 use super::local::Local;
 use super::recorder::Recorder;
 use super::requests::Tracked;
-use crate::args::{Begun, CallView, KeptArrays};
+use crate::args::{CallView, Initiated, KeptArrays};
 use crate::communicators::CommunicatorEntry;
 use crate::file::Slot;
 
@@ -29,7 +29,7 @@ pub(crate) struct Persistent {
 }
 
 impl Persistent {
-    /// How many starts of it have begun.
+    /// How many starts of it have initiated.
     pub(super) fn sequence(&self) -> SequenceEntry {
         SequenceEntry::of_persistent(self.index, self.n_starts.load(Ordering::Relaxed))
     }
@@ -40,7 +40,7 @@ impl Persistent {
 pub fn persistent_call(
     call: RequestCall,
     payload: impl FnOnce(CallView<'_>) -> Option<u64>,
-    real: impl FnOnce() -> Begun,
+    real: impl FnOnce() -> Initiated,
 ) -> c_int {
     let Some(recorder) = Recorder::active() else {
         return real().and_keep_for_ever();
@@ -57,14 +57,14 @@ pub fn persistent_call(
     };
     let payload_bytes = payload(recorder.view(entry, call.root, call.large));
     let inside = Inside::enter(local);
-    let begun = real();
+    let initiated = real();
     drop(inside);
-    if begun.code != 0 {
-        return begun.code;
+    if initiated.code != 0 {
+        return initiated.code;
     }
     // SAFETY: the call has succeeded.
-    unsafe { register(local, recorder, entry, call, payload_bytes, begun.kept) };
-    begun.code
+    unsafe { register(local, recorder, entry, call, payload_bytes, initiated.kept) };
+    initiated.code
 }
 
 /// Registers a persistent collective that was made on `entry`.

@@ -7,11 +7,11 @@ use std::sync::{Mutex, OnceLock, PoisonError, TryLockError};
 use collbench_formats::{Communicator, Definition, StopReason};
 
 use super::algorithms::Algorithms;
+use super::creations::Creations;
 use super::local::Local;
-use super::makings::Makings;
 use super::persistent::Persistent;
 use super::requests::Requests;
-use super::running::Lengths;
+use super::running::Thresholds;
 use super::sequences::Phase;
 use super::thread::{Thread, thread_exit_key};
 use crate::communicators::{CommunicatorEntry, Communicators};
@@ -53,13 +53,13 @@ pub(crate) struct Recorder {
     pub(super) living: Mutex<LivingPersistents>,
     pub(super) phase: Phase,
     /// What long calls and gaps are, where threads are asked about.
-    pub(super) lengths: Option<Lengths>,
+    pub(super) thresholds: Option<Thresholds>,
     pub(super) algorithms: Algorithms,
     pub(crate) partners: Partners,
     /// What the contexts of messages are of, where they name no communicator.
     pub(crate) contexts: Contexts,
     /// For which calls the library sends while it makes communicators.
-    pub(super) makings: Makings,
+    pub(super) creations: Creations,
     /// Where the messages of the library are seen, if they are.
     pub(super) messages: OnceLock<MessageSource>,
     /// Whether they are still looked at.
@@ -80,7 +80,7 @@ pub(super) type LivingPersistents = Vec<&'static Persistent>;
 
 impl Recorder {
     /// `is_alone_on_host`: all processes of this world are on this host, as the launcher says;
-    /// `lengths`: what long calls and gaps are, if threads are to be asked about.
+    /// `thresholds`: what long calls and gaps are, if threads are to be asked about.
     pub(crate) fn new(
         clock: Clock,
         library: MpiLibrary,
@@ -88,7 +88,7 @@ impl Recorder {
         rank: u32,
         is_alone_on_host: bool,
         layers: Layers,
-        lengths: Option<Lengths>,
+        thresholds: Option<Thresholds>,
     ) -> Self {
         let is_serialized = library.thread_level < THREAD_MULTIPLE;
         Self {
@@ -103,12 +103,12 @@ impl Recorder {
             n_persistents: AtomicU32::new(0),
             living: Mutex::default(),
             phase: Phase::default(),
-            lengths,
+            thresholds,
             algorithms: Algorithms::default(),
             partners: Partners::default(),
             contexts: Contexts::default(),
             messages: OnceLock::new(),
-            makings: Makings::default(),
+            creations: Creations::default(),
             sees_messages: AtomicBool::new(false),
             is_alone_on_host,
             threads: Mutex::new(Vec::new()),
@@ -204,20 +204,22 @@ impl Recorder {
             library: &self.library,
             clock: self.clock,
             define: &|definition| self.define(definition),
-            meet_at: world.map(|world| &world.meet_at),
+            measuring_point: world.map(|world| &world.measuring_point),
         })
     }
 
     /// Lets the leaders of the hosts meet behind a call on `MPI_COMM_WORLD` that has left.
     #[cold]
-    pub(super) fn meet(&self) {
+    pub(super) fn measure_in_run(&self) {
         let world = self.find(self.library.comm_world);
         let (Some(exchanges), Some(world)) = (self.exchanges.get(), world) else {
             return;
         };
         self.among_others(|| {
             let position = world.last_position();
-            self.with_session(Some(world), |session| exchanges.meet(session, position));
+            self.with_session(Some(world), |session| {
+                exchanges.measure_in_run(session, position)
+            });
         });
     }
 

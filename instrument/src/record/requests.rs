@@ -139,14 +139,14 @@ pub(crate) struct Requests {
 
 /// An entry that this thread has taken from the table.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct TakenRequest {
     handle: Handle,
     /// `None` for an entry of the overflow.
     key: Option<&'static AtomicUsize>,
     entry: &'static Entry,
 }
 
-impl Taken {
+impl TakenRequest {
     /// The handle that it was found by.
     pub(crate) fn handle(&self) -> Handle {
         self.handle
@@ -265,7 +265,7 @@ impl Requests {
     /// of another thread is about to be removed by that one, if the MPI library has given its
     /// handle away already.
     #[inline]
-    pub(crate) fn take(&'static self, handle: Handle, owner: usize) -> Option<Taken> {
+    pub(crate) fn take(&'static self, handle: Handle, owner: usize) -> Option<TakenRequest> {
         if handle == FREE || handle == TAKEN {
             return None;
         }
@@ -283,7 +283,7 @@ impl Requests {
         }
         let (key, entry) = only?;
         if self.take_key(key, handle) {
-            Some(Taken {
+            Some(TakenRequest {
                 handle,
                 key: Some(key),
                 entry,
@@ -295,7 +295,7 @@ impl Requests {
 
     /// As [`take`](Self::take), where there may be several.
     #[cold]
-    fn take_best(&'static self, handle: Handle, owner: usize) -> Option<Taken> {
+    fn take_best(&'static self, handle: Handle, owner: usize) -> Option<TakenRequest> {
         let bucket = self.bucket(handle);
         loop {
             let entries = bucket.keys.iter().zip(&bucket.entries);
@@ -312,7 +312,7 @@ impl Requests {
                 if let Some(entry) = found {
                     overflow.take(entry);
                     bucket.count_overflown(-1);
-                    return Some(Taken {
+                    return Some(TakenRequest {
                         handle,
                         key: None,
                         entry,
@@ -321,7 +321,7 @@ impl Requests {
             }
             let (key, entry) = best?;
             if self.take_key(key, handle) {
-                return Some(Taken {
+                return Some(TakenRequest {
                     handle,
                     key: Some(key),
                     entry,
@@ -332,7 +332,7 @@ impl Requests {
 
     /// Puts a request back: its collective is not complete.
     #[inline]
-    pub(crate) fn put_back(&self, taken: Taken) {
+    pub(crate) fn put_back(&self, taken: TakenRequest) {
         match taken.key {
             Some(key) => key.store(taken.handle, Ordering::Release),
             None => self.put_back_to_overflow(taken.handle, taken.entry),
@@ -349,7 +349,7 @@ impl Requests {
 
     /// Forgets a request: its collective is complete.
     #[inline]
-    pub(crate) fn remove(&self, mut taken: Taken) {
+    pub(crate) fn remove(&self, mut taken: TakenRequest) {
         taken.tracked_mut().kept = KeptArrays::default();
         match taken.key {
             Some(key) => key.store(FREE, Ordering::Release),
@@ -384,7 +384,7 @@ mod tests {
         }
     }
 
-    fn position(taken: &Taken) -> u64 {
+    fn position(taken: &TakenRequest) -> u64 {
         match taken.tracked().of {
             Some(Initiation::Nonblocking { position, .. }) => position,
             other => panic!("{other:?}"),

@@ -98,7 +98,7 @@ pub(super) fn release(retained: &mut Vec<Retained>, unfinished: &Unfinished, pos
 #[cfg(test)]
 mod tests {
     use collbench_formats::{
-        AlgorithmBegun, CODE_INTERNAL, CompletingCall, Completion, Initiation, Message, NO_RANK,
+        AlgorithmStart, CODE_INTERNAL, CompletingCall, Completion, Initiation, Message, NO_RANK,
         Operation, PersistentStart, RecordWord,
     };
     use zerocopy::FromBytes;
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn notes_are_finished_once_they_are_stamped() {
-        let words = AlgorithmBegun { index: 3 }.words();
+        let words = AlgorithmStart { index: 3 }.words();
         assert_eq!(found(&[record(5, words, 0)]), (vec![], false));
         assert_eq!(found(&[record(0, words, 0)]), (vec![0], false));
     }

@@ -20,7 +20,7 @@ const LONGEST_NS: u64 = 1_000_000;
 const NEVER: u64 = u64::MAX;
 
 /// What a thread keeps between samples.
-pub(super) struct Pace {
+pub(super) struct GapWatch {
     /// From this on, ticks, the gap behind the last call is a long one.
     long_from: Cell<u64>,
     last: Cell<Sample>,
@@ -37,12 +37,12 @@ struct Sample {
 
 /// [`Running::LONG_NS`] and [`LONGEST_NS`] in ticks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lengths {
+pub(crate) struct Thresholds {
     long_ticks: u64,
     longest_ticks: u64,
 }
 
-impl Lengths {
+impl Thresholds {
     /// Of a clock whose rate two readings tell.
     pub(crate) fn between(first: &Anchor, last: &Anchor) -> Self {
         let span = |of: fn(&Anchor) -> u64| of(last).saturating_sub(of(first));
@@ -101,7 +101,7 @@ impl Sample {
     }
 }
 
-impl Pace {
+impl GapWatch {
     pub(super) const fn new() -> Self {
         Self {
             long_from: Cell::new(NEVER),
@@ -112,51 +112,51 @@ impl Pace {
 
 impl Local {
     /// Begins to sample this thread, if that is wanted.
-    pub(super) fn begin_pace(&self, recorder: &Recorder) {
+    pub(super) fn begin_gap_watch(&self, recorder: &Recorder) {
         let now = recorder.clock.now();
-        if let (Some(lengths), Some(sample)) = (recorder.lengths, Sample::take(now)) {
-            self.pace.last.set(sample);
-            self.pace
+        if let (Some(thresholds), Some(sample)) = (recorder.thresholds, Sample::take(now)) {
+            self.gap_watch.last.set(sample);
+            self.gap_watch
                 .long_from
-                .set(now.saturating_add(lengths.long_ticks));
+                .set(now.saturating_add(thresholds.long_ticks));
         }
     }
 
     /// Whether the gap in front of a call that is entered `now` is a long one.
     #[inline]
-    pub(super) fn is_behind_long_gap(&self, now: u64) -> bool {
-        now >= self.pace.long_from.get()
+    pub(super) fn follows_long_gap(&self, now: u64) -> bool {
+        now >= self.gap_watch.long_from.get()
     }
 
     /// Behind a call that has left.
     #[inline]
-    pub(super) fn pace_on(
+    pub(super) fn watch_gap_after(
         &self,
         recorder: &'static Recorder,
         slot: Slot,
         leave: u64,
         inside: &Inside<'_>,
     ) {
-        if self.pace.long_from.get() != NEVER && inside.is_outermost() {
-            self.pace_behind(recorder, slot, leave);
+        if self.gap_watch.long_from.get() != NEVER && inside.is_outermost() {
+            self.sample_after(recorder, slot, leave);
         }
     }
 
     #[inline(never)]
-    fn pace_behind(&self, recorder: &'static Recorder, slot: Slot, leave: u64) {
-        let Some(lengths) = recorder.lengths else {
+    fn sample_after(&self, recorder: &'static Recorder, slot: Slot, leave: u64) {
+        let Some(thresholds) = recorder.thresholds else {
             return;
         };
-        let is_long = leave.saturating_sub(slot.enter_ticks()) >= lengths.long_ticks
-            || leave.saturating_sub(self.pace.last.get().ticks) >= lengths.longest_ticks;
+        let is_long = leave.saturating_sub(slot.enter_ticks()) >= thresholds.long_ticks
+            || leave.saturating_sub(self.gap_watch.last.get().ticks) >= thresholds.longest_ticks;
         let mut now = leave;
         if is_long {
             self.note_running(recorder);
             now = recorder.clock.now();
         }
-        self.pace
+        self.gap_watch
             .long_from
-            .set(now.saturating_add(lengths.long_ticks));
+            .set(now.saturating_add(thresholds.long_ticks));
     }
 
     /// In front of a call behind a long gap.
@@ -178,7 +178,7 @@ impl Local {
         let Some(sample) = Sample::take(now) else {
             return;
         };
-        slot.write(sample.since(self.pace.last.replace(sample)).words());
+        slot.write(sample.since(self.gap_watch.last.replace(sample)).words());
         slot.stamp(now);
     }
 }
@@ -224,9 +224,9 @@ mod tests {
 
     #[test]
     fn lengths_are_in_ticks_of_the_clock() {
-        let lengths = Lengths::of(2600.0);
+        let thresholds = Thresholds::of(2600.0);
         assert_eq!(
-            (lengths.long_ticks, lengths.longest_ticks),
+            (thresholds.long_ticks, thresholds.longest_ticks),
             (260_000, 2_600_000)
         );
     }

@@ -13,7 +13,7 @@ use crate::file::{Slot, is_forked};
 use crate::process::Uncancelled;
 
 /// How many of `MPI_Init` and `MPI_Session_init` were called, and not yet ended.
-static N_BEGUN: AtomicUsize = AtomicUsize::new(0);
+static N_INITIALIZED: AtomicUsize = AtomicUsize::new(0);
 
 /// Makes a call that begins MPI; `begun` is called after its success if the call was the
 /// application's, with what `before` gave.
@@ -28,7 +28,7 @@ pub fn begin_call<T>(
     let before = before();
     let code = guarded_call(real);
     if code == 0 {
-        N_BEGUN.fetch_add(1, Ordering::AcqRel);
+        N_INITIALIZED.fetch_add(1, Ordering::AcqRel);
         begun(before);
     }
     code
@@ -48,7 +48,7 @@ pub fn end_call(operation: Operation, real: impl FnOnce() -> c_int) -> c_int {
         }
         real()
     };
-    if N_BEGUN.fetch_sub(1, Ordering::AcqRel) > 1 {
+    if N_INITIALIZED.fetch_sub(1, Ordering::AcqRel) > 1 {
         return guarded_call(real);
     }
     recorder.library.release();

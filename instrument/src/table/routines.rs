@@ -13,12 +13,12 @@
 ///   counts. A line of these four sections stands for three routines: the blocking one, the
 ///   nonblocking one with a request as a further argument, and the persistent `MPI_X_init` with
 ///   an info and a request; MPI libraries before MPI 4 call the latter `MPIX_X_init`.
-/// - `constructors`: make a communicator; `how` is a [`HowMade`](crate::HowMade), `tag` the
+/// - `constructors`: make a communicator; `how` is a [`CommunicatorIdentity`](crate::CommunicatorIdentity), `tag` the
 ///   argument that tells those over the same groups apart.
 /// - `group_constructors`: make one over groups alone; `tag` is a text, or 0.
 /// - `nonblocking_constructors`: make one that is there when a request is complete.
 /// - `frees`: give a communicator back.
-/// - `openings`, `large_openings`: open a file or make a window ([`Opened`](crate::Opened));
+/// - `openings`, `large_openings`: open a file or make a window ([`FileOrWindow`](crate::FileOrWindow));
 ///   `closings` give it back. These and the five sections behind them are recorded where the
 ///   layers of files and windows are; `large_` ones, and those of accesses, have a form `_c` too.
 /// - `settings`: other collectives on a file or window; `fences` are those that may not wait.
@@ -333,7 +333,7 @@ pub enum RoutineClass {
     Free,
     /// Records a collective call on a file or window, where its layer is on; marks what the MPI
     /// library calls below it as internal.
-    Opened,
+    FileOrWindow,
     /// Marks what the MPI library calls below it as internal.
     Guard,
     /// Sets up a collective that can be started.
@@ -405,16 +405,16 @@ macro_rules! list_routines {
             $(list_routines!(@line stringify!($x), Constructor false $($xa)*),)*
             $(list_routines!(@line stringify!($d), Constructor false $($da)*),)*
             $(list_routines!(@line stringify!($f), Free false $fa),)*
-            $(list_routines!(@line stringify!($b), Opened false $($ba)*),)*
-            $(list_routines!(@line stringify!($l), Opened true $($la)*),)*
-            $(list_routines!(@line stringify!($e), Opened false $ea),)*
-            $(list_routines!(@line stringify!($s), Opened false $($sa)*),)*
-            $(list_routines!(@line stringify!($m), Opened false $ma $mw),)*
-            $(list_routines!(@line stringify!($a), Opened true $af $($aa)*),)*
-            $(list_routines!(@line stringify!($j), Opened true $jf $($ja)*),)*
+            $(list_routines!(@line stringify!($b), FileOrWindow false $($ba)*),)*
+            $(list_routines!(@line stringify!($l), FileOrWindow true $($la)*),)*
+            $(list_routines!(@line stringify!($e), FileOrWindow false $ea),)*
+            $(list_routines!(@line stringify!($s), FileOrWindow false $($sa)*),)*
+            $(list_routines!(@line stringify!($m), FileOrWindow false $ma $mw),)*
+            $(list_routines!(@line stringify!($a), FileOrWindow true $af $($aa)*),)*
+            $(list_routines!(@line stringify!($j), FileOrWindow true $jf $($ja)*),)*
             $(
-                list_routines!(@line stringify!($k), Opened true $kf $($ka)*),
-                list_routines!(@line stringify!($z), Opened false $zf $($za)*),
+                list_routines!(@line stringify!($k), FileOrWindow true $kf $($ka)*),
+                list_routines!(@line stringify!($z), FileOrWindow false $zf $($za)*),
             )*
             $(list_routines!(@line stringify!($g), Guard false $($ga)*),)*
             $(list_routines!(@line stringify!($q), Request false $($qa)*),)*

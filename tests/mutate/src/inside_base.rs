@@ -1,7 +1,7 @@
 //! Traces to begin with in which collectives are seen inside.
 
 use collbench_formats::{
-    AlgorithmBegun, Definition, Identity, Layer, LayerState, NO_RANK, Operation, RankTrace, Record,
+    AlgorithmStart, Definition, Identity, Layer, LayerState, NO_RANK, Operation, RankTrace, Record,
     RecordKind, Running, UNKNOWN_COMMUNICATOR, write,
 };
 
@@ -191,7 +191,7 @@ pub(crate) fn noted(bytes: &[u8]) -> Vec<u8> {
             if has_messages {
                 // Of one algorithm that is made of another there are two notes.
                 for index in 0..=u32::from(n_calls % 3 == 0) {
-                    let words = AlgorithmBegun { index }.words();
+                    let words = AlgorithmStart { index }.words();
                     records.push(Record::of_words(words, record.enter.get(), 0));
                 }
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use collbench_formats::{
-    Abi, CompletingCall, Completion, Direction, Initiation, Making, Message, NO_TAG, Operation,
+    Abi, CompletingCall, Completion, Creation, Direction, Initiation, Message, NO_TAG, Operation,
     RankTrace, Record, Semantics,
 };
 
@@ -153,7 +153,7 @@ fn both_ways(communicator: u32, tag: u16, partner: u32, (from, to): (u64, u64)) 
 }
 
 fn making(made: Made, tag: u16, at: u64) -> Record {
-    let making = Making {
+    let making = Creation {
         communicator: made.on,
         tag,
         on: made.on,

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use collbench_formats::{
-    AlgorithmBegun, CODE_INTERNAL, Direction, Message, NO_RANK, Operation, Record, RecordKind,
+    AlgorithmStart, CODE_INTERNAL, Direction, Message, NO_RANK, Operation, Record, RecordKind,
     RecordWord, Running, UNKNOWN_COMMUNICATOR,
 };
 
@@ -327,7 +327,7 @@ fn move_to_another_call(bytes: &mut Vec<u8>, random: &mut Random) {
 /// A note of either kind, or of none that is known, at about the time of a record.
 fn note(record: &Record, random: &mut Random) -> Record {
     let words = match random.below(3) {
-        0 => AlgorithmBegun {
+        0 => AlgorithmStart {
             index: if random.once_in(2) {
                 random.below(4) as u32
             } else {
@@ -343,7 +343,7 @@ fn note(record: &Record, random: &mut Random) -> Record {
         }
         .words(),
         _ => {
-            let [second, third] = AlgorithmBegun { index: 0 }.words();
+            let [second, third] = AlgorithmStart { index: 0 }.words();
             let word = RecordWord::from_bits(second);
             let flipped = 1 << random.below(RecordWord::NUMBER_BITS as usize);
             let number = word.number() ^ flipped;

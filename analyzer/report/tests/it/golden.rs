@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use collbench_analyzer::{Analysis, Selection};
-use collbench_formats::{AlgorithmBegun, Definition, Layer, LayerState, Operation, Record};
+use collbench_formats::{AlgorithmStart, Definition, Layer, LayerState, Operation, Record};
 use collbench_report::{Document, to_json, to_text};
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
@@ -224,7 +224,7 @@ fn with_algorithms(n: u32) -> TestTrace {
     for at in (0..20u64).map(|n| 10_000 * n) {
         trace.world(Operation::Reduce, 0, 8, &[(at, at + 500); 2]);
         for process in &mut trace.processes {
-            let begun = AlgorithmBegun {
+            let begun = AlgorithmStart {
                 index: (at / 10_000) as u32 % n,
             };
             let begun = Record::of_words(begun.words(), START + at, START + at);

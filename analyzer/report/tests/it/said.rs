@@ -3,7 +3,7 @@
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::OperationSummary;
 use collbench_formats::{
-    AlgorithmBegun, CODE_INTERNAL, CompletingCall, Definition, Direction, Initiation, Layer,
+    AlgorithmStart, CODE_INTERNAL, CompletingCall, Definition, Direction, Initiation, Layer,
     LayerState, Operation, Record,
 };
 
@@ -20,7 +20,7 @@ const NAMES: [&str; 6] = [
 
 /// The library begins an algorithm.
 fn said(name: usize, at: u64) -> Record {
-    let begun = AlgorithmBegun { index: name as u32 };
+    let begun = AlgorithmStart { index: name as u32 };
     Record::of_words(begun.words(), START + at, 0)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use collbench_formats::{Completion, Initiation, Record, TestsInVain};
+use collbench_formats::{Completion, Initiation, Record, UnsuccessfulTests};
 
 use crate::calls::findings::InFlight;
 use crate::calls::message_owner::OwnCollective;
@@ -18,7 +18,7 @@ struct Completing {
     record: Record,
     place: Place,
     completion: Completion,
-    tests: Option<TestsInVain>,
+    tests: Option<UnsuccessfulTests>,
 }
 
 /// Those that have not returned yet, by when they do.
@@ -110,7 +110,7 @@ impl Process<'_> {
     pub(super) fn complete(&mut self, record: &Record, place: Place) {
         let thread = self.thread_of(place);
         self.end_call(thread, false);
-        if let Some(tests) = record.tests_in_vain() {
+        if let Some(tests) = record.unsuccessful_tests() {
             self.tests.insert(thread, tests);
             return;
         }

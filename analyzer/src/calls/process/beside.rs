@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use collbench_formats::{Direction, Making, Message, NO_TAG, Note, Record, RecordKind};
+use collbench_formats::{Creation, Direction, Message, NO_TAG, Note, Record, RecordKind};
 
 use crate::calls::algorithms;
 use crate::calls::behind::each_message;
@@ -33,7 +33,7 @@ impl Process<'_> {
             return;
         };
         let thread = self.thread_of(place);
-        if let Note::Making(making) = note {
+        if let Note::Creation(making) = note {
             if self.has_messages && !self.owners.is_looked_at(thread, place) {
                 self.begin_for(&making);
             }
@@ -48,7 +48,7 @@ impl Process<'_> {
                 self.found.damage.running.count(running, record, &call);
                 return;
             }
-            Note::Making(_) => return,
+            Note::Creation(_) => return,
             Note::Algorithm(begun) => begun,
         };
         let begun_at = record.enter.get();
@@ -138,7 +138,7 @@ impl Process<'_> {
         });
         if self.owners.tell_makers() {
             self.each_until(place, until, |place, record| {
-                if let Some(Note::Making(making)) = record.note() {
+                if let Some(Note::Creation(making)) = record.note() {
                     notes.push((place, making));
                 }
             });
@@ -166,7 +166,7 @@ impl Process<'_> {
 
     /// The library has told for which call it has begun what has no tag yet. (Else it is looked at with
     /// the messages before it.)
-    fn begin_for(&mut self, making: &Making) {
+    fn begin_for(&mut self, making: &Creation) {
         let may_be_asked = !self.owners.is_idle() || self.may_make_in_others();
         if making.tag != NO_TAG || !may_be_asked {
             return;
@@ -219,7 +219,7 @@ impl Process<'_> {
     }
 
     /// What stands behind a message and those that were begun with it, if it tells of them.
-    fn making_behind(&self, place: Place, message: &Message) -> Option<Making> {
+    fn making_behind(&self, place: Place, message: &Message) -> Option<Creation> {
         let chunks = self.chunks();
         let thread = self.thread_of(place);
         let mut at = Place {
@@ -237,7 +237,7 @@ impl Process<'_> {
             let records = self.reader.slice(at, n_left);
             for record in records.iter() {
                 match record.note() {
-                    Some(Note::Making(making))
+                    Some(Note::Creation(making))
                         if (making.communicator, making.tag)
                             == (message.communicator, message.tag) =>
                     {
@@ -254,7 +254,7 @@ impl Process<'_> {
     }
 
     /// The call of which it is told that messages are for it.
-    fn maker(&self, making: &Making) -> Option<OwnCollective> {
+    fn maker(&self, making: &Creation) -> Option<OwnCollective> {
         let lane = Lane::Application;
         let local = self.context.communicators.binding(self.index, making.on)?;
         let next = self.queues[local].next_on(lane);

@@ -15,7 +15,7 @@ use collbench_formats::{
     Abi, Anchor, ClockIdentity, ClockSource, Communicator, CommunicatorKind, CompletingCall,
     Completion, Definition, Direction, HostIdentity, Identity, Initiation, Layer, LayerState,
     Message, MpiIdentity, NO_COMMUNICATOR, NO_RANK, Operation, PersistentStart, Record,
-    SequenceEntry, StopReason, TestsInVain, phase_words,
+    SequenceEntry, StopReason, UnsuccessfulTests, phase_words,
 };
 use tempfile::TempDir;
 
@@ -109,7 +109,7 @@ pub fn tested(of: Initiation, n: u32, spent: u64, enter: u64) -> Record {
         Initiation::Nonblocking { communicator, .. } => communicator,
         Initiation::Persistent { definition, .. } => definition,
     };
-    let tests = TestsInVain {
+    let tests = UnsuccessfulTests {
         of_index,
         n,
         spent_ticks: spent,

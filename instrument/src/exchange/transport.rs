@@ -9,7 +9,7 @@
 use std::ffi::c_int;
 use std::ops::Range;
 
-use super::ping::{WORDS, Wire};
+use super::ping::{Transport, WORDS};
 
 use crate::host::{Clock, HostKey};
 use crate::mpi::{Handle, MpiLibrary, call_mpi, place};
@@ -32,16 +32,16 @@ fn succeeded(function: &'static str, code: c_int) -> Result<(), CallFailed> {
     }
 }
 
-/// A communicator as a wire: hosts are its ranks.
+/// A communicator as a transport: hosts are its ranks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CommunicatorWire {
+pub(crate) struct CommunicatorTransport {
     comm: Handle,
     byte: Handle,
     status_ignore: usize,
     clock: Clock,
 }
 
-impl CommunicatorWire {
+impl CommunicatorTransport {
     /// `MPI_COMM_WORLD`, for use inside `MPI_Init` in all of its processes.
     pub(crate) fn of_world(library: &MpiLibrary, clock: Clock) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl CommunicatorWire {
     /// The entry of each process, by rank: all take part.
     ///
     /// Along a tree and back, and not by a collective of the library: wherever a message has gone,
-    /// one comes back, as [`parting`](super::parting) needs it.
+    /// one comes back, as [`joint_finalize`](super::joint_finalize) needs it.
     pub(crate) fn gather_all(
         &self,
         own_rank: u32,
@@ -160,7 +160,7 @@ fn below(rank: u32, n_ranks: u32) -> Range<usize> {
     rank as usize..end as usize
 }
 
-impl Wire for CommunicatorWire {
+impl Transport for CommunicatorTransport {
     type Error = CallFailed;
 
     fn now(&mut self) -> u64 {

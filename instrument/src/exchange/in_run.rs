@@ -27,7 +27,7 @@
 
 use collbench_formats::Operation;
 
-use super::ping::{WORDS, Wire};
+use super::ping::{Transport, WORDS};
 
 /// The position from which on the first meeting is.
 pub(crate) const FIRST: u64 = 2;
@@ -40,7 +40,7 @@ const EVERY_ON_FAST_FABRIC_NS: u64 = 5_000_000_000;
 const FAST_RTT_NS: u64 = 10_000;
 
 /// Meetings in the time from one measurement to the next, about.
-const MEETINGS_PER_MEASUREMENT: u64 = 4;
+const POINTS_PER_MEASUREMENT: u64 = 4;
 /// From one meeting to the next at most so many times as many calls as from the one before: early
 /// calls say little about later ones.
 const FASTEST_GROWTH: u64 = 4;
@@ -80,9 +80,9 @@ pub(crate) fn carries_something(operation: Operation, payload_bytes: Option<u64>
 /// this is none of the program.
 ///
 /// # Errors
-/// Those of the wire.
-pub(crate) fn pass_on<W: Wire>(
-    wire: &mut W,
+/// Those of the transport.
+pub(crate) fn pass_on<W: Transport>(
+    transport: &mut W,
     own: usize,
     n_hosts: usize,
     words: &mut [u64; WORDS],
@@ -90,9 +90,9 @@ pub(crate) fn pass_on<W: Wire>(
     let mut distance = n_hosts.next_power_of_two() / 2;
     while distance > 0 {
         if own % (2 * distance) == distance {
-            *words = wire.receive(own - distance)?;
+            *words = transport.receive(own - distance)?;
         } else if own.is_multiple_of(2 * distance) && own + distance < n_hosts {
-            wire.send(own + distance, *words)?;
+            transport.send(own + distance, *words)?;
         }
         distance /= 2;
     }
@@ -110,7 +110,7 @@ pub(crate) struct Announcement {
 
 /// Decides, at the first leader, where to meet and when to measure.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct PointSchedule {
     every_ns: u64,
     /// When it was measured last, and when the last meeting was and where.
     measured_ns: u64,
@@ -118,7 +118,7 @@ pub(crate) struct Pace {
     met_at: u64,
 }
 
-impl Pace {
+impl PointSchedule {
     /// After the measurements of the start; `every_ns` > 0.
     pub(crate) fn new(every_ns: u64, now_ns: u64) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Pace {
 
     /// At a meeting at this position.
     pub(crate) fn announce(&mut self, position: u64, now_ns: u64) -> Announcement {
-        let step_ns = (self.every_ns / MEETINGS_PER_MEASUREMENT).max(1);
+        let step_ns = (self.every_ns / POINTS_PER_MEASUREMENT).max(1);
         let since_measured = now_ns.saturating_sub(self.measured_ns);
         // Half a step early is nearer than what the next meeting would be late.
         let measure = since_measured + step_ns / 2 >= self.every_ns;
@@ -162,13 +162,13 @@ mod tests {
     /// Positions and times of meetings, and which of them measure, in a program whose call `i`
     /// comes at `at_ns(i)`.
     fn meetings(every_ns: u64, n_calls: u64, at_ns: impl Fn(u64) -> u64) -> Vec<(u64, u64, bool)> {
-        let mut pace = Pace::new(every_ns, 0);
+        let mut schedule = PointSchedule::new(every_ns, 0);
         let mut met = Vec::new();
         let mut next = FIRST;
         for position in 0..n_calls {
             if position >= next {
                 let now_ns = at_ns(position);
-                let announced = pace.announce(position, now_ns);
+                let announced = schedule.announce(position, now_ns);
                 assert!(announced.next > position);
                 met.push((position, now_ns, announced.measure));
                 next = announced.next;
@@ -252,7 +252,7 @@ mod tests {
         from: Receiver<(usize, [u64; WORDS])>,
     }
 
-    impl Wire for Threads {
+    impl Transport for Threads {
         type Error = ();
 
         fn now(&mut self) -> u64 {
@@ -277,9 +277,9 @@ mod tests {
                 let to = to.clone();
                 move || {
                     let mut words = [if own == 0 { 7 } else { 0 }; WORDS];
-                    let mut wire = Threads { own, to, from };
-                    pass_on(&mut wire, own, n_hosts, &mut words).unwrap();
-                    let is_more = wire.from.try_recv().is_ok();
+                    let mut transport = Threads { own, to, from };
+                    pass_on(&mut transport, own, n_hosts, &mut words).unwrap();
+                    let is_more = transport.from.try_recv().is_ok();
                     (words, is_more)
                 }
             };

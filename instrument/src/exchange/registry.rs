@@ -2,16 +2,16 @@
 //! trace directory, before any message.
 //!
 //! A message to a process that is not recorded would be received by the application, or by nobody.
-//! So each process enters itself in a file, the roster; the first one waits until all are there,
+//! So each process enters itself in a file, the registry; the first one waits until all are there,
 //! decides, and all do as it decided. Where it does not decide in time, another may: the decision is
 //! a file that only one process can make, so all find the same, however late they look.
 //!
-//! The roster is read anew from its name each time: a network file system promises no more than
+//! The registry is read anew from its name each time: a network file system promises no more than
 //! that whoever opens a file sees what was written before. For the same reason the decision is
-//! written into the roster too, and the others do not wait for its own file to appear.
+//! written into the registry too, and the others do not wait for its own file to appear.
 //!
-//! Once a process is in the roster, others may send to it: from there on it must learn what was
-//! decided, whatever happens to files. So it keeps the roster open, and reads that where the name
+//! Once a process is in the registry, others may send to it: from there on it must learn what was
+//! decided, whatever happens to files. So it keeps the registry open, and reads that where the name
 //! is gone.
 
 use std::ffi::OsStr;
@@ -23,11 +23,11 @@ use std::time::{Duration, Instant};
 
 use collbench_files::Folder;
 
-use crate::directory::{DECISION_PREFIX, ROSTER_PREFIX};
+use crate::directory::{DECISION_PREFIX, REGISTRY_PREFIX};
 use crate::host::HostKey;
 use crate::process::unsignalled;
 
-/// Bytes of the decision at the beginning of the roster, and of each process's entry behind it.
+/// Bytes of the decision at the beginning of the registry, and of each process's entry behind it.
 const ENTRY_BYTES: usize = size_of::<HostKey>();
 
 /// What the processes of a world do about their clocks.
@@ -39,7 +39,7 @@ pub(crate) enum Decision {
     Exchange,
     /// Nothing: of `world_size` processes so many are recorded, as far as was seen in time.
     Missing {
-        /// Processes in the roster.
+        /// Processes in the registry.
         recorded: u32,
     },
 }
@@ -72,25 +72,25 @@ impl Decision {
     }
 }
 
-/// One process's view of the roster of its world.
+/// One process's view of the registry of its world.
 #[derive(Debug)]
-pub(crate) struct Roster {
-    roster: PathBuf,
+pub(crate) struct Registry {
+    registry: PathBuf,
     decision: PathBuf,
     world_size: u32,
     file: File,
 }
 
-impl Roster {
+impl Registry {
     /// That of `world` in this trace directory, where nobody is in it yet an empty one.
     ///
     /// # Errors
     /// The file system's.
     pub(crate) fn of(directory: &Path, world: u64, world_size: u32) -> io::Result<Self> {
-        let roster = roster_path(directory, world);
+        let registry = registry_path(directory, world);
         Ok(Self {
-            file: open(&roster)?,
-            roster,
+            file: open(&registry)?,
+            registry,
             decision: directory.join(format!("{DECISION_PREFIX}{world:016x}")),
             world_size,
         })
@@ -100,7 +100,7 @@ impl Roster {
     /// waits for the others up to `patience`, the others twice as long for it.
     ///
     /// # Errors
-    /// The file system's: this process is not in the roster, and nobody will send to it.
+    /// The file system's: this process is not in the registry, and nobody will send to it.
     pub(crate) fn agree(
         &self,
         rank: u32,
@@ -143,14 +143,14 @@ impl Roster {
 
     /// The first `n` entries; zeros for what is not there yet.
     fn read(&self, n: usize) -> io::Result<Vec<u8>> {
-        let again = open(&self.roster);
+        let again = open(&self.registry);
         let file = again.as_ref().unwrap_or(&self.file);
         let mut bytes = vec![0; n * ENTRY_BYTES];
         read_at(file, &mut bytes, 0)?;
         Ok(bytes)
     }
 
-    /// What is to be decided by what the roster says now.
+    /// What is to be decided by what the registry says now.
     fn look(&self) -> io::Result<Decision> {
         let bytes = self.read(1 + self.world_size as usize)?;
         let entries: Vec<&[u8]> = bytes[ENTRY_BYTES..].chunks_exact(ENTRY_BYTES).collect();
@@ -173,7 +173,7 @@ impl Roster {
         match folder.create(name) {
             Ok(mut file) => {
                 unsignalled(|| file.write_all(&decision.encoded()))?;
-                // Others who do not find it in the roster find it in its own file, later.
+                // Others who do not find it in the registry find it in its own file, later.
                 let _ = self.write(0, decision.encoded());
                 Ok(decision)
             }
@@ -202,17 +202,17 @@ impl Roster {
     /// Removes both files, when all have read them.
     pub(crate) fn remove(&self) {
         // What cannot be removed stays, and is known as a part of the trace.
-        for path in [&self.decision, &self.roster] {
+        for path in [&self.decision, &self.registry] {
             let _ = place(path).and_then(|(folder, name)| folder.remove_file(name));
         }
     }
 }
 
-pub(super) fn roster_path(directory: &Path, world: u64) -> PathBuf {
-    directory.join(format!("{ROSTER_PREFIX}{world:016x}"))
+pub(super) fn registry_path(directory: &Path, world: u64) -> PathBuf {
+    directory.join(format!("{REGISTRY_PREFIX}{world:016x}"))
 }
 
-/// Where in the roster, behind all entries, each process has a byte for its mark at the end.
+/// Where in the registry, behind all entries, each process has a byte for its mark at the end.
 pub(super) fn marks_at(world_size: u32) -> u64 {
     (1 + u64::from(world_size)) * ENTRY_BYTES as u64
 }
@@ -229,8 +229,8 @@ pub(super) fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<(
     Ok(())
 }
 
-pub(super) fn open(roster: &Path) -> io::Result<File> {
-    let (folder, name) = place(roster)?;
+pub(super) fn open(registry: &Path) -> io::Result<File> {
+    let (folder, name) = place(registry)?;
     folder.file_or_new(name)
 }
 
@@ -257,9 +257,9 @@ mod tests {
                 .map(|&rank| {
                     let (keys, path) = (&keys, directory.path());
                     scope.spawn(move || {
-                        let roster = Roster::of(path, 7, world_size).unwrap();
+                        let registry = Registry::of(path, 7, world_size).unwrap();
                         let key = [keys[rank as usize]; ENTRY_BYTES];
-                        roster.agree(rank, key, patience[rank as usize]).unwrap()
+                        registry.agree(rank, key, patience[rank as usize]).unwrap()
                     })
                 })
                 .collect();
@@ -321,11 +321,11 @@ mod tests {
     #[test]
     fn the_files_go_when_they_are_done_with() {
         let directory = tempfile::tempdir().unwrap();
-        let roster = Roster::of(directory.path(), 1, 1).unwrap();
+        let registry = Registry::of(directory.path(), 1, 1).unwrap();
         let key = [1; ENTRY_BYTES];
-        roster.agree(0, key, PATIENCE).unwrap();
+        registry.agree(0, key, PATIENCE).unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
-        roster.remove();
+        registry.remove();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

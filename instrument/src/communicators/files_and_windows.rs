@@ -9,14 +9,14 @@ pub(super) const WITHOUT_HANDLE: Handle = OF_FILE | OF_WINDOW;
 
 /// What besides communicators has an order of collective calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Opened {
+pub enum FileOrWindow {
     /// An `MPI_File`.
     File,
     /// An `MPI_Win`.
     Window,
 }
 
-impl Opened {
+impl FileOrWindow {
     /// What tells a handle from those of communicators and of the other kind, in one word: a bit that
     /// no handle has.
     pub(crate) fn key(self, library: &MpiLibrary, word: usize) -> Handle {

@@ -19,7 +19,7 @@
 //! ways, but for some of the library's barrier on five hosts and more. What the program does cannot be
 //! mended: where messages have gone one way only, it may still hang.
 //!
-//! They know of one another through the roster, in which each makes a mark. A mark that does not
+//! They know of one another through the registry, in which each makes a mark. A mark that does not
 //! come is not waited for long: then `MPI_Finalize` begins as it does without a recorder.
 //!
 //! # Source
@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use collbench_formats::Abi;
 
-use super::roster::{marks_at, open, read_at, roster_path};
+use super::registry::{marks_at, open, read_at, registry_path};
 use super::start::Start;
 use crate::process::unsignalled;
 
@@ -45,18 +45,18 @@ const HAS_LEFT: u8 = 1;
 /// What a process needs to enter `MPI_Finalize` together with the others of its world. No file
 /// stays open meanwhile: the application may close all it finds.
 #[derive(Debug)]
-pub(super) struct Parting {
-    roster: PathBuf,
+pub(super) struct JointFinalize {
+    registry: PathBuf,
     rank: u32,
     world_size: u32,
 }
 
-impl Parting {
-    /// That of a process which has entered itself in the roster of its world; `None` where the MPI
+impl JointFinalize {
+    /// That of a process which has entered itself in the registry of its world; `None` where the MPI
     /// library does not need it.
     pub(super) fn of(start: &Start<'_>, abi: Abi) -> Option<Self> {
         matches!(abi, Abi::Mpich | Abi::Mpi5).then(|| Self {
-            roster: roster_path(start.directory, start.world),
+            registry: registry_path(start.directory, start.world),
             rank: start.rank,
             world_size: start.world_size,
         })
@@ -75,13 +75,13 @@ impl Parting {
         let begin = Instant::now();
         let marks = marks_at(self.world_size);
         let own = marks + u64::from(self.rank);
-        let roster = open(&self.roster)?;
-        unsignalled(|| roster.write_all_at(&[HAS_LEFT], own))?;
+        let registry = open(&self.registry)?;
+        unsignalled(|| registry.write_all_at(&[HAS_LEFT], own))?;
         let mut found = vec![0; self.world_size as usize];
         let mut pause = Duration::from_micros(100);
         loop {
-            // Opened anew each time, as the roster always is.
-            read_at(&open(&self.roster)?, &mut found, marks)?;
+            // Opened anew each time, as the registry always is.
+            read_at(&open(&self.registry)?, &mut found, marks)?;
             if found.iter().all(|&mark| mark == HAS_LEFT) {
                 return Ok(());
             }
@@ -100,9 +100,9 @@ mod tests {
 
     use super::*;
 
-    fn parting(directory: &std::path::Path, rank: u32, world_size: u32) -> Parting {
-        Parting {
-            roster: roster_path(directory, 7),
+    fn joint_finalize(directory: &std::path::Path, rank: u32, world_size: u32) -> JointFinalize {
+        JointFinalize {
+            registry: registry_path(directory, 7),
             rank,
             world_size,
         }
@@ -114,11 +114,11 @@ mod tests {
         let n_come = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for rank in 0..9 {
-                let (n_come, parting) = (&n_come, parting(directory.path(), rank, 9));
+                let (n_come, joint_finalize) = (&n_come, joint_finalize(directory.path(), rank, 9));
                 scope.spawn(move || {
                     std::thread::sleep(Duration::from_millis(u64::from(rank % 3) * 30));
                     n_come.fetch_add(1, Ordering::SeqCst);
-                    parting.wait(Duration::from_secs(60)).unwrap();
+                    joint_finalize.wait(Duration::from_secs(60)).unwrap();
                     assert_eq!(n_come.load(Ordering::SeqCst), 9, "rank {rank}");
                 });
             }
@@ -131,11 +131,13 @@ mod tests {
         let begin = Instant::now();
         let patience = Duration::from_millis(50);
         for rank in [0, 2] {
-            let waited = parting(directory.path(), rank, 3).wait(patience);
+            let waited = joint_finalize(directory.path(), rank, 3).wait(patience);
             assert_eq!(waited.unwrap_err().kind(), io::ErrorKind::TimedOut);
         }
         assert!(begin.elapsed() >= 2 * patience);
         // The last one finds the marks of the others.
-        parting(directory.path(), 1, 3).wait(patience).unwrap();
+        joint_finalize(directory.path(), 1, 3)
+            .wait(patience)
+            .unwrap();
     }
 }

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::{Mutex, TryLockError};
 
-use collbench_formats::{Making, NO_TAG, UNKNOWN_COMMUNICATOR};
+use collbench_formats::{Creation, NO_TAG, UNKNOWN_COMMUNICATOR};
 
 use super::local::Local;
 use super::recorder::Recorder;
@@ -22,14 +22,14 @@ use crate::mpi::HandleMap;
 
 /// A call that makes something: where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Maker {
+pub(super) struct CreatingCall {
     /// Index of the communicator that it was called on (or of the file or window that it opens).
     pub(super) communicator: u32,
     /// Position among the calls of the application on that.
     pub(super) position: u64,
 }
 
-impl Maker {
+impl CreatingCall {
     /// One that no position tells.
     pub(super) const UNKNOWN: Self = Self {
         communicator: UNKNOWN_COMMUNICATOR,
@@ -39,8 +39,8 @@ impl Maker {
 
 /// What a thread keeps of the call under way in it that makes something.
 #[derive(Debug)]
-pub(super) struct MakingHere {
-    maker: Cell<Maker>,
+pub(super) struct ThreadCreation {
+    creator: Cell<CreatingCall>,
     /// Whether the request that is taken next is the first of its own.
     takes_first: Cell<bool>,
     /// Where the records stand of what the step sends that is begun now, which may be nothing yet:
@@ -48,39 +48,39 @@ pub(super) struct MakingHere {
     sends_from: Cell<usize>,
 }
 
-impl MakingHere {
+impl ThreadCreation {
     pub(super) const fn new() -> Self {
         Self {
-            maker: Cell::new(Maker::UNKNOWN),
+            creator: Cell::new(CreatingCall::UNKNOWN),
             takes_first: Cell::new(false),
             sends_from: Cell::new(0),
         }
     }
 
     /// As long as what this gives lives, the call under way in the thread is that one.
-    pub(super) fn begin(&self, maker: Maker) -> impl Drop {
+    pub(super) fn begin(&self, creator: CreatingCall) -> impl Drop {
         Restored {
-            before: self.maker.replace(maker),
-            maker: &self.maker,
+            before: self.creator.replace(creator),
+            creator: &self.creator,
         }
     }
 }
 
 /// Puts back what was there before, also where an exception of the program passes through.
 struct Restored<'a> {
-    maker: &'a Cell<Maker>,
-    before: Maker,
+    creator: &'a Cell<CreatingCall>,
+    before: CreatingCall,
 }
 
 impl Drop for Restored<'_> {
     fn drop(&mut self) {
-        self.maker.set(self.before);
+        self.creator.set(self.before);
     }
 }
 
 /// The requests in which steps are kept; the library uses those again that are done with.
 #[derive(Debug, Default)]
-pub(super) struct Makings(Mutex<Steps>);
+pub(super) struct Creations(Mutex<Steps>);
 
 #[derive(Debug, Default)]
 struct Steps {
@@ -91,16 +91,16 @@ struct Steps {
 
 #[derive(Debug, Default)]
 struct Step {
-    maker: Option<Maker>,
+    creator: Option<CreatingCall>,
     /// The request of the step that waits for this one.
     within: Option<Handle>,
     /// What was sent, until it is known for which call.
-    sent: Vec<Travelling>,
+    sent: Vec<Channel>,
 }
 
 /// What the messages have in common that a step has just begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Travelling {
+struct Channel {
     /// Index of the communicator that they travel on.
     communicator: u32,
     /// [`NO_TAG`]: there is none yet, on the communicator of the call.
@@ -113,12 +113,12 @@ struct Travelling {
 /// `comm_cid.c` of Open MPI 4.0 to 5.0: `OMPI_COMM_ALLREDUCE_TAG`.
 const OF_LEADERS: u16 = -31079i16 as u16;
 
-impl Travelling {
+impl Channel {
     /// Whether a step of such a call may have sent it.
-    fn may_be_of(self, maker: Maker) -> bool {
-        maker.communicator != UNKNOWN_COMMUNICATOR
+    fn may_belong_to(self, creator: CreatingCall) -> bool {
+        creator.communicator != UNKNOWN_COMMUNICATOR
             && (self.tag == OF_LEADERS
-                || [maker.communicator, UNKNOWN_COMMUNICATOR].contains(&self.communicator))
+                || [creator.communicator, UNKNOWN_COMMUNICATOR].contains(&self.communicator))
     }
 }
 
@@ -127,11 +127,11 @@ const MAX_DEPTH: usize = 8;
 
 impl Steps {
     /// For which call a step is, if that is known.
-    fn maker(&self, mut request: Handle) -> Option<Maker> {
+    fn creator(&self, mut request: Handle) -> Option<CreatingCall> {
         for _ in 0..MAX_DEPTH {
             let step = self.by_request.get(&request)?;
-            if step.maker.is_some() {
-                return step.maker;
+            if step.creator.is_some() {
+                return step.creator;
             }
             request = step.within?;
         }
@@ -139,11 +139,11 @@ impl Steps {
     }
 
     /// Notes of all that was sent for a call which is known now.
-    fn take_known(&mut self) -> Vec<Making> {
+    fn take_known(&mut self) -> Vec<Creation> {
         let mut notes = Vec::new();
         let waiting = std::mem::take(&mut self.waiting);
         for request in waiting {
-            let Some(maker) = self.maker(request) else {
+            let Some(creator) = self.creator(request) else {
                 self.waiting.push(request);
                 continue;
             };
@@ -151,24 +151,24 @@ impl Steps {
                 continue;
             };
             let sent = step.sent.drain(..);
-            let sent = sent.filter(|sent| sent.may_be_of(maker));
-            notes.extend(sent.map(|sent| Making {
+            let sent = sent.filter(|sent| sent.may_belong_to(creator));
+            notes.extend(sent.map(|sent| Creation {
                 communicator: match sent.tag {
-                    NO_TAG => maker.communicator,
+                    NO_TAG => creator.communicator,
                     _ => sent.communicator,
                 },
                 tag: sent.tag,
-                on: maker.communicator,
-                position: maker.position as u32,
+                on: creator.communicator,
+                position: creator.position as u32,
             }));
         }
         notes
     }
 
     /// A request was taken.
-    fn begin(&mut self, request: Handle, maker: Option<Maker>) {
+    fn begin(&mut self, request: Handle, creator: Option<CreatingCall>) {
         let step = Step {
-            maker,
+            creator,
             ..Step::default()
         };
         let before = self.by_request.insert(request, step);
@@ -182,8 +182,8 @@ impl Steps {
         &mut self,
         request: Handle,
         others: &[Handle],
-        last: Option<Travelling>,
-    ) -> Vec<Making> {
+        last: Option<Channel>,
+    ) -> Vec<Creation> {
         if !self.by_request.contains_key(&request) {
             return Vec::new();
         }
@@ -209,7 +209,7 @@ impl Steps {
 /// How often another thread is waited for.
 const PATIENCE: u32 = 1 << 10;
 
-impl Makings {
+impl Creations {
     /// Nothing where it is in use for long: perhaps by this thread itself, in which a signal has come.
     fn with<T: Default>(&self, with: impl FnOnce(&mut Steps) -> T) -> T {
         for _ in 0..PATIENCE {
@@ -231,7 +231,7 @@ impl Recorder {
 }
 
 impl Local {
-    fn write_makings(&self, recorder: &'static Recorder, notes: &[Making]) {
+    fn write_creations(&self, recorder: &'static Recorder, notes: &[Creation]) {
         for note in notes {
             let slot = self.take_slot_of_part(recorder);
             slot.write(note.words());
@@ -240,17 +240,17 @@ impl Local {
     }
 
     /// What the last record of this thread travels on and with, if it is a message.
-    fn last_travelling(&self) -> Option<Travelling> {
-        let sends_from = self.making.sends_from.replace(0);
+    fn last_channel(&self) -> Option<Channel> {
+        let sends_from = self.creation.sends_from.replace(0);
         let taken = self.thread.get()?.taken();
         if sends_from != 0 && taken.behind() == sends_from {
-            return Some(Travelling {
+            return Some(Channel {
                 communicator: UNKNOWN_COMMUNICATOR,
                 tag: NO_TAG,
             });
         }
         let message = taken.last()?.record()?.message()?;
-        Some(Travelling {
+        Some(Channel {
             communicator: message.communicator,
             tag: message.tag,
         })
@@ -259,36 +259,38 @@ impl Local {
 
 /// Runs a function of the library that begins a step, and with it perhaps a collective of which nothing
 /// is sent at once.
-pub fn making_begin(real: impl FnOnce() -> c_int) -> c_int {
+pub fn creation_start(real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     if let (Some(_), Some(thread)) = (Recorder::seeing_messages(), local.thread.get()) {
-        local.making.sends_from.set(thread.taken().behind());
+        local.creation.sends_from.set(thread.taken().behind());
     }
     let code = real();
-    local.making.sends_from.set(0);
+    local.creation.sends_from.set(0);
     code
 }
 
 /// Runs a function of the library by which a call makes a communicator, or a part of that.
-pub fn making_call(real: impl FnOnce() -> c_int) -> c_int {
+pub fn creation_call(real: impl FnOnce() -> c_int) -> c_int {
     if Recorder::seeing_messages().is_none() {
         return real();
     }
     let local = Local::of_this_thread();
-    local.making.takes_first.set(true);
+    local.creation.takes_first.set(true);
     let code = real();
-    local.making.takes_first.set(false);
+    local.creation.takes_first.set(false);
     code
 }
 
 /// Takes a request for steps; gives its address.
-pub fn making_request(real: impl FnOnce() -> usize) -> usize {
+pub fn creation_request(real: impl FnOnce() -> usize) -> usize {
     let request = real();
     if let Some(recorder) = Recorder::seeing_messages() {
-        let here = &Local::of_this_thread().making;
-        let maker = here.takes_first.replace(false).then(|| here.maker.get());
+        let here = &Local::of_this_thread().creation;
+        let creator = here.takes_first.replace(false).then(|| here.creator.get());
         recorder.guarded(|| {
-            recorder.makings.with(|steps| steps.begin(request, maker));
+            recorder
+                .creations
+                .with(|steps| steps.begin(request, creator));
             Ok(())
         });
     }
@@ -299,7 +301,7 @@ pub fn making_request(real: impl FnOnce() -> usize) -> usize {
 ///
 /// # Safety
 /// At `others` there are so many addresses.
-pub unsafe fn making_step(
+pub unsafe fn creation_step(
     request: usize,
     others: usize,
     n: usize,
@@ -312,15 +314,15 @@ pub unsafe fn making_step(
     }
     if let Some(recorder) = Recorder::seeing_messages() {
         let local = Local::of_this_thread();
-        let last = local.last_travelling();
+        let last = local.last_channel();
         // SAFETY: the caller's promise.
         let others = unsafe { std::slice::from_raw_parts(others as *const Handle, n) };
         // Before the library is told: then another thread may go on with it.
         let notes = recorder.guarded(|| {
             let wait_for = |steps: &mut Steps| steps.wait_for(request, others, last);
-            Ok(recorder.makings.with(wait_for))
+            Ok(recorder.creations.with(wait_for))
         });
-        local.write_makings(recorder, &notes.unwrap_or_default());
+        local.write_creations(recorder, &notes.unwrap_or_default());
     }
     real()
 }
@@ -329,18 +331,18 @@ pub unsafe fn making_step(
 mod tests {
     use super::*;
 
-    const MAKER: Maker = Maker {
+    const MAKER: CreatingCall = CreatingCall {
         communicator: 3,
         position: 7,
     };
 
-    fn travelling(tag: u16) -> Option<Travelling> {
+    fn channel(tag: u16) -> Option<Channel> {
         let communicator = 3;
-        Some(Travelling { communicator, tag })
+        Some(Channel { communicator, tag })
     }
 
-    fn making(tag: u16) -> Making {
-        Making {
+    fn creation(tag: u16) -> Creation {
+        Creation {
             communicator: 3,
             tag,
             on: MAKER.communicator,
@@ -355,34 +357,31 @@ mod tests {
         steps.begin(first, Some(MAKER));
         steps.begin(number, None);
         // Of which nothing is known yet.
-        assert_eq!(steps.wait_for(number, &[0x999], travelling(50)), []);
+        assert_eq!(steps.wait_for(number, &[0x999], channel(50)), []);
+        assert_eq!(steps.wait_for(first, &[number], channel(1)), [creation(50)]);
         assert_eq!(
-            steps.wait_for(first, &[number], travelling(1)),
-            [making(50)]
-        );
-        assert_eq!(
-            steps.wait_for(number, &[0x999], travelling(51)),
-            [making(51)]
+            steps.wait_for(number, &[0x999], channel(51)),
+            [creation(51)]
         );
         // Nothing is sent yet; and what is on another communicator cannot be its own.
-        let nothing = Travelling {
+        let nothing = Channel {
             communicator: UNKNOWN_COMMUNICATOR,
             tag: NO_TAG,
         };
         let noted = steps.wait_for(number, &[0x999], Some(nothing));
-        assert_eq!(noted, [making(NO_TAG)]);
-        let elsewhere = Travelling {
+        assert_eq!(noted, [creation(NO_TAG)]);
+        let elsewhere = Channel {
             communicator: 9,
             tag: 50,
         };
         assert_eq!(steps.wait_for(number, &[0x999], Some(elsewhere)), []);
         // A step within a step: whose it is becomes known when it is waited for.
         steps.begin(sum, None);
-        assert_eq!(steps.wait_for(sum, &[0x998], travelling(52)), []);
-        assert_eq!(steps.wait_for(number, &[sum], travelling(52)), [making(52)]);
+        assert_eq!(steps.wait_for(sum, &[0x998], channel(52)), []);
+        assert_eq!(steps.wait_for(number, &[sum], channel(52)), [creation(52)]);
         // The same request stands for another step from now on.
         steps.begin(sum, None);
-        assert_eq!(steps.wait_for(sum, &[0x998], travelling(53)), []);
+        assert_eq!(steps.wait_for(sum, &[0x998], channel(53)), []);
         steps.begin(sum, None);
         assert!(steps.waiting.is_empty());
     }
@@ -390,14 +389,14 @@ mod tests {
     #[test]
     fn what_is_sent_for_a_call_of_no_position_is_not_noted() {
         let mut steps = Steps::default();
-        steps.begin(0x100, Some(Maker::UNKNOWN));
-        assert_eq!(steps.wait_for(0x100, &[0x999], travelling(50)), []);
+        steps.begin(0x100, Some(CreatingCall::UNKNOWN));
+        assert_eq!(steps.wait_for(0x100, &[0x999], channel(50)), []);
         assert!(steps.waiting.is_empty());
         // Nor for a request that nobody has seen taken.
-        assert_eq!(steps.wait_for(0x500, &[0x999], travelling(51)), []);
+        assert_eq!(steps.wait_for(0x500, &[0x999], channel(51)), []);
         // One that waits for itself, in a library that nobody knows.
         steps.begin(0x100, None);
-        steps.wait_for(0x100, &[0x100], travelling(52));
-        assert_eq!(steps.maker(0x100), None);
+        steps.wait_for(0x100, &[0x100], channel(52));
+        assert_eq!(steps.creator(0x100), None);
     }
 }
