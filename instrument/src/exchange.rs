@@ -12,7 +12,7 @@
 //! same order, each of them at a point that every process of the job passes exactly once. Where the
 //! MPI library can end only if all end together, they do ([`joint_finalize`]).
 
-mod apart;
+mod clock_difference;
 mod exchanges;
 mod in_run;
 mod joint_finalize;
@@ -28,7 +28,7 @@ mod transport;
 
 pub(crate) use exchanges::Exchanges;
 pub(crate) use in_run::{carries_something, synchronizes};
-pub use ping::{StopRule, TickLength, Transport, WORDS, Watch, answer, ask};
+pub use ping::{StopMonitor, StopRule, TickLength, Transport, WORDS, answer, ask};
 pub use schedule::{Pair, closing_rounds, rounds};
 pub(crate) use session::Session;
 pub(crate) use start::Start;

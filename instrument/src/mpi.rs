@@ -9,12 +9,12 @@ mod caller;
 mod find;
 mod handle;
 #[allow(unsafe_code)]
+mod inquiries;
+#[allow(unsafe_code)]
 pub(crate) mod library;
 mod named_types;
 #[allow(unsafe_code)]
 mod objects;
-#[allow(unsafe_code)]
-mod questions;
 #[allow(unsafe_code)]
 pub(crate) mod topology;
 #[allow(unsafe_code)]
@@ -25,8 +25,8 @@ pub(crate) use caller::is_program;
 pub use find::{CalledAs, RealFunction};
 pub(crate) use find::{call_mpi, find_datum, has_function, place};
 pub(crate) use handle::{Handle, HandleMap, SPARE_BITS};
+pub(crate) use inquiries::LibraryError;
 pub use library::MpiLibrary;
 pub(crate) use library::ProcessModel;
 pub(crate) use objects::{own_object, symbol_of};
-pub(crate) use questions::LibraryError;
 pub(crate) use topology::Neighbours;

@@ -17,9 +17,9 @@ mod files_and_windows;
 #[allow(unsafe_code)]
 mod initiation;
 #[allow(unsafe_code)]
-mod inside;
-#[allow(unsafe_code)]
 mod local;
+#[allow(unsafe_code)]
+mod nesting;
 #[allow(unsafe_code)]
 mod overflow;
 #[allow(unsafe_code)]

@@ -7,7 +7,7 @@
 //! must never be why a job fails.
 
 #[allow(unsafe_code)]
-mod place;
+mod process_in_world;
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -30,7 +30,7 @@ use crate::mpi::{MpiLibrary, ProcessModel, has_function};
 use crate::process::{Uncancelled, remember_stderr, say, say_unranked};
 use crate::record::{Recorder, Thresholds, record_init};
 use crate::settings::{Form, Layers, Settings};
-use place::Place;
+use process_in_world::ProcessInWorld;
 
 /// How long the other ranks wait for world rank 0 to make the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
@@ -143,11 +143,11 @@ fn start(
     };
     let library = MpiLibrary::find(model)?;
     // SAFETY: called when `operation` has succeeded.
-    let place = unsafe { Place::of_this_process(&library, model) };
-    *rank_for_messages = place.rank;
-    agree_on_directory(&settings, &place).inspect_err(|_| library.release())?;
+    let world = unsafe { ProcessInWorld::of_this_process(&library, model) };
+    *rank_for_messages = world.rank;
+    agree_on_directory(&settings, &world).inspect_err(|_| library.release())?;
 
-    let messages = messages_to_see(settings.layers, model, &library, &place);
+    let messages = messages_to_see(settings.layers, model, &library, &world);
     let algorithms = why_no_algorithms(settings.layers);
     let host = host_identity();
     let init = Init {
@@ -155,14 +155,14 @@ fn start(
         left: clock.anchor(),
     };
     let layers = layer_states(settings.layers, messages.as_ref().err(), algorithms);
-    let identity = identity(&library, &place, &host, measure_clock(clock), layers, &init);
+    let identity = identity(&library, &world, &host, measure_clock(clock), layers, &init);
     let file = create_file(&settings, &identity).inspect_err(|_| library.release())?;
     let recorder = Recorder::new(
         clock,
         library,
         file,
-        place.rank,
-        all_on_this_host(place.world_size),
+        world.rank,
+        all_on_this_host(world.world_size),
         settings.layers,
         settings
             .layers
@@ -173,12 +173,12 @@ fn start(
     // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
     // SAFETY: MPI has not ended, and the place is that of this process.
-    unsafe { define_communicators(recorder, &place) };
-    exchange_stamps(recorder, model, &settings, &place, &host, &init);
+    unsafe { define_communicators(recorder, &world) };
+    exchange_stamps(recorder, model, &settings, &world, &host, &init);
     // Behind the exchanges, whose messages are nobody's.
     if let Ok(messages) = messages {
         // SAFETY: MPI has just been begun, by this thread; the parent is a communicator.
-        unsafe { recorder.see_messages(messages, place.parent) };
+        unsafe { recorder.see_messages(messages, world.parent) };
     }
     if algorithms.is_none() {
         recorder.see_algorithms();
@@ -198,7 +198,7 @@ fn messages_to_see(
     layers: Layers,
     model: ProcessModel,
     library: &MpiLibrary,
-    place: &Place,
+    world: &ProcessInWorld,
 ) -> Result<MessageSource, String> {
     if !layers.messages {
         Err("not asked for (--layers calls,messages)".to_owned())
@@ -206,7 +206,7 @@ fn messages_to_see(
         // What is asked of the world would be asked of what is not there.
         Err("the program begins MPI by sessions; messages are not recorded there".to_owned())
     } else {
-        find_messages(library.abi, place.rank, place.world_size)
+        find_messages(library.abi, world.rank, world.world_size)
             .map_err(|opaque| opaque.to_string())
     }
 }
@@ -214,7 +214,7 @@ fn messages_to_see(
 /// What the trace says of this process.
 fn identity(
     library: &MpiLibrary,
-    place: &Place,
+    world: &ProcessInWorld,
     host: &HostIdentity,
     clock: ClockIdentity,
     layers: Vec<LayerState>,
@@ -222,11 +222,11 @@ fn identity(
 ) -> Identity {
     Identity {
         recorder: env!("CARGO_PKG_VERSION").to_owned(),
-        world: place.world,
-        rank: place.rank,
-        world_size: place.world_size,
+        world: world.id,
+        rank: world.rank,
+        world_size: world.world_size,
         pid: std::process::id(),
-        spawned: place.is_spawned(),
+        spawned: world.is_spawned(),
         host: host.clone(),
         clock,
         mpi: MpiIdentity {
@@ -263,15 +263,15 @@ fn create_file(settings: &Settings, identity: &Identity) -> Result<RankFile, Sta
 ///
 /// # Safety
 /// MPI has not ended, and the place is that of this process.
-unsafe fn define_communicators(recorder: &Recorder, place: &Place) {
+unsafe fn define_communicators(recorder: &Recorder, world: &ProcessInWorld) {
     recorder.guarded(|| {
         let (communicators, library) = (&recorder.communicators, &recorder.library);
         let predefined =
-            communicators.add_predefined(library, place.world, place.rank, place.world_size);
+            communicators.add_predefined(library, world.id, world.rank, world.world_size);
         // SAFETY: a communicator of the library, which has not ended.
-        let of_parent = place
+        let of_parent = world
             .parent
-            .map(|parent| unsafe { communicators.add_parent(library, parent, place.world) });
+            .map(|parent| unsafe { communicators.add_parent(library, parent, world.id) });
         for communicator in predefined.into_iter().chain(of_parent) {
             recorder.write(&Definition::Communicator(communicator))?;
         }
@@ -284,7 +284,7 @@ fn exchange_stamps(
     recorder: &Recorder,
     model: ProcessModel,
     settings: &Settings,
-    place: &Place,
+    world: &ProcessInWorld,
     host: &HostIdentity,
     init: &Init,
 ) {
@@ -294,15 +294,15 @@ fn exchange_stamps(
             recorder.take_part(&Start {
                 directory: &settings.output,
                 settings: settings.exchange,
-                world: place.world,
-                rank: place.rank,
-                world_size: place.world_size,
+                world: world.id,
+                rank: world.rank,
+                world_size: world.world_size,
                 host,
                 tick: TickLength::of(
                     span(|anchor| anchor.ticks.get()),
                     span(|anchor| anchor.raw_ns.get()),
                 ),
-                is_said_to_be_alone: all_on_this_host(place.world_size),
+                is_said_to_be_alone: all_on_this_host(world.world_size),
             });
         }
         ProcessModel::Sessions => recorder.define(&Definition::ClockExchanges {
@@ -317,12 +317,12 @@ unsafe extern "C" fn forget_in_child() {
     Recorder::leave_to_the_parent();
 }
 
-fn agree_on_directory(settings: &Settings, place: &Place) -> Result<(), StartError> {
-    let (path, rank, world) = (&settings.output, place.rank, place.world);
-    if place.is_spawned() {
+fn agree_on_directory(settings: &Settings, world: &ProcessInWorld) -> Result<(), StartError> {
+    if world.is_spawned() {
         // The world that spawned this one has made the directory.
         return Ok(());
     }
+    let (path, rank, world) = (&settings.output, world.rank, world.id);
     match settings.form {
         Form::Inner if rank == 0 => {
             // An older trace was removed before the program was started, if that was wanted.

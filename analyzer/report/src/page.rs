@@ -105,7 +105,7 @@ impl Place {
                 _ => {}
             }
             trace.folder(name).map_err(|error| {
-                let found = trace.look_at(name);
+                let found = trace.metadata_of(name);
                 if found.is_ok_and(|found| found.is_symlink()) {
                     io::Error::other("a link, and inside of a trace none is followed")
                 } else {

@@ -179,7 +179,9 @@ impl RunFiles {
             let is_cut = |found: Metadata| {
                 (found.dev(), found.ino()) == *identity && found.len() < map.bytes().len() as u64
             };
-            let found = folder.as_ref().and_then(|folder| folder.look_at(name).ok());
+            let found = folder
+                .as_ref()
+                .and_then(|folder| folder.metadata_of(name).ok());
             map.has_shrunk() || found.is_some_and(is_cut)
         };
         let shorter = self

@@ -5,7 +5,7 @@
 //! smallest has not improved for N in a row; the cost is the number of draws, the quality how
 //! far that smallest one lies above the smallest of all.
 
-use collbench_instrument::exchange::{StopRule, Watch};
+use collbench_instrument::exchange::{StopMonitor, StopRule};
 use collbench_stats::random::Random;
 use serde::Serialize;
 
@@ -47,10 +47,10 @@ pub(super) fn of_stop_rule(pairs: &[Vec<u64>]) -> Vec<Quality> {
         for (pair, (rtts, least)) in pairs.iter().enumerate() {
             for run in 0..RUNS {
                 let mut random = Random::from_state(run << 32 | pair as u64);
-                let mut watch = Watch::new(rule);
-                while watch.goes_on(rtts[random.below(rtts.len())], 0) {}
-                let best = watch.best_ns().unwrap_or(*least);
-                exchanges += f64::from(watch.n());
+                let mut monitor = StopMonitor::new(rule);
+                while monitor.continues(rtts[random.below(rtts.len())], 0) {}
+                let best = monitor.best_ns().unwrap_or(*least);
+                exchanges += f64::from(monitor.n());
                 above += 100.0 * (best - least) as f64 / *least as f64;
             }
         }

@@ -3,7 +3,7 @@
 //! The schedule and the stop rule are those of the recorder; only the network is made up.
 
 use collbench_instrument::Scheme;
-use collbench_instrument::exchange::{Pair, StopRule, Watch, rounds};
+use collbench_instrument::exchange::{Pair, StopMonitor, StopRule, rounds};
 use collbench_stats::random::Random;
 use serde::Serialize;
 
@@ -109,13 +109,13 @@ fn duration_ns(n_hosts: usize, scheme: Scheme, network: Network, random: &mut Ra
     for Pair { reference, local } in rounds(n_hosts, scheme).concat() {
         let path = Path::of(network, random);
         let begin = f64::max(free_at[reference], free_at[local]);
-        let mut watch = Watch::new(StopRule::THOROUGH);
+        let mut monitor = StopMonitor::new(StopRule::THOROUGH);
         let (mut now, mut first) = (begin, None);
         loop {
             let rtt_ns = path.round_trip_ns(random);
             now += rtt_ns;
             let elapsed = now - *first.get_or_insert(now);
-            if !watch.goes_on(rtt_ns as u64, elapsed as u64) {
+            if !monitor.continues(rtt_ns as u64, elapsed as u64) {
                 break;
             }
         }

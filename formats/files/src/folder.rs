@@ -10,7 +10,8 @@ use std::path::Path;
 
 /// What is opened is no link, nobody waits for it, and it becomes nobody's terminal. On a regular
 /// file these change nothing.
-const WARY: libc::c_int = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+const OPEN_FLAGS: libc::c_int =
+    libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
 
 /// A directory, open: it stays this one, whatever becomes of its name.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl Folder {
     ///
     /// # Errors
     /// The system's.
-    pub fn open_itself(path: &Path) -> io::Result<Self> {
+    pub fn open_no_follow(path: &Path) -> io::Result<Self> {
         Self::open_with(path, libc::O_NOFOLLOW)
     }
 
@@ -56,7 +57,7 @@ impl Folder {
     /// # Errors
     /// The system's; for a link, and for all that is no regular file.
     pub fn file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
-        self.open_at(name.as_ref(), libc::O_RDONLY | WARY)
+        self.open_at(name.as_ref(), libc::O_RDONLY | OPEN_FLAGS)
             .map_err(in_words)
             .and_then(regular)
     }
@@ -66,7 +67,7 @@ impl Folder {
     /// # Errors
     /// As of [`Self::file`].
     pub fn file_or_new(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
-        self.open_at(name.as_ref(), libc::O_RDWR | libc::O_CREAT | WARY)
+        self.open_at(name.as_ref(), libc::O_RDWR | libc::O_CREAT | OPEN_FLAGS)
             .map_err(in_words)
             .and_then(regular)
     }
@@ -77,7 +78,7 @@ impl Folder {
     /// # Errors
     /// The system's; [`io::ErrorKind::AlreadyExists`] where anything has this name.
     pub fn create(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | WARY;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | OPEN_FLAGS;
         self.open_at(name.as_ref(), flags)
     }
 
@@ -86,7 +87,7 @@ impl Folder {
     /// # Errors
     /// As of [`Self::create`].
     pub fn create_private(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | WARY;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | OPEN_FLAGS;
         self.open_as(name.as_ref(), flags, 0o600)
     }
 
@@ -104,7 +105,7 @@ impl Folder {
     ///
     /// # Errors
     /// The system's.
-    pub fn look_at(&self, name: impl AsRef<OsStr>) -> io::Result<Metadata> {
+    pub fn metadata_of(&self, name: impl AsRef<OsStr>) -> io::Result<Metadata> {
         let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         self.open_at(name.as_ref(), flags)?.metadata()
     }
@@ -169,7 +170,7 @@ impl Folder {
     /// The system's.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         // An open file of its own: it is read from its begin.
-        let fd = self.opened()?.into_raw_fd();
+        let fd = self.as_file()?.into_raw_fd();
         // SAFETY: a descriptor of a directory, which nobody else has, and which belongs to the
         // stream from here on.
         let stream = unsafe { libc::fdopendir(fd) };
@@ -207,7 +208,7 @@ impl Folder {
     ///
     /// # Errors
     /// The system's; where the directory cannot be listed.
-    pub fn opened(&self) -> io::Result<File> {
+    pub fn as_file(&self) -> io::Result<File> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         self.open_at(OsStr::new("."), flags)
     }
@@ -241,7 +242,7 @@ impl Folder {
 pub fn open_regular(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
-        .custom_flags(WARY)
+        .custom_flags(OPEN_FLAGS)
         .open(path)
         .map_err(in_words)
         .and_then(regular)
@@ -336,12 +337,12 @@ mod tests {
             fs::create_dir(path(name)).unwrap();
             fs::write(path(name).join("index.html"), name).unwrap();
         }
-        let folder = Folder::open_itself(&path("trace")).unwrap();
+        let folder = Folder::open_no_follow(&path("trace")).unwrap();
         assert!(folder.is_at(&path("trace")));
         fs::rename(path("trace"), path("moved")).unwrap();
         symlink(path("other"), path("trace")).unwrap();
         assert!(!folder.is_at(&path("trace")));
-        assert!(Folder::open_itself(&path("trace")).is_err(), "a link");
+        assert!(Folder::open_no_follow(&path("trace")).is_err(), "a link");
         assert!(Folder::open(&path("trace")).is_ok(), "named by its user");
         folder.rename("index.html", "page.html").unwrap();
         folder.remove_file("page.html").unwrap();

@@ -76,7 +76,7 @@ struct Shape {
 }
 
 /// Code, communicator and root of a record.
-fn likeness(record: &Record) -> (u16, u32, i32) {
+fn header_of(record: &Record) -> (u16, u32, i32) {
     (
         record.code.get(),
         record.communicator.get(),
@@ -124,9 +124,9 @@ impl Packed {
             if times == Times::Own {
                 packed.durations.push(leave.wrapping_sub(enter));
             }
-            let (code, communicator, root) = likeness(record);
+            let (code, communicator, root) = header_of(record);
             let low = record.word().low();
-            let is_running = running.contains(&likeness(record));
+            let is_running = running.contains(&header_of(record));
             let shape = Shape {
                 code,
                 communicator,
@@ -213,7 +213,7 @@ pub(super) fn pack(records: &[Record]) -> Vec<u8> {
 fn running(records: &[Record]) -> HashSet<(u16, u32, i32)> {
     let mut uses: HashMap<_, (usize, HashSet<u64>)> = HashMap::new();
     for record in records {
-        let (n, lows) = uses.entry(likeness(record)).or_default();
+        let (n, lows) = uses.entry(header_of(record)).or_default();
         *n += 1;
         lows.insert(record.word().low());
     }

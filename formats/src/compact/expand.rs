@@ -21,7 +21,7 @@ const MAX_ROOM: u64 = 32 << 20;
 
 /// The most zeros of which no part says what they were for, together: each thread of a killed
 /// process may have reserved room that it did not come to use.
-const MAX_HOLLOW: u64 = 1 << 30;
+const MAX_SPARSE: u64 = 1 << 30;
 
 /// The pieces of the file that was recorded, in order. What is between them is zeros.
 ///
@@ -83,7 +83,7 @@ impl<'a> Expansion<'a> {
     fn explain(&mut self, offset: u64, room: u64) -> Result<(), Damage> {
         self.hollow = self.hollow.saturating_add(offset.saturating_sub(self.end));
         self.end = self.end.max(offset.saturating_add(room));
-        if self.hollow > MAX_HOLLOW {
+        if self.hollow > MAX_SPARSE {
             Err(Damage::Hollow {
                 length: self.length(),
                 explained: self.end.min(offset),
@@ -173,7 +173,7 @@ impl Iterator for Expansion<'_> {
         let (end, is_said) = (self.end, self.end >= length);
         self.end = length;
         let zeros = length.saturating_sub(end);
-        (!is_said && self.hollow.saturating_add(zeros) > MAX_HOLLOW).then_some(Err(
+        (!is_said && self.hollow.saturating_add(zeros) > MAX_SPARSE).then_some(Err(
             Damage::Hollow {
                 length,
                 explained: end,

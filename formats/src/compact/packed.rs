@@ -16,7 +16,7 @@ pub const MAX_PACKED_BYTES: usize = 17 << 20;
 const MAX_BLOCK_RECORDS: usize = 1 << 16;
 
 /// Deflation makes no more than so many bytes one, and a record is a byte at least.
-const MOST_DEFLATION: usize = 1032;
+const MAX_DEFLATION_RATIO: usize = 1032;
 
 /// What precedes the records of a chunk; the ends of the blocks follow it.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -51,7 +51,7 @@ impl<'a> PackedBytes<'a> {
         let (length, trimmed) = (head.length.get() as usize, head.trimmed.get() as usize);
         let fits = trimmed <= length
             && length <= MAX_PACKED_BYTES
-            && trimmed <= bytes.len().saturating_mul(MOST_DEFLATION);
+            && trimmed <= bytes.len().saturating_mul(MAX_DEFLATION_RATIO);
         fits.then_some(Self {
             length,
             trimmed,
@@ -92,7 +92,7 @@ impl<'a> PackedRecords<'a> {
         let stated = chunk.closed.get().checked_sub(1);
         let fits = (1..=MAX_BLOCK_RECORDS).contains(&block_records)
             && n_records as u64 <= room / size_of::<Record>() as u64
-            && n_records <= bytes.len().saturating_mul(MOST_DEFLATION)
+            && n_records <= bytes.len().saturating_mul(MAX_DEFLATION_RATIO)
             && stated.is_none_or(|stated| n_records as u64 <= stated);
         if !fits {
             return None;

@@ -161,11 +161,11 @@ macro_rules! export {
             #[unsafe(export_name = concat!("P", $name))]
             extern "C-unwind" fn pmpi($($argument: usize),*) -> c_int {
                 const CALLED_AS: CalledAs = CalledAs::Pmpi;
-                static BEHIND: RealFunction =
-                    RealFunction::behind_tool(symbol!(concat!("P", $name)));
-                let behind = BEHIND.address_if_any();
-                if !behind.is_null() && is_inside_a_call() {
-                    return call!(behind; $($argument),*);
+                static PAST_TOOL: RealFunction =
+                    RealFunction::past_tool(symbol!(concat!("P", $name)));
+                let past_tool = PAST_TOOL.address_if_any();
+                if !past_tool.is_null() && is_inside_a_call() {
+                    return call!(past_tool; $($argument),*);
                 }
                 $body
             }

@@ -161,7 +161,7 @@ fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
 pub(crate) fn compact_recorded(trace: &Path, form: Form) -> anyhow::Result<Outcome> {
     match form {
         Form::Outer => {
-            let folder = Folder::open_itself(trace).with_context(|| no_trace(trace))?;
+            let folder = Folder::open_no_follow(trace).with_context(|| no_trace(trace))?;
             replace(
                 OpenTrace {
                     folder: &folder,
@@ -178,7 +178,7 @@ pub(crate) fn compact_recorded(trace: &Path, form: Form) -> anyhow::Result<Outco
 /// Replaces the files of a trace that nobody else is at work in.
 fn in_place(trace: &Path, direction: Direction, ended: Ended) -> anyhow::Result<Outcome> {
     let folder = Folder::open(trace).with_context(|| no_trace(trace))?;
-    let opened = folder.opened().with_context(|| no_trace(trace))?;
+    let opened = folder.as_file().with_context(|| no_trace(trace))?;
     lock(&opened).with_context(|| trace.display().to_string())?;
     replace(
         OpenTrace {
@@ -253,7 +253,7 @@ fn replace(trace: OpenTrace<'_>, direction: Direction, ended: Ended) -> anyhow::
         rewritten
     });
     // The names, too, are to be on the disk; some file systems cannot say so of directories.
-    let _ = folder.opened().and_then(|folder| folder.sync_all());
+    let _ = folder.as_file().and_then(|folder| folder.sync_all());
     outcome.with_context(|| format!("{}: all its files are whole", trace.path.display()))
 }
 
@@ -302,7 +302,12 @@ fn fill_new(
     for name in from.folder.names()? {
         let name = name.to_string_lossy().into_owned();
         let is_other = !is_rank_file(&name) && !name.ends_with(UNFINISHED_SUFFIX) && name != MARK;
-        if !is_other || from.folder.look_at(&name).is_ok_and(|found| found.is_dir()) {
+        if !is_other
+            || from
+                .folder
+                .metadata_of(&name)
+                .is_ok_and(|found| found.is_dir())
+        {
             continue;
         }
         let copied = from.of_file(&name, |file| {

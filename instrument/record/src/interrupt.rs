@@ -9,13 +9,14 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The signals by which people, shells and batch systems end a command.
-const ENDING: [libc::c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
+const TERMINATION_SIGNALS: [libc::c_int; 4] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
 /// How long a process may take to tidy up.
 const PATIENCE_SECONDS: libc::c_uint = 5;
 
 /// The first one that came; 0: none has.
-static CAME: AtomicI32 = AtomicI32::new(0);
+static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
 /// A signal came that is to end this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +33,7 @@ impl Interrupted {
 
 /// Whether no such signal came.
 pub(crate) fn check() -> Result<(), Interrupted> {
-    match CAME.load(Ordering::SeqCst) {
+    match RECEIVED.load(Ordering::SeqCst) {
         0 => Ok(()),
         signal => Err(Interrupted(signal)),
     }
@@ -40,7 +41,7 @@ pub(crate) fn check() -> Result<(), Interrupted> {
 
 /// Has this process be asked instead of ended, but for signals that it was given as ignored.
 pub(crate) fn watch() {
-    for signal in ENDING {
+    for signal in TERMINATION_SIGNALS {
         // SAFETY: the handler makes only system calls that are allowed in handlers.
         unsafe {
             let mut before: libc::sigaction = zeroed();
@@ -61,8 +62,8 @@ unsafe extern "C" fn on_signal(signal: libc::c_int) {
 
 /// Notes a signal, if it is one of those that end a command; in a handler.
 pub(crate) fn note(signal: libc::c_int) {
-    let is_first = ENDING.contains(&signal)
-        && CAME
+    let is_first = TERMINATION_SIGNALS.contains(&signal)
+        && RECEIVED
             .compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst)
             .is_ok();
     if is_first {
@@ -77,7 +78,7 @@ pub(crate) fn note(signal: libc::c_int) {
 }
 
 unsafe extern "C" fn on_end_of_patience(_: libc::c_int) {
-    let signal = CAME.load(Ordering::SeqCst);
+    let signal = RECEIVED.load(Ordering::SeqCst);
     // SAFETY: system calls that are allowed in handlers.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);

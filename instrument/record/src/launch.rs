@@ -1,8 +1,8 @@
 //! The command collbench-record: puts the preloaded library before a program, and looks
 //! afterwards at what came of it.
 
-mod beyond;
 mod loader;
+mod not_preloadable;
 mod process;
 mod program;
 mod relay;
@@ -299,7 +299,7 @@ impl Job {
     fn prepared(&self) -> std::process::Command {
         let mut command = std::process::Command::new(&self.command[0]);
         command.args(&self.command[1..]);
-        hand_down(&mut command, &self.settings, &self.preload);
+        pass_settings(&mut command, &self.settings, &self.preload);
         command
     }
 
@@ -396,7 +396,7 @@ impl Drop for Unused<'_> {
 }
 
 /// Puts the settings and the preloaded library into the environment of a command.
-fn hand_down(command: &mut std::process::Command, settings: &Settings, preload: &Path) {
+fn pass_settings(command: &mut std::process::Command, settings: &Settings, preload: &Path) {
     for (name, value) in environment_of(settings) {
         match value {
             Some(value) => command.env(name, value),

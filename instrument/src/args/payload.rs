@@ -325,7 +325,7 @@ pub fn scattered_parts(
 mod tests {
     use super::*;
     use crate::communicators::entry::tests::entry;
-    use crate::mpi::library::tests::{NULL_TYPE, stand_in};
+    use crate::mpi::library::tests::{NULL_TYPE, fake_library};
 
     const IN_PLACE: usize = 1;
     const NOWHERE: usize = 0;
@@ -333,7 +333,7 @@ mod tests {
 
     /// The view at `rank` of 4, or with `remote` on an intercommunicator with 2 remote processes.
     fn at(rank: u32, remote: bool, root: i32, then: impl Fn(CallView<'_>)) {
-        let library = stand_in();
+        let library = fake_library();
         let comm = entry(4, rank, if remote { 2 } else { 0 });
         then(CallView {
             library: &library,
@@ -425,7 +425,7 @@ mod tests {
     fn to_neighbours_goes_one_part_for_each_outgoing_edge() {
         let counts = [3i32, 4, 500];
         let types: [Handle; 3] = [1, 8, 8];
-        let library = stand_in();
+        let library = fake_library();
         let mut comm = entry(4, 2, 0);
         comm.neighbours = Some(Box::new(crate::mpi::topology::tests::neighbours()));
         let call = CallView {

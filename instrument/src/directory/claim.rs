@@ -47,7 +47,7 @@ pub(crate) fn claimed_by(path: &Path) -> Option<u64> {
 
 fn read_claim(path: &Path) -> io::Result<Option<u64>> {
     let mut text = String::new();
-    Folder::open_itself(path)?
+    Folder::open_no_follow(path)?
         .file(WORLD_FILE)?
         .take(64)
         .read_to_string(&mut text)?;
@@ -63,7 +63,7 @@ pub(crate) fn mark_refused(path: &Path, world: u64) {
 
 /// How many worlds were refused.
 pub fn n_refused(path: &Path) -> usize {
-    let names = Folder::open_itself(path).and_then(|folder| folder.names());
+    let names = Folder::open_no_follow(path).and_then(|folder| folder.names());
     names
         .into_iter()
         .flatten()

@@ -9,10 +9,10 @@ use collbench_files::Folder;
 /// Makes a file in the directory, new and for writing and reading, with the permissions that the
 /// user's umask leaves, never executable.
 pub(crate) fn create_file(path: &Path, name: &str) -> io::Result<File> {
-    Folder::open_itself(path)?.create(name)
+    Folder::open_no_follow(path)?.create(name)
 }
 
 /// Removes a file of the directory.
 pub(crate) fn remove_file(path: &Path, name: &str) -> io::Result<()> {
-    Folder::open_itself(path)?.remove_file(name)
+    Folder::open_no_follow(path)?.remove_file(name)
 }

@@ -40,7 +40,7 @@ fn look(path: &Path, force: bool) -> Result<(), DirectoryError> {
             error,
         }),
         Ok(metadata) if !metadata.is_dir() => Err(DirectoryError::NotATrace(path.to_owned())),
-        Ok(_) => match Folder::open_itself(path) {
+        Ok(_) => match Folder::open_no_follow(path) {
             Ok(folder) => look_in(&folder, path, force),
             Err(error) => Err(DirectoryError::Io {
                 path: path.to_owned(),
@@ -161,7 +161,7 @@ fn lock(path: &Path) -> Result<Option<Held>, DirectoryError> {
         path: path.to_owned(),
         error,
     };
-    let opened = Folder::open_itself(path).and_then(|folder| Ok((folder.opened()?, folder)));
+    let opened = Folder::open_no_follow(path).and_then(|folder| Ok((folder.as_file()?, folder)));
     let (lock, folder) = match opened {
         Ok(opened) => opened,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -183,7 +183,7 @@ fn lock(path: &Path) -> Result<Option<Held>, DirectoryError> {
 /// Removes a trace that nothing was recorded into: of the run with this `run.json`, and no other;
 /// the directory too, if it `is_new`.
 pub fn remove_unused(path: &Path, run: &str, is_new: bool) {
-    let Ok(folder) = Folder::open_itself(path) else {
+    let Ok(folder) = Folder::open_no_follow(path) else {
         return;
     };
     let mut text = Vec::new();
@@ -324,7 +324,7 @@ mod tests {
     fn what_is_removed_is_what_was_looked_at_wherever_its_name_leads_now() {
         let elsewhere = folder_of(&[("index.html", ""), ("thesis.svg", "")]);
         let folder = folder_of(&[("run.json", RUN), ("report/index.html", "")]);
-        let parts = Parts::of(&Folder::open_itself(folder.path()).unwrap()).unwrap();
+        let parts = Parts::of(&Folder::open_no_follow(folder.path()).unwrap()).unwrap();
         let (report, names) = parts.report.unwrap();
         fs::rename(folder.path().join("report"), folder.path().join("moved")).unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("report")).unwrap();
@@ -336,7 +336,7 @@ mod tests {
         // The trace itself moved away, and a link in its place.
         let place = folder_of(&[("trace/run.json", RUN), ("trace/report/index.html", "")]);
         let path = place.path().join("trace");
-        let opened = Folder::open_itself(&path).unwrap();
+        let opened = Folder::open_no_follow(&path).unwrap();
         fs::rename(&path, place.path().join("moved")).unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), &path).unwrap();
         remove_trace(&opened, &path).unwrap();

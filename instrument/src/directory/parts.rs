@@ -35,7 +35,7 @@ impl Parts {
         let mut n_empty = 0;
         for name in folder.names().ok()? {
             let name = name.into_string().ok()?;
-            let kind = folder.look_at(&name).ok()?.file_type();
+            let kind = folder.metadata_of(&name).ok()?.file_type();
             if name == REPORT_FOLDER && kind.is_dir() {
                 let folder = folder.folder(&name).ok()?;
                 let names = files_of_report(&folder)?;
@@ -79,7 +79,7 @@ fn files_of_report(folder: &Folder) -> Option<Vec<OsString>> {
         let belongs = ["index.html", "analysis.json"].contains(&name.as_str())
             || name.ends_with(".svg")
             || name.ends_with(".dot");
-        if !belongs || !folder.look_at(&name).ok()?.is_file() {
+        if !belongs || !folder.metadata_of(&name).ok()?.is_file() {
             return None;
         }
         files.push(name.into());

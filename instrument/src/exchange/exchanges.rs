@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use collbench_formats::{Abi, Definition};
 
-use super::apart::is_apart;
+use super::clock_difference::have_different_clocks;
 use super::in_run::{FIRST, PointSchedule, every_ns};
 use super::joint_finalize::JointFinalize;
 use super::leader::Leader;
@@ -275,13 +275,20 @@ fn check_host(
     let lowest = lowest_of_host(keys, rank);
     if rank != lowest {
         answer(world, lowest as usize, tick)?;
-        let [is_apart, ..] = world.receive(lowest as usize)?;
-        return Ok(if is_apart != 0 { rank } else { lowest });
+        let [have_different_clocks, ..] = world.receive(lowest as usize)?;
+        return Ok(if have_different_clocks != 0 {
+            rank
+        } else {
+            lowest
+        });
     }
     let others = (0..).zip(keys).skip(rank as usize + 1);
     for (other, _) in others.filter(|(_, key)| **key == keys[rank as usize]) {
         let (samples, _) = ask(world, other, ON_HOST, tick)?;
-        world.send(other, [u64::from(is_apart(&samples, tick)), 0, 0, 0])?;
+        world.send(
+            other,
+            [u64::from(have_different_clocks(&samples, tick)), 0, 0, 0],
+        )?;
     }
     Ok(rank)
 }

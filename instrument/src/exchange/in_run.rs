@@ -190,8 +190,11 @@ mod tests {
             let times = measured(&met);
             assert!((18..=22).contains(&times.len()), "{times:?}");
             for pair in times.windows(2) {
-                let apart = pair[1] - pair[0];
-                assert!((25 * SECOND..=36 * SECOND).contains(&apart), "{apart}");
+                let clock_difference = pair[1] - pair[0];
+                assert!(
+                    (25 * SECOND..=36 * SECOND).contains(&clock_difference),
+                    "{clock_difference}"
+                );
             }
             // The first calls, and then four in 30 s.
             assert!(met.len() < 100, "{} meetings", met.len());

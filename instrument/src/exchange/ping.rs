@@ -99,14 +99,14 @@ impl StopRule {
 
 /// Watches round trips by a [`StopRule`].
 #[derive(Debug, Clone)]
-pub struct Watch {
+pub struct StopMonitor {
     rule: StopRule,
     n: u32,
     since_best: u32,
     best_ns: u64,
 }
 
-impl Watch {
+impl StopMonitor {
     /// Before the first.
     #[must_use]
     pub fn new(rule: StopRule) -> Self {
@@ -120,7 +120,7 @@ impl Watch {
 
     /// Sees one more round trip, `elapsed_ns` after the first; gives whether to go on. One of 0
     /// ns is none: clocks of different rates cannot tell it.
-    pub fn goes_on(&mut self, rtt_ns: u64, elapsed_ns: u64) -> bool {
+    pub fn continues(&mut self, rtt_ns: u64, elapsed_ns: u64) -> bool {
         self.n += 1;
         self.since_best += 1;
         if rtt_ns > 0 && rtt_ns < self.best_ns {
@@ -157,7 +157,7 @@ pub fn ask<W: Transport>(
     own: TickLength,
 ) -> Result<(Vec<OffsetSample>, Option<u64>), W::Error> {
     let mut samples: Vec<OffsetSample> = Vec::with_capacity(rule.unimproved as usize * 2);
-    let mut watch = Watch::new(rule);
+    let mut monitor = StopMonitor::new(rule);
     let mut begin = None;
     let mut before = [0; 2];
     loop {
@@ -170,12 +170,12 @@ pub fn ask<W: Transport>(
         let begin = *begin.get_or_insert(t4);
         let there = TickLength(length).ns(t3.saturating_sub(t2));
         let rtt_ns = own.ns(t4.saturating_sub(t1)).saturating_sub(there);
-        if !watch.goes_on(rtt_ns, own.ns(t4.saturating_sub(begin))) {
+        if !monitor.continues(rtt_ns, own.ns(t4.saturating_sub(begin))) {
             break;
         }
     }
     transport.send(peer, [ENOUGH, before[0], before[1], 0])?;
-    Ok((samples, watch.best_ns()))
+    Ok((samples, monitor.best_ns()))
 }
 
 /// Answers host `peer` as long as it asks; gives all samples, with the clock of `peer` as the
@@ -291,9 +291,9 @@ mod tests {
             longest_ns: 1_000,
         };
         let n_seen = |rtts: &[u64]| {
-            let mut watch = Watch::new(rule);
+            let mut monitor = StopMonitor::new(rule);
             rtts.iter()
-                .take_while(|&&rtt| watch.goes_on(rtt, 0))
+                .take_while(|&&rtt| monitor.continues(rtt, 0))
                 .count()
                 + 1
         };
@@ -302,9 +302,9 @@ mod tests {
         assert_eq!(n_seen(&[9, 9, 8, 9, 9, 7, 9, 9, 9, 9]), 9);
         assert_eq!(n_seen(&[20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9]), 10);
         assert_eq!(n_seen(&[0, 0, 0, 5]), 3, "what cannot be is no best one");
-        let mut watch = Watch::new(rule);
-        assert!(watch.goes_on(9, 999) && !watch.goes_on(8, 1_000));
-        assert_eq!((watch.n(), watch.best_ns()), (2, Some(8)));
+        let mut monitor = StopMonitor::new(rule);
+        assert!(monitor.continues(9, 999) && !monitor.continues(8, 1_000));
+        assert_eq!((monitor.n(), monitor.best_ns()), (2, Some(8)));
     }
 
     #[test]

@@ -238,7 +238,7 @@ pub(super) fn open(registry: &Path) -> io::Result<File> {
 fn place(path: &Path) -> io::Result<(Folder, &OsStr)> {
     let place = path.parent().zip(path.file_name());
     let (folder, name) = place.ok_or(io::ErrorKind::InvalidInput)?;
-    Ok((Folder::open_itself(folder)?, name))
+    Ok((Folder::open_no_follow(folder)?, name))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::process::{out_of_the_way, unsignalled};
 
 /// A part of a file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct Extent {
     pub(super) offset: u64,
     pub(super) length: u64,
 }
@@ -64,7 +64,7 @@ impl GrowingFile {
 
     /// Takes the next `wanted` bytes of the file, or what `--max-size` leaves of them, but not
     /// less than `at_least`; both are multiples of [`CHUNK_ALIGN`], > 0.
-    pub(super) fn take_room(&self, wanted: u64, at_least: u64) -> Result<Room, GrowError> {
+    pub(super) fn take_extent(&self, wanted: u64, at_least: u64) -> Result<Extent, GrowError> {
         let mut taken = wanted;
         let offset = self
             .end
@@ -78,7 +78,7 @@ impl GrowingFile {
             .map_err(|_| GrowError::SizeReached {
                 max_bytes: self.max_bytes.unwrap_or(0),
             })?;
-        Ok(Room {
+        Ok(Extent {
             offset,
             length: taken,
         })
@@ -89,16 +89,16 @@ impl GrowingFile {
     pub(super) fn append(&self, length: u64) -> Result<(u64, Arc<Mapping>), GrowError> {
         let offset = self.end.fetch_add(length, Ordering::AcqRel);
         let map = self
-            .make_room(Room { offset, length })
+            .prepare_extent(Extent { offset, length })
             .inspect_err(|_| self.end.store(offset, Ordering::Release))?;
         Ok((offset, map))
     }
 
-    /// Makes a part of the file, which was taken by [`take_room`](Self::take_room), ready to be stored
+    /// Makes a part of the file, which was taken by [`take_extent`](Self::take_extent), ready to be stored
     /// into.
-    pub(super) fn make_room(
+    pub(super) fn prepare_extent(
         &self,
-        Room { offset, length }: Room,
+        Extent { offset, length }: Extent,
     ) -> Result<Arc<Mapping>, GrowError> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         self.ensure_own(&mut fd)?;
@@ -107,7 +107,7 @@ impl GrowingFile {
     }
 
     /// Maps a part of the file once more.
-    pub(super) fn map(&self, Room { offset, length }: Room) -> Result<Arc<Mapping>, GrowError> {
+    pub(super) fn map(&self, Extent { offset, length }: Extent) -> Result<Arc<Mapping>, GrowError> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         self.ensure_own(&mut fd)?;
         Ok(Arc::new(map_chunk(&fd, offset, length as usize)?))

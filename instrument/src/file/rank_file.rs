@@ -91,13 +91,13 @@ impl RankFile {
         })?;
         let length =
             ((size_of::<FileHeader>() + encoded.len()) as u64).next_multiple_of(CHUNK_ALIGN);
-        let room = file.take_room(length, length)?;
+        let room = file.take_extent(length, length)?;
         let fields = FileHeader {
             keep_bytes: keep_bytes.into(),
             ..FileHeader::recording((&encoded, crc32), length)
         };
         Ok(Self {
-            header: MappedHeader::begin(file.make_room(room)?, &fields, &encoded),
+            header: MappedHeader::begin(file.prepare_extent(room)?, &fields, &encoded),
             file,
             ring: (keep_bytes > 0).then(|| Ring::new(keep_bytes, LARGEST_CHUNK)),
             definitions: Mutex::default(),
@@ -135,8 +135,10 @@ impl RankFile {
             None => {
                 let table_and_some = (content_at as u64 * 4).next_multiple_of(CHUNK_ALIGN);
                 let at_least = (content_at as u64 + 1).next_multiple_of(CHUNK_ALIGN);
-                let room = self.file.take_room(wanted.max(table_and_some), at_least)?;
-                (room.offset, self.file.make_room(room)?)
+                let room = self
+                    .file
+                    .take_extent(wanted.max(table_and_some), at_least)?;
+                (room.offset, self.file.prepare_extent(room)?)
             }
             Some(ring) => {
                 let is_kept = kind == ChunkKind::Definitions;

@@ -1,4 +1,4 @@
-//! Room in a file that can be stored into: reserved on the disk, mapped, its pages writable.
+//! Extent in a file that can be stored into: reserved on the disk, mapped, its pages writable.
 
 use std::fs::File;
 use std::io;
@@ -86,7 +86,7 @@ pub(super) fn map_chunk(file: &File, offset: u64, length: usize) -> Result<Mappi
 pub(super) fn make_ready(map: &Mapping) -> Result<(), GrowError> {
     match map.advise(Advice::PopulateWrite) {
         Ok(()) => Ok(()),
-        // A kernel before 5.14: touch each page. Room is reserved, so this cannot be SIGBUS.
+        // A kernel before 5.14: touch each page. Extent is reserved, so this cannot be SIGBUS.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             for page in (0..map.len()).step_by(4096) {
                 // SAFETY: within the mapping; an atomic that changes nothing but makes the page

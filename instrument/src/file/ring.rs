@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use collbench_formats::{CHUNK_ALIGN, ChunkHeader, PLACE_MAGIC};
 
 use super::error::GrowError;
-use super::growing::{GrowingFile, Room};
+use super::growing::{Extent, GrowingFile};
 use super::mapping::Mapping;
 use super::reserve::make_ready;
 
@@ -219,7 +219,7 @@ impl Places {
             let first = &self.list[at];
             let length = self.list[run.end - 1].end() - first.offset;
             let offset = first.offset;
-            let map = file.map(Room { offset, length })?;
+            let map = file.map(Extent { offset, length })?;
             self.list.drain(at + 1..run.end);
             self.list[at] = Place {
                 offset,

@@ -44,7 +44,7 @@ const _: () = {
     assert!(size_of::<usize>() == WORD && size_of::<*mut u64>() == WORD);
 };
 
-/// Room for a record in a mapped chunk, of the thread that has taken it; or nowhere.
+/// Extent for a record in a mapped chunk, of the thread that has taken it; or nowhere.
 ///
 /// Invariant: null, or the address of four aligned words in a chunk that stays mapped as
 /// [`SlotCursor::open`] demands, which only the thread that took the slot stores into.
@@ -252,10 +252,10 @@ impl SlotCursor {
 
     /// The slots that were taken of the chunk; none without one.
     pub(crate) fn taken(&self, chunk: Option<&OpenChunk>) -> Slots {
-        let behind = self.next();
+        let end = self.next();
         Slots {
-            first: chunk.map_or(behind, |chunk| chunk.content() as usize),
-            behind,
+            first: chunk.map_or(end, |chunk| chunk.content() as usize),
+            end,
         }
     }
 }
@@ -273,26 +273,26 @@ impl OpenChunk {
 pub(crate) struct Slots {
     /// Addresses of the first one, and behind the last one.
     first: usize,
-    behind: usize,
+    end: usize,
 }
 
 impl Slots {
     pub(crate) fn len(&self) -> usize {
-        (self.behind - self.first) / SLOT
+        (self.end - self.first) / SLOT
     }
 
     /// Bytes of all of them.
     pub(crate) fn bytes(&self) -> usize {
-        self.behind - self.first
+        self.end - self.first
     }
 
     /// Address behind the last one.
-    pub(crate) fn behind(&self) -> usize {
-        self.behind
+    pub(crate) fn end(&self) -> usize {
+        self.end
     }
 
     pub(crate) fn has(&self, slot: Slot) -> bool {
-        (self.first..self.behind).contains(&slot.address())
+        (self.first..self.end).contains(&slot.address())
     }
 
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Slot> + use<> {
@@ -308,7 +308,7 @@ impl Slots {
     /// Those before a slot among them.
     pub(crate) fn before(self, slot: Slot) -> Self {
         Self {
-            behind: slot.address().max(self.first),
+            end: slot.address().max(self.first),
             ..self
         }
     }
@@ -330,7 +330,7 @@ pub(crate) mod tests {
         let first = records.as_ptr() as usize;
         Slots {
             first,
-            behind: first + size_of_val(records),
+            end: first + size_of_val(records),
         }
     }
 
@@ -339,7 +339,7 @@ pub(crate) mod tests {
         let mut words = [[0u64; 4]; 2];
         let slots = Slots {
             first: words.as_mut_ptr() as usize,
-            behind: words.as_mut_ptr() as usize + 2 * SLOT,
+            end: words.as_mut_ptr() as usize + 2 * SLOT,
         };
         let [before, slot] = [0, 1].map(|i| slots.iter().nth(i).unwrap());
         before.write([RecordWord::call(Operation::Barrier, 0, 0).bits(), 0]);

@@ -283,7 +283,7 @@ unsafe fn wait_for(
 }
 
 /// The library has made a communicator ready, the application's or its own.
-pub(super) fn communicator_appears(comm: Handle) {
+pub(super) fn communicator_created(comm: Handle) {
     if let Some(recorder) = Recorder::active() {
         recorder.guarded(|| {
             // SAFETY: a communicator that the library has just made ready.
@@ -294,7 +294,7 @@ pub(super) fn communicator_appears(comm: Handle) {
 }
 
 /// The library gives a communicator back.
-pub(super) fn communicator_goes(comm: Handle) {
+pub(super) fn communicator_freed(comm: Handle) {
     if let Some(recorder) = Recorder::active() {
         recorder.guarded(|| {
             recorder.partners.remove(comm);

@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use collbench_formats::Direction;
 
 use super::message::{
-    communicator_appears, communicator_goes, message, start_messages, startable_message,
+    communicator_created, communicator_freed, message, start_messages, startable_message,
     wait_for_any, wait_for_many,
 };
 use crate::messages::{Opaque, PointToPoint, Post, RawMessage, Replaced, Table};
@@ -81,11 +81,11 @@ pub(super) fn find() -> Result<PointToPoint, Opaque> {
     if find_datum(POINT_TO_POINT.name) == 0 {
         return Err(Opaque::NotOpenMpi);
     }
-    let mut places = POINT_TO_POINT.places()?;
+    let mut slots = POINT_TO_POINT.slots()?;
     // Without these what few algorithms send is not seen, and they are called opaque.
-    places.extend(STARTED_LATER.places().into_iter().flatten());
-    places.extend(REQUESTS.places()?);
-    Ok(PointToPoint(places))
+    slots.extend(STARTED_LATER.slots().into_iter().flatten());
+    slots.extend(REQUESTS.slots()?);
+    Ok(PointToPoint(slots))
 }
 
 /// Calls the function that stood in the table.
@@ -220,13 +220,13 @@ extern "C-unwind" fn start(n: Word, requests: Word) -> c_int {
 extern "C-unwind" fn add_comm(comm: Handle) -> c_int {
     let code = theirs!(ADD_COMM; comm);
     if code == 0 {
-        communicator_appears(comm);
+        communicator_created(comm);
     }
     code
 }
 
 extern "C-unwind" fn del_comm(comm: Handle) -> c_int {
-    communicator_goes(comm);
+    communicator_freed(comm);
     theirs!(DEL_COMM; comm)
 }
 

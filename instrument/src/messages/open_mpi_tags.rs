@@ -19,14 +19,14 @@ const FIRST_TAG_AGAIN: i32 = -64;
 #[inline]
 pub(crate) fn recorded_tag(tag: i32) -> u16 {
     if tag < i16::MIN.into() {
-        tag_again(tag) as u16
+        tag_from_record(tag) as u16
     } else {
         tag as u16
     }
 }
 
 #[cold]
-fn tag_again(tag: i32) -> i32 {
+fn tag_from_record(tag: i32) -> i32 {
     let n_again = FIRST_TAG_AGAIN - i32::from(i16::MIN);
     if tag < LAST_NONBLOCKING_TAG {
         tag

@@ -42,7 +42,7 @@ impl Receives {
     ///
     /// # Safety
     /// The calling thread is that whose they are.
-    pub(crate) unsafe fn leave_behind(&self) {
+    pub(crate) unsafe fn abandon(&self) {
         // SAFETY: the caller's promise.
         unsafe { self.0.get().write(Posted::default()) };
     }

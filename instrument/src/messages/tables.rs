@@ -42,22 +42,22 @@ pub(crate) struct Table {
 
 /// The places in the tables whose functions are to be replaced: found and checked.
 #[derive(Debug)]
-pub(crate) struct PointToPoint(pub(crate) Vec<Place>);
+pub(crate) struct PointToPoint(pub(crate) Vec<FunctionSlot>);
 
-pub(crate) struct Place {
+pub(crate) struct FunctionSlot {
     /// Address of the word in the table.
     word: usize,
     function: &'static Replaced,
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for FunctionSlot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} at {:#x}", self.function.suffix, self.word)
     }
 }
 
 impl Table {
-    pub(crate) fn places(&self) -> Result<Vec<Place>, Opaque> {
+    pub(crate) fn slots(&self) -> Result<Vec<FunctionSlot>, Opaque> {
         let table = find_datum(self.name);
         let is_known = |&(at, function): &(usize, &'static Replaced)| {
             // SAFETY: the tables of all versions are longer than any layout.
@@ -68,7 +68,7 @@ impl Table {
         match layouts.find(|layout| table != 0 && layout.iter().all(is_known)) {
             Some(layout) => Ok(layout
                 .iter()
-                .map(|&(at, function)| Place {
+                .map(|&(at, function)| FunctionSlot {
                     word: table + at * size_of::<usize>(),
                     function,
                 })
@@ -86,7 +86,7 @@ impl PointToPoint {
     /// # Safety
     /// No other thread is inside the library.
     pub(crate) unsafe fn install(&self) {
-        for Place { word, function } in &self.0 {
+        for FunctionSlot { word, function } in &self.0 {
             // SAFETY: `find` has read a function of this name there, in the data of a library that
             // stays loaded; the recording function takes the same arguments.
             let word = unsafe { AtomicPtr::from_ptr(*word as *mut *mut c_void) };
@@ -102,7 +102,7 @@ impl PointToPoint {
     /// # Safety
     /// The library is loaded, and was when `install` was called.
     pub(crate) unsafe fn remove(&self) {
-        for Place { word, function } in &self.0 {
+        for FunctionSlot { word, function } in &self.0 {
             // SAFETY: as above.
             let word = unsafe { AtomicPtr::from_ptr(*word as *mut *mut c_void) };
             let _ = word.compare_exchange(

@@ -76,7 +76,7 @@ impl Tag {
         let part = self.context_bits() >> 1 & 3;
         let tag = match self.number() {
             tag if tag < 1 << 14 => tag,
-            tag => tag_again(tag),
+            tag => tag_from_record(tag),
         };
         part << 14 | tag as u16
     }
@@ -89,7 +89,7 @@ impl Tag {
 const FIRST_NONBLOCKING_TAG: u32 = 287;
 
 #[cold]
-fn tag_again(tag: u32) -> u32 {
+fn tag_from_record(tag: u32) -> u32 {
     let n_again = (1 << 14) - FIRST_NONBLOCKING_TAG;
     FIRST_NONBLOCKING_TAG + (tag - FIRST_NONBLOCKING_TAG) % n_again
 }

@@ -213,7 +213,7 @@ impl RealFunction {
 
     /// The function `PMPI_X` behind such a tool; null where there is none.
     #[must_use]
-    pub const fn behind_tool(name: &'static CStr) -> Self {
+    pub const fn past_tool(name: &'static CStr) -> Self {
         Self {
             reach: Reach::BehindTool,
             ..Self::new(name)

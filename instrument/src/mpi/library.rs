@@ -10,11 +10,12 @@ use collbench_formats::Abi;
 use super::abi::Constants;
 use super::find::find_function;
 use super::handle::Handle;
+use super::inquiries::{
+    InquireHandle, InquireLevel, InquireProcessSet, InquireSession, Inquiries, LibraryError,
+    function,
+};
 use super::named_types::NamedTypes;
 use super::objects::object_of;
-use super::questions::{
-    AskHandle, AskLevel, AskProcessSet, AskSession, LibraryError, Questions, function,
-};
 use super::version::library_version;
 
 /// The MPI library of this process, ready to be asked.
@@ -49,7 +50,7 @@ pub struct MpiLibrary {
     pub(crate) errors_return: Handle,
     /// Thread level provided, 0 to 3.
     pub thread_level: u32,
-    questions: Questions,
+    inquiries: Inquiries,
     named_types: NamedTypes,
     /// The processes that were started together; 0 where it cannot be told.
     world_group: Handle,
@@ -79,9 +80,9 @@ impl MpiLibrary {
     /// Never: the names are literals.
     pub(crate) fn find(model: ProcessModel) -> Result<Self, LibraryError> {
         let constants = Constants::of_this_process();
-        let questions = match constants.abi {
-            Abi::Unknown => Questions::never_asked(),
-            _ => Questions::of_this_process()?,
+        let inquiries = match constants.abi {
+            Abi::Unknown => Inquiries::unused(),
+            _ => Inquiries::of_this_process()?,
         };
         let mut library = Self {
             abi: constants.abi,
@@ -101,22 +102,22 @@ impl MpiLibrary {
             errors_return: constants.errors_return,
             // Each session has its own; any may be the highest.
             thread_level: 3,
-            questions,
+            inquiries,
             named_types: NamedTypes::of_this_process(constants.abi, |datatype| {
                 // SAFETY: a datatype of the library, which is never freed.
-                unsafe { questions.type_bytes(datatype) }
+                unsafe { inquiries.type_bytes(datatype) }
             }),
             world_group: 0,
             own_session: 0,
         };
         match model {
             ProcessModel::World => {
-                let query_thread = function!("PMPI_Query_thread", AskLevel);
+                let query_thread = function!("PMPI_Query_thread", InquireLevel);
                 let mut level = 0;
                 // SAFETY: MPI is initialized, and MPI_COMM_WORLD valid.
                 unsafe {
                     query_thread(&mut level);
-                    (questions.comm_group)(library.comm_world, &mut library.world_group);
+                    (inquiries.comm_group)(library.comm_world, &mut library.world_group);
                 }
                 library.thread_level = constants.thread_level(level);
             }
@@ -129,8 +130,8 @@ impl MpiLibrary {
     /// Takes the group of all processes from a session of its own: the application's may end
     /// before the last communicator is made, and must not be kept from ending.
     fn open_session(&mut self, constants: &Constants) -> Result<(), LibraryError> {
-        let session_init = function!("PMPI_Session_init", AskSession);
-        let group_of_set = function!("PMPI_Group_from_session_pset", AskProcessSet);
+        let session_init = function!("PMPI_Session_init", InquireSession);
+        let group_of_set = function!("PMPI_Group_from_session_pset", InquireProcessSet);
         // SAFETY: the constants are those of the library; both handles have a place; the name is
         // that of a process set which every library has.
         unsafe {
@@ -157,10 +158,10 @@ impl MpiLibrary {
         // SAFETY: MPI has not ended; the group, and the session where there is one, were taken in
         // `find`, and are used for communicators that are made, of which none is made now.
         unsafe {
-            (self.questions.group_free)(&mut group);
+            (self.inquiries.group_free)(&mut group);
             let finalize = find_function(c"PMPI_Session_finalize");
             if session != 0 && !finalize.is_null() {
-                let finalize = std::mem::transmute::<*mut c_void, AskHandle>(finalize);
+                let finalize = std::mem::transmute::<*mut c_void, InquireHandle>(finalize);
                 finalize(&mut session);
             }
         }
@@ -172,8 +173,8 @@ impl MpiLibrary {
         let (mut rank, mut size) = (0, 1);
         // SAFETY: the group was taken in `find`, and is there until `release`.
         unsafe {
-            (self.questions.group_rank)(self.world_group, &mut rank);
-            (self.questions.group_size)(self.world_group, &mut size);
+            (self.inquiries.group_rank)(self.world_group, &mut rank);
+            (self.inquiries.group_size)(self.world_group, &mut size);
         }
         (rank as u32, size as u32)
     }
@@ -209,7 +210,7 @@ impl MpiLibrary {
     pub unsafe fn rank(&self, comm: Handle) -> u32 {
         let mut rank = 0;
         // SAFETY: the caller's promise.
-        unsafe { (self.questions.comm_rank)(comm, &mut rank) };
+        unsafe { (self.inquiries.comm_rank)(comm, &mut rank) };
         rank as u32
     }
 
@@ -221,7 +222,7 @@ impl MpiLibrary {
     pub unsafe fn size(&self, comm: Handle) -> u32 {
         let mut size = 0;
         // SAFETY: the caller's promise.
-        unsafe { (self.questions.comm_size)(comm, &mut size) };
+        unsafe { (self.inquiries.comm_size)(comm, &mut size) };
         size as u32
     }
 
@@ -235,9 +236,9 @@ impl MpiLibrary {
         let mut size = 0;
         // SAFETY: the caller's promise; the remote size is asked of intercommunicators only.
         unsafe {
-            (self.questions.comm_test_inter)(comm, &mut is_inter);
+            (self.inquiries.comm_test_inter)(comm, &mut is_inter);
             if is_inter != 0 {
-                (self.questions.comm_remote_size)(comm, &mut size);
+                (self.inquiries.comm_remote_size)(comm, &mut size);
             }
         }
         size as u32
@@ -251,9 +252,9 @@ impl MpiLibrary {
     #[must_use]
     pub unsafe fn world_ranks(&self, comm: Handle, remote: bool, n: u32) -> Vec<u32> {
         let get_group = if remote {
-            self.questions.comm_remote_group
+            self.inquiries.comm_remote_group
         } else {
-            self.questions.comm_group
+            self.inquiries.comm_group
         };
         let mut group: Handle = 0;
         let ranks: Vec<c_int> = (0..n as c_int).collect();
@@ -261,14 +262,14 @@ impl MpiLibrary {
         // SAFETY: the caller's promise; both arrays have `n` entries; the group is freed once.
         unsafe {
             get_group(comm, &mut group);
-            (self.questions.group_translate_ranks)(
+            (self.inquiries.group_translate_ranks)(
                 group,
                 n as c_int,
                 ranks.as_ptr(),
                 self.world_group,
                 translated.as_mut_ptr(),
             );
-            (self.questions.group_free)(&mut group);
+            (self.inquiries.group_free)(&mut group);
         }
         translated
             .into_iter()
@@ -284,7 +285,7 @@ impl MpiLibrary {
     pub(crate) unsafe fn parent(&self) -> Option<Handle> {
         let mut parent: Handle = self.comm_null;
         // SAFETY: the caller's promise.
-        unsafe { (self.questions.comm_get_parent)(&mut parent) };
+        unsafe { (self.inquiries.comm_get_parent)(&mut parent) };
         (parent != self.comm_null).then_some(parent)
     }
 
@@ -304,7 +305,7 @@ impl MpiLibrary {
         }
         // SAFETY: the caller's promise, and the two values that MPI would raise an error for
         // are excluded.
-        unsafe { self.questions.type_bytes(datatype) }
+        unsafe { self.inquiries.type_bytes(datatype) }
     }
 }
 
@@ -323,7 +324,7 @@ pub(crate) mod tests {
     }
 
     /// A stand-in for an MPI library, with the constants of Open MPI.
-    pub(crate) fn stand_in() -> MpiLibrary {
+    pub(crate) fn fake_library() -> MpiLibrary {
         MpiLibrary {
             abi: Abi::OpenMpi,
             comm_world: 100,
@@ -341,9 +342,9 @@ pub(crate) mod tests {
             status_ignore: 0,
             errors_return: 0,
             thread_level: 0,
-            questions: Questions {
+            inquiries: Inquiries {
                 type_size,
-                ..Questions::never_asked()
+                ..Inquiries::unused()
             },
             named_types: NamedTypes::of_this_process(Abi::Unknown, |_| None),
             world_group: 0,
@@ -351,12 +352,12 @@ pub(crate) mod tests {
         }
     }
 
-    /// As [`stand_in`], where handles are 32-bit integers.
-    pub(crate) fn stand_in_with_narrow_handles() -> MpiLibrary {
+    /// As [`fake_library`], where handles are 32-bit integers.
+    pub(crate) fn fake_library_with_narrow_handles() -> MpiLibrary {
         MpiLibrary {
             abi: Abi::Mpich,
             handle_mask: 0xffff_ffff,
-            ..stand_in()
+            ..fake_library()
         }
     }
 
@@ -364,7 +365,7 @@ pub(crate) mod tests {
     fn handles_of_32_bits_are_read_and_cut_as_such() {
         let array = [3u32, 4];
         let at = array.as_ptr() as usize;
-        let library = stand_in_with_narrow_handles();
+        let library = fake_library_with_narrow_handles();
         // SAFETY: an array of two handles of 32 bits, and types that are their sizes.
         unsafe {
             assert_eq!(library.handle_at(at, 1), 4);

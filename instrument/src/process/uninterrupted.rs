@@ -66,7 +66,7 @@ impl Drop for Uncancelled {
 }
 
 /// What a thread does when its last [`Uninterrupted`] ends.
-struct Outside {
+struct SavedState {
     /// How many live.
     depth: Cell<u32>,
     /// As they were before the first of them.
@@ -75,8 +75,8 @@ struct Outside {
 }
 
 thread_local! {
-    static OUTSIDE: Outside = const {
-        Outside {
+    static SAVED_STATE: SavedState = const {
+        SavedState {
             depth: Cell::new(0),
             cancel_state: Cell::new(CANCEL_DISABLE),
             mask: UnsafeCell::new(MaybeUninit::uninit()),
@@ -84,7 +84,7 @@ thread_local! {
     };
 }
 
-impl Outside {
+impl SavedState {
     fn block(&self) {
         // SAFETY: the set is made by the first call, and valid for all others; the old mask goes to a
         // place of this thread, where only this function stores, with no handler in between that
@@ -122,16 +122,16 @@ pub(crate) struct Uninterrupted {
 
 impl Uninterrupted {
     pub(crate) fn begin() -> Self {
-        OUTSIDE.with(|outside| {
-            let depth = outside.depth.get();
+        SAVED_STATE.with(|saved| {
+            let depth = saved.depth.get();
             if depth == 0 {
-                outside.block();
+                saved.block();
                 let mut state = CANCEL_DISABLE;
                 // SAFETY: `state` is valid for writing.
                 unsafe { pthread_setcancelstate(CANCEL_DISABLE, &mut state) };
-                outside.cancel_state.set(state);
+                saved.cancel_state.set(state);
             }
-            outside.depth.set(depth + 1);
+            saved.depth.set(depth + 1);
         });
         Self {
             _local: PhantomData,
@@ -141,14 +141,14 @@ impl Uninterrupted {
 
 impl Drop for Uninterrupted {
     fn drop(&mut self) {
-        OUTSIDE.with(|outside| {
-            let depth = outside.depth.get() - 1;
-            outside.depth.set(depth);
+        SAVED_STATE.with(|saved| {
+            let depth = saved.depth.get() - 1;
+            saved.depth.set(depth);
             if depth == 0 {
                 let mut disabled = CANCEL_DISABLE;
                 // SAFETY: the state that `begin` found; `disabled` is valid for writing.
-                unsafe { pthread_setcancelstate(outside.cancel_state.get(), &mut disabled) };
-                outside.let_through();
+                unsafe { pthread_setcancelstate(saved.cancel_state.get(), &mut disabled) };
+                saved.let_through();
             }
         });
     }

@@ -8,8 +8,8 @@ use collbench_formats::{
     ROOT_OTHER_OF_MY_GROUP, RecordWord, UNKNOWN_COMMUNICATOR,
 };
 
-use super::inside::Inside;
 use super::local::{LOCAL, Local};
+use super::nesting::CallScope;
 use super::recorder::Recorder;
 use crate::args::CallView;
 use crate::communicators::CommunicatorEntry;
@@ -45,7 +45,7 @@ impl Local {
         root: i32,
         real: impl FnOnce() -> c_int,
     ) -> Returned {
-        let inside = Inside::enter(self);
+        let inside = CallScope::enter(self);
         slot.write([word, CommunicatorWord::new(communicator, root).bits()]);
         let mut enter_ticks = recorder.clock.now();
         if self.follows_long_gap(enter_ticks) {
@@ -247,7 +247,7 @@ pub fn guarded_call(real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     // What has been left by a jump is put in order.
     local.is_inside();
-    let _inside = Inside::enter(local);
+    let _inside = CallScope::enter(local);
     real()
 }
 

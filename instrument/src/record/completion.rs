@@ -9,8 +9,8 @@ use std::ffi::c_int;
 
 use collbench_formats::{CompletingCall, Completion, Initiation, UnsuccessfulTests};
 
-use super::inside::Inside;
 use super::local::Local;
+use super::nesting::CallScope;
 use super::recorder::Recorder;
 use super::requests::TakenRequest;
 use crate::file::Slot;
@@ -129,7 +129,7 @@ fn index_of(of: Initiation) -> u32 {
 }
 
 impl Found {
-    /// Takes the slots, and stores all but the times. Inside a call: what is taken must stay
+    /// Takes the slots, and stores all but the times. CallScope a call: what is taken must stay
     /// mapped.
     #[inline]
     fn reserve(
@@ -193,7 +193,7 @@ fn complete_all<const N: usize>(
     mut found: FoundList<N>,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    let inside = Inside::enter(local);
+    let inside = CallScope::enter(local);
     let n = found.n;
     for found in found.iter_mut() {
         found.reserve(recorder, local, by, n);
@@ -273,7 +273,7 @@ fn complete_some<const N: usize>(
         return real();
     };
     // Until all is recorded: what is recorded here is no call of its own.
-    let _inside = Inside::enter(local);
+    let _inside = CallScope::enter(local);
     let enter = recorder.clock.now();
     let code = real();
     let leave = recorder.clock.now();
@@ -324,7 +324,7 @@ pub fn wait_call(request: usize, real: impl FnOnce() -> c_int) -> c_int {
         },
     };
     // As `complete_all` does, without a list: this is the call that must cost least.
-    let inside = Inside::enter(local);
+    let inside = CallScope::enter(local);
     found.reserve(recorder, local, CompletingCall::Wait, 1);
     found.enter(recorder.clock.now());
     let code = real();

@@ -243,7 +243,7 @@ impl Local {
     fn last_channel(&self) -> Option<Channel> {
         let sends_from = self.creation.sends_from.replace(0);
         let taken = self.thread.get()?.taken();
-        if sends_from != 0 && taken.behind() == sends_from {
+        if sends_from != 0 && taken.end() == sends_from {
             return Some(Channel {
                 communicator: UNKNOWN_COMMUNICATOR,
                 tag: NO_TAG,
@@ -262,7 +262,7 @@ impl Local {
 pub fn creation_start(real: impl FnOnce() -> c_int) -> c_int {
     let local = Local::of_this_thread();
     if let (Some(_), Some(thread)) = (Recorder::seeing_messages(), local.thread.get()) {
-        local.creation.sends_from.set(thread.taken().behind());
+        local.creation.sends_from.set(thread.taken().end());
     }
     let code = real();
     local.creation.sends_from.set(0);

@@ -14,8 +14,8 @@ use collbench_formats::{
 use super::calls::guarded_call;
 use super::creations::CreatingCall;
 use super::initiation::RequestCall;
-use super::inside::Inside;
 use super::local::Local;
+use super::nesting::CallScope;
 use super::recorder::Recorder;
 use crate::args::{CallView, payload};
 use crate::communicators::{CommunicatorEntry, FileOrWindow};
@@ -219,7 +219,7 @@ pub fn access_end_call(by: CompletingCall, file: usize, real: impl FnOnce() -> c
     };
     let slot = local.take_slot(recorder);
     slot.write(completion.words());
-    let inside = Inside::enter(local);
+    let inside = CallScope::enter(local);
     slot.stamp(recorder.clock.now());
     let code = real();
     slot.leave(code, recorder.clock.now());

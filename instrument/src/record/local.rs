@@ -3,7 +3,7 @@
 use std::cell::{Cell, UnsafeCell};
 
 use super::creations::ThreadCreation;
-use super::inside::own_stack;
+use super::nesting::own_stack;
 use super::recorder::Recorder;
 use super::running::GapWatch;
 use super::thread::Thread;

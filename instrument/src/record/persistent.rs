@@ -9,8 +9,8 @@ use collbench_formats::{
 };
 
 use super::initiation::RequestCall;
-use super::inside::Inside;
 use super::local::Local;
+use super::nesting::CallScope;
 use super::recorder::Recorder;
 use super::requests::Tracked;
 use crate::args::{CallView, Initiated, KeptArrays};
@@ -52,11 +52,11 @@ pub fn persistent_call(
         None
     };
     let Some(entry) = entry else {
-        let _inside = Inside::enter(local);
+        let _inside = CallScope::enter(local);
         return real().and_keep_for_ever();
     };
     let payload_bytes = payload(recorder.view(entry, call.root, call.large));
-    let inside = Inside::enter(local);
+    let inside = CallScope::enter(local);
     let initiated = real();
     drop(inside);
     if initiated.code != 0 {
@@ -163,7 +163,7 @@ fn start(
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     let found = found.as_ref();
-    let inside = Inside::enter(local);
+    let inside = CallScope::enter(local);
     let prepare = |&(handle, persistent): &(usize, &'static Persistent)| {
         let slot = local.take_slot(recorder);
         if slot.is_null() {

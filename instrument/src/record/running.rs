@@ -8,8 +8,8 @@ use std::cell::Cell;
 
 use collbench_formats::{Anchor, Running};
 
-use super::inside::Inside;
 use super::local::Local;
+use super::nesting::CallScope;
 use super::recorder::Recorder;
 use crate::file::Slot;
 
@@ -135,7 +135,7 @@ impl Local {
         recorder: &'static Recorder,
         slot: Slot,
         leave: u64,
-        inside: &Inside<'_>,
+        inside: &CallScope<'_>,
     ) {
         if self.gap_watch.long_from.get() != NEVER && inside.is_outermost() {
             self.sample_after(recorder, slot, leave);

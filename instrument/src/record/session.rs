@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use collbench_formats::{CommunicatorWord, Operation, ROOT_NONE, RecordWord, phase_words};
 
 use super::calls::guarded_call;
-use super::inside::Inside;
 use super::local::{LOCAL, Local};
+use super::nesting::CallScope;
 use super::recorder::Recorder;
 use crate::file::{Slot, is_forked};
 use crate::process::Uncancelled;
@@ -104,7 +104,7 @@ pub fn phase_call(level: usize, real: impl FnOnce() -> c_int) -> c_int {
     };
     let local = Local::of_this_thread();
     let slot = local.take_slot(recorder);
-    let inside = Inside::enter(local);
+    let inside = CallScope::enter(local);
     recorder.phase.begin(level as i32);
     slot.write(phase_words(level as i32));
     slot.stamp(recorder.clock.now());

@@ -76,7 +76,7 @@ pub(super) fn rewrite(
         if refused.is_some() {
             return Ok(kept(refused));
         }
-        take_after(&target, &metadata)?;
+        copy_metadata(&target, &metadata)?;
         target.sync_all()?;
         match direction {
             Direction::Compact => compare_compact(&target, bytes)?,
@@ -121,7 +121,7 @@ fn what_is_in(
     let is_ended = direction == Direction::Expand
         || trace.header.finalized.get() == 1
         || ended == Ended::Surely
-        || nobody_writes(file, &trace);
+        || has_no_writer(file, &trace);
     if !is_ended {
         let why = "its process did not reach MPI_Finalize and may still run; if the run has \
                    ended, say so with --ended";
@@ -204,7 +204,7 @@ fn not_as_written(found: impl std::fmt::Display) -> anyhow::Error {
 }
 
 /// Gives a file the permissions, the owner and the times of another.
-fn take_after(target: &File, old: &Metadata) -> io::Result<()> {
+fn copy_metadata(target: &File, old: &Metadata) -> io::Result<()> {
     let new = target.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
         fchown(target, Some(old.uid()), Some(old.gid()))?;
@@ -218,7 +218,7 @@ fn take_after(target: &File, old: &Metadata) -> io::Result<()> {
 
 /// Whether the file is of a process of this host, and no process has it open for writing. (A
 /// process id alone says nothing: it may be another's by now, or of a container.)
-fn nobody_writes(file: &File, trace: &RankTrace<'_>) -> bool {
+fn has_no_writer(file: &File, trace: &RankTrace<'_>) -> bool {
     let is_of_this_host = !trace.identity.host.boot_id.is_empty()
         && trace.identity.host.boot_id == collbench_instrument::boot_id();
     if !is_of_this_host {

@@ -35,8 +35,8 @@ impl Unfinished {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
             Err(error) => return Err(error).with_context(|| format!("making {}", shown())),
         };
-        let folder = Folder::open_itself(&path).with_context(shown)?;
-        let opened = folder.opened().with_context(shown)?;
+        let folder = Folder::open_no_follow(&path).with_context(shown)?;
+        let opened = folder.as_file().with_context(shown)?;
         let is_locked = lock(&opened).with_context(shown)?;
         if was_there {
             let is_left_behind = is_locked && folder.is_at(&path) && is_ours(&folder)?;
@@ -62,7 +62,7 @@ impl Unfinished {
     /// Gives it the name of the new trace, now that it is whole.
     pub(super) fn finish(&self, out: &Path) -> anyhow::Result<()> {
         self.folder.remove_file(MARK)?;
-        let _ = self.folder.opened().and_then(|folder| folder.sync_all());
+        let _ = self.folder.as_file().and_then(|folder| folder.sync_all());
         fs::rename(&self.path, out).with_context(|| format!("making {}", out.display()))
     }
 
@@ -78,7 +78,7 @@ impl Unfinished {
 fn is_ours(folder: &Folder) -> io::Result<bool> {
     let names = folder.names()?;
     for name in &names {
-        if !folder.look_at(name)?.is_file() {
+        if !folder.metadata_of(name)?.is_file() {
             return Ok(false);
         }
     }

@@ -18,7 +18,7 @@ static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 /// Signals that were ignored when this process began, one bit each.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 /// Signals that came when there was nobody to pass them on to, one bit each.
-static CAME: AtomicU64 = AtomicU64::new(0);
+static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
 /// Whose signals a child gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +173,7 @@ fn restore(handled: &Handled, mask: &libc::sigset_t) {
         // SAFETY: plain system calls.
         unsafe {
             libc::signal(signal, setting);
-            if CAME.load(Ordering::SeqCst) & bit(signal) != 0 {
+            if RECEIVED.load(Ordering::SeqCst) & bit(signal) != 0 {
                 libc::raise(signal);
             }
         }
@@ -227,7 +227,7 @@ unsafe extern "C" fn pass_on_signal(
     // SAFETY: the kernel passes a valid siginfo.
     let sent_by_a_process = unsafe { (*info).si_code } <= 0;
     if child == 0 {
-        CAME.fetch_or(bit(signal), Ordering::SeqCst);
+        RECEIVED.fetch_or(bit(signal), Ordering::SeqCst);
         let is_ignored = IGNORED.load(Ordering::SeqCst) & bit(signal) != 0;
         if HAS_ENDED.load(Ordering::SeqCst) && !is_ignored {
             if signal == libc::SIGTSTP {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::process::become_program;
 use super::program::{check_executable, find_program};
-use super::{cannot_run, hand_down};
+use super::{cannot_run, pass_settings};
 
 /// The variable that sets Open MPI's fork agent.
 pub(super) const FORK_AGENT: &str = "OMPI_MCA_orte_fork_agent";
@@ -86,7 +86,7 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
         _ => Command::new(program),
     };
     command.args(arguments);
-    hand_down(&mut command, &settings, &preload);
+    pass_settings(&mut command, &settings, &preload);
     let error = become_program(&mut command);
     Ok(cannot_run(program, &error))
 }

@@ -13,7 +13,7 @@ use collbench_instrument::Form;
 use collbench_instrument::directory::{self, is_rank_file};
 use collbench_text::quantity::file_size;
 
-use super::beyond::program_beyond;
+use super::not_preloadable::find_not_preloadable;
 use crate::interrupt;
 
 /// How long rank 0 of the inner form waits for the other ranks to end their files.
@@ -63,7 +63,7 @@ pub(super) fn look_at(path: &Path, form: Form) -> Result<Summary, Problem> {
 
 /// Whether there is a file that its rank has not ended yet.
 fn some_unfinished(path: &Path) -> bool {
-    let Ok(folder) = Folder::open_itself(path) else {
+    let Ok(folder) = Folder::open_no_follow(path) else {
         return false;
     };
     rank_files(&folder).iter().any(|name| {
@@ -138,7 +138,7 @@ fn count(path: &Path, form: Form) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
     let mut started = 0;
     let mut of_started_worlds = 0;
-    let folder = match Folder::open_itself(path) {
+    let folder = match Folder::open_no_follow(path) {
         Ok(folder) => folder,
         Err(_) if form == Form::Outer => return Err(Problem::Gone),
         Err(_) => return Err(Problem::Nothing),
@@ -228,8 +228,8 @@ impl Problem {
              use the inner form behind that\n  \
              - the program looks MPI functions up in the library itself (Julia, ctypes, \
              RTLD_DEEPBIND): it cannot be recorded";
-        if let (Self::Nothing | Self::Missing { .. }, Some((word, beyond))) =
-            (self, program_beyond(command))
+        if let (Self::Nothing | Self::Missing { .. }, Some((word, not_preloadable))) =
+            (self, find_not_preloadable(command))
         {
             let recorded = match self {
                 Self::Missing { recorded, started } => {
@@ -238,7 +238,11 @@ impl Problem {
                 _ => "nothing was recorded".to_owned(),
             };
             let word = word.to_string_lossy();
-            return format!("{recorded}: {} {}", word.escape_debug(), beyond.explain());
+            return format!(
+                "{recorded}: {} {}",
+                word.escape_debug(),
+                not_preloadable.explain()
+            );
         }
         let itself = if command_failed {
             "; COMMAND failed, which may be why. Else, "

@@ -8,16 +8,16 @@ use crate::host::{LauncherRank, hydra_job, launched_processes, mix};
 use crate::mpi::{Handle, MpiLibrary, ProcessModel};
 
 /// Where this process stands among those that were started together.
-pub(super) struct Place {
+pub(super) struct ProcessInWorld {
     /// The number on which the processes of this world agree.
-    pub(super) world: u64,
+    pub(super) id: u64,
     pub(super) rank: u32,
     pub(super) world_size: u32,
     /// The communicator with those that have spawned them.
     pub(super) parent: Option<Handle>,
 }
 
-impl Place {
+impl ProcessInWorld {
     /// # Safety
     /// MPI was begun by `model` and has not ended.
     pub(super) unsafe fn of_this_process(library: &MpiLibrary, model: ProcessModel) -> Self {
@@ -26,7 +26,7 @@ impl Place {
             let rank = LauncherRank::of_this_process().map_or(0, |LauncherRank(rank)| rank);
             let world_size = launched_processes().unwrap_or(1).max(rank + 1);
             return Self {
-                world: world_identity(world_size),
+                id: world_identity(world_size),
                 rank,
                 world_size,
                 parent: None,
@@ -39,7 +39,7 @@ impl Place {
             ProcessModel::Sessions => None,
         };
         Self {
-            world: world_identity(world_size),
+            id: world_identity(world_size),
             rank,
             world_size,
             parent,

@@ -12,7 +12,7 @@ const TOLERANCE_NS: i64 = 1_000;
 ///
 /// The offset of the shortest exchange is off by half its round trip at most: what lies beyond that
 /// and [`TOLERANCE_NS`] is a difference of clocks, however slow the exchange was.
-pub(crate) fn is_apart(samples: &[OffsetSample], tick: TickLength) -> bool {
+pub(crate) fn have_different_clocks(samples: &[OffsetSample], tick: TickLength) -> bool {
     let span = |from: u64, to: u64| i128::from(to) - i128::from(from);
     let rtt = |sample: &OffsetSample| span(sample.t1, sample.t4) - span(sample.t2, sample.t3);
     let Some(best) = samples.iter().min_by_key(|sample| rtt(sample)) else {
@@ -36,19 +36,19 @@ mod tests {
             let t4 = t1 + there + 50 + back;
             [t1, t2, t3, t4].map(|t| t as u64)
         };
-        let apart = |exchanges: &[[u64; 4]]| {
+        let differ = |exchanges: &[[u64; 4]]| {
             let sample = |&[t1, t2, t3, t4]: &[u64; 4]| OffsetSample { t1, t2, t3, t4 };
             let samples: Vec<_> = exchanges.iter().map(sample).collect();
-            is_apart(&samples, TickLength::NANOSECOND)
+            have_different_clocks(&samples, TickLength::NANOSECOND)
         };
-        assert!(!apart(&[exchange(0, 400, 90_000), exchange(0, 300, 700)]));
-        assert!(!apart(&[exchange(900, 300, 300)]), "within the tolerance");
-        assert!(!apart(&[exchange(5_000, 9_000, 9_000)]), "cannot be told");
-        assert!(apart(&[
+        assert!(!differ(&[exchange(0, 400, 90_000), exchange(0, 300, 700)]));
+        assert!(!differ(&[exchange(900, 300, 300)]), "within the tolerance");
+        assert!(!differ(&[exchange(5_000, 9_000, 9_000)]), "cannot be told");
+        assert!(differ(&[
             exchange(5_000, 90_000, 9_000),
             exchange(5_000, 300, 300)
         ]));
-        assert!(apart(&[exchange(-5_000, 300, 300)]));
-        assert!(!apart(&[]));
+        assert!(differ(&[exchange(-5_000, 300, 300)]));
+        assert!(!differ(&[]));
     }
 }

@@ -12,14 +12,14 @@ use super::program::find_program;
 
 /// Why the loader puts no library before a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beyond {
+pub(super) enum NotPreloadable {
     /// It runs with other rights than those of the user.
     SetUserId,
     /// There is no loader.
     Static,
 }
 
-impl Beyond {
+impl NotPreloadable {
     pub(super) fn explain(self) -> &'static str {
         match self {
             Self::SetUserId => {
@@ -35,18 +35,18 @@ impl Beyond {
 }
 
 /// The first of the words that is such a program.
-pub(super) fn program_beyond(command: &[OsString]) -> Option<(&OsString, Beyond)> {
+pub(super) fn find_not_preloadable(command: &[OsString]) -> Option<(&OsString, NotPreloadable)> {
     command.iter().find_map(|word| {
         let path = find_program(word).ok()?;
         let path = path.canonicalize().ok()?;
-        let beyond = if has_other_rights(&path) {
-            Beyond::SetUserId
+        let not_preloadable = if has_other_rights(&path) {
+            NotPreloadable::SetUserId
         } else if is_static(&path) {
-            Beyond::Static
+            NotPreloadable::Static
         } else {
             return None;
         };
-        Some((word, beyond))
+        Some((word, not_preloadable))
     })
 }
 
@@ -136,8 +136,8 @@ mod tests {
     fn programs_of_this_machine_have_a_loader_and_no_other_rights() {
         let own = std::env::current_exe().unwrap();
         let words = ["sh", "-n", "8", "absent", "Cargo.toml"].map(OsString::from);
-        assert_eq!(program_beyond(&words), None);
-        assert_eq!(program_beyond(&[own.clone().into()]), None);
+        assert_eq!(find_not_preloadable(&words), None);
+        assert_eq!(find_not_preloadable(&[own.clone().into()]), None);
         assert!(!is_static(&own) && !is_static(Path::new("Cargo.toml")));
     }
 

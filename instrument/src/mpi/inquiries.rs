@@ -5,31 +5,32 @@ use std::ffi::{c_char, c_int, c_void};
 use super::find::{RealFunction, find_function};
 use super::handle::Handle;
 
-pub(super) type AskNumber = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
-pub(super) type AskGroup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
-pub(super) type AskHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
-pub(super) type AskTypeSize = unsafe extern "C" fn(Handle, *mut i64) -> c_int;
-pub(super) type AskSession = unsafe extern "C" fn(Handle, Handle, *mut Handle) -> c_int;
-pub(super) type AskProcessSet = unsafe extern "C" fn(Handle, *const c_char, *mut Handle) -> c_int;
-pub(super) type AskLevel = unsafe extern "C" fn(*mut c_int) -> c_int;
+pub(super) type InquireInt = unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+pub(super) type InquireGroup = unsafe extern "C" fn(Handle, *mut Handle) -> c_int;
+pub(super) type InquireHandle = unsafe extern "C" fn(*mut Handle) -> c_int;
+pub(super) type InquireTypeSize = unsafe extern "C" fn(Handle, *mut i64) -> c_int;
+pub(super) type InquireSession = unsafe extern "C" fn(Handle, Handle, *mut Handle) -> c_int;
+pub(super) type InquireProcessSet =
+    unsafe extern "C" fn(Handle, *const c_char, *mut Handle) -> c_int;
+pub(super) type InquireLevel = unsafe extern "C" fn(*mut c_int) -> c_int;
 pub(super) type TranslateRanks =
     unsafe extern "C" fn(Handle, c_int, *const c_int, Handle, *mut c_int) -> c_int;
 
 /// The functions by which the library is asked about what a handle means.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Questions {
-    pub(super) comm_rank: AskNumber,
-    pub(super) comm_size: AskNumber,
-    pub(super) comm_remote_size: AskNumber,
-    pub(super) comm_test_inter: AskNumber,
-    pub(super) comm_group: AskGroup,
-    pub(super) comm_remote_group: AskGroup,
-    pub(super) comm_get_parent: AskHandle,
-    pub(super) group_rank: AskNumber,
-    pub(super) group_size: AskNumber,
-    pub(super) group_free: AskHandle,
+pub(super) struct Inquiries {
+    pub(super) comm_rank: InquireInt,
+    pub(super) comm_size: InquireInt,
+    pub(super) comm_remote_size: InquireInt,
+    pub(super) comm_test_inter: InquireInt,
+    pub(super) comm_group: InquireGroup,
+    pub(super) comm_remote_group: InquireGroup,
+    pub(super) comm_get_parent: InquireHandle,
+    pub(super) group_rank: InquireInt,
+    pub(super) group_size: InquireInt,
+    pub(super) group_free: InquireHandle,
     pub(super) group_translate_ranks: TranslateRanks,
-    pub(super) type_size: AskTypeSize,
+    pub(super) type_size: InquireTypeSize,
 }
 
 /// Why an MPI library cannot be recorded.
@@ -56,7 +57,7 @@ macro_rules! function {
 }
 pub(super) use function;
 
-impl Questions {
+impl Inquiries {
     /// Bytes of one element; `None` where a type has no size.
     ///
     /// # Safety
@@ -70,16 +71,16 @@ impl Questions {
 
     pub(super) fn of_this_process() -> Result<Self, LibraryError> {
         Ok(Self {
-            comm_rank: function!("PMPI_Comm_rank", AskNumber),
-            comm_size: function!("PMPI_Comm_size", AskNumber),
-            comm_remote_size: function!("PMPI_Comm_remote_size", AskNumber),
-            comm_test_inter: function!("PMPI_Comm_test_inter", AskNumber),
-            comm_group: function!("PMPI_Comm_group", AskGroup),
-            comm_remote_group: function!("PMPI_Comm_remote_group", AskGroup),
-            comm_get_parent: function!("PMPI_Comm_get_parent", AskHandle),
-            group_rank: function!("PMPI_Group_rank", AskNumber),
-            group_size: function!("PMPI_Group_size", AskNumber),
-            group_free: function!("PMPI_Group_free", AskHandle),
+            comm_rank: function!("PMPI_Comm_rank", InquireInt),
+            comm_size: function!("PMPI_Comm_size", InquireInt),
+            comm_remote_size: function!("PMPI_Comm_remote_size", InquireInt),
+            comm_test_inter: function!("PMPI_Comm_test_inter", InquireInt),
+            comm_group: function!("PMPI_Comm_group", InquireGroup),
+            comm_remote_group: function!("PMPI_Comm_remote_group", InquireGroup),
+            comm_get_parent: function!("PMPI_Comm_get_parent", InquireHandle),
+            group_rank: function!("PMPI_Group_rank", InquireInt),
+            group_size: function!("PMPI_Group_size", InquireInt),
+            group_free: function!("PMPI_Group_free", InquireHandle),
             group_translate_ranks: function!("PMPI_Group_translate_ranks", TranslateRanks),
             type_size: type_size_function()?,
         })
@@ -87,7 +88,7 @@ impl Questions {
 
     /// For a library whose handles are not understood: nothing is ever asked of it, and every
     /// answer stays as it was.
-    pub(super) const fn never_asked() -> Self {
+    pub(super) const fn unused() -> Self {
         unsafe extern "C" fn number(_: Handle, _: *mut c_int) -> c_int {
             0
         }
@@ -128,14 +129,14 @@ impl Questions {
 
 /// The function for sizes of types: that of MPI 3, of MPI 4, or the oldest one, which gives an
 /// `int`.
-fn type_size_function() -> Result<AskTypeSize, LibraryError> {
+fn type_size_function() -> Result<InquireTypeSize, LibraryError> {
     static OLD: RealFunction = RealFunction::new(c"PMPI_Type_size");
     unsafe extern "C" fn widened(datatype: Handle, size: *mut i64) -> c_int {
         let mut narrow = -1;
         // SAFETY: the address was found not to be null; `MPI_Type_size` takes a type and a place
         // for an `int`, and callers of this one pass a place for its result.
         unsafe {
-            let ask = std::mem::transmute::<*mut c_void, AskNumber>(OLD.address());
+            let ask = std::mem::transmute::<*mut c_void, InquireInt>(OLD.address());
             let code = ask(datatype, &mut narrow);
             *size = narrow.into();
             code
@@ -145,7 +146,7 @@ fn type_size_function() -> Result<AskTypeSize, LibraryError> {
         let address = find_function(name);
         if !address.is_null() {
             // SAFETY: both take a type and a place for an `MPI_Count`, which has 64 bits.
-            return Ok(unsafe { std::mem::transmute::<*mut c_void, AskTypeSize>(address) });
+            return Ok(unsafe { std::mem::transmute::<*mut c_void, InquireTypeSize>(address) });
         }
     }
     if OLD.address().is_null() {

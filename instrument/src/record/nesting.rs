@@ -23,12 +23,12 @@ use crate::process::{Uncancelled, Uninterrupted};
 
 /// A wrapped call is under way in this thread, as long as this lives: also where an exception of
 /// the program (thrown by an error handler, say) passes through.
-pub(super) struct Inside<'a> {
+pub(super) struct CallScope<'a> {
     local: &'a Local,
     before: usize,
 }
 
-impl<'a> Inside<'a> {
+impl<'a> CallScope<'a> {
     /// In line, so that the address is one in the frame of the wrapper or of what makes its call.
     #[inline(always)]
     pub(super) fn enter(local: &'a Local) -> Self {
@@ -49,7 +49,7 @@ impl<'a> Inside<'a> {
     }
 }
 
-impl Drop for Inside<'_> {
+impl Drop for CallScope<'_> {
     #[inline]
     fn drop(&mut self) {
         self.local.outermost.set(self.before);
@@ -57,12 +57,12 @@ impl Drop for Inside<'_> {
 }
 
 /// The recorder is at work in this thread, on a path that uses what calls share.
-pub(crate) struct AtWork<'a> {
+pub(crate) struct ColdPath<'a> {
     local: &'a Local,
     _uncancelled: Uncancelled,
 }
 
-impl Drop for AtWork<'_> {
+impl Drop for ColdPath<'_> {
     fn drop(&mut self) {
         self.local.is_at_work.set(false);
     }
@@ -76,7 +76,7 @@ impl Local {
     /// calls MPI comes here again, and must not wait for a lock that is held a few frames above;
     /// nor must a call behind a jump out of such a path. Recording ends then: a call that is not
     /// recorded would shift the positions of all that follow.
-    pub(crate) fn begin_work(&self, recorder: &Recorder) -> Option<AtWork<'_>> {
+    pub(crate) fn begin_work(&self, recorder: &Recorder) -> Option<ColdPath<'_>> {
         if is_forked() {
             return None;
         }
@@ -86,7 +86,7 @@ impl Local {
             return None;
         }
         self.is_at_work.set(true);
-        Some(AtWork {
+        Some(ColdPath {
             local: self,
             _uncancelled: Uncancelled::begin(),
         })
@@ -124,7 +124,7 @@ impl Local {
             return;
         };
         // SAFETY: this thread's own, of calls that have ended.
-        unsafe { thread.receives.leave_behind() };
+        unsafe { thread.receives.abandon() };
         let _ = recorder.guarded(|| {
             thread.abandon_records();
             Ok(())
@@ -228,11 +228,11 @@ unsafe extern "C" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
     const GO_ON: c_int = 0; // _URC_NO_REASON
     const STOP: c_int = 4; // _URC_NORMAL_STOP
     // SAFETY: `_Unwind_Backtrace` passes a context, and the walk that it was given.
-    let goes_on = unsafe {
+    let continues = unsafe {
         let walk = &mut *walk.cast::<Walk>();
         walk.visit(_Unwind_GetIP(context), _Unwind_GetCFA(context))
     };
-    if goes_on { GO_ON } else { STOP }
+    if continues { GO_ON } else { STOP }
 }
 
 /// The stack that this thread was given, from its lowest address to its end; empty where it is not
