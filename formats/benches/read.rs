@@ -1,4 +1,4 @@
-//! Reading a rank file: the walk over its chunks, and what each record costs that is looked at.
+//! Reading a rank file: going through its chunks, and the cost of each record that is looked at.
 
 use collbench_formats::write::{ChunkPlace, file_header, records_chunk};
 use collbench_formats::{
@@ -8,15 +8,15 @@ use collbench_formats::{
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 
-/// Records in a chunk, as the recorder has them in the long run.
+/// Records in a chunk of the recorder, in the long run.
 const PER_CHUNK: u64 = 32_000;
 
 fn main() {
     divan::main();
 }
 
-/// A finished file of `n_chunks` chunks of barriers and allreduces. `closed`: or one whose
-/// process was killed, and in which the ends are to be looked for.
+/// A file of `n_chunks` chunks of barriers and allreduces: finished if `closed`, otherwise of a
+/// killed process, so that the end of each chunk has to be found.
 fn rank_file(n_chunks: u32, closed: bool) -> Vec<u8> {
     let anchor = Anchor::from([1_000, 500, 500, 500, 4]);
     let identity = Identity {
@@ -73,7 +73,7 @@ fn rank_file(n_chunks: u32, closed: bool) -> Vec<u8> {
     bytes
 }
 
-/// The time grows with the chunks, not with the records in them.
+/// The time grows with the number of chunks, not with that of records in them.
 #[divan::bench(args = [1, 16, 64])]
 fn parse_finished(bencher: Bencher<'_, '_>, n_chunks: u32) {
     let bytes = rank_file(n_chunks, true);
@@ -82,7 +82,7 @@ fn parse_finished(bencher: Bencher<'_, '_>, n_chunks: u32) {
         .bench(|| RankTrace::parse(black_box(&bytes)));
 }
 
-/// Of a killed process: the end of each chunk is looked for.
+/// A file of a killed process: the end of each chunk has to be found.
 #[divan::bench(args = [1, 16, 64])]
 fn parse_killed(bencher: Bencher<'_, '_>, n_chunks: u32) {
     let bytes = rank_file(n_chunks, false);

@@ -1,11 +1,12 @@
 //! Rank files rewritten without loss, at a fraction of their size.
 //!
-//! [`Compaction`] makes the bytes of a compact file from those of a recorded one, [`Expansion`]
-//! the recorded ones from those, byte for byte: what holds a trace holds all of it, whatever
-//! state its process left it in. [`RankTrace::parse`](crate::RankTrace::parse) reads both.
+//! [`Compaction`] makes the bytes of a compact file from those of a recorded one, and [`Expansion`]
+//! the recorded ones from the compact ones. Both are exact, byte for byte, whatever state the
+//! process left the file in. [`RankTrace::parse`](crate::RankTrace::parse) reads both forms.
 //!
-//! A compact file has one part for each chunk, so that damage costs what it hits, and in parts of
-//! records blocks, so that a reader needs room for one at a time. Its layout is in `FORMAT.md`.
+//! A compact file has one part for each chunk, so that damage affects only one chunk. Records are
+//! packed in blocks, so that a reader needs memory for one block at a time. The layout is in
+//! `FORMAT.md`.
 
 mod block;
 mod columns;
@@ -32,16 +33,16 @@ use columns::deflated;
 use packed::{BytesHead, RecordsHead};
 use parts::{CompactHeader, PART_ALIGN, PartHeader, PartKind};
 
-/// Why a rank file stays as it is.
+/// Why a rank file is not compacted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotCompactable {
-    /// It is no rank file that can be read.
+    /// It is not a rank file that can be read.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// It is a compact one.
+    /// It is a compact file already.
     #[error("it is compact already")]
     IsCompact,
-    /// Bytes that are not a chunk, where one had to begin.
+    /// Bytes that are not a chunk, where a chunk should begin.
     #[error(
         "offset {offset}: expected a chunk, found something else; a damaged file stays as it is"
     )]
@@ -49,7 +50,7 @@ pub enum NotCompactable {
         /// Where, in bytes.
         offset: u64,
     },
-    /// A chunk with more, besides records, than a reader would unpack.
+    /// A chunk that has, besides records, more than a reader would unpack.
     #[error("offset {offset}: {length} bytes besides records, expected at most {MAX_PACKED_BYTES}")]
     TooLong {
         /// Where, in bytes.
@@ -59,18 +60,18 @@ pub enum NotCompactable {
     },
 }
 
-/// What makes a part.
+/// The source of a part.
 #[derive(Debug, Clone, Copy)]
 enum Found<'a> {
     Chunk(FoundChunk<'a>),
-    /// Where a chunk was about to be written; see [`Step::Place`].
+    /// The place of a chunk in a ring that was about to be reused; see [`Step::Place`].
     Place {
         offset: u64,
         bytes: &'a [u8],
     },
 }
 
-/// The bytes of a compact file, some at a time, in order: those of a recorded one, packed.
+/// The bytes of a compact file, piece by piece, in order: the packed bytes of a recorded one.
 #[derive(Debug)]
 pub struct Compaction<'a> {
     head: Option<Vec<u8>>,
@@ -78,11 +79,11 @@ pub struct Compaction<'a> {
 }
 
 impl<'a> Compaction<'a> {
-    /// Looks at the bytes of a recorded file: finished, or left by a process that was killed, or
-    /// cut; not one that is being written.
+    /// Prepares to compact a recorded file: finished, left by a process that was killed, or cut;
+    /// not one that is being written.
     ///
     /// # Errors
-    /// [`NotCompactable`]: a file in which something cannot be read stays as it is.
+    /// [`NotCompactable`] if anything in the file cannot be read.
     pub fn of(bytes: &'a [u8]) -> Result<Self, NotCompactable> {
         if is_compact(bytes) {
             return Err(NotCompactable::IsCompact);
@@ -145,7 +146,7 @@ impl Iterator for Compaction<'_> {
         };
         let content = content_of(&chunk);
         let mut bytes = chunk.bytes[..chunk.bytes.len() - content.len()].to_vec();
-        // A file may be cut between table and content.
+        // A file may be cut between the table and the content.
         bytes.resize(chunk.header.content_at.get() as usize, 0);
         match chunk.kind() {
             Some(ChunkKind::Records) => {
@@ -158,19 +159,19 @@ impl Iterator for Compaction<'_> {
     }
 }
 
-/// What of a chunk follows its header and table.
+/// The bytes of a chunk after its header and table.
 fn content_of<'a>(chunk: &FoundChunk<'a>) -> &'a [u8] {
     let content_at = chunk.header.content_at.get() as usize;
     chunk.bytes.get(content_at..).unwrap_or_default()
 }
 
-/// The records in the content of a chunk, and what is behind them, without the zeros at the end.
+/// The records in the content of a chunk, and the bytes after them without the zeros at the end.
 fn records_of<'a>(chunk: &FoundChunk<'a>, content: &'a [u8]) -> (&'a [Record], &'a [u8]) {
     let records = used_records(chunk.header, content);
     (records, trimmed(&content[size_of_val(records)..]))
 }
 
-/// Without the zeros at the end.
+/// The bytes without the zeros at their end.
 fn trimmed(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|&byte| byte != 0);
     &bytes[..end.map_or(0, |last| last + 1)]
@@ -183,7 +184,7 @@ fn part(kind: PartKind, offset: u64, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Bytes deflated, but for the zeros at the end.
+/// The bytes, deflated without the zeros at their end.
 fn packed_bytes(bytes: &[u8]) -> Vec<u8> {
     let trimmed = trimmed(bytes);
     let head = BytesHead {
@@ -195,7 +196,7 @@ fn packed_bytes(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// The records of a chunk in blocks, and what stands behind them: a slot that was not finished.
+/// The records of a chunk in blocks, and the bytes after them, which are an unfinished slot.
 fn packed_records(records: &[Record], behind: &[u8]) -> Vec<u8> {
     let mut blocks = Vec::new();
     let mut ends = Vec::new();

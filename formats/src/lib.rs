@@ -4,17 +4,18 @@
 //! library and holds no `unsafe`: readers hand it `&[u8]`, the recorder takes the layouts from
 //! here and stores into a mapping itself, generators and tests have a [`write::RankFileWriter`].
 //!
-//! The walk, in reading order: an [`Operation`] names what was called and what its ranks wait
-//! for; a [`Record`] is one call of one rank, or the [`Completion`] of what a call began; records
-//! stand in chunks ([`ChunkHeader`]), one thread per chunk; [`Definition`]s say what the numbers
-//! in records mean; the [`FileHeader`] and the [`Identity`] say who recorded. [`mod@write`] makes
-//! files of those pieces, [`RankTrace::parse`] reads them, whatever state the file was left in.
+//! In reading order: an [`Operation`] names what was called and what its ranks wait for; a
+//! [`Record`] is one call of one rank, or the [`Completion`] of a nonblocking or persistent
+//! collective; records are in chunks ([`ChunkHeader`]), each of one thread; [`Definition`]s say
+//! what the numbers in records mean; the [`FileHeader`] and the [`Identity`] say who recorded.
+//! [`mod@write`] makes files of those pieces. [`RankTrace::parse`] reads them, whatever state the
+//! file was left in.
 //!
 //! The bytes are described below, from `FORMAT.md`.
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
 
-// In the order of the walk; none knows what stands below it.
+// In reading order; no module uses one further down.
 mod record;
 
 mod file;

@@ -1,4 +1,4 @@
-//! A rank file as it was recorded, piece by piece, in whatever state it was left.
+//! Reading a recorded rank file piece by piece, in whatever state it was left.
 
 mod damage;
 mod error;

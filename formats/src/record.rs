@@ -1,4 +1,4 @@
-//! One record: what was called, what became of it, and what more is known of it.
+//! One record: what was called, how it was completed, and what else is known about it.
 
 #[cfg(feature = "serde")]
 mod codes;

@@ -1,5 +1,5 @@
-//! Values to the bytes of rank files: pieces, which the recorder uses too, and whole files for those that do
-//! not record.
+//! Writes rank files: pieces, which the recorder uses too, and whole files for programs that do not
+//! record.
 
 mod pieces;
 mod rank_file;

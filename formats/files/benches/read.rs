@@ -1,5 +1,5 @@
-//! What it takes to have the bytes of a file: mapped, as the analysis has them, or read into buffers.
-//! Processor time, so that a busy machine matters little; the file is in the page cache.
+//! The cost of reading a file: mapped, as the analysis does, or into buffers. Measured in processor
+//! time, so that a busy machine matters little; the file is in the page cache.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,12 +9,12 @@ use std::os::unix::fs::FileExt;
 use collbench_files::{Mapped, guard_mappings};
 
 const BYTES: usize = 512 << 20;
-/// What the analysis looks at before it gives pages back.
+/// How much the analysis reads before it gives pages back.
 const AT_ONCE: usize = 1 << 20;
 const RECORD_BYTES: usize = 32;
 
 /// Adds up all enter times of a file.
-type Way = fn(&File) -> u64;
+type ReadMethod = fn(&File) -> u64;
 
 fn main() {
     let mut file = tempfile::tempfile().expect("a file");
@@ -22,9 +22,9 @@ fn main() {
     for _ in 0..BYTES / AT_ONCE {
         file.write_all(&piece).expect("room for it");
     }
-    let ways: [(&str, Way); 2] = [("mapped", mapped), ("read", read)];
-    for (name, way) in ways {
-        let mut times: Vec<f64> = (0..9).map(|_| seconds_of(|| way(&file))).collect();
+    let methods: [(&str, ReadMethod); 2] = [("mapped", mapped), ("read", read)];
+    for (name, method) in methods {
+        let mut times: Vec<f64> = (0..9).map(|_| seconds_of(|| method(&file))).collect();
         times.sort_by(f64::total_cmp);
         let per_record = |seconds: f64| seconds * 1e9 / (BYTES / RECORD_BYTES) as f64;
         println!(
@@ -63,10 +63,10 @@ fn read(file: &File) -> u64 {
     })
 }
 
-/// Processor time of this thread.
+/// Processor time of this thread, in seconds.
 fn seconds_of(work: impl FnOnce() -> u64) -> f64 {
     let now = || {
-        // SAFETY: clock_gettime fills what it is given.
+        // SAFETY: clock_gettime fills the struct that it is given.
         let time = unsafe {
             let mut time: libc::timespec = zeroed();
             libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);

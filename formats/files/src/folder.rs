@@ -1,4 +1,4 @@
-//! A directory that is open, and the files in it.
+//! An open directory, and the files in it.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
@@ -8,17 +8,17 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// What is opened is no link, nobody waits for it, and it becomes nobody's terminal. On a regular
-/// file these change nothing.
+/// Flags for opening files: links are not followed, opening does not wait, and no terminal becomes
+/// the controlling one. They change nothing for a regular file.
 const OPEN_FLAGS: libc::c_int =
     libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
 
-/// A directory, open: it stays this one, whatever becomes of its name.
+/// An open directory. It stays the same directory, whatever happens to its name.
 #[derive(Debug)]
 pub struct Folder(File);
 
 impl Folder {
-    /// The directory that somebody has named, be it by a link.
+    /// Opens the directory that the user named; the name may be a link.
     ///
     /// # Errors
     /// The system's.
@@ -26,7 +26,7 @@ impl Folder {
         Self::open_with(path, 0)
     }
 
-    /// The directory of this name; an error if a link is in its place.
+    /// Opens the directory of this name; an error if the name is a link.
     ///
     /// # Errors
     /// The system's.
@@ -35,7 +35,7 @@ impl Folder {
     }
 
     fn open_with(path: &Path, flags: libc::c_int) -> io::Result<Self> {
-        // As a place only: that takes no right to list it.
+        // Opened with O_PATH, which takes no right to list it.
         OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_PATH | libc::O_DIRECTORY | flags)
@@ -43,65 +43,65 @@ impl Folder {
             .map(Self)
     }
 
-    /// A directory in this one.
+    /// Opens a directory in this one.
     ///
     /// # Errors
-    /// The system's; for a link, and for what is no directory.
+    /// The system's; also for a link, and for anything that is not a directory.
     pub fn folder(&self, name: impl AsRef<OsStr>) -> io::Result<Self> {
         let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         self.open_at(name.as_ref(), flags).map(Self)
     }
 
-    /// A regular file, for reading.
+    /// Opens a regular file for reading.
     ///
     /// # Errors
-    /// The system's; for a link, and for all that is no regular file.
+    /// The system's; also for a link, and for anything that is not a regular file.
     pub fn file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         self.open_at(name.as_ref(), libc::O_RDONLY | OPEN_FLAGS)
             .map_err(in_words)
             .and_then(regular)
     }
 
-    /// A regular file, for reading and writing; an empty one is made where there is none.
+    /// Opens a regular file for reading and writing; creates an empty one if there is none.
     ///
     /// # Errors
-    /// As of [`Self::file`].
+    /// Those of [`Self::file`].
     pub fn file_or_new(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         self.open_at(name.as_ref(), libc::O_RDWR | libc::O_CREAT | OPEN_FLAGS)
             .map_err(in_words)
             .and_then(regular)
     }
 
-    /// Makes a file, for reading and writing, with the permissions that the user's umask leaves,
-    /// never executable.
+    /// Creates a file for reading and writing, with the permissions that the user's umask leaves,
+    /// and not executable.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::AlreadyExists`] where anything has this name.
+    /// The system's; [`io::ErrorKind::AlreadyExists`] if the name is in use.
     pub fn create(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | OPEN_FLAGS;
         self.open_at(name.as_ref(), flags)
     }
 
-    /// The same, of which nobody else may open what is in it.
+    /// Creates a file for reading and writing that only the user may open.
     ///
     /// # Errors
-    /// As of [`Self::create`].
+    /// Those of [`Self::create`].
     pub fn create_private(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | OPEN_FLAGS;
         self.open_as(name.as_ref(), flags, 0o600)
     }
 
-    /// Makes a directory with the permissions that the user's umask leaves.
+    /// Creates a directory with the permissions that the user's umask leaves.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::AlreadyExists`] where anything has this name.
+    /// The system's; [`io::ErrorKind::AlreadyExists`] if the name is in use.
     pub fn create_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         let name = CString::new(name.as_ref().as_bytes())?;
-        // SAFETY: a descriptor that is open, and a C string.
+        // SAFETY: the descriptor is open, and the name is a C string.
         result_of(unsafe { libc::mkdirat(self.0.as_raw_fd(), name.as_ptr(), 0o777) })
     }
 
-    /// What has this name: of a link, the link.
+    /// Metadata of the entry with this name; of a link, those of the link itself.
     ///
     /// # Errors
     /// The system's.
@@ -110,7 +110,7 @@ impl Folder {
         self.open_at(name.as_ref(), flags)?.metadata()
     }
 
-    /// What the directory itself is.
+    /// Metadata of the directory itself.
     ///
     /// # Errors
     /// The system's.
@@ -118,7 +118,7 @@ impl Folder {
         self.0.metadata()
     }
 
-    /// Whether this is the directory that has that name now; a link is not.
+    /// Whether this directory has that name now; a link to it does not count.
     #[must_use]
     pub fn is_at(&self, path: &Path) -> bool {
         let is_same = |found: Metadata| {
@@ -146,11 +146,11 @@ impl Folder {
 
     fn unlink(&self, name: &OsStr, flags: libc::c_int) -> io::Result<()> {
         let name = CString::new(name.as_bytes())?;
-        // SAFETY: a descriptor that is open, and a C string.
+        // SAFETY: the descriptor is open, and the name is a C string.
         result_of(unsafe { libc::unlinkat(self.0.as_raw_fd(), name.as_ptr(), flags) })
     }
 
-    /// Gives a file another name in the directory; what had that name is gone.
+    /// Renames a file within the directory, and replaces a file that had the new name.
     ///
     /// # Errors
     /// The system's.
@@ -160,29 +160,29 @@ impl Folder {
             CString::new(to.as_ref().as_bytes())?,
         );
         let folder = self.0.as_raw_fd();
-        // SAFETY: a descriptor that is open, and C strings.
+        // SAFETY: the descriptor is open, and both names are C strings.
         result_of(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
     }
 
-    /// The names of all that is there, in no order.
+    /// The names of all entries, in no particular order.
     ///
     /// # Errors
     /// The system's.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        // An open file of its own: it is read from its begin.
+        // A descriptor of its own, so that it is read from the beginning.
         let fd = self.as_file()?.into_raw_fd();
-        // SAFETY: a descriptor of a directory, which nobody else has, and which belongs to the
-        // stream from here on.
+        // SAFETY: the descriptor is that of a directory, and nobody else uses it. From here on it
+        // belongs to the stream.
         let stream = unsafe { libc::fdopendir(fd) };
         if stream.is_null() {
             let error = io::Error::last_os_error();
-            // SAFETY: it was not taken.
+            // SAFETY: fdopendir failed, so the descriptor still belongs to this function.
             drop(unsafe { File::from_raw_fd(fd) });
             return Err(error);
         }
         let mut names = Vec::new();
         let ended = loop {
-            // SAFETY: errno is this thread's; the stream is open, and used here only.
+            // SAFETY: errno is this thread's own; the stream is open, and only used here.
             let entry = unsafe {
                 *libc::__errno_location() = 0;
                 libc::readdir64(stream)
@@ -193,7 +193,7 @@ impl Folder {
                     error => break Err(error),
                 }
             }
-            // SAFETY: an entry has a name that ends in 0, and is valid until the next call.
+            // SAFETY: the name of an entry ends in 0, and is valid until the next call.
             let name = unsafe { CStr::from_ptr((*entry).d_name.as_ptr()) };
             if ![&b"."[..], b".."].contains(&name.to_bytes()) {
                 names.push(OsString::from_vec(name.to_bytes().to_vec()));
@@ -204,10 +204,10 @@ impl Folder {
         ended.map(|()| names)
     }
 
-    /// The directory as a file that can be locked, and waited for until it is on the disk.
+    /// The directory as a file, which can be locked and synchronized to the disk.
     ///
     /// # Errors
-    /// The system's; where the directory cannot be listed.
+    /// The system's, also where the directory must not be listed.
     pub fn as_file(&self) -> io::Result<File> {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         self.open_at(OsStr::new("."), flags)
@@ -220,10 +220,10 @@ impl Folder {
     fn open_as(&self, name: &OsStr, flags: libc::c_int, mode: libc::c_uint) -> io::Result<File> {
         let name = CString::new(name.as_bytes())?;
         loop {
-            // SAFETY: a descriptor that is open, and a C string.
+            // SAFETY: the descriptor is open, and the name is a C string.
             let fd = unsafe { libc::openat(self.0.as_raw_fd(), name.as_ptr(), flags, mode) };
             if fd >= 0 {
-                // SAFETY: openat has just given this descriptor to us.
+                // SAFETY: openat has just returned this descriptor, which nobody else owns.
                 return Ok(unsafe { File::from_raw_fd(fd) });
             }
             let error = io::Error::last_os_error();
@@ -234,11 +234,10 @@ impl Folder {
     }
 }
 
-/// A file that is no link, for reading, if it is a regular one; of a directory that is not kept
-/// open.
+/// Opens a regular file for reading, by its path; an error if the name is a link.
 ///
 /// # Errors
-/// As of [`Folder::file`].
+/// Those of [`Folder::file`].
 pub fn open_regular(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -256,11 +255,12 @@ fn regular(file: File) -> io::Result<File> {
     }
 }
 
-/// What the system says of what it did not open, in words that say why.
+/// Replaces errors of opening by ones that say why.
 fn in_words(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::ELOOP) => io::Error::other("not a regular file, but a link"),
-        // A socket; a pipe that nobody reads; a device without a driver. A directory, for writing.
+        // A socket; a pipe without a reader; a device without a driver; a directory opened for
+        // writing.
         Some(libc::ENXIO | libc::ENODEV | libc::EISDIR) => io::Error::other("not a regular file"),
         _ => error,
     }
@@ -284,7 +284,7 @@ mod tests {
 
     fn make_pipe(path: &Path) {
         let name = CString::new(path.as_os_str().as_bytes()).unwrap();
-        // SAFETY: a C string.
+        // SAFETY: the name is a C string.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o666) }, 0);
     }
 

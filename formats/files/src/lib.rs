@@ -1,9 +1,9 @@
-//! The files of a trace directory, where others may be able to write too.
+//! The files of a trace directory, in which other users may be able to write.
 //!
-//! [`Folder`] opens what lies in a directory: relative to the directory as it was opened, never
-//! through a link, never waiting for the other end of a pipe; what is open is then looked at, and
-//! anything but a regular file is refused. [`Mapped`] is a file in memory that somebody may
-//! cut meanwhile. All that opens files of a trace does so here.
+//! [`Folder`] opens entries relative to the directory as it was opened, never through a link, and
+//! never waits for the other end of a pipe. Then it checks what it opened, and refuses anything but
+//! a regular file. [`Mapped`] is a file in memory that another process may truncate meanwhile. All
+//! code that opens files of a trace does so here.
 
 mod folder;
 mod mapped;

@@ -1,14 +1,14 @@
-//! A file in memory, which somebody may cut meanwhile.
+//! A mapped file, which another process may truncate meanwhile.
 //!
-//! Whoever reads a mapped page that is no longer in the file gets SIGBUS. In a command that calls
-//! [`guard_mappings`] the page, and all behind it, becomes zeros instead, and the mapping says
-//! afterwards that it [has shrunk](Mapped::has_shrunk): what was made of it is then worth nothing.
+//! Reading a mapped page that is no longer in the file raises SIGBUS. In a command that calls
+//! [`guard_mappings`], the page and all pages after it become zeros instead, and the mapping
+//! reports that it [has shrunk](Mapped::has_shrunk): results computed from it are then invalid.
 //!
-//! The road not taken is reading into buffers. It takes as long: 2.07 ns of processor time for a
-//! record of 32 bytes, mapped 2.06 ns (`benches/read.rs`, 512 MiB in the page cache, 2 cores of a
-//! virtual machine, November 2026), of about 140 ns that the analysis takes for a call. But mapped
-//! bytes are looked at in place, by several threads and more than once, and no buffer grows with the
-//! number of processes.
+//! The alternative not taken is reading into buffers. It takes as long: 2.07 ns of processor time
+//! for a record of 32 bytes, against 2.06 ns mapped (`benches/read.rs`, 512 MiB in the page cache,
+//! 2 cores of a virtual machine, November 2026), of about 140 ns that the analysis takes for a
+//! call. But mapped bytes are read in place, by several threads and more than once, and no buffer
+//! grows with the number of processes.
 
 use std::fs::File;
 use std::io;
@@ -20,17 +20,17 @@ use std::sync::{Mutex, Once, PoisonError};
 
 use memmap2::{Mmap, UncheckedAdvice};
 
-/// Pages are of this size, or multiples.
+/// Pages have this size, or a multiple of it.
 const PAGE_BYTES: usize = 4096;
 
-/// The size that they are of, as [`guard_mappings`] has found it.
+/// The size of pages, once [`guard_mappings`] has found it.
 static OWN_PAGE_BYTES: AtomicUsize = AtomicUsize::new(PAGE_BYTES);
 
-/// An access to a page brings in those around it, in a stretch of so many bytes: also pages before
-/// it that were given back.
+/// An access to a page also brings in the pages in the aligned block of this many bytes around it,
+/// including pages before it that were given back.
 const AROUND_BYTES: u64 = 64 << 10;
 
-/// A file, mapped for reading.
+/// A file mapped for reading.
 #[derive(Debug)]
 pub struct Mapped {
     map: Mmap,
@@ -38,15 +38,15 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// Maps a file that has bytes.
+    /// Maps a file, which must not be empty.
     ///
     /// # Errors
-    /// The system's, and that of an empty file.
+    /// The system's, also for an empty file.
     pub fn of(file: &File) -> io::Result<Self> {
-        // SAFETY: a mapping is unsound only if the file changes below it. Rank files are written
-        // once, by a recorder that has ended; of one that still runs only free slots change, which
-        // are read as integers of any value. Where somebody cuts a file, reading behind its new
-        // end ends the process, or gives zeros, which are integers too.
+        // SAFETY: a mapping is unsound only if the file changes while it is mapped. Rank files are
+        // written once, by a recorder that has ended. Of a recorder that still runs only free slots
+        // change, which are read as integers of any value. If another process truncates the file,
+        // reading beyond its new end ends the process or gives zeros, which are integers too.
         let map = unsafe { Mmap::map(file) }?;
         let begin = map.as_ptr() as usize;
         let entry = Entry::take();
@@ -56,22 +56,23 @@ impl Mapped {
         Ok(Self { map, entry })
     }
 
-    /// All of it.
+    /// The bytes of the file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.map
     }
 
-    /// Whether bytes were asked for that are no longer in the file, and zeros given for them.
+    /// Whether bytes were read that are no longer in the file, so that zeros were given for them.
     #[must_use]
     pub fn has_shrunk(&self) -> bool {
         self.entry.has_shrunk.load(Ordering::Acquire)
     }
 
-    /// What `look` makes of the bytes; nothing, not even a panic, of bytes that are no longer there.
+    /// The result of `look` for the bytes. If the file became shorter meanwhile, the result, or a
+    /// panic, is dropped.
     ///
     /// # Errors
-    /// The file has become shorter.
+    /// The file became shorter.
     pub fn read<'a, T>(&'a self, look: impl FnOnce(&'a [u8]) -> T) -> io::Result<T> {
         let found = catch_unwind(AssertUnwindSafe(|| look(&self.map)));
         match found {
@@ -81,29 +82,29 @@ impl Mapped {
         }
     }
 
-    /// Gives back the pages that hold the bytes `[from, to)`, and some before.
+    /// Gives back the pages that hold the bytes `[from, to)`, and some before them.
     pub fn give_back(&self, from: u64, to: u64) {
         let length = self.map.len() as u64;
         let from = from.saturating_sub(AROUND_BYTES).min(length) as usize;
         let begin = from / PAGE_BYTES * PAGE_BYTES;
         let end = to.min(length) as usize;
         // SAFETY: MADV_DONTNEED drops the pages of the range from this process; the next access
-        // reads the same bytes from the file, since the mapping is of a file, is not anonymous
-        // (but for zeros in the place of what was cut off, and these are zeros again), and was
-        // never writable, so that no page of it can be a private copy that is lost.
+        // reads the same bytes from the file. The mapping is of a file and was never writable, so
+        // no page of it is a private copy that would be lost. It is anonymous only where zeros
+        // replace what was truncated, and these are zeros again.
         let given = unsafe {
             let length = end.saturating_sub(begin);
             self.map
                 .unchecked_advise_range(UncheckedAdvice::DontNeed, begin, length)
         };
-        // Refused where the system has larger pages: then they stay until the end.
+        // Fails where the system has larger pages: then they stay until the end.
         let _ = given;
     }
 }
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // Before the addresses belong to somebody else.
+        // Must come before the addresses may belong to another mapping.
         self.entry.begin.store(0, Ordering::Release);
         if self.has_shrunk() {
             N_SHRUNK.fetch_sub(1, Ordering::SeqCst);
@@ -113,20 +114,20 @@ impl Drop for Mapped {
     }
 }
 
-/// What a handler needs to know of a mapping. Entries stay for ever, to be used again: a handler
-/// may be looking at them at any time, and cannot wait.
+/// What a signal handler needs to know of a mapping. Entries are never freed, but reused: a handler
+/// may be reading them at any time, and cannot wait.
 #[derive(Debug)]
 struct Entry {
-    /// Addresses; a begin of 0: of no mapping.
+    /// Addresses of the mapping; `begin` is 0 if the entry is unused.
     begin: AtomicUsize,
     end: AtomicUsize,
     has_shrunk: AtomicBool,
     next: AtomicPtr<Entry>,
 }
 
-/// All there ever were.
+/// All entries that were ever made.
 static ENTRIES: AtomicPtr<Entry> = AtomicPtr::new(null_mut());
-/// Those of no mapping.
+/// Unused entries.
 static FREE: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
 
 impl Entry {
@@ -135,7 +136,7 @@ impl Entry {
         if let Some(entry) = free.pop() {
             return entry;
         }
-        // The lock is held: nobody else adds one.
+        // The lock is held: no other thread adds an entry.
         let entry = Box::leak(Box::new(Self {
             begin: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
@@ -146,10 +147,10 @@ impl Entry {
         entry
     }
 
-    /// That of the mapping with this address.
+    /// The entry of the mapping that has this address.
     fn of(address: usize) -> Option<&'static Self> {
         let mut at = ENTRIES.load(Ordering::Acquire);
-        // SAFETY: entries are never freed, and changed by atomics only.
+        // SAFETY: entries are never freed, and only changed by atomics.
         while let Some(entry) = unsafe { at.as_ref() } {
             let begin = entry.begin.load(Ordering::Acquire);
             if begin != 0 && (begin..entry.end.load(Ordering::Relaxed)).contains(&address) {
@@ -161,21 +162,22 @@ impl Entry {
     }
 }
 
-/// How many mappings there are that have shrunk.
+/// Number of current mappings that have shrunk.
 static N_SHRUNK: AtomicUsize = AtomicUsize::new(0);
 
-/// Has all mappings of this process survive that their file is cut: for commands, since it takes
-/// the process's handler of SIGBUS, and keeps still about panics while there is a file that was cut.
+/// Makes all mappings of this process survive the truncation of their files. This is for commands:
+/// it installs a handler for SIGBUS in the process, and suppresses panic messages while there is a
+/// file that was truncated.
 pub fn guard_mappings() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: it only says a number.
+        // SAFETY: sysconf only returns a number.
         let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         if let Ok(bytes @ 1..) = usize::try_from(bytes) {
             OWN_PAGE_BYTES.store(bytes, Ordering::Relaxed);
         }
-        // SAFETY: the handler makes only system calls that are allowed in handlers, and what it
-        // reads is there for ever; sigaction fills the second.
+        // SAFETY: the handler only makes system calls that are allowed in handlers, and the data
+        // that it reads is never freed; sigaction fills the second struct.
         unsafe {
             let mut action: libc::sigaction = zeroed();
             let mut before: libc::sigaction = zeroed();
@@ -195,7 +197,7 @@ pub fn guard_mappings() {
     });
 }
 
-/// What was set for SIGBUS before.
+/// The action that was set for SIGBUS before.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(null_mut());
 
 unsafe extern "C" fn put_zeros(
@@ -203,7 +205,7 @@ unsafe extern "C" fn put_zeros(
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    // SAFETY: the kernel passes a valid siginfo, with an address if it is of a fault.
+    // SAFETY: the kernel passes a valid siginfo, which has an address if it is of a fault.
     let (is_fault, address) = unsafe {
         let is_fault = (*info).si_code == libc::BUS_ADRERR;
         (is_fault, (*info).si_addr() as usize)
@@ -212,8 +214,8 @@ unsafe extern "C" fn put_zeros(
         let bytes = OWN_PAGE_BYTES.load(Ordering::Relaxed);
         let page = address / bytes * bytes;
         let end = entry.end.load(Ordering::Relaxed);
-        // SAFETY: errno is put back. The range is within a mapping that this process has, which is
-        // being read; whoever unmaps it takes away these pages too.
+        // SAFETY: errno is restored. The range is within a mapping of this process that is being
+        // read; if it is unmapped, these pages are unmapped too.
         let is_mapped = unsafe {
             let errno = *libc::__errno_location();
             let mapped = libc::mmap(
@@ -234,8 +236,8 @@ unsafe extern "C" fn put_zeros(
             return;
         }
     }
-    // SAFETY: what was set before gets what it would have got; the default ends the process, when
-    // the access is made again.
+    // SAFETY: the previous handler gets the arguments that it would have got; the default action
+    // ends the process when the access is repeated.
     unsafe {
         match BEFORE.load(Ordering::Acquire).as_ref() {
             Some(before) if before.sa_flags & libc::SA_SIGINFO != 0 => {
@@ -274,7 +276,7 @@ mod tests {
             assert_eq!(mapped.bytes()[19 * PAGE_BYTES], 7);
             mapped.give_back(0, u64::MAX);
             cut.set_len((5 * PAGE_BYTES) as u64).unwrap();
-            // Pages are asked for in any order.
+            // Pages are read in any order.
             for page in [10 + round % 10, 7, 19, 4, 5] {
                 let expected = if page < 5 { 7 } else { 0 };
                 assert_eq!(mapped.bytes()[page * PAGE_BYTES + 5], expected, "{page}");
@@ -288,7 +290,7 @@ mod tests {
             assert!(other.bytes().iter().all(|&byte| byte == 7));
             assert!(!other.has_shrunk());
             drop(mapped);
-            // The entry is used again, and says nothing of its last mapping.
+            // The entry is reused, and has nothing left of its last mapping.
             let again = Mapped::of(&whole).unwrap();
             assert!(!again.has_shrunk());
         }
@@ -298,18 +300,19 @@ mod tests {
     fn another_bus_error_still_ends_the_process() {
         guard_mappings();
         let cut = file_of(2);
-        // SAFETY: a mapping that this test alone has.
+        // SAFETY: only this test uses the mapping.
         let map = unsafe { Mmap::map(&cut) }.unwrap();
         cut.set_len(0).unwrap();
-        // SAFETY: the child reads memory, and ends.
+        // SAFETY: the child only reads memory, and then ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
             std::hint::black_box(map[5]);
-            // SAFETY: nothing of this process is to run in the child.
+            // SAFETY: the child must not run anything else of this process, and `_exit` runs
+            // nothing.
             unsafe { libc::_exit(0) };
         }
         let mut status = 0;
-        // SAFETY: the child is this process's.
+        // SAFETY: the child belongs to this process.
         assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
         let status = std::process::ExitStatus::from_raw(status);
         assert_eq!(status.signal(), Some(libc::SIGBUS));

@@ -1,39 +1,39 @@
 //! Some records of one thread, packed by columns.
 //!
-//! What a record says besides its times is one of few *shapes*, which repeat as the loops of a
-//! program do; the times are steps from call to call, in multiples of the step of the clock. Both
-//! parts are then deflated. A road not taken is an entropy coder made for numbers: it saves a
-//! fifth more, by code that is not free of `unsafe`.
+//! The fields of a record other than its times have one of few combinations, *shapes*, which repeat
+//! as the loops of a program do. The times are stored as steps from call to call, in multiples of
+//! the step of the clock. Both parts are then deflated. The alternative not taken is an entropy
+//! coder for numbers: it saves a fifth more, but its code contains `unsafe`.
 
 use std::collections::{HashMap, HashSet};
 
 use super::columns::{Columns, deflated, divisor_of, inflated, put, put_signed};
 use crate::record::{CommunicatorWord, Record, RecordWord};
 
-/// Records in a block, but for the last of a chunk: what a reader unpacks at a time.
+/// Records in a block, except in the last one of a chunk: a reader unpacks one block at a time.
 pub(super) const BLOCK_RECORDS: usize = 2048;
 
-/// Most bytes that the shapes, and the indexes of those, of one record take before deflation.
+/// The most bytes that the shape of one record, with its index, takes before deflation.
 const MAX_SHAPE_BYTES: usize = 28;
-/// Most bytes that the numbers of one record take before deflation: three, of 10 bytes each.
+/// The most bytes that the numbers of one record take before deflation: three numbers of 10 bytes.
 const MAX_NUMBER_BYTES: usize = 30;
-/// Bytes of both parts that do not come from a record.
+/// Bytes of both parts that do not depend on the number of records.
 const FIXED_BYTES: usize = 40;
 
-/// Different payloads of calls that are alike otherwise, from which on each of these is not a
-/// shape of its own, unless they repeat.
+/// Calls that are otherwise equal have their payload in their shape while there are at most this
+/// many different payloads, or while each is used by four calls or more on average.
 const MANY_PAYLOADS: usize = 16;
 
-/// How the times of a record follow from those before it.
+/// How the times of a record follow from those of the records before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Times {
     /// Its own `enter` and `leave`.
     Own = 0,
-    /// Those of the record before: of one call, as MPI_Waitall.
+    /// The times of the record before: both are of one call, such as MPI_Waitall.
     Repeated = 1,
     /// Its own `enter`; `leave` is 0.
     UnderWay = 2,
-    /// Its own `enter`, which is `leave` too.
+    /// Its own `enter`, which is also `leave`.
     Instant = 3,
 }
 
@@ -58,12 +58,12 @@ impl Times {
     }
 }
 
-/// Where the time goes on from behind a record.
+/// The time from which the next gap is counted, after a record.
 fn resume(enter: u64, leave: u64) -> u64 {
     leave.max(enter)
 }
 
-/// All of a record but its times.
+/// All fields of a record but its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Shape {
     /// Kind, flags and operation.
@@ -71,7 +71,7 @@ struct Shape {
     communicator: u32,
     root: i32,
     times: Times,
-    /// The lower 48 bits of the second word; `None`: they change from use to use.
+    /// The lower 48 bits of the second word; `None` if they differ from record to record.
     low: Option<u64>,
 }
 
@@ -84,11 +84,11 @@ fn header_of(record: &Record) -> (u16, u32, i32) {
     )
 }
 
-/// Records by columns: the shapes, and the numbers that are not in those.
+/// Records by columns: the shapes, and the numbers that are not in shapes.
 struct Packed {
-    /// Each with the lower 48 bits of the second word of the first record of it.
+    /// Each shape with the lower 48 bits of the second word of its first record.
     shapes: Vec<(Shape, u64)>,
-    /// For each record that of its shape.
+    /// The index of the shape of each record.
     indexes: Vec<usize>,
     /// `enter` of the first record.
     base: u64,
@@ -99,7 +99,7 @@ struct Packed {
 
 impl Packed {
     fn of(records: &[Record]) -> Self {
-        let running = running(records);
+        let varying = varying(records);
         let base = records[0].enter.get();
         let mut packed = Self {
             shapes: Vec::new(),
@@ -126,20 +126,20 @@ impl Packed {
             }
             let (code, communicator, root) = header_of(record);
             let low = record.word().low();
-            let is_running = running.contains(&header_of(record));
+            let is_varying = varying.contains(&header_of(record));
             let shape = Shape {
                 code,
                 communicator,
                 root,
                 times,
-                low: (!is_running).then_some(low),
+                low: (!is_varying).then_some(low),
             };
             let index = *index_of.entry(shape).or_insert_with(|| {
                 packed.shapes.push((shape, low));
                 packed.shapes.len() - 1
             });
             packed.indexes.push(index);
-            if is_running {
+            if is_varying {
                 let last = last_lows.insert(index, low).unwrap_or(low);
                 packed.lows.push(low.wrapping_sub(last).cast_signed());
             }
@@ -154,8 +154,8 @@ impl Packed {
             raw.extend(shape.code.to_le_bytes());
             put(&mut raw, u64::from(shape.communicator));
             put_signed(&mut raw, i64::from(shape.root));
-            let running = if shape.low.is_none() { 4 } else { 0 };
-            put(&mut raw, shape.times as u64 | running);
+            let varying = if shape.low.is_none() { 4 } else { 0 };
+            put(&mut raw, shape.times as u64 | varying);
             put(&mut raw, *low);
         }
         for index in &self.indexes {
@@ -195,7 +195,7 @@ impl Packed {
     }
 }
 
-/// Packs records, at least one and at most [`BLOCK_RECORDS`].
+/// Packs at least one and at most [`BLOCK_RECORDS`] records.
 pub(super) fn pack(records: &[Record]) -> Vec<u8> {
     let packed = Packed::of(records);
     let (raw_shapes, raw_numbers) = (packed.raw_shapes(), packed.raw_numbers());
@@ -209,8 +209,9 @@ pub(super) fn pack(records: &[Record]) -> Vec<u8> {
     bytes
 }
 
-/// What has so many payloads (or positions, of completions) that they are no part of its shape.
-fn running(records: &[Record]) -> HashSet<(u16, u32, i32)> {
+/// The headers of records with so many payloads (or positions, in completions) that these are not
+/// part of the shape.
+fn varying(records: &[Record]) -> HashSet<(u16, u32, i32)> {
     let mut uses: HashMap<_, (usize, HashSet<u64>)> = HashMap::new();
     for record in records {
         let (n, lows) = uses.entry(header_of(record)).or_default();
@@ -221,16 +222,16 @@ fn running(records: &[Record]) -> HashSet<(u16, u32, i32)> {
     uses.into_keys().collect()
 }
 
-/// A shape while it is unpacked.
+/// A shape while a block is unpacked.
 struct Unpacked {
-    /// Of a running one that of the last record.
+    /// Of a shape whose lower bits vary: the word of the last record.
     word: RecordWord,
     third: CommunicatorWord,
     times: Times,
-    is_running: bool,
+    is_varying: bool,
 }
 
-/// Unpacks `n` records behind those in `records`; `None` if the bytes are not those of so many.
+/// Unpacks `n` records and appends them to `records`; `None` if the bytes do not hold `n` records.
 pub(super) fn unpack(bytes: &[u8], n: usize, records: &mut Vec<Record>) -> Option<()> {
     let mut head = Columns::new(bytes);
     let [shapes_length, packed_length, numbers_length] =
@@ -256,7 +257,7 @@ pub(super) fn unpack(bytes: &[u8], n: usize, records: &mut Vec<Record>) -> Optio
             word: RecordWord::of_code(code, 0).with_low(low),
             third: CommunicatorWord::new(communicator, root),
             times: Times::from_code(flags),
-            is_running: flags & 4 != 0,
+            is_varying: flags & 4 != 0,
         });
     }
     let lower = from.take(n)?;
@@ -287,7 +288,7 @@ pub(super) fn unpack(bytes: &[u8], n: usize, records: &mut Vec<Record>) -> Optio
             };
             at = resume(enter, leave);
         }
-        if shape.is_running {
+        if shape.is_varying {
             let step = lows.signed()?.cast_unsigned();
             shape.word = shape.word.with_low(shape.word.low().wrapping_add(step));
         }
@@ -312,7 +313,7 @@ mod tests {
         bytes.len()
     }
 
-    /// Steps of a clock that ticks by 26.
+    /// Steps of a clock that advances by 26 ticks.
     fn noise(i: u64) -> u64 {
         26 * (i * i * 7919 % 61)
     }

@@ -1,13 +1,13 @@
-//! Numbers of variable length, one behind the other, and their deflation.
+//! Sequences of numbers of variable length, and their deflation.
 
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 
-/// How hard the compressor looks for repetitions, 0 to 10: beyond this it takes longer and finds
+/// How hard the compressor looks for repetitions, 0 to 10. Higher levels take longer and find
 /// hardly more.
 const LEVEL: u8 = 6;
 
-/// Appends a number, 7 bits to a byte, the lower first.
+/// Appends a number, 7 bits to a byte, the lower bits first.
 pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -16,12 +16,12 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Appends a signed number, the sign in the lowest bit.
+/// Appends a signed number, with the sign in the lowest bit.
 pub(super) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
     put(bytes, ((number << 1) ^ (number >> 63)).cast_unsigned());
 }
 
-/// The largest number that divides all; 1 where it would be above 31 bits, or all are 0.
+/// The greatest common divisor of the numbers; 1 if it has more than 31 bits, or if all are 0.
 pub(super) fn divisor_of(numbers: impl Iterator<Item = u64>) -> u64 {
     let mut divisor = 0;
     for mut number in numbers {
@@ -43,7 +43,7 @@ pub(super) fn deflated(bytes: &[u8]) -> Vec<u8> {
     compress_to_vec(bytes, LEVEL)
 }
 
-/// Inflates bytes to exactly `n`, with zeros behind up to `length`, which the caller has bounded.
+/// Inflates to exactly `n` bytes, and appends zeros up to `length`, which the caller has bounded.
 pub(super) fn inflated(bytes: &[u8], n: usize, length: usize) -> Option<Vec<u8>> {
     let mut out = vec![0; length];
     let input = std::iter::once(bytes);
@@ -51,7 +51,7 @@ pub(super) fn inflated(bytes: &[u8], n: usize, length: usize) -> Option<Vec<u8>>
     (n_found == Ok(n)).then_some(out)
 }
 
-/// Reads numbers one behind the other. Nothing is there behind the end.
+/// Reads numbers one after another; `None` after the end.
 pub(super) struct Columns<'b> {
     bytes: &'b [u8],
 }

@@ -1,4 +1,4 @@
-//! A compact file to the one that was recorded.
+//! Expands a compact file to the one that was recorded.
 
 use zerocopy::IntoBytes;
 
@@ -6,53 +6,53 @@ use super::parts::{Held, Part, PartContent, Parts};
 use crate::read::{Damage, FormatError};
 use crate::record::Record;
 
-/// Some bytes of the recorded file, in their place.
+/// A piece of the recorded file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Where they begin.
+    /// Where it begins, in bytes.
     pub offset: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// The most bytes of room that a chunk is believed to have had: this version's have 1 MiB, or as
-/// much as a definition of the largest size takes.
+/// The most bytes that a chunk is believed to have had room for. Chunks of this version have 1 MiB,
+/// or as much as a definition of the largest size takes.
 const MAX_ROOM: u64 = 32 << 20;
 
-/// The most zeros of which no part says what they were for, together: each thread of a killed
-/// process may have reserved room that it did not come to use.
+/// The most zeros, in total, that no part explains: each thread of a killed process may have
+/// reserved space that it did not use.
 const MAX_SPARSE: u64 = 1 << 30;
 
-/// The pieces of the file that was recorded, in order. What is between them is zeros.
+/// The pieces of the recorded file, in order; the bytes between them are zeros.
 ///
-/// Sizes that a file states are believed as far as its parts bear them: behind what there is room
-/// for in its chunks, a GiB of zeros at most.
+/// Sizes that a file states are only believed as far as its parts explain them: the room in its
+/// chunks, and at most a GiB of further zeros.
 #[derive(Debug)]
 pub struct Expansion<'a> {
     head: Option<Piece>,
     parts: Parts<'a>,
     n_parts: u32,
-    /// What is left of the part that was started.
+    /// The part whose pieces are being given.
     part: Option<StartedPart<'a>>,
-    /// Up to where parts say what there was.
+    /// Up to where the parts explain the file, in bytes.
     end: u64,
-    /// Zeros before that of which none does.
-    hollow: u64,
+    /// Zeros before `end` that no part explains.
+    unexplained_zeros: u64,
 }
 
 /// A part of which some pieces were given.
 #[derive(Debug)]
 struct StartedPart<'a> {
     part: Part<'a>,
-    /// Which of its pieces comes next: the first is that of all but records, then come the blocks of
-    /// these, then what is behind them.
+    /// Number of the next piece: the first has all but the records, then come the blocks of
+    /// records, then the bytes after them.
     next: usize,
-    /// For messages.
+    /// Reported if the part cannot be unpacked.
     damaged: Damage,
 }
 
 impl<'a> Expansion<'a> {
-    /// The file that the bytes of a compact one were made of; `None` if it is not compact.
+    /// The expansion of a compact file; `None` if the file is not compact.
     ///
     /// # Errors
     /// [`FormatError`] if its header is damaged.
@@ -69,21 +69,23 @@ impl<'a> Expansion<'a> {
             n_parts: 0,
             part: None,
             end: 0,
-            hollow: 0,
+            unexplained_zeros: 0,
         }))
     }
 
-    /// Bytes of the recorded file.
+    /// Length of the recorded file, in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.parts.recorded_length()
     }
 
-    /// Notes that a part says what stood at an offset, and in so many bytes from there on.
+    /// Notes that a part explains `room` bytes from `offset` on.
     fn explain(&mut self, offset: u64, room: u64) -> Result<(), Damage> {
-        self.hollow = self.hollow.saturating_add(offset.saturating_sub(self.end));
+        self.unexplained_zeros = self
+            .unexplained_zeros
+            .saturating_add(offset.saturating_sub(self.end));
         self.end = self.end.max(offset.saturating_add(room));
-        if self.hollow > MAX_SPARSE {
+        if self.unexplained_zeros > MAX_SPARSE {
             Err(Damage::Hollow {
                 length: self.length(),
                 explained: self.end.min(offset),
@@ -93,7 +95,7 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// The next piece of the part that was started.
+    /// The next piece of the part that is being given.
     fn piece_of_part(&mut self) -> Option<Result<Piece, Damage>> {
         let length = self.length();
         loop {
@@ -105,7 +107,7 @@ impl<'a> Expansion<'a> {
                     let most = length.saturating_sub(piece.offset);
                     let most = usize::try_from(most).unwrap_or(usize::MAX);
                     piece.bytes.truncate(most);
-                    // Of a file that was cut before.
+                    // The recorded file was already cut here.
                     if piece.bytes.is_empty() {
                         continue;
                     }
@@ -120,7 +122,7 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Begins the next part; `None` behind the last.
+    /// Starts the next part; `None` after the last one.
     fn begin_part(&mut self) -> Option<Result<(), Damage>> {
         let offset = self.parts.read_to();
         let part = self.parts.next()?;
@@ -173,7 +175,7 @@ impl Iterator for Expansion<'_> {
         let (end, is_said) = (self.end, self.end >= length);
         self.end = length;
         let zeros = length.saturating_sub(end);
-        (!is_said && self.hollow.saturating_add(zeros) > MAX_SPARSE).then_some(Err(
+        (!is_said && self.unexplained_zeros.saturating_add(zeros) > MAX_SPARSE).then_some(Err(
             Damage::Hollow {
                 length,
                 explained: end,
@@ -182,11 +184,11 @@ impl Iterator for Expansion<'_> {
     }
 }
 
-/// Bytes that are not what their head says.
+/// The bytes do not unpack to what their header states.
 struct DoesNotUnpack;
 
 impl Part<'_> {
-    /// One of its pieces, by number; `None` behind the last.
+    /// One of the part's pieces, by number; `None` after the last one.
     fn piece(&self, n: usize) -> Option<Result<Piece, DoesNotUnpack>> {
         let piece = |at: usize, bytes: Option<Vec<u8>>| {
             let offset = self.offset.saturating_add(at as u64);
@@ -219,7 +221,7 @@ impl Part<'_> {
     }
 }
 
-/// What a compact file does not hold of the one it was made of.
+/// How a compact file differs from the file it was made of.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// It is not a compact file.
@@ -231,13 +233,13 @@ pub enum Mismatch {
     /// A part is damaged.
     #[error(transparent)]
     Damage(#[from] Damage),
-    /// Other bytes.
+    /// Bytes differ.
     #[error("other bytes at offset {offset} of the recorded file")]
     Differs {
-        /// Where the piece begins that differs.
+        /// Where the first piece that differs begins, in bytes.
         offset: u64,
     },
-    /// Another length.
+    /// The length differs.
     #[error("the recorded file has {expected} bytes, expanded it has {found}")]
     Length {
         /// Bytes of the recorded file.
@@ -247,7 +249,7 @@ pub enum Mismatch {
     },
 }
 
-/// Whether the bytes of a compact file expand to those of a recorded one.
+/// Checks that a compact file expands to the bytes of a recorded one.
 ///
 /// # Errors
 /// [`Mismatch`] where they do not.
@@ -255,10 +257,11 @@ pub fn expands_to(compact: &[u8], recorded: &[u8]) -> Result<(), Mismatch> {
     compared(compact, recorded)?.collect()
 }
 
-/// The same piece by piece, for those who cannot wait for the end: the first error is the answer.
+/// Compares a compact file with a recorded one piece by piece, for callers that must not wait for
+/// the whole. Each item is one piece; the first error is the result.
 ///
 /// # Errors
-/// As of [`expands_to`].
+/// [`Mismatch`] where they differ.
 pub fn compared<'a>(
     compact: &'a [u8],
     recorded: &'a [u8],

@@ -8,17 +8,17 @@ use super::columns::inflated;
 use crate::file::ChunkHeader;
 use crate::record::Record;
 
-/// The most bytes that anything but records may take when it is unpacked: a definition of the
+/// The most bytes that anything but records may have when it is unpacked: a definition of the
 /// largest size fits, with what surrounds it.
 pub const MAX_PACKED_BYTES: usize = 17 << 20;
 
 /// The most records that a block may have.
 const MAX_BLOCK_RECORDS: usize = 1 << 16;
 
-/// Deflation makes no more than so many bytes one, and a record is a byte at least.
+/// Largest ratio of deflation; a record is at least one byte before it is deflated.
 const MAX_DEFLATION_RATIO: usize = 1032;
 
-/// What precedes the records of a chunk; the ends of the blocks follow it.
+/// The header of the records of a chunk; the ends of the blocks follow it.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct RecordsHead {
@@ -27,13 +27,13 @@ pub(super) struct RecordsHead {
     pub(super) block_records: U32,
 }
 
-/// What precedes deflated bytes.
+/// The header of deflated bytes.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct BytesHead {
-    /// Bytes in all.
+    /// Length of the unpacked bytes.
     pub(super) length: U32,
-    /// Bytes before the zeros at the end, which are not deflated.
+    /// Length without the zeros at the end, which are not deflated.
     pub(super) trimmed: U32,
 }
 
@@ -59,7 +59,7 @@ impl<'a> PackedBytes<'a> {
         })
     }
 
-    /// The bytes; `None` if they do not unpack.
+    /// Unpacks the bytes; `None` if that fails.
     pub(crate) fn unpack(&self) -> Option<Vec<u8>> {
         inflated(self.bytes, self.trimmed, self.length)
     }
@@ -70,16 +70,16 @@ impl<'a> PackedBytes<'a> {
 pub struct PackedRecords<'a> {
     n_records: usize,
     block_records: usize,
-    /// Where each block ends in `blocks`.
+    /// The end of each block in `blocks`, in bytes.
     ends: &'a [U32],
     blocks: &'a [u8],
-    /// Where the blocks begin in the file.
+    /// Where the blocks begin in the file, in bytes.
     at: u64,
 }
 
 impl<'a> PackedRecords<'a> {
-    /// The records in the content of a part, which begins at `at` in the file, and what stood
-    /// behind them in the chunk; `None` if they do not fit into it.
+    /// The records in the content of a part, which begins at `at` in the file, and the bytes that
+    /// followed them in the chunk; `None` if they do not fit into the content.
     pub(super) fn of(
         bytes: &'a [u8],
         at: u64,
@@ -115,7 +115,7 @@ impl<'a> PackedRecords<'a> {
         }
     }
 
-    /// How many there are.
+    /// Number of records.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
@@ -128,20 +128,20 @@ impl<'a> PackedRecords<'a> {
         self.n_records == 0
     }
 
-    /// How many blocks there are.
+    /// Number of blocks.
     #[must_use]
     pub fn n_blocks(&self) -> usize {
         self.ends.len()
     }
 
-    /// The block that a record is in, and its index there.
+    /// The block that holds a record, and the record's index in it.
     #[must_use]
     #[inline]
     pub fn block_of(&self, record: usize) -> (usize, usize) {
         (record / self.block_records, record % self.block_records)
     }
 
-    /// The number of the first record of a block.
+    /// The index of the first record of a block.
     pub(super) fn first_of(&self, block: usize) -> usize {
         block * self.block_records
     }
@@ -162,15 +162,15 @@ impl<'a> PackedRecords<'a> {
         (before.map_or(0, end), end(block))
     }
 
-    /// The records of a block. Where its bytes, in spite of their checksum, are not those of so
-    /// many records, they are records of a kind that no version knows.
+    /// The records of a block. If its bytes cannot be unpacked to so many records in spite of their
+    /// checksum, the records are of a kind that no version knows.
     ///
     /// # Panics
     /// If there is no such block.
     #[must_use]
     pub fn unpack(&self, block: usize) -> Vec<Record> {
         let (from, to) = self.within(block);
-        // A file that is cut while it is read gives zeros, also in the place of ends.
+        // A file that is cut while it is read has zeros there, also as the ends of blocks.
         let bytes = self.blocks.get(from..to).unwrap_or_default();
         let n = (self.n_records - block * self.block_records).min(self.block_records);
         let mut records = Vec::new();

@@ -1,4 +1,4 @@
-//! The parts of a compact file, each with its checksums.
+//! The parts of a compact file, each with its own checksums.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -14,7 +14,7 @@ const PART_MAGIC: [u8; 4] = *b"CBCP";
 /// Parts begin at multiples of this many bytes.
 pub(super) const PART_ALIGN: usize = 8;
 
-/// No file is longer: sums of offsets below it do not overflow.
+/// Files are shorter than this, so that sums of offsets do not overflow.
 const MAX_RECORDED_LENGTH: u64 = 1 << 62;
 
 /// The first bytes of a compact file.
@@ -24,28 +24,28 @@ pub(super) struct CompactHeader {
     magic: [u8; 8],
     version: U16,
     reserved: U16,
-    /// Of this header, with this field as 0.
+    /// CRC-32 of this header, with this field as 0.
     crc32: U32,
-    /// Bytes of the file as it was recorded.
+    /// Length of the recorded file, in bytes.
     recorded_length: U64,
-    /// Parts behind the first one, each of a chunk.
+    /// Number of parts after the first one, each of one chunk.
     n_parts: U32,
     reserved_end: U32,
 }
 
-/// What precedes each part.
+/// The header of a part.
 #[derive(Debug, Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct PartHeader {
     magic: [u8; 4],
     kind: U32,
-    /// Bytes of the content behind this header.
+    /// Length of the content after this header, in bytes.
     length: U64,
-    /// Where it stood in the file as it was recorded.
+    /// Where the content was in the recorded file, in bytes.
     offset: U64,
-    /// Of the content, with zeros up to where the next part begins.
+    /// CRC-32 of the content and of the zeros after it, up to the next part.
     content_crc32: U32,
-    /// Of this header, with this field as 0.
+    /// CRC-32 of this header, with this field as 0.
     crc32: U32,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum PartKind {
     Head = 1,
     /// A chunk.
     Chunk = 2,
-    /// A place in a ring where a chunk was about to be written.
+    /// The place of a chunk in a ring, which was about to be reused.
     Place = 3,
 }
 
@@ -103,7 +103,7 @@ impl PartHeader {
         crc32fast::hash(Self { crc32, ..*self }.as_bytes())
     }
 
-    /// The header at the start of the bytes, if it is a true one.
+    /// The header at the start of the bytes, if it is valid.
     fn at_start_of(bytes: &[u8]) -> Option<&Self> {
         let (header, _) = Self::ref_from_prefix(bytes).ok()?;
         let is_true = header.magic == PART_MAGIC && header.crc32.get() == header.checksum();
@@ -111,13 +111,13 @@ impl PartHeader {
     }
 }
 
-/// Whether the bytes begin as those of a compact file do.
+/// Whether the bytes begin like a compact file.
 #[must_use]
 pub fn is_compact(bytes: &[u8]) -> bool {
     bytes.starts_with(&FILE_MAGIC) && bytes.get(8..10) == Some(&COMPACT_VERSION.to_le_bytes())
 }
 
-/// The checksum of content that is followed by zeros up to a multiple of [`PART_ALIGN`].
+/// The checksum of content followed by zeros up to a multiple of [`PART_ALIGN`].
 fn content_checksum(content: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(content);
@@ -126,8 +126,8 @@ fn content_checksum(content: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The part with this header, whose content begins at the start of the bytes: the content, and
-/// its checksum as it is. `None`: the bytes end before.
+/// The content of the part with this header, at the start of the bytes, and the checksum of that
+/// content; `None` if the bytes end before it does.
 fn content_at_start<'a>(header: &PartHeader, bytes: &'a [u8]) -> Option<(&'a [u8], u32)> {
     let length = usize::try_from(header.length.get()).ok()?;
     let padded = bytes.get(..length.checked_next_multiple_of(PART_ALIGN)?)?;
@@ -143,15 +143,15 @@ pub(crate) struct Parts<'a> {
     at: usize,
 }
 
-/// One of them.
+/// A part of a compact file that holds a chunk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part<'a> {
-    /// Where it began in the file as it was recorded, in bytes.
+    /// Where its content began in the recorded file, in bytes.
     pub(crate) offset: u64,
     pub(crate) held: Held<'a>,
 }
 
-/// What it held.
+/// What a part holds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Held<'a> {
     Chunk(PackedChunk<'a>),
@@ -162,25 +162,25 @@ pub(crate) enum Held<'a> {
 pub(crate) struct PackedChunk<'a> {
     pub(crate) header: &'a ChunkHeader,
     pub(crate) sequences: &'a [SequenceEntry],
-    /// Header and table, as they were recorded, up to the content.
+    /// Header and sequence table, as they were recorded, up to the content.
     pub(crate) opening: &'a [u8],
     pub(crate) content: PartContent<'a>,
 }
 
-/// What a chunk held.
+/// What a chunk holds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PartContent<'a> {
-    /// Records, and what stood behind them.
+    /// Records, and the bytes after them.
     Records(PackedRecords<'a>, Option<PackedBytes<'a>>),
-    /// Definitions, or what a later version made.
+    /// Definitions, or content of a later version.
     Other(PackedBytes<'a>),
 }
 
 impl<'a> Parts<'a> {
-    /// The parts of a file; `None` for one that is not compact.
+    /// The parts of a file; `None` if it is not compact.
     ///
     /// # Errors
-    /// [`FormatError`] for a compact one whose header or first part is damaged.
+    /// [`FormatError`] if it is compact and its header or first part is damaged.
     pub(crate) fn of(bytes: &'a [u8]) -> Result<Option<Self>, FormatError> {
         if !is_compact(bytes) {
             return Ok(None);
@@ -238,8 +238,8 @@ impl<'a> Parts<'a> {
         }))
     }
 
-    /// File header and identity, as they were recorded, up to the first chunk; `None` if they do
-    /// not unpack.
+    /// File header and identity, as they were recorded, up to the first chunk; `None` if they
+    /// cannot be unpacked.
     pub(crate) fn recorded_head(&self) -> Option<Vec<u8>> {
         let head = &self.bytes[size_of::<CompactHeader>()..];
         let part = PartHeader::at_start_of(head)?;
@@ -250,17 +250,17 @@ impl<'a> Parts<'a> {
     /// File header and identity.
     ///
     /// # Errors
-    /// [`FormatError`] if they are not as they were.
+    /// [`FormatError`] if they are damaged.
     pub(crate) fn header(&self) -> Result<(FileHeader, Identity), FormatError> {
         parse_header(&self.recorded_head().unwrap_or_default())
     }
 
-    /// Bytes of the file as it was recorded.
+    /// Length of the recorded file, in bytes.
     pub(crate) fn recorded_length(&self) -> u64 {
         self.header.recorded_length.get()
     }
 
-    /// How many parts there should be.
+    /// The number of parts that the header states.
     pub(crate) fn n_stated(&self) -> u32 {
         self.header.n_parts.get()
     }
@@ -304,7 +304,7 @@ impl<'a> Parts<'a> {
         Some(Part { offset, held })
     }
 
-    /// Where the next true part begins behind `at`, or the end.
+    /// Where the next valid part after `at` begins, or the end of the file.
     fn next_part(&self, at: usize) -> usize {
         let starts = (at + PART_ALIGN..self.bytes.len()).step_by(PART_ALIGN);
         starts

@@ -8,7 +8,7 @@ fn compacted(recorded: &[u8]) -> Vec<u8> {
     compact
 }
 
-/// What of a trace an analysis sees.
+/// What an analysis reads from a trace.
 fn seen(trace: &RankTrace<'_>) -> impl PartialEq + std::fmt::Debug + use<> {
     let chunks: Vec<_> = trace
         .chunks
@@ -29,7 +29,7 @@ fn seen(trace: &RankTrace<'_>) -> impl PartialEq + std::fmt::Debug + use<> {
     )
 }
 
-/// Three chunks, of several blocks, with definitions between them, the last one open.
+/// Three chunks of several blocks, with definitions between them; the last one is open.
 fn long_file() -> Vec<u8> {
     let mut bytes = write::file_header(&identity(), None).unwrap();
     let name = |i| Definition::CommunicatorName {
@@ -135,7 +135,7 @@ fn a_ring_with_a_place_that_is_being_used_again_comes_back() {
         )
     };
     bytes.extend(chunk(5, 1300, 40));
-    // What was there is not all gone.
+    // Some of the old content is still there.
     let mut again = chunk(3, 700, 300);
     again[..4].copy_from_slice(&PLACE_MAGIC);
     bytes.extend(again);
@@ -207,7 +207,7 @@ fn a_compact_file_cut_anywhere_gives_the_parts_before() {
     assert_eq!(most, 3);
 }
 
-/// With another length of the recorded file in the header.
+/// The compact file with another length of the recorded file in its header.
 fn stating(compact: &[u8], length: u64) -> Vec<u8> {
     let n_parts = u32::from_le_bytes(compact[24..28].try_into().unwrap());
     let header = CompactHeader::new(length, n_parts);
@@ -220,7 +220,7 @@ fn a_length_that_no_part_can_explain_is_not_believed() {
     let length = recorded.len() as u64;
     let compact = compacted(&recorded);
     let last = |compact: &[u8]| Expansion::of(compact).unwrap().unwrap().last().unwrap();
-    // Room that was reserved, and not used before the process was killed.
+    // Space that was reserved, and not used before the process was killed.
     assert!(last(&stating(&compact, length + (500 << 20))).is_ok());
     for stated in [length + (3 << 30), 1 << 40, 1 << 62] {
         let found = last(&stating(&compact, stated));
@@ -229,7 +229,7 @@ fn a_length_that_no_part_can_explain_is_not_believed() {
         };
         assert_eq!((length, explained), (stated, recorded.len() as u64));
     }
-    // Nor is the place of a part.
+    // The place of a part is also checked.
     let mut parts: Vec<Vec<u8>> = Compaction::of(&recorded).unwrap().collect();
     let n = parts.len();
     let content = parts[n - 1][size_of::<PartHeader>()..].to_vec();

@@ -3,21 +3,22 @@
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Chunks begin and end at multiples of this many bytes; a reader that lost its place looks for
-/// [`CHUNK_MAGIC`] there.
+/// Chunks begin and end at multiples of this many bytes. A reader that does not find a chunk where
+/// it should begin looks for [`CHUNK_MAGIC`] at these multiples.
 pub const CHUNK_ALIGN: u64 = 4096;
 
 /// The first four bytes of a chunk; stored last when a chunk is opened.
 pub const CHUNK_MAGIC: [u8; 4] = *b"CBCH";
 
-/// The first four bytes of the place of a chunk that is being used again, in a ring: only the
-/// length in its header is true.
+/// The first four bytes of the place of a chunk in a ring while that place is being reused. Only
+/// the length in its header is valid then.
 pub const PLACE_MAGIC: [u8; 4] = *b"CBPL";
 
 /// One reading of several clocks of a process at (nearly) one instant.
 ///
-/// The recorder reads ticks, the system clocks, and ticks again; `ticks` is the middle of the
-/// two, `width_ticks` their distance: the error of the pair is at most half of it.
+/// The recorder reads ticks, the system clocks, and ticks again. `ticks` is the middle of the two
+/// tick readings, and `width_ticks` is their difference: the error of the pair is at most half of
+/// it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -56,7 +57,7 @@ impl Anchor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ChunkKind {
-    /// [`Record`](crate::Record)s of one thread, in the order in which its calls began.
+    /// [`Record`](crate::Record)s of one thread, in the order in which its calls were entered.
     Records = 1,
     /// Encoded [`Definition`](crate::Definition)s of the process.
     Definitions = 2,
@@ -74,11 +75,11 @@ impl ChunkKind {
     }
 }
 
-/// How many calls of the application had begun on a communicator when a chunk was opened.
+/// How many calls of the application had been entered on a communicator when a chunk was opened.
 ///
-/// The table of these follows the chunk header: with it, a reader that meets only the newest
-/// chunks knows the positions of their calls, and records need not carry them. In a ring it holds
-/// what else a reader has to know of the calls before: see [`SequenceOf`].
+/// The table of these entries follows the chunk header. With it, a reader that finds only the
+/// newest chunks knows the positions of their calls, and records need not hold them. In a ring the
+/// table also holds what else a reader needs to know of earlier calls: see [`SequenceOf`].
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -86,46 +87,46 @@ impl ChunkKind {
 pub struct SequenceEntry {
     /// Index of the communicator definition.
     pub communicator: U32,
-    /// Calls by the MPI library on its own behalf, begun before; modulo 2^32.
+    /// Earlier calls that the MPI library made on its own behalf; modulo 2^32.
     pub internal_calls: U32,
-    /// Calls of the application, begun before.
+    /// Earlier calls of the application.
     pub calls: U64,
 }
 
 const _: () = assert!(size_of::<SequenceEntry>() == 16);
 
-/// In [`SequenceEntry::communicator`]: the entry is of the persistent collective with the number
+/// In [`SequenceEntry::communicator`]: the entry is about the persistent collective whose index is
 /// in the other bits.
 const OF_PERSISTENT: u32 = 1 << 31;
-/// In [`SequenceEntry::communicator`]: the entry is of the process as a whole.
+/// In [`SequenceEntry::communicator`]: the entry is about the process as a whole.
 const OF_PROCESS: u32 = u32::MAX;
-/// In [`SequenceEntry::calls`] of the process: a phase is in force.
+/// In [`SequenceEntry::calls`] of the process: the program has set a phase.
 const IN_PHASE: u64 = 1 << 63;
 
 /// What an entry of a sequence table is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SequenceOf {
-    /// The communicator with this index: how many calls had begun on it.
+    /// The communicator with this index: how many calls had been entered on it.
     Communicator(u32),
     /// The persistent collective with this index (rings only).
     Persistent {
-        /// Its index.
+        /// Index of its definition.
         definition: u32,
-        /// How many starts of it had begun.
+        /// How many times it had been started.
         starts: u64,
     },
     /// The process (rings only).
     Process(ProcessState),
 }
 
-/// What held of a process when a chunk of a ring was opened.
+/// State of a process when a chunk of a ring was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProcessState {
-    /// How many communicators it had defined: those with such an index and above came later.
+    /// How many communicators it had defined; communicators with this index and above are later.
     pub n_communicators: u32,
-    /// Likewise persistent collectives; below 2^31.
+    /// How many persistent collectives it had defined; below 2^31.
     pub n_persistents: u32,
-    /// Level of the phase in force.
+    /// Level of the phase that the program has set; `None` if it has set none.
     pub phase: Option<i32>,
 }
 
@@ -148,7 +149,7 @@ impl SequenceEntry {
         }
     }
 
-    /// The entry of a persistent collective, below 2^31 - 1.
+    /// The entry of a persistent collective; `definition` is below 2^31 - 1.
     #[must_use]
     pub fn of_persistent(definition: u32, starts: u64) -> Self {
         Self {
@@ -174,9 +175,9 @@ impl SequenceEntry {
 
 /// The first 128 bytes of a chunk.
 ///
-/// Everything but `last_leave` and `closed` is written once, when the chunk is opened, and covered by
-/// the checksum; the rest is stored when the chunk is closed. A process that is killed leaves
-/// its last chunks open.
+/// All fields but `last_leave` and `closed` are written once, when the chunk is opened, and are
+/// covered by the checksum. The other two are stored when the chunk is closed. A process that is
+/// killed leaves its last chunks open.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -197,18 +198,18 @@ pub struct ChunkHeader {
     pub n_sequences: U32,
     /// Where the content begins, in bytes from the start of the chunk; a multiple of 32.
     pub content_at: U32,
-    /// CRC-32 of this header (with `magic` as it must be, and this field, `last_leave` and
-    /// `closed` as 0) and of the sequence table.
+    /// CRC-32 of this header and of the sequence table, computed with the correct `magic`, and with
+    /// this field, `last_leave` and `closed` as 0.
     pub crc32: U32,
-    /// 0.
+    /// Always 0.
     pub reserved: U32,
-    /// Clocks when the chunk was opened; begin of its time range.
+    /// Clocks when the chunk was opened: the begin of its time range.
     pub anchor: Anchor,
-    /// When the recorder began to make the chunk's pages ready, in ticks. The application stood
-    /// still from here ... In a ring the sequence table is that of this instant: it counts the
-    /// calls of all threads that were entered before, and no other.
+    /// When the recorder began to make the chunk's pages ready, in ticks. The application was held
+    /// up from here to `prepare_end`. In a ring the sequence table is for this instant: it counts
+    /// the calls of all threads that were entered before it, and no others.
     pub prepare_begin: U64,
-    /// ... to here.
+    /// When the chunk's pages were ready, in ticks.
     pub prepare_end: U64,
     /// Records of this thread in earlier chunks.
     pub first_record: U64,
@@ -217,8 +218,8 @@ pub struct ChunkHeader {
     /// 0 while the chunk is open, else 1 + number of records (bytes of definitions) in it.
     /// Stored last.
     pub closed: U64,
-    /// Calls of the application among the records of this thread in earlier chunks; counted in
-    /// rings only, else 0.
+    /// Calls of the application among the records of this thread in earlier chunks; only counted in
+    /// rings, otherwise 0.
     pub first_call: U64,
 }
 
@@ -241,8 +242,8 @@ impl ChunkHeader {
         hasher.finalize()
     }
 
-    /// Where the content begins behind a table of `n_sequences` entries, in bytes from the
-    /// start of the chunk.
+    /// Where the content begins after a table of `n_sequences` entries, in bytes from the start of
+    /// the chunk.
     #[must_use]
     pub const fn content_offset(n_sequences: usize) -> usize {
         (size_of::<Self>() + n_sequences * size_of::<SequenceEntry>()).next_multiple_of(32)

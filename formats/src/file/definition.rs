@@ -4,7 +4,7 @@ use bincode::{Decode, Encode};
 
 use crate::record::Operation;
 
-/// In a communicator index field: none.
+/// In a field that holds the index of a communicator: no communicator.
 pub const NO_COMMUNICATOR: u32 = u32::MAX;
 
 /// Whether a communicator has one group or two.
@@ -16,7 +16,7 @@ pub enum CommunicatorKind {
     Inter,
 }
 
-/// A communicator as one of its processes saw it when it was made.
+/// A communicator as one of its processes saw it when it was created.
 ///
 /// The members are not listed: each member's file has this definition with the same `id` and
 /// its own `rank`, so that a communicator costs a process the same whatever its size.
@@ -24,16 +24,16 @@ pub enum CommunicatorKind {
 pub struct Communicator {
     /// The number that this process's records use.
     pub index: u32,
-    /// The number on which all members agree, made of what all of them know: the parent's id,
-    /// the position of the constructor among the calls on it, and the first member; or the
+    /// The number on which all members agree. It is a hash of what all of them know: the parent's
+    /// id, the position of the constructor among the calls on it, and the first member; or the
     /// groups, the tag and a counter.
     pub id: u64,
     /// Index of the communicator that the constructor was called on, or [`NO_COMMUNICATOR`].
     pub parent: u32,
     /// Number of the constructor's [`Operation`]; 0 for `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub constructor: u16,
-    /// Position of the constructor among the calls on the parent, from 0; for constructors over
-    /// groups, their number among those with the same groups and tag.
+    /// Position of the constructor among the calls on the parent, from 0. For constructors over
+    /// groups: how many earlier ones had the same groups and tag.
     pub position: u64,
     /// One group or two.
     pub kind: CommunicatorKind,
@@ -47,7 +47,7 @@ pub struct Communicator {
     pub first_member: u32,
     /// World rank of rank 0 of the remote group, or [`NO_RANK`](crate::NO_RANK).
     pub remote_first_member: u32,
-    /// The name at that time; empty for none.
+    /// Its name when the communicator was defined; empty if it had none.
     pub name: String,
 }
 
@@ -61,8 +61,7 @@ impl Communicator {
 
 /// The four stamps of one exchange between two clocks, in ticks of the clock they were taken on.
 ///
-/// # Source
-/// Hoefler et al. 2007, section 3; the names are those of `docs/metrics.md`, "Clocks".
+/// Hoefler et al. 2007, section 3; the names t1 to t4 are those of `docs/metrics.md`, "Clocks".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct OffsetSample {
     /// Send, at the reference.
@@ -77,22 +76,23 @@ pub struct OffsetSample {
 
 /// A persistent collective, as its `MPI_X_init` set it up.
 ///
-/// Instances of its starts are told apart by (communicator, `position`, number of the start):
-/// persistent collectives may be started in another order than they were made in.
+/// One start is identified by (communicator, `position`, number of the start), since persistent
+/// collectives may be started in another order than they were initialized in.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct PersistentCollective {
-    /// The number that this process's records use; counts all of the process, from 0.
+    /// The number that this process's records use: counts the persistent collectives of the process
+    /// from 0.
     pub index: u32,
     /// Index of the communicator.
     pub communicator: u32,
-    /// How many persistent collectives were made on this communicator before: the same number
-    /// on all of its processes.
+    /// How many persistent collectives were initialized on this communicator before it: the same
+    /// number on all of its processes.
     pub position: u64,
     /// Number of the [`Operation`] (`MPI_Allreduce_init` ...).
     pub operation: u16,
     /// Root as in [`Record::root`](crate::Record::root).
     pub root: i32,
-    /// Payload of each start in bytes; `None` where it could not be told.
+    /// Payload of each start in bytes; `None` where it is not known.
     pub payload_bytes: Option<u64>,
 }
 
@@ -107,15 +107,15 @@ impl PersistentCollective {
 /// The neighbours of a process in the topology of a communicator.
 ///
 /// Both lists are ranks in the communicator in the order in which neighborhood collectives take
-/// them, with repetitions; [`NO_RANK`](crate::NO_RANK) stands for `MPI_PROC_NULL`, at the border
+/// them, with repetitions. [`NO_RANK`](crate::NO_RANK) is `MPI_PROC_NULL`, which is at the border
 /// of a Cartesian topology that is not periodic.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct Topology {
     /// Index of the communicator.
     pub communicator: u32,
-    /// Those that this process receives from.
+    /// Processes that this process receives from.
     pub in_neighbours: Vec<u32>,
-    /// Those that it sends to.
+    /// Processes that this process sends to.
     pub out_neighbours: Vec<u32>,
 }
 
@@ -146,22 +146,22 @@ pub enum Definition {
     Topology(Topology),
     /// Whether the hosts of this world measured their clocks against one another.
     ClockExchanges {
-        /// They did, or set out to.
+        /// Whether they did, or began to.
         on: bool,
-        /// Why not, or what ended it, in words; empty where nothing is to be said.
+        /// Why not, or what ended it, in words; empty if there is nothing to report.
         reason: String,
     },
-    /// A ping inside the host has shown that the clock of this process is not the one that boot id
-    /// and time namespace say: it is a host clock of its own.
+    /// A ping inside the host has shown that this process does not use the clock which its boot id
+    /// and time namespace imply. It has a clock of its own, like a host.
     ClockApart {
-        /// World rank of the process at the clock of the host.
+        /// World rank of the process that reads the clock of the host.
         rank: u32,
     },
-    /// The recorder held the application up, to exchange stamps with other hosts.
+    /// The recorder held up the application, to exchange stamps with other hosts.
     Pause {
-        /// From, ticks.
+        /// When it began, ticks.
         begin: u64,
-        /// To, ticks, >= `begin`.
+        /// When it ended, ticks, >= `begin`.
         end: u64,
     },
     /// An algorithm of the MPI library that records refer to from here on.

@@ -13,16 +13,16 @@ pub const FILE_MAGIC: [u8; 8] = *b"COLLBNCH";
 pub const FORMAT_VERSION: u16 = 1;
 /// The version that the header of a compact file states.
 pub const COMPACT_VERSION: u16 = 2;
-/// Bytes kept in the header for the words in which a failure is told.
+/// Size of the header's field for the description of a failure, in bytes.
 pub const STOP_TEXT_BYTES: usize = 120;
 
 /// Why recording ended before the program did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum StopReason {
-    /// It did not: everything was recorded.
+    /// It did not end early: everything was recorded.
     NotStopped = 0,
-    /// The file system had no more room, or a quota or RLIMIT_FSIZE was reached.
+    /// The file system was full, or a quota or RLIMIT_FSIZE was reached.
     NoSpace = 1,
     /// The size that the user allowed was reached.
     SizeReached = 2,
@@ -45,7 +45,8 @@ impl StopReason {
 
 /// The first 256 bytes of a rank file. The encoded [`Identity`] follows.
 ///
-/// Up to `header_crc32` it is written once, before `magic`; the rest when recording ends.
+/// The fields up to `header_crc32` are written once, before `magic`; the others when recording
+/// ends.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned,
 )]
@@ -63,34 +64,34 @@ pub struct FileHeader {
     pub chunk_header_bytes: U16,
     /// Where the first chunk begins, in bytes from the start of the file.
     pub header_length: U64,
-    /// Bytes of the encoded identity, which begins behind this header.
+    /// Bytes of the encoded identity, which follows this header.
     pub identity_length: U32,
     /// CRC-32 of the encoded identity.
     pub identity_crc32: U32,
     /// CRC-32 of the 32 bytes before this field.
     pub header_crc32: U32,
-    /// 0.
+    /// Always 0.
     pub reserved: U32,
     /// 1 once `MPI_Finalize` was reached and recording ended in order.
     pub finalized: U32,
     /// A [`StopReason`].
     pub stop_reason: U32,
-    /// When recording stopped early, ticks; 0 if it did not.
+    /// When recording stopped early, ticks; 0 if it did not stop early.
     pub stop_ticks: U64,
-    /// Calls of the application after recording stopped.
+    /// Calls of the application after recording stopped early.
     pub calls_after_stop: U64,
     /// Clocks at the end, once finalized.
     pub end_anchor: Anchor,
     /// What failed, UTF-8, padded with zeros.
     pub stop_text: [u8; STOP_TEXT_BYTES],
-    /// Records in all chunks, once finalized: a file that lost whole chunks shows it.
+    /// Records in all chunks, once finalized: shows whether whole chunks are missing.
     pub n_records: U64,
-    /// [`FileHeader::end_checksum`], once finalized; 0 in a file whose recorder kept none.
+    /// [`FileHeader::end_checksum`], once finalized; 0 in a file whose recorder stored none.
     pub end_crc32: U32,
-    /// 0.
+    /// Always 0.
     pub reserved_end: [u8; 12],
-    /// The size of a ring, bytes: the newest records are kept, older ones overwritten. 0: all are
-    /// kept.
+    /// The size of a ring, bytes: the newest records are retained and older ones are overwritten.
+    /// 0: all records are retained.
     pub keep_bytes: U64,
 }
 
@@ -100,15 +101,16 @@ const _: () = {
     assert!(std::mem::offset_of!(FileHeader, finalized) == 40);
 };
 
-/// What the header says of the end does not fit its checksum.
+/// The fields of the header about the end of recording do not match their checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndDamaged;
 
 impl FileHeader {
     /// The header of a file that is being recorded.
     ///
-    /// `identity` is its encoding (of at most 16 MiB) with its CRC-32, from [`encode_meta`](crate::encode_meta);
-    /// `header_length` a multiple of [`CHUNK_ALIGN`](crate::CHUNK_ALIGN) beyond both.
+    /// `identity` is the encoded identity (at most 16 MiB) and its CRC-32, from
+    /// [`encode_meta`](crate::encode_meta). `header_length` is a multiple of
+    /// [`CHUNK_ALIGN`](crate::CHUNK_ALIGN) and larger than both together.
     #[must_use]
     pub fn recording(identity: (&[u8], u32), header_length: u64) -> Self {
         let mut header = Self {
@@ -137,7 +139,8 @@ impl FileHeader {
         header
     }
 
-    /// Says that recording ended in order: the clocks then, and the number of records in all chunks.
+    /// Marks that recording ended in order: the clocks at that time, and the number of records in
+    /// all chunks.
     pub(crate) fn finalize(&mut self, anchor: Anchor, n_records: u64) {
         self.finalized = 1.into();
         self.end_anchor = anchor;
@@ -165,14 +168,14 @@ impl FileHeader {
     /// ended in order.
     ///
     /// # Errors
-    /// [`EndDamaged`] if they are not what the recorder wrote.
+    /// [`EndDamaged`] if these fields are not what the recorder wrote.
     pub fn end(&self) -> Result<Option<(Anchor, u64)>, EndDamaged> {
         if self.finalized.get() == 0 {
             return Ok(None);
         }
         let (anchor, n_records) = (self.end_anchor, self.n_records.get());
         match self.end_crc32.get() {
-            // Earlier recorders kept none.
+            // Earlier recorders stored no checksum.
             0 => Ok(Some((anchor, n_records))),
             crc if crc == Self::end_checksum(&anchor, n_records) => Ok(Some((anchor, n_records))),
             _ => Err(EndDamaged),
@@ -205,7 +208,7 @@ pub enum ClockSource {
 /// The clock of a process, as observed when recording began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Encode, Decode)]
 pub struct ClockIdentity {
-    /// Which one.
+    /// Which clock it is.
     pub source: ClockSource,
     /// Step between readings (the lower quartile of those seen), ticks, > 0.
     pub granularity_ticks: u64,
@@ -220,8 +223,8 @@ pub struct HostIdentity {
     pub name: String,
     /// The kernel's random id of this boot; empty if it could not be read.
     pub boot_id: String,
-    /// A number of the time namespace, equal where clocks are shifted alike: its inode, or a hash of
-    /// its offsets; 0 if there are none.
+    /// Identifies the time namespace: its inode, or a hash of its offsets. It is equal where clocks
+    /// have the same shift, and 0 if there are no time namespaces.
     pub time_namespace: u64,
 }
 

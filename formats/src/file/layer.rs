@@ -4,25 +4,27 @@ use bincode::{Decode, Encode};
 
 use crate::record::{Operation, Semantics};
 
-/// A layer of a recording: a part of what can be recorded. Calls always are, the others on demand.
+/// A layer of a recording: a part of what can be recorded. Calls are always recorded, other layers
+/// on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layer {
-    /// What is always recorded: collectives, communicators, begin and end of MPI.
+    /// Always recorded: collectives, communicators, begin and end of MPI.
     Calls,
     /// Collectives on files (MPI-IO).
     Io,
     /// Collectives on windows (one-sided communication, RMA).
     Rma,
-    /// Messages of the MPI library within collectives: [`Message`](crate::Message).
+    /// Messages that the MPI library sends inside collectives: [`Message`](crate::Message).
     Messages,
-    /// Algorithms of the MPI library for collectives: [`AlgorithmStart`](crate::AlgorithmStart).
+    /// Algorithms that the MPI library uses for collectives:
+    /// [`AlgorithmStart`](crate::AlgorithmStart).
     Algorithms,
-    /// Whether threads were running: [`Running`](crate::Running).
+    /// Whether threads ran or were off their core: [`Running`](crate::Running).
     Switches,
 }
 
 impl Layer {
-    /// Every one of this version.
+    /// All layers of this version.
     pub const ALL: [Self; 6] = [
         Self::Calls,
         Self::Io,
@@ -45,13 +47,13 @@ impl Layer {
         }
     }
 
-    /// The one with this name; `None` where this version knows none.
+    /// The layer with this name; `None` if this version has none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|layer| layer.name() == name)
     }
 
-    /// What it is of, in words.
+    /// What it records, in words.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -72,19 +74,20 @@ impl Layer {
 /// Whether a layer of recording was on.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub struct LayerState {
-    /// [`Layer::name`], or that of a layer of a later version.
+    /// [`Layer::name`], or the name of a layer of a later version.
     pub name: String,
-    /// Whether it recorded.
+    /// Whether it was recorded.
     pub on: bool,
-    /// Why not; when it was on, [`LayerState::BY_DEFAULT`] if nobody had named it, else empty.
+    /// Why it was off. If it was on: [`LayerState::BY_DEFAULT`] if nobody had asked for it,
+    /// otherwise empty.
     pub reason: String,
 }
 
 impl LayerState {
-    /// The reason of a layer that is on without having been asked for.
+    /// The reason of a layer that is on by default.
     pub const BY_DEFAULT: &str = "by default";
 
-    /// That of a layer; for the reason see [`LayerState::reason`].
+    /// The state of a layer; for `reason` see [`LayerState::reason`].
     #[must_use]
     pub fn new(layer: Layer, on: bool, reason: &str) -> Self {
         Self {
@@ -96,7 +99,7 @@ impl LayerState {
 }
 
 impl Operation {
-    /// Which layer of a recording has it.
+    /// The layer of a recording that it belongs to.
     #[must_use]
     pub const fn layer(self) -> Layer {
         match self.code() {
@@ -106,8 +109,8 @@ impl Operation {
         }
     }
 
-    /// Whether it opens a file or makes a window: its call is the first in the order of calls on
-    /// what it makes.
+    /// Whether it opens a file or creates a window. Its call is the first in the order of calls on
+    /// that file or window.
     #[must_use]
     pub const fn opens(self) -> bool {
         !matches!(self.layer(), Layer::Calls) && matches!(self.semantics(), Semantics::Constructor)

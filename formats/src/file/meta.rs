@@ -1,13 +1,13 @@
-//! The codec of identities and definitions: bincode 2, contained in this one module.
+//! The codec of identities and definitions: bincode 2, which no other module uses.
 //!
-//! bincode alone accepts corrupted bytes, and allocates whatever a corrupted length asks for.
-//! So everything it decodes stands behind a CRC-32 and below a limit, and must be consumed
-//! whole.
+//! bincode alone accepts corrupted bytes, and allocates whatever a corrupted length asks for. So
+//! everything it decodes has a CRC-32 and a size limit, and must be consumed to its last byte.
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 use bincode::{Decode, Encode};
 
-/// The most bytes that one encoded value may have, and may make the decoder allocate.
+/// Upper limit of the size of one encoded value, and of what the decoder allocates for it, in
+/// bytes.
 pub const MAX_META_BYTES: usize = 16 << 20;
 
 const CONFIG: Configuration<LittleEndian, Fixint, Limit<MAX_META_BYTES>> =
@@ -16,7 +16,7 @@ const CONFIG: Configuration<LittleEndian, Fixint, Limit<MAX_META_BYTES>> =
         .with_fixed_int_encoding()
         .with_limit::<MAX_META_BYTES>();
 
-/// Why bytes are not an encoded value.
+/// Why bytes cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetaError {
     /// The bytes are not those that were written.
@@ -27,7 +27,7 @@ pub enum MetaError {
         /// The checksum of the bytes found.
         found: u32,
     },
-    /// The bytes are no encoding of the value (of another version, or above the limit).
+    /// The bytes do not encode such a value: they are of another version, or above the limit.
     #[error("not decodable: {0}")]
     Codec(String),
     /// The value ended before the bytes did.

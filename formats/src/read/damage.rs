@@ -2,31 +2,32 @@
 
 use crate::file::{MetaError, StopReason};
 
-/// What is missing or wrong in a rank file that could be read. Data, not an error.
+/// What is missing or wrong in a rank file that could be read. It is part of the result, not an
+/// error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// The process ended without `MPI_Finalize`, or the file was cut.
     #[error("the process ended without MPI_Finalize")]
     NotFinalized,
-    /// Recording ended before the program.
+    /// Recording ended before the program did.
     #[error("recording stopped early ({}), {calls_after} calls were not recorded", stop_words(*.reason, .text))]
     StoppedEarly {
         /// Why.
         reason: StopReason,
-        /// In the recorder's words.
+        /// The recorder's description.
         text: String,
         /// Calls of the application that were not recorded.
         calls_after: u64,
     },
-    /// The file is shorter than its last chunk says.
+    /// The file ends before the end of its last chunk.
     #[error("offset {length}: the file ends here, inside a chunk that should reach to {expected}")]
     Cut {
         /// Length of the file, in bytes.
         length: u64,
-        /// Where the last chunk should have ended.
+        /// Where the last chunk should end, in bytes.
         expected: u64,
     },
-    /// Bytes that are not a chunk, where one had to begin; skipped.
+    /// Bytes that are not a chunk, where a chunk should begin; they were skipped.
     #[error("offset {offset}: expected a chunk, found something else; {skipped} bytes skipped")]
     NotAChunk {
         /// Where, in bytes.
@@ -34,7 +35,7 @@ pub enum Damage {
         /// How many bytes were skipped.
         skipped: u64,
     },
-    /// A chunk with fewer records than it says.
+    /// A chunk with fewer records than its header states.
     #[error("offset {offset}: the chunk says {expected} records, found {found}")]
     MissingRecords {
         /// Where the chunk begins, in bytes.
@@ -44,10 +45,10 @@ pub enum Damage {
         /// Records found.
         found: u64,
     },
-    /// The anchor at the end, or the number of records, is not what was written; both are left out.
+    /// The anchor at the end, or the number of records, is not what was written; neither is used.
     #[error("what the header says of the end fails its checksum")]
     End,
-    /// The chunks have other records in all than the header says.
+    /// The number of records in all chunks is not the number in the header.
     #[error("the header says {expected} records in all, found {found}")]
     LostRecords {
         /// Records stated.
@@ -67,7 +68,7 @@ pub enum Damage {
         /// Number of the chunk found.
         found: u32,
     },
-    /// A part of a compact file that is not as it was written; what it held is lost.
+    /// A part of a compact file that is not as it was written; its content is missing.
     #[error("offset {offset}: damaged part of a compact trace; {skipped} bytes skipped")]
     DamagedPart {
         /// Where in the compact file, in bytes.
@@ -75,15 +76,15 @@ pub enum Damage {
         /// How many bytes were skipped.
         skipped: u64,
     },
-    /// A compact file with fewer parts than it says.
+    /// A compact file with fewer parts than its header states.
     #[error("the compact trace says {expected} parts, found {found}")]
     MissingParts {
         /// Parts stated.
         expected: u32,
-        /// Parts found, damaged ones included.
+        /// Parts found, including damaged ones.
         found: u32,
     },
-    /// A compact file that says of a longer one than its parts can have been of.
+    /// A compact file that states a recorded length larger than its parts can explain.
     #[error(
         "the compact trace says that {length} bytes were recorded; behind {explained} there is \
          nothing that they could have been"
@@ -91,10 +92,10 @@ pub enum Damage {
     Hollow {
         /// Bytes of the recorded file, as stated.
         length: u64,
-        /// Up to where parts say what there was.
+        /// Up to where the parts explain it, in bytes.
         explained: u64,
     },
-    /// A definition that does not decode; those behind it in its chunk are lost.
+    /// A definition that cannot be decoded; those after it in its chunk are missing.
     #[error("offset {offset}: damaged definition: {error}")]
     Definition {
         /// Where, in bytes.

@@ -2,19 +2,19 @@
 
 use crate::file::{COMPACT_VERSION, FORMAT_VERSION, MetaError};
 
-/// Why bytes are not a rank file that this version can read at all.
+/// Why bytes cannot be read as a rank file at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// Another kind of file.
+    /// It is another kind of file.
     #[error("offset 0: not a collbench trace: expected the bytes \"COLLBNCH\", found {found}")]
     NotATrace {
         /// The first bytes, printable.
         found: String,
     },
-    /// Nothing in it.
+    /// It is empty.
     #[error("offset 0: the file is empty; the process ended before it could write its header")]
     Empty,
-    /// Cut within the header or the identity: there is nothing to read.
+    /// It ends inside the header or the identity: there is nothing to read.
     #[error(
         "offset {length}: the file ends inside its header, which takes {expected} bytes: its \
          process ended while writing it, or it was copied in part"
@@ -22,10 +22,10 @@ pub enum FormatError {
     CutInHeader {
         /// Length of the file, in bytes.
         length: u64,
-        /// Length that the header needs, in bytes.
+        /// Length of the header, in bytes.
         expected: u64,
     },
-    /// Written by a version that this one does not know.
+    /// It has a version that this program does not know.
     #[error(
         "offset 8: format version {found}, this collbench reads versions {FORMAT_VERSION} and \
          {COMPACT_VERSION}; use the collbench that wrote it, or a newer one"
@@ -41,12 +41,12 @@ pub enum FormatError {
         offset: u64,
         /// Which field.
         what: &'static str,
-        /// What had to stand there.
+        /// The expected value.
         expected: u64,
-        /// What stands there.
+        /// The value found.
         found: u64,
     },
-    /// The identity does not decode.
+    /// The identity cannot be decoded.
     #[error("offset {offset}: damaged identity: {error}")]
     Identity {
         /// Where, in bytes.

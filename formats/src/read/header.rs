@@ -1,4 +1,4 @@
-//! The beginning of a rank file to its header and identity.
+//! Reads header and identity from the beginning of a rank file.
 
 use zerocopy::FromBytes;
 
@@ -8,7 +8,7 @@ use crate::file::{
 };
 use crate::record::Record;
 
-/// Header and identity of a rank file as it was recorded, which is not compact.
+/// Header and identity of a recorded rank file, which is not compact.
 ///
 /// # Errors
 /// [`FormatError`] if they cannot be read.
@@ -41,7 +41,7 @@ fn check_magic(bytes: &[u8]) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Whether the header is as it was written, and by a writer whose sizes are these.
+/// Checks that the header is as it was written, and that its writer used the same sizes.
 fn check_header(header: &FileHeader) -> Result<(), FormatError> {
     if header.version.get() != FORMAT_VERSION {
         return Err(FormatError::Version {
@@ -52,7 +52,7 @@ fn check_header(header: &FileHeader) -> Result<(), FormatError> {
     if expected != found {
         return damaged(32, "checksum", u64::from(expected), u64::from(found));
     }
-    // Behind the checksum, a wrong value comes from another writer, not from a flipped bit.
+    // The checksum is correct, so a wrong value comes from another writer, not from a flipped bit.
     let sizes = [
         (
             10,
@@ -87,7 +87,7 @@ fn check_header(header: &FileHeader) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// The identity behind the header.
+/// The identity, which follows the header.
 fn parse_identity(bytes: &[u8], header: &FileHeader) -> Result<Identity, FormatError> {
     let from = size_of::<FileHeader>();
     let to = from + header.identity_length.get() as usize;

@@ -1,4 +1,4 @@
-//! From chunk to chunk of a rank file as it was recorded, past what is damaged.
+//! Goes from chunk to chunk of a recorded rank file, past what is damaged.
 
 use zerocopy::FromBytes;
 
@@ -7,13 +7,14 @@ use crate::file::{
 };
 use crate::record::Record;
 
-/// Bytes of sequence tables that may still be summed and found wrong. In a file of nothing but
-/// headers whose tables reach to its end, looking for the next true one would take the square of
-/// its length.
+/// How many bytes of sequence tables may still be summed and found wrong. In a file that has only
+/// headers whose tables extend to its end, the search for the next valid one would otherwise take
+/// time proportional to the square of its length.
 pub(crate) struct ChecksumBudget(pub(crate) u64);
 
-/// The chunk header at the start of `bytes` and the table behind it, if they are whole and true,
-/// and the budget allows to say so. (For a table within [`CHUNK_ALIGN`] it always does.)
+/// The chunk header at the start of `bytes` and the table after it, if they are complete, their
+/// checksum is correct, and the budget allows to check it. (For a table within [`CHUNK_ALIGN`] it
+/// always does.)
 pub(crate) fn parse_chunk_header<'a>(
     bytes: &'a [u8],
     budget: &mut ChecksumBudget,
@@ -40,14 +41,14 @@ pub(crate) fn parse_chunk_header<'a>(
     is_true.then_some((header, sequences))
 }
 
-/// A chunk, and the bytes of it that are there.
+/// A chunk, and those of its bytes that are in the file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FoundChunk<'a> {
     /// Where it begins in the file, in bytes.
     pub(crate) offset: u64,
     pub(crate) header: &'a ChunkHeader,
     pub(crate) sequences: &'a [SequenceEntry],
-    /// From its first byte to its end, or that of the file.
+    /// From its first byte to its end, or to the end of the file.
     pub(crate) bytes: &'a [u8],
 }
 
@@ -58,22 +59,22 @@ impl FoundChunk<'_> {
     }
 }
 
-/// What comes next in a file.
+/// What is found next in a file.
 pub(crate) enum Step<'a> {
     Chunk(FoundChunk<'a>),
-    /// A place in a ring that its recorder was about to use again.
+    /// The place of a chunk in a ring, which its recorder was about to reuse.
     Place {
         offset: u64,
         bytes: &'a [u8],
     },
-    /// Something else, up to the next chunk (or place) or the end.
+    /// Something else, up to the next chunk (or such a place) or the end.
     Skipped {
         offset: u64,
         skipped: &'a [u8],
     },
 }
 
-/// The walk from chunk to chunk.
+/// Iterator over the chunks of a file.
 pub(crate) struct Walk<'a> {
     bytes: &'a [u8],
     at: u64,
@@ -82,7 +83,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Through the file with this header.
+    /// Starts at the first chunk of the file with this header.
     pub(crate) fn of(bytes: &'a [u8], header: &FileHeader) -> Self {
         Self {
             bytes,
@@ -92,8 +93,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Length of the place at the start of these bytes, if it is one that its recorder was about to
-    /// use again.
+    /// Length of the place at the start of these bytes, if it is the place of a chunk in a ring
+    /// that its recorder was about to reuse.
     fn place_in_ring(&self, bytes: &[u8]) -> Option<u64> {
         let (header, _) = ChunkHeader::ref_from_prefix(bytes).ok()?;
         let length = header.length.get();
@@ -105,7 +106,7 @@ impl<'a> Walk<'a> {
         is_place.then_some(length)
     }
 
-    /// Where the next true chunk (or place of a ring) begins behind `at`, or the end of the bytes.
+    /// Where the next valid chunk (or place in a ring) after `at` begins, or the end of the bytes.
     fn next_chunk(&mut self, at: u64) -> u64 {
         let mut next = at;
         loop {
@@ -154,13 +155,13 @@ impl<'a> Iterator for Walk<'a> {
     }
 }
 
-/// The records in the content of a chunk: of a closed one as many as it says, of an open one all
-/// before the first free slot.
+/// The records in the content of a chunk: as many as a closed chunk states, or those before the
+/// first free slot of an open one.
 pub(crate) fn used_records<'a>(header: &ChunkHeader, content: &'a [u8]) -> &'a [Record] {
     let whole = content.len() / size_of::<Record>() * size_of::<Record>();
     let slots = <[Record]>::ref_from_bytes(&content[..whole])
         .expect("records have no alignment and the length is a multiple of theirs");
-    // No recorder makes a chunk of so many; 32 bits number them.
+    // No recorder makes a chunk with more; 32 bits number them.
     let slots = &slots[..slots.len().min(u32::MAX as usize)];
     match header.closed.get() {
         0 => &slots[..used_slots(slots)],
@@ -168,8 +169,8 @@ pub(crate) fn used_records<'a>(header: &ChunkHeader, content: &'a [u8]) -> &'a [
     }
 }
 
-/// Number of slots in use, in an open chunk: all before the first free one.
+/// Number of used slots in an open chunk: those before the first free one.
 fn used_slots(slots: &[Record]) -> usize {
-    // Slots are taken in order, so the first free one can be found by halving.
+    // Slots are used in order, so a binary search finds the first free one.
     slots.partition_point(|slot| !slot.is_free())
 }

@@ -1,4 +1,4 @@
-//! Operations and completing calls as values of serde: by their numbers, which are for ever.
+//! Serializes operations and completing calls with serde, by their numbers, which never change.
 
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};

@@ -1,27 +1,27 @@
-//! How nonblocking and persistent collectives end: records of kind 4, and those of starts and
-//! phases, which use the fields of a record in their own way too.
+//! Records about the completion of nonblocking and persistent collectives (kind 4), and records of
+//! starts and phases, which also use the fields of a record in their own way.
 
 use super::{CommunicatorWord, Operation, Record, RecordKind, RecordWord, UNKNOWN_COMMUNICATOR};
 
 macro_rules! completing_calls {
     ($($code:literal $variant:ident $name:literal;)*) => {
-        /// A call of MPI that completes requests, by the number that stands in records of kind 4.
+        /// A call of MPI that completes requests, by its number in records of kind 4.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
         #[allow(missing_docs, reason = "the names are those of the MPI standard")]
         pub enum CompletingCall { $($variant = $code,)* }
 
         impl CompletingCall {
-            /// Every one of this version, ascending by number.
+            /// All completing calls of this version, ascending by number.
             pub const ALL: &'static [CompletingCall] = &[$(CompletingCall::$variant,)*];
 
-            /// The call with this number, `None` where this version knows none.
+            /// The call with this number; `None` if this version has none.
             #[must_use]
             pub const fn from_code(code: u16) -> Option<Self> {
                 match code { $($code => Some(Self::$variant),)* _ => None }
             }
 
-            /// The name of the standard, C spelling.
+            /// Its name in the MPI standard, in C spelling.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
@@ -49,8 +49,8 @@ completing_calls! {
 }
 
 impl CompletingCall {
-    /// Whether it ends the one access to a file that was begun (`MPI_File_read_all_end` ...), and
-    /// has no request.
+    /// Whether it ends a split collective access to a file (`MPI_File_read_all_end` ...), which has
+    /// no request.
     #[must_use]
     pub const fn ends_access(self) -> bool {
         self as u16 >= Self::FileReadAllEnd as u16
@@ -60,7 +60,7 @@ impl CompletingCall {
 /// Which initiation a completion ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Initiation {
-    /// A nonblocking call, by its place.
+    /// A nonblocking call, by its position.
     Nonblocking {
         /// Index of the communicator.
         communicator: u32,
@@ -84,25 +84,25 @@ pub struct Completion {
     pub of: Initiation,
     /// The call that completed it.
     pub by: CompletingCall,
-    /// How many collectives that call completed, > 0: its time is shared equally among them.
-    /// Each has a record with the same `enter` and `leave`.
+    /// How many collectives that call completed, > 0: its time is shared equally among them. Each
+    /// has a record with the same `enter` and `leave`.
     pub n_together: u32,
 }
 
-/// Tests that found one collective not complete. The record stands directly before that of its
-/// completion, in the same thread, with the `enter` of that one as `enter` and `leave`.
+/// Unsuccessful tests (flag = false) of one collective. The record is directly before the record of
+/// its completion, in the same thread; its `enter` and `leave` are both the `enter` of that record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnsuccessfulTests {
-    /// Index of the communicator, or of the definition of a persistent collective: as in the
-    /// completion behind it.
+    /// Index of the communicator, or of the definition of a persistent collective, as in the
+    /// completion that follows.
     pub of_index: u32,
-    /// How many there were, > 0; saturates at `i32::MAX`.
+    /// How many tests there were, > 0; saturates at `i32::MAX`.
     pub n: u32,
     /// Ticks spent in them; of a call that tested several collectives, an equal share.
     pub spent_ticks: u64,
 }
 
-/// The start of a persistent collective: which, and with how many others.
+/// The start of a persistent collective: which one, and how many were started with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PersistentStart {
     /// Index of its [`PersistentCollective`](crate::PersistentCollective).
@@ -113,7 +113,7 @@ pub struct PersistentStart {
 }
 
 impl Initiation {
-    /// Communicator field, payload field, and whether it is a start.
+    /// Communicator field, payload field, and whether it is a start of a persistent collective.
     const fn fields(self) -> (u32, u64, bool) {
         match self {
             Self::Nonblocking {
@@ -177,7 +177,7 @@ pub const fn phase_words(level: i32) -> [u64; 2] {
 }
 
 impl Record {
-    /// The word of a completion record, and its call.
+    /// The second word of a completion record, and the completing call.
     fn completing(&self) -> Option<(RecordWord, CompletingCall)> {
         let word = self.word();
         if word.is_of(RecordKind::Completion) {
@@ -187,9 +187,9 @@ impl Record {
         }
     }
 
-    /// What it says of a completed collective; `None` for other records, and for numbers of a
-    /// later version. With [`Record::has_failed`] the call returned an error, and the collective
-    /// may be completed again by another one.
+    /// The completion of a collective. `None` for other records, and for numbers of a later
+    /// version. If [`Record::has_failed`], the call returned an error, and another call may
+    /// complete the collective again.
     #[must_use]
     pub fn completion(&self) -> Option<Completion> {
         let (word, by) = self.completing()?;
@@ -215,7 +215,7 @@ impl Record {
         })
     }
 
-    /// What it says of tests in vain; `None` for other records.
+    /// The unsuccessful tests that it counts; `None` for other records.
     #[must_use]
     pub fn unsuccessful_tests(&self) -> Option<UnsuccessfulTests> {
         let (word, _) = self.completing()?;
@@ -226,7 +226,7 @@ impl Record {
         })
     }
 
-    /// Which persistent collective a call record started; `None` for other operations.
+    /// The persistent collective that a call record started; `None` for other operations.
     #[must_use]
     pub fn persistent_start(&self) -> Option<PersistentStart> {
         self.operation()?.is_persistent().then(|| PersistentStart {

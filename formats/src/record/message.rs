@@ -2,7 +2,7 @@
 
 use super::{CommunicatorWord, NO_RANK, Record, RecordKind, RecordWord, UNKNOWN_COMMUNICATOR};
 
-/// Which end of a message.
+/// One end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// This process sends it.
@@ -13,28 +13,28 @@ pub enum Direction {
 
 /// One end of a message that the MPI library exchanges on its own behalf, within a collective.
 ///
-/// The record's `enter` is when the library began to send, or posted the receive. Its `leave` is,
-/// for a send and a blocking receive, when the library's call returned; for a nonblocking receive
-/// when the library saw that the message had come, and 0 where it looked without a call that a
-/// recorder sees. A receive that could have been waited for, but was complete when the library's call
-/// returned, is a blocking one.
+/// The record's `enter` is when the library began to send, or posted the receive. The `leave` of a
+/// send and of a blocking receive is when the library's call returned. The `leave` of a nonblocking
+/// receive is when the library saw that the message had arrived, or 0 if it looked without a call
+/// that the recorder sees. A receive that could have been waited for, but was complete when the
+/// library's call returned, counts as blocking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// Which end.
     pub direction: Direction,
-    /// Whether the library's call returned before the message was there (or out).
+    /// Whether the library's call returned before the message had arrived (or had been sent).
     pub is_nonblocking: bool,
     /// World rank of the other end; [`NO_RANK`] for a receive from any process, and for a process
     /// of another world.
     pub partner: u32,
-    /// Index of the communicator that it travels on; [`UNKNOWN_COMMUNICATOR`] for one that the
-    /// library has made for itself.
+    /// Index of the communicator on which it is sent; [`UNKNOWN_COMMUNICATOR`] for a communicator
+    /// that the library created for its own use.
     pub communicator: u32,
-    /// The lower half of the library's tag, by which it tells its operations apart; with MPICH the
-    /// upper two bits say in which part of the communicator.
+    /// The lower half of the library's tag, which identifies the operation. With MPICH the upper
+    /// two bits identify a part of the communicator.
     pub tag: u16,
-    /// Bytes sent; for a receive the most that it takes. Saturates at 2^40 - 1; 0 where they are not
-    /// known ([`CODE_PAYLOAD_UNKNOWN`](crate::CODE_PAYLOAD_UNKNOWN) is set in the record then).
+    /// Bytes sent; for a receive, the size of its buffer. Saturates at 2^40 - 1. 0 if not known:
+    /// then [`CODE_PAYLOAD_UNKNOWN`](crate::CODE_PAYLOAD_UNKNOWN) is set in the record.
     pub bytes: u64,
 }
 
@@ -51,7 +51,7 @@ impl Message {
         ]
     }
 
-    /// Whether it travels on a communicator that the library has made for itself.
+    /// Whether it is sent on a communicator that the library created for its own use.
     #[must_use]
     pub const fn is_on_hidden_communicator(&self) -> bool {
         self.communicator == UNKNOWN_COMMUNICATOR
@@ -65,7 +65,7 @@ impl Message {
 }
 
 impl Direction {
-    /// Which end of a message a record tells of, by its second word.
+    /// The end of a message that a record describes, from its second word.
     #[must_use]
     #[inline]
     pub const fn of(word: RecordWord) -> Self {
@@ -78,7 +78,7 @@ impl Direction {
 }
 
 impl Record {
-    /// The end of a message that the record tells of; `None` for another kind.
+    /// The end of a message that the record describes; `None` for other kinds.
     #[must_use]
     #[inline]
     pub fn message(&self) -> Option<Message> {

@@ -1,65 +1,67 @@
-//! What more is known of a call: records of kind 6.
+//! More about a call than its own record holds: records of kind 6.
 
 use super::{CommunicatorWord, Record, RecordKind, RecordWord, UNKNOWN_COMMUNICATOR};
 
-/// What a note is: the number in its code.
+/// The sort of a note: the number in its code.
 const ALGORITHM: u16 = 1;
 const RUNNING: u16 = 2;
 const CREATION: u16 = 3;
 
-/// More about a call than its own record tells.
+/// More about a call than its own record holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
-    /// The MPI library has begun one of its algorithms; it stands behind the record of the call in
+    /// The MPI library began one of its algorithms. The note follows the record of the call in
     /// which it did.
     Algorithm(AlgorithmStart),
-    /// What the thread has done with its time.
+    /// How the thread spent its time.
     Running(Running),
-    /// For which call the messages are that stand before it.
+    /// For which call the messages are that precede the note.
     Creation(Creation),
 }
 
-/// The begin of an algorithm of the MPI library; the `enter` of the record is that of the call, or later.
+/// The start of an algorithm of the MPI library. The `enter` of the record is the `enter` of the
+/// call, or later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlgorithmStart {
     /// Index of its [`Definition`](crate::Definition).
     pub index: u32,
 }
 
-/// How a thread spent the time up to the `enter` of the record: running, or not.
+/// How long a thread ran on a core, and how often it left the core, up to the `enter` of the
+/// record.
 ///
 /// # Source
-/// `getrusage(2)` with `RUSAGE_THREAD`: the differences to the sample before.
+/// `getrusage(2)` with `RUSAGE_THREAD`: differences from the previous sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Running {
-    /// Since the sample before, ticks. Saturates at 2^48 - 1.
+    /// Time since the previous sample, ticks. Saturates at 2^48 - 1.
     pub elapsed_ticks: u64,
-    /// For how long of that the thread was on a core, us. Saturates.
+    /// How much of that time the thread was on a core, us. Saturates.
     pub on_core_us: u32,
-    /// How often it left the core by itself: it waited for something, slept, or was stopped.
+    /// Voluntary context switches: the thread waited for something, slept, or was stopped.
     /// Saturates.
     pub n_blocked: u16,
-    /// How often another one got the core. Saturates.
+    /// Preemptions (involuntary context switches). Saturates.
     pub n_preempted: u16,
 }
 
-/// In [`Creation::tag`]: what was begun has sent and is to receive nothing yet, and takes the next tag on the
-/// communicator.
+/// In [`Creation::tag`]: the library has posted no send and no receive yet. Its messages will have
+/// the next tag on the communicator.
 pub const NO_TAG: u16 = u16::MAX;
 
-/// For which call the MPI library has begun to exchange messages: one that makes a communicator, file or
-/// window, and goes on in any thread and within any call. It stands behind the records of those messages which
-/// were begun in its thread, and holds for all on that communicator with that tag, until it is told of
-/// another call.
+/// For which call the MPI library exchanges messages: a call that creates a communicator, file or
+/// window, whose messages may be sent in any thread and within any call. The note follows the
+/// records of those messages that were sent in its thread. It holds for all messages on that
+/// communicator with that tag, until a note names another call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Creation {
-    /// Index of the communicator that they travel on, as in [`Message`](crate::Message).
+    /// Index of the communicator on which they are sent, as in [`Message`](crate::Message).
     pub communicator: u32,
-    /// Their tag, as in [`Message`](crate::Message); or [`NO_TAG`].
+    /// Their tag, as in [`Message`](crate::Message), or [`NO_TAG`].
     pub tag: u16,
-    /// Index of what the call was made on.
+    /// Index of the communicator, file or window on which the call was made.
     pub on: u32,
-    /// The lower half of its position among the calls of the application on that.
+    /// The lower half of the call's position among the calls of the application on `on`.
     pub position: u32,
 }
 
@@ -76,7 +78,8 @@ impl AlgorithmStart {
 }
 
 impl Running {
-    /// A gap in front of a call, or a call, that the recorder looks at takes so long at least, ns.
+    /// The recorder takes a sample at calls, and at gaps before calls, that take at least this
+    /// long, ns.
     pub const LONG_NS: u64 = 100_000;
 
     /// Bytes 8 to 23 of its record, as two little-endian words.
@@ -105,7 +108,7 @@ impl Creation {
 }
 
 impl Record {
-    /// The note that the record is; `None` for another kind, and for what this version does not know.
+    /// The note in the record; `None` for other kinds, and for notes of a later version.
     #[must_use]
     #[inline]
     pub fn note(&self) -> Option<Note> {

@@ -1,15 +1,15 @@
-//! The operations that can stand in a record.
+//! The operations that a record can be about.
 
 use super::Semantics;
 
 macro_rules! operations {
     ($($code:literal $variant:ident $name:literal $semantics:ident;)*) => {
-        /// An MPI operation, by the number that stands in records.
+        /// An MPI operation, by its number in records.
         ///
-        /// Numbers are for ever: a reader of any version knows all that were ever given. Of a
-        /// collective with number n (1 to 31), the nonblocking form has n + 32 and the
-        /// persistent one n + 64; of collective access to a file, the nonblocking form has n + 8
-        /// and the split one n + 16.
+        /// Numbers never change: a reader of any version knows all numbers of earlier versions. A
+        /// collective with number n (1 to 31) has the nonblocking form n + 32 and the persistent
+        /// form n + 64. A collective access to a file with number n has the nonblocking form n + 8
+        /// and the split form n + 16.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
         #[allow(missing_docs, reason = "the names are those of the MPI standard")]
@@ -19,13 +19,13 @@ macro_rules! operations {
             /// Every operation of this version, ascending by number.
             pub const ALL: &'static [Operation] = &[$(Operation::$variant,)*];
 
-            /// The operation with this number, `None` where this version knows none.
+            /// The operation with this number; `None` if this version has none.
             #[must_use]
             pub const fn from_code(code: u16) -> Option<Self> {
                 match code { $($code => Some(Self::$variant),)* _ => None }
             }
 
-            /// The name of the standard, C spelling, without the `_c` of large counts.
+            /// Its name in the MPI standard, in C spelling, without the `_c` of large counts.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
@@ -171,56 +171,57 @@ operations! {
     261 SessionFinalize "MPI_Session_finalize" Process;
 }
 
-/// What is added to a collective's number for its nonblocking form.
+/// Added to a collective's number for its nonblocking form.
 const NONBLOCKING: u16 = 32;
-/// What is added to a collective's number for its persistent form.
+/// Added to a collective's number for its persistent form.
 const PERSISTENT: u16 = 64;
 /// Where the numbers of constructors begin.
 const CONSTRUCTORS: u16 = 128;
-/// What is added to the number of a collective access to a file for the nonblocking form, and for
-/// the one that is split in two calls.
+/// Added to the number of a collective access to a file for its nonblocking form and, in the next
+/// constant, for its split form.
 const NONBLOCKING_ACCESS: u16 = 8;
 const SPLIT_ACCESS: u16 = 16;
 
-/// The ways in which the standard has each collective.
+/// The forms that the standard has of each collective.
 enum Form {
     Blocking,
     Nonblocking,
     Persistent,
-    /// In two calls, `MPI_File_read_all_begin` and `_end`: the first is as a nonblocking one.
+    /// In two calls, `MPI_File_read_all_begin` and `_end`: the first one initiates, like a
+    /// nonblocking call.
     Split,
 }
 
 impl Operation {
-    /// The operation with this [`Operation::name`], `None` where this version knows none.
+    /// The operation with this [`Operation::name`]; `None` if this version has none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|of| of.name() == name)
     }
 
-    /// The number that stands in records.
+    /// Its number in records.
     #[must_use]
     pub const fn code(self) -> u16 {
         self as u16
     }
 
-    /// Whether the call only begins the operation: a request is left to be completed.
+    /// Whether the call only initiates the operation and returns a request.
     #[must_use]
     pub const fn is_nonblocking(self) -> bool {
         matches!(self.form(), Form::Nonblocking | Form::Split)
             || matches!(self.semantics(), Semantics::NonblockingConstructor)
     }
 
-    /// Whether it is set up once and then started any number of times. Its calls are the
-    /// starts; they have no place in the order of calls on their communicator.
+    /// Whether it is initialized once and then started any number of times. Its call records are
+    /// the starts; they have no position in the order of calls on their communicator.
     #[must_use]
     pub const fn is_persistent(self) -> bool {
         matches!(self.form(), Form::Persistent)
     }
 
-    /// The blocking operation that does the same, with the same [`Operation::semantics`] (but
-    /// for constructors, of which the nonblocking ones have semantics of their own): itself for
-    /// one that is neither nonblocking nor persistent.
+    /// The blocking form of the operation; itself if it is neither nonblocking nor persistent. It
+    /// has the same [`Operation::semantics`], except for constructors, whose nonblocking forms have
+    /// semantics of their own.
     #[must_use]
     pub const fn blocking(self) -> Self {
         let kin = match self {
@@ -265,7 +266,7 @@ impl Operation {
         }
     }
 
-    /// Whether users count it: everything but the beginning and the end of MPI.
+    /// Whether it counts as a call: all operations but those that begin and end MPI.
     #[must_use]
     pub const fn is_counted(self) -> bool {
         !matches!(self.semantics(), Semantics::Process)

@@ -1,11 +1,11 @@
-//! One record: 32 bytes, of one call of one rank.
+//! One record: 32 bytes about one call of one rank.
 
 use zerocopy::little_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{CODE_FAILED, CODE_INTERNAL, CommunicatorWord, Operation, RecordKind, RecordWord};
 
-/// In [`Record::communicator`]: the handle was none that the recorder knows.
+/// In [`Record::communicator`]: the recorder does not know the handle.
 pub const UNKNOWN_COMMUNICATOR: u32 = u32::MAX;
 
 /// In a rank field: not known, or not a process of this world.
@@ -24,7 +24,7 @@ pub const ROOT_OTHER_OF_MY_GROUP: i32 = -3;
 /// 12.5.1).
 pub const FENCE_NO_PRECEDE: i32 = 1;
 
-/// One record of a trace, as it stands in the file: 32 bytes, little-endian.
+/// One record of a trace, as it is in the file: 32 bytes, little-endian.
 ///
 /// The writer stores the packed word and the communicator first, then `enter` (Release), calls
 /// the MPI library, and stores `leave` last (Release). So `enter == 0` is a free slot, and
@@ -44,10 +44,10 @@ pub struct Record {
     pub code: U16,
     /// Index of a communicator definition of this process, or [`UNKNOWN_COMMUNICATOR`].
     pub communicator: U32,
-    /// Root rank in the communicator (on an intercommunicator: in the remote group), one of the
-    /// `ROOT_` values, for constructors the index of the communicator made (-1: none), for a fence
-    /// perhaps [`FENCE_NO_PRECEDE`]. Other kinds of records and starts of persistent collectives use
-    /// it for what they need.
+    /// Root rank in the communicator (on an intercommunicator: in the remote group), or one of the
+    /// `ROOT_` values. For constructors: the index of the created communicator (-1: none). For a
+    /// fence: [`FENCE_NO_PRECEDE`] where it applies. Other kinds of records and starts of
+    /// persistent collectives use this field in their own way.
     pub root: I32,
     /// Time of leaving the call, in ticks; the commit word, 0 while the call is under way.
     pub leave: U64,
@@ -83,7 +83,7 @@ impl Record {
         Self::of_words([second, third], enter, leave)
     }
 
-    /// A record of two ready-made words (bytes 8 to 23) and its times, in ticks.
+    /// A record from its second and third word (bytes 8 to 23) and its times, in ticks.
     #[must_use]
     pub fn of_words([second, third]: [u64; 2], enter: u64, leave: u64) -> Self {
         let mut bytes = [0; size_of::<Self>()];
@@ -93,14 +93,14 @@ impl Record {
         zerocopy::transmute!(bytes)
     }
 
-    /// Whether nothing was ever stored here.
+    /// Whether the slot is free: nothing was stored in it.
     #[must_use]
     #[inline]
     pub fn is_free(&self) -> bool {
         self.enter.get() == 0
     }
 
-    /// Whether the call had not returned when the file was left.
+    /// Whether the call had not returned when the process ended.
     #[must_use]
     #[inline]
     pub fn is_in_flight(&self) -> bool {
@@ -121,16 +121,16 @@ impl Record {
         self.word().operation()
     }
 
-    /// Payload in bytes; `None` where it could not be told, and for the start of a persistent
-    /// collective, whose payload stands in its definition.
+    /// Payload in bytes. `None` where it is not known, and for the start of a persistent
+    /// collective, whose payload is in its definition.
     #[must_use]
     #[inline]
     pub fn payload_bytes(&self) -> Option<u64> {
         self.word().payload_bytes()
     }
 
-    /// All of it, as four little-endian words: enter, [the second](Self::word), communicator and root,
-    /// leave.
+    /// The whole record as four little-endian words: enter, [the second word](Self::word),
+    /// communicator and root, leave.
     #[must_use]
     #[inline]
     pub fn words(&self) -> [u64; 4] {
@@ -138,7 +138,7 @@ impl Record {
         words.map(U64::get)
     }
 
-    /// The second word: all but times, communicator and root.
+    /// The second word: all fields but times, communicator and root.
     #[must_use]
     #[inline]
     pub fn word(&self) -> RecordWord {

@@ -2,13 +2,12 @@
 
 /// What the processes of one instance of an operation depend on.
 ///
-/// # Source
 /// `docs/metrics.md`, "Who i depends on"; the classes are those of Scalasca's wait states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Semantics {
-    /// Everyone waits for everyone, no data: `MPI_Barrier`.
+    /// Everyone waits for everyone, without data: `MPI_Barrier`.
     Barrier,
-    /// Everyone needs something of everyone: allreduce, allgather, alltoall, reduce_scatter ...
+    /// Everyone needs data from everyone: allreduce, allgather, alltoall, reduce_scatter ...
     AllToAll,
     /// All need the root, the root needs nobody: bcast, scatter.
     OneToMany,
@@ -18,24 +17,25 @@ pub enum Semantics {
     Prefix,
     /// A process needs its in-neighbours in the communicator's topology: neighbor_allgather ...
     Neighborhood,
-    /// Makes a communicator, a file or a window; collective over the communicator that it is made
-    /// on, all agree with all: the new one has a communication context of its own, which none can
-    /// use before all have taken part (MPI 4.0, sections 7.4.2; 14.2.1, "the use of comm will not
-    /// interfere with I/O behavior"; 12.2.1 to 12.2.4).
+    /// Creates a communicator, a file or a window; collective over the communicator it is called
+    /// on. All processes wait for all: the new object has a communication context of its own, which
+    /// no process can use before all have taken part (MPI 4.0, sections 7.4.2; 14.2.1, "the use of
+    /// comm will not interfere with I/O behavior"; 12.2.1 to 12.2.4).
     Constructor,
-    /// Begins to make a communicator, which is there later (`MPI_Comm_idup`); collective over the
-    /// parent, but nobody waits in it.
+    /// Initiates the creation of a communicator, which is complete later (`MPI_Comm_idup`);
+    /// collective over the parent, but nobody waits in it.
     NonblockingConstructor,
-    /// Makes a communicator; collective over a group only, so it has no place in the order of
+    /// Creates a communicator; collective over a group only, so it has no position in the order of
     /// calls on the parent.
     GroupConstructor,
-    /// Gives a communicator back; collective by the standard, but nobody need wait.
+    /// Frees a communicator; collective by the standard, but no process need wait.
     Free,
-    /// Collective by the standard, which leaves open whether anybody waits for anybody: operations
-    /// on an open file (MPI 4.0, section 14.6: even between two `MPI_File_sync` a program has to
-    /// put a barrier), and what only sets something. Who came when is known, who waited is not.
+    /// Collective by the standard, which leaves open whether processes wait for each other:
+    /// operations on an open file (MPI 4.0, section 14.6: even between two `MPI_File_sync` a
+    /// program has to call a barrier), and calls that only set something. It is known when each
+    /// process arrived, but not who waited.
     Unspecified,
-    /// Begins or ends MPI for a process; counted nowhere.
+    /// Begins or ends MPI for a process; not counted as a call.
     Process,
 }
 
@@ -54,7 +54,7 @@ impl Semantics {
         matches!(self, Self::Barrier | Self::AllToAll | Self::Constructor)
     }
 
-    /// Whether no process need wait for another one in it.
+    /// Whether no process need wait for another.
     #[must_use]
     pub const fn waits_for_nobody(self) -> bool {
         matches!(
@@ -63,7 +63,7 @@ impl Semantics {
         )
     }
 
-    /// Whether it makes a communicator.
+    /// Whether it creates a communicator.
     #[must_use]
     pub const fn is_constructor(self) -> bool {
         matches!(

@@ -1,51 +1,51 @@
-//! The two words of a record that say what it is about: the one place that knows their bits.
+//! The two words of a record that say what it is about. Only this module knows their bits.
 //!
 //! Both are read and written by shifts and masks of 64 bits, never as structs of smaller fields: a
-//! recorder stores each with one instruction, and a reader compares records by the word.
+//! recorder stores each with one instruction, and a reader compares records by whole words.
 
 use super::Operation;
 
-/// The flag of a record: the MPI library called it on its own behalf (inside an MPI-IO routine,
-/// say); recorded, not counted.
+/// Flag of a record: the MPI library made the call on its own behalf (inside an MPI-IO routine, for
+/// example). It is recorded, but not counted.
 pub const CODE_INTERNAL: u16 = 1 << 10;
-/// The flag of a record: the call returned another code than `MPI_SUCCESS`.
+/// Flag of a record: the call returned another code than `MPI_SUCCESS`.
 pub const CODE_FAILED: u16 = 1 << 11;
-/// The flag of a record: the payload could not be told;
-/// [`Record::payload`](crate::Record::payload) is 0.
+/// Flag of a record: the payload is not known; [`Record::payload`](crate::Record::payload) is 0.
 pub const CODE_PAYLOAD_UNKNOWN: u16 = 1 << 12;
 
 /// The largest payload that a record holds, in bytes (256 TiB less one); larger ones saturate.
 pub const MAX_PAYLOAD_BYTES: u64 = (1 << 48) - 1;
 
-/// Where the code begins: number (10 bits), flags (3), kind (3).
+/// Position of the code in the word. The code has the number (10 bits), flags (3), kind (3).
 const CODE_SHIFT: u32 = 48;
-/// Where the kind begins.
+/// Position of the kind in the word.
 const KIND_SHIFT: u32 = 61;
-/// The number in the code.
+/// Mask of the number in the code.
 const NUMBER: u16 = (1 << RecordWord::NUMBER_BITS) - 1;
 
-/// Bits of the number of a completion: the call.
+/// Mask of the completing call in the number of a completion.
 const COMPLETING_CALL: u16 = (1 << 8) - 1;
-/// Bit of the number of a completion: what was completed is a start of a persistent collective.
+/// Bit of the number of a completion: a start of a persistent collective was completed.
 const OF_PERSISTENT: u16 = 1 << 8;
-/// Bit of the number of a completion: the record tells of tests in vain.
+/// Bit of the number of a completion: the record counts unsuccessful tests.
 const UNSUCCESSFUL_TESTS: u16 = 1 << 9;
 
-/// Where the 16 bits of the tag of a message begin.
+/// Position of the 16 bits of the tag of a message.
 const MESSAGE_TAG_SHIFT: u32 = 40;
-/// Bit of the number of a message: a receive, else a send.
+/// Bit of the number of a message: it is received here; otherwise sent.
 const RECEIVE: u16 = 1 << 8;
-/// Bit of the number of a message: the library's call returned before it was there (or out).
+/// Bit of the number of a message: the library's call returned before the message had arrived (or
+/// had been sent).
 const NONBLOCKING: u16 = 1 << 9;
 
-/// Where the 16 bits of the tag begin in a note of a call that makes something.
+/// Position of the 16 bits of the tag in a [`Creation`](crate::Creation) note.
 const CREATION_TAG_SHIFT: u32 = 32;
 
 const _: () = {
     assert!(CODE_FAILED > NUMBER && CODE_INTERNAL > NUMBER && CODE_PAYLOAD_UNKNOWN > NUMBER);
     assert!(CODE_PAYLOAD_UNKNOWN as u64 * 2 == 1 << (KIND_SHIFT - CODE_SHIFT));
     assert!(MAX_PAYLOAD_BYTES == (1 << CODE_SHIFT) - 1);
-    // The tag of a message ends where the bits of its number begin.
+    // The bits of the tag of a message end where the bits of its number begin.
     assert!(RecordWord::MESSAGE_TAG & (RECEIVE as u64) << CODE_SHIFT == 0);
     assert!(RecordWord::MESSAGE_TAG & RecordWord::MESSAGE_BYTES == 0);
     let mut i = 0;
@@ -56,18 +56,19 @@ const _: () = {
     }
 };
 
-/// What a record is about; the upper three bits of its code.
+/// The kind of a record; the upper three bits of its code.
 ///
-/// [`RecordKind::CollectorPass`] is not written yet; it has its number already, so that a file with
+/// [`RecordKind::CollectorPass`] is not written yet. It already has its number, so that a file with
+/// such records is not taken for a damaged one.
 /// it can be told from a damaged one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum RecordKind {
-    /// One call of an MPI operation.
+    /// A call of an MPI operation.
     Call = 1,
     /// One end of a message inside a collective: [`Message`](crate::Message).
     Message = 2,
-    /// One pass of an event collector (later versions).
+    /// A pass of an event collector (later versions).
     CollectorPass = 3,
     /// The completion of a nonblocking or persistent collective: [`Completion`](crate::Completion),
     /// [`UnsuccessfulTests`](crate::UnsuccessfulTests).
@@ -79,21 +80,21 @@ pub enum RecordKind {
 }
 
 /// The second word of a record (bytes 8 to 15, little-endian): kind, flags, number, and 48 bits
-/// that each kind uses in its own way, most calls for the payload.
+/// that each kind uses in its own way; most calls hold their payload there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(transparent)]
 pub struct RecordWord(u64);
 
 impl RecordWord {
-    /// How many bits the number has.
+    /// Width of the number in bits.
     pub const NUMBER_BITS: u32 = 10;
     /// The bits that hold the bytes of a message.
     pub const MESSAGE_BYTES: u64 = (1 << MESSAGE_TAG_SHIFT) - 1;
     /// The bits that hold the tag of a message.
     pub const MESSAGE_TAG: u64 = 0xffff << MESSAGE_TAG_SHIFT;
 
-    /// That of a record of a kind; `flags` are `CODE_` bits, `number` is below 1024, `low`
-    /// saturates at [`MAX_PAYLOAD_BYTES`].
+    /// The word of a record of any kind. `flags` are `CODE_` bits, `number` is below 1024, and
+    /// `low` saturates at [`MAX_PAYLOAD_BYTES`].
     #[must_use]
     #[inline]
     pub const fn new(kind: RecordKind, flags: u16, number: u16, low: u64) -> Self {
@@ -107,7 +108,7 @@ impl RecordWord {
         Self::of_code(code, low)
     }
 
-    /// That of a call; `flags` are `CODE_` bits, `payload_bytes` saturates at
+    /// The word of a call. `flags` are `CODE_` bits, and `payload_bytes` saturates at
     /// [`MAX_PAYLOAD_BYTES`].
     #[must_use]
     #[inline]
@@ -115,7 +116,7 @@ impl RecordWord {
         Self::new(RecordKind::Call, flags, operation.code(), payload_bytes)
     }
 
-    /// That of one end of a message; `bytes` saturates at 2^40 - 1.
+    /// The word of one end of a message; `bytes` saturates at 2^40 - 1.
     #[must_use]
     #[inline]
     pub const fn message(is_receive: bool, is_nonblocking: bool, tag: u16, bytes: u64) -> Self {
@@ -124,7 +125,7 @@ impl RecordWord {
         } else {
             bytes
         };
-        // The tag takes the lower bits of the number, too.
+        // The tag also uses the lower bits of the number.
         let tagged = bytes | (tag as u64) << MESSAGE_TAG_SHIFT;
         let direction = if is_receive { RECEIVE } else { 0 };
         let way = if is_nonblocking { NONBLOCKING } else { 0 };
@@ -132,7 +133,7 @@ impl RecordWord {
         Self(tagged | Self::new(RecordKind::Message, CODE_INTERNAL, number, 0).0)
     }
 
-    /// That of a completion by the call with this number, or of tests in vain before it.
+    /// The word of a completion by the call with this number, or of unsuccessful tests before it.
     #[inline]
     pub(super) const fn completion(
         call: u16,
@@ -149,19 +150,19 @@ impl RecordWord {
         Self::new(RecordKind::Completion, 0, call | of | vain, low)
     }
 
-    /// That of a note with this number.
+    /// The word of a note with this number.
     #[inline]
     pub(super) const fn note(number: u16, low: u64) -> Self {
         Self::new(RecordKind::Note, CODE_INTERNAL, number, low)
     }
 
-    /// The lower bits of a note of a call that makes something.
+    /// The lower 48 bits of a [`Creation`](crate::Creation) note.
     #[inline]
     pub(super) const fn creation_low(tag: u16, position: u32) -> u64 {
         (tag as u64) << CREATION_TAG_SHIFT | position as u64
     }
 
-    /// That with this code, whose lower 48 bits are those of `low`, which has no others.
+    /// The word with this code; `low` has no bits above the lower 48.
     #[inline]
     pub(crate) const fn of_code(code: u16, low: u64) -> Self {
         Self(low | (code as u64) << CODE_SHIFT)
@@ -181,7 +182,7 @@ impl RecordWord {
         self.0
     }
 
-    /// Kind, flags and number, as they stand in [`Record::code`](crate::Record::code).
+    /// Kind, flags and number, as they are in [`Record::code`](crate::Record::code).
     #[must_use]
     #[inline]
     pub const fn code(self) -> u16 {
@@ -195,13 +196,13 @@ impl RecordWord {
         self.0 & MAX_PAYLOAD_BYTES
     }
 
-    /// The same with other lower 48 bits.
+    /// The word with other lower 48 bits.
     #[inline]
     pub(crate) const fn with_low(self, low: u64) -> Self {
         Self(self.0 & !MAX_PAYLOAD_BYTES | low & MAX_PAYLOAD_BYTES)
     }
 
-    /// What the record is about; `None` for a kind that this version does not know.
+    /// The kind of the record; `None` for a kind of a later version.
     #[must_use]
     #[inline]
     pub const fn kind(self) -> Option<RecordKind> {
@@ -223,21 +224,21 @@ impl RecordWord {
         self.0 >> KIND_SHIFT == kind as u64
     }
 
-    /// Whether a flag is set, a `CODE_` bit.
+    /// Whether a flag, a `CODE_` bit, is set.
     #[must_use]
     #[inline]
     pub const fn has(self, flag: u16) -> bool {
         self.code() & flag != 0
     }
 
-    /// The same with a flag set, a `CODE_` bit.
+    /// The word with a flag, a `CODE_` bit, set.
     #[must_use]
     #[inline]
     pub const fn with(self, flag: u16) -> Self {
         Self(self.0 | (flag as u64) << CODE_SHIFT)
     }
 
-    /// The number in the code, below 1024: of a call that of its operation.
+    /// The number in the code, below 1024: for a call, the number of its operation.
     #[must_use]
     #[inline]
     pub const fn number(self) -> u16 {
@@ -255,15 +256,15 @@ impl RecordWord {
         }
     }
 
-    /// Whether the record is that of a call of the application that is counted.
+    /// Whether the record is a call of the application that is counted.
     #[must_use]
     #[inline]
     pub fn is_counted_call(self) -> bool {
         !self.has(CODE_INTERNAL) && self.operation().is_some_and(Operation::is_counted)
     }
 
-    /// Payload of a call in bytes; `None` where it could not be told, and for the start of a
-    /// persistent collective, whose payload stands in its definition.
+    /// Payload of a call in bytes. `None` where it is not known, and for the start of a persistent
+    /// collective, whose payload is in its definition.
     #[must_use]
     #[inline]
     pub const fn payload_bytes(self) -> Option<u64> {
@@ -273,21 +274,22 @@ impl RecordWord {
         Some(self.low())
     }
 
-    /// Whether a message is received here, else sent.
+    /// Whether a message is received here; otherwise it is sent.
     #[must_use]
     #[inline]
     pub const fn is_receive(self) -> bool {
         self.has(RECEIVE)
     }
 
-    /// Whether the library's call for a message returned before it was there (or out).
+    /// Whether the library's call for a message returned before the message had arrived (or had
+    /// been sent).
     #[must_use]
     #[inline]
     pub const fn is_nonblocking(self) -> bool {
         self.has(NONBLOCKING)
     }
 
-    /// Of a message that was there when the library's call returned.
+    /// The word of a message that had arrived when the library's call returned.
     #[must_use]
     #[inline]
     pub const fn at_once(self) -> Self {
@@ -308,31 +310,31 @@ impl RecordWord {
         (self.0 >> MESSAGE_TAG_SHIFT) as u16
     }
 
-    /// The number of the call of a completion.
+    /// The number of the completing call.
     #[inline]
     pub(super) const fn completing_call(self) -> u16 {
         self.number() & COMPLETING_CALL
     }
 
-    /// Whether a completion is that of a start of a persistent collective.
+    /// Whether a completion is of a start of a persistent collective.
     #[inline]
     pub(super) const fn is_of_persistent(self) -> bool {
         self.has(OF_PERSISTENT)
     }
 
-    /// Whether a completion tells of tests in vain.
+    /// Whether the record counts unsuccessful tests.
     #[inline]
     pub(super) const fn is_unsuccessful(self) -> bool {
         self.has(UNSUCCESSFUL_TESTS)
     }
 
-    /// The tag in a note of a call that makes something.
+    /// The tag in a [`Creation`](crate::Creation) note.
     #[inline]
     pub(super) const fn creation_tag(self) -> u16 {
         (self.0 >> CREATION_TAG_SHIFT) as u16
     }
 
-    /// The position in a note of a call that makes something.
+    /// The position in a [`Creation`](crate::Creation) note.
     #[inline]
     pub(super) const fn creation_position(self) -> u32 {
         self.0 as u32
@@ -340,13 +342,14 @@ impl RecordWord {
 }
 
 /// The third word of a record (bytes 16 to 23, little-endian): communicator and root, or what a
-/// kind of records has in their places.
+/// kind of records has in their place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(transparent)]
 pub struct CommunicatorWord(u64);
 
 impl CommunicatorWord {
-    /// That of these two: see [`Record::communicator`](crate::Record::communicator) and
+    /// The word with this communicator and root: see
+    /// [`Record::communicator`](crate::Record::communicator) and
     /// [`Record::root`](crate::Record::root).
     #[must_use]
     #[inline]
@@ -368,7 +371,7 @@ impl CommunicatorWord {
         self.0
     }
 
-    /// The same with another root.
+    /// The word with another root.
     #[must_use]
     #[inline]
     pub const fn with_root(self, root: i32) -> Self {

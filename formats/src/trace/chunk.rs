@@ -6,33 +6,34 @@ use crate::record::Record;
 
 /// One chunk of records.
 ///
-/// A file of 100 GB has 100,000 of these and more, in pages of their own: what is looked up for
-/// all of them is held here, so that it takes no access to the file.
+/// A file of 100 GB has 100,000 chunks and more, each in pages of its own. Fields that are looked
+/// up for all of them are held here, so that they take no access to the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunk<'a> {
-    /// Where it begins in the file, in bytes; of a compact file in the file as it was recorded.
+    /// Where it begins in the file, in bytes; of a compact file, in the file as it was recorded.
     pub offset: u64,
-    /// Where its records begin, likewise.
+    /// Where its records begin in the file, in bytes; of a compact file, in the file as it was
+    /// recorded.
     pub content: u64,
-    /// Its thread: see [`ChunkHeader::thread`].
+    /// Number of its thread: see [`ChunkHeader::thread`].
     pub thread: u32,
-    /// Its number among those of the thread: see [`ChunkHeader::ordinal`].
+    /// Its number among the chunks of the thread: see [`ChunkHeader::ordinal`].
     pub ordinal: u32,
-    /// When it was opened, ticks; 0 without a reading.
+    /// When it was opened, ticks; 0 if no reading was taken.
     pub opened_ticks: u64,
-    /// How long the application stood still for it, ticks.
+    /// How long the recorder held up the application for it, ticks.
     pub pause_ticks: u64,
     /// Its header, in the file.
     pub header: &'a ChunkHeader,
-    /// Calls begun on each communicator before the chunk.
+    /// Calls entered on each communicator before the chunk was opened.
     pub sequences: &'a [SequenceEntry],
-    /// Its records, in the order in which their calls began; no free slots.
+    /// Its records, in the order in which their calls were entered; no free slots.
     pub records: Records<'a>,
 }
 
 impl Chunk<'_> {
-    /// Where the bytes begin and end in the file that hold some of its records: `n` from the
-    /// `first` on, > 0, which are there.
+    /// Where in the file the bytes begin and end that hold the `n` records from `first` on. `n` is
+    /// > 0, and the chunk has these records.
     #[must_use]
     #[inline]
     pub fn span(&self, first: usize, n: usize) -> (u64, u64) {

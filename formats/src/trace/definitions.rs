@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::compact::PackedBytes;
 use crate::file::{Definition, MetaError, decode_meta};
 
-/// The content of a chunk that is not of records.
+/// The content of a chunk that holds no records.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Content<'a> {
     InPlace(&'a [u8]),
@@ -16,25 +16,25 @@ impl<'a> Content<'a> {
     fn bytes(&self) -> Cow<'a, [u8]> {
         match self {
             Self::InPlace(bytes) => Cow::Borrowed(bytes),
-            // What does not unpack is none.
+            // Bytes that cannot be unpacked hold no definitions.
             Self::Packed(packed) => Cow::Owned(packed.unpack().unwrap_or_default()),
         }
     }
 }
 
-/// The definitions in a rank file, decoded when they are looked at: there may be millions.
+/// The definitions in a rank file. They are decoded on access, since there may be millions.
 #[derive(Debug, Clone, Default)]
 pub struct Definitions<'a> {
-    /// Number of each chunk of them, what it holds, and how many bytes of that are true.
+    /// For each chunk: its number, its content, and how many bytes of that are valid.
     chunks: Vec<(u32, Content<'a>, usize)>,
     n: usize,
 }
 
 impl<'a> Definitions<'a> {
-    /// Takes in those of a chunk, by its number, up to the first that is damaged.
+    /// Adds the definitions of a chunk, by its number, up to the first that is damaged.
     ///
     /// # Errors
-    /// Where in the content that one begins, and what is wrong with it.
+    /// Where in the content the damaged one begins, and what is wrong with it.
     pub(super) fn add(
         &mut self,
         ordinal: u32,
@@ -62,7 +62,7 @@ impl<'a> Definitions<'a> {
         self.chunks.sort_by_key(|(ordinal, ..)| *ordinal);
     }
 
-    /// How many there are.
+    /// Number of definitions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.n
@@ -88,7 +88,7 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// The definition at the start of `content`, and the bytes that it takes; `None` behind the last.
+/// The definition at the start of `content`, and its length in bytes; `None` after the last one.
 fn next_definition(content: &[u8]) -> Option<(Result<Definition, MetaError>, usize)> {
     let (head, rest) = content.split_at_checked(8)?;
     let length = u32::from_le_bytes([head[0], head[1], head[2], head[3]]) as usize;

@@ -1,4 +1,4 @@
-//! Bytes of a rank file, in whatever state it was left, to what it says.
+//! Reads a rank file, in whatever state it was left.
 
 use super::definitions::{Content, Definitions};
 use super::{Chunk, Records, Window};
@@ -22,7 +22,7 @@ pub struct RankTrace<'a> {
     pub chunks: Vec<Chunk<'a>>,
     /// Every clock reading in the file, in order of ticks.
     pub anchors: Vec<Anchor>,
-    /// What of the calls is there, where a ring was recorded into.
+    /// Which calls are there, if the file was recorded as a ring.
     pub window: Option<Window<'a>>,
     /// What is missing or wrong.
     pub damage: Vec<Damage>,
@@ -30,10 +30,10 @@ pub struct RankTrace<'a> {
 
 impl<'a> RankTrace<'a> {
     /// Reads a rank file from its bytes: a finished one, one still being written, one left by a
-    /// killed process, or one cut anywhere behind its header.
+    /// killed process, or one cut anywhere after its header.
     ///
-    /// Takes time by the number of chunks and definitions, not of records (only in open chunks
-    /// the end is looked for). Allocates by the number of chunks.
+    /// The time depends on the number of chunks and definitions, not on that of records (only open
+    /// chunks are searched for their end). Memory depends on the number of chunks.
     ///
     /// # Errors
     /// [`FormatError`] if there is nothing to read: not a trace, another version, or damage in
@@ -42,9 +42,9 @@ impl<'a> RankTrace<'a> {
         Self::parse_passing(bytes, &mut |_| {})
     }
 
-    /// Like [`RankTrace::parse`]. `passed` is called for each chunk with the offset behind it:
-    /// whoever mapped the bytes can give back the pages before, most of which are not read for
-    /// long.
+    /// Reads a rank file as [`RankTrace::parse`] does, and calls `passed` for each chunk with the
+    /// offset of its end. A caller that mapped the bytes can give back the pages before that
+    /// offset, most of which are not read for a long time.
     ///
     /// # Errors
     /// Those of [`RankTrace::parse`].
@@ -117,7 +117,7 @@ impl<'a> RankTrace<'a> {
                     passed(found.offset.saturating_add(found.header.length.get()));
                 }
                 Step::Skipped { offset, skipped } => {
-                    // Room that was reserved for a chunk, but not opened before the end.
+                    // Space that was reserved for a chunk which was not opened before the end.
                     if skipped.iter().any(|&b| b != 0) {
                         self.damage.push(Damage::NotAChunk {
                             offset,
@@ -147,7 +147,7 @@ impl<'a> RankTrace<'a> {
             Some(ChunkKind::Definitions) => {
                 self.add_definitions(offset, header, Content::InPlace(content));
             }
-            // A kind of a later version: its length says how to pass it by.
+            // A kind of a later version: its length is enough to skip it.
             None => {}
         }
     }
@@ -189,7 +189,7 @@ impl<'a> RankTrace<'a> {
         }
     }
 
-    /// Notes where the file ends inside a chunk, unless its recorder cut it to size.
+    /// Adds [`Damage::Cut`] if the file ends inside a chunk, unless its recorder cut it to size.
     fn look_at_end(&mut self, offset: u64, chunk: &ChunkHeader, length: u64) {
         let expected = offset.saturating_add(chunk.length.get());
         let ends_in_order = || {
@@ -251,7 +251,7 @@ impl<'a> RankTrace<'a> {
     }
 
     fn order_chunks(&mut self) {
-        // In a ring they stand in any order.
+        // In a ring, chunks are in any order.
         self.definitions.order_chunks();
         self.chunks
             .sort_by_key(|chunk| (chunk.thread, chunk.ordinal));
@@ -262,7 +262,7 @@ impl<'a> RankTrace<'a> {
             let (this, found) = (chunk.thread, chunk.ordinal);
             if thread != Some(this) {
                 thread = Some(this);
-                // The first ones of a thread may have been overwritten.
+                // The first chunks of a thread may have been overwritten.
                 expected = if is_ring { found } else { 0 };
             }
             if found != expected {

@@ -1,21 +1,21 @@
-//! The records of a chunk, wherever they stand.
+//! The records of a chunk, in place or packed.
 
 use std::borrow::Cow;
 
 use crate::compact::PackedRecords;
 use crate::record::Record;
 
-/// The records of a chunk, in the order in which their calls began; no free slots.
+/// The records of a chunk, in the order in which their calls were entered; no free slots.
 #[derive(Debug, Clone, Copy)]
 pub enum Records<'a> {
-    /// As they were recorded, side by side in the file.
+    /// As they were recorded, contiguous in the file.
     InPlace(&'a [Record]),
     /// Packed, in blocks, in a compact file.
     Packed(PackedRecords<'a>),
 }
 
 impl<'a> Records<'a> {
-    /// How many there are.
+    /// Number of records.
     #[must_use]
     #[inline]
     pub fn len(&self) -> usize {
@@ -32,7 +32,7 @@ impl<'a> Records<'a> {
         self.len() == 0
     }
 
-    /// One of them, from 0; takes the time of a block where they are packed.
+    /// The record at `index`, from 0. For packed records this takes the time to unpack a block.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Record> {
         match self {
@@ -56,7 +56,7 @@ impl<'a> Records<'a> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// All of them; those of one block at a time are in memory.
+    /// All of them; one block at a time is in memory.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Record> + use<'a> {
         let this = *self;
         let n_blocks = match this {
@@ -72,7 +72,7 @@ impl<'a> Records<'a> {
             .flat_map(|block| (0..block.len()).map(move |at| block[at]))
     }
 
-    /// All of them side by side: in the file, or unpacked in memory.
+    /// All of them, contiguous: in the file, or unpacked in memory.
     #[must_use]
     pub fn contiguous(&self) -> Cow<'a, [Record]> {
         match *self {

@@ -85,7 +85,7 @@ pub(crate) fn calls(from: u64, n: u64) -> Vec<Record> {
         .collect()
 }
 
-/// Two chunks of records, the second one open, between them a chunk of definitions.
+/// Two chunks of records, the second one open, and a chunk of definitions between them.
 pub(crate) fn file(in_first: u64, in_second: u64, finalized: bool) -> Vec<u8> {
     let end = finalized.then(|| (anchor(9_000_000), in_first + in_second));
     let mut bytes = write::file_header(&identity(), end).unwrap();
@@ -141,7 +141,7 @@ fn a_damaged_end_is_told_and_left_out_and_one_without_checksum_is_taken() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         assert_eq!(last_anchor(&bytes), (99, vec![Damage::End]), "bit {bit}");
     }
-    // As earlier recorders left it.
+    // Earlier recorders left it like this.
     let mut bytes = whole;
     bytes[crc..crc + 4].fill(0);
     assert_eq!(last_anchor(&bytes), (9_000_000, vec![]));
@@ -257,7 +257,7 @@ fn a_file_of_headers_whose_tables_reach_its_end_is_read_in_one_go() {
     let mut bytes = write::file_header(&identity(), None).unwrap();
     let n_blocks = 8192;
     for block in 0..n_blocks {
-        // A table of all that follows, and a wrong checksum.
+        // Its table is everything that follows, and its checksum is wrong.
         let n_entries = (n_blocks - block) * 256 - 8;
         let length = ((n_blocks - block) as u64) * CHUNK_ALIGN;
         let mut opening = write::chunk_opening(ChunkKind::Records, length, &place(0, 0, 1), &[]);
@@ -273,7 +273,7 @@ fn a_file_of_headers_whose_tables_reach_its_end_is_read_in_one_go() {
     let begin = std::time::Instant::now();
     let trace = RankTrace::parse(&bytes).unwrap();
     assert_eq!(trace.chunks.len(), 1);
-    // The square of its length would take minutes.
+    // Time proportional to the square of its length would be minutes.
     assert!(begin.elapsed().as_secs() < 20);
 }
 

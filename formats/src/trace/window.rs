@@ -1,35 +1,35 @@
-//! What a ring still holds of the calls of a process.
+//! Which calls of a process a ring still holds.
 //!
-//! A ring overwrites the oldest chunk that no call under way stands in. So each thread has its
-//! newest records without a gap; a thread that made few calls has older ones than the others.
-//! From the instant at which the newest of the threads' first chunks was opened, all calls of the
-//! process are there, and the table of that chunk says what came before.
+//! A ring overwrites the oldest chunk that holds no call under way. So each thread has its newest
+//! records without a gap, and a thread that made few calls has older records than the others. The
+//! window begins when the newest of the threads' first chunks was opened: from then on all calls of
+//! the process are there, and the table of that chunk says what came before.
 
 use super::Chunk;
 use crate::file::{ProcessState, SequenceEntry, SequenceOf};
 use crate::record::Record;
 
-/// The part of a process's records that its ring holds.
+/// The window of a process's records that its ring retains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window<'a> {
     /// The size of the ring, bytes, > 0.
     pub keep_bytes: u64,
-    /// From then on all calls are there, ticks; 0 as long as nothing was overwritten.
+    /// All calls from this time on are there, ticks; 0 as long as nothing was overwritten.
     pub begin_ticks: u64,
-    /// What had begun until then.
+    /// How many calls had been entered before that time.
     pub sequences: &'a [SequenceEntry],
     /// Records that were overwritten.
     pub n_records_overwritten: u64,
-    /// Records that are there, of threads that made few calls, from before the window.
+    /// Records that are there from before the window, in threads that made few calls.
     pub n_records_before: u64,
-    /// Calls of the application among both of these.
+    /// Calls of the application among the overwritten records and those from before the window.
     pub n_calls_dropped: u64,
     /// Calls of the application in the window.
     pub n_calls_kept: u64,
 }
 
 impl<'a> Window<'a> {
-    /// That of chunks, which are ordered by thread and number.
+    /// The window of these chunks, which are ordered by thread and number.
     pub(crate) fn of_chunks(chunks: &[Chunk<'a>], keep_bytes: u64) -> Self {
         let mut window = Self {
             keep_bytes,
@@ -65,7 +65,7 @@ impl<'a> Window<'a> {
         window
     }
 
-    /// Counts what is there from before the window.
+    /// Counts the records from before the window.
     fn set_apart(&mut self, chunks: &[Chunk<'_>]) {
         for chunk in chunks {
             if chunk.opened_ticks >= self.begin_ticks {
@@ -81,13 +81,13 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Whether older calls were overwritten.
+    /// Whether calls were overwritten.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.begin_ticks > 0
     }
 
-    /// What held of the process when the window began, if the table says it.
+    /// State of the process when the window began, if the table has it.
     #[must_use]
     pub fn process_state(&self) -> Option<ProcessState> {
         let mut entries = self.sequences.iter().map(SequenceEntry::of);
@@ -98,7 +98,7 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Whether a record is that of a call of the application that is counted.
+/// Whether a record is a call of the application that is counted.
 fn is_call(record: &Record) -> bool {
     record.word().is_counted_call()
 }

@@ -1,7 +1,7 @@
-//! Ready-made pieces of a rank file.
+//! Pieces of a rank file.
 //!
-//! A file is [`file_header`], then chunks ([`definitions_chunk`], [`records_chunk`]) one behind
-//! the other. The recorder writes the same bytes in place.
+//! A file is [`file_header`], followed by chunks ([`definitions_chunk`], [`records_chunk`]). The
+//! recorder writes the same bytes in place.
 
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{Immutable, IntoBytes, Unaligned};
@@ -12,12 +12,12 @@ use crate::file::{
 };
 use crate::record::Record;
 
-/// Bytes that a definition's entry takes: length, CRC-32, encoding, padding to 8.
+/// Length of the header of a definition's entry: length and CRC-32. The encoding and padding to 8
+/// follow.
 pub const DEFINITION_ENTRY_HEADER: usize = 8;
 
-/// File header and identity, up to the first chunk. `end` is the anchor of an orderly end and
-/// the number of records in all chunks, or `None` for a process that never reached
-/// `MPI_Finalize`.
+/// File header and identity, up to the first chunk. `end` is the anchor of an orderly end and the
+/// number of records in all chunks, or `None` for a process that did not reach `MPI_Finalize`.
 ///
 /// # Errors
 /// [`MetaError::Codec`] if the identity takes more than [`MAX_META_BYTES`](crate::MAX_META_BYTES).
@@ -29,7 +29,8 @@ pub fn file_header(identity: &Identity, end: Option<(Anchor, u64)>) -> Result<Ve
     })
 }
 
-/// File header and identity, up to the first chunk, with what `fill` says of how recording ended.
+/// File header and identity, up to the first chunk; `fill` sets the fields about the end of
+/// recording.
 pub(super) fn file_header_with(
     identity: &Identity,
     fill: impl FnOnce(&mut FileHeader),
@@ -60,11 +61,11 @@ pub fn definition_entry(definition: &Definition) -> Result<Vec<u8>, MetaError> {
     Ok(entry)
 }
 
-/// Room for the entry of a communicator whose name is not long.
+/// Buffer for the entry of a communicator with a short name.
 pub type EntryRoom = [u8; 128];
 
-/// As [`definition_entry`] of a communicator, without the heap; `None` where the entry is longer
-/// than the room.
+/// The [`definition_entry`] of a communicator, encoded without heap allocation; `None` if the entry
+/// is longer than `room`.
 #[must_use]
 #[inline]
 pub fn communicator_entry<'r>(
@@ -81,8 +82,8 @@ pub fn communicator_entry<'r>(
     room.get(..length)
 }
 
-/// What the codec makes of the definition of a communicator, up to the name. Programs make them by
-/// the thousand, and the codec takes several times as long.
+/// The definition of a communicator up to the name, encoded as the codec does it. Programs define
+/// them by the thousand, and the codec takes several times as long.
 #[derive(IntoBytes, Immutable, Unaligned)]
 #[repr(C)]
 struct CommunicatorBody {
@@ -101,7 +102,7 @@ struct CommunicatorBody {
     name_length: U64,
 }
 
-/// Puts it into the begin of `room`; gives how many bytes it took.
+/// Writes it to the begin of `room`; returns its length in bytes.
 #[inline]
 fn communicator_body(communicator: &Communicator, room: &mut [u8]) -> Option<usize> {
     let Communicator {
@@ -140,25 +141,25 @@ fn communicator_body(communicator: &Communicator, room: &mut [u8]) -> Option<usi
     Some(length + name.len())
 }
 
-/// Where a chunk stands: in its thread, and in time.
+/// Position of a chunk in its thread and in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkPlace {
     /// Number of the thread within the process; 0 for definitions.
     pub thread: u32,
-    /// Number of the chunk among its thread's, from 0.
+    /// Number of the chunk among the chunks of its thread, from 0.
     pub ordinal: u32,
     /// Records of the thread in earlier chunks.
     pub first_record: u64,
-    /// Calls of the application among those; counted in rings only, else 0.
+    /// Calls of the application among those; only counted in rings, otherwise 0.
     pub first_call: u64,
     /// Clocks when it was opened.
     pub anchor: Anchor,
-    /// Begin and end of making its pages ready, ticks; zeros for none.
+    /// Begin and end of making its pages ready, ticks; zeros if they were not made ready.
     pub prepare: (u64, u64),
 }
 
 /// The beginning of a chunk, for the recorder and for the functions below: header and sequence
-/// table up to the content, with the magic in place, open.
+/// table up to the content, with the magic, and open.
 #[must_use]
 pub fn chunk_opening(
     kind: ChunkKind,
@@ -193,7 +194,8 @@ pub fn chunk_opening(
     bytes
 }
 
-/// A chunk of records, closed if `closed`. Records in the order in which their calls began.
+/// A chunk of records, closed if `closed`. `records` are in the order in which their calls were
+/// entered.
 #[must_use]
 pub fn records_chunk(
     place: &ChunkPlace,

@@ -1,8 +1,8 @@
 //! The file of one rank, written chunk by chunk, as a recorder leaves it.
 //!
-//! A chunk's place in the file is taken when it is opened; its bytes are written when it is full.
-//! Only the records of open chunks are in memory. The recorder itself stores into a mapping, one
-//! record at a time, and has no use for this.
+//! The place of a chunk in the file is reserved when it is opened, and its bytes are written when
+//! it is full. Only the records of open chunks are in memory. The recorder itself does not use
+//! this: it stores into a mapping, one record at a time.
 
 use std::io::{self, Seek, SeekFrom, Write};
 use std::mem::offset_of;
@@ -16,16 +16,15 @@ use crate::file::{
 };
 use crate::record::Record;
 
-/// Bytes of the first chunk of definitions, and of those after it.
+/// Size of the first chunk of definitions and of later ones, bytes.
 const DEFINITIONS_BYTES: [u64; 2] = [4096, 16384];
 
 /// Writes a rank file.
 ///
-/// First come definitions ([`RankFileWriter::define`]), then records, each into an open chunk of
-/// its thread ([`RankFileWriter::open_chunk`], [`RankFileWriter::push`]), with more definitions
-/// between them; at last [`RankFileWriter::finish`]. Whoever has whole chunks, with tables of
-/// their own, appends those ([`RankFileWriter::append_chunk`],
-/// [`RankFileWriter::append_definitions`]).
+/// First define things ([`RankFileWriter::define`]), then write records, each into an open chunk of
+/// its thread ([`RankFileWriter::open_chunk`], [`RankFileWriter::push`]), with more definitions in
+/// between, and at last call [`RankFileWriter::finish`]. Whole chunks with tables of their own can
+/// be appended ([`RankFileWriter::append_chunk`], [`RankFileWriter::append_definitions`]).
 #[derive(Debug)]
 pub struct RankFileWriter<W> {
     out: W,
@@ -37,9 +36,9 @@ pub struct RankFileWriter<W> {
     definitions: Option<DefinitionsChunk>,
     /// Chunks of definitions so far.
     n_definition_chunks: u32,
-    /// End of what definitions take, bytes.
+    /// End of the definitions, bytes.
     definitions_end: u64,
-    /// Those of chunks that a ring has overwritten, too.
+    /// Includes the records of chunks that a ring has overwritten.
     n_records: u64,
     written: Vec<WrittenChunk>,
     ring: Option<Ring>,
@@ -52,11 +51,11 @@ pub struct WrittenChunk {
     pub offset: u64,
     /// Where its records begin in the file, in bytes.
     pub content: u64,
-    /// Bytes of its place.
+    /// Bytes reserved for it.
     pub length: u64,
-    /// Its records.
+    /// Number of its records.
     pub n_records: u64,
-    /// Its thread.
+    /// Number of its thread.
     pub thread: u32,
 }
 
@@ -68,23 +67,23 @@ impl WrittenChunk {
     }
 }
 
-/// Recording that stopped before the process did.
+/// How recording stopped before the process did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop<'t> {
     /// Why.
     pub reason: StopReason,
     /// When, ticks.
     pub ticks: u64,
-    /// Calls of the application after it.
+    /// Calls of the application after that.
     pub calls_after: u64,
-    /// The recorder's words, of at most [`STOP_TEXT_BYTES`](crate::STOP_TEXT_BYTES).
+    /// The recorder's description, of at most [`STOP_TEXT_BYTES`](crate::STOP_TEXT_BYTES) bytes.
     pub text: &'t str,
 }
 
-/// How long a file is, in bytes.
+/// Lengths of a file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileLengths {
-    /// With the places of all chunks: what a process that was killed leaves.
+    /// With the space reserved for all chunks: the length that a killed process leaves.
     pub reserved: u64,
     /// Up to the last record or definition, where a recorder that ends in order cuts the file.
     pub used: u64,
@@ -94,7 +93,7 @@ pub struct FileLengths {
 struct ThreadChunks {
     next_ordinal: u32,
     n_written: u64,
-    /// Calls of the application among those.
+    /// Calls of the application among those records.
     n_calls_written: u64,
     open: Option<OpenChunk>,
 }
@@ -106,7 +105,7 @@ struct OpenChunk {
     place: ChunkPlace,
     sequences: Vec<SequenceEntry>,
     records: Vec<Record>,
-    /// Records that it has room for.
+    /// How many records fit into it.
     room: usize,
     n_calls: u64,
 }
@@ -117,20 +116,20 @@ struct DefinitionsChunk {
     length: u64,
     used: u64,
     ordinal: u32,
-    /// Of the first definition.
+    /// Anchor of the first definition.
     anchor: Option<Anchor>,
     definitions: Vec<Definition>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Ring {
-    /// Chunks of records that are kept, besides the last one of each thread.
+    /// How many chunks of records are retained, besides the last one of each thread.
     keep_chunks: usize,
     keep_bytes: u64,
 }
 
 impl<W: Write + Seek> RankFileWriter<W> {
-    /// Writes the header of a file that is being recorded, at the begin of `out`.
+    /// Writes the header of a file that is being recorded at the begin of `out`.
     ///
     /// # Errors
     /// If the identity is too large, or `out` fails.
@@ -152,8 +151,8 @@ impl<W: Write + Seek> RankFileWriter<W> {
         Ok(writer)
     }
 
-    /// Makes it a ring of so many bytes, which keeps so many chunks of records besides the last one
-    /// of each thread. Before anything is defined.
+    /// Makes the file a ring of `keep_bytes` bytes, which retains `keep_chunks` chunks of records
+    /// besides the last one of each thread. Must be called before anything is defined.
     pub fn keep_newest(&mut self, keep_chunks: usize, keep_bytes: u64) {
         self.ring = Some(Ring {
             keep_chunks,
@@ -162,12 +161,12 @@ impl<W: Write + Seek> RankFileWriter<W> {
         self.sequences.keep_process();
     }
 
-    /// Counts records that the ring had overwritten before it was written here.
+    /// Counts records that the ring had overwritten before this writer began.
     pub fn add_overwritten(&mut self, n_records: u64) {
         self.n_records += n_records;
     }
 
-    /// Appends a definition; `anchor` is asked for where it is the first of a chunk.
+    /// Appends a definition; `anchor` is called if it is the first one of a chunk.
     ///
     /// # Errors
     /// If the definition is too large, or the file cannot be written.
@@ -191,8 +190,8 @@ impl<W: Write + Seek> RankFileWriter<W> {
         Ok(())
     }
 
-    /// Takes the place of the next chunk of definitions, in which one finds room whose entry has so
-    /// many bytes. A recorder takes that of the first one before all others.
+    /// Reserves the place of the next chunk of definitions, large enough for an entry of
+    /// `entry_bytes` bytes. A recorder reserves the first one before all other chunks.
     pub fn take_room_for_definitions(&mut self, entry_bytes: usize) {
         let [first, later] = DEFINITIONS_BYTES;
         let ordinal = self.n_definition_chunks;
@@ -234,8 +233,8 @@ impl<W: Write + Seek> RankFileWriter<W> {
         of_thread.is_some_and(|thread| thread.open.is_some())
     }
 
-    /// Opens the next chunk of a thread, with room for so many records, > 0; the first of them
-    /// begins at `first_enter`, ticks.
+    /// Opens the next chunk of a thread, for `room` records, > 0; the first of them is entered at
+    /// `first_enter`, ticks.
     pub fn open_chunk(&mut self, thread: u32, room: usize, anchor: Anchor, first_enter: u64) {
         let sequences = self.sequences.table();
         let index = thread as usize;
@@ -244,7 +243,7 @@ impl<W: Write + Seek> RankFileWriter<W> {
         }
         let slots = &mut self.threads[index];
         debug_assert!(slots.open.is_none(), "the chunk before is closed");
-        // What is in the table of a ring has begun before this call.
+        // The table of a ring has what was entered before this call.
         let is_ring = self.ring.is_some();
         let begin = if is_ring { first_enter } else { 0 };
         let place = ChunkPlace {
@@ -271,7 +270,7 @@ impl<W: Write + Seek> RankFileWriter<W> {
         self.end += length;
     }
 
-    /// Appends a record to the open chunk of its thread, and closes the chunk where it is full.
+    /// Appends a record to the open chunk of its thread, and closes the chunk when it is full.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -309,14 +308,14 @@ impl<W: Write + Seek> RankFileWriter<W> {
             thread,
         });
         if !is_closed {
-            // The rest of a chunk that a process left open is made ready and free.
+            // The rest of a chunk that a process left open is ready and free.
             chunk.records.resize(chunk.room, Record::FREE);
         }
         let bytes = records_chunk(&chunk.place, &chunk.sequences, &chunk.records, is_closed);
         self.write_at(&bytes, chunk.offset)
     }
 
-    /// Appends a whole chunk of records as it is, with a table of its own.
+    /// Appends a whole chunk of records with a table of its own, unchanged.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -362,14 +361,14 @@ impl<W: Write + Seek> RankFileWriter<W> {
         self.write_at(&bytes, offset)
     }
 
-    /// Chunks of records that are written, in the order in which they were closed.
+    /// The chunks of records that were written, in the order in which they were closed.
     #[must_use]
     pub fn chunks(&self) -> &[WrittenChunk] {
         &self.written
     }
 
-    /// Writes what is left, and the end into the header. `ended`: the clocks in `MPI_Finalize`, or
-    /// `None` for a process that never reached it. Says how long the file is to be.
+    /// Writes what is left, and the end into the header. `ended` are the clocks in `MPI_Finalize`,
+    /// or `None` for a process that did not reach it. Returns the length that the file should have.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -395,7 +394,7 @@ impl<W: Write + Seek> RankFileWriter<W> {
         })
     }
 
-    /// Empties the places of the chunks that a ring does not keep.
+    /// Clears the places of the chunks that a ring does not retain.
     fn drop_oldest(&mut self) -> io::Result<()> {
         let Some(ring) = self.ring else {
             return Ok(());
@@ -413,7 +412,7 @@ impl<W: Write + Seek> RankFileWriter<W> {
         Ok(())
     }
 
-    /// Writes header and identity; gives where they end.
+    /// Writes header and identity; returns where they end.
     fn write_header(&mut self, ended: Option<Anchor>, stop: Option<Stop<'_>>) -> io::Result<u64> {
         let header = file_header_with(&self.identity, |header| {
             if let Some(anchor) = ended {
@@ -441,13 +440,13 @@ impl<W: Write + Seek> RankFileWriter<W> {
         self.out.write_all(bytes)
     }
 
-    /// What was written to.
+    /// The output.
     pub fn into_inner(self) -> W {
         self.out
     }
 }
 
-/// A place of so many bytes whose chunk was overwritten, and that is not used again.
+/// An empty place of `length` bytes, whose chunk was overwritten, and which is not reused.
 fn empty_place(length: u64) -> Vec<u8> {
     let mut bytes = vec![0; length as usize];
     bytes[..4].copy_from_slice(&PLACE_MAGIC);
@@ -463,7 +462,7 @@ mod tests {
     use crate::RankTrace;
     use crate::trace::tests::{anchor, calls, identity};
 
-    /// A file of two threads that call in turn, in chunks of 100 records.
+    /// A file of two threads that call alternately, in chunks of 100 records.
     fn written(keep_chunks: Option<usize>) -> Vec<u8> {
         let mut writer = RankFileWriter::new(Cursor::default(), identity()).unwrap();
         writer.take_room_for_definitions(0);
@@ -516,7 +515,7 @@ mod tests {
         let bytes = written(Some(3));
         let trace = RankTrace::parse(&bytes).unwrap();
         assert_eq!(trace.damage, []);
-        // Three, and the last one of each thread.
+        // Three chunks, and the last one of each thread.
         let n_kept: usize = trace.chunks.iter().map(|chunk| chunk.records.len()).sum();
         assert_eq!((trace.chunks.len(), n_kept), (5, 500));
         let window = trace.window.unwrap();

@@ -1,23 +1,24 @@
-//! What had begun of a process at an instant, for the table of a chunk.
+//! How many calls of a process were entered before an instant, for the table of a chunk.
 
 use std::collections::BTreeMap;
 
 use crate::file::{Definition, ProcessState, SequenceEntry, SequenceOf};
 use crate::record::{Record, Semantics};
 
-/// What had begun of a process, followed from record to record.
+/// Counts how many calls of a process were entered, record by record.
 #[derive(Debug, Clone, Default)]
 pub struct Sequences {
-    /// By index of the communicator: calls of the application, and of the MPI library itself.
+    /// By index of the communicator: calls of the application, and internal calls of the MPI
+    /// library.
     calls: BTreeMap<u32, (u64, u32)>,
-    /// By index of the persistent collective.
+    /// By index of the persistent collective: its starts.
     starts: BTreeMap<u32, u64>,
-    /// Tables of rings have it; other tables leave out persistent collectives, too.
+    /// Tables of rings have it; other tables also leave out persistent collectives.
     process: Option<ProcessState>,
 }
 
 impl Sequences {
-    /// What a table says.
+    /// The counts in a table.
     #[must_use]
     pub fn of_table(table: &[SequenceEntry]) -> Self {
         let mut sequences = Self::default();
@@ -36,12 +37,12 @@ impl Sequences {
         sequences
     }
 
-    /// Makes tables of it those of a ring.
+    /// Makes its tables those of a ring.
     pub(super) fn keep_process(&mut self) {
         self.process.get_or_insert_default();
     }
 
-    /// Takes in a communicator that was made: in a ring it is in the table from now on.
+    /// Adds a communicator that was created; in a ring the table has it from now on.
     pub fn add_communicator(&mut self, index: u32) {
         self.calls.entry(index).or_default();
         if let Some(process) = &mut self.process {
@@ -49,7 +50,7 @@ impl Sequences {
         }
     }
 
-    /// Takes in what a recorder defines, in a ring.
+    /// Adds a definition of a recorder, in a ring.
     pub(super) fn define(&mut self, definition: &Definition) {
         let Some(process) = &mut self.process else {
             return;
@@ -64,7 +65,7 @@ impl Sequences {
         }
     }
 
-    /// Takes in a record.
+    /// Counts a record.
     pub fn see(&mut self, record: &Record) {
         if let (Some(level), Some(process)) = (record.phase_level(), &mut self.process) {
             process.phase = Some(level);
