@@ -1,7 +1,7 @@
-//! Trials of the estimator on hosts with known clocks.
+//! Accuracy of the estimator on simulated hosts with known clocks.
 //!
-//! Not through trace files: exchanges, calls and messages are made directly, thousands of calls in
-//! a moment, so that the errors can be told over many seeds.
+//! Without trace files: exchanges, calls and messages are created directly, thousands of calls per
+//! second, so that errors can be measured over many seeds.
 
 mod observed;
 mod targets;

@@ -1,4 +1,4 @@
-//! Groups of hosts that measurements connect, and how each is reached.
+//! Groups of hosts that measurements connect, and the path to the reference of each host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use crate::correction::Correction;
 use crate::exchange::{self, Burst, Knot};
 use crate::method::AlignmentMethod;
 
-/// Offsets between two hosts by burst: (local, reference), in both directions.
+/// Offsets of the bursts between two hosts, by (local, reference); both directions are present.
 pub type Edges = BTreeMap<(usize, usize), Vec<Knot>>;
 
-/// The offsets of all bursts, ascending in time.
+/// Offsets of all bursts, ascending in time.
 pub fn edges(bursts: &[Burst]) -> Edges {
     let mut edges = Edges::new();
     for burst in bursts {
@@ -27,17 +27,17 @@ pub fn edges(bursts: &[Burst]) -> Edges {
     for knots in edges.values_mut() {
         knots.sort_by_key(|knot| (knot.at_ns, knot.offset_ns));
         knots.dedup_by_key(|knot| knot.at_ns);
-        leave_out_the_widest(knots);
+        remove_widest(knots);
     }
     edges
 }
 
-/// A burst that is so many times as wide as the best of its pair tells less than those before and
-/// after it.
+/// A burst whose bound exceeds the smallest of its pair by more than this factor says less than
+/// those before and after it.
 const WIDE: i64 = 8;
 
-/// Leaves out bursts in between that had no quiet moment.
-fn leave_out_the_widest(knots: &mut Vec<Knot>) {
+/// Removes bursts, except the first and the last, that had no undisturbed exchange.
+fn remove_widest(knots: &mut Vec<Knot>) {
     let least_ns = knots.iter().map(|knot| knot.bound_ns).min().unwrap_or(0);
     let last = knots.len().saturating_sub(1);
     let mut index = 0;
@@ -48,20 +48,20 @@ fn leave_out_the_widest(knots: &mut Vec<Knot>) {
     });
 }
 
-/// The clocks of all hosts, in groups that share a time.
+/// The clocks of all hosts, in groups that share one time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alignment {
-    /// By host: the number of its group.
+    /// By host: number of its group.
     pub group_of: Vec<usize>,
-    /// By host; `None` for the first host of a group, which is its reference.
+    /// By host: its correction; `None` for the first host of a group, which is its reference.
     pub corrections: Vec<Option<Correction>>,
-    /// By host the one that it was measured against; `None` for references.
+    /// By host: the host that it was measured against; `None` for references.
     pub parents: Vec<Option<usize>>,
 }
 
 impl Alignment {
-    /// Aligns `n_hosts` hosts by the offsets between them. For [`AlignmentMethod::Smooth`] it is
-    /// what the smoother begins with: the line from burst to burst.
+    /// Aligns `n_hosts` hosts by the offsets between them. For [`AlignmentMethod::Smooth`] this is
+    /// the initial value of the smoother: straight lines from burst to burst.
     #[must_use]
     pub fn of(n_hosts: usize, edges: &Edges, method: AlignmentMethod) -> Self {
         let mut alignment = Self {
@@ -79,11 +79,12 @@ impl Alignment {
         alignment
     }
 
-    /// Goes from the reference of a group to all hosts that exchanges connect with it, over the
-    /// hops with the least sum of bounds and uncertainties; if there is a way of hops that were all measured more
-    /// than once, over such a way.
+    /// Reaches all hosts that exchanges connect with the reference `first`, over the path with the
+    /// least sum of bounds and uncertainties. A path whose hops were all measured more than once is
+    /// preferred.
     fn reach_from(&mut self, first: usize, group: usize, edges: &Edges, method: AlignmentMethod) {
-        // Whether a hop was measured once only, sum of bounds, host, the one before it.
+        // Whether a hop was measured only once, sum of bounds, host, the host before it on the
+        // path.
         let mut next = BTreeSet::from([(false, 0i64, first, first)]);
         while let Some((is_single, bound_ns, host, parent)) = next.pop_first() {
             if self.group_of[host] != usize::MAX {
@@ -98,7 +99,7 @@ impl Alignment {
                 });
                 self.parents[host] = Some(parent);
             }
-            // Both directions of an edge are there.
+            // Both directions of an edge are present.
             for (&(_, other), knots) in edges.range((host, 0)..=(host, usize::MAX)) {
                 if self.group_of[other] == usize::MAX {
                     let width = |knot: &Knot| knot.bound_ns.saturating_add(2 * knot.sd_ns as i64);
@@ -110,7 +111,7 @@ impl Alignment {
         }
     }
 
-    /// Sets the groups of hosts, where some have left theirs because their offsets cannot be true.
+    /// Sets the groups of hosts after some have left theirs because their offsets cannot be true.
     pub fn set_groups(&mut self, group_of: Vec<usize>) {
         for (host, group) in group_of.iter().enumerate() {
             if *group != self.group_of[host] {
@@ -121,7 +122,7 @@ impl Alignment {
         self.group_of = group_of;
     }
 
-    /// Whether hosts without common time are left.
+    /// Number of groups; more than one if hosts have no common time.
     #[must_use]
     pub fn n_groups(&self) -> usize {
         self.group_of.iter().max().map_or(0, |last| last + 1)
@@ -136,13 +137,13 @@ mod tests {
         Alignment::of(n_hosts, &edges(bursts), AlignmentMethod::Piecewise)
     }
 
-    /// A burst whose best exchange took 2 * `way_ns`, at `at_ns` of the local clock.
-    fn burst(hosts: (usize, usize), at_ns: i64, offset_ns: i64, way_ns: i64) -> Burst {
+    /// A burst whose best exchange took 2 * `one_way_ns`, at `at_ns` of the local clock.
+    fn burst(hosts: (usize, usize), at_ns: i64, offset_ns: i64, one_way_ns: i64) -> Burst {
         let exchange = |i: i64| {
             let t2 = at_ns + 1_000 * i;
-            let there = way_ns + 10 * i;
+            let there = one_way_ns + 10 * i;
             let t1 = t2 - offset_ns - there;
-            [t1, t2, t2 + 30, t2 + 30 - offset_ns + way_ns]
+            [t1, t2, t2 + 30, t2 + 30 - offset_ns + one_way_ns]
         };
         Burst {
             local_host: hosts.0,
@@ -187,15 +188,15 @@ mod tests {
         let alignment = aligned(4, &bursts);
         assert_eq!(alignment.group_of, [0, 0, 0, 1]);
         assert_eq!(alignment.n_groups(), 2);
-        // local 1 = reference + 500; local 1 = local 2 - 300, so local 2 = reference + 800.
+        // local 1 = reference + 500; local 1 = local 2 - 300; so local 2 = reference + 800.
         let at = alignment.corrections[2].as_ref().unwrap().at(1_000_300);
         assert!(at.offset_ns.abs_diff(800) <= 1, "{}", at.offset_ns);
         assert!((152..=156).contains(&at.bound_ns), "{}", at.bound_ns);
     }
 
     #[test]
-    fn the_way_with_the_least_sum_of_bounds_is_taken() {
-        // 2 was measured against 0 under load, and quietly over 1.
+    fn the_path_with_the_least_sum_of_bounds_is_taken() {
+        // 2 was measured against 0 under load, and undisturbed over 1.
         let bursts = [
             burst((1, 0), 1_000_000, 500, 100),
             burst((2, 1), 1_000_000, 300, 100),

@@ -1,14 +1,14 @@
-//! Linear equations of a symmetric positive definite matrix that is narrow but for a border.
+//! Linear equations with a symmetric positive definite matrix that is banded except for a border.
 //!
 //! ```text
 //! | A   B | |x|   |a|
 //! | B'  D | |p| = |b|
 //! ```
 //!
-//! A is banded: what happens at one time is tied to the times next to it. D is small and dense: the
-//! few unknowns that do not belong to a time. The factor of A has A's band, and what is left of
-//! D, the Schur complement `S = D - B' A^-1 B`, is factored densely. The road not taken is a
-//! library for sparse matrices of any shape, which would find this order by itself.
+//! A is banded: the unknowns at one time depend on those at neighbouring times. D is small and
+//! dense: the few unknowns that belong to no time. The factor of A has the band of A, and the Schur
+//! complement `S = D - B' A^-1 B` is factored as a dense matrix. The alternative is a library for
+//! general sparse matrices, which would find this order itself.
 
 /// The lower half of a symmetric banded matrix, row by row.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ impl Band {
             let first = i.saturating_sub(width);
             let (above, row) = self.rows.split_at_mut(i * length);
             for k in first..i {
-                // Columns that both rows have: those from the first of row i on.
+                // Columns that both rows have, from the first of row i on.
                 let n_shared = k - first;
                 let of_k = &above[k * length + width - n_shared..][..n_shared];
                 let of_i = &row[width - (i - first)..][..n_shared];
@@ -63,8 +63,8 @@ impl Band {
         true
     }
 
-    /// Solves with the factor, from the first row to the last, for `n_columns` right sides that
-    /// stand side by side.
+    /// Solves with the factor, from the first row to the last, for `n_columns` adjacent right-hand
+    /// sides.
     fn forward(&self, sides: &mut [f64], n_columns: usize) {
         for i in 0..self.n {
             let first = i.saturating_sub(self.width);
@@ -107,7 +107,7 @@ impl Band {
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    // Four sums that do not wait for one another.
+    // Four independent sums.
     let mut sums = [0.0; 4];
     let (a_blocks, b_blocks) = (a.chunks_exact(4), b.chunks_exact(4));
     let rest: f64 = a_blocks
@@ -130,24 +130,24 @@ fn subtract(from: &mut [f64], factor: f64, what: &[f64]) {
     }
 }
 
-/// Rows of the border that are multiplied while a row of the corner is at hand.
+/// Rows of the border that are multiplied while a row of the corner is in the cache.
 const ROWS_TOGETHER: usize = 16;
 
 /// A banded matrix with a border, and its right side.
 #[derive(Debug, Clone)]
 pub(crate) struct Bordered {
     band: Band,
-    /// Row by row, as many columns as the border has.
+    /// Row by row, with as many columns as the border has.
     border: Vec<f64>,
-    /// The lower half of D counts.
+    /// Only the lower half of D is used.
     corner: Band,
-    /// Right sides.
+    /// Right-hand sides.
     band_side: Vec<f64>,
     corner_side: Vec<f64>,
 }
 
 impl Bordered {
-    /// Zero everywhere: `n` unknowns tied to those up to `width` away, and `n_border` others.
+    /// All zero: `n` unknowns coupled to those up to `width` away, and `n_border` others.
     pub(crate) fn zero(n: usize, width: usize, n_border: usize) -> Self {
         Self {
             band: Band::zero(n, width.min(n.saturating_sub(1))),
@@ -158,8 +158,8 @@ impl Bordered {
         }
     }
 
-    /// Adds the equation `sum of factors times unknowns = value` with this weight, by its square.
-    /// Unknowns from the band's number on are those of the border.
+    /// Adds the equation `sum of factors times unknowns = value` with the weight of its square.
+    /// Unknowns with an index of `n` or more are those of the border.
     pub(crate) fn add(&mut self, terms: &[(usize, f64)], value: f64, weight: f64) {
         let n = self.band.n;
         let n_border = self.corner.n;
@@ -213,12 +213,12 @@ pub(crate) struct Factored {
 }
 
 impl Factored {
-    /// The unknowns, those of the border last.
+    /// Solution; the unknowns of the border are last.
     pub(crate) fn solve(&self) -> Vec<f64> {
         self.solve_for(&self.of.band_side, &self.of.corner_side)
     }
 
-    /// The unknowns for another right side.
+    /// Solution for another right-hand side.
     fn solve_for(&self, band_side: &[f64], corner_side: &[f64]) -> Vec<f64> {
         let Bordered {
             band,
@@ -341,7 +341,7 @@ mod tests {
         let factored = bordered();
         let found = factored.covariance(4, 3);
         for (i, row) in found.iter().enumerate() {
-            // The column of the inverse is the solution for a unit on the right.
+            // The column of the inverse is the solution for a unit vector.
             let mut units = equations();
             units.iter_mut().for_each(|(_, value, _)| *value = 0.0);
             let (_, value, weight) = &mut units[4 + i];

@@ -1,54 +1,52 @@
-//! Whether offsets that were measured around a triangle of hosts come to nothing, and which path
-//! is to blame where they do not.
+//! Whether the offsets measured around a triangle of hosts add up to 0, and which path is to blame
+//! where they do not.
 //!
-//! Each offset is off by half of what its path takes longer one way than the other. In a triangle
-//! the three add up: what three clocks show around it must be 0, and what is left beyond the
-//! errors that were assumed is asymmetry, or exchanges that were disturbed.
+//! Each offset is off by half the difference between the two directions of its path. Around a
+//! triangle the three offsets must add up to 0; what is left beyond the assumed errors is
+//! asymmetry, or disturbed exchanges.
 //!
-//! One triangle does not tell which of its three paths it is. A path that is also a side of a
-//! triangle that closes is not. What is left may be told by the round trips: a path that is longer
-//! one way, and else like the others, has a round trip that is longer by twice the gap. That is a
-//! hint and no proof, and said to be one.
+//! One triangle does not show which of its three paths it is. A path that is also a side of a
+//! triangle that closes is not. The round trips may decide among the others: a path that is longer
+//! in one direction, and otherwise like the others, has a round trip that is longer by twice the
+//! gap. That is a hint and no proof, and it is reported as such.
 
 use std::collections::BTreeMap;
 
 use super::reading::Reading;
 
-/// Three hosts between which offsets contradict one another.
+/// Three hosts whose offsets contradict one another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenTriangle {
     /// The three hosts.
     pub hosts: [usize; 3],
-    /// Sum of the offsets around it, ns.
-    /// By how much they do not close, ns.
+    /// Gap: sum of the offsets around it, ns.
     pub gap_ns: f64,
-    /// Standard deviation of that, ns.
-    /// Standard deviation of that, ns.
+    /// Standard deviation of the gap, ns.
     pub sd_ns: f64,
-    /// The paths that may be longer one way, the likelier first; at least one.
+    /// Paths that may be longer in one direction, the likeliest first; at least one.
     pub suspects: Vec<(usize, usize)>,
-    /// Why the first of them is the likeliest.
+    /// Why the first suspect is the likeliest.
     pub blame: Blame,
 }
 
 /// How the path to blame was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
-    /// The others are sides of triangles that close.
+    /// The other paths are sides of triangles that close.
     OthersClose,
-    /// Its round trip is longer by about as much as a way that is that much longer makes it.
+    /// Its round trip is longer by about twice the gap.
     RoundTrip,
-    /// It was not.
+    /// It was not found.
     Undecided,
 }
 
-/// Triangles that are looked at; of thousands of hosts not all.
+/// Most triangles that are checked: thousands of hosts have more.
 const MAX_TRIANGLES: usize = 10_000;
-/// What lies within so many standard deviations is closed.
+/// Standard deviations within which a triangle is closed.
 const WIDE: f64 = 3.0;
-/// A round trip that is longer by so many times the gap points at its path; exactly would be 2.
+/// Excess of a round trip, in gaps, that points at its path; exactly it would be 2.
 const POINTS: std::ops::RangeInclusive<f64> = 1.3..=3.2;
-/// Where only the round trip points at a path, so large a part of the gap may be that of others.
+/// Part of the gap that is attributed to each other path where only the round trip points at one.
 const HEDGE: f64 = 1.0 / 3.0;
 
 type Pair = (usize, usize);
@@ -64,25 +62,23 @@ pub struct Triangle {
     pub sd_ns: f64,
 }
 
-/// How well offsets around triangles of hosts close, each side of which exchanges of its own have
-/// measured.
+/// How well offsets close around triangles of hosts all of whose sides were measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closure {
-    /// Triangles that were measured, > 0.
+    /// Number of such triangles, > 0.
     pub n_triangles: usize,
-    /// Those that are open by more than three standard deviations.
+    /// Number of triangles that are open by more than three standard deviations.
     pub n_open: usize,
-    /// The hosts of the one that is open by most standard deviations, by their index.
-    /// The three hosts.
+    /// The three hosts of the triangle that is open by most standard deviations, ascending.
     pub hosts: [usize; 3],
-    /// Sum of the offsets around it, ns.
+    /// Gap: sum of the offsets around it, ns.
     pub gap_ns: i64,
-    /// Three standard deviations of that, ns, > 0.
+    /// Three standard deviations of the gap, ns, > 0.
     pub error_ns: i64,
 }
 
 impl Closure {
-    /// Of triangles; `None` without any.
+    /// Closure of these triangles; `None` without any.
     pub fn of(triangles: &[Triangle]) -> Option<Self> {
         let deviations = |triangle: &Triangle| triangle.gap_ns.abs() / triangle.sd_ns;
         let worst = triangles.iter().reduce(|worst, other| {
@@ -116,8 +112,8 @@ impl Triangle {
     }
 }
 
-/// All triangles whose sides were measured. `asymmetry_ns`: by pair by how much its ways differ,
-/// half of it, one standard deviation. `rate`: by how much the rates of their times may differ.
+/// All triangles whose sides were measured. `asymmetry_ns`: by pair the standard deviation of half
+/// the difference of the two directions. `rate`: standard deviation of the difference of the rates.
 pub(crate) fn triangles(
     readings: &[Reading],
     asymmetry_ns: &BTreeMap<Pair, f64>,
@@ -154,10 +150,10 @@ pub(crate) fn triangles(
         .collect()
 }
 
-/// The gap around a triangle, the mean of those at the bursts of its first side, and its standard
-/// deviation by queueing and drift; the last side is taken the other way.
+/// Gap around a triangle, the mean over the bursts of its first side, and its standard deviation
+/// from queueing and drift; the last side counts negative.
 fn gap([ab, bc, ac]: [&[&Reading]; 3], rate: f64) -> Option<(f64, f64)> {
-    // Of the other sides that burst which is the nearest in time.
+    // The burst of another side that is the nearest in time.
     let at = |side: &[&Reading], time: f64| {
         let away = |reading: &Reading| (reading.at - time).abs();
         let nearest = side.iter().min_by(|a, b| away(a).total_cmp(&away(b)))?;
@@ -177,12 +173,13 @@ fn gap([ab, bc, ac]: [&[&Reading]; 3], rate: f64) -> Option<(f64, f64)> {
     (weights > 0.0).then(|| (sum / weights, (1.0 / weights).sqrt()))
 }
 
-/// The triangles that do not close, and who is to blame. `rtt_ns`: by pair the least round trip.
+/// The triangles that do not close, with the paths to blame. `rtt_ns`: by pair the smallest round
+/// trip.
 pub fn open_triangles(triangles: &[Triangle], rtt_ns: &BTreeMap<Pair, f64>) -> Vec<OpenTriangle> {
     let open = triangles.iter().filter(|triangle| triangle.is_open());
     open.map(|open| {
         let gap_ns = open.gap_ns.abs();
-        // A triangle that closes, and would not if this path were off by the gap.
+        // In a triangle that closes, and would not if this path were off by the gap.
         let is_cleared = |pair: &Pair| {
             triangles.iter().any(|other| {
                 let would_show = WIDE * other.sd_ns < gap_ns / 2.0;
@@ -190,13 +187,13 @@ pub fn open_triangles(triangles: &[Triangle], rtt_ns: &BTreeMap<Pair, f64>) -> V
             })
         };
         let rtt = |pair: Pair| rtt_ns.get(&pair).copied().unwrap_or(0.0);
-        // One way takes no less than nothing.
+        // No direction takes less than 0.
         let is_long_enough = |pair: &Pair| rtt(*pair) / 2.0 > gap_ns - WIDE * open.sd_ns;
         let sides = open.sides();
         let possible = sides.iter().copied().filter(is_long_enough);
         let mut suspects: Vec<Pair> = possible.filter(|pair| !is_cleared(pair)).collect();
         if suspects.is_empty() {
-            // More than one path is not as it should be.
+            // More than one path is asymmetric.
             suspects.extend(sides);
         }
         suspects.sort_by(|&a, &b| rtt(b).total_cmp(&rtt(a)).then(a.cmp(&b)));
@@ -220,8 +217,7 @@ pub fn open_triangles(triangles: &[Triangle], rtt_ns: &BTreeMap<Pair, f64>) -> V
     .collect()
 }
 
-/// By path how much more of asymmetry, half of it, open triangles leave room for, ns: one standard
-/// deviation.
+/// By path: additional standard deviation of half the asymmetry because of open triangles, ns.
 pub fn extra_asymmetry_ns(open: &[OpenTriangle]) -> BTreeMap<Pair, f64> {
     let mut room: BTreeMap<Pair, f64> = BTreeMap::new();
     for triangle in open {
@@ -243,7 +239,7 @@ mod tests {
     use super::super::reading::readings;
     use super::*;
 
-    /// A burst of exchanges that take `there` and `back`, of clocks that show the same.
+    /// A burst of exchanges that take `there` and `back`, between clocks that show the same time.
     fn burst(
         local: usize,
         reference: usize,
@@ -283,9 +279,9 @@ mod tests {
         let closure = Closure::of(&measured(&bursts).0).unwrap();
         assert_eq!((closure.n_triangles, closure.n_open), (1, 0));
         assert_eq!(closure.hosts, [0, 1, 2]);
-        // 1 is told 150 ns too early, and 2 100 ns too late.
+        // Offsets: 1 is 150 ns too early, 2 is 100 ns too late.
         assert!((245..=255).contains(&closure.gap_ns.abs()), "{closure:?}");
-        // Three times 5 % of half of each round trip, and what one moment may be like.
+        // Three times 5 % of half of each round trip, plus disturbances of single bursts.
         assert!((5_000..8_000).contains(&closure.error_ns), "{closure:?}");
         assert_eq!(Closure::of(&measured(&bursts[..2]).0), None);
     }
@@ -334,7 +330,8 @@ mod tests {
 
     #[test]
     fn a_path_that_is_in_all_triangles_that_do_not_close_is_to_blame() {
-        // All pairs of four hosts; 0 and 2 have equal round trips, and one way is longer.
+        // All pairs of four hosts; 0 and 2 have equal round trips, one direction of which is
+        // longer.
         let mut bursts = Vec::new();
         for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
             let asymmetry = if (a, b) == (0, 2) { 15_000 } else { 0 };

@@ -1,24 +1,24 @@
-//! What cannot have happened before what: constraints between the clocks of two hosts.
+//! Constraints between the clocks of two hosts: what cannot have happened before what.
 //!
 //! "`b` on host `to` cannot happen before `a` on host `from`": a message is not received before it
-//! was sent, nobody leaves an allreduce before the last has entered. What is kept of thousands of
-//! these is, for each short stretch of the run, the tightest: `b - a` is least there. So memory
-//! grows with pairs of hosts and with stretches, not with calls.
+//! is sent, and no rank leaves an allreduce before the last one has entered. Of thousands of
+//! constraints the tightest, with the least `b - a`, is retained for each short interval of the
+//! run. So memory grows with pairs of hosts and with intervals, not with calls.
 
 use std::collections::BTreeMap;
 
-/// Where constraints come from: each kind has a shortest time of its own that it takes.
+/// What a constraint comes from; each kind has a shortest time of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
-    /// One way of an exchange that measures offsets.
+    /// One direction of an exchange that measures offsets.
     Exchange,
-    /// A message inside a collective: begin of the send, end of the receive.
+    /// A message inside a collective: from the begin of the send to the end of the receive.
     Message,
-    /// All wait for all: first leave on one host, last enter on the other.
+    /// All ranks wait for all: from the last enter on one host to the first leave on the other.
     AllToAll,
-    /// All wait for the root: its enter, first leave on the other host.
+    /// All ranks wait for the root: from its enter to the first leave on the other host.
     FromRoot,
-    /// The root waits for all: last enter on the other host, its leave.
+    /// The root waits for all ranks: from the last enter on the other host to the root's leave.
     ToRoot,
 }
 
@@ -29,19 +29,19 @@ impl Origin {
     }
 }
 
-/// Constraints that have one least time: from one host to another, of one origin.
+/// Identifies constraints with the same shortest time: one origin, from one host to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// What it comes from.
+    /// What the constraint comes from.
     pub origin: Origin,
-    /// Host of what comes first.
+    /// Host of the earlier event.
     pub from: usize,
-    /// Host of what cannot come before that.
+    /// Host of the event that cannot happen before it.
     pub to: usize,
 }
 
 impl Key {
-    /// The way back.
+    /// The key of the other direction.
     pub fn reversed(self) -> Self {
         let origin = match self.origin {
             Origin::FromRoot => Origin::ToRoot,
@@ -56,14 +56,14 @@ impl Key {
     }
 }
 
-/// The tightest constraint in one stretch.
+/// The tightest constraint in one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tightest {
-    /// Time of what comes first, ns.
+    /// Time of the earlier event, ns.
     pub from: i64,
-    /// Time of what cannot come before that, ns.
+    /// Time of the event that cannot happen before it, ns.
     pub to: i64,
-    /// Constraints that it is the tightest of; 0: none, and no times.
+    /// Number of constraints of which it is the tightest; 0: none, and the times mean nothing.
     pub n: u32,
 }
 
@@ -74,7 +74,7 @@ impl Tightest {
         n: 0,
     };
 
-    /// What makes one tighter than another; among equals the earlier.
+    /// Sort key: the tighter constraint first, of equally tight ones the earlier.
     fn order(&self) -> (i64, i64) {
         (self.to.saturating_sub(self.from), self.from)
     }
@@ -88,20 +88,20 @@ impl Tightest {
     }
 }
 
-/// The tightest constraints of a run, by key and stretch.
+/// The tightest constraints of a run, by key and interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Constraints {
-    /// Where the first stretch begins, ns.
+    /// Begin of the first interval, ns.
     begin_ns: i64,
-    /// Length of a stretch, > 0.
+    /// Length of an interval, ns, > 0.
     stretch_ns: i64,
     n_stretches: usize,
     by_key: BTreeMap<Key, Box<[Tightest]>>,
 }
 
 impl Constraints {
-    /// Nothing yet, in so many stretches from `begin_ns` on; what lies outside of them counts to
-    /// the first or the last.
+    /// No constraints yet, in `n_stretches` intervals from `begin_ns` on. Events before the first
+    /// or after the last interval are counted there.
     pub fn new(begin_ns: i64, stretch_ns: i64, n_stretches: usize) -> Self {
         Self {
             begin_ns,
@@ -111,7 +111,8 @@ impl Constraints {
         }
     }
 
-    /// One constraint: times are ns on a time that is about common to both hosts.
+    /// Adds one constraint; both times are ns, on a time that is approximately common to both
+    /// hosts.
     #[inline]
     pub fn add(&mut self, key: Key, from: i64, to: i64) {
         let stretch = from.saturating_sub(self.begin_ns) / self.stretch_ns;
@@ -123,7 +124,7 @@ impl Constraints {
         of_key[stretch].take(Tightest { from, to, n: 1 });
     }
 
-    /// Adds what another, with the same stretches, has.
+    /// Adds the constraints of another set with the same intervals.
     pub fn merge(&mut self, other: Self) {
         for (key, theirs) in other.by_key {
             match self.by_key.entry(key) {
@@ -138,7 +139,7 @@ impl Constraints {
         }
     }
 
-    /// By key, those stretches that have any.
+    /// By key: the constraints of the intervals that have any.
     pub fn series(&self) -> impl Iterator<Item = (Key, impl Iterator<Item = &Tightest>)> {
         self.by_key
             .iter()

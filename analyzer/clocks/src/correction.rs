@@ -9,14 +9,14 @@ use super::exchange::Knot;
 /// Intensity of the random walk of a clock's frequency, ns^2 per ns^3: 1e-16 s^2/s^3, that of a
 /// good server's crystal.
 const WANDER: f64 = 1e-16 * 1e-9;
-/// By how much the rates of two clocks differ where nobody measured it, one standard deviation:
-/// 100 ppm.
+/// Standard deviation of the difference of the rates of two clocks if it was not measured: 100 ppm.
 const UNKNOWN_DRIFT: f64 = 1e-4;
-/// And at most: no kernel changes the rate of a clock by more than 500 ppm, and crystals are better.
+/// Largest difference of the rates of two clocks: no kernel changes the rate of a clock by more
+/// than 500 ppm, and crystals are better.
 const LARGEST_DRIFT: f64 = 5e-4;
 
-/// The clock of one host against that of the first host of its group: straight lines from knot to
-/// knot, that go on before the first and behind the last.
+/// Offset of one host's clock against that of the first host of its group: straight lines from knot
+/// to knot, extrapolated at both ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Correction {
     /// Ascending in time, at least one.
@@ -24,7 +24,7 @@ pub struct Correction {
 }
 
 impl Correction {
-    /// Through the offsets of bursts, at least one.
+    /// Correction through the offsets of bursts, at least one.
     pub fn through(knots: &[Knot], method: AlignmentMethod) -> Self {
         let (first, last) = (knots[0], knots[knots.len() - 1]);
         let knots = match method {
@@ -40,15 +40,15 @@ impl Correction {
         Self::through(&self.knots, AlignmentMethod::TwoPoint)
     }
 
-    /// What the clock shows at an instant of the reference, ns.
+    /// Time of the clock at an instant of the reference, ns.
     pub fn local_ns(&self, reference_ns: i64) -> i64 {
-        // The offset changes by parts per million: each step is that much nearer.
+        // The offset changes by parts per million, so each step is closer by that factor.
         (0..5).fold(reference_ns, |local, _| {
             reference_ns.saturating_add(self.at(local).offset_ns)
         })
     }
 
-    /// What the reference shows at an instant of the clock, ns.
+    /// Time of the reference at an instant of the clock, ns.
     pub fn reference_ns(&self, local_ns: i64) -> i64 {
         local_ns.saturating_sub(self.at(local_ns).offset_ns)
     }
@@ -77,11 +77,11 @@ impl Correction {
         }
     }
 
-    /// This correction to a host, and then that of the host to its reference.
+    /// This correction to a host, followed by that of the host to its reference.
     pub fn then(&self, beyond: &Self) -> Self {
         let own = self.knots.iter().map(|knot| knot.at_ns);
-        // Where the line of the next hop bends, on this clock. The offset changes by parts per
-        // million, so that the one at about that time will do.
+        // Knots of the next hop, on this clock. The offset changes by parts per million, so the one
+        // at about that time is accurate enough.
         let next = beyond.knots.iter().map(|knot| {
             let about = knot.at_ns.saturating_add(self.at(knot.at_ns).offset_ns);
             knot.at_ns.saturating_add(self.at(about).offset_ns)
@@ -113,7 +113,7 @@ impl Correction {
     }
 }
 
-/// On the line through two bursts.
+/// Knot at `at_ns` on the line through two bursts.
 fn between(a: &Knot, b: &Knot, at_ns: i64) -> Knot {
     let (from_a, to_b) = (at_ns as f64 - a.at_ns as f64, b.at_ns as f64 - at_ns as f64);
     let length = b.at_ns as f64 - a.at_ns as f64;

@@ -1,30 +1,30 @@
-//! How wrong the offsets between hosts may be, over the run.
+//! Errors of the offsets between hosts over the run.
 
 use std::ops::RangeInclusive;
 
 /// Errors of the offsets between the clocks of all hosts, at some times of the run.
 ///
-/// Kept against the reference of each group, and where hosts are few with what their errors have
-/// in common: two hosts that were measured by the same exchanges err together.
+/// Stored against the reference of each group; with few hosts also their covariances: two hosts
+/// that were measured by the same exchanges have correlated errors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OffsetErrors {
     at_ns: Vec<i64>,
     n_hosts: usize,
-    /// By time and host, ns^2.
+    /// Variances by time and host, ns^2.
     variances: Vec<f64>,
-    /// By time and host, ns.
+    /// Bounds by time and host, ns.
     bounds_ns: Vec<i64>,
-    /// By time and pair of hosts, ns^2; empty where errors are taken for independent.
+    /// Covariances by time and pair of hosts, ns^2; empty if errors are assumed independent.
     covariances: Vec<f64>,
 }
 
-/// Times at which errors are kept: the ends of so many equal parts of the run.
+/// Number of equal intervals of the run at whose ends errors are stored.
 const PARTS: usize = 32;
-/// Up to so many hosts what their errors have in common is kept.
+/// Up to this many hosts covariances are stored.
 pub const MAX_WITH_COVARIANCES: usize = 32;
 
 impl OffsetErrors {
-    /// No errors yet, of so many hosts in a run of this length, ns.
+    /// Zero errors for this number of hosts in a run of this length, ns.
     pub fn none(n_hosts: usize, end_ns: i64) -> Self {
         let parts = PARTS as i128;
         let at = |part| (i128::from(end_ns.max(0)) * part / parts) as i64;
@@ -56,7 +56,7 @@ impl OffsetErrors {
         self.bounds_ns[time * self.n_hosts + host] = bound_ns;
     }
 
-    /// Sets what the errors of two hosts have in common, ns^2.
+    /// Sets the covariance of the errors of two hosts, ns^2.
     pub fn set_common(&mut self, time: usize, hosts: [usize; 2], covariance: f64) {
         let (n, [a, b]) = (self.n_hosts, hosts);
         if !self.covariances.is_empty() {
@@ -65,8 +65,8 @@ impl OffsetErrors {
         }
     }
 
-    /// Two standard deviations of the difference of stamps of two hosts of one group at one of
-    /// the times, ns; 0 on one host.
+    /// Uncertainty, two standard deviations, of the difference of timestamps of two hosts of one
+    /// group at one of the times, ns; 0 on one host.
     #[must_use]
     pub fn uncertainty_ns(&self, a: usize, b: usize, time: usize) -> i64 {
         if a == b {
@@ -83,7 +83,7 @@ impl OffsetErrors {
         (2.0 * variance.sqrt()).ceil() as i64
     }
 
-    /// What the error of such a difference cannot exceed, ns; 0 on one host.
+    /// Bound on the error of such a difference of timestamps of two hosts, ns; 0 on one host.
     #[must_use]
     pub fn bound_ns(&self, a: usize, b: usize, time: usize) -> i64 {
         let of = |host: usize| self.bounds_ns[time * self.n_hosts + host];
@@ -95,8 +95,8 @@ impl OffsetErrors {
     }
 
     /// [`OffsetErrors::uncertainty_ns`] at any time, ns since the start of the run: the greater of
-    /// those at the times around it. Errors grow quickly behind a burst of exchanges, so that what
-    /// holds at one of the times says nothing of the moments after it.
+    /// those at the stored times around it. Errors grow quickly after a burst of exchanges, so the
+    /// error at one of the times says nothing about the moments after it.
     #[must_use]
     pub fn uncertainty_at_ns(&self, a: usize, b: usize, at_ns: i64) -> i64 {
         let around = self
@@ -113,7 +113,7 @@ impl OffsetErrors {
         around.max().unwrap_or(0)
     }
 
-    /// The times next to one, before and behind it.
+    /// The stored times just before and after an instant.
     fn around(&self, at_ns: i64) -> RangeInclusive<usize> {
         let last = self.at_ns.len().saturating_sub(1);
         let before = self.at_ns.partition_point(|&at| at <= at_ns);

@@ -1,4 +1,4 @@
-//! Exchanges between two clocks, and the offset that a burst of them tells.
+//! Exchanges between two clocks, and the offset that a burst of them gives.
 //!
 //! An exchange has four stamps: t1 (send) and t4 (receive) at the reference, t2 (receive) and t3
 //! (send) at the local host. `rtt = (t4 - t1) - (t3 - t2)`, `offset = ((t2 - t1) + (t3 - t4)) / 2`,
@@ -7,34 +7,34 @@
 //! # Source
 //! Hoefler et al. 2007, section 3.
 
-/// Part of half the round trip by which the two ways differ, one standard deviation.
+/// Standard deviation of half the difference of the two directions, as part of half the round trip.
 pub(crate) const ASYMMETRY: f64 = 0.05;
 
 /// One burst of exchanges between two hosts, on the clocks of both, ns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Burst {
-    /// Index of the host whose clock is `local`.
+    /// Index of the local host.
     pub local_host: usize,
-    /// Index of the host whose clock is the reference.
+    /// Index of the reference host.
     pub reference_host: usize,
-    /// t1, t2, t3, t4 of each exchange.
+    /// t1, t2, t3, t4 of each exchange, ns on the clock of its host.
     pub stamps: Vec<[i64; 4]>,
 }
 
-/// What is known of the offset at one instant.
+/// A measured offset at one instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Knot {
-    /// On the local clock, ns.
+    /// Instant on the local clock, ns.
     pub at_ns: i64,
     /// Local minus reference, ns.
     pub offset_ns: i64,
-    /// Standard deviation of that, ns.
+    /// Standard deviation of the offset, ns.
     pub sd_ns: f64,
-    /// What its error cannot exceed, ns.
+    /// Bound on the error of the offset, ns.
     pub bound_ns: i64,
 }
 
-/// The offset by the exchange with the smallest round trip; `None` without a possible one.
+/// Offset by the exchange with the smallest round trip; `None` without a possible exchange.
 pub(crate) fn knot(stamps: &[[i64; 4]]) -> Option<Knot> {
     let mut exchanges: Vec<(i64, i64, i64)> = stamps
         .iter()
@@ -48,7 +48,7 @@ pub(crate) fn knot(stamps: &[[i64; 4]]) -> Option<Knot> {
         .collect();
     exchanges.sort_unstable();
     let &(rtt_ns, at_ns, offset_ns) = exchanges.first()?;
-    // Half a round trip is all that a single exchange says.
+    // The error of a single exchange is half its round trip.
     let queueing_ns = match exchanges.len() {
         1 => rtt_ns as f64 / 2.0,
         n => (exchanges[(n / 10).max(1)].0 - rtt_ns) as f64 / 2.0,
@@ -63,7 +63,7 @@ pub(crate) fn knot(stamps: &[[i64; 4]]) -> Option<Knot> {
 }
 
 impl Knot {
-    /// Whether four stamps can be those of an exchange: time goes on in it.
+    /// Whether four timestamps can be those of an exchange: time goes forward.
     pub fn is_possible(&[t1, t2, t3, t4]: &[i64; 4]) -> bool {
         let (there, back) = (t4.checked_sub(t1), t3.checked_sub(t2));
         matches!((there, back), (Some(there), Some(back)) if back >= 0 && there >= back)
@@ -71,12 +71,12 @@ impl Knot {
             && t3.checked_sub(t4).is_some()
     }
 
-    /// Says that the ways may differ by more, half of it, ns.
+    /// Adds a standard deviation of half the difference of the two directions, ns.
     pub fn widen(&mut self, extra_asymmetry_ns: f64) {
         self.sd_ns = self.sd_ns.hypot(extra_asymmetry_ns);
     }
 
-    /// The same for the other of the two hosts.
+    /// The offset as seen from the other host.
     pub fn reversed(self) -> Self {
         Self {
             at_ns: self.at_ns.saturating_sub(self.offset_ns),

@@ -1,14 +1,14 @@
-//! The knots between which corrections are straight lines, and lines through points.
+//! The knots of piecewise linear functions, and lines through points.
 
-/// What is known of the time of hosts before.
+/// What is known of the time of hosts in advance.
 #[derive(Debug, Clone)]
 pub(crate) struct Start {
-    /// By host: the time x of measured offsets, and the correction there, ascending; of the
-    /// first host nothing.
+    /// By host: time x of its measured offsets and the correction there, ascending; empty for the
+    /// first host.
     pub(crate) points: Vec<Vec<(f64, f64)>>,
 }
 
-/// The knots.
+/// Evenly spaced knots.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Knots {
     pub(crate) begin_ns: f64,
@@ -17,7 +17,7 @@ pub(crate) struct Knots {
 }
 
 impl Knots {
-    /// For a run from `begin_ns` to `end_ns` with so many hosts.
+    /// Knots for a run from `begin_ns` to `end_ns` with this number of hosts.
     pub(crate) fn of(begin_ns: i64, end_ns: i64, n_hosts: usize) -> Self {
         let length = (end_ns.saturating_sub(begin_ns)).max(1) as f64;
         let most = (8_000 / n_hosts.max(1)).clamp(64, 1_000) as f64;
@@ -38,12 +38,12 @@ impl Knots {
         (knot.max(0.0) as usize).min(self.n - 1)
     }
 
-    /// By how much such a line is higher at a knot than at `x`.
+    /// Value at a knot minus value at `x` of the line with these values at the knots.
     pub(crate) fn change(&self, values: &[f64], x: f64, knot: usize) -> f64 {
         values[knot] - self.value(values, x)
     }
 
-    /// The value of a line with these values at the knots; beyond them it goes on.
+    /// Value at `x` of the line with these values at the knots, extrapolated beyond them.
     pub(crate) fn value(&self, values: &[f64], x: f64) -> f64 {
         let at = (x - self.begin_ns) / self.step_ns;
         let left = (at.max(0.0) as usize).min(self.n.saturating_sub(2));
@@ -54,8 +54,7 @@ impl Knots {
     }
 }
 
-/// The value at `x` of straight lines from point to point, which go on before the first and behind
-/// the last; 0 without points.
+/// Value at `x` of straight lines from point to point, extrapolated at both ends; 0 without points.
 pub(crate) fn line_through(points: &[(f64, f64)], x: f64) -> f64 {
     match points {
         [] => 0.0,

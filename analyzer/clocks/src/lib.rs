@@ -1,22 +1,23 @@
-//! Offsets between the clocks of hosts: one time for all of them, with its error.
+//! Offsets between the clocks of hosts, with errors: brings all hosts to one time.
 //!
-//! What is measured are [exchanges](Burst) between two hosts. The simple methods go from burst
-//! to burst: the offset at the start, the straight line from start to end, or straight lines from
-//! burst to burst ([`Correction`]). The default is the [joint smoother](smoother), which takes all
-//! exchanges together with what the collectives themselves say ([`constraint`]): nobody leaves an
-//! allreduce before the last has entered.
+//! The measurements are [exchanges](Burst) between pairs of hosts. The simple methods use the
+//! bursts of a pair one by one: the offset at the start, the straight line from start to end, or
+//! straight lines from burst to burst ([`Correction`]). The default is the [joint
+//! smoother](smoother), which uses all exchanges together with what the collectives imply
+//! ([`constraint`]): no rank leaves an allreduce before the last one has entered.
 //!
-//! Hosts that were not measured against the reference itself are reached over others; the error
-//! bounds of the hops add, their variances too. Hosts that no exchange connects stay apart: each
-//! such group has a time of its own, and its stamps are compared within it only.
+//! Hosts without measurements against the reference are reached over other hosts; the error bounds
+//! of the hops add up, and so do the variances. Hosts that no exchange connects are not aligned
+//! with one another: each such group has its own time, and only timestamps within a group are
+//! compared.
 //!
-//! **Error.** The bound of a burst is half its smallest round trip, which nothing but a faster path
-//! can break. The standard deviation has three parts: asymmetry of the path, 5 % of half the round
-//! trip; queueing; and between measurements the wander of a clock with random-walk frequency.
-//! Asymmetry cannot be seen from two hosts, so that part is an assumption. Three that were
-//! measured in a ring must [close](closure).
+//! **Error.** The bound of a burst is half its smallest round trip; only a faster path could
+//! violate it. The standard deviation has three parts: asymmetry of the path, 5 % of half the round
+//! trip; queueing; and between measurements the wander of a clock whose frequency is a random walk.
+//! Asymmetry cannot be measured between two hosts, so that part is an assumption. The offsets of
+//! three hosts measured in a ring must [close](closure).
 //!
-//! This crate knows no traces: hosts are numbers, and times come as ns or as ticks with a scale.
+//! This crate knows no traces: hosts are numbers, and times are ns or ticks with a scale.
 #![forbid(unsafe_code)]
 
 pub mod closure;

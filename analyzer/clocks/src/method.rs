@@ -1,4 +1,4 @@
-//! The methods by which clocks are brought to one time.
+//! The methods that bring clocks to one time.
 
 /// How the clocks of several hosts are brought to one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum AlignmentMethod {
     TwoPoint,
     /// Straight lines from burst to burst.
     Piecewise,
-    /// The joint smoother, of exchanges and collectives.
+    /// The joint smoother, over exchanges and collectives.
     #[default]
     Smooth,
 }

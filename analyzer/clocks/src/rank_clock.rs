@@ -1,17 +1,17 @@
-//! The way from the ticks of a process to the time of the analysis.
+//! Conversion from the ticks of a process to the time of the analysis.
 
 use std::sync::Arc;
 
 use crate::tick_scale::{ShortLine, TickScale};
 use crate::timestamp::{Global, Local, Timestamp};
 
-/// The way from one process's ticks to the time of the analysis.
+/// Conversion from one process's ticks to the time of the analysis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankClock {
-    /// From ticks to the clock of the host, ns.
+    /// From ticks to ns on the clock of the host.
     scale: TickScale,
-    /// From ticks to the time of the group: the first line up to the tick of the second, and so
-    /// on; at least one.
+    /// From ticks to the time of the group: pieces of a line, each with the tick from which it
+    /// holds; the first holds before that too. At least one.
     lines: Arc<[(i64, TickScale)]>,
     start_ns: i64,
     /// Number of the host.
@@ -30,31 +30,31 @@ impl RankClock {
         }
     }
 
-    /// From ticks to the clock of the host, ns.
+    /// Conversion from ticks to ns on the clock of the host.
     #[must_use]
     pub fn scale(&self) -> TickScale {
         self.scale
     }
 
-    /// The instant on the clock of the host, ns.
+    /// Instant on the clock of the host, ns.
     #[must_use]
     pub fn host_ns(&self, local: Timestamp<Local>) -> i64 {
         self.scale.ns(local.value)
     }
 
-    /// The instant on the time of the group, ns.
+    /// Instant on the time of the group, ns.
     #[must_use]
     #[inline]
     pub fn group_ns(&self, local: Timestamp<Local>) -> i64 {
         self.line_at(local.value).ns(local.value)
     }
 
-    /// Sets the lines from ticks to the time of the group, of which there is at least one.
+    /// Sets the pieces of the line from ticks to the time of the group, at least one.
     pub fn set_lines(&mut self, lines: Arc<[(i64, TickScale)]>) {
         self.lines = lines;
     }
 
-    /// The start of the run on the time of the group, ns.
+    /// Start of the run on the time of the group, ns.
     #[must_use]
     pub fn start_ns(&self) -> i64 {
         self.start_ns
@@ -65,7 +65,7 @@ impl RankClock {
         self.start_ns = start_ns;
     }
 
-    /// The instant on the time of the analysis.
+    /// Instant on the time of the analysis.
     #[must_use]
     #[inline]
     pub fn global(&self, local: Timestamp<Local>) -> Timestamp<Global> {
@@ -93,7 +93,7 @@ impl RankClock {
         }
     }
 
-    /// That of a process whose ticks are ns since the start.
+    /// The clock of a process whose ticks are ns since the start.
     #[must_use]
     pub fn in_ns() -> Self {
         Self::new(0, TickScale::NANOSECONDS)
@@ -112,20 +112,20 @@ impl RankClock {
     }
 }
 
-/// The way from ticks to the time of the analysis for many stamps of one process.
+/// A [`RankClock`] prepared for many timestamps of one process.
 #[derive(Debug, Clone, Copy)]
 pub struct ManyStamps<'c> {
     clock: &'c RankClock,
     short: Option<ShortLine>,
 }
 
-/// The way from ticks to the time of the analysis for stamps that are near one another and the start of the
-/// run, as all of a file without damage are.
+/// A [`RankClock`] for timestamps that are close to one another and to the start of the run, as all
+/// in a file without damage are.
 #[derive(Debug, Clone, Copy)]
 pub struct NearStamps(ShortLine);
 
 impl NearStamps {
-    /// As [`ManyStamps::both`].
+    /// Two timestamps, ticks, as [`ManyStamps::both`] converts them.
     #[must_use]
     #[inline]
     pub fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {
@@ -134,14 +134,15 @@ impl NearStamps {
 }
 
 impl ManyStamps<'_> {
-    /// For some stamps whose bits are all among these, ticks, if they are near.
+    /// The conversion for timestamps whose bits are all set in `ticks`, if they are close to the
+    /// start.
     #[inline]
     pub fn near(&self, ticks: u64) -> Option<NearStamps> {
         let short = self.short.filter(|_| ShortLine::is_near(ticks))?;
         Some(NearStamps(short))
     }
 
-    /// The instants of two stamps, ticks, as two of [`RankClock::global`].
+    /// Converts two timestamps, ticks, as two calls of [`RankClock::global`] would.
     #[must_use]
     #[inline]
     pub fn both(&self, enter: u64, leave: u64) -> [Timestamp<Global>; 2] {

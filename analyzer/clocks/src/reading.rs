@@ -1,54 +1,53 @@
-//! What a burst of exchanges says of two clocks, beyond its fastest exchange.
+//! The offset that a burst of exchanges gives, from more than its fastest exchange.
 //!
-//! Queueing makes a way longer, never shorter. So the fastest few there and the fastest few back,
-//! taken apart, lie close to what an idle path takes, and half their difference is the offset and
-//! half of what one way takes longer than the other. Not the fastest alone: on a busy machine a
-//! single message is now and then early by as much as all others wait.
+//! Queueing delays a message and never speeds it up. So the fastest few messages in each direction,
+//! taken separately, are close to an idle path, and half the difference of the directions is the
+//! offset plus half the asymmetry. The fastest message alone is not used: on a busy machine a
+//! single message is sometimes early by as much as all others wait.
 //!
-//! A burst may have had no quiet moment at all: then even its fastest are slow, as those of another
-//! burst of the same pair show. What kept both ways waiting alike does no harm. How alike it was
-//! the rest of the burst tells: if its median lies further above its fastest on one way than on the
-//! other, so may what all of them waited.
+//! A burst may have had no undisturbed moment: then even its fastest messages are slow, which shows
+//! by comparison with another burst of the same pair. Equal delays in both directions do no harm.
+//! The rest of the burst shows how equal they were: if the median is further above the fastest in
+//! one direction than in the other, the delay common to all messages may differ as well.
 //!
-//! And the exchanges of a burst have a moment in common, in which one way may be a little faster
-//! than at other times. How much that matters no burst tells, but several do.
+//! All exchanges of a burst share one moment, in which one direction may be a little faster than at
+//! other times. One burst does not show how much that matters, but several do.
 
 use std::collections::BTreeMap;
 
 use super::exchange::{ASYMMETRY, Knot};
 
-/// One burst, on a time that is about common to both hosts.
+/// One burst, on a time that is approximately common to both hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
-    /// Index of the host with the lower number, and of the other.
+    /// Index of the host with the lower number; `to` is the other.
     pub(crate) from: usize,
     pub(crate) to: usize,
-    /// When, ns.
+    /// Time of the burst, ns.
     pub(crate) at: f64,
-    /// Time of `to` less that of `from`, and half of what the way to it takes longer, ns.
+    /// Time of `to` minus that of `from`, plus half the asymmetry of the path, ns.
     pub(crate) difference_ns: f64,
-    /// Standard deviation of that by queueing, ns.
+    /// Standard deviation of the difference because of queueing, ns.
     pub(crate) noise_ns: f64,
-    /// Standard deviation of it by what the moment was like, which all exchanges of a burst
-    /// share: which processors the processes ran on, what else did. ns.
+    /// Standard deviation of the difference because of the moment, common to all exchanges of a
+    /// burst: the processors that the processes ran on, other load. ns.
     pub(crate) moment_ns: f64,
-    /// Time there and back of the fastest exchange, ns.
+    /// Round trip of the fastest exchange, ns.
     rtt_ns: f64,
-    /// How unlike the two ways were delayed: 0 to 1.
+    /// How unequally the two directions were delayed: 0 to 1.
     unlike: f64,
 }
 
-/// Ways are not taken to have been delayed more alike than this.
+/// Least value of `unlike` that is assumed.
 const LEAST_UNLIKE: f64 = 0.2;
-/// A burst of so many exchanges is one moment; of more exchanges more.
-const OF_A_MOMENT: f64 = 10.0;
-/// No difference is told more finely than this, one standard deviation, ns: stamps are whole ns,
-/// and take some to read.
-const FINEST_NS: f64 = 10.0;
+/// A burst of up to this many exchanges is one moment; a longer burst is more than one.
+const EXCHANGES_PER_MOMENT: f64 = 10.0;
+/// Least standard deviation of a difference, ns: timestamps are whole ns, and take some ns to read.
+const RESOLUTION_NS: f64 = 10.0;
 
 impl Reading {
-    /// Of exchanges of `local` with `reference`; stamps are ns on the common time. `None` without
-    /// a possible one.
+    /// Reading of the exchanges of `local` with `reference`; timestamps are ns on the common time.
+    /// `None` without a possible exchange.
     fn of(local: usize, reference: usize, stamps: &[[i64; 4]]) -> Option<Self> {
         let possible = || stamps.iter().filter(|stamps| Knot::is_possible(stamps));
         let sorted = |way: fn(&[i64; 4]) -> i64| {
@@ -68,21 +67,21 @@ impl Reading {
         halves.sort_unstable_by(f64::total_cmp);
         let spread = |way: &[i64]| way[last].saturating_sub(way[0]) as f64;
         let noise_ns = match last {
-            // Half a round trip is all that a single exchange says.
+            // The error of a single exchange is half its round trip.
             0 => rtt(fastest) as f64 / 2.0,
             _ => spread(&there).hypot(spread(&back)) / 2.0 / (last as f64).sqrt(),
         };
         let waited = |way: &[i64]| way[n / 2].saturating_sub(way[0]) as f64;
         let (there_ns, back_ns) = (waited(&there), waited(&back));
         let unlike = (there_ns - back_ns).abs() / (there_ns + back_ns).max(1.0);
-        let moments = (n as f64 / OF_A_MOMENT).max(1.0);
+        let moments = (n as f64 / EXCHANGES_PER_MOMENT).max(1.0);
         let sign = if local > reference { 1.0 } else { -1.0 };
         Some(Self {
             from: local.min(reference),
             to: local.max(reference),
             at: fastest[0] as f64 / 2.0 + fastest[1] as f64 / 2.0,
             difference_ns: sign * (halves[last / 2] + halves[last.div_ceil(2)]) / 2.0,
-            noise_ns: noise_ns.max(FINEST_NS),
+            noise_ns: noise_ns.max(RESOLUTION_NS),
             moment_ns: ASYMMETRY * rtt(fastest) as f64 / 2.0 / moments.sqrt(),
             rtt_ns: rtt(fastest) as f64,
             unlike: unlike.max(LEAST_UNLIKE),
@@ -90,10 +89,11 @@ impl Reading {
     }
 }
 
-/// The readings of some bursts, and by pair of hosts the least time there and back, ns.
+/// The readings of some bursts, and by pair of hosts the smallest round trip, ns.
 pub(crate) type Readings = (Vec<Reading>, BTreeMap<(usize, usize), f64>);
 
-/// What bursts say: local host, reference host, stamps on a time that is about common to all.
+/// Readings of bursts: local host, reference host, timestamps on a time that is approximately
+/// common to all.
 pub(crate) fn readings(bursts: impl Iterator<Item = (usize, usize, Vec<[i64; 4]>)>) -> Readings {
     let mut readings: Vec<Reading> = bursts
         .filter_map(|(local, reference, stamps)| Reading::of(local, reference, &stamps))
@@ -106,7 +106,7 @@ pub(crate) fn readings(bursts: impl Iterator<Item = (usize, usize, Vec<[i64; 4]>
         *of_pair = of_pair.min(reading.rtt_ns);
     }
     for reading in &mut readings {
-        // Of a sum of two equal waits the difference is anything up to all of it.
+        // If two equal delays add up to this, their difference is anything up to all of it.
         let waited_ns = reading.rtt_ns - least[&(reading.from, reading.to)];
         let by_waiting_ns = reading.unlike * waited_ns / 12f64.sqrt();
         reading.noise_ns = reading.noise_ns.hypot(by_waiting_ns);
@@ -118,40 +118,40 @@ pub(crate) fn readings(bursts: impl Iterator<Item = (usize, usize, Vec<[i64; 4]>
 mod tests {
     use super::*;
 
-    /// Exchanges whose ways take so long, ns, between clocks that show the same.
-    fn stamps(ways: &[(i64, i64)]) -> Vec<[i64; 4]> {
+    /// Exchanges whose directions take these times, ns, between clocks that show the same time.
+    fn stamps(directions: &[(i64, i64)]) -> Vec<[i64; 4]> {
         let exchange = |(i, (there, back)): (usize, &(i64, i64))| {
             let t1 = 1_000_000 * i as i64;
             [t1, t1 + there, t1 + there + 300, t1 + there + 300 + back]
         };
-        ways.iter().enumerate().map(exchange).collect()
+        directions.iter().enumerate().map(exchange).collect()
     }
 
-    fn reading(ways: &[(i64, i64)]) -> Reading {
-        Reading::of(1, 0, &stamps(ways)).unwrap()
+    fn reading(directions: &[(i64, i64)]) -> Reading {
+        Reading::of(1, 0, &stamps(directions)).unwrap()
     }
 
     #[test]
     fn a_single_early_message_does_not_decide() {
-        let mut ways: Vec<(i64, i64)> = (0..100)
+        let mut directions: Vec<(i64, i64)> = (0..100)
             .map(|i| (50_000 + 40 * i, 50_010 + 40 * i))
             .collect();
-        let quiet = reading(&ways);
+        let quiet = reading(&directions);
         assert!((quiet.difference_ns + 5.0).abs() < 1.0, "{quiet:?}");
-        ways[7].0 = 20_000;
-        let early = reading(&ways);
+        directions[7].0 = 20_000;
+        let early = reading(&directions);
         assert!(early.difference_ns.abs() < 100.0, "{early:?}");
         assert!(early.noise_ns > 2_000.0, "{early:?}");
     }
 
     #[test]
-    fn a_slow_burst_is_trusted_as_far_as_its_ways_were_delayed_alike() {
+    fn a_slow_burst_is_trusted_as_far_as_both_directions_were_delayed_alike() {
         let burst = |there: i64, back: i64, wide: i64| -> Vec<(i64, i64)> {
             (0..40).map(|i| (there + 10 * i, back + wide * i)).collect()
         };
         let fast = (1, 0, stamps(&burst(50_000, 50_000, 10)));
         let alike = (1, 0, stamps(&burst(90_000, 90_000, 10)));
-        // The way back alone waits, and is the one with the wider spread.
+        // Only the direction back is delayed, and it has the wider spread.
         let unlike = (1, 0, stamps(&burst(50_000, 130_000, 2_000)));
         let (found, least) = readings([fast, alike, unlike].into_iter());
         assert_eq!(least[&(0, 1)], 100_000.0);
@@ -166,9 +166,9 @@ mod tests {
 
     #[test]
     fn the_lower_host_comes_first_whoever_asked() {
-        let ways: Vec<(i64, i64)> = (0..10).map(|i| (1_000 + i, 3_000 + i)).collect();
-        let asked = Reading::of(1, 0, &stamps(&ways)).unwrap();
-        let answered = Reading::of(0, 1, &stamps(&ways)).unwrap();
+        let directions: Vec<(i64, i64)> = (0..10).map(|i| (1_000 + i, 3_000 + i)).collect();
+        let asked = Reading::of(1, 0, &stamps(&directions)).unwrap();
+        let answered = Reading::of(0, 1, &stamps(&directions)).unwrap();
         assert_eq!((asked.from, asked.to), (0, 1));
         assert_eq!((answered.from, answered.to), (0, 1));
         assert_eq!(asked.difference_ns, -1_000.0);

@@ -1,5 +1,4 @@
-//! The equations of the smoother: what is taken of the evidence around each knot, and how much it
-//! weighs.
+//! The equations of the smoother: the evidence used around each knot, and its weights.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,77 +6,77 @@ use super::constraint::{Constraints, Key, Origin};
 use super::knots::Knots;
 use super::reading::Reading;
 
-/// By how much the variance of constraints from collectives grows with each kind of them that a
-/// host has, since all come from the same calls: when clocks are fitted to them, and when it is
-/// told how wrong these may be. The first makes the errors of trials small, and the second covers
-/// them.
+/// Growth of the variance of constraints from collectives per kind of them that a host has, since
+/// all come from the same calls: in the fit, and when errors are computed. The first gives the
+/// smallest errors in simulations; with the second the stated errors cover them.
 const SHARED_WHEN_FITTED: f64 = 1.0;
 const SHARED_IN_ERRORS: f64 = 5.0;
-/// Constraints from collectives that are used of each host, in each direction: other hosts.
+/// Most constraints from collectives per host and direction, in number of other hosts.
 const KEYS_OF_HOST: usize = 16;
-/// Constraints that a stretch must have.
+/// Least number of constraints that an interval must have.
 const LEAST_IN_STRETCH: u32 = 3;
-/// As so many readings counts what is taken of moments beforehand.
-const MOMENTS_BEFOREHAND: f64 = 5.0;
-/// A reading that is off by more standard deviations than this weighs less.
+/// Weight of the prior on disturbances of single bursts, in number of readings.
+const MOMENT_PRIOR_READINGS: f64 = 5.0;
+/// A reading whose residual exceeds this many standard deviations gets less weight.
 const FAR_OFF: f64 = 3.0;
 
-/// Everything that says something of the clocks of some hosts.
+/// All measurements and constraints of the clocks of some hosts.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence {
     /// The tightest constraints from collectives and messages.
     pub(crate) constraints: Constraints,
-    /// What exchanges say.
+    /// Offsets measured by exchanges.
     pub(crate) readings: Vec<Reading>,
-    /// By pair of hosts by how much the ways of exchanges differ, half of it: one standard
-    /// deviation of what is assumed, ns.
+    /// By pair of hosts: standard deviation of half the difference of the two directions of
+    /// exchanges, an assumption, ns.
     pub(crate) asymmetry_ns: BTreeMap<(usize, usize), f64>,
 }
 
-/// One equation, at a knot: `theta_to - theta_from + p = slack`, with p of its key.
+/// One equation at a knot: `o_to - o_from + p = slack`, with the offsets o and the p of its key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
     pub(crate) knot: usize,
-    /// Index of the key.
+    /// Index of its key.
     pub(crate) key: usize,
     /// ns.
     pub(crate) slack: f64,
-    /// Standard deviation that is known beforehand, ns; 0: none is.
+    /// Standard deviation that is known in advance, ns; 0: none is.
     noise: f64,
-    /// Another one, by what the moment was like, whose size is only about known, ns.
+    /// Additional standard deviation because of disturbances at that moment, known up to a common
+    /// factor, ns.
     moment: f64,
-    /// The one that it is given, ns.
+    /// The standard deviation in use, ns.
     pub(crate) sigma: f64,
 }
 
-/// All equations, by their keys.
+/// All equations, sorted by key.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rows {
-    /// Ascending; hosts are indexes of those that are smoothed.
+    /// Keys, ascending; hosts are indexes into those that are smoothed.
     pub(crate) keys: Vec<Key>,
-    /// By key the p of its equations: the shortest time that it takes, or of exchanges half of
-    /// what one way takes longer, ns.
+    /// By key: the p of its equations, the shortest time; for exchanges half the difference of the
+    /// two directions, ns.
     pub(crate) least: Vec<f64>,
-    /// By key, then by knot.
+    /// Equations, by key, then by knot.
     pub(crate) all: Vec<Row>,
-    /// By key by how much p is 0, one standard deviation, ns; `None`: nothing is known of it.
+    /// By key: standard deviation of p around 0, ns; `None` if nothing is assumed of it.
     pub(crate) asymmetry_ns: Vec<Option<f64>>,
 }
 
-/// A key, with its equations and what is known of its p.
+/// A key with its equations and what is known of its p.
 #[derive(Debug, Clone)]
 struct FoundKey {
     key: Key,
     rows: Vec<Row>,
     least: f64,
     asymmetry_ns: Option<f64>,
-    /// How far the tightest lie apart.
+    /// Spread of the tightest constraints.
     spread: f64,
 }
 
 impl Rows {
-    /// All readings, and the tightest constraint of each key around each knot, with what the
-    /// corrections `theta` change from there to the knot taken out.
+    /// All readings, and the tightest constraint of each key around each knot, moved to the knot by
+    /// the change of the current offsets.
     pub(crate) fn of(
         evidence: &Evidence,
         hosts: &[usize],
@@ -85,13 +84,13 @@ impl Rows {
         offsets_ns: &[Vec<f64>],
     ) -> Self {
         let mut found = tightest(evidence, hosts, knots, offsets_ns);
-        leave_to_messages(&mut found, hosts.len(), knots.n);
-        keep_the_steadiest(&mut found, hosts.len());
+        prefer_messages(&mut found, hosts.len(), knots.n);
+        retain_steadiest(&mut found, hosts.len());
         found.extend(exchanged(evidence, hosts, knots, offsets_ns));
         Self::sorted(found)
     }
 
-    /// The readings alone.
+    /// The readings only.
     pub(crate) fn of_exchanges(
         evidence: &Evidence,
         hosts: &[usize],
@@ -114,16 +113,16 @@ impl Rows {
         }
         rows
     }
-    /// By how much an equation is not fulfilled, ns.
+    /// Residual of an equation, ns.
     pub(crate) fn residual(&self, row: &Row, offsets_ns: &[Vec<f64>]) -> f64 {
         let key = self.keys[row.key];
         let offset_ns = offsets_ns[key.to][row.knot] - offsets_ns[key.from][row.knot];
         row.slack - offset_ns - self.least[row.key]
     }
 
-    /// Gives all equations their weights. Constraints: by key the scale of the residuals below the
-    /// usual; above it, being late, they weigh less. Readings: what is known of them, less
-    /// where they are far off.
+    /// Updates the weights of all equations. Constraints: by key the scale of the residuals below
+    /// the median; those above it are late and get less weight. Readings: the known standard
+    /// deviation, with less weight for large residuals.
     pub(crate) fn weigh(&mut self, offsets_ns: &[Vec<f64>], n_hosts: usize) {
         let by_moments = self.moments(offsets_ns);
         let shared = self.shared(SHARED_WHEN_FITTED, n_hosts);
@@ -159,15 +158,15 @@ impl Rows {
 }
 
 impl Rows {
-    /// By how many times standard deviations of constraints from collectives are greater than they
-    /// look: those of the same calls are not independent.
+    /// Factor on the standard deviations of constraints from collectives: those of the same calls
+    /// are not independent.
     fn shared(&self, by_kind: f64, n_hosts: usize) -> f64 {
         let n_collective = self.keys.iter().filter(|key| key.origin.is_collective());
         let n_by_host = n_collective.count() as f64 / n_hosts as f64;
         (by_kind * n_by_host).max(1.0).sqrt()
     }
 
-    /// Weighs constraints from collectives as the errors of what was found need it.
+    /// Sets the weights of constraints from collectives as the computation of errors needs them.
     pub(crate) fn weigh_for_errors(&mut self, n_hosts: usize) {
         let [fitted, in_errors] =
             [SHARED_WHEN_FITTED, SHARED_IN_ERRORS].map(|by_kind| self.shared(by_kind, n_hosts));
@@ -179,21 +178,21 @@ impl Rows {
         collective.for_each(|row| row.sigma *= in_errors / fitted);
     }
 
-    /// By how many times as much as is taken beforehand the moments of bursts matter: by the
-    /// readings, and as far as they are too few to tell, once.
+    /// Factor on the disturbances of single bursts, estimated from the readings; 1 as far as they
+    /// are too few.
     fn moments(&self, offsets_ns: &[Vec<f64>]) -> f64 {
         let readings = self.all.iter().filter(|row| row.moment > 0.0);
         let excess = readings.clone().map(|row| {
             let unexplained = self.residual(row, offsets_ns).powi(2) - row.noise.powi(2);
             (unexplained / row.moment.powi(2)).clamp(0.0, FAR_OFF * FAR_OFF)
         });
-        // A straight line goes through two readings of a pair, whatever they are.
+        // A straight line goes through any two readings of a pair.
         let n_pairs = self
             .keys
             .iter()
             .filter(|key| key.origin == Origin::Exchange);
         let n_free = readings.count().saturating_sub(2 * n_pairs.count()) as f64;
-        ((MOMENTS_BEFOREHAND + excess.sum::<f64>()) / (MOMENTS_BEFOREHAND + n_free)).sqrt()
+        ((MOMENT_PRIOR_READINGS + excess.sum::<f64>()) / (MOMENT_PRIOR_READINGS + n_free)).sqrt()
     }
 }
 
@@ -258,7 +257,7 @@ fn tightest(
     found
 }
 
-/// What bursts of exchanges say, by pair of hosts.
+/// The readings of exchanges, by pair of hosts.
 fn exchanged(
     evidence: &Evidence,
     hosts: &[usize],
@@ -301,7 +300,7 @@ fn exchanged(
     found
 }
 
-/// How far residuals of the tightest constraints of one key scatter where they are tight, ns.
+/// Scale of the residuals of the tightest constraints of one key on the tight side, ns.
 fn scale_of(residuals: &[f64]) -> f64 {
     let mut sorted = residuals.to_vec();
     match sorted.len() {
@@ -314,11 +313,11 @@ fn scale_of(residuals: &[f64]) -> f64 {
     }
 }
 
-/// Leaves out what collectives say of two hosts where messages tie them, over others too: the
-/// collectives consist of these messages, and are late by whatever held up one of them.
-fn leave_to_messages(found: &mut Vec<FoundKey>, n_hosts: usize, n_knots: usize) {
+/// Drops constraints from collectives between hosts that messages connect, directly or over other
+/// hosts: the collectives consist of these messages, and are late whenever one of them is.
+fn prefer_messages(found: &mut Vec<FoundKey>, n_hosts: usize, n_knots: usize) {
     let is_message = |found: &&FoundKey| found.key.origin == Origin::Message;
-    let ways: BTreeSet<(usize, usize, usize)> = found
+    let directions: BTreeSet<(usize, usize, usize)> = found
         .iter()
         .filter(is_message)
         .flat_map(|found| {
@@ -329,13 +328,13 @@ fn leave_to_messages(found: &mut Vec<FoundKey>, n_hosts: usize, n_knots: usize) 
                 .map(move |row| (row.knot, key.from, key.to))
         })
         .collect();
-    if ways.is_empty() {
+    if directions.is_empty() {
         return;
     }
-    // By knot and host the lowest host that it is tied to.
+    // By knot and host: the lowest host that messages connect it with.
     let mut tied: Vec<Vec<usize>> = vec![(0..n_hosts).collect(); n_knots];
-    for &(knot, from, to) in &ways {
-        if from < to && ways.contains(&(knot, to, from)) {
+    for &(knot, from, to) in &directions {
+        if from < to && directions.contains(&(knot, to, from)) {
             let of_knot = &mut tied[knot];
             let (a, b) = (
                 of_knot[from].min(of_knot[to]),
@@ -359,10 +358,9 @@ fn leave_to_messages(found: &mut Vec<FoundKey>, n_hosts: usize, n_knots: usize) 
     found.retain(|of_key| !of_key.rows.is_empty());
 }
 
-/// Of keys from collectives, which all say the same of few hosts, keeps for each host and direction
-/// those that vary the least: where a rank comes late to all calls, only those against it say
-/// anything.
-fn keep_the_steadiest(found: &mut Vec<FoundKey>, n_hosts: usize) {
+/// Of the keys from collectives, which are redundant, retains for each host and direction those with
+/// the smallest spread: if a rank is late in all calls, only constraints with its host are tight.
+fn retain_steadiest(found: &mut Vec<FoundKey>, n_hosts: usize) {
     let mut order: Vec<usize> = (0..found.len()).collect();
     order.sort_by(|&a, &b| {
         let by_spread = found[a].spread.total_cmp(&found[b].spread);
@@ -384,7 +382,7 @@ fn keep_the_steadiest(found: &mut Vec<FoundKey>, n_hosts: usize) {
     found.retain(|_| kept.next() == Some(true));
 }
 
-/// The value below which so large a part lies, between two of them in proportion; at least one.
+/// The quantile `part`, interpolated linearly; of at least one value.
 fn quantile(values: &mut [f64], part: f64) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let at = part * (values.len() - 1) as f64;

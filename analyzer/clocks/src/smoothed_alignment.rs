@@ -1,5 +1,5 @@
-//! The smoother on a run: exchanges and collectives in, corrections of all hosts and their errors
-//! out.
+//! Runs the smoother: from exchanges and collectives to the corrections of all hosts and their
+//! errors.
 
 use std::collections::BTreeMap;
 
@@ -16,44 +16,45 @@ use super::rows::Evidence;
 use super::smoother::Smoothed;
 use super::{Alignment, AlignmentMethod, Edges};
 
-/// Above so many hosts in a group they are not smoothed together, but hop by hop.
+/// Groups with more hosts are not smoothed together, but hop by hop.
 const MAX_TOGETHER: usize = MAX_WITH_COVARIANCES;
-/// Times that a knot cell is cut into, for what is kept of constraints.
+/// Number of intervals per knot in which the tightest constraints are retained.
 const STRETCHES_PER_KNOT: i64 = 8;
 
-/// What is known before the smoother: by straight lines, and from burst to burst.
+/// What is known before the smoother runs: straight lines per host, and the offsets of all bursts.
 #[derive(Debug, Clone)]
 pub struct CoarseAlignment {
-    /// What was measured.
+    /// The measured exchanges.
     pub bursts: Vec<Burst>,
-    /// From burst to burst.
+    /// The alignment from burst to burst.
     pub measured: Alignment,
-    /// By host the straight line that its time is told by until it is smoothed.
+    /// By host: the straight line that converts its time until it is smoothed.
     pub lines: Vec<Option<Correction>>,
-    /// By group where its time begins, ns on the clock of its reference.
+    /// By group: start of its time, ns on the clock of its reference.
     pub starts: Vec<i64>,
-    /// Where the run ends, ns since the start.
+    /// End of the run, ns since the start.
     pub end_ns: i64,
-    /// By pair of hosts by how much more than usual their ways may differ, half of it, ns.
+    /// By pair of hosts: additional standard deviation of half the difference of the two directions
+    /// of their path, ns.
     extra_asymmetry_ns: BTreeMap<(usize, usize), f64>,
 }
 
-/// What the smoother found.
+/// Result of the smoother.
 #[derive(Debug, Clone)]
 pub struct SmoothedAlignment {
-    /// By host; `None` for references.
+    /// By host: its correction; `None` for references.
     pub corrections: Vec<Option<Correction>>,
-    /// How wrong they may be.
+    /// Errors of the offsets.
     pub errors: OffsetErrors,
-    /// Hosts of which it found no solution, or none that it kept to: they are aligned from burst
-    /// to burst.
+    /// Hosts whose fit has no solution or did not converge. A host without a solution is aligned
+    /// from burst to burst.
     pub not_converged: Vec<usize>,
-    /// The greatest intensity of wander that was chosen, s^2/s^3; 0 if none was.
+    /// The greatest intensity of clock wander that was chosen, s^2/s^3; 0 if none was.
     pub intensity: f64,
 }
 
 impl CoarseAlignment {
-    /// By the offsets that were measured.
+    /// The coarse alignment from measured offsets.
     pub fn of(n_hosts: usize, bursts: Vec<Burst>, edges: &Edges) -> Self {
         let measured = Alignment::of(n_hosts, edges, AlignmentMethod::Piecewise);
         let lines = measured.corrections.iter();
@@ -69,8 +70,8 @@ impl CoarseAlignment {
         }
     }
 
-    /// How well the offsets around triangles of hosts close, and those that contradict one another:
-    /// their paths are trusted less from now on.
+    /// How well the offsets around triangles of hosts close, and the triangles that do not close:
+    /// from now on the paths that may be to blame are trusted less.
     pub fn close_triangles(&mut self) -> (Option<Closure>, Vec<OpenTriangle>) {
         let (triangles, rtt_ns) = self.triangles();
         let open = open_triangles(&triangles, &rtt_ns);
@@ -78,7 +79,8 @@ impl CoarseAlignment {
         (Closure::of(&triangles), open)
     }
 
-    /// The triangles of hosts whose sides were measured, and by pair the least round trip, ns.
+    /// The triangles of hosts whose three sides were measured, and by pair the smallest round trip,
+    /// ns.
     pub fn triangles(&self) -> (Vec<Triangle>, BTreeMap<(usize, usize), f64>) {
         let (readings, rtt_ns) = self.readings();
         let asymmetry_ns = self.asymmetry_ns(&rtt_ns);
@@ -90,7 +92,8 @@ impl CoarseAlignment {
         (triangles(&readings, &asymmetry_ns, rate), rtt_ns)
     }
 
-    /// The same bursts by other offsets between hosts, of which some are trusted less.
+    /// Repeats the coarse alignment of the same bursts with larger errors for the paths that are
+    /// trusted less.
     pub fn remeasured(self, edges: &mut Edges) -> Self {
         for (&(local, reference), knots) in edges.iter_mut() {
             let pair = (local.min(reference), local.max(reference));
@@ -110,7 +113,7 @@ impl CoarseAlignment {
         self.lines.len()
     }
 
-    /// The time of a host's clock, ns since the start, by its straight line.
+    /// Instant on a host's clock as ns since the start, by its straight line.
     pub fn time(&self, host: usize, local_ns: i64) -> i64 {
         let reference_ns = match &self.lines[host] {
             None => local_ns,
@@ -120,7 +123,7 @@ impl CoarseAlignment {
     }
 
     fn knots(&self) -> Knots {
-        // Exchanges come a little before the start.
+        // Exchanges begin a little before the start.
         let times = self.bursts.iter().filter_map(|burst| {
             let stamps = burst.stamps.first()?;
             Some(self.time(burst.reference_host, stamps[0]))
@@ -131,7 +134,7 @@ impl CoarseAlignment {
         Knots::of(begin_ns, self.end_ns, n_together)
     }
 
-    /// Room for the constraints of the run.
+    /// An empty set of constraints for the run.
     pub fn constraints(&self) -> Constraints {
         let knots = self.knots();
         let step_ns = knots.step_ns as i64;
@@ -142,8 +145,8 @@ impl CoarseAlignment {
         )
     }
 
-    /// Whether constraints between two hosts are taken: of few hosts all, of more those of the
-    /// hops and of a hypercube, of many those of the hops.
+    /// Whether constraints between two hosts are used: with few hosts all, with more those of the
+    /// hops and of a hypercube, with many those of the hops only.
     pub fn uses_pair(&self, from: usize, to: usize) -> bool {
         let group = self.measured.group_of[from];
         if from == to || group != self.measured.group_of[to] {
@@ -156,8 +159,8 @@ impl CoarseAlignment {
             || (self.n_hosts() <= MAX_TOGETHER && (from ^ to).is_power_of_two())
     }
 
-    /// Whether messages between two hosts are taken as constraints: of up to as many hosts as are
-    /// smoothed together also those between neighbours, which rings are made of.
+    /// Whether messages between two hosts are used as constraints: in addition those between
+    /// neighbours, as rings have them, if all hosts are smoothed together.
     pub fn uses_messages_of(&self, from: usize, to: usize) -> bool {
         let n_hosts = self.n_hosts();
         let apart = from.abs_diff(to);
@@ -167,14 +170,14 @@ impl CoarseAlignment {
         self.uses_pair(from, to) || (are_few && have_one_time)
     }
 
-    /// Whether the drift of a clock was not measured.
+    /// Whether the drift of any clock was not measured.
     pub fn has_unknown_drift(&self) -> bool {
         let mut own = self.lines.iter().flatten();
         own.any(|line| line.knots.len() < 2)
     }
 
-    /// Lays the straight lines through what was found where they were off by much; whether any
-    /// was.
+    /// Replaces the straight lines whose slope was far off by lines fitted to the result; returns
+    /// whether there was any.
     pub fn refit_lines(&mut self, result: &SmoothedAlignment) -> bool {
         let mut any = false;
         for (line, found) in self.lines.iter_mut().zip(&result.corrections) {
@@ -191,7 +194,7 @@ impl CoarseAlignment {
         any
     }
 
-    /// The longest time without a burst of some host, ns; `None` if no host was measured.
+    /// The longest time without a burst of any one host, ns; `None` if no host was measured.
     pub fn longest_gap_ns(&self) -> Option<i64> {
         let gaps = self.measured.corrections.iter().enumerate();
         gaps.filter_map(|(host, own)| {
@@ -238,7 +241,7 @@ impl CoarseAlignment {
         result
     }
 
-    /// What the exchanges say, by the straight lines.
+    /// The measured offsets, with times converted by the straight lines.
     fn readings(&self) -> Readings {
         let group = |host: usize| self.measured.group_of[host];
         let wanted = self.bursts.iter().filter(|burst| {
@@ -256,7 +259,8 @@ impl CoarseAlignment {
         }))
     }
 
-    /// By pair of hosts with these round trips by how much their ways are taken to differ.
+    /// By pair of hosts with these round trips: standard deviation of half the difference of the
+    /// two directions of their path, ns.
     fn asymmetry_ns(
         &self,
         rtt_ns: &BTreeMap<(usize, usize), f64>,
@@ -268,7 +272,7 @@ impl CoarseAlignment {
         rtt_ns.iter().map(of_pair).collect()
     }
 
-    /// The constraints, and what the exchanges say.
+    /// All inputs of the smoother: constraints and measured offsets.
     fn evidence(&self, constraints: Constraints) -> Evidence {
         let (readings, rtt_ns) = self.readings();
         Evidence {
@@ -278,7 +282,7 @@ impl CoarseAlignment {
         }
     }
 
-    /// Where its bursts put the correction of a host, on top of its straight line.
+    /// (time, correction) of a host at its bursts, relative to its straight line.
     fn points(&self, host: usize) -> Vec<(f64, f64)> {
         let knots = self.measured.corrections[host]
             .iter()
@@ -331,8 +335,8 @@ impl CoarseAlignment {
         }
     }
 
-    /// Each host against the one that it was measured against: what the collectives say of others
-    /// is left out, and the work grows with the number of hosts only.
+    /// Smooths each host against the one that it was measured against. Constraints from collectives
+    /// with other hosts are not used, and the work grows linearly with the number of hosts.
     fn smooth_by_hops(
         &self,
         hosts: &[usize],
@@ -344,7 +348,7 @@ impl CoarseAlignment {
         let n_times = result.errors.at_ns().len();
         found.insert(hosts[0], (vec![0.0; knots.n], vec![0.0; n_times]));
         let mut waiting: Vec<usize> = hosts[1..].to_vec();
-        // Parents first; a group is a tree, so that each round finds some.
+        // Parents first; a group is a tree, so each round finds some hosts.
         while !waiting.is_empty() {
             let n_before = waiting.len();
             waiting.retain(|&host| {
@@ -390,7 +394,7 @@ impl CoarseAlignment {
         }
     }
 
-    /// The straight line of a host less what the smoother adds to it.
+    /// The straight line of a host minus the offsets that the smoother found.
     fn correction(&self, host: usize, knots: Knots, offsets_ns: &[f64]) -> Option<Correction> {
         let line = self.lines[host].as_ref()?;
         let start = self.starts[self.measured.group_of[host]];
@@ -410,8 +414,8 @@ impl CoarseAlignment {
         })
     }
 
-    /// The bound of the offset of a host at one of the times: that of its bursts, and as much as
-    /// the smoother departs from them.
+    /// Bound on the offset of a host at one of the times: that of its bursts plus the distance of
+    /// the smoothed offset from them.
     fn bound_ns(&self, host: usize, time: usize, result: &SmoothedAlignment) -> i64 {
         let both = (&result.corrections[host], &self.measured.corrections[host]);
         let (Some(smoothed), Some(measured)) = both else {
@@ -425,23 +429,23 @@ impl CoarseAlignment {
         by_bursts.bound_ns.saturating_add(departs_ns)
     }
 
-    /// Errors of what is aligned from burst to burst.
+    /// Sets the errors of what is aligned from burst to burst.
     fn set_measured_errors(&self, errors: &mut OffsetErrors) {
         simple_errors(&self.measured, &self.starts, errors);
     }
 }
 
-/// By how much the rates of clocks differ by straight lines, one standard deviation: where these go
-/// through two bursts or more, and else.
+/// Standard deviation of the difference of the rates of two clocks after conversion by straight
+/// lines: for lines through two bursts or more, and for other lines.
 const LINE_RATE: f64 = 2e-6;
 const UNKNOWN_RATE: f64 = 1e-4;
-/// A straight line whose slope is wrong by this much hides which constraints bind, ppm.
+/// Error of a slope, ppm, from which on a line hides which constraints bind.
 const FAR_PPM: f64 = 1.0;
-/// Up to so many hosts the collectives constrain all pairs.
+/// Up to this many hosts the collectives constrain all pairs.
 const ALL_PAIRS: usize = 16;
 
-/// Errors of an alignment by straight lines, by those of its bursts. `starts`: by group, ns on
-/// the clock of its reference.
+/// Sets the errors of an alignment by straight lines, from those of its bursts. `starts`: by group,
+/// ns on the clock of its reference.
 pub fn simple_errors(alignment: &Alignment, starts: &[i64], errors: &mut OffsetErrors) {
     for (host, own) in alignment.corrections.iter().enumerate() {
         let Some(own) = own else { continue };

@@ -1,25 +1,27 @@
-//! The joint robust smoother: one time for all hosts, from everything that says something of it.
+//! The joint robust smoother: estimates one time for all hosts from all measurements and
+//! constraints.
 //!
-//! Every host but the first has a correction `theta`, piecewise linear between knots that are
-//! evenly spaced in time; its aligned time is `x - theta(x)`, with x the time by a straight line
-//! through its first and last measured offset. A constraint "b on host h cannot happen before a
-//! on host k" says `theta_h - theta_k + p <= x_b - x_a`, with p the shortest time of what lies
-//! between. These shortest times are unknowns too, one for each kind and direction: without them
-//! the paths of a tree, which are longer one way than the other, would pull clocks apart.
+//! Each host except the first has an offset `o`, piecewise linear between knots that are evenly
+//! spaced in time. Its aligned time is `x - o(x)`, where x is the time by a straight line through
+//! its first and last measured offset. A constraint "b on host h cannot happen before a on host k"
+//! says `o_h - o_k + p <= x_b - x_a`, with p the shortest time between the two. These shortest
+//! times are unknowns too, one for each origin and direction: otherwise the paths of a tree, which
+//! are longer in one direction than in the other, would pull clocks apart.
 //!
-//! In each stretch around a knot the tightest constraint of each kind counts, as an equation with
-//! an error: the tightest of many is nearly tight. Those that are late by chance weigh less. Of
-//! exchanges each burst is an equation, `theta_h - theta_k + a = difference`, with the error that
-//! the burst itself shows and a, half of what one way takes longer, the same in all bursts of a
-//! pair. The
-//! rates of clocks change slowly: `theta[j-1] - 2 theta[j] + theta[j+1]` is normal with the variance
-//! `q dt^3`, and q is chosen by the evidence. What no measurement can tell, how much longer one way
-//! is than the way back, has a prior that is stated.
+//! In each interval around a knot the tightest constraint of each key is used as an equation with
+//! an error: the tightest of many is nearly tight. Constraints that are late by chance get less
+//! weight. Each burst of exchanges is an equation `o_h - o_k + a = difference`, with the error that
+//! the burst itself shows; a is half the difference between the two directions of the path and is
+//! common to all bursts of a pair. The rates of clocks change slowly: `o[j-1] - 2 o[j] + o[j+1]` is
+//! normal with variance `q dt^3`, and q is chosen by the evidence (marginal likelihood). No
+//! measurement determines how much longer one direction is than the other, so this has a stated
+//! prior.
 //!
 //! # Source
 //! A random walk of the frequency as in the filters of NTP and PTP daemons; constraints and their
 //! hulls as in Duda 1987; unknown shortest times as in Sirdey and Maurice 2008, whose linear
-//! program this replaces by least squares: with jitter it is more accurate, and gives errors.
+//! program is replaced by least squares here: with jitter these are more accurate, and they give
+//! errors.
 
 use std::ops::Range;
 
@@ -32,54 +34,56 @@ use super::rows::{Evidence, Rows};
 const INTENSITIES: [f64; 11] = [
     1e-19, 1e-18, 1e-17, 1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9,
 ];
-/// The least to begin with: loose, for with a tight one true wander would look like outliers.
+/// The least intensity in the first rounds: with a tighter one true wander would look like
+/// outliers.
 const FIRST_INTENSITY: usize = 5;
 const MAX_ROUNDS: usize = 6;
 const MAX_REWEIGHTINGS: usize = 12;
-/// Corrections that change less than this between rounds are found, ns.
+/// The fit has converged if the offsets change by less than this between rounds, ns.
 const CONVERGED_NS: f64 = 10.0;
-/// Or less than this part of what the asymmetry of paths leaves open.
+/// The fit has also converged if they change by less than this part of the uncertainty that
+/// asymmetry leaves.
 const CONVERGED_PART: f64 = 0.1;
-/// The intensity that is the most likely beforehand, and how sure that is: decades.
+/// Prior of the intensity: mean and standard deviation, decades.
 const USUAL_DECADE: f64 = -16.0;
 const DECADES: f64 = 1.5;
-/// By how many times more than when clocks are fitted the two ways of messages are taken to differ
-/// when it is told how wrong these may be: a process that is busy on one of them takes all its
-/// messages late, which no trial on quiet hosts shows.
+/// Factor on the asymmetry of messages when errors are computed, compared with the fit: a process
+/// that is busy in one direction receives all its messages late, which no simulation of idle hosts
+/// shows.
 const MESSAGES_IN_ERRORS: f64 = 2.0;
-/// Rates of straight lines are off by no more than this, one standard deviation.
+/// Standard deviation of the rates of straight lines.
 const RATE: f64 = 5e-5;
 
-/// The corrections that were found.
+/// Result of a fit.
 #[derive(Debug, Clone)]
 pub(crate) struct Smoothed {
     pub(crate) knots: Knots,
     /// By host and knot, ns.
     pub(crate) offsets_ns: Vec<Vec<f64>>,
-    /// s^2/s^3.
+    /// Intensity of the random walk, s^2/s^3.
     pub(crate) intensity: f64,
-    /// Whether the last round changed next to nothing.
+    /// Whether the last round changed the offsets by next to nothing.
     pub(crate) has_converged: bool,
-    /// Of squares of residuals by the number of residuals less unknowns.
+    /// Sum of squared residuals divided by the degrees of freedom.
     pub(crate) chi2_by_freedom: f64,
     n_moving: usize,
     factored: Factored,
 }
 
-/// Finds the corrections.
+/// State of a fit.
 struct Fit {
     n_hosts: usize,
     knots: Knots,
     offsets_ns: Vec<Vec<f64>>,
     rows: Rows,
     intensity: usize,
-    /// By how many times more the two ways of messages may differ.
+    /// Factor on the asymmetry of messages.
     of_messages: f64,
 }
 
 impl Smoothed {
-    /// Smooths the clocks of at least two hosts, the first of which is the reference, by the
-    /// evidence. `None` where that does not determine them.
+    /// Smooths the clocks of at least two hosts, the first of which is the reference. `None` if the
+    /// evidence does not determine them.
     pub(crate) fn of(
         hosts: &[usize],
         start: &Start,
@@ -99,8 +103,8 @@ impl Smoothed {
             intensity: FIRST_INTENSITY,
             of_messages: 1.0,
         };
-        // What exchanges say alone is beyond doubt, if not exact. Where the time is far off, a
-        // constraint that is tight looks like one that is late by chance.
+        // First the exchanges alone, which are certain, if not exact. Where the offsets are far
+        // off, a constraint that is tight looks like one that is late by chance.
         fit.rows = Rows::of_exchanges(evidence, hosts, knots, &fit.offsets_ns);
         fit.solve_with_weights()?;
         fit.choose_intensity(FIRST_INTENSITY..INTENSITIES.len())?;
@@ -110,8 +114,8 @@ impl Smoothed {
             let before = fit.offsets_ns.clone();
             fit.rows = Rows::of(evidence, hosts, knots, &fit.offsets_ns);
             if round == 0 {
-                // Bursts in between follow even a clock that steps; what a line cannot follow
-                // makes the errors seem large, and tells of no wander.
+                // Bursts in between follow even a clock that steps; what a straight line cannot
+                // follow makes the errors seem large without being wander.
                 fit.rows.weigh(&fit.offsets_ns, fit.n_hosts);
                 fit.choose_intensity(FIRST_INTENSITY..INTENSITIES.len())?;
             }
@@ -144,12 +148,12 @@ impl Smoothed {
         })
     }
 
-    /// Variances and covariances of the corrections of all hosts but the first at a knot, ns^2.
+    /// Covariance matrix of the offsets of all hosts except the first at a knot, ns^2.
     pub(crate) fn covariance(&self, knot: usize) -> Vec<Vec<f64>> {
         let mut rows = self
             .factored
             .covariance(knot * self.n_moving, self.n_moving);
-        // Between knots the clock may leave the line.
+        // Between knots the clock may deviate from the line.
         let bend = self.intensity * 1e-9 * self.knots.step_ns.powi(3) / 48.0;
         let inflation = self.chi2_by_freedom.max(1.0);
         for (i, row) in rows.iter_mut().enumerate() {
@@ -161,7 +165,7 @@ impl Smoothed {
 }
 
 impl Fit {
-    /// Solves and weighs until nothing changes.
+    /// Solves and updates the weights in turn until the offsets do not change any more.
     fn solve_with_weights(&mut self) -> Option<()> {
         for _ in 0..MAX_REWEIGHTINGS {
             let before = self.offsets_ns.clone();
@@ -174,7 +178,7 @@ impl Fit {
         Some(())
     }
 
-    /// Whether the corrections are those of before, as far as it matters.
+    /// Whether the offsets are equal to those before, up to the tolerance.
     fn is_near(&self, before: &[Vec<f64>]) -> bool {
         let changes = before
             .iter()
@@ -187,12 +191,13 @@ impl Fit {
         change < CONVERGED_NS.max(CONVERGED_PART * open_ns)
     }
 
-    /// Unknown of a host's correction at a knot; `None` for the first host, which has none.
+    /// Index of the unknown of a host's offset at a knot; `None` for the first host, which has
+    /// none.
     fn unknown(&self, host: usize, knot: usize) -> Option<usize> {
         Some(knot * (self.n_hosts - 1) + host.checked_sub(1)?)
     }
 
-    /// The equations, with the weights as they are.
+    /// The equations with the current weights.
     fn system(&self) -> Bordered {
         let n_moving = self.n_hosts - 1;
         let n = n_moving * self.knots.n;
@@ -216,7 +221,7 @@ impl Fit {
                 system.add(&bend, 0.0, weight);
             }
         }
-        // All steps together say as much as one sure to RATE.
+        // All steps together have the weight of one with the standard deviation RATE.
         let n_steps = self.knots.n.saturating_sub(1).max(1);
         let rate = RATE * self.knots.step_ns;
         let weight = 1.0 / (rate * rate * n_steps as f64);
@@ -229,8 +234,8 @@ impl Fit {
         for (key, sigma) in self.open_asymmetries() {
             system.add(&[(n + key, 1.0)], 0.0, 1.0 / (sigma * sigma));
         }
-        // Nothing is further off than 0.1 s, no way takes longer than 10 s: keeps what no
-        // measurement determines finite.
+        // No offset exceeds 0.1 s and no path takes more than 10 s: this keeps unknowns finite that
+        // no measurement determines.
         for unknown in 0..n {
             system.add(&[(unknown, 1.0)], 0.0, 1e-16);
         }
@@ -240,13 +245,13 @@ impl Fit {
         system
     }
 
-    /// Variance of the second difference of a correction, ns^2.
+    /// Variance of the second difference of an offset, ns^2.
     fn bend_variance(&self, intensity: usize) -> f64 {
-        // s^2/s^3 are 1e18 ns^2 by 1e27 ns^3.
+        // s^2/s^3 are 1e18 ns^2 per 1e27 ns^3.
         INTENSITIES[intensity] * 1e-9 * self.knots.step_ns.powi(3)
     }
 
-    /// Keys that are each other's way back, and the weight of their being alike.
+    /// Pairs of keys that are the two directions of one path, and the weight of their equality.
     fn asymmetries(&self) -> impl Iterator<Item = (usize, usize, f64)> {
         let (keys, least) = (&self.rows.keys, &self.rows.least);
         keys.iter().enumerate().filter_map(move |(a, key)| {
@@ -256,12 +261,13 @@ impl Fit {
                 Origin::Message => self.of_messages,
                 _ => 1.0,
             };
-            let sigma = doubt * part_of_way(key.origin)? * mean;
+            let sigma = doubt * asymmetry_share(key.origin)? * mean;
             (a < b).then_some((a, b, 1.0 / (sigma * sigma)))
         })
     }
 
-    /// Keys of exchanges, and how far the half of what one way takes longer is from 0.
+    /// Keys of exchanges, and the weight with which half the difference of their two directions is
+    /// 0.
     fn open_asymmetries(&self) -> impl Iterator<Item = (usize, f64)> {
         let by_key = self.rows.asymmetry_ns.iter().enumerate();
         by_key.filter_map(|(key, sigma)| Some((key, (*sigma)?)))
@@ -280,8 +286,8 @@ impl Fit {
             .copy_from_slice(&solution[n_moving * self.knots.n..]);
     }
 
-    /// Twice the negative logarithm of the likelihood of all but the smoothness, and the sum of
-    /// squares of that.
+    /// Twice the negative logarithm of the likelihood of all equations except those of smoothness,
+    /// and the sum of squares of these.
     fn chi2(&self) -> (f64, f64) {
         let of_rows = self
             .rows
@@ -306,7 +312,7 @@ impl Fit {
         )
     }
 
-    /// Takes the one of some intensities with the greatest evidence, the weights being as they are.
+    /// Chooses the intensity with the greatest evidence, with the current weights.
     fn choose_intensity(&mut self, among: Range<usize>) -> Option<()> {
         let n_bends = (self.n_hosts - 1) * self.knots.n.saturating_sub(2);
         let (offsets_ns, least) = (self.offsets_ns.clone(), self.rows.least.clone());
@@ -338,9 +344,9 @@ impl Fit {
     }
 }
 
-/// Part of the shortest time by which the two ways differ, one standard deviation: an assumption.
-/// `None` of exchanges, whose ways are not told apart.
-fn part_of_way(origin: Origin) -> Option<f64> {
+/// Standard deviation of the difference between the two directions as part of the shortest time: an
+/// assumption. `None` for exchanges, whose directions are not distinguished.
+fn asymmetry_share(origin: Origin) -> Option<f64> {
     match origin {
         Origin::Exchange => None,
         Origin::Message => Some(0.1),

@@ -1,5 +1,5 @@
-//! From ticks to ns: straight lines in integers, so that the same tick is the same ns everywhere, and
-//! the line that fits the anchors of a host.
+//! From ticks to ns: straight lines in integers, so that the same tick is the same ns everywhere,
+//! and the line that fits the anchors of a host.
 
 use collbench_formats::Anchor;
 
@@ -8,13 +8,13 @@ use crate::Correction;
 /// A straight line from ticks to ns, in integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickScale {
-    /// Where the line begins, ticks.
+    /// Origin of the line, ticks.
     pub origin_ticks: i64,
-    /// Where the line begins, ns.
+    /// Origin of the line, ns.
     pub origin_ns: i64,
     /// ns per tick, times 2^`shift`.
     pub multiplier: i128,
-    /// Power of two that the multiplier is divided by.
+    /// Exponent of the power of two that the multiplier is divided by.
     pub shift: u32,
 }
 
@@ -23,13 +23,13 @@ impl TickScale {
     pub const NANOSECONDS: Self = Self {
         origin_ticks: 0,
         origin_ns: 0,
-        // With room for the parts per million of a correction.
+        // Leaves room for the parts per million of a correction.
         multiplier: 1 << 60,
         shift: 60,
     };
 
-    /// The line through two anchors; `None` unless time goes forward in both and a tick takes
-    /// less than a millisecond.
+    /// The line through two anchors; `None` unless time goes forward in both and a tick takes less
+    /// than a millisecond.
     fn through(a: &Anchor, b: &Anchor) -> Option<Self> {
         let at = |anchor: &Anchor| {
             Some((
@@ -42,7 +42,8 @@ impl TickScale {
         if ticks <= 0 || ns <= 0 || ns / ticks >= 1 << 20 {
             return None;
         }
-        // |ticks| < 2^63 and the multiplier < 2^62: no product leaves i128.
+        // ticks
+        // < 2^63 and multiplier < 2^62: no product overflows i128.
         let shift = if ns < ticks { 61 } else { 40 };
         Some(Self {
             origin_ticks: a_ticks,
@@ -55,9 +56,10 @@ impl TickScale {
     /// ns at `ticks`, rounded to the nearest.
     #[inline]
     pub fn ns(&self, ticks: i64) -> i64 {
-        // No multiplier reaches 2^63 (see `through` and `corrected`): so one multiplication does.
+        // No multiplier reaches 2^63 (see `through` and `corrected`), so one multiplication
+        // suffices.
         debug_assert!(i64::try_from(self.multiplier).is_ok());
-        // Stamps of a damaged file may be of any size.
+        // Timestamps of a damaged file may have any size.
         let since = ticks.saturating_sub(self.origin_ticks);
         let scaled = i128::from(since) * i128::from(self.multiplier as i64);
         let half = (1i128 << self.shift) >> 1;
@@ -65,8 +67,8 @@ impl TickScale {
         ns.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
     }
 
-    /// The same line less `start_ns`, where no product and no sum needs more than its integer. (That is
-    /// so in every trace of a known clock that is not damaged.)
+    /// The same line minus `start_ns`, if no product and no sum overflows 64 bits, which is so in
+    /// every undamaged trace of a known clock.
     #[inline]
     pub fn short(&self, start_ns: i64) -> Option<ShortLine> {
         let shift = ShortLine::SHIFT
@@ -81,15 +83,15 @@ impl TickScale {
         })
     }
 
-    /// About the tick at `ns`; the inverse of [`TickScale::ns`].
+    /// Approximate tick at `ns`; the inverse of [`TickScale::ns`].
     fn ticks(&self, ns: i64) -> i64 {
         let scaled = i128::from(ns.saturating_sub(self.origin_ns)) << self.shift;
         let ticks = scaled / self.multiplier.max(1) + i128::from(self.origin_ticks);
         ticks.clamp(i128::from(i64::MIN / 4), i128::from(i64::MAX / 4)) as i64
     }
 
-    /// This line less the offset of the clock: lines from burst to burst, each with the tick from
-    /// which it holds, the first also before that. `None` for offsets that cannot be true.
+    /// This line minus the offset of the clock: lines from burst to burst, each with the tick from
+    /// which it holds; the first holds before that too. `None` for offsets that cannot be true.
     pub fn bent(&self, correction: &Correction) -> Option<Vec<(i64, Self)>> {
         let ticks: Vec<i64> = correction
             .knots
@@ -107,8 +109,8 @@ impl TickScale {
             .collect()
     }
 
-    /// The line of reference time between two ticks: through this line's points there, each less
-    /// its offset. `None` where offsets contradict one another so far that time goes backwards.
+    /// The line of reference time between two ticks: through the points of this line there, each
+    /// minus its offset. `None` if time would go backwards because offsets contradict one another.
     fn corrected(&self, correction: &Correction, from_ticks: i64, to_ticks: i64) -> Option<Self> {
         let at = |ticks: i64| {
             let ns = self.ns(ticks);
@@ -129,14 +131,14 @@ impl TickScale {
         })
     }
 
-    /// ns of a span of `ticks`, rounded up.
+    /// Length of a span of `ticks`, ns, rounded up.
     pub fn span_ns(&self, ticks: u64) -> i64 {
         let ticks = i128::from(ticks.min(1 << 62));
         let up = (1i128 << self.shift) - 1;
         i64::try_from((ticks * self.multiplier + up) >> self.shift).unwrap_or(i64::MAX)
     }
 
-    /// Ticks in a span of `ns`, rounded down.
+    /// Number of ticks in a span of `ns`, rounded down.
     pub fn span_ticks(&self, ns: u64) -> u64 {
         let ns = i128::from(ns.min(1 << 62));
         // Damaged anchors can be so far apart in ticks that the multiplier is 0.
@@ -145,7 +147,7 @@ impl TickScale {
     }
 }
 
-/// A line where a tick takes two ns or less and the origin is near: what is far is damage.
+/// A line with at most two ns per tick and an origin close to the start, as in undamaged files.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortLine {
     origin_ticks: i64,
@@ -173,16 +175,18 @@ impl ShortLine {
     }
 }
 
-/// Anchors at which the best line may begin, or end, that are tried. Of honest clocks there are
-/// about as many as the logarithm of the number of anchors; a file could be made of nothing else.
+/// Most anchors that are tried as the begin of the best line, and most as its end. Undamaged clocks
+/// have about as many as the logarithm of the number of anchors; a malicious file could have any
+/// number.
 const MAX_ANCHORS_TRIED: usize = 256;
 
 /// The line through the pair of anchors with the least bound on the error of its rate, and that
 /// bound in ppm; `None` where no pair gives a rate.
 pub fn best_line(mut anchors: Vec<Anchor>) -> Option<(TickScale, f64)> {
     anchors.sort_by_key(|anchor| (anchor.ticks.get(), anchor.raw_ns.get()));
-    // The best pair begins at an anchor narrower than all before it, else an earlier one would
-    // be better in both; likewise at the end. So few pairs are left to try.
+    // The best pair begins at an anchor narrower than all before it, or an earlier one would be
+    // better in both respects; and it ends at an anchor narrower than all after it. So few pairs
+    // are left to try.
     let width = |anchor: &Anchor| anchor.width_ticks.get();
     let mut narrowest = u64::MAX;
     let mut begins = Vec::new();
@@ -211,7 +215,7 @@ pub fn best_line(mut anchors: Vec<Anchor>) -> Option<(TickScale, f64)> {
                 continue;
             };
             let ticks = (b.ticks.get() - a.ticks.get()) as f64;
-            // At least a ns in each reading: that is the unit of the clock on the other side.
+            // At least one ns per reading: the resolution of the clock on the other side.
             let reading = (width(a) as f64 + width(b) as f64) / 2.0;
             let unit = 2f64.powi(line.shift as i32) / line.multiplier as f64;
             let error_ppm = 1e6 * reading.max(unit) / ticks;
@@ -233,7 +237,7 @@ mod tests {
 
     #[test]
     fn ticks_scale_by_the_longest_and_narrowest_pair_of_anchors() {
-        // 2.5 ticks per ns; a wide reading far out and a wrong one in between.
+        // 2.5 ticks per ns; a wide reading far away and a wrong one in between.
         let anchors = vec![
             anchor(1_000, 500, 10),
             anchor(2_501_000, 1_000_500 + 400, 5_000_000),
@@ -313,7 +317,7 @@ mod tests {
 
     #[test]
     fn anchors_made_to_be_tried_with_one_another_are_not_all_tried() {
-        // Ever narrower, then ever wider: any two of them could be the best.
+        // First narrower and narrower, then wider and wider: any pair could be the best.
         let n = 100_000u64;
         let anchors = (1..=2 * n).map(|i| anchor(1000 * i, 500 * i, n.abs_diff(i)));
         let (line, _) = best_line(anchors.collect()).unwrap();

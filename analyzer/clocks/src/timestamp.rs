@@ -1,4 +1,4 @@
-//! Instants, whose type says on which clock they are.
+//! Instants whose type states their clock.
 
 use std::marker::PhantomData;
 
@@ -11,7 +11,8 @@ pub enum Local {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Global {}
 
-/// An instant in one of the domains; the only way across is [`RankClock::global`](crate::rank_clock::RankClock::global).
+/// An instant in one of the domains. Only
+/// [`RankClock::global`](crate::rank_clock::RankClock::global) converts between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp<Domain> {
     pub(crate) value: i64,
@@ -19,7 +20,7 @@ pub struct Timestamp<Domain> {
 }
 
 impl Timestamp<Local> {
-    /// The instant at which a record says this number of ticks.
+    /// The instant of a record with this number of ticks.
     #[must_use]
     #[inline]
     pub fn from_ticks(ticks: u64) -> Self {
@@ -31,10 +32,10 @@ impl Timestamp<Local> {
 }
 
 impl Timestamp<Global> {
-    /// So many ns after the start of the run.
+    /// The instant `ns` after the start of the run.
     ///
-    /// Kept within 2^60 ns (36 years) of it, so that no difference or short sum of differences
-    /// can overflow, whatever a damaged file says.
+    /// Clamped to 2^60 ns (36 years) around it, so that no difference or short sum of differences
+    /// overflows, whatever a damaged file contains.
     #[must_use]
     #[inline]
     pub fn from_ns(ns: i64) -> Self {
@@ -52,7 +53,7 @@ impl Timestamp<Global> {
     }
 }
 
-/// As a number of ns.
+/// Serialized as a number of ns.
 impl Serialize for Timestamp<Global> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_i64(self.ns())

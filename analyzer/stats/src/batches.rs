@@ -1,44 +1,43 @@
-//! Instances in batches, in the order of their communicator: what tells how far a mean can be
-//! trusted.
+//! Sums of consecutive instances in batches: from them follows how far a mean can be trusted.
 //!
-//! The instances of a run follow one another: a late rank stays late for a while, a neighbour on
-//! the network comes and goes. An interval made from n independent instances would be far too
-//! narrow; means of long batches of consecutive instances are nearly independent, and their
-//! spread holds what the instances have in common.
+//! The instances of a run are not independent: a late rank stays late for a while, another job on
+//! the network starts and ends. An interval computed as if the n instances were independent would
+//! be far too narrow. Means of long batches of consecutive instances are nearly independent, and
+//! their spread includes what the instances have in common.
 //!
-//! A batch is a range of positions on the communicator, all of one width, a power of two that
-//! starts at a multiple of itself. The width is the smallest at which no more than
-//! [`MAX_BATCHES`] ranges have an instance of the operation. That depends on the positions alone,
+//! A batch is a range of positions on the communicator. All batches of an operation have the same
+//! width, a power of two, and begin at a multiple of it. The width is the smallest at which at most
+//! [`MAX_BATCHES`] ranges contain an instance of the operation. It depends on the positions alone,
 //! so parts that were added up in any order merge to the same batches.
 
 use serde::{Deserialize, Serialize};
 
-/// Most batches of one operation that are kept.
+/// Most batches of one operation that are retained.
 const MAX_BATCHES: usize = 64;
 
-/// What is kept of one complete instance.
+/// Figures of one complete instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InstanceSums {
     /// Last leave minus first enter, ns.
     pub duration: i64,
     /// First leave minus last enter, ns, signed.
     pub core: Option<i64>,
-    /// Calls in it that are wanted.
+    /// Calls of the instance that are selected.
     pub n_calls: u64,
-    /// Their time, ns.
+    /// Sum of the times of these calls, ns.
     pub call_ns: i64,
     /// Calls whose wait is known.
     pub n_waits: u64,
-    /// Their waits, ns.
+    /// Sum of these waits, ns.
     pub wait_ns: i64,
 }
 
 /// Sums of one quantity in a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum {
-    /// Samples.
+    /// Number of samples.
     pub n: u64,
-    /// Their sum, ns.
+    /// Sum of the samples, ns.
     pub total: i128,
 }
 
@@ -49,22 +48,22 @@ impl Sum {
     }
 }
 
-/// Sums of the instances of one range of positions.
+/// Sums of the instances in one range of positions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// First position divided by the width.
     range: u64,
-    /// Durations.
+    /// Durations of the instances.
     pub duration: Sum,
-    /// Their magnitudes, see [`magnitude`].
+    /// Sum of the [`magnitude`]s of the durations.
     pub duration_magnitudes: i64,
-    /// Cores.
+    /// Cores of the instances.
     pub core: Sum,
-    /// Their magnitudes.
+    /// Sum of the [`magnitude`]s of the cores.
     pub core_magnitudes: i64,
-    /// Time of calls.
+    /// Times of the calls.
     pub call: Sum,
-    /// Waits of calls.
+    /// Waits of the calls.
     pub wait: Sum,
 }
 
@@ -86,11 +85,11 @@ impl Batch {
 /// The instances of one operation, in batches.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batches {
-    /// Positions of a batch: two to the power of this.
+    /// Width of a batch: 2^`shift` positions.
     shift: u32,
-    /// Those with an instance, by position.
+    /// Batches with an instance, ascending by position.
     batches: Vec<Batch>,
-    /// Squares of the magnitudes of durations, and of cores.
+    /// Sums of squared magnitudes: of durations, of cores.
     squares: [u64; 2],
 }
 
@@ -125,7 +124,7 @@ impl Batches {
         }
     }
 
-    /// Adds what another part of the instances came to.
+    /// Adds the batches of another part of the instances.
     pub fn merge(&mut self, other: &Self) {
         let steps = other.shift.saturating_sub(self.shift);
         self.widen(steps);
@@ -142,20 +141,20 @@ impl Batches {
         self.narrow(MAX_BATCHES);
     }
 
-    /// The batches, at most `most` of them, each of whole ones of those kept.
+    /// At most `most` batches, each merged from whole ones.
     pub fn at_most(&self, most: usize) -> Vec<Batch> {
         let mut fewer = self.clone();
         fewer.narrow(most);
         fewer.batches
     }
 
-    /// Sums of squares of magnitudes: of durations, of cores.
+    /// Sums of squared magnitudes: of durations, of cores.
     pub fn squares(&self) -> [u64; 2] {
         self.squares
     }
 
     fn add_batch(&mut self, batch: &Batch) {
-        // Instances mostly come in the order of their positions.
+        // Most instances arrive in the order of their positions.
         if let Some(last) = self.batches.last_mut()
             && last.range == batch.range
         {
@@ -178,7 +177,7 @@ impl Batches {
         }
     }
 
-    /// Doubles the width so many times.
+    /// Doubles the width `steps` times.
     fn widen(&mut self, steps: u32) {
         if steps == 0 {
             return;
@@ -195,9 +194,9 @@ impl Batches {
     }
 }
 
-/// The logarithm of a time, roughly: 256 steps for each doubling, the sign kept.
+/// Logarithm of a time with its sign: 256 steps per doubling, approximately.
 ///
-/// Grows with the time, so that batches that differ in their times differ in this, and one
+/// Grows with the time: batches that differ in their times differ in their magnitudes, and one
 /// extreme time does not outweigh all others.
 pub fn magnitude(ns: i64) -> i64 {
     let value = ns.unsigned_abs();
@@ -205,7 +204,7 @@ pub fn magnitude(ns: i64) -> i64 {
         return 0;
     }
     let exponent = value.ilog2();
-    // The eight bits behind the leading one.
+    // The eight bits after the leading one.
     let fraction = if exponent >= 8 {
         value >> (exponent - 8)
     } else {

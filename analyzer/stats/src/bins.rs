@@ -1,34 +1,35 @@
-//! Sums by stretch of the run, of a run whose length is not known beforehand.
+//! Sums by interval of the run, for a run whose length is not known beforehand.
 //!
-//! All stretches have one length: a power of two times 1 us, the least that covers the times met
-//! so far with no more stretches than are asked for. When a time lies beyond, neighbours are
-//! added up in pairs. Where a time falls then depends on the largest time alone, not on the order
-//! in which times came, nor on who summed which part.
+//! All intervals have the same length: 1 us times a power of two, the least with which `MOST`
+//! intervals cover all times seen so far. When a time lies beyond them, neighbours are merged in
+//! pairs. So the interval of a time depends on the largest time alone, not on the order of the
+//! times or on who summed which part.
 
 use serde::{Deserialize, Serialize};
 
-/// Length of the shortest stretch, ns.
+/// Length of the shortest interval, ns.
 const LEAST_NS: i64 = 1_000;
 
-/// What can be added up by stretch: sums of integers, in any order.
+/// What can be summed by interval: integers, in any order.
 pub trait Sum: Default {
-    /// Adds what another has summed.
+    /// Adds the sums of another part.
     fn merge(&mut self, other: Self);
 }
 
-/// One `T` for each stretch of the run in which there was something to add; at most `MOST`.
+/// One `T` for each interval of the run in which there was something to add; at most `MOST`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Bins<T, const MOST: u32> {
-    /// The stretches are 1 us times two to this power long.
+    /// Interval length = 1 us times 2^`doublings`.
     doublings: u32,
-    /// Number of the stretch, and its sums; by number.
+    /// Index of the interval and its sums, ascending by index.
     met: Vec<(u32, T)>,
-    /// The stretch met last: calls come in runs, and a division costs more than the sums.
+    /// The interval used last: consecutive calls mostly fall into the same one, and a division
+    /// costs more than the sums.
     #[serde(skip)]
     current: Current,
 }
 
-/// A stretch from `from_ns` to before `until_ns`; of no length where there is none.
+/// An interval [`from_ns`, `until_ns`); of length 0 if there is none.
 #[derive(Debug, Clone, Copy, Default)]
 struct Current {
     from_ns: i64,
@@ -47,12 +48,13 @@ impl<T, const MOST: u32> Default for Bins<T, MOST> {
 }
 
 impl<T: Sum, const MOST: u32> Bins<T, MOST> {
-    /// Length of a stretch, ns.
+    /// Length of an interval, ns.
     pub fn bin_ns(&self) -> i64 {
         bin_ns(self.doublings)
     }
 
-    /// The sums of the stretch that a time lies in; one before the start is in the first.
+    /// The sums of the interval that contains `time_ns`; times before the start belong to the
+    /// first.
     #[inline]
     pub fn at(&mut self, time_ns: i64) -> &mut T {
         if self.current.from_ns > time_ns || time_ns >= self.current.until_ns {
@@ -61,7 +63,7 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
         &mut self.met[self.current.place].1
     }
 
-    /// The sums of the stretch that both times lie in, if it is that met last.
+    /// The sums of the interval that contains both times, if it is the one used last.
     #[inline]
     pub fn at_both(&mut self, begin_ns: i64, end_ns: i64) -> Option<&mut T> {
         let is_here = self.current.from_ns <= begin_ns && end_ns < self.current.until_ns;
@@ -89,7 +91,7 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
         };
     }
 
-    /// Adds up neighbours until the stretches are this long; they never become shorter.
+    /// Merges neighbours until the intervals have this length; they never become shorter.
     pub fn widen(&mut self, doublings: u32) {
         let Some(more @ 1..) = doublings.checked_sub(self.doublings) else {
             return;
@@ -107,7 +109,7 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
         self.met = wider;
     }
 
-    /// Adds what another has summed.
+    /// Adds the sums of another part.
     pub fn merge(&mut self, mut other: Self) {
         self.widen(other.doublings);
         other.widen(self.doublings);
@@ -120,23 +122,23 @@ impl<T: Sum, const MOST: u32> Bins<T, MOST> {
         }
     }
 
-    /// The stretches with something in them, by number.
+    /// The intervals that have sums, with their indexes, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.met.iter().map(|(bin, sums)| (*bin as usize, sums))
     }
 
-    /// How often the shortest length was doubled.
+    /// How often the shortest length has been doubled.
     pub fn doublings(&self) -> u32 {
         self.doublings
     }
 }
 
-/// Length of a stretch, ns.
+/// Length of an interval, ns: 1 us times 2^`doublings`.
 pub fn bin_ns(doublings: u32) -> i64 {
     LEAST_NS << doublings
 }
 
-/// How often the shortest length is doubled so that a time lies in one of the first `most`.
+/// The least number of doublings with which `time_ns` lies in one of the first `most` intervals.
 pub fn doublings_to_cover(time_ns: i64, most: u32) -> u32 {
     let mut doublings = 0;
     while time_ns / bin_ns(doublings) >= i64::from(most) {

@@ -1,25 +1,25 @@
-//! Counts of durations by size, for pictures.
+//! Histograms of durations on a logarithmic scale, for pictures.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Steps of one doubling.
+/// Buckets per doubling, as a power of two.
 const PER_OCTAVE_BITS: u32 = 3;
 
-/// How many samples lie from `from_ns` to before `to_ns`.
+/// Number of samples in [`from_ns`, `to_ns`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// The least that falls into it, ns.
+    /// Lower bound, ns, inclusive.
     pub from_ns: i64,
-    /// The least beyond it, ns.
+    /// Upper bound, ns, exclusive.
     pub to_ns: i64,
-    /// Samples.
+    /// Number of samples.
     pub n: u64,
 }
 
-/// Sorts values, each met so often, into eight steps for each doubling (below 8 ns: by the ns),
-/// from the first to the last that has one. Values below zero count as zero.
+/// Counts values (value, count) in eight buckets per doubling (below 8 ns: one per ns), from the
+/// first to the last bucket that is not empty. Values below zero count as zero.
 pub fn buckets(counts: impl Iterator<Item = (i64, u64)>) -> Vec<Bucket> {
     let mut by_index: BTreeMap<u32, u64> = BTreeMap::new();
     for (value, n) in counts {
@@ -47,7 +47,7 @@ fn index_of(value: i64) -> u32 {
     }
 }
 
-/// The least value with this index; the largest integer beyond all.
+/// The least value in the bucket with this index; the largest integer beyond the last.
 fn least_of(index: u32) -> i64 {
     let steps = 1u32 << PER_OCTAVE_BITS;
     let Some(shift) = (index / steps).checked_sub(1) else {

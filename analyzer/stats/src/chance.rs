@@ -1,9 +1,9 @@
-//! Chances: how likely a count is if nobody is special.
+//! Probabilities of counts under the null hypothesis that all are alike.
 
-/// Chance of at least `k` successes in `n` trials of chance `p` each, 0 < p < 1.
+/// P(X >= `k`) of a binomial distribution of `n` trials with probability `p` each, 0 < p < 1.
 ///
-/// Exact up to floating point: the terms of the tail, from the largest down. Gives 1 for `k` at
-/// or below the mean, where the tail is no evidence.
+/// Exact up to floating point: sums the terms of the tail, from the largest down. Gives 1 for `k`
+/// at or below the mean, where the tail is no evidence.
 pub fn binomial_tail(n: u64, k: u64, p: f64) -> f64 {
     if n == 0 || k as f64 <= n as f64 * p {
         return 1.0;
@@ -25,7 +25,7 @@ pub fn binomial_tail(n: u64, k: u64, p: f64) -> f64 {
 
 /// ln of the gamma function for x > 0, by Stirling's series.
 pub fn ln_gamma(x: f64) -> f64 {
-    // The series is good from 10 on; below, the recurrence leads there.
+    // The series is accurate from 10 on; below, the recurrence leads there.
     let mut x = x;
     let mut product = 1.0;
     while x < 10.0 {
@@ -39,14 +39,14 @@ pub fn ln_gamma(x: f64) -> f64 {
     (x - 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series - f64::ln(product)
 }
 
-/// Chance that two samples, of `n` and `other_n` trials of the same unknown chance, differ in their
-/// parts of successes at least as much as `k` of `n` and `other_k` of `other_n` do, in either
-/// direction: Fisher's exact test, twice the smaller tail.
+/// Fisher's exact test, two-sided (twice the smaller tail): the probability that two samples of `n`
+/// and `other_n` trials with the same unknown probability differ in their shares of successes at
+/// least as much as `k` of `n` and `other_k` of `other_n` do.
 pub fn fisher_exact_p(k: u64, n: u64, other_k: u64, other_n: u64) -> f64 {
     if n == 0 || other_n == 0 {
         return 1.0;
     }
-    // The sample with the larger part of successes: how likely are so many of all in it?
+    // The tail of the sample with the larger share of successes.
     let is_more = u128::from(k) * u128::from(other_n) >= u128::from(other_k) * u128::from(n);
     let (k, n, other_k, other_n) = if is_more {
         (k, n, other_k, other_n)

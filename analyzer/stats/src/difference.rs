@@ -1,11 +1,11 @@
-//! Two estimates to a difference, and many differences to verdicts.
+//! From two estimates to a difference, and from many differences to verdicts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{ALPHA, Estimate};
 use crate::student;
 
-/// What is said of a difference.
+/// Verdict on a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -13,27 +13,27 @@ pub enum Verdict {
     Slower,
     /// Shorter than in the baseline.
     Faster,
-    /// What there is of it may well be chance.
+    /// The difference may well be chance.
     NotDistinguishable,
     /// Too few instances in one of the traces.
     TooFew,
-    /// Below what the clocks can tell.
+    /// Smaller than the clocks can resolve.
     NotResolvable,
-    /// One of a newer version: only in a document that was read.
+    /// A verdict of a newer version; only in a document that was read.
     #[serde(other)]
     Newer,
 }
 
-/// How two estimates differ.
+/// Difference and ratio of two estimates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contrast {
     /// Second minus first, ns.
     pub difference: f64,
     /// Its 95 % interval, ns.
     pub interval: (f64, f64),
-    /// Second by first, with its 95 % interval; `None` where the first may well be 0.
+    /// Second divided by first, with its 95 % interval; `None` where the first may well be 0.
     pub ratio: Option<(f64, (f64, f64))>,
-    /// Chance of a difference as large where there is none.
+    /// Probability of a difference at least as large if there is none.
     pub p: f64,
 }
 
@@ -41,9 +41,9 @@ impl Contrast {
     /// Compares `other` with `baseline`.
     ///
     /// # Source
-    /// Intervals from those of the two: Zou and Donner 2008 for the difference, Donner and Zou
-    /// 2012 for the ratio (MOVER). With errors of one size on both sides, as means have them,
-    /// these are Welch's interval and Fieller's.
+    /// Intervals from those of the two estimates (MOVER): Zou and Donner 2008 for the difference,
+    /// Donner and Zou 2012 for the ratio. If the errors are symmetric, as those of means are, these
+    /// are Welch's interval and Fieller's.
     pub fn new(baseline: &Estimate, other: &Estimate) -> Self {
         let difference = other.value - baseline.value;
         // A larger difference needs an `other` above or a baseline below its estimate.
@@ -65,7 +65,8 @@ impl Contrast {
         }
     }
 
-    /// How many times more instances would make the interval just as wide as the difference.
+    /// By how many times the number of instances would have to grow until the interval is as wide
+    /// as the difference.
     pub fn times_needed(&self) -> Option<f64> {
         let half_width = if self.difference > 0.0 {
             self.difference - self.interval.0
@@ -99,7 +100,7 @@ impl CombinedError {
         }
     }
 
-    /// Half an interval.
+    /// Half the width of an interval.
     fn half_width(&self) -> f64 {
         self.t * self.error
     }
@@ -114,7 +115,7 @@ fn ratio(
     if baseline.value <= 0.0 {
         return None;
     }
-    // One limit: `sign` is that of the root.
+    // One limit; `sign` is the sign of the square root.
     let limit = |of_other: f64, of_baseline: f64, sign: f64| {
         let (one, two) = (other.value, baseline.value);
         let product = one * two;
@@ -136,12 +137,12 @@ fn ratio(
     Some((other.value / baseline.value, (low, high)))
 }
 
-/// Which of these chances are so small that it is a difference, all of them looked at together:
-/// in 19 of 20 comparisons of equal runs no difference is named at all.
+/// Which of these p-values are significant, corrected for the number of comparisons: in 19 of 20
+/// comparisons of two equal runs no difference is reported at all.
 ///
 /// # Source
-/// Holm 1979: the smallest is held against alpha / m, the next against alpha / (m - 1), until
-/// one fails.
+/// Holm 1979: the smallest p is compared with alpha / m, the next with alpha / (m - 1), and so on
+/// until one is larger.
 pub fn holm(chances: &[f64]) -> Vec<bool> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
     order.sort_by(|&a, &b| chances[a].total_cmp(&chances[b]).then(a.cmp(&b)));

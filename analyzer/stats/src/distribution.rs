@@ -1,11 +1,11 @@
-//! Distributions of times: exact while there are few samples, counts by size beyond.
+//! Distributions of times: exact for few samples, a histogram for more.
 //!
-//! n, total, least, greatest, mean and deviation are exact for any number of samples, in
-//! integers. Quantiles are exact up to some number of samples and near the truth beyond; both is
-//! told by the [`Precision`]: a program may have thousands of operations, and a tree of a hundred
-//! processes has a thousand places, each with several distributions; what suffices for an operation
-//! as a whole would be too much for each of those. Neither the order of the samples shows, nor who
-//! has seen which part of them.
+//! n, total, minimum, maximum, mean and standard deviation are exact for any number of samples, in
+//! integers. Quantiles are exact up to some number of samples and approximate beyond; the
+//! [`Precision`] states both. A program may have thousands of operations, and a tree of a hundred
+//! processes has a thousand nodes and edges, each with several distributions: the memory that
+//! suffices for an operation as a whole would be too much for each of those. The figures depend
+//! neither on the order of the samples nor on who added up which part of them.
 
 use std::borrow::Cow;
 
@@ -25,53 +25,54 @@ mod written;
 
 pub use precision::Precision;
 
-/// Samples of one quantity, ns. Parts of it, added up by different workers, can be merged: the
+/// Distribution of one quantity, ns. Parts that different workers added up can be merged: the
 /// figures depend on the samples alone.
 ///
-/// Adding a sample is keeping it, in a list; those of a full list are counted together. So what a
-/// sample takes is small, and the counts, which of all distributions together are larger than any
-/// cache, are asked for by many samples at a time.
+/// Adding a sample appends it to a list; a full list is counted at once. So adding is cheap, and
+/// the histograms, which together are larger than any cache, are accessed for many samples at a
+/// time.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(into = "written::Distribution", try_from = "written::Distribution")]
 pub struct Distribution {
     precision: Precision,
-    /// Samples that are not counted.
+    /// Samples that are not counted yet.
     list: SampleList,
-    /// The others: of more samples than are listed.
+    /// The other samples, once there are more than the list holds.
     histogram: Option<Box<Histogram>>,
 }
 
-/// A distribution in figures; times in ns.
+/// Figures of a distribution, ns.
 ///
-/// Quantiles are interpolated between neighbours, at (n - 1) q (type 7 of Hyndman and Fan, as
-/// most programs do): the median of an even number is the mean of the middle two.
+/// Quantiles are interpolated between neighbours, at position (n - 1) q (type 7 of Hyndman and Fan
+/// 1996, as in most programs): the median of an even number of samples is the mean of the middle
+/// two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Number of samples, > 0.
     pub n: u64,
-    /// Their sum.
+    /// Sum of the samples.
     pub total: i64,
-    /// The least.
+    /// Minimum.
     pub min: i64,
-    /// The first hundredth.
+    /// 1st percentile.
     pub p01: i64,
-    /// The middle.
+    /// Median.
     pub median: i64,
-    /// total / n, to the nearest ns.
+    /// Mean: total / n, to the nearest ns.
     pub mean: i64,
     /// Sample standard deviation (n - 1); `None` for a single sample.
     pub sd: Option<i64>,
-    /// The last hundredth.
+    /// 99th percentile.
     pub p99: i64,
-    /// The greatest.
+    /// Maximum.
     pub max: i64,
-    /// Error by the alignment of clocks; `None` where one clock is involved, as always in this
-    /// version.
+    /// Uncertainty because of the alignment of clocks; `None` if only one clock is involved, which
+    /// is always so in this version.
     pub uncertainty_ns: Option<i64>,
 }
 
 impl Distribution {
-    /// Without samples.
+    /// A distribution without samples.
     #[must_use]
     pub fn new(precision: Precision) -> Self {
         Self {
@@ -80,7 +81,7 @@ impl Distribution {
         }
     }
 
-    /// Adds a sample.
+    /// Adds a sample, ns.
     #[inline]
     pub fn add(&mut self, sample: i64) {
         if self.list.len() >= self.max_in_list() {
@@ -89,12 +90,12 @@ impl Distribution {
         self.list.push(sample);
     }
 
-    /// Adds samples.
+    /// Adds samples, ns.
     pub fn add_all<T: Sample>(&mut self, samples: &[T]) {
         self.add_and_sum(samples);
     }
 
-    /// Adds samples; gives their sum.
+    /// Adds samples, ns; returns their sum.
     pub fn add_and_sum<T: Sample>(&mut self, samples: &[T]) -> i64 {
         if let &[sample] = samples {
             self.add(sample.into());
@@ -107,12 +108,12 @@ impl Distribution {
         if samples.len() <= self.max_in_list() && self.lists_several() {
             return self.list.extend(samples);
         }
-        // What was listed is counted from now on.
+        // From now on samples are counted, not listed.
         self.list = SampleList::default();
         self.histogram().add(samples)
     }
 
-    /// Samples that are listed, at most.
+    /// Largest number of samples in the list.
     #[inline]
     fn max_in_list(&self) -> usize {
         if self.histogram.is_none() {
@@ -122,10 +123,10 @@ impl Distribution {
         }
     }
 
-    /// Whether several samples at a time are listed too. An operation has several distributions, and
-    /// a program many operations: counting some thousand samples at a time lets the counts of one at
-    /// a time stay in the nearest cache. Of the places of a tree come some hundred together, and
-    /// their lists would take as much memory as their counts.
+    /// Whether several samples at a time are listed before they are counted. An operation has
+    /// several distributions, and a program many operations: counting some thousand samples at once
+    /// keeps one histogram at a time in the nearest cache. The nodes and edges of a tree get some
+    /// hundred samples at once, and their lists would take as much memory as their histograms.
     #[inline]
     fn lists_several(&self) -> bool {
         self.histogram.is_none() || self.precision == Precision::Whole
@@ -137,7 +138,7 @@ impl Distribution {
         self.histogram.get_or_insert_with(new)
     }
 
-    /// Turns the list into counts.
+    /// Moves the samples of the list into the histogram.
     #[cold]
     fn count_list(&mut self) {
         let list = std::mem::take(&mut self.list);
@@ -163,7 +164,7 @@ impl Distribution {
         }
     }
 
-    /// How finely it tells times apart.
+    /// How precise its quantiles are.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.precision
@@ -179,19 +180,19 @@ impl Distribution {
         n_counted + self.list.len() as u64
     }
 
-    /// Sum of the samples.
+    /// Sum of the samples, ns.
     #[must_use]
     pub fn total(&self) -> i64 {
         self.exact().0.total_ns()
     }
 
-    /// total / n, to the nearest ns; `None` without samples.
+    /// Mean: total / n, to the nearest ns; `None` without samples.
     #[must_use]
     pub fn mean(&self) -> Option<i64> {
         self.exact().0.mean_ns()
     }
 
-    /// Moments of all samples, and the least and the greatest of them.
+    /// Moments of all samples, and their minimum and maximum.
     fn exact(&self) -> (Moments, [i64; 2]) {
         let (mut moments, [mut min, mut max]) = self.list.exact();
         if let Some(histogram) = &self.histogram {
@@ -202,7 +203,7 @@ impl Distribution {
         (moments, [min, max])
     }
 
-    /// In figures; `None` without samples. `uncertainty_ns`: see [`Summary`].
+    /// The figures; `None` without samples. `uncertainty_ns`: see [`Summary`].
     #[must_use]
     pub fn summary(&self, uncertainty_ns: Option<i64>) -> Option<Summary> {
         let [p01, median, p99] = self.percentiles([1, 50, 99])?;
@@ -221,8 +222,8 @@ impl Distribution {
         })
     }
 
-    /// How many samples were how large, in eight steps for each doubling. The borders of the
-    /// steps are borders of the counts too: the numbers are exact.
+    /// Histogram in eight buckets per doubling. The bounds of these buckets are bounds of the
+    /// internal ones too, so the counts are exact.
     #[must_use]
     pub fn buckets(&self) -> Vec<Bucket> {
         let listed = self.list.iter().map(|sample| (sample, 1));
@@ -233,8 +234,7 @@ impl Distribution {
         buckets(listed.chain(counts))
     }
 
-    /// The value below which so many per cent of the samples lie, interpolated as those of the
-    /// summary are; `None` without samples.
+    /// The percentile `percent`, interpolated like those of the summary; `None` without samples.
     #[must_use]
     pub fn quantile(&self, percent: u64) -> Option<i64> {
         self.percentiles([percent]).map(|[quantile]| quantile)
@@ -242,7 +242,7 @@ impl Distribution {
 
     fn percentiles<const N: usize>(&self, percents: [u64; N]) -> Option<[i64; N]> {
         let last = self.n().checked_sub(1)?;
-        // At (n - 1) percent / 100, between two neighbours.
+        // Position (n - 1) percent / 100, between two neighbours.
         let scaled = percents.map(|percent| u128::from(last) * u128::from(percent));
         let lower = scaled.map(|scaled| (scaled / 100) as u64);
         let neighbours = self.at(lower.map(|lower| [lower, (lower + 1).min(last)]));
@@ -254,8 +254,8 @@ impl Distribution {
         }))
     }
 
-    /// The samples that these parts of the others, from 0 to 1, lie below; interpolated as the
-    /// quantiles of the summary are. `None` without samples.
+    /// The quantiles at `parts`, each from 0 to 1, interpolated like those of the summary; `None`
+    /// without samples.
     #[must_use]
     pub fn quantiles<const N: usize>(&self, parts: [f64; N]) -> Option<[i64; N]> {
         let last = self.n().checked_sub(1)?;
@@ -268,8 +268,8 @@ impl Distribution {
         }))
     }
 
-    /// How far a quantile near this value may be from the truth by being read from counts, ns; 0
-    /// where it is exact.
+    /// Largest error of a quantile near this value because it is read from a histogram, ns; 0 where
+    /// quantiles are exact.
     #[must_use]
     pub fn quantile_error(&self, value: i64) -> i64 {
         if self.is_exact() {
@@ -279,15 +279,15 @@ impl Distribution {
         }
     }
 
-    /// Whether quantiles are.
+    /// Whether quantiles are exact.
     fn is_exact(&self) -> bool {
         self.n() <= self.precision.max_exact() as u64
     }
 
-    /// The samples with so many others before them, of which there are that many.
+    /// The samples at these positions in sorted order.
     fn at<const N: usize>(&self, positions: [[u64; 2]; N]) -> [[i64; 2]; N] {
         if self.is_exact() {
-            // Nothing is counted of so few.
+            // So few samples are not counted.
             let sorted = self.list.sorted();
             return positions.map(|pair| pair.map(|position| sorted[position as usize]));
         }
@@ -310,7 +310,7 @@ impl Distribution {
 }
 
 impl PartialEq for Distribution {
-    /// Of the same samples, as far as they are known.
+    /// Whether both have the same samples, as far as they are known.
     fn eq(&self, other: &Self) -> bool {
         written::Distribution::from(self.clone()) == written::Distribution::from(other.clone())
     }

@@ -1,18 +1,18 @@
-//! Batches to estimates: a mean or a median, and how far it can be trusted.
+//! From batches to estimates: a mean or a median with its standard error.
 
 use crate::batches::{Batch, Batches, Sum};
 use crate::distribution::Distribution;
 use crate::student;
 
-/// Batches that a mean is judged by, at most: long ones are nearly independent of one another,
-/// and with these many, Student's t costs 4 % of width.
+/// Most batches from which a mean is estimated: long batches are nearly independent of one another,
+/// and with this many Student's t widens the interval by 4 % only.
 const BATCHES: usize = 32;
-/// Fewer instances than this say nothing about their own spread.
+/// With fewer instances nothing is estimated.
 pub const MIN_INSTANCES: u64 = 10;
-/// Chance that an interval misses the truth.
+/// Probability that an interval misses the true value.
 pub const ALPHA: f64 = 0.05;
 
-/// A value with its standard error.
+/// A value with its standard errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// ns.
@@ -25,31 +25,32 @@ pub struct Estimate {
     pub df: f64,
 }
 
-/// What is known of one quantity of one operation, from one run.
+/// Estimates of one quantity of one operation, from one run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Estimates {
-    /// Of the mean; `None` with fewer than [`MIN_INSTANCES`] instances or batches.
+    /// Mean; `None` with fewer than [`MIN_INSTANCES`] instances or batches.
     pub mean: Option<Estimate>,
-    /// Of the median; `None` likewise, or for quantities that have none here.
+    /// Median; `None` with fewer than [`MIN_INSTANCES`] instances, and for quantities whose median
+    /// is not compared.
     pub median: Option<Estimate>,
 }
 
-/// The quantities that traces are compared in, of one operation.
+/// The quantities by which two traces are compared, for one operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Evidence {
     /// Last leave minus first enter.
     pub duration: Estimates,
     /// First leave minus last enter.
     pub core: Estimates,
-    /// Leave minus enter. Its median over the calls is not judged: the calls of an instance are
-    /// not independent.
+    /// Leave minus enter of each call. Its median is not compared: the calls of an instance are not
+    /// independent.
     pub call_time: Estimates,
-    /// Waits; likewise.
+    /// Wait of each call. Its median is not compared: the calls of an instance are not independent.
     pub wait: Estimates,
 }
 
 impl Evidence {
-    /// From the batches of an operation, and the distributions of its instances.
+    /// Estimates from the batches of an operation and the distributions of its instances.
     pub fn new(batches: &Batches, duration: &Distribution, core: &Distribution) -> Self {
         let [duration_squares, core_squares] = batches.squares();
         let batches = batches.at_most(BATCHES);
@@ -80,12 +81,12 @@ impl Evidence {
     }
 }
 
-/// A quantity of which there is one sample for each instance.
+/// A quantity with one sample per instance.
 struct Instances<'a> {
     batches: &'a [Batch],
     sum: fn(&Batch) -> Sum,
     magnitudes: fn(&Batch) -> i64,
-    /// Sum of the squares of the magnitudes.
+    /// Sum of squares of the magnitudes.
     squares: u64,
     distribution: &'a Distribution,
 }
@@ -97,9 +98,8 @@ impl Instances<'_> {
         Estimates { mean, median }
     }
 
-    /// The median, its errors by order statistics: the sample below which as few lie as chance
-    /// allows, and that above which as few do, n being the number of independent instances that
-    /// would tell as much as these.
+    /// The median, with errors from order statistics: the samples at both ends of the 95 % interval
+    /// of its rank, where n is the effective number of independent instances.
     fn median(&self) -> Option<Estimate> {
         let magnitudes = mean(self.batches, |batch| Sum {
             n: (self.sum)(batch).n,
@@ -131,18 +131,18 @@ impl Instances<'_> {
     }
 }
 
-/// The mean over all batches, and its standard error by how the batches differ.
+/// The mean over all batches, and its standard error from the variation between batches.
 ///
-/// The batches may be of different sizes: the mean is the ratio of two sums, its error that of a
-/// ratio. What batches of a slow change still have in common is taken from the correlation of
-/// neighbours, as of a process of first order: the variance grows by (1 + r) / (1 - r), and there
-/// are fewer degrees of freedom.
+/// Batches may differ in size, so the mean is a ratio of two sums and its error is that of a ratio.
+/// Batches of a slowly changing quantity are still correlated: with the correlation r of
+/// neighbours, as of a first-order process, the variance grows by (1 + r) / (1 - r), and there are
+/// fewer degrees of freedom.
 ///
 /// # Source
 /// Batch means: Law and Kelton, Simulation Modeling and Analysis, 9.5.3; ratio of sums: Cochran,
 /// Sampling Techniques, 6.4.
 fn mean(batches: &[Batch], pick: impl Fn(&Batch) -> Sum) -> Option<Estimate> {
-    /// A correlation of neighbours beyond this says that the run is too short to tell.
+    /// With a larger correlation of neighbours the run is too short for an estimate.
     const MAX_CORRELATION: f64 = 0.9;
     let sums: Vec<Sum> = batches.iter().map(pick).filter(|sum| sum.n > 0).collect();
     let n: f64 = sums.iter().map(|sum| sum.n as f64).sum();
@@ -183,7 +183,7 @@ mod tests {
     use crate::batches::InstanceSums;
     use crate::difference::Contrast;
 
-    /// Normal numbers that go on from one another.
+    /// A stream of normally distributed numbers.
     struct Normal(u64);
 
     impl Normal {
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// How one kind of run varies.
+    /// How the instances of a simulated run vary.
     #[derive(Debug, Clone, Copy)]
     struct Kind {
         /// Correlation of each instance with the one before.
@@ -272,9 +272,9 @@ mod tests {
         for kind in KINDS {
             let (mut of_means, mut of_medians) = (0, 0);
             for _ in 0..PAIRS {
-                // Of two equal runs: whether the interval of the difference has 0 in it.
+                // For two equal runs: whether the interval of the difference contains 0.
                 let [one, two] = [1.0, 1.0].map(|factor| run(kind, &mut normal, factor).duration);
-                // A median that is said to be unknown is not wrong.
+                // A median that is reported as unknown is not wrong.
                 let holds = |one: Option<Estimate>, two: Option<Estimate>| {
                     let both = one.zip(two);
                     let interval = both.map(|(one, two)| Contrast::new(&one, &two).interval);
@@ -299,13 +299,13 @@ mod tests {
         };
         let evidence = run(kind, &mut Normal(1), 1.0);
         let mean = evidence.duration.mean.unwrap();
-        // Of a lognormal: mean exp(0.045), sd mean sqrt(exp(0.09) - 1), in 100 us.
+        // Lognormal: mean exp(0.045), standard deviation mean sqrt(exp(0.09) - 1), in 100 us.
         let expected = 1e5 * f64::exp(0.045);
         let error = expected * f64::exp_m1(0.09).sqrt() / f64::sqrt(4000.0);
         assert!((mean.value - expected).abs() < 4.0 * error);
         assert!((0.6..1.7).contains(&(mean.below / error)), "{mean:?}");
         let median = evidence.duration.median.unwrap();
-        // Of a median: 1 / (2 f sqrt(n)), f = 1 / (0.3 sqrt(2 pi)) at 1.
+        // Standard error of a median: 1 / (2 f sqrt(n)), f = 1 / (0.3 sqrt(2 pi)) at 1.
         let error = 1e5 * 0.3 * (std::f64::consts::TAU).sqrt() / (2.0 * f64::sqrt(4000.0));
         assert!((median.value - 1e5).abs() < 4.0 * error, "{median:?}");
         assert!((0.6..1.7).contains(&(median.above / error)), "{median:?}");

@@ -1,26 +1,27 @@
-//! The first few of things by their keys: those that are kept do not depend on who was met first.
+//! The first few items by key: which items are retained does not depend on the order in which they
+//! were met.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-/// A list of things in the order of their keys, of which no more than `MOST` are kept, and for each
-/// how many instances there are of it.
+/// At most `MOST` items, those with the least keys, in ascending order, each with its number of
+/// instances.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FirstByKey<T, const MOST: usize> {
     list: Vec<T>,
 }
 
-/// What can be kept.
+/// An item with a key.
 pub trait Keyed {
-    /// What it is told from others by.
+    /// What distinguishes it from other items.
     type Key: Ord + ?Sized;
 
-    /// Its key.
+    /// The key.
     fn key(&self) -> &Self::Key;
 
-    /// Instances.
+    /// Number of instances.
     fn instances(&self) -> u64;
 }
 
@@ -31,17 +32,17 @@ impl<T, const MOST: usize> Default for FirstByKey<T, MOST> {
 }
 
 impl<T: Keyed, const MOST: usize> FirstByKey<T, MOST> {
-    /// Those that are kept, by their keys.
+    /// The retained items, ascending by key.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.list.iter()
     }
 
-    /// That of the most instances; the first where several have as many.
+    /// The item with the most instances; the first by key of several with the same number.
     pub fn usual(&self) -> Option<&T> {
         self.list.iter().rev().max_by_key(|one| one.instances())
     }
 
-    /// That with a key: what is `new`, if it is kept from now on; `None` if it is not.
+    /// The item with this key: inserts `new()` if the key is among the first; `None` if it is not.
     pub fn of(&mut self, key: &T::Key, new: impl FnOnce() -> T) -> Option<&mut T> {
         let at = match self.list.binary_search_by(|one| one.key().cmp(key)) {
             Ok(at) => at,
@@ -55,7 +56,7 @@ impl<T: Keyed, const MOST: usize> FirstByKey<T, MOST> {
         Some(&mut self.list[at])
     }
 
-    /// Adds those of another part; `add` one to another with the same key.
+    /// Merges the items of another part; `add` adds one item to another with the same key.
     pub fn merge(&mut self, other: &Self, add: impl Fn(&mut T, &T))
     where
         T: Clone,
@@ -73,7 +74,7 @@ impl<T: Keyed, const MOST: usize> FirstByKey<T, MOST> {
     }
 }
 
-/// Keeps a value, and of two with the same key the lesser.
+/// Inserts a value, or replaces a greater value with the same key.
 pub fn keep_lesser<K: Ord, V: Ord>(kept: &mut BTreeMap<K, V>, key: K, value: V) {
     match kept.entry(key) {
         Entry::Vacant(own) => drop(own.insert(value)),

@@ -1,9 +1,9 @@
-//! Distributions, estimates with their errors, chances and periods, of times in ns. This crate knows
-//! no traces and no MPI.
+//! Distributions, estimates with their errors, probabilities and periods of times in ns. This crate
+//! knows neither traces nor MPI.
 //!
-//! What is added up ([`Distribution`](distribution::Distribution), [`Moments`](moments::Moments),
-//! [`Batches`](batches::Batches), [`bins`]) merges: the sums of two parts give what the whole would
-//! have given, in whichever order.
+//! Sums ([`Distribution`](distribution::Distribution), [`Moments`](moments::Moments),
+//! [`Batches`](batches::Batches), [`bins`]) can be merged: the sums of two parts give what the
+//! whole would have given, in either order.
 #![forbid(unsafe_code)]
 
 pub mod batches;

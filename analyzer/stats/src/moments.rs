@@ -1,27 +1,27 @@
-//! Sums from which a mean and its deviation follow.
+//! Sums from which mean and standard deviation follow.
 
 use serde::{Deserialize, Serialize};
 
 use crate::integers::{rounded_div, saturate};
 
-/// Sums from which mean and deviation follow: exact, so that neither the order of the times shows
-/// nor who added up which part.
+/// n, sum and sum of squares of times. Exact, so the figures depend neither on the order of the
+/// times nor on who added up which part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
     n: u64,
     total_ns: i128,
-    /// ns^2; stops at the largest.
+    /// ns^2; saturates.
     squares: u128,
 }
 
-/// What times are handed on in: ns, of which few need more than 32 bits.
+/// A time in ns, in 32 or 64 bits; few times need more than 32.
 pub trait Sample: Copy + Ord + Into<i64> {}
 
 impl Sample for i32 {}
 impl Sample for i64 {}
 
 impl Moments {
-    /// Those of `n` times, of which sum (ns) and sum of squares (ns^2) are known.
+    /// Moments of `n` times with this sum (ns) and sum of squares (ns^2).
     pub fn of_sums(n: u64, total_ns: i128, squares: u128) -> Self {
         Self {
             n,
@@ -30,16 +30,16 @@ impl Moments {
         }
     }
 
-    /// Those of times that are all from `min` to `max`.
+    /// Moments of times that all lie in `min..=max`.
     pub(crate) fn of<T: Sample>(samples: &[T], min: i64, max: i64) -> Self {
-        /// Times that are summed together before the sums are widened.
+        /// Number of times that are summed before the sums are widened.
         const TOGETHER: usize = 256;
         let are_within = |bits: u32| min > -(1 << bits) && max < 1 << bits;
         let mut all = Self::default();
         for part in samples.chunks(TOGETHER) {
             let n = part.len() as u64;
             let each = || part.iter().map(|&sample| -> i64 { sample.into() });
-            // No sum of few short times leaves its integer.
+            // The sum of few short times does not overflow.
             all.merge(&if are_within(27) {
                 let squares: i64 = each().map(|sample| sample * sample).sum();
                 Self::of_sums(n, each().sum::<i64>().into(), squares as u128)
@@ -61,40 +61,39 @@ impl Moments {
         self.squares = self.squares.saturating_add(magnitude * magnitude);
     }
 
-    /// Adds what another part of the times came to.
+    /// Adds the moments of another part.
     pub fn merge(&mut self, other: &Self) {
         self.n += other.n;
         self.total_ns += other.total_ns;
         self.squares = self.squares.saturating_add(other.squares);
     }
 
-    /// How many times were added.
+    /// Number of times.
     #[must_use]
     pub fn n(&self) -> u64 {
         self.n
     }
 
-    /// Their sum, ns.
+    /// Sum of the times, ns.
     #[must_use]
     pub fn total_ns(&self) -> i64 {
         saturate(self.total_ns)
     }
 
-    /// Their mean, to the nearest ns; `None` of nothing.
+    /// Mean, to the nearest ns; `None` without times.
     #[must_use]
     pub fn mean_ns(&self) -> Option<i64> {
         (self.n > 0).then(|| saturate(rounded_div(self.total_ns, i128::from(self.n))))
     }
 
-    /// Their standard deviation, to the nearest ns, as a sample of more (n - 1); `None` of fewer
-    /// than two.
+    /// Sample standard deviation (n - 1), to the nearest ns; `None` for fewer than two times.
     #[must_use]
     pub fn standard_deviation_ns(&self) -> Option<i64> {
         if self.n < 2 || self.squares == u128::MAX {
             return None;
         }
-        // squares - total^2 / n, without a product that could overflow. The integers are exact: what
-        // cancels is taken away before they are rounded.
+        // squares - total^2 / n, without a product that could overflow. The integers are exact:
+        // what cancels is subtracted before rounding.
         let (n, total) = (u128::from(self.n), self.total_ns.unsigned_abs());
         let (whole, rest) = (total / n, total % n);
         let of_mean = total
@@ -104,8 +103,8 @@ impl Moments {
         Some(variance.sqrt().round() as i64)
     }
 
-    /// Standard deviation of the mean, ns, as if each time were independent of the others;
-    /// `None` of fewer than two.
+    /// Standard error of the mean, ns, as if the times were independent; `None` for fewer than two
+    /// times.
     #[must_use]
     pub fn standard_error_ns(&self) -> Option<f64> {
         if self.n < 2 {

@@ -1,24 +1,24 @@
-//! Things numbered in the order in which they are met, and words mixed into one number.
+//! Numbers things in the order in which they are met, and mixes 64-bit values into a hash.
 
 use std::collections::BTreeMap;
 
-/// So many are looked through; of more there is an index.
+/// Up to this many are searched linearly; more are indexed.
 const FEW: usize = 16;
 
-/// Takes one more word into a hash: words that differ, or stand in another order, give another number
-/// but for chance.
+/// Adds one more 64-bit value to a hash: other values, or another order, give another hash except
+/// by chance.
 #[inline]
 #[must_use]
 pub fn mix(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Numbers of things, from 0, in the order in which they are met: mostly a few, of which the last is
-/// met again.
+/// Numbers of things, from 0, in the order in which they are met. Mostly there are few, and the
+/// last is met again.
 #[derive(Debug)]
 pub struct Numbers<T> {
     met: Vec<T>,
-    /// Of the first of them, as far as it was needed.
+    /// Index of the first of them, as far as it was needed.
     index: BTreeMap<T, u32>,
 }
 
@@ -38,17 +38,17 @@ impl<T: Copy + Ord> Numbers<T> {
         self.index.clear();
     }
 
-    /// All of them, by their numbers.
+    /// All of them, by number.
     pub fn met(&self) -> &[T] {
         &self.met
     }
 
-    /// Takes others that are known not to be met yet, with the next numbers.
+    /// Gives the next numbers to others that are known to be new.
     pub fn extend(&mut self, others: impl Iterator<Item = T>) {
         self.met.extend(others);
     }
 
-    /// The number of one, a new one if it was not met before.
+    /// The number of `one`; a new number if it was not met before.
     #[inline]
     pub fn of(&mut self, one: T) -> u32 {
         let known = if self.met.len() <= FEW {
@@ -83,7 +83,7 @@ mod tests {
         static N_COMPARED: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// A number that counts how often one is compared with another.
+    /// A number that counts how often it is compared.
     #[derive(Debug, Clone, Copy)]
     struct Counted(u32);
 
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// Comparisons for each of `n` different ones, each of which comes `times` times in a row.
+    /// Comparisons per thing for `n` different ones, each of which is met `times` times in a row.
     fn compared_for_each(n: u32, times: u32) -> u64 {
         let mut numbers = Numbers::default();
         N_COMPARED.set(0);
@@ -124,7 +124,7 @@ mod tests {
         let mut numbers = Numbers::default();
         for round in 0..3 {
             for n in 0..100u16 {
-                // The same numbers as by looking through all.
+                // Compares with a linear search.
                 let one = n.wrapping_mul(977);
                 assert_eq!(numbers.of(one), u32::from(n), "round {round}");
                 assert_eq!(numbers.of(0), 0);
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn of_many_each_is_compared_with_a_few() {
         assert!(compared_for_each(40_000, 1) <= 64);
-        // The same again takes no look at the others, of few or of many.
+        // Meeting the last one again compares it with no other, however many there are.
         assert!(compared_for_each(FEW as u32, 1000) <= 1);
         assert!(compared_for_each(40_000, 1000) <= 2);
     }

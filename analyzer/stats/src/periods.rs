@@ -1,45 +1,45 @@
-//! A rhythm in the times of events, if there is one beyond that of the program itself.
+//! Finds a period in the times of events, if there is one beyond that of the program itself.
 //!
-//! The Rayleigh periodogram: each event is a unit vector that turns once in a period, and R is the
-//! length of their mean; of n events without rhythm n R^2 exceeds x with chance exp(-x). All
-//! frequencies are tried at a quarter of what the length of the run tells apart, and the chance is
-//! multiplied by their number. Where not all events belong to the rhythm, the largest of them may
-//! well do: the sums are looked at after 16, 32, 64 ... events, the largest first.
+//! The Rayleigh periodogram: each event is a unit vector that rotates once per period, and R is the
+//! length of their mean. For n events without a period n R^2 exceeds x with probability exp(-x).
+//! Frequencies are tried in steps of a quarter of what the length of the run resolves, and the
+//! probability is multiplied by their number. Often only the largest events are periodic, so the
+//! sums are tested after 16, 32, 64 ... events, the largest first.
 //!
-//! Events can happen only where there are instances, and those have a rhythm of their own: that
-//! of the program's loops. So the mean vector of the instances at the same frequency is taken
-//! off, of those of the same operation and part of the run as the events; what is left must
-//! still be beyond chance. It must hold in both halves of the run, and in most cycles.
+//! Events can happen only where there are instances, and instances are periodic themselves because
+//! of the program's loops. So the mean vector at the same frequency of the instances of the same
+//! operation and part of the run is subtracted; the rest must still be significant. The period must
+//! hold in both halves of the run and in most cycles.
 
 use std::f64::consts::TAU;
 
-/// The greatest chance of a false rhythm.
+/// Largest p-value of a period that is reported.
 const MAX_P: f64 = 1e-3;
-/// Fewest events, and cycles of the longest period.
+/// Fewest events, and fewest cycles of the longest period.
 const MIN_EVENTS: usize = 8;
 const MIN_CYCLES: f64 = 5.0;
 /// Most cycles of the shortest period.
 const MAX_CYCLES: f64 = 4096.0;
-/// Frequencies tried between two that the length of the run tells apart.
+/// Frequencies tried between two that the length of the run resolves.
 const OVERSAMPLING: f64 = 4.0;
 /// Shortest period, in intervals between instances.
 const MIN_INTERVALS: f64 = 4.0;
-/// Peaks that are looked at closely.
+/// Number of peaks that are refined.
 const MAX_PEAKS: usize = 64;
-/// The least R: below, too few events belong to the rhythm to call it one.
+/// Least R: with less, too few events are periodic.
 const MIN_R: f64 = 0.6;
-/// R that a multiple of the period keeps if it is the true one: one event in ten may by chance
-/// be where only the shorter period has a beat.
+/// Share of R that a multiple of the period keeps if that multiple is the true period: one event in
+/// ten may by chance be where only the shorter period has a cycle.
 const KEPT_BY_MULTIPLE: f64 = 0.8;
-/// The least part of the cycles that has an event.
+/// Least share of the cycles that contain an event.
 const MIN_PART_OF_CYCLES: f64 = 0.3;
 
 /// Events and the instances among which they happened.
 #[derive(Debug, Clone)]
 pub struct EventTimes<'a> {
-    /// Time, ns, and group of each event, the most remarkable first.
+    /// Time, ns, and group of each event, the most extreme first.
     pub events: &'a [(i64, usize)],
-    /// For each group times of instances, taken at random, ns.
+    /// By group: times of a random sample of its instances, ns.
     pub background: &'a [Vec<i64>],
     /// Begin and end of the time in which there were instances, ns.
     pub range_ns: (i64, i64),
@@ -47,18 +47,18 @@ pub struct EventTimes<'a> {
     pub interval_ns: f64,
 }
 
-/// A rhythm.
+/// A period in the times of events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Period {
-    /// Its period, ns.
+    /// Length of the period, ns.
     pub period_ns: f64,
-    /// Standard error of that, ns.
+    /// Standard error of the period, ns.
     pub period_error_ns: f64,
-    /// Standard deviation of the events from the rhythm, ns.
+    /// Standard deviation of the events from the periodic times, ns.
     pub scatter_ns: f64,
-    /// Indexes of the events that belong to it, ascending.
+    /// Indexes of the periodic events, ascending.
     pub events: Vec<usize>,
-    /// Chance of one as strong where there is none, at most.
+    /// Probability of a period as strong by chance, at most.
     pub p: f64,
 }
 
@@ -71,7 +71,7 @@ struct Vector {
 
 impl Vector {
     fn at(time: f64, frequency: f64) -> Self {
-        // Only the part of a turn counts; whole ones would cost precision.
+        // Only the fraction of a rotation counts; whole ones would cost precision.
         let turns = (time * frequency).fract();
         let (y, x) = (TAU * turns).sin_cos();
         Self { x, y }
@@ -112,7 +112,7 @@ impl Vector {
     }
 }
 
-/// A frequency at which some of the events turn together.
+/// A frequency at which some of the events agree in phase.
 #[derive(Debug, Clone, Copy)]
 struct Peak {
     strength: f64,
@@ -120,7 +120,7 @@ struct Peak {
     n_events: usize,
 }
 
-/// The clearest rhythm of the events.
+/// The most significant period of the events.
 pub fn find_period(times: &EventTimes<'_>) -> Option<Period> {
     let (begin, end) = times.range_ns;
     let length = end.checked_sub(begin)? as f64;
@@ -160,14 +160,14 @@ impl Search<'_> {
         self.times.events[index].0 as f64 - self.begin
     }
 
-    /// After how many events the sums are looked at.
+    /// Numbers of events after which the sums are tested.
     fn sizes(&self) -> Vec<usize> {
         let n = self.times.events.len();
         let sizes = (4..).map(|bits| 1 << bits).take_while(|size| *size < n);
         sizes.chain([n]).collect()
     }
 
-    /// What a chance is multiplied by, for having looked so often.
+    /// Number of tests, by which a probability is multiplied.
     fn n_trials(&self) -> f64 {
         self.n_frequencies * self.sizes().len() as f64
     }
@@ -176,7 +176,7 @@ impl Search<'_> {
         self.n_trials() * (-strength).exp() < MAX_P
     }
 
-    /// The strongest peaks of the periodogram that chance does not explain.
+    /// The strongest significant peaks of the periodogram.
     fn peaks(&self) -> Vec<Peak> {
         let sizes = self.sizes();
         let n = self.times.events.len();
@@ -186,7 +186,7 @@ impl Search<'_> {
         let turns: Vec<Vector> = (0..n)
             .map(|e| Vector::at(self.event(e), self.step))
             .collect();
-        // The last two frequencies of each size: a peak is known when the next one is lower.
+        // The last two frequencies of each size: a value is a peak if the next is lower.
         let mut before = vec![[0.0f64; 2]; sizes.len()];
         let mut peaks = Vec::new();
         for index in 0..=self.n_frequencies as usize {
@@ -209,7 +209,7 @@ impl Search<'_> {
                 }
                 *before = [second, strength];
             }
-            // Every so often anew, for turning adds up rounding errors.
+            // Recomputed now and then, since repeated rotation accumulates rounding errors.
             match (index + 1) % 64 {
                 0 => {
                     let next = frequency + self.step;
@@ -233,7 +233,7 @@ impl Search<'_> {
         let n_events = peak.n_events;
         let sharp = self.sharpen(peak.frequency, n_events);
         let r = self.r(sharp, n_events);
-        // Of a rhythm and its harmonics the longest period that all events keep.
+        // Of a period and its harmonics, takes the longest one that all events have.
         let mut frequency = sharp;
         while let Some(lower) = (2..=8)
             .rev()
@@ -280,11 +280,11 @@ impl Search<'_> {
         best
     }
 
-    /// What is left of the events' mean vector without that of the instances among which they
-    /// happened, as n R^2.
+    /// n R^2 of the events after the mean vector of the instances among which they happened is
+    /// subtracted.
     fn strength_beyond_program(&self, frequency: f64, n_events: usize) -> f64 {
-        // Parts of the run of two cycles or more: in shorter ones the instances beside an event
-        // would have its rhythm.
+        // Parts of the run of two cycles or more: in shorter ones the instances around an event
+        // would have its period.
         let n_parts = (self.length * frequency / 2.0).floor().clamp(1.0, 8.0);
         let part_of =
             |time: f64| ((time / self.length * n_parts) as usize).min(n_parts as usize - 1);
@@ -316,7 +316,7 @@ impl Search<'_> {
         left.square() / (scatter * error)
     }
 
-    /// Whether the events of each half of the time keep the rhythm, and the same beat.
+    /// Whether the events of each half of the time have the period, with the same phase.
     fn holds_in_both_halves(&self, frequency: f64, n_events: usize) -> bool {
         let mut times: Vec<f64> = (0..n_events).map(|e| self.event(e)).collect();
         times.sort_unstable_by(f64::total_cmp);
@@ -325,11 +325,11 @@ impl Search<'_> {
             [first, second].map(|half| Vector::mean(half.iter().copied(), frequency));
         let both = first.x * second.x + first.y * second.y;
         let lengths = (first.square() * second.square()).sqrt();
-        // Within a sixth of a turn of one another.
+        // The phases differ by at most a sixth of a period.
         first.square().min(second.square()) >= (MIN_R * MIN_R / 2.0) && both >= 0.5 * lengths
     }
 
-    /// The line through the events' times, by number of their cycle.
+    /// Fits the times of the events to a line over the number of their cycle.
     fn fit(&self, frequency: f64, n_events: usize, strength: f64) -> Option<Period> {
         let mean = self.mean(frequency, n_events);
         let beat = mean.y.atan2(mean.x) / TAU;
@@ -342,7 +342,8 @@ impl Search<'_> {
             .map(|time| (cycle(time), time))
             .collect();
         let mut line = Line::through(&near)?;
-        // Those that are there by chance are far away; without them the rest is nearer still.
+        // Events that are there by chance are far from the line; without them the fit becomes
+        // closer.
         for _ in 0..4 {
             let allowed = line.allowed_ns(&near);
             near.retain(|&(cycle, time)| line.residual(cycle, time).abs() <= allowed);
@@ -366,12 +367,12 @@ impl Search<'_> {
     }
 }
 
-/// The line through the times of events, by number of their cycle, with least squares.
+/// Least-squares line through the times of events, over the number of their cycle.
 struct Line {
     mean_cycle: f64,
     mean_time: f64,
     period_ns: f64,
-    /// Of the distances of the cycles from their mean.
+    /// Sum of squared distances of the cycles from their mean.
     squares: f64,
 }
 
@@ -396,8 +397,8 @@ impl Line {
         time - self.mean_time - self.period_ns * (cycle - self.mean_cycle)
     }
 
-    /// How far from the line is still on it: six times the middle distance, which is four
-    /// standard deviations, but not less than a hundredth of the period nor more than a fifth.
+    /// Largest residual of a periodic event: six times the median residual, which is four standard
+    /// deviations, but at least a hundredth and at most a fifth of the period.
     fn allowed_ns(&self, points: &[(f64, f64)]) -> f64 {
         let mut distances: Vec<f64> = points
             .iter()
@@ -413,7 +414,7 @@ impl Line {
 mod tests {
     use super::*;
 
-    /// Numbers in 0..1, the same every time.
+    /// Pseudorandom numbers in 0..1, the same in every run.
     fn random(seed: u64) -> impl FnMut() -> f64 {
         let mut state = seed;
         move || {
@@ -426,7 +427,7 @@ mod tests {
 
     const SECOND: f64 = 1e9;
 
-    /// Instances every 10 ms or so for a minute.
+    /// Instances about every 10 ms for a minute.
     fn instances(random: &mut impl FnMut() -> f64) -> Vec<i64> {
         let mut now = 0.0;
         let mut times = Vec::new();
@@ -487,10 +488,10 @@ mod tests {
             let mut random = random(1000 + seed);
             let mut instances = instances(&mut random);
             if seed % 2 == 1 {
-                // A program that calls in bursts, half of every second.
+                // A program that calls in bursts, in half of every second.
                 instances.retain(|&time| time % 1_000_000_000 < 500_000_000);
             }
-            // Late in one part of the run only, as when lateness moves on.
+            // Late in one part of the run only, as when lateness moves from rank to rank.
             let from = (seed % 4) as f64 * 0.1;
             let events: Vec<i64> = (0..200)
                 .map(|_| {

@@ -3,14 +3,14 @@
 /// The step of splitmix64: 2^64 divided by the golden ratio, odd.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A stream of random numbers, named by what it is for.
+/// A stream of random numbers, identified by its name.
 ///
-/// Every draw of a scenario has a stream of its own, keyed by (seed, delay, instance, rank). So
-/// what one rank draws does not depend on what was drawn before, in which order ranks are
-/// worked off, or whether another step was added to the program.
+/// Each draw of a scenario has a stream of its own, named (seed, delay, instance, rank). So what
+/// one rank draws does not depend on what was drawn before, on the order of the ranks, or on
+/// whether another step was added to the program.
 ///
-/// Only integer operations, the four basic ones on `f64`, and the square root are used: these are
-/// exact by IEEE 754 everywhere, the logarithm of a C library is not.
+/// Only integer operations, the four basic operations on `f64` and the square root are used: IEEE
+/// 754 makes these exact everywhere, while the logarithm of a C library differs.
 ///
 /// # Source
 /// splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014, with
@@ -28,7 +28,7 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// One number made of several, in their order.
+/// Hash of several numbers, in their order.
 #[must_use]
 pub fn hash(parts: &[u64]) -> u64 {
     parts.iter().fold(STEP, |state, &part| {
@@ -37,13 +37,13 @@ pub fn hash(parts: &[u64]) -> u64 {
 }
 
 impl Random {
-    /// The stream of this name.
+    /// The stream with this name.
     #[must_use]
     pub fn of(name: &[u64]) -> Self {
         Self { state: hash(name) }
     }
 
-    /// The stream that begins behind this state.
+    /// The stream that continues from this state.
     #[must_use]
     pub fn from_state(state: u64) -> Self {
         Self { state }
@@ -55,18 +55,18 @@ impl Random {
         mix(self.state)
     }
 
-    /// Uniform in (0, 1), neither end included.
+    /// Uniform in (0, 1), both ends excluded.
     pub fn unit(&mut self) -> f64 {
         ((self.bits() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
-    /// A whole number, uniform in `low..=high`.
+    /// An integer, uniform in `low..=high`.
     pub fn uniform(&mut self, low: u64, high: u64) -> u64 {
         let span = u128::from(high.saturating_sub(low)) + 1;
         low + ((u128::from(self.bits()) * span) >> 64) as u64
     }
 
-    /// A whole number below `n` > 0.
+    /// An integer, uniform in `0..n`, `n` > 0.
     pub fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.bits()) * n as u128) >> 64) as usize
     }
@@ -76,23 +76,25 @@ impl Random {
         low + (high - low) * self.unit()
     }
 
-    /// A real number, exponential with this mean. (By the logarithm of the C library: the last bit is not
-    /// the same on every machine.)
+    /// A real number, exponential with this mean. Uses the logarithm of the C library: the last bit
+    /// may differ between machines.
     pub fn exponential_real(&mut self, mean: f64) -> f64 {
         -self.unit().ln() * mean
     }
 
-    /// A real number by Pareto's distribution with this least value and shape, of which the same holds.
+    /// A real number, Pareto with this minimum and shape. Uses functions of the C library: the last
+    /// bit may differ between machines.
     pub fn pareto_real(&mut self, least: f64, shape: f64) -> f64 {
         least * self.unit().powf(-1.0 / shape)
     }
 
-    /// Exponential with this mean, rounded.
+    /// Exponential with this mean, rounded to an integer.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         (-ln(self.unit()) * mean as f64).round() as u64
     }
 
-    /// Normal, rounded; below zero becomes zero, as a delay cannot be negative.
+    /// Normal, rounded to an integer; negative values become zero, since a delay cannot be
+    /// negative.
     ///
     /// # Source
     /// Marsaglia's polar method.
@@ -102,14 +104,14 @@ impl Random {
             let s = x * x + y * y;
             if s < 1.0 && s > 0.0 {
                 let standard = x * (-2.0 * ln(s) / s).sqrt();
-                // The cast takes what is below zero to zero.
+                // The cast turns negative values into zero.
                 return (mean as f64 + standard * sd as f64).round() as u64;
             }
         }
     }
 }
 
-/// The natural logarithm of a positive normal number, within 1e-15 of itself or so.
+/// The natural logarithm of a positive normal number, to within about 1e-15.
 ///
 /// x = m 2^k with m near 1; ln m = 2 artanh((m - 1) / (m + 1)), by its series.
 fn ln(x: f64) -> f64 {
@@ -122,7 +124,7 @@ fn ln(x: f64) -> f64 {
     }
     let s = (m - 1.0) / (m + 1.0);
     let mut sum = 0.0;
-    // s is at most 0.172, so that the term with s^23 is below 1e-18.
+    // s is at most 0.172, so the term with s^23 is below 1e-18.
     for k in (0..11).rev() {
         sum = sum * s * s + 1.0 / f64::from(2 * k + 1);
     }
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_numbers_are_those_of_splitmix64() {
-        // The first three of the reference implementation for the seed 1234567.
+        // The first three numbers of the reference implementation for the seed 1234567.
         let mut random = Random { state: 1_234_567 };
         let found: Vec<u64> = (0..3).map(|_| random.bits()).collect();
         assert_eq!(
@@ -176,7 +178,7 @@ mod tests {
         is_near(moments(|r| r.uniform_real(2.0, 4.0)).0, 3.0, 0.005);
         is_near(moments(|r| r.exponential_real(5.0)).0, 5.0, 0.01);
         is_near(moments(|r| r.below(11) as f64).0, 5.0, 0.01);
-        // shape / (shape - 1) times the least.
+        // shape / (shape - 1) times the minimum.
         is_near(moments(|r| r.pareto_real(2.0, 3.0)).0, 3.0, 0.02);
         let (mean, sd) = moments(|r| r.exponential(50_000) as f64);
         is_near(mean, 50_000.0, 0.01);

@@ -1,29 +1,29 @@
-//! How repeated measurements of one quantity spread.
+//! Median, quartiles and range of repeated measurements.
 
 use serde::Serialize;
 
-/// The middle and the width of some measurements, in their unit.
+/// Five-number summary of some measurements, in their unit.
 ///
-/// Medians and quartiles, not means: a batch that an interrupt fell into is one value among
-/// many then, and does not move the result.
+/// Medians and quartiles instead of means: a batch with an interrupt in it is then one value among
+/// many and does not shift the result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
     /// Number of measurements, > 0.
     pub n: usize,
-    /// The least.
+    /// Minimum.
     pub min: f64,
-    /// A quarter lies below.
+    /// 25th percentile.
     pub lower_quartile: f64,
-    /// A half lies below.
+    /// Median.
     pub median: f64,
-    /// A quarter lies above.
+    /// 75th percentile.
     pub upper_quartile: f64,
-    /// The greatest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// The spread of `values`, all of them finite; `None` for no values.
+    /// The spread of `values`, all of them finite; `None` without values.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().collect();
@@ -40,7 +40,7 @@ impl Spread {
     }
 }
 
-/// Between the two values nearest to the place, linearly (R's type 7). `sorted` is not empty.
+/// The quantile `share`, interpolated linearly (R's type 7). `sorted` is not empty.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let below = place.floor() as usize;

@@ -1,8 +1,8 @@
-//! Student's t distribution: what the mean of a few batches is judged by.
+//! Student's t distribution, for means of few batches.
 
 use crate::chance::ln_gamma;
 
-/// Chance that |t| is at least this large by chance alone, for `df` > 0 degrees of freedom.
+/// P(|T| >= |t|) for `df` > 0 degrees of freedom.
 ///
 /// # Source
 /// The incomplete beta function: P(|T| >= t) = I_x(df/2, 1/2) at x = df / (df + t^2).
@@ -14,13 +14,13 @@ pub(crate) fn two_sided_p(t: f64, df: f64) -> f64 {
     incomplete_beta(df / 2.0, 0.5, df / (df + square), square / (df + square))
 }
 
-/// The t that |T| reaches with the chance `p`, 0 < p < 1, for `df` > 0.
+/// The t with P(|T| >= t) = `p`, 0 < p < 1, for `df` > 0 degrees of freedom.
 pub(crate) fn two_sided_quantile(p: f64, df: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while two_sided_p(high, df) > p {
         (low, high) = (high, 2.0 * high);
     }
-    // As many halvings as there are bits in the answer.
+    // As many bisections as the result has bits.
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if two_sided_p(middle, df) > p {
@@ -32,8 +32,8 @@ pub(crate) fn two_sided_quantile(p: f64, df: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// The regularized incomplete beta function I_x(a, b); `rest` is 1 - x, given apart because the
-/// difference would lose the digits of a small one.
+/// The regularized incomplete beta function I_x(a, b); `rest` is 1 - x, a parameter because the
+/// subtraction would lose digits when it is small.
 fn incomplete_beta(a: f64, b: f64, x: f64, rest: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

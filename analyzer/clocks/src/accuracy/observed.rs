@@ -1,11 +1,11 @@
-//! What is measured in a world, and how wrong the times are that come of it.
+//! The measurements in a simulated world, and the errors of the times computed from them.
 
 use super::super::constraint::{Constraints, Key, Origin, Tightest};
 use super::super::smoothed_alignment::{CoarseAlignment, SmoothedAlignment};
 use super::super::{Burst, Correction, edges};
 use super::world::{WAN, World, hca3};
 
-/// What the estimator is given.
+/// Input of the estimator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Given {
     /// Exchanges at start and end, enter and leave of collectives.
@@ -27,7 +27,7 @@ impl Given {
 const EXCHANGES_AT_ENDS: usize = 100;
 const EXCHANGES_BETWEEN: usize = 10;
 
-/// All that was measured in a world.
+/// All measurements in a world.
 #[derive(Debug, Clone)]
 pub(super) struct Observed {
     world: World,
@@ -40,8 +40,8 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    /// Bursts of all hosts with the first, at start and end and every `every_ns`, and `n_calls`
-    /// allreduces evenly over the run.
+    /// Bursts of each other host with the first, at start and end and every `every_ns`, and
+    /// `n_calls` allreduces evenly over the run.
     pub(super) fn of(mut world: World, every_ns: f64, n_calls: u32) -> Self {
         let end = world.end_ns;
         let round = |world: &mut World, begin: f64, n: usize, bursts: &mut Vec<Burst>| {
@@ -113,7 +113,7 @@ impl Observed {
         coarse(&self.world, self.start_ns, bursts.collect())
     }
 
-    /// What the estimator makes of it.
+    /// Result of the estimator.
     pub(super) fn smooth(&self, given: Given) -> SmoothedAlignment {
         let coarse = self.coarse(given.is_periodic());
         coarse.smooth(match given {
@@ -142,14 +142,14 @@ impl Observed {
         errors
     }
 
-    /// Part of the pairs of hosts at times of the run whose difference is off by more than what
-    /// is called resolved: two events at one instant would be told in an order.
+    /// Share of the pairs of hosts at times of the run whose difference is wrong by more than the
+    /// stated uncertainty: two simultaneous events would be put in an order.
     fn wrongly_resolved(&self, errors: &Errors, result: &SmoothedAlignment) -> f64 {
         let n_hosts = self.world.size.hosts;
         let (mut n, mut n_wrong) = (0, 0);
         for at_once in errors.all.chunks_exact(n_hosts - 1) {
             let at_ns = at_once[0].1 as i64;
-            // The reference is not off.
+            // The reference has no error.
             let off = |host: usize| host.checked_sub(1).map_or(0.0, |other| at_once[other].2);
             for a in 0..n_hosts {
                 for b in 0..a {
@@ -162,7 +162,7 @@ impl Observed {
         n_wrong as f64 / n as f64
     }
 
-    /// How many of the tightest constraints of collectives and messages the result breaks.
+    /// Number of the tightest constraints of collectives and messages that the result violates.
     fn violations(&self, result: &SmoothedAlignment) -> usize {
         let lines = self.coarse(false);
         let aligned = |host: usize, time: i64| {
@@ -183,7 +183,7 @@ impl Observed {
             .sum()
     }
 
-    /// Errors of the straight lines from start to end.
+    /// Errors of straight lines from start to end.
     pub(super) fn errors_two_point(&self) -> Errors {
         let lines = self.coarse(false).lines;
         self.errors(&|host, local| reference(&lines, host, local))
@@ -195,8 +195,8 @@ impl Observed {
         self.errors(&|host, local| reference(&measured, host, local))
     }
 
-    /// Errors of one who exchanges messages with the first host, and knows all of the clocks and of
-    /// the paths but their asymmetry.
+    /// Errors of an ideal estimator that exchanges messages with the first host and knows
+    /// everything about clocks and paths except the asymmetry.
     pub(super) fn errors_unseen(&self) -> Errors {
         let world = &self.world;
         let hosts = 1..world.size.hosts;
@@ -208,7 +208,7 @@ impl Observed {
         Errors::of(self.grid().flat_map(at).collect())
     }
 
-    /// Errors of lines that were fitted at the start.
+    /// Errors of lines fitted at the start (HCA3).
     pub(super) fn errors_hca3(&self) -> Errors {
         let mut world = self.world.clone();
         let is_far = world.network == WAN;
@@ -228,8 +228,8 @@ impl Observed {
         (0..GRID).map(move |i| end_ns * i as f64 / (GRID - 1) as f64)
     }
 
-    /// Errors at times evenly over the run; `estimate` gives the time on the clock of the first
-    /// host at what another shows.
+    /// Errors at times evenly over the run; `estimate` converts the time of another host to the
+    /// clock of the first.
     fn errors(&self, estimate: &dyn Fn(usize, i64) -> i64) -> Errors {
         let world = &self.world;
         let mut all = Vec::new();
@@ -238,7 +238,7 @@ impl Observed {
             for host in 1..world.size.hosts {
                 let local = world.clocks[host].at(t);
                 let whole = local.floor();
-                // Stamps are whole ns, errors need not be.
+                // Timestamps are whole ns, errors need not be.
                 let estimated = estimate(host, whole as i64) as f64 + (local - whole);
                 all.push((host, t, estimated - truth));
             }
@@ -261,7 +261,7 @@ fn reference(corrections: &[Option<Correction>], host: usize, local: i64) -> i64
         .map_or(local, |own| own.reference_ns(local))
 }
 
-/// The gap around the first three hosts, and its standard deviation, ns: each of three pairs is
+/// Gap around the first three hosts and its standard deviation, ns; each of the three pairs is
 /// measured by exchanges of its own, at both ends of the run.
 pub(super) fn gap(mut world: World) -> (f64, f64) {
     let pairs = [(0, 1), (0, 2), (1, 2)];
@@ -284,20 +284,20 @@ pub(super) fn gap(mut world: World) -> (f64, f64) {
     (triangles[0].gap_ns, triangles[0].sd_ns)
 }
 
-/// Times at which errors are looked at.
+/// Number of times at which errors are computed.
 const GRID: usize = 401;
 
-/// Errors of one trial, ns.
+/// Errors in one simulated world, ns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Errors {
-    /// Host, time, and the error then; time by time.
+    /// Host, time and error, ascending by time.
     all: Vec<(usize, f64, f64)>,
     pub(super) median: f64,
     pub(super) p95: f64,
     pub(super) max: f64,
-    /// Part of them within the stated uncertainty.
+    /// Share of the errors within the stated uncertainty.
     pub(super) covered: f64,
-    /// Part of them within the bound.
+    /// Share of the errors within the bound.
     pub(super) bounded: f64,
     pub(super) wrongly_resolved: f64,
     pub(super) violations: usize,
@@ -318,7 +318,7 @@ impl Errors {
     }
 }
 
-/// Spacing of bursts and number of calls, as the targets have it for a run of this length.
+/// Spacing of bursts, ns, and number of calls for the targets of a run of this length.
 pub(super) fn programme(seconds: u32) -> (f64, u32) {
     match seconds {
         ..=10 => (1e9, 1_000),

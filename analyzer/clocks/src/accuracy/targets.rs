@@ -1,11 +1,12 @@
-//! Errors of the estimator over many seeds, held against targets.
+//! Errors of the estimator over many seeds, compared with targets.
 //!
 //! ```text
 //! cargo test --release -p collbench-clocks --lib accuracy -- --ignored --nocapture
 //! ```
 //!
-//! prints the table of `ERRORS.md` and holds all targets; `SEEDS` is their number (20), `FIRST` the
-//! first of them (9000), `CASE` a part of the names of cases. What every change is tested with is a small part of that.
+//! prints the table of `ERRORS.md` and checks all targets. `SEEDS` is the number of seeds (20),
+//! `FIRST` the first of them (9000), `CASE` a part of the names of cases. Ordinary test runs check
+//! a small part.
 
 use std::ops::Range;
 
@@ -14,10 +15,11 @@ use Given::{EndsAndCollectives, EndsAndMessages, Periodic, PeriodicAndMessages};
 use super::observed::{Errors, Given, Observed, gap, programme};
 use super::world::{FULL, IB, Network, SMALL, Size, TCP, WAN, Wander, World};
 
-/// The first of the seeds that targets are held with; the estimator was made with others, all below.
+/// First seed that targets are checked with; the estimator was developed with other seeds, all
+/// below.
 const FIRST_SEED: u64 = 9_000;
 
-/// What is tried.
+/// One simulated case.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     network: Network,
@@ -73,7 +75,7 @@ const CASES: [Case; 15] = [
     case(WAN, 100, Wander::W2),
 ];
 
-/// Bars on the means of p95 and of the greatest error, us. `None`: straight lines.
+/// Targets for the means of p95 and of the greatest error, us. `None`: straight lines.
 const TARGETS: [(Case, Option<Given>, f64, f64); 15] = [
     (case(TCP, 10, Wander::W2), None, 1.2, 2.0),
     (case(TCP, 100, Wander::W2), Some(EndsAndMessages), 1.1, 2.0),
@@ -141,7 +143,7 @@ struct Results {
     two_point: Vec<Errors>,
     piecewise: Vec<Errors>,
     smoothed: [Vec<Errors>; 4],
-    /// What the asymmetry of the paths of exchanges alone comes to.
+    /// Errors caused by the asymmetry of the exchanged paths alone.
     unseen: Vec<Errors>,
 }
 
@@ -173,10 +175,10 @@ impl Results {
         &self.smoothed[index.unwrap()]
     }
 
-    /// The seeds with which straight lines are better though they are given no more: those with
-    /// which that is chance, and others. It is chance where the lines are less wrong than the
-    /// asymmetry of their paths alone makes one who knows everything else, and ours are no worse
-    /// than that.
+    /// Names of the seeds with which straight lines are better although they have no more input:
+    /// those where this is chance, and others. It is chance if the lines are less wrong than the
+    /// asymmetry of their paths alone makes an ideal estimator, and the smoother is no worse than
+    /// that.
     fn seeds_that_lose(&self) -> (Vec<String>, Vec<String>) {
         let compared = [
             (Periodic, &self.piecewise),
@@ -205,7 +207,7 @@ impl Results {
         (by_chance, others)
     }
 
-    /// Holds what must be so of the clocks of crystals.
+    /// Checks what must hold for the clocks of crystals.
     fn hold_invariants(&self, name: &str) {
         let pairs = [
             (Periodic, &self.piecewise),
@@ -307,13 +309,14 @@ fn three_hosts_close_by_exchanges_of_their_own_within_three_deviations() {
             "{}: of {SEEDS} triangles do not close",
             network.name
         );
-        // The assumed asymmetry is about that of these networks, and not as wide as to say nothing.
+        // The assumed asymmetry is about that of these networks, and not so wide as to be
+        // meaningless.
         let rms = (gaps.iter().map(|gap| gap * gap).sum::<f64>() / SEEDS as f64).sqrt();
         assert!((0.1..1.0).contains(&rms), "{}: {rms}", network.name);
     }
 }
 
-/// The whole table: some minutes.
+/// The whole table; takes some minutes.
 #[test]
 #[ignore = "takes minutes: make clocks"]
 fn all_targets_are_met() {
@@ -372,7 +375,7 @@ fn all_targets_are_met() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// Two digits, or three of what has more.
+/// Two significant digits, or three for larger numbers.
 fn figures(us: f64) -> String {
     match us {
         ..0.1 => format!("{us:.3}"),

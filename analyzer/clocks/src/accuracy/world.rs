@@ -1,19 +1,19 @@
-//! Hosts with known clocks: offsets, drift, wander; paths with jitter, tails and asymmetry; bursts
-//! of exchanges and allreduces over a binomial tree.
+//! Simulated hosts with known clocks: offsets, drift, wander; paths with jitter, tails and
+//! asymmetry; bursts of exchanges, and allreduces over a binomial tree.
 
 use collbench_stats::random::Random;
 
-/// What the messages between hosts go over.
+/// Network between hosts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Network {
     pub(super) name: &'static str,
-    /// Least time of a message between two hosts, ns: between these.
+    /// Shortest time of a message between two hosts, ns: drawn from this range.
     least_ns: (f64, f64),
-    /// By how much each direction differs from that, at most.
+    /// Largest deviation of each direction from it, ns.
     asymmetry_ns: f64,
-    /// Mean of a gamma distribution of shape 2 that comes on top.
+    /// Mean of the added gamma distribution of shape 2, ns.
     jitter_ns: f64,
-    /// Part of the messages that take longer by the mean times a Pareto of exponent 1.5.
+    /// Share of the messages that take longer by the mean times a Pareto of exponent 1.5.
     tail: f64,
 }
 
@@ -44,23 +44,23 @@ pub(super) const WAN: Network = Network {
 pub(super) enum Wander {
     /// A good temperature-compensated crystal.
     W1,
-    /// That of an ordinary server.
+    /// The crystal of an ordinary server.
     W2,
-    /// One that warms up as the job begins.
+    /// A crystal that warms up as the job begins.
     W3,
-    /// An ordinary one whose rate a daemon sets every 64 s.
+    /// W2 with a daemon that sets the rate every 64 s.
     W4,
 }
 
-/// Steps of time in which the wander of a clock is kept.
+/// Number of time steps in which the wander of a clock is stored.
 const WANDER_STEPS: usize = 8_192;
 
-/// A clock, as a function of true time.
+/// A clock as a function of true time.
 #[derive(Debug, Clone)]
 pub(super) struct TrueClock {
     offset_ns: f64,
     drift: f64,
-    /// What wander has added, at equal steps.
+    /// Accumulated wander at equal steps, ns.
     wandered: Vec<f64>,
     step_ns: f64,
 }
@@ -90,7 +90,7 @@ impl TrueClock {
                 step_at_s += 64.0;
                 stepped = 0.5e-6 * normal(random);
             }
-            // The amplitude is told by its square mean.
+            // The amplitude is given as a root mean square.
             let sinus = std::f64::consts::SQRT_2
                 * amplitude
                 * (std::f64::consts::TAU * at_s / period_s + phase).sin();
@@ -105,7 +105,7 @@ impl TrueClock {
         }
     }
 
-    /// What it shows at a true time, ns.
+    /// Time that the clock shows at a true time, ns.
     pub(super) fn at(&self, t: f64) -> f64 {
         let step = (t / self.step_ns).max(0.0);
         let left = (step as usize).min(self.wandered.len() - 2);
@@ -130,45 +130,45 @@ pub(super) struct Message {
 /// An allreduce of all ranks, on the clocks of their hosts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Allreduce {
-    /// By rank.
+    /// Enters by rank.
     pub(super) enters: Vec<i64>,
     pub(super) leaves: Vec<i64>,
     pub(super) messages: Vec<Message>,
 }
 
-/// What a trial takes place on.
+/// A simulated cluster.
 #[derive(Debug, Clone)]
 pub(super) struct World {
     pub(super) network: Network,
     pub(super) size: Size,
     pub(super) end_ns: f64,
     pub(super) clocks: Vec<TrueClock>,
-    /// Least time from host to host.
+    /// Shortest time from host to host, ns.
     least_ns: Vec<Vec<f64>>,
-    /// Some ranks come late to all calls.
+    /// Whether some ranks are late in all calls.
     is_skewed: bool,
     random: Random,
 }
 
-/// Hosts, and ranks on each; both powers of two.
+/// Number of hosts, and of ranks on each; both powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) hosts: usize,
     pub(super) ranks_per_host: usize,
 }
 
-/// That of the targets.
+/// Size for the targets.
 pub(super) const FULL: Size = Size {
     hosts: 16,
     ranks_per_host: 4,
 };
-/// For tests that have no time.
+/// Size for quick tests.
 pub(super) const SMALL: Size = Size {
     hosts: 4,
     ranks_per_host: 2,
 };
 
-/// What taking a message from the network, or giving it to it, costs.
+/// CPU time to send or receive a message.
 const OVERHEAD_NS: f64 = 300.0;
 const WITHIN_HOST_NS: f64 = 500.0;
 
@@ -203,7 +203,7 @@ impl World {
         }
     }
 
-    /// The same with ranks that come up to 1 ms late to all calls, and one that comes 3 ms late.
+    /// The same world with ranks that are up to 1 ms late in all calls, and one that is 3 ms late.
     pub(super) fn skewed(self) -> Self {
         Self {
             is_skewed: true,
@@ -211,8 +211,8 @@ impl World {
         }
     }
 
-    /// Time of one message.
-    fn way(&mut self, from: usize, to: usize) -> f64 {
+    /// Time of one message, ns.
+    fn transfer_ns(&mut self, from: usize, to: usize) -> f64 {
         let random = &mut self.random;
         if from == to {
             return WITHIN_HOST_NS * (1.0 - 0.3 * random.unit().ln());
@@ -227,8 +227,8 @@ impl World {
         self.least_ns[from][to] + gamma + tail
     }
 
-    /// A burst of `n` exchanges of `host` with `reference`, from `begin` on; when it ends, and
-    /// the stamps t1, t2, t3, t4 of each.
+    /// A burst of `n` exchanges of `host` with `reference` from `begin` on: its end, and the
+    /// timestamps t1, t2, t3, t4 of each exchange.
     pub(super) fn burst(
         &mut self,
         reference: usize,
@@ -239,9 +239,9 @@ impl World {
         let mut at = begin;
         let stamps = (0..n).map(|_| {
             let sent = at;
-            let received = sent + self.way(reference, host);
+            let received = sent + self.transfer_ns(reference, host);
             let answered = received + OVERHEAD_NS;
-            at = answered + self.way(host, reference);
+            at = answered + self.transfer_ns(host, reference);
             let stamps = [
                 self.clocks[reference].stamp(sent),
                 self.clocks[host].stamp(received),
@@ -255,13 +255,13 @@ impl World {
         (at, stamps)
     }
 
-    /// By how much the time of a host is off for one who knows how both clocks go and the shortest
-    /// time from the first host there and back, but not how much of it each way takes, ns.
+    /// Error of the time of a host for an ideal estimator that knows the rates of both clocks and
+    /// the shortest round trip with the first host, but not its two directions, ns.
     pub(super) fn unseen_ns(&self, host: usize) -> f64 {
         (self.least_ns[0][host] - self.least_ns[host][0]) / 2.0
     }
 
-    /// An allreduce to which ranks come at about `at`: a reduce to rank 0 and a broadcast over
+    /// An allreduce that ranks enter at about `at`: a reduce to rank 0 and a broadcast over
     /// binomial trees.
     pub(super) fn allreduce(&mut self, at: f64) -> Allreduce {
         let per_host = self.size.ranks_per_host;
@@ -281,7 +281,7 @@ impl World {
         let mut pass = |world: &mut Self, now: &mut [f64], from: usize, to: usize| {
             let sent = now[from];
             now[from] += OVERHEAD_NS;
-            let arrived = sent + world.way(host(from), host(to));
+            let arrived = sent + world.transfer_ns(host(from), host(to));
             now[to] = now[to].max(arrived) + OVERHEAD_NS;
             if host(from) != host(to) {
                 call.messages.push(Message {
@@ -312,16 +312,16 @@ impl World {
     }
 }
 
-/// The straight lines that a program would extrapolate its clocks by: by host offset at the start
-/// and slope, against true time as the first host shows it.
+/// Straight lines by which a program would extrapolate its clocks: by host the offset at the start
+/// and the slope, against true time on the clock of the first host.
 ///
 /// # Source
-/// Hunold and Carpen-Amarie, "Hierarchical Clock Synchronization in MPI", 2018 (HCA3): in
-/// ceil(log2 H) rounds every host that has the global time hands it to one that has not, which fits a
-/// line to `points` offsets, each the best of `pings` exchanges.
+/// Hunold and Carpen-Amarie, "Hierarchical Clock Synchronization in MPI", 2018 (HCA3): in ceil(log2
+/// H) rounds each host that has the global time passes it to one that has not, which fits a line to
+/// `points` offsets, each the best of `pings` exchanges.
 pub(super) fn hca3(world: &mut World, points: usize, pings: usize) -> Vec<(f64, f64)> {
     let n = world.size.hosts;
-    // By host the global time less the one of its clock, as a line in its clock less `origin`.
+    // By host the global time minus that of its clock, as a line over its clock minus `origin`.
     let origin: Vec<f64> = world.clocks.iter().map(|clock| clock.at(0.0)).collect();
     let mut models = vec![(0.0, 0.0); n];
     let mut begin = 0.0;

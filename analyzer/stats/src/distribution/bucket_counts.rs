@@ -1,10 +1,10 @@
-//! BucketCounts of samples, in as little memory as they need.
+//! Counts of a histogram, in as little memory as they need.
 
-/// How many samples a bucket has, for some that follow one another. The counts of all distributions
-/// together are larger than any cache: few samples take half of the memory.
+/// Number of samples in each of consecutive buckets. The counts of all distributions together are
+/// larger than any cache, so those of few samples take half of the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BucketCounts {
-    /// Of no more than 65,535 samples in all.
+    /// At most 65,535 samples in all.
     Short(Vec<u16>),
     Long(Vec<u32>),
 }
@@ -23,7 +23,7 @@ impl BucketCounts {
         }
     }
 
-    /// Has room for counts of `n` samples in all.
+    /// Makes room for counts of `n` samples in all.
     pub(super) fn make_long(&mut self, n: u64) {
         if let Self::Short(counts) = self
             && n > u16::MAX.into()
@@ -32,10 +32,10 @@ impl BucketCounts {
         }
     }
 
-    /// Has `before` more counts in front, and is `n` long at least.
+    /// Inserts `before` counts in front, and extends to at least `n` counts.
     pub(super) fn make_room(&mut self, before: usize, n: usize) {
         fn make_room<T: Copy + Default>(counts: &mut Vec<T>, before: usize, n: usize) {
-            // The greatest sample is seldom exceeded: room in advance would mostly stay empty.
+            // The maximum is seldom exceeded: room reserved in advance would mostly stay empty.
             counts.reserve_exact(n.saturating_sub(counts.len()));
             if before > 0 {
                 counts.splice(0..0, std::iter::repeat_n(T::default(), before));
@@ -48,11 +48,11 @@ impl BucketCounts {
         }
     }
 
-    /// Adds `n` to each of some counts; there is room for all of them.
+    /// Adds `n` to the counts at these indexes, which must exist.
     #[inline]
     pub(super) fn add(&mut self, places: impl Iterator<Item = i32>, n: u32) {
         match self {
-            // It cannot be more than there are samples.
+            // A count cannot exceed the number of samples.
             Self::Short(counts) => places.for_each(|at| counts[at as usize] += n as u16),
             Self::Long(counts) => {
                 for at in places {
@@ -63,7 +63,7 @@ impl BucketCounts {
         }
     }
 
-    /// Adds other counts to those from a place on.
+    /// Adds other counts to those from index `at` on.
     pub(super) fn merge(&mut self, at: usize, other: &Self) {
         match (self, other) {
             (Self::Short(own), Self::Short(other)) => {
@@ -94,11 +94,11 @@ impl BucketCounts {
             .chain(long.iter().copied())
     }
 
-    /// Hands on for each of some positions, ascending, what comes with it, and the place of the
-    /// count that reaches beyond it.
+    /// For each of some positions in sorted order, ascending, calls `found` with the value given
+    /// beside the position and with the index of the bucket that contains it.
     pub(super) fn find(&self, positions: &[(u64, usize)], found: impl FnMut(usize, usize)) {
         match self {
-            // All of them together have no more samples than their integer can tell.
+            // All of them together have at most 65,535 samples: no sum overflows.
             Self::Short(counts) => {
                 find(counts, positions, found, |part| {
                     part.iter().sum::<u16>().into()
@@ -111,10 +111,10 @@ impl BucketCounts {
     }
 }
 
-/// Histogram that are added up before it is looked which of them is asked for.
+/// Counts that are summed at a time while a position is looked for.
 const PART: usize = 64;
 
-/// Mostly nothing is asked for in a part: its `sum` is all that is looked at.
+/// Most parts contain none of the positions: only their `sum` is computed.
 fn find<T: Copy + Into<u64>>(
     counts: &[T],
     positions: &[(u64, usize)],

@@ -1,22 +1,22 @@
-//! Histogram of samples by size, for those that are not kept.
+//! Histograms of samples that are not listed one by one.
 
 use crate::distribution::bucket_counts::BucketCounts;
 use crate::distribution::precision::Precision;
 use crate::moments::{Moments, Sample};
 
-/// What is known of samples that are not kept.
+/// Moments, minimum, maximum and bucket counts of samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Histogram {
     precision: Precision,
     moments: Moments,
     min: i64,
     max: i64,
-    /// Bucket of the first count: that of the least sample. The last is that of the greatest.
+    /// Index of the first bucket: that of the minimum. The last is that of the maximum.
     first: i32,
     counts: BucketCounts,
 }
 
-/// The least and the greatest sample; `None` of none.
+/// Minimum and maximum; `None` without samples.
 pub(super) fn range<T: Sample>(samples: &[T]) -> Option<[i64; 2]> {
     let (&first, others) = samples.split_first()?;
     let (mut min, mut max) = (first, first);
@@ -28,7 +28,7 @@ pub(super) fn range<T: Sample>(samples: &[T]) -> Option<[i64; 2]> {
 }
 
 impl Histogram {
-    /// Of no sample.
+    /// A histogram without samples.
     pub(super) fn new(precision: Precision) -> Self {
         Self {
             precision,
@@ -40,8 +40,8 @@ impl Histogram {
         }
     }
 
-    /// Those of samples of which this is known, and how many are in each bucket, by bucket, where
-    /// there are some; `None` if that cannot be.
+    /// A histogram from its written parts; `None` if they contradict one another. `buckets`: index
+    /// and count of the buckets that are not empty, ascending.
     pub(super) fn of_buckets(
         precision: Precision,
         moments: Moments,
@@ -50,7 +50,7 @@ impl Histogram {
     ) -> Option<Self> {
         let ends = [buckets.first()?.0, buckets.last()?.0];
         let n: u64 = buckets.iter().map(|&(_, n)| u64::from(n)).sum();
-        // A count stops at the largest.
+        // A count stops at the largest integer.
         let are_all = n == moments.n() || n < moments.n() && n >= u32::MAX.into();
         let is_ascending = buckets.is_sorted_by(|a, b| a.0 < b.0);
         if !are_all || !is_ascending || ends != range.map(|end| precision.signed_bucket(end)) {
@@ -64,30 +64,30 @@ impl Histogram {
         Some(all)
     }
 
-    /// What is exact of them.
+    /// Exact moments of the samples.
     pub(super) fn moments(&self) -> &Moments {
         &self.moments
     }
 
-    /// The least and the greatest.
+    /// Minimum and maximum.
     pub(super) fn range(&self) -> [i64; 2] {
         [self.min, self.max]
     }
 
-    /// Buckets and how many samples are in each, by bucket, where there are some.
+    /// Index and count of the buckets that are not empty, ascending.
     pub(super) fn buckets(&self) -> impl Iterator<Item = (i32, u32)> {
         (self.first..)
             .zip(self.counts.iter())
             .filter(|&(_, n)| n > 0)
     }
 
-    /// Middles of buckets and how many samples are in each, by bucket, where there are some.
+    /// Middle and count of the buckets that are not empty, ascending.
     pub(super) fn middles(&self) -> impl Iterator<Item = (i64, u64)> {
         let middle = |(bucket, n): (i32, u32)| (self.precision.signed_middle(bucket), n.into());
         self.buckets().map(middle)
     }
 
-    /// Histogram samples; gives their sum.
+    /// Counts samples; returns their sum.
     pub(super) fn add<T: Sample>(&mut self, samples: &[T]) -> i64 {
         let Some([min, max]) = range(samples) else {
             return 0;
@@ -125,7 +125,7 @@ impl Histogram {
         }
     }
 
-    /// Notes what is exact of more samples, and has room for their counts.
+    /// Updates the exact figures with more samples, and makes room for their counts.
     fn note_range(&mut self, moments: Moments, [min, max]: [i64; 2]) {
         self.moments.merge(&moments);
         self.counts.make_long(self.moments.n());
@@ -145,8 +145,8 @@ impl Histogram {
             .make_room(n_before as usize, (greatest - least) as usize + 1);
     }
 
-    /// Hands on for each of some positions, ascending, about what the sample there is, and at what
-    /// place its position is handed over.
+    /// For each of some positions in sorted order, ascending, calls `found` with the value given
+    /// beside the position and with the sample there, to the precision of the histogram.
     pub(super) fn find(&self, positions: &[(u64, usize)], mut found: impl FnMut(usize, i64)) {
         self.counts.find(positions, |which, place| {
             let middle = self.precision.signed_middle(self.first + place as i32);

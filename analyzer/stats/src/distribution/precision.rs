@@ -1,30 +1,32 @@
-//! How finely a distribution tells times apart, and from when on.
+//! How precise the quantiles of a distribution are, and from how many samples on.
 
 use serde::{Deserialize, Serialize};
 
 use crate::moments::Sample;
 
-/// How finely a distribution tells times apart.
+/// How precise the quantiles of a distribution are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Precision {
-    /// Quantiles exact of up to 4096 samples, and within 0.1 % of more: for an operation as a whole.
+    /// Exact for up to 4096 samples, within 0.1 % for more: for an operation as a whole.
     #[default]
     Whole,
-    /// Exact of up to 256, within 0.1 %: for one of many places.
+    /// Exact for up to 256 samples, within 0.1 % for more: for one of many nodes or edges.
     Fine,
-    /// Exact of up to 64, within 0.8 %, in an eighth of the memory of [`Fine`](Self::Fine).
+    /// Exact for up to 64 samples, within 0.8 % for more, in an eighth of the memory of
+    /// [`Fine`](Self::Fine).
     Medium,
-    /// Exact of up to 32, within 3.2 %, in less than a thirtieth.
+    /// Exact for up to 32 samples, within 3.2 % for more, in less than a thirtieth of the memory of
+    /// [`Fine`](Self::Fine).
     Coarse,
 }
 
-/// Graphs with more edges are kept less finely.
+/// Graphs with more edges are medium.
 const MAX_FINE_EDGES: usize = 512;
-/// Graphs with more edges are kept coarsely.
+/// Graphs with more edges are coarse.
 const MAX_MEDIUM_EDGES: usize = 2048;
 
 impl Precision {
-    /// That of the places in a graph of so many edges.
+    /// The precision for nodes and edges of a graph with this number of edges.
     pub fn of_edges(n_edges: usize) -> Self {
         match n_edges {
             n if n <= MAX_FINE_EDGES => Self::Fine,
@@ -33,7 +35,7 @@ impl Precision {
         }
     }
 
-    /// Quantiles of so many samples are exact.
+    /// Number of samples up to which quantiles are exact.
     pub(super) fn max_exact(self) -> usize {
         match self {
             Self::Whole => 4096,
@@ -43,8 +45,9 @@ impl Precision {
         }
     }
 
-    /// Samples that are kept as they are; beyond, counts take less. The parts of a distribution
-    /// cannot know how many there are in all, so no fewer than are exact.
+    /// Number of samples that are listed; a histogram takes less memory from there on. At least
+    /// [`max_exact`](Self::max_exact), since the parts of a distribution do not know how many
+    /// samples there are in all.
     pub(super) fn max_listed(self) -> usize {
         match self {
             Self::Whole => 8192,
@@ -52,7 +55,7 @@ impl Precision {
         }
     }
 
-    /// A quantile is within one part in so many.
+    /// The error of a quantile is at most the quantile divided by this.
     pub(super) fn parts(self) -> i64 {
         match self {
             Self::Whole | Self::Fine => 1000,
@@ -61,7 +64,7 @@ impl Precision {
         }
     }
 
-    /// Buckets for each doubling, as a power of two.
+    /// Buckets per doubling, as a power of two.
     fn bits(self) -> u32 {
         match self {
             Self::Whole => 10,
@@ -71,8 +74,8 @@ impl Precision {
         }
     }
 
-    /// The bucket of a magnitude. Those below the number of buckets of a doubling have one of
-    /// their own.
+    /// The bucket of a magnitude. Magnitudes below the number of buckets per doubling have buckets
+    /// of their own.
     #[inline]
     fn bucket(self, magnitude: u64) -> i32 {
         let bits = self.bits();
@@ -80,15 +83,15 @@ impl Precision {
         ((shift << bits) as i32) + (magnitude >> shift) as i32
     }
 
-    /// The buckets of samples from 0 to below 2^31, by the bits of floating-point numbers: the
-    /// exponent, and those behind the leading one. Vector instructions find several at a time.
-    // Distribution::add_all, 64 or 512 samples of up to 0.2 ms at a time, on an AMD EPYC: 1.6 ns for each,
-    // 2.3 ns without.
+    /// The buckets of samples in 0..2^31, from the bits of floating-point numbers: the exponent and
+    /// the bits after the leading one. Vector instructions compute several at a time.
+    // Distribution::add_all, 64 or 512 samples of up to 0.2 ms at a time, on an AMD EPYC: 1.6 ns
+    // per sample, 2.3 ns without this function.
     #[inline]
     pub(super) fn buckets_of_short<T: Sample>(self, samples: &[T], buckets: &mut [u32]) {
         const FRACTION_BITS: u32 = 52;
         let bits = self.bits();
-        // That of 2^bits, whose bucket is the first that is found so.
+        // The bucket of 2^bits, the first that is computed this way.
         let first = (1023 + bits) << bits;
         for (bucket, &sample) in buckets.iter_mut().zip(samples) {
             let magnitude = Into::<i64>::into(sample) as u32;
@@ -113,14 +116,14 @@ impl Precision {
         (mantissa << shift) + (1 << shift) / 2
     }
 
-    /// The bucket of a sample; those below zero have the numbers of their magnitudes, below zero.
+    /// The bucket of a sample; a negative sample has the negative bucket of its magnitude.
     #[inline]
     pub(super) fn signed_bucket(self, sample: i64) -> i32 {
         let bucket = self.bucket(sample.unsigned_abs());
         if sample < 0 { -bucket } else { bucket }
     }
 
-    /// The middle of the bucket of a sample.
+    /// The middle of the bucket of a sample, ns.
     pub(super) fn signed_middle(self, bucket: i32) -> i64 {
         let middle = saturated(self.middle(bucket.abs()));
         if bucket < 0 { -middle } else { middle }

@@ -1,13 +1,13 @@
-//! Samples kept as they are.
+//! Samples listed one by one.
 
 use crate::distribution::histogram::{Histogram, range};
 use crate::integers::saturate;
 use crate::moments::{Moments, Sample};
 
-/// Samples in no order.
+/// Samples in any order.
 #[derive(Debug, Clone)]
 pub(super) enum SampleList {
-    /// Within two seconds, as most are.
+    /// All within two seconds, as most are.
     Short(Vec<i32>),
     Long(Vec<i64>),
 }
@@ -41,9 +41,10 @@ impl SampleList {
         }
     }
 
-    /// Adds samples, of which no more than some thousand are kept; gives their sum.
+    /// Adds samples, at most some thousand; returns their sum.
     pub(super) fn extend<T: Sample>(&mut self, samples: &[T]) -> i64 {
-        // Sums of so few short ones are exact; what leaves 32 bits shows in the upper half.
+        // The sum of so few short samples is exact; a sample beyond 32 bits shows in the upper
+        // half.
         let (mut total, mut upper) = (0i64, 0u64);
         for &sample in samples {
             let sample: i64 = sample.into();
@@ -82,7 +83,7 @@ impl SampleList {
         }
     }
 
-    /// Empty, with the memory that it had if few samples need more.
+    /// An empty list that reuses the memory if it is short.
     pub(super) fn emptied(self) -> Self {
         match self {
             Self::Short(mut list) => {
@@ -111,7 +112,7 @@ impl SampleList {
         sorted
     }
 
-    /// What is exact of them; the range of nothing is beyond all.
+    /// Exact moments and range; an empty list has an empty range.
     pub(super) fn exact(&self) -> (Moments, [i64; 2]) {
         fn exact<T: Sample>(list: &[T]) -> (Moments, [i64; 2]) {
             match range(list) {
@@ -133,7 +134,7 @@ impl SampleList {
     }
 }
 
-/// By a quarter, not to twice as much: there may be many lists.
+/// Grows by a quarter instead of doubling: there may be many lists.
 #[inline]
 fn make_room<T>(list: &mut Vec<T>, n: usize) {
     if list.capacity() - list.len() < n {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The same figures by the textbook, in floating point, from all samples.
+/// Summary figures by the textbook formulas, in floating point, from all samples.
 fn brute_force(samples: &[i64]) -> [f64; 5] {
     let mut sorted: Vec<f64> = samples.iter().map(|&s| s as f64).collect();
     sorted.sort_by(f64::total_cmp);
@@ -54,7 +54,7 @@ fn buckets_are_the_same_before_and_after_the_histogram() {
     assert_eq!(distribution(&samples).buckets(), buckets(counts));
 }
 
-/// By 97 at a time, in parts of which every third sample is in the first.
+/// Adds 97 samples at a time, every third to a first part.
 fn in_parts(samples: &[i64]) -> Distribution {
     let part = |is_first: bool| {
         let mut distribution = Distribution::default();
@@ -168,7 +168,7 @@ fn a_mean_between_two_times_is_the_later_one() {
 
 #[test]
 fn a_graph_of_more_edges_takes_less_for_each() {
-    // Exponential times.
+    // Exponentially distributed times.
     let samples: Vec<i64> = (1..900)
         .map(|n| (-20_000.0 * (f64::from(n) / 900.0).ln()) as i64)
         .collect();
@@ -202,7 +202,7 @@ proptest! {
             (50, found.median, expected.median),
             (99, found.p99, expected.p99),
         ] {
-            // Between two samples, of which one may lie below zero and the other one above.
+            // Between two samples, of which one may be negative and the other positive.
             let at = (samples.len() - 1) * percent / 100;
             let next = (at + 1).min(samples.len() - 1);
             let largest = sorted[at].abs().max(sorted[next].abs());
@@ -229,7 +229,7 @@ const PRECISIONS: [Precision; 4] = [
     Precision::Coarse,
 ];
 
-/// The written form.
+/// The serialized form.
 fn bytes(distribution: &Distribution) -> String {
     serde_json::to_string(distribution).unwrap()
 }
@@ -272,7 +272,7 @@ proptest! {
                     distribution
                 })
                 .collect();
-            // Any two of them, until there is one.
+            // Merges any two of them until one is left.
             while parts.len() > 1 {
                 let one = parts.swap_remove(draw(parts.len()));
                 let at = draw(parts.len());

@@ -1,5 +1,5 @@
-//! The written form of a distribution, which depends on its samples alone: not on their order, nor on
-//! what is still to be counted.
+//! The serialized form of a distribution. It depends on the samples alone: neither on their order
+//! nor on how many have been counted yet.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ pub(super) struct Distribution {
 
 #[derive(PartialEq, Serialize, Deserialize)]
 enum Samples {
-    /// Ascending.
+    /// Ascending, ns.
     Listed(Vec<i64>),
     Counted {
         moments: Moments,
-        /// The least and the greatest.
+        /// Minimum and maximum, ns.
         range: [i64; 2],
-        /// Bucket and its count, by bucket, where there are some.
+        /// Index and count of the buckets that are not empty, ascending.
         buckets: Vec<(i32, u32)>,
     },
 }
