@@ -72,7 +72,7 @@ impl MessageMatrix {
     pub(crate) fn draw(&self, id: &str) -> String {
         let messages: u64 = self.traffic.iter().map(|traffic| traffic.messages).sum();
         let subtitle = format!(
-            "{}, {}, {}; a row for each sender, a column for each receiver",
+            "{}, {}, {}; rows are senders, columns are receivers",
             self.heading.operation,
             counted_grouped(self.heading.n_instances, "instance"),
             counted_grouped(messages, "message"),
@@ -115,7 +115,7 @@ impl MessageMatrix {
         sheet.finish(
             id,
             self.heading.finding.as_str(),
-            &format!("Matrix of messages of {subtitle}."),
+            &format!("Message matrix of {subtitle}."),
             &[style::LIGHT, style::HEAT_LIGHT, style::TREE_LIGHT].concat(),
             &[style::DARK, style::HEAT_DARK, style::TREE_DARK].concat(),
         )

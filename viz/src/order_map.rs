@@ -130,8 +130,8 @@ impl OrderMap {
                 _ => format!("to {limit} %"),
             }),
             blank: "never",
-            hatching: "undecided",
-            bars: ["position", "undecided"],
+            hatching: "unresolved",
+            bars: ["position", "unresolved"],
         }
     }
 
@@ -159,15 +159,14 @@ impl OrderMap {
 
     fn axis(&self, columns: &[std::ops::Range<usize>]) -> Axis {
         let (end, verb) = match self.order {
-            Order::Arrival => ("arrival", "come"),
-            Order::Departure => ("departure", "leave"),
+            Order::Arrival => ("arrival", "arrives"),
+            Order::Departure => ("departure", "leaves"),
         };
         let (what, last) = match self.positions {
             Positions::Each(n) => ("position", n),
             Positions::Tenths => ("tenth", 10),
         };
-        let name =
-            format!("{what} in the order of {end}: 1 is the first to {verb}, {last} the last");
+        let name = format!("{what} in the order of {end}: 1 {verb} first, {last} {verb} last");
         let n = columns.len();
         // The first and the last always, and some between that are not too near to them.
         let step = n.div_ceil(16).max(1);
@@ -191,12 +190,12 @@ impl OrderMap {
 
     fn subtitle(&self, n_rows: usize) -> String {
         let bands = if n_rows < self.ranks.len() {
-            "; a row is a band of ranks, a cell shows the highest of them"
+            "; each row is a band of ranks, each cell shows the highest share of one of them"
         } else {
             ""
         };
         format!(
-            "{}, {}, {}; in how many % of the instances a rank {} at which position{bands}",
+            "{}, {}, {}; share of instances, in %, in which a rank {} at each position{bands}",
             self.heading.operation,
             counted_grouped(self.heading.n_instances, "instance"),
             counted_grouped(self.ranks.len() as u64, "rank"),
@@ -294,7 +293,7 @@ impl OrderMap {
         if let Some((member, _)) = most(members, |member| member.n_undecided) {
             let shown = part_percent(member.n_undecided, member.n_instances);
             let at_most = if members.len() > 1 { "at most " } else { "" };
-            text.push_str(&format!("\nundecided: {at_most}{shown}"));
+            text.push_str(&format!("\nunresolved: {at_most}{shown}"));
         }
         text.push_str(&format!(" (n = {})", grouped(self.heading.n_instances)));
         text
@@ -302,7 +301,7 @@ impl OrderMap {
 
     fn description(&self, columns: &[std::ops::Range<usize>]) -> String {
         let mut text = format!(
-            "{} of {}: how often each of {} was at which position, over {}.",
+            "{} of {}: how often each of {} was at each position, over {}.",
             match self.order {
                 Order::Arrival => "Arrival order",
                 Order::Departure => "Departure order",
@@ -320,14 +319,14 @@ impl OrderMap {
                 let rank = member.rank.rank;
                 let name = self.column_name(column);
                 text.push_str(&format!(
-                    " {which}, {name}: mostly rank {rank}, in {shown}."
+                    " {which} ({name}): most often rank {rank}, in {shown}."
                 ));
             }
         }
         if let Some((member, _)) = most(&self.ranks, |member| member.n_undecided) {
             let shown = part_percent(member.n_undecided, member.n_instances);
             text.push_str(&format!(
-                " Undecided at most in {shown} (rank {}).",
+                " Unresolved in at most {shown} (rank {}).",
                 member.rank.rank
             ));
         }

@@ -50,8 +50,8 @@ impl StraightLine {
 pub struct Serialization {
     heading: Heading,
     n_ranks: u32,
-    /// What leaves: `rank`, or what a node serves.
-    noun: &'static str,
+    /// Whether the positions are those in which nodes serve, not those in which ranks leave.
+    is_of_nodes: bool,
     curves: Vec<Curve>,
 }
 
@@ -69,7 +69,7 @@ impl Serialization {
         Serialization {
             heading,
             n_ranks,
-            noun: "rank",
+            is_of_nodes: false,
             curves: Vec::new(),
         }
     }
@@ -78,7 +78,7 @@ impl Serialization {
     #[must_use]
     pub fn of_nodes(self) -> Serialization {
         Serialization {
-            noun: "place",
+            is_of_nodes: true,
             ..self
         }
     }

@@ -152,8 +152,28 @@ impl Line {
 pub struct Timemap {
     heading: Heading,
     stages: Stages,
+    sides: Sides,
     clock_error_ns: Option<u64>,
     threads: Vec<Thread>,
+}
+
+/// What the two sides of x = 0 are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sides {
+    /// Seen from outside: before x = 0 and after it.
+    BeforeAndAfter,
+    /// Through a tree: the path to the root and the path from it.
+    ToAndFromRoot,
+}
+
+impl Sides {
+    /// Names of the left and of the right side.
+    fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::BeforeAndAfter => ["before 0", "after 0"],
+            Self::ToAndFromRoot => ["to the root", "from the root"],
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -186,8 +206,18 @@ impl Timemap {
         Timemap {
             heading,
             stages,
+            sides: Sides::BeforeAndAfter,
             clock_error_ns: None,
             threads: Vec::new(),
+        }
+    }
+
+    /// The stages are those of a tree: the left side leads to its root, the right side from it.
+    #[must_use]
+    pub fn through_a_tree(self) -> Timemap {
+        Timemap {
+            sides: Sides::ToAndFromRoot,
+            ..self
         }
     }
 
@@ -215,6 +245,7 @@ impl Timemap {
         };
         let mut timemap = Timemap {
             clock_error_ns: self.clock_error_ns,
+            sides: self.sides,
             ..Self::new(heading, stages)
         };
         let n_down = self.stages.down.len();

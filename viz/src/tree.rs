@@ -43,7 +43,7 @@ impl Waits {
     fn words(self) -> &'static str {
         match self {
             Self::ForOthers => "wait for others",
-            Self::ForTurn => "wait for a turn",
+            Self::ForTurn => "wait behind siblings",
         }
     }
 }

@@ -145,7 +145,7 @@ impl WaitsOverTime {
             },
             blank: "no call",
             hatching: "not known",
-            bars: ["waits", "in all"],
+            bars: ["waits", "in total"],
         }
     }
 
@@ -264,11 +264,11 @@ impl WaitsOverTime {
             ""
         };
         let mut text = format!(
-            "{name} ({host}): waits {of_mean}{least}{waits} in all, {}",
+            "{name} ({host}): waits {of_mean}{least}{waits} in total, {}",
             counted_grouped(n_calls, "call")
         );
         if n_unknown > 0 {
-            text.push_str(&format!(", {} of unknown wait", grouped(n_unknown)));
+            text.push_str(&format!(" (wait of {} not known)", grouped(n_unknown)));
         }
         let waits = cells
             .iter()
@@ -276,7 +276,8 @@ impl WaitsOverTime {
             .filter_map(|(idx, mean)| Some((mean.wait_ns?, idx)));
         if let Some((ns @ 1.., idx)) = waits.max_by_key(|&(ns, idx)| (ns, std::cmp::Reverse(idx))) {
             let most = part_in_percent(self.part(ns));
-            text.push_str(&format!("\nmost from {}: {most}", self.when(idx..idx + 1)));
+            let when = self.when(idx..idx + 1);
+            text.push_str(&format!("\nmost from {when}: {most} of the time"));
         }
         text
     }
@@ -301,17 +302,17 @@ impl WaitsOverTime {
         let calls = self.ranks.iter().flat_map(|course| &course.bins);
         let calls = sum(calls.map(|bin| bin.n_calls)).unwrap_or(0);
         let bands = if self.ranks.len() > MAX_ROWS {
-            "; a row is a band of ranks and shows their mean"
+            "; each row is a band of ranks and shows their mean"
         } else {
             ""
         };
         let n_unknown = sum(self.ranks.iter().map(Course::n_unknown)).unwrap_or(0);
         let unknown = match n_unknown {
             0 => String::new(),
-            _ => format!(" (the wait of {} is not known)", grouped(n_unknown)),
+            _ => format!(" (wait of {} not known)", grouped(n_unknown)),
         };
         format!(
-            "All operations, {}{unknown}, {}; part of each stretch of {} that a rank spends \
+            "All operations, {}{unknown}, {}; share of each interval of {} that a rank spends \
              waiting, in %{bands}",
             counted_grouped(calls, "call"),
             counted_grouped(self.ranks.len() as u64, "rank"),
@@ -323,7 +324,7 @@ impl WaitsOverTime {
         let mut text = format!(
             "Waits over time of {}, in {} of {}.",
             counted_grouped(self.ranks.len() as u64, "rank"),
-            counted_grouped(self.n_bins as u64, "stretch").replace("stretchs", "stretches"),
+            counted_grouped(self.n_bins as u64, "interval"),
             clipped(self.bin_ns.get()),
         );
         let waits = || {
@@ -335,7 +336,7 @@ impl WaitsOverTime {
         let most = waits().rev().max_by_key(|&(ns, _)| ns);
         if let (Some((least_ns, least)), Some((most_ns, most))) = (least, most) {
             text.push_str(&format!(
-                " In all, as far as known, from {} (rank {}) to {} (rank {}).",
+                " Total wait of a rank, as far as known: from {} (rank {}) to {} (rank {}).",
                 clipped(least_ns),
                 least.rank.rank,
                 clipped(most_ns),
@@ -386,11 +387,11 @@ fn words(row: &SharedRow<'_>, mean: &Mean) -> String {
     };
     let calls = counted_grouped(mean.n_calls, "call");
     let Some(wait_ns) = mean.wait_ns else {
-        return format!("wait not known, {calls}");
+        return format!("wait not known ({calls})");
     };
     let least = if mean.n_unknown > 0 { "at least " } else { "" };
     format!(
-        "waits {least}{}{on_average} of {} in calls, {calls}",
+        "waits {least}{}{on_average} of {} in calls ({calls})",
         clipped(wait_ns),
         clipped(mean.call_ns)
     )

@@ -309,8 +309,8 @@
     section.querySelector('h2').after(make(
       'p',
       { class: 'hint' },
-      'In pictures: point at a mark, or go through the marks with the arrow keys, for its figures. '
-        + 'Ctrl and wheel, + and - zoom; drag, or shift and arrow keys, move; 0 shows all.',
+      'Pictures: point at a mark, or step through the marks with the arrow keys, to see its values. '
+        + 'Zoom with Ctrl + wheel or with + and -. Move by dragging or with Shift + arrow keys. 0 shows the whole picture.',
     ));
   }
   for (const table of document.querySelectorAll('table.data')) new SortableTable(table);

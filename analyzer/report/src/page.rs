@@ -16,7 +16,7 @@ pub(crate) mod comparison;
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{}: cannot be written: {error}; name another place with --output, or --no-pictures",
+    "{}: cannot be written: {error}; choose another directory with --output, or use --no-pictures",
     collbench_text::inert::path(.path)
 )]
 pub struct ReportError {

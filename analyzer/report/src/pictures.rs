@@ -115,7 +115,7 @@ fn of_operation(analysis: &Analysis, number: usize, operation: &OperationSummary
         pictures.extend(map.map(|map| shown(kind, heading, &orders::caption(order), map.into())));
     }
     pictures.extend(imbalance::of_operation(analysis, operation).map(|summary| {
-        let heading = "Load imbalance: where the last to come comes from";
+        let heading = "Load imbalance: which rank arrives last";
         let graph = imbalance::picture(analysis, summary);
         let mut shown = shown("imbalance", heading, imbalance::CAPTION, graph.into());
         shown.dot = Some(imbalance::dot(analysis, summary));
@@ -147,21 +147,21 @@ fn of_inside(analysis: &Analysis, number: usize, operation: &OperationSummary) -
         Shown::of(operation, kind, heading, caption, picture)
     };
     let tree = tree::picture(analysis, operation).map(|picture| {
-        let heading = "The tree that ran";
+        let heading = "The most frequent tree";
         let mut shown = shown("tree", heading, tree::CAPTION, picture.into());
         shown.dot = tree::dot(analysis, operation);
         shown
     });
     let timemap = inside::timemap(analysis, operation).map(|timemap| {
-        let heading = "Timemap over the stages of that tree";
+        let heading = "Timemap over the stages of this tree";
         shown("timemap-inside", heading, inside::TIMEMAP, timemap.into())
     });
     let nodes = inside::nodes(analysis, operation).map(|nodes| {
-        let heading = "Serialization at its nodes";
+        let heading = "Serialization at the nodes of this tree";
         shown("node-serialization", heading, inside::NODES, nodes.into())
     });
     let matrix = inside::matrix(analysis, operation).map(|matrix| {
-        let heading = "Messages from process to process";
+        let heading = "Messages between processes";
         shown("messages", heading, inside::MATRIX, matrix.into())
     });
     [tree, timemap, nodes, matrix]

@@ -89,7 +89,7 @@ impl ClockCourses {
             points.flat_map(|point| [lower(point), upper(point)])
         });
         let y = Scale::of(ends);
-        let words = format!("offset less a straight line, in {}", y.unit.name);
+        let words = format!("offset minus a straight line, in {}", y.unit.name);
         let mut chart = self.open(sheet, place, (x, y), &words)?;
         for (idx, clock) in self.clocks.iter().take(MAX_BANDS).enumerate() {
             let at = |point: &OffsetPoint, ns: i64| (x.value(point.at_ns), y.value(ns));
@@ -124,7 +124,7 @@ impl ClockCourses {
     fn draw_residuals(&self, sheet: &Sheet, place: Place, x: Scale) -> Drawn {
         let residuals = self.clocks.iter().flat_map(Course::residuals);
         let y = Scale::of(residuals.map(|point| point.offset_ns));
-        let words = format!("measured less the curve, in {}", y.unit.name);
+        let words = format!("measured minus the curve, in {}", y.unit.name);
         let mut chart = self.open(sheet, place, (x, y), &words)?;
         for (idx, clock) in self.clocks.iter().enumerate() {
             let class = format!("point {}", style::series(idx));
@@ -208,7 +208,7 @@ impl Course {
             None => "no bursts".to_owned(),
         };
         format!(
-            "{}: bends by up to {}, within {}; {measured}",
+            "{}: up to {} off the straight line, ±{}; {measured}",
             self.host.cut(40),
             duration(most),
             duration(error.unwrap_or(0)),
@@ -217,7 +217,7 @@ impl Course {
 
     fn point_words(&self, point: &OffsetPoint) -> String {
         format!(
-            "{} at {}: {}, at most {} off",
+            "{} at {}: {} (error at most {})",
             self.host.cut(40),
             duration(point.at_ns),
             duration(point.offset_ns),

@@ -42,7 +42,7 @@ impl Scale {
                 ends: (low.log10(), high.log10()),
                 ticks: ticks.into_iter().map(f64::log10).collect(),
                 unit: (axis.quantity == Quantity::Time).then_some(TimeUnit::for_axis(0.0)),
-                words: format!("{words}, logarithmic"),
+                words: format!("{words} (logarithmic)"),
             };
         }
         // The least that can be told apart at this magnitude, where all values are one.

@@ -122,12 +122,12 @@ impl Durations {
         let xs = round_ratios(layout.x.0, layout.x.1, 9);
         let ys = round_steps(0.0, most, 5, 0.1);
         let x_axis = Axis {
-            words: "duration of an instance, logarithmic",
+            words: "duration of an instance (logarithmic)",
             ticks: &xs,
             tick: &round_duration,
         };
         let y_axis = Axis {
-            words: "number of instances in each eighth of a doubling of time",
+            words: "density: instances per 9 % step of duration",
             ticks: &ys,
             tick: &tick,
         };
@@ -194,7 +194,7 @@ impl Durations {
         if self.bars.iter().any(|bar| to_scale(bar) < f64::from(LOW)) {
             let x = MARGIN + 480;
             sheet.ring("ring", px(x, middle), 3 * UNIT);
-            let words = format!("few instances; no bar is drawn lower than {LEAST_HEIGHT} px");
+            let words = format!("few instances (bars are at least {LEAST_HEIGHT} px high)");
             sheet.text(px(x + 12, middle + 4), Anchor::Start, "minor", &words);
         }
     }

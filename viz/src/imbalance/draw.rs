@@ -97,7 +97,7 @@ impl Imbalance {
             n => format!("; fair share of a rank: {}", fine_percent(1, n as u64)),
         };
         format!(
-            "{}, {}, last to come known of {}; {} on {}{fair}",
+            "{}, {}, last rank to arrive known in {}; {} on {}{fair}",
             self.heading.operation,
             counted_grouped(self.heading.n_instances, "instance"),
             grouped(self.resolved),
@@ -222,7 +222,7 @@ impl Imbalance {
                 sheet.hatched(id, px(HOST.1 - 12, middle - 24), to);
             }
             let name = if is_culprit {
-                format!("culprit: {}", node.hosts[0].name.cut(17))
+                format!("waited for: {}", node.hosts[0].name.cut(14))
             } else {
                 node.short_title()
             };
@@ -246,7 +246,7 @@ impl Imbalance {
         let half = (self.width(leaf.last()) / 2.0).max(5.0) as i32;
         let (from, to) = (px(LEAF.0, middle - half), px(LEAF.1, middle + half));
         let class = if is_culprit { "node culprit" } else { "node" };
-        let who = if is_culprit { "culprit: " } else { "" };
+        let who = if is_culprit { "waited for: " } else { "" };
         let often = often(leaf.last(), self.resolved);
         let first = format!("{who}{}, {often}", leaf.title());
         sheet.group("leaf", &[], &leaf.tooltip(self.resolved), || {
@@ -270,12 +270,12 @@ impl Imbalance {
 
     /// What stands below the graph, each with a sample of what it explains.
     fn legend(&self, rows: &[Row<'_>]) -> Vec<(Sample, String)> {
-        let words = "the width of an edge is how often the last came from there";
+        let words = "width of an edge: how often a rank of that branch arrives last";
         let mut legend = vec![(Sample::Edge, words.to_owned())];
         if let Some((host, rank)) = self.heaviest() {
             let host = &self.hosts[host];
             let words = format!(
-                "heaviest path (outlined, dashes in the middle): {}, {}, rank {}",
+                "heaviest path (outlined, dashed in the middle): {}, {}, rank {}",
                 self.communicator.cut(30),
                 host.name.cut(30),
                 host.ranks[rank].rank
@@ -284,7 +284,7 @@ impl Imbalance {
         }
         let mut leaves = rows.iter().flat_map(|row| &row.node.leaves);
         if leaves.any(|leaf| leaf.ranks.len() > 1) {
-            let words = "hatched: several together, none of which stands out";
+            let words = "hatched: several ranks or hosts, none of which stands out";
             legend.push((Sample::Together, words.to_owned()));
         }
         legend.push((Sample::Nothing, format!("{}.", self.verdict())));
@@ -294,17 +294,18 @@ impl Imbalance {
     fn verdict(&self) -> String {
         match (self.blame, self.heaviest()) {
             (Blame::Host, Some((host, _))) => {
-                format!("Culprit: host {} as a whole", self.hosts[host].name.cut(60))
+                let name = self.hosts[host].name.cut(60);
+                format!("Waited for: host {name} as a whole")
             }
             (Blame::Rank, Some((host, rank))) => {
                 let host = &self.hosts[host];
                 let name = host.name.cut(60);
-                format!("Culprit: rank {} on {name}", host.ranks[rank].rank)
+                format!("Waited for: rank {} on {name}", host.ranks[rank].rank)
             }
-            (Blame::Nobody, Some(_)) => "No culprit: nobody comes last so much more often than \
-                                         its fair share, at such a cost, that chance is ruled out"
+            (Blame::Nobody, Some(_)) => "No rank or host stands out: none arrives last more often \
+                                         than chance explains and at a relevant cost"
                 .to_owned(),
-            (_, None) => "No culprit: who came last is not resolvable".to_owned(),
+            (_, None) => "Who arrives last is not resolvable".to_owned(),
         }
     }
 
@@ -338,7 +339,7 @@ impl HostNode<'_> {
     fn tooltip(&self, resolved: u64) -> String {
         let caused = self.hosts.iter().map(|host| host.wait_caused_ns());
         format!(
-            "{}, {}: {}; the others waited {} in all",
+            "{}, {}: {}; the others waited {} in total",
             self.title(),
             counted_grouped(self.n_ranks() as u64, "rank"),
             often(self.last(), resolved),
@@ -366,7 +367,7 @@ impl Leaf<'_> {
             ranks => {
                 let most = ranks.iter().map(|rank| rank.last).max().unwrap_or(0);
                 let most = fine_percent(most, resolved);
-                format!("each in at most {most}; the others waited {waited} in all")
+                format!("each in at most {most}; the others waited {waited} in total")
             }
         }
     }
@@ -405,7 +406,7 @@ fn draw_legend(sheet: &Sheet, legend: &[(Sample, String)], top: i32, id: &str) {
     }
 }
 
-/// How often it came last: `last in 45 % (1,080)`.
+/// How often it arrived last: `last in 45 % (1,080)`.
 fn often(last: u64, resolved: u64) -> String {
     match (last, resolved) {
         (_, 0) => "not resolvable".to_owned(),

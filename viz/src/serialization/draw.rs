@@ -52,11 +52,12 @@ impl Serialization {
     }
 
     fn subtitle(&self) -> String {
+        let noun = if self.is_of_nodes { "position" } else { "rank" };
         format!(
             "{}, {}, {}; mean times",
             self.heading.operation,
             counted_grouped(self.heading.n_instances, "instance"),
-            counted_grouped(u64::from(self.n_ranks), self.noun),
+            counted_grouped(u64::from(self.n_ranks), noun),
         )
     }
 
@@ -81,12 +82,20 @@ impl Serialization {
         let last = f64::from(self.n_ranks.max(2) - 1);
         let xs = round_steps(0.0, last, 10, 1.0);
         let ys = round_steps(scale.y.0, scale.y.1, 6, f64::MIN_POSITIVE);
-        let words = format!(
-            "mean time until it has left (up latency and departure wait), in {}",
-            scale.unit.name
-        );
+        let (x_words, y_words) = if self.is_of_nodes {
+            (
+                "position in the order in which the node serves (0 is served first)",
+                "mean time from receiving the data until the departure",
+            )
+        } else {
+            (
+                "position in the order of departure (0 leaves first)",
+                "mean time from the last arrival until the rank leaves",
+            )
+        };
+        let words = format!("{y_words}, in {}", scale.unit.name);
         let x_axis = Axis {
-            words: "position in the order of departure (0 leaves first)",
+            words: x_words,
             ticks: &xs,
             tick: &|v| grouped(v as u64),
         };
@@ -180,7 +189,7 @@ impl Curve {
     fn summary(&self) -> String {
         match (self.departures.first(), self.departures.last()) {
             (Some(first), Some(last)) => format!(
-                "{}: left after {} at position {}, after {} at position {}",
+                "{}: {} at position {}, {} at position {}",
                 self.name.cut(40),
                 duration(first.time.mean_ns()),
                 grouped(u64::from(first.position)),
@@ -194,7 +203,7 @@ impl Curve {
     fn line_words(&self) -> Option<String> {
         let line = self.line?;
         Some(format!(
-            "straight line through it: starts at {}, each further rank leaves {} later",
+            "straight-line fit: starts at {}, each further rank leaves {} later",
             fine_duration(line.at_first_ns),
             fine_duration(line.per_rank_ns),
         ))

@@ -126,10 +126,10 @@ impl Comparison {
         (!first.stages.is_empty() && others.iter().all(is_same)).then_some(&first.stages)
     }
 
-    /// What lies at 0.
-    fn turning_point(&self) -> String {
-        let core = self.same_stages().and_then(|stages| stages.core.as_ref());
-        core.map_or("the turning point".into(), |core| core.cut(30))
+    /// What x = 0 is.
+    fn zero_words(&self) -> String {
+        let stages = self.same_stages();
+        stages.map_or("0".to_owned(), Stages::zero_words)
     }
 
     /// What stands beside the plot: the stages where they are the same for all, else the ends.
@@ -138,19 +138,19 @@ impl Comparison {
         let (top, height) = (f64::from(place.top), f64::from(PLOT_HEIGHT));
         let Some(stages) = self.same_stages() else {
             for (y, words) in [
-                (top + 10.0, "first level"),
-                (top + height - 2.0, "last level"),
+                (top + 10.0, "first stage"),
+                (top + height - 2.0, "last stage"),
             ] {
                 sheet.text(px(LEFT - 8, y), Anchor::End, "name", words);
             }
-            let words = "stages of each";
+            let words = "each run's stages,";
             sheet.text(
                 px(LEFT - 8, top + height / 2.0),
                 Anchor::End,
                 "minor",
                 words,
             );
-            let words = "at equal distances";
+            let words = "evenly spaced";
             sheet.text(
                 px(LEFT - 8, top + height / 2.0 + 14.0),
                 Anchor::End,
@@ -188,8 +188,8 @@ impl Comparison {
         let pad = (high - low) * 0.03;
         let x = ((low - pad) / unit.ns, (high + pad) / unit.ns);
         let words = format!(
-            "mean time from entering {}, in {} (way down left of 0, way up right)",
-            self.turning_point(),
+            "mean time before (left) and after (right) {}, in {}",
+            self.zero_words(),
             unit.name
         );
         let xs = round_steps(x.0, x.1, 8, f64::MIN_POSITIVE);
@@ -259,14 +259,14 @@ impl Way {
     fn summary(&self, baseline: Option<&Way>) -> String {
         let all = |way: &Way| way.down_ns().saturating_add(way.up_ns());
         let mut words = format!(
-            "{}: way down {}, way up {}, together {}",
+            "{}: {} before 0, {} after 0, {} in total",
             self.name.cut(40),
             duration(self.down_ns()),
             duration(self.up_ns()),
             duration(all(self)),
         );
         if !self.is_resolved() {
-            words.push_str(" as far as resolvable");
+            words.push_str(" (as far as resolvable)");
             return words;
         }
         let baseline = baseline.filter(|way| way.is_resolved() && !std::ptr::eq(*way, self));

@@ -244,11 +244,6 @@ impl Timemap {
 
     fn draw_axis(&self, sheet: &Sheet, chart: &mut Chart<'_>, layout: &Layout) -> Drawn {
         let label = |value: &f64| tick(*value);
-        let entered = self
-            .stages
-            .core
-            .as_ref()
-            .map_or("the turning point".into(), |c| c.cut(30));
         let font = || ("sans-serif", 11 * UNIT).into_font();
         sheet.group("grid", &[], "", || {
             chart
@@ -272,16 +267,8 @@ impl Timemap {
         })?;
         let middle = (LEFT + PLOT_WIDTH / 2) as i32 * UNIT;
         let at = (middle, (layout.plot_bottom + AXIS - 8) as i32 * UNIT);
-        let ways = if self.stages.down.is_empty() {
-            ""
-        } else {
-            " (way down left of 0, way up right)"
-        };
-        let what = format!(
-            "mean time from entering {entered}, in {}{ways}",
-            layout.unit.name
-        );
-        sheet.text(at, Anchor::Middle, "minor", &what);
+        let words = format!("{}, in {}", self.axis_words(), layout.unit.name);
+        sheet.text(at, Anchor::Middle, "minor", &words);
         let zero = chart_x(chart, 0.0);
         let (top, bottom) = (
             layout.plot_top as i32 * UNIT,

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use collbench_text::quantity::{counted_grouped, duration};
 
-use super::{Thread, Timemap};
+use super::{Sides, Thread, Timemap};
 use crate::style::{self, N_DASHES};
 
 /// More groups than this share one band.
@@ -231,13 +231,23 @@ impl Timemap {
         let down = down.map(|(longest, shortest)| (mark(longest), mark(shortest)));
         let up = self.longest_and_shortest(n_down..self.stages.len(), Thread::way_up_ns);
         let up = up.map(|(longest, shortest)| (mark(longest), mark(shortest)));
+        let [to_left, to_right] = match self.sides {
+            Sides::BeforeAndAfter => [
+                ["longest before 0", "shortest before 0"],
+                ["longest after 0", "shortest after 0"],
+            ],
+            Sides::ToAndFromRoot => [
+                ["longest to the root", "shortest to the root"],
+                ["longest from the root", "shortest from the root"],
+            ],
+        };
         if let Some((longest, shortest)) = down {
-            extremes[longest].down = Some("longest way down");
-            extremes[shortest].down = Some("shortest way down");
+            extremes[longest].down = Some(to_left[0]);
+            extremes[shortest].down = Some(to_left[1]);
         }
         if let Some((longest, shortest)) = up {
-            extremes[longest].up = Some("longest way up");
-            extremes[shortest].up = Some("shortest way up");
+            extremes[longest].up = Some(to_right[0]);
+            extremes[shortest].up = Some(to_right[1]);
         }
         extremes
     }

@@ -4,9 +4,33 @@
 use collbench_text::quantity::{counted_grouped, duration, grouped};
 
 use super::band::quantile;
-use super::{StageTime, Thread, Timemap};
+use super::{Sides, StageTime, Stages, Thread, Timemap};
+
+impl Stages {
+    /// What x = 0 is.
+    pub(super) fn zero_words(&self) -> String {
+        match &self.core {
+            Some(core) => format!("entering {}", core.cut(30)),
+            None => "the end of the wait".to_owned(),
+        }
+    }
+}
 
 impl Timemap {
+    /// What the axis shows, without its unit.
+    pub(super) fn axis_words(&self) -> String {
+        let zero = self.stages.zero_words();
+        match (self.stages.down.is_empty(), self.sides) {
+            (true, _) => format!("mean time since {zero}"),
+            (false, Sides::BeforeAndAfter) => {
+                format!("mean time before (left) and after (right) {zero}")
+            }
+            (false, Sides::ToAndFromRoot) => {
+                "mean time to the root (left) and from the root (right)".to_owned()
+            }
+        }
+    }
+
     /// The sorted means of the threads that could resolve `stage`.
     pub(super) fn means(&self, stage: usize) -> Vec<i64> {
         let times = self.threads.iter().filter_map(|thread| thread.times[stage]);
@@ -57,11 +81,12 @@ impl Timemap {
             if times.iter().all(Option::is_some) {
                 duration(ns)
             } else {
-                format!("{} as far as resolvable", duration(ns))
+                format!("{} (as far as resolvable)", duration(ns))
             }
         };
+        let [left, right] = self.sides.names();
         format!(
-            "{}: way down {}, way up {}\n{}",
+            "{}: {} {left}, {} {right}\n{}",
             thread.line.full_name(),
             sum(down, thread.way_down_ns()),
             sum(rest, thread.way_up_ns()),
@@ -72,7 +97,7 @@ impl Timemap {
     /// The picture in words.
     pub(super) fn description(&self) -> String {
         let mut text = format!(
-            "Timemap of {}: mean time in each stage, cumulated, for {} over {}.",
+            "Timemap of {}: cumulative mean time in each stage, for {} over {}.",
             self.heading.operation,
             counted_grouped(self.threads.len() as u64, "rank"),
             counted_grouped(self.heading.n_instances, "instance"),

@@ -210,7 +210,7 @@ impl Tree {
         let waits = format!("node: mean {}", self.waits.words());
         for (row, (words, class, longest)) in [
             (
-                "edge: mean transfer, of the longer direction",
+                "edge: mean transfer in the slower direction",
                 "edge",
                 longest_transfer,
             ),
@@ -251,7 +251,7 @@ impl Tree {
         let parent = parent.map_or(String::new(), |parent| {
             format!("{} ({})", parent.name, parent.host)
         });
-        let mut words = format!("{} ({}) below {parent}", node.name, node.host);
+        let mut words = format!("{} ({}), child of {parent}", node.name, node.host);
         let to = node.other_parent.as_ref();
         let to = to.map_or("to the parent".to_owned(), |to| format!("to {to}"));
         for (what, time) in [(to, node.down), ("from the parent".to_owned(), node.up)] {
@@ -265,7 +265,7 @@ impl Tree {
     fn node_words(&self, node: &TreeNode) -> String {
         let wait = match node.wait {
             Some(wait) => format!("{}: {}", self.waits.words(), said(wait)),
-            None => "how long it waits is not known".to_owned(),
+            None => "wait not known".to_owned(),
         };
         format!("{} ({})\n{wait}", node.name, node.host)
     }
@@ -279,7 +279,7 @@ impl Tree {
         });
         if let Some(row) = slowest {
             let words = self.edge_words(row).replace('\n', ", ");
-            text.push_str(&format!(" The slowest edge: {words}."));
+            text.push_str(&format!(" Slowest edge: {words}."));
         }
         text
     }

@@ -52,14 +52,14 @@ fn each_clock_has_a_curve_a_band_and_its_bursts_twice() {
     assert_eq!(of_class("line"), 4);
     assert_eq!(of_class("point"), 20);
     assert!(
-        svg.contains("n2: bends by up to 4.00 us, within 300 ns; 5 bursts"),
+        svg.contains("n2: up to 4.00 us off the straight line, ±300 ns; 5 bursts"),
         "{svg}"
     );
 }
 
 #[test]
 fn a_disturbed_burst_is_as_far_from_the_curve_as_it_was_disturbed() {
-    assert!(svg(two()).contains("n2 at 75.0 s: 900 ns, at most 20.0 us off"));
+    assert!(svg(two()).contains("n2 at 75.0 s: 900 ns (error at most 20.0 us)"));
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn a_line_and_points_on_logarithmic_and_linear_axes() {
     assert_well_formed(&svg);
     assert_eq!(svg.matches("<circle").count(), 6, "a point for each");
     assert!(svg.contains("time to measure all, in ms"), "{svg}");
-    assert!(svg.contains("hosts, logarithmic"));
+    assert!(svg.contains("hosts (logarithmic)"));
 }
 
 #[test]

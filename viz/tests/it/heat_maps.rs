@@ -16,7 +16,7 @@ const N_INSTANCES: u64 = 2_500;
 /// The arrivals of ranks of which one, `late`, comes last in nine of ten instances; the others
 /// come around their own place. `n_undecided` of the instances are undecided for each.
 fn arrivals(n_ranks: u64, ranks_per_host: u64, late: u64, n_undecided: u64) -> OrderMap {
-    let finding = format!("Rank {late} comes last in 90 % of the instances");
+    let finding = format!("Rank {late} arrives last in 90 % of the instances");
     let positions = match n_ranks {
         0..=256 => Positions::Each(n_ranks as usize),
         _ => Positions::Tenths,
@@ -161,7 +161,7 @@ fn what_is_undecided_stands_beside_the_cells_and_is_in_none_of_them() {
     let document = Document::parse(&svg).unwrap();
     for row in rows(&document) {
         assert!(
-            titles(row)[0].contains("undecided: 100 %"),
+            titles(row)[0].contains("unresolved: 100 %"),
             "{:?}",
             titles(row)
         );
@@ -185,7 +185,7 @@ fn a_wait_that_is_not_known_is_hatched_and_no_call_is_blank() {
         [0, 0, 0, 27]
     );
     let tooltips = titles(rows(&document)[3]);
-    assert!(tooltips.contains(&"rank 3, 1.27 s to 1.28 s: wait not known, 20 calls".to_owned()));
+    assert!(tooltips.contains(&"rank 3, 1.27 s to 1.28 s: wait not known (20 calls)".to_owned()));
     assert!(svg.contains("class=\"blank\""), "no call");
 }
 

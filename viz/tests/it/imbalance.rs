@@ -33,27 +33,27 @@ fn graph(n_ranks: u32, per_host: u32, blame: Blame, finding: &str) -> Imbalance 
 
 #[test]
 fn one_of_four_ranks_is_late() {
-    let finding = "Rank 3 comes last in 48 % of the instances: the others wait 363 us for it";
+    let finding = "Rank 3 arrives last in 48 % of the instances: the others wait 363 us for it";
     insta::assert_binary_snapshot!("four.svg", svg(graph(4, 2, Blame::Rank, finding)).into());
 }
 
 #[test]
 fn one_of_four_hosts_is_late_as_a_whole() {
-    let finding = "Host n02 comes last most often, and none of its ranks in particular";
+    let finding = "Host n02 arrives last most often, and no particular rank of it";
     let picture = svg(graph(64, 16, Blame::Host, finding));
     insta::assert_binary_snapshot!("sixty-four.svg", picture.into());
 }
 
 #[test]
 fn one_of_a_thousand_ranks_is_late() {
-    let finding = "Rank 513 comes last in 45 % of the instances";
+    let finding = "Rank 513 arrives last in 45 % of the instances";
     let picture = svg(graph(1_024, 16, Blame::Rank, finding));
     insta::assert_binary_snapshot!("thousand.svg", picture.into());
 }
 
 #[test]
 fn nobody_is_late_in_particular() {
-    let finding = "Nobody in particular comes last";
+    let finding = "No particular rank arrives last";
     let picture = svg(graph(8, 4, Blame::Nobody, finding));
     insta::assert_binary_snapshot!("nobody.svg", picture.into());
 }
@@ -101,8 +101,8 @@ fn edges_are_as_wide_as_they_weigh_and_the_heaviest_path_is_marked() {
         .map(|title| title.split_once(':').unwrap().0)
         .collect();
     assert_eq!(to, ["MPI_COMM_WORLD to n03", "n03 to rank 9"]);
-    assert!(svg.contains(">culprit: rank 9, last in"), "{svg}");
-    assert!(svg.contains("Culprit: rank 9 on n03."));
+    assert!(svg.contains(">waited for: rank 9, last in"), "{svg}");
+    assert!(svg.contains("Waited for: rank 9 on n03."));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn where_nothing_is_resolvable_nobody_is_blamed() {
     let svg = svg(imbalance);
     assert!(svg.contains(">not resolvable<"), "{svg}");
     assert!(
-        !svg.contains(">culprit: ") && !svg.contains("edge heavy"),
+        !svg.contains(">waited for: ") && !svg.contains("edge heavy"),
         "{svg}"
     );
 }

@@ -293,9 +293,9 @@ fn bands_name_the_ranks_with_the_longest_and_the_shortest_ways() {
         let longest = (0..n_ranks).max_by_key(|&rank| way(rank).0).unwrap();
         let latest = (0..n_ranks).max_by_key(|&rank| way(rank).1).unwrap();
         for label in [
-            format!(">rank {longest}: longest way down<"),
-            format!(">rank {}: shortest way down<", n_ranks - 1),
-            format!(">rank {latest}: longest way up<"),
+            format!(">rank {longest}: longest before 0<"),
+            format!(">rank {}: shortest before 0<", n_ranks - 1),
+            format!(">rank {latest}: longest after 0<"),
         ] {
             assert!(svg.contains(&label), "{label}");
         }
@@ -311,7 +311,7 @@ fn a_rank_with_a_gap_of_its_own_is_never_called_the_shortest() {
         });
     }
     let svg = svg(timemap);
-    assert!(svg.contains(">rank 0: shortest way down<"), "{svg}");
+    assert!(svg.contains(">rank 0: shortest before 0<"), "{svg}");
 }
 
 #[test]

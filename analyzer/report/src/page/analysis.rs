@@ -58,7 +58,7 @@ pub(super) fn page(
             fact(
                 "collectives",
                 format!(
-                    "{} calls, {} of all ranks together",
+                    "{} calls, {} summed over all ranks",
                     trace.calls,
                     quantity::duration(calls_ns)
                 ),
@@ -139,7 +139,7 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
                 || "not known".to_owned(),
                 |time| {
                     format!(
-                        "{} of all ranks together; median call {}",
+                        "{} summed over all ranks; median call {}",
                         quantity::duration(time.total),
                         quantity::duration(time.median)
                     )
@@ -160,7 +160,7 @@ fn facts(analysis: &Analysis, operation: &OperationSummary) -> Vec<Fact> {
                 },
             ),
         ),
-        ("comes last", words::mostly_last(analysis, operation)),
+        ("arrives last", words::mostly_last(analysis, operation)),
     ];
     let seen = words::inside::paragraph(analysis, operation);
     let rows = rows.into_iter().chain(seen.map(|seen| ("inside", seen)));
@@ -186,10 +186,10 @@ fn operations(analysis: &Analysis) -> viz::Table {
         column("bytes", Align::Right),
         column("calls", Align::Right),
         column("instances", Align::Right),
-        column("time in all", Align::Right),
+        column("total time", Align::Right),
         column("median call", Align::Right),
         column("waiting", Align::Right),
-        column("comes last", Align::Left),
+        column("arrives last", Align::Left),
         column("algorithm", Align::Left),
     ];
     viz::Table::new(
@@ -230,8 +230,8 @@ fn ranks(analysis: &Analysis) -> viz::Table {
         column("calls", Align::Right),
         column("time in calls", Align::Right),
         column("waiting", Align::Right),
-        column("came last", Align::Right),
-        column("came first", Align::Right),
+        column("arrived last", Align::Right),
+        column("arrived first", Align::Right),
     ];
     viz::Table::new(
         columns,
@@ -262,11 +262,11 @@ fn count(n: u64) -> Cell {
     Cell::number(n.to_string(), key(n))
 }
 
-/// `79`, or `79+3?` with three more that are incomplete.
+/// `79`, or `79 (+3 incomplete)`.
 fn instances(operation: &OperationSummary) -> Cell {
     let text = match operation.incomplete {
         0 => operation.instances.to_string(),
-        n => format!("{}+{n}?", operation.instances),
+        n => format!("{} (+{n} incomplete)", operation.instances),
     };
     Cell::number(text, key(operation.instances))
 }

@@ -99,7 +99,7 @@ fn page(comparison: &Comparison, groups: Vec<FigureGroup>) -> viz::Report {
     });
     viz::Report {
         title: "collbench: comparison of traces".into(),
-        lead: "A is the baseline. Means of calls, with 95 % intervals of their change.".into(),
+        lead: "A is the baseline. Mean times of calls, with 95 % intervals of their change.".into(),
         facts: facts.collect(),
         verdict: verdict.into(),
         remarks: remarks.collect(),
@@ -119,10 +119,10 @@ fn table(comparison: &Comparison) -> viz::Table {
         column("communicator", Align::Left),
         column("bytes", Align::Right),
         column("instances", Align::Right),
-        column("A's mean", Align::Right),
+        column("mean in A", Align::Right),
         column("trace", Align::Left),
-        column("to A (?: not distinguishable)", Align::Left),
-        column("in all", Align::Right),
+        column("change from A (?: not distinguishable)", Align::Left),
+        column("total change", Align::Right),
     ];
     let rows = rows(comparison)
         .into_iter()

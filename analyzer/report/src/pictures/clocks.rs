@@ -10,12 +10,13 @@ use collbench_viz::{ClockCourses, OffsetPoint};
 use crate::words;
 
 /// How to read it.
-pub(super) const CAPTION: &str = "Above: how far the clock of each host departs from going evenly, \
-     against the reference host: its offset less the straight line from the start to the end of the \
-     run, which is what two measurements alone would get wrong. The bands, of the three that bend \
-     the most, are two standard deviations of the time that is used, the points are offsets as \
-     single bursts of exchanges told them. Below: how far these points lie from the curve. A burst that lies far off was disturbed; many \
-     that lie off together are a clock that stepped, or a path that changed.";
+pub(super) const CAPTION: &str = "Above: the offset of each host's clock against the reference \
+     host, minus the straight line from the start to the end of the run. This is the error that two \
+     measurements alone would leave. The bands, for the three clocks that depart the most, are two \
+     standard deviations of the estimate. The points are offsets measured by single bursts of \
+     exchanges. Below: the distance of these points from the curve. A single point far off is a \
+     disturbed burst; many points off together are a clock that stepped or a network path that \
+     changed.";
 
 /// Clocks that are drawn.
 const MAX_CLOCKS: usize = 12;
@@ -29,7 +30,8 @@ pub(super) fn clock_courses(analysis: &Analysis) -> Option<ClockCourses> {
     shown.first()?;
     let finding = finding(&shown);
     let of_all = if courses.len() > MAX_CLOCKS {
-        format!("; the {MAX_CLOCKS} of {} that bend the most", courses.len())
+        let n = courses.len();
+        format!("; the {MAX_CLOCKS} of {n} clocks that depart the most from a straight line")
     } else {
         String::new()
     };
@@ -75,7 +77,7 @@ fn finding(courses: &[&ClockCourse]) -> String {
             quantity::duration(bend_ns(course))
         ),
         None => format!(
-            "No clock is seen to depart from a straight line: none by more than the error, {}",
+            "No clock departs from a straight line by more than the error, {}",
             quantity::duration(
                 courses
                     .iter()
@@ -98,7 +100,7 @@ fn drifts(analysis: &Analysis) -> String {
             format!("; drifts of {least:.3} to {greatest:.3} ppm")
         }
         (Some(drift), _) => format!("; a drift of {drift:.3} ppm"),
-        _ => "; drifts not known".to_owned(),
+        _ => "; drift not known".to_owned(),
     }
 }
 
@@ -106,7 +108,8 @@ fn violations(analysis: &Analysis) -> String {
     let violations = &analysis.clock.violations;
     match (violations.checked, violations.before, violations.after) {
         (Some(checked), Some(before), Some(after)) => format!(
-            "left a collective too early: {before} of {checked} before, {after} after alignment"
+            "hosts that left a collective too early: {before} of {checked} before alignment, \
+             {after} after"
         ),
         _ => "causality not checked".to_owned(),
     }
@@ -134,7 +137,7 @@ mod tests {
         );
         let found = finding(&[&far, &course("near", 1_000, 2_000)]);
         assert!(
-            found.ends_with("none by more than the error, 90.0 us"),
+            found.ends_with("by more than the error, 90.0 us"),
             "{found}"
         );
     }

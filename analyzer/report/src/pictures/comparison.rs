@@ -47,8 +47,8 @@ pub(crate) fn of_operation(
             place,
             SIDE_BY_SIDE,
             "Timemaps side by side",
-            "The timemap of each trace, all on one scale: what is wider takes longer. Left of 0 \
-             is waiting, right of it the operation and leaving it.",
+            "The timemaps of all traces on one scale: what is wider takes longer. Left of 0 is \
+             waiting; right of 0 are the operation and leaving it.",
             beside,
         ));
     }
@@ -57,8 +57,8 @@ pub(crate) fn of_operation(
             place,
             ONE_RANK,
             "One rank in all traces",
-            "The rank with the median wait in A, one line for each trace, top to bottom through \
-             the stages. Left of 0 is waiting, right of it the operation and leaving it.",
+            "The rank with the median wait in A. One line for each trace runs from top to bottom \
+             through the stages. Left of 0 is waiting; right of 0 are the operation and leaving it.",
             comparison,
         ));
     }

@@ -10,10 +10,10 @@ use super::title;
 
 /// How to read it.
 pub(super) const CAPTION: &str = "How many instances took how long, from the first enter to the \
-     last leave; the axis of time is logarithmic, and a bar's area is what it counts. Median, mean, \
-     99th percentile and the longest are marked; hatched bars lie above the 99th percentile, a ring \
-     stands above bars of few instances. Durations include the skew of arrival: a late rank makes \
-     an instance long. Two hills are two kinds of instances.";
+     last leave. The time axis is logarithmic. The area of a bar, not its height, is its number of \
+     instances. Median, mean, 99th percentile and maximum are marked. Hatched bars are above the \
+     99th percentile; a ring marks bars of few instances. Durations include the arrival lag: a late \
+     rank makes an instance long. Two peaks mean two kinds of instances.";
 
 /// So many instances have a hundredth of their own.
 const MIN_FOR_HUNDREDTH: u64 = 100;
@@ -48,7 +48,7 @@ fn finding(summary: &Summary) -> String {
     );
     if summary.n >= MIN_FOR_HUNDREDTH {
         format!(
-            "{half}, one in a hundred more than {}, the longest {max}",
+            "{half}, 99 % at most {}, the longest {max}",
             quantity::duration(summary.p99)
         )
     } else {

@@ -13,11 +13,11 @@ use petgraph::graphmap::DiGraphMap;
 use crate::words;
 
 /// How to read it.
-pub(super) const CAPTION: &str = "From the communicator by its hosts to their ranks: the width of \
-     an edge is how often the last to come came from there, over all roots and payloads of this \
-     operation. The outlined path follows the heaviest edges; it ends at a culprit only where that \
-     one comes last more often than chance explains and costs the others at least 1 % of the time \
-     in collectives. The same graph is beside the page as a .dot file for Graphviz.";
+pub(super) const CAPTION: &str = "From the communicator through its hosts to their ranks. The width \
+     of an edge is how often a rank of that branch arrives last, over all roots and payloads of this \
+     operation. The outlined path follows the heaviest edges. A rank or host is marked as \"waited \
+     for\" only where it arrives last more often than chance explains and costs the others at least \
+     1 % of the time in collectives. A .dot file beside the page has the same graph for Graphviz.";
 
 /// Characters of a name in the graph.
 const NAME_CHARS: usize = 60;
@@ -70,7 +70,7 @@ fn finding(analysis: &Analysis, summary: &ImbalanceSummary) -> String {
     match words::accusation(analysis, summary) {
         Some(accusation) => words::capitalized(&accusation),
         None => format!(
-            "Nobody in particular comes last to this {} as a rule",
+            "No particular rank usually arrives last at this {}",
             summary.operation
         ),
     }

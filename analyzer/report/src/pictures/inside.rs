@@ -13,18 +13,20 @@ use super::title;
 use crate::words::inside as words;
 
 /// How to read the timemap.
-pub(super) const TIMEMAP: &str = "One line per rank, top to bottom through the stages of the tree that \
-     ran; how far it moves to the right is the mean time spent there. x = 0 is where the rank's data \
-     are at the root: to the left is the way there (down), to the right the way back (up). Level 1 is \
-     next to the root. Ranks of one class have ways of the same stages and about the same times.";
+pub(super) const TIMEMAP: &str = "One line per rank runs from top to bottom through the stages of the \
+     most frequent tree. How far it moves to the right in a row is the mean time in that stage. At \
+     x = 0 the rank's data are at the root: left of it is the path to the root, right of it the path \
+     from the root. Level 1 is next to the root. Serialization is waiting behind siblings while the \
+     parent serves them. Ranks of one class have paths with the same stages and similar times.";
 /// How to read the curves of nodes.
-pub(super) const NODES: &str = "x is the order in which a node serves its children and itself, y the \
-     mean time from when it had the data until the one at that place got it. The slope is what \
-     each further child waits: a node with many children has a long curve.";
+pub(super) const NODES: &str = "x is the order in which a node serves its children and itself. y is \
+     the mean time from when the node has received the data until it serves the one at that \
+     position. The slope is how much longer each further child waits. A node with many children has \
+     a long curve.";
 /// How to read the matrix.
-pub(super) const MATRIX: &str = "A row for each sender, a column for each receiver; a field where \
-     messages went, shaded by how long one takes once both ends are there. Processes of a host stand together; \
-     lines part the hosts.";
+pub(super) const MATRIX: &str = "One row per sender, one column per receiver. A cell is filled where \
+     messages were sent; its shade is the mean transfer time of a message once both ends are ready. \
+     Processes of one host are adjacent; lines separate the hosts.";
 
 /// Nodes whose curves are drawn: those that serve most.
 const MAX_CURVES: usize = 8;
@@ -115,7 +117,7 @@ pub(super) fn nodes(
     });
     let (rise, std::cmp::Reverse(rank)) = dearest.max()?;
     let finding = format!(
-        "At rank {rank} the last of those it serves waits {} longer than the first",
+        "Rank {rank} serves the last of its children and itself {} after the first",
         quantity::duration(rise)
     );
     let heading = heading(analysis, operation, figures, finding);
@@ -151,7 +153,7 @@ pub(super) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> Opti
     let rows = TimemapRows::of(&figures.lines)?;
     let finding = words::headline(analysis, operation)?;
     let heading = heading(analysis, operation, figures, finding);
-    let mut timemap = viz::Timemap::new(heading, rows.names());
+    let mut timemap = viz::Timemap::new(heading, rows.names()).through_a_tree();
     for line in &figures.lines {
         let sums = rows.sums(&line.stages);
         // Where classes are many, hosts say more.
@@ -219,9 +221,14 @@ impl TimemapRows {
             names.collect()
         };
         Stages {
-            down: named(&self.down, "wait for others", "process", "message down"),
+            down: named(
+                &self.down,
+                "wait for others",
+                "processing",
+                "message to root",
+            ),
             core: Some("root".into()),
-            up: named(&self.up, "wait for turn", "hand on", "message up"),
+            up: named(&self.up, "serialization", "forwarding", "message from root"),
         }
     }
 

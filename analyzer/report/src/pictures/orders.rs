@@ -12,14 +12,17 @@ use super::title;
 /// How to read one.
 pub(super) fn caption(order: Order) -> String {
     let (comes, last) = match order {
-        Order::Arrival => ("came", "the last column is who the others wait for"),
-        Order::Departure => ("left", "the first column is who leaves first"),
+        Order::Arrival => (
+            "arrives",
+            "The last column shows for which ranks the others wait",
+        ),
+        Order::Departure => ("leaves", "The first column shows which ranks leave first"),
     };
     format!(
-        "One row per rank (or band of ranks), one column per position: the darker a cell (on a \
-         dark screen, the brighter), the more often the rank {comes} at that position; {last}. \
-         A rank whose row is spread evenly has no place of its own. The hatched bar is the part \
-         of the instances in which the clocks cannot tell the rank's position; it is in no cell."
+        "One row per rank (or band of ranks), one column per position. The darker a cell (on a dark \
+         screen, the brighter), the more often the rank {comes} at that position. {last}. A rank \
+         whose row is evenly spread has no typical position. The hatched bar is the share of \
+         instances in which the clocks cannot resolve the rank's position; these are in no cell."
     )
 }
 
@@ -72,7 +75,7 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
             &operation.last_arrivals,
             operation.last_unresolved,
             operation.last_likely,
-            "comes last",
+            "arrives last",
         ),
         Order::Departure => (
             &operation.first_departures,
@@ -86,7 +89,7 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
         return match n_likely {
             0 => format!("Who {comes_last} is not resolvable in any instance"),
             _ => format!(
-                "Who {comes_last} is not resolved in any instance, and likely in {n_likely} of {}",
+                "Who {comes_last} is not resolved in any instance, but likely in {n_likely} of {}",
                 operation.instances
             ),
         };
@@ -112,6 +115,6 @@ fn finding(analysis: &Analysis, operation: &OperationSummary, order: Order) -> S
             let share = quantity::share(n as f64 / n_resolved as f64);
             format!("Rank {rank} {comes_last} in {share} of {of}")
         }
-        _ => format!("Nobody in particular {comes_last} in {of}"),
+        _ => format!("No particular rank {comes_last} in {of}"),
     }
 }

@@ -9,11 +9,11 @@ use collbench_viz::{Departure, Heading, StageTime, StraightLine};
 use super::title;
 
 /// How to read it.
-pub(super) const CAPTION: &str = "x is the order in which ranks leave, y the mean time from the \
-     coming of the last rank until the rank at that place has left. Where the curve starts is what \
-     the operation takes anyone; its slope is what each further rank waits for those before it: \
-     flatter is better. Delays that are spread by chance rise too, once they are put in order: \
-     compare with the same operation on other trees or fewer ranks.";
+pub(super) const CAPTION: &str = "x is the order in which ranks leave. y is the mean time from the \
+     arrival of the last rank until the rank at that position has left. The start of the curve is \
+     what the operation costs every rank. Its slope is how much longer each further rank waits for \
+     those before it: flatter is better. Random delays rise as well once they are sorted, so compare \
+     with the same operation on other trees or fewer ranks.";
 
 /// Part of the spread of the points that a straight line must account for, to be drawn.
 const MIN_R_SQUARED: f64 = 0.9;
@@ -109,19 +109,19 @@ fn straight_line(points: &[SerializationPoint], granularity_ns: i64) -> Option<L
 fn finding(points: &[SerializationPoint], n_ranks: usize, line: Option<Line>) -> String {
     let first = quantity::duration(points[0].mean_ns);
     let last = quantity::duration(points[points.len() - 1].mean_ns);
-    let since = "after the last has come";
+    let since = "after the last arrival";
     // Of many ranks a point stands for those of a step of the order.
     let (first_of, last_of) = if points.len() < n_ranks {
-        ("first hundredth", "last hundredth")
+        ("first 1 % of the ranks", "last 1 %")
     } else {
-        ("first", "last")
+        ("first rank", "last")
     };
     match line {
         Some(line) => format!(
             "Each further rank leaves {} later: the {first_of} {first} {since}, the {last_of} {last}",
             quantity::fine_duration(line.per_rank_ns)
         ),
-        None => format!("The {first_of} of the ranks leaves {first} {since}, the {last_of} {last}"),
+        None => format!("The {first_of} leaves {first} {since}, the {last_of} {last}"),
     }
 }
 
@@ -146,8 +146,8 @@ mod tests {
         assert!((line.per_rank_ns - 1_200.0).abs() < 1e-6);
         assert!((line.at_first_ns - 5_000.0).abs() < 1e-6);
         let words = finding(&points((0..16).map(|p| 5_000 + 1_200 * p)), 16, Some(line));
-        let expected = "Each further rank leaves 1.20 us later: the first 5.00 us after the last \
-                        has come, the last 23.0 us";
+        let expected = "Each further rank leaves 1.20 us later: the first rank 5.00 us after the \
+                        last arrival, the last 23.0 us";
         assert_eq!(words, expected);
     }
 

@@ -19,26 +19,27 @@ use crate::words;
 /// How to read it.
 pub(super) fn caption(operation: &OperationSummary) -> &'static str {
     if is_overlapped(operation) {
-        return "One line per rank, top to bottom through the stages; how far it moves to the right \
-                is the mean time spent there. The application goes on between initiation and \
-                completion: no waiting, and the most that can have been overlapped. x = 0 is when \
-                the rank had what it waited for in the call that completed the operation: right \
-                of it is the rest of that call.";
+        return "One line per rank runs from top to bottom through the stages. How far it moves to \
+                the right in a row is the mean time in that stage. Between initiation and completion \
+                the application continues: this is not waiting, and at most this much was \
+                overlapped. At x = 0, in the call that completes the operation, the rank has what it \
+                waited for; right of it is the rest of that call.";
     }
     if operation.departure_wait_ns.is_some() {
-        "One line per rank, top to bottom through the stages; how far it moves to the right \
-             is the mean time spent there. x = 0 is the arrival of the last rank: to the left \
-             is waiting, to the right the operation and leaving it."
+        "One line per rank runs from top to bottom through the stages. How far it moves to the \
+             right in a row is the mean time in that stage. x = 0 is the arrival of the last rank: \
+             left of it is waiting, right of it are the operation and leaving it."
     } else {
-        "One line per rank, top to bottom through the stages; how far it moves to the right \
-             is the mean time spent there. x = 0 is when the rank had what it waited for: to \
-             the left is waiting, to the right the operation itself."
+        "One line per rank runs from top to bottom through the stages. How far it moves to the \
+             right in a row is the mean time in that stage. At x = 0 the rank has what it waited \
+             for: left of it is waiting, right of it the operation itself."
     }
 }
 
 /// How to read the one without the waits.
-pub(super) const CAPTION_WITHOUT: &str = "The same ranks and stages without the waits, on a scale of its own: what is left is the \
-     operation itself and leaving it, which waiting for late ranks would hide.";
+pub(super) const CAPTION_WITHOUT: &str = "The same ranks and stages without the waits, on another \
+     scale. What remains is the operation itself and leaving it, which waiting for late ranks would \
+     hide.";
 
 /// The timemap of one operation.
 pub(crate) fn timemap(analysis: &Analysis, operation: &OperationSummary) -> viz::Timemap {
@@ -88,12 +89,12 @@ pub(crate) fn stages(operation: &OperationSummary) -> Stages {
     let has_core = operation.departure_wait_ns.is_some();
     let waits = Stages::seen_from_outside().down;
     let overlapped = || Stages {
-        down: ["initiation".into(), "the application goes on".into()]
+        down: ["initiation".into(), "application continues".into()]
             .into_iter()
             .chain(waits.iter().cloned())
             .collect(),
         core: None,
-        up: vec!["the rest of completion".into()],
+        up: vec!["rest of completion".into()],
     };
     let mut stages = if is_overlapped(operation) {
         overlapped()
@@ -103,7 +104,7 @@ pub(crate) fn stages(operation: &OperationSummary) -> Stages {
         Stages {
             down: waits,
             core: None,
-            up: vec!["the operation itself".into()],
+            up: vec!["operation itself".into()],
         }
     };
     if operation.spread() == Some(Spread::OneHost) {
@@ -152,11 +153,11 @@ fn finding_without_waits(operation: &OperationSummary) -> String {
     };
     let (least_time, most_time) = (quantity::duration(least), quantity::duration(most));
     if least_time == most_time {
-        format!("Without the waits this {name} takes each rank {most_time} in the mean")
+        format!("Without the waits this {name} takes each rank {most_time} on average")
     } else {
         format!(
             "Without the waits this {name} takes from {least_time} (rank {least_rank}) to \
-             {most_time} (rank {most_rank}) in the mean"
+             {most_time} (rank {most_rank}) on average"
         )
     }
 }

@@ -19,12 +19,12 @@ use super::title;
 use crate::words::inside as words;
 
 /// How to read it.
-pub(super) const CAPTION: &str = "A row for each process, below its parent in the tree. Lines are \
-     edges: the thicker and darker, the longer a message takes once both ends are there. Nodes are \
-     filled by how long the process waits there: on the way to the root for those who arrive later, \
-     in a tree that only leads away from it for its turn at the parent. Where a process sends its \
-     data towards the root to another parent than it gets them from, that one is named. The same \
-     tree, edge by edge, is beside the page as a .dot file for Graphviz.";
+pub(super) const CAPTION: &str = "One row per process, below its parent in the tree. Lines are \
+     edges: the thicker and darker, the longer a message takes once both ends are ready. The fill \
+     of a node is how long the process waits there: for processes that arrive later, on the path to \
+     the root; behind its siblings at the parent, in a tree that only leads from the root. If a \
+     process sends towards the root to another parent than it receives from, that parent is named. \
+     A .dot file beside the page has the same tree, edge by edge, for Graphviz.";
 
 /// Characters of a name in the graph.
 const NAME_CHARS: usize = 60;

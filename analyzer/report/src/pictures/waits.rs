@@ -9,11 +9,12 @@ use collbench_text::quantity;
 use collbench_viz::{TimeBin, WaitsOverTime};
 
 /// How to read it.
-pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from left to right: \
-     the darker a cell (on a dark screen, the brighter), the more of that stretch of the run the \
-     rank spends waiting in collectives. A row that stays pale while the others are dark is who \
-     they wait for; a column that is dark for all is a stretch in which everybody waits. Hatched: \
-     calls began there and none of their waits is known. The bars are each rank's waits in all.";
+pub(super) const CAPTION: &str = "One row per rank (or band of ranks), time from left to right. \
+     The darker a cell (on a dark screen, the brighter), the larger the share of that interval that \
+     the rank spends waiting in collectives. If one row stays pale while the others are dark, the \
+     others wait for that rank. If a column is dark in all rows, all ranks wait at that time. \
+     Hatched: calls began there and none of their waits is known. The bars show the total wait of \
+     each rank.";
 
 /// The picture; `None` where there is no time, or nobody, to show.
 pub(super) fn waits_over_time(analysis: &Analysis) -> Option<WaitsOverTime> {
@@ -84,7 +85,7 @@ fn finding(timeline: &Timeline) -> String {
         && least < most
     {
         sentence += &format!(
-            "; rank {least_rank} waits least ({}), rank {most_rank} most ({})",
+            "; rank {least_rank} waits the least ({}), rank {most_rank} the most ({})",
             quantity::duration(clipped(least)),
             quantity::duration(clipped(most))
         );
@@ -119,7 +120,7 @@ fn peak(timeline: &Timeline) -> Option<String> {
         (_, false) => format!("from {} to {}", time(from), time(to)),
     };
     let share = quantity::percent(clipped(within), clipped(all));
-    Some(format!("the most {when} ({share} of the time there)"))
+    Some(format!("most of all {when} ({share} of that time)"))
 }
 
 /// Begin and end of the part of a list with the largest sum of differences to the list's mean,
@@ -176,8 +177,8 @@ mod tests {
         (waiting[4], waiting[5]) = (Some(900), Some(500));
         assert_eq!(
             finding(&timeline(&[&late, &waiting])),
-            "Waiting is 88 % of the time in collectives, the most from 4.00 us to 6.00 us (35 % of \
-             the time there); rank 0 waits least (10 ns), rank 1 most (1.48 us)"
+            "Waiting is 88 % of the time in collectives, most of all from 4.00 us to 6.00 us (35 % \
+             of that time); rank 0 waits the least (10 ns), rank 1 the most (1.48 us)"
         );
     }
 

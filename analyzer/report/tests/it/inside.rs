@@ -564,7 +564,7 @@ fn the_screen_says_what_ran_and_which_hop_costs_most() {
         assert!(pictures[name].contains("<svg"), "{name}");
     }
     let page = &pictures["index.html"];
-    assert!(page.contains("The tree that ran"));
+    assert!(page.contains("The most frequent tree"));
     assert!(page.contains("The hop that costs most is from rank 8 to rank 12: 99.9 us on average"));
     assert!(!screen.contains("in few instances only"), "{screen}");
 }

@@ -86,7 +86,7 @@ fn the_order_maps_show_the_counts_of_the_analysis() {
     let svg = &pictures["arrival-order-1-MPI_Allreduce.svg"];
     let found = title(svg);
     assert!(
-        found.starts_with(&format!("Rank 4 comes last in {share:.0} % of ")),
+        found.starts_with(&format!("Rank 4 arrives last in {share:.0} % of ")),
         "{found}"
     );
     let found = title(&pictures["departure-order-1-MPI_Allreduce.svg"]);
@@ -134,9 +134,9 @@ fn where_no_position_can_be_told_the_order_map_says_so() {
     let svg = &pictures["arrival-order-1-MPI_Allreduce.svg"];
     assert_eq!(
         title(svg),
-        "Who comes last is not resolvable in any instance"
+        "Who arrives last is not resolvable in any instance"
     );
-    assert!(svg.contains("undecided: 100 %"), "{svg}");
+    assert!(svg.contains("unresolved: 100 %"), "{svg}");
     // Six by six cells, and the sample in the legend.
     assert_eq!(svg.matches("class=\"blank\"").count(), 37);
 }
@@ -154,11 +154,7 @@ fn the_timemap_of_a_nonblocking_operation_sets_computing_apart_from_waiting() {
         .iter()
         .find(|(name, _)| name.starts_with("timemap-") && name.ends_with("MPI_Iallreduce.svg"));
     let (_, svg) = timemap.expect("a picture of it");
-    for stage in [
-        "initiation",
-        "the application goes on",
-        "the rest of completion",
-    ] {
+    for stage in ["initiation", "application continues", "rest of completion"] {
         assert!(svg.contains(stage), "{stage}");
     }
     assert!(
