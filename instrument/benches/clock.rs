@@ -1,4 +1,4 @@
-//! The clocks that can stamp records: two readings of one are most of what recording a call costs.
+//! The clocks that can stamp records: two readings are most of the cost of recording a call.
 
 use collbench_formats::ClockSource;
 use collbench_instrument::{Clock, measure_clock};
@@ -19,28 +19,28 @@ fn clock(name: &str) -> Option<Clock> {
     Clock::of(source)
 }
 
-/// One reading. A time stamp counter that cannot be trusted is left out.
+/// One reading. An unreliable time stamp counter is left out.
 #[divan::bench(args = SOURCES.map(|(name, _)| name).into_iter().filter(|name| clock(name).is_some()))]
 fn now(bencher: Bencher<'_, '_>, name: &str) {
     let Some(clock) = clock(name) else { return };
     bencher.bench(|| black_box(clock).now());
 }
 
-/// The clock and the system's at one instant: once per chunk.
+/// Reading the clock and the system's clocks together: once per chunk.
 #[divan::bench]
 fn anchor(bencher: Bencher<'_, '_>) {
     let clock = Clock::of_this_machine();
     bencher.bench(|| black_box(clock).anchor());
 }
 
-/// The clock's step and cost: once per process.
+/// Measuring the clock's step and cost: once per process.
 #[divan::bench]
 fn measure(bencher: Bencher<'_, '_>) {
     let clock = Clock::of_this_machine();
     bencher.bench(|| measure_clock(black_box(clock)));
 }
 
-/// Which clock to take: asks the processor and the kernel, once per process.
+/// Choosing a clock: asks the processor and the kernel, once per process.
 #[divan::bench]
 fn choose() -> Clock {
     Clock::of_this_machine()

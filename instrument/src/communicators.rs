@@ -1,4 +1,5 @@
-//! The communicators of this process, and what else has an order of collective calls.
+//! The communicators of this process, and the files and windows that also have an order of
+//! collective calls.
 
 pub(crate) mod entry;
 #[allow(unsafe_code)]

@@ -1,8 +1,8 @@
-//! The trace directory: made fresh, once, and never over something else.
+//! The trace directory: created once, empty, and never in the place of something else.
 //!
-//! Others may be able to write in it, or in the folder above: no link is followed there, neither in
-//! the place of the directory itself nor in that of a file, and nothing is opened that could make
-//! a reader wait.
+//! Other users may be able to write in it, or in its parent directory. So no link is followed,
+//! neither for the directory itself nor for a file in it, and nothing is opened that could make a
+//! reader wait.
 
 mod claim;
 mod error;

@@ -1,16 +1,17 @@
 //! Measuring the clocks of the hosts of a job against one another.
 //!
 //! One process of each host, the one with the lowest rank, is its leader. The leaders exchange
-//! stamps ([`ping`]) by a common [`schedule`]: in `MPI_Init` after the library's own is done, and in
-//! `MPI_Finalize` before the library's own begins. All samples are written into the trace at once,
-//! by those whose clock is the local one, so that a crashed run still has those of its start.
-//! Nothing is computed from them here. In a long run the leaders also meet in between ([`in_run`]).
+//! stamps ([`ping`]) by a common [`schedule`]: in `MPI_Init` after the library's own function, and
+//! in `MPI_Finalize` before it. All samples are written into the trace at once, by the process
+//! whose clock is the local one, so that a crashed run still has those of its start. Nothing is
+//! computed from them here. In a long run the leaders also exchange stamps in between ([`in_run`]).
 //!
-//! **Nobody is left waiting.** No message goes to a process that does not expect it: that all are
-//! recorded is agreed upon through the trace directory ([`registry`]), and where one is missing, or all
-//! have one clock, nothing happens at all. From there on all processes do the same things in the
-//! same order, each of them at a point that every process of the job passes exactly once. Where the
-//! MPI library can end only if all end together, they do ([`joint_finalize`]).
+//! **No process is left waiting.** No message is sent to a process that does not expect it. All
+//! processes agree through the trace directory that all of them are recorded ([`registry`]); if one
+//! is missing, or all have one clock, nothing is exchanged at all. From then on all processes do
+//! the same things in the same order, each of them at a point that every process of the job passes
+//! exactly once. Where the MPI library can only end if all processes end together, they do
+//! ([`joint_finalize`]).
 
 mod clock_difference;
 mod exchanges;
@@ -22,7 +23,7 @@ mod registry;
 mod schedule;
 mod session;
 mod start;
-// By the macro that calls functions of the MPI library.
+// After the macro that calls functions of the MPI library.
 #[allow(unsafe_code)]
 mod transport;
 

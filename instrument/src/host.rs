@@ -1,4 +1,5 @@
-//! The host of this process: its clocks, its names, and who has started the process there.
+//! The host of this process: its clocks, its names, and the launcher that started the process
+//! there.
 
 #[allow(unsafe_code)]
 mod clock;

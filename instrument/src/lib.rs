@@ -2,40 +2,41 @@
 //!
 //! # The folders
 //!
-//! Each imports from those above it only.
+//! Each one imports only from those above it.
 //!
 //! | folder | what is in it |
 //! | --- | --- |
-//! | `table` | what of MPI is wrapped: [`mpi_routines`], [`library_algorithms`] |
-//! | `process`, `host` | being a guest in a process; the clock ([`Clock`]) and the identity of its host |
+//! | `table` | the MPI routines that are wrapped: [`mpi_routines`], [`library_algorithms`] |
+//! | `process`, `host` | running inside a program's process; the clock ([`Clock`]) and the host |
 //! | `settings` | what the user has asked for ([`Settings`]) |
-//! | `mpi` | the MPI library found in the process ([`MpiLibrary`], [`Abi`](collbench_formats::Abi)) |
+//! | `mpi` | the MPI library of the process ([`MpiLibrary`], [`Abi`](collbench_formats::Abi)) |
 //! | `communicators` | communicators, files and windows, and their identities |
-//! | `args` | what the arguments of a call say: [`payload`], counts to be narrowed |
+//! | `args` | arguments of calls: [`payload`], and counts to be narrowed |
 //! | [`directory`], `file` | the trace directory; the file of a rank, and the slots of records in it |
 //! | [`exchange`] | measuring the clocks of hosts against one another |
-//! | `messages` | what is known of the messages that the MPI library sends |
+//! | `messages` | data about the messages that the MPI library sends |
 //! | `record` | from a call to a record: the [`Recorder`](record::Recorder) and what wrappers do |
 //! | `hooks` | functions that the MPI library calls: from a message to a record |
-//! | `start` | the beginning of recording, inside `MPI_Init` |
+//! | `start` | the start of recording, inside `MPI_Init` |
 //!
-//! The commands around it are a package of their own.
+//! The commands around it are in a package of their own.
 //!
-//! The preloaded library is a package of its own: it holds the `MPI_*` symbols and nothing
-//! else. Were they here, a program that links this crate would be interposed at link time.
+//! The preloaded library is in a package of its own, which has the `MPI_*` symbols and nothing
+//! else. If they were here, a program that links this crate would be interposed at link time.
 //!
 //! # The hot path
 //!
-//! Between the enter stamp and the call of `PMPI_X`: nothing. Before it: one load of the
-//! recorder, one of the thread's state, a cached look-up of the communicator, the payload, four
-//! stores. After it: one stamp and one store. No allocation, lock, system call or MPI call,
-//! except where a chunk is full or a communicator is not in the thread's cache, and then before
-//! the enter stamp.
+//! Between the enter stamp and the call of `PMPI_X` nothing is done. Before the stamp: one load of
+//! the recorder, one of the thread's state, a cached look-up of the communicator, the payload, and
+//! four stores. After the call: one stamp and one store. There is no allocation, lock, system call
+//! or MPI call, except where a chunk is full or a communicator is not in the thread's cache, and
+//! then before the enter stamp.
 //!
-//! A nonblocking collective leaves an entry in a table of requests without locks; the call that
-//! completes it takes the entry before, and removes it after.
+//! A nonblocking collective adds an entry to a table of requests without locks. The call that
+//! completes it takes the entry before the MPI library's call, and removes it afterwards.
 
-// The modules that are allowed it are those that meet MPI, the loader, the kernel or mapped memory.
+// Unsafe code is only allowed in modules that call MPI, the loader or the kernel, or use mapped
+// memory.
 #![deny(unsafe_code)]
 
 #[macro_use]
@@ -55,7 +56,7 @@ mod settings;
 #[allow(unsafe_code)]
 mod start;
 
-pub use args::{ArgumentRole, Initiated, KeptArrays, Peers, call_narrowed, payload};
+pub use args::{ArgumentRole, Initiated, Peers, RetainedArrays, call_narrowed, payload};
 pub use communicators::{CommunicatorEntry, CommunicatorIdentity, FileOrWindow};
 pub use hooks::{endpoint_call, own_address_call, tagged_receive, tagged_send};
 pub use host::{

@@ -1,62 +1,64 @@
-//! The large-count forms (`MPI_X_c`) on an MPI library that has none.
+//! The large-count forms (`MPI_X_c`) on an MPI library that does not have them.
 //!
-//! The preloaded library exports `MPI_Bcast_c` and its like, since programs on MPI 4 call them.
-//! A program that looks whether they are there (mpi4py does) then finds them on a library of MPI 3
-//! (Open MPI 4.1 and 5.0, MPICH 3) too, where without collbench it would have used the classic ones. So they must work: the
-//! counts are narrowed, and the classic function is called.
+//! The preloaded library exports `MPI_Bcast_c` and the other large-count forms, since programs for
+//! MPI 4 call them. A program that checks whether they exist (as mpi4py does) then also finds them
+//! on a library of MPI 3 (Open MPI 4.1 and 5.0, MPICH 3), where it would use the classic forms
+//! without collbench. So they must work: the counts are narrowed, and the classic function is
+//! called.
 
 use std::ffi::c_int;
 
 use crate::mpi::{Constants, Handle, Neighbours, RealFunction};
 
-/// `MPI_ERR_COUNT` in all ABIs: a count does not fit an `int`, or what there is of them cannot be
-/// told.
+/// `MPI_ERR_COUNT` in all ABIs: a count does not fit an `int`, or the number of counts is not
+/// known.
 const ERR_COUNT: c_int = 2;
 
-/// What an argument of a large-count form is.
+/// The role of an argument of a large-count form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentRole {
-    /// Passed on as it is.
+    /// Passed on unchanged.
     Word,
     /// The send buffer, which may be `MPI_IN_PLACE`.
     SendBuffer,
     /// One count.
     Count,
-    /// An array of counts or displacements of what is sent, one for each peer.
+    /// An array of counts or displacements of the data sent, one for each peer.
     SendArray,
-    /// An array of counts or displacements of what is received, one for each peer.
+    /// An array of counts or displacements of the data received, one for each peer.
     ReceiveArray,
 }
 
 /// Arrays that the MPI library reads until an operation is complete.
 #[derive(Debug, Default)]
-pub struct KeptArrays(#[expect(dead_code, reason = "held for the MPI library")] Vec<Vec<i32>>);
+pub struct RetainedArrays(#[expect(dead_code, reason = "held for the MPI library")] Vec<Vec<i32>>);
 
-impl KeptArrays {
-    /// Never frees them: nobody will know when the operation is complete.
+impl RetainedArrays {
+    /// Never frees them, since it will not be known when the operation is complete.
     pub fn keep_for_ever(self) {
         std::mem::forget(self);
     }
 }
 
-/// What a call that only begins an operation has left.
+/// The result of a call that initiates an operation: its return code, and the arrays to be
+/// retained.
 #[derive(Debug)]
 pub struct Initiated {
     pub(crate) code: c_int,
-    pub(crate) kept: KeptArrays,
+    pub(crate) kept: RetainedArrays,
 }
 
 impl From<c_int> for Initiated {
     fn from(code: c_int) -> Self {
         Self {
             code,
-            kept: KeptArrays::default(),
+            kept: RetainedArrays::default(),
         }
     }
 }
 
 impl Initiated {
-    /// The return code; arrays are freed. For a call that has ended what it began.
+    /// The return code. The arrays are freed, since the operation is complete.
     #[must_use]
     pub fn code(self) -> c_int {
         self.code
@@ -69,10 +71,10 @@ impl Initiated {
     }
 }
 
-/// What the communicator of a call tells about the arrays of its arguments.
+/// Lengths of the array arguments, as the communicator of the call gives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
-    /// Peers that are sent to, and received from.
+    /// Number of peers that are sent to.
     n_outgoing: usize,
     n_incoming: usize,
     n_local: usize,
@@ -91,55 +93,55 @@ impl Shape {
     };
 }
 
-/// Which processes the arrays of a collective have an entry for each of.
+/// The processes for which the array arguments of a collective have one entry each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peers {
-    /// All of the communicator (the remote group); the operation has no root.
+    /// All processes of the communicator (of the remote group); the operation has no root.
     All,
-    /// As `All`, at this root only (the root argument of the call).
+    /// All processes, but only at this root (the root argument of the call).
     AllAtRoot(usize),
     /// The neighbours in the communicator's topology.
     Neighbours,
-    /// There are no arrays: calls on files and windows, which need not have a communicator.
+    /// There are no arrays. This is for calls on files and windows, which may have no communicator.
     NoArrays,
 }
 
 /// Calls the classic form of a collective with the arguments of its large-count form.
 ///
-/// `arguments` are role and word of each, in order; `classic` gets the words to pass. Gives
-/// `MPI_ERR_COUNT` if a count does not fit. The result has the narrowed arrays, which must live
-/// until the operation is complete.
+/// `arguments` are the role and the word of each argument, in order; `classic` gets the words to
+/// pass. The result is `MPI_ERR_COUNT` if a count does not fit. It has the narrowed arrays, which
+/// must live until the operation is complete.
 ///
 /// # Safety
-/// The arguments are those of an MPI large-count collective, as MPI wants them.
+/// The arguments are valid for an MPI large-count collective.
 pub unsafe fn call_narrowed(
     arguments: &[(ArgumentRole, usize)],
     comm: usize,
     peers: Peers,
     classic: impl FnOnce(&[usize]) -> c_int,
 ) -> Initiated {
-    // SAFETY: the caller's promise: a communicator, on which the collective is called.
+    // SAFETY: the caller promises a communicator on which the collective is called.
     let Some(shape) = (unsafe { shape_of(comm, peers) }) else {
         return ERR_COUNT.into();
     };
     let is_rooted = matches!(peers, Peers::AllAtRoot(_));
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises valid arguments, so arrays have the lengths that `shape` has.
     match unsafe { narrow(arguments, shape, is_rooted) } {
         Some((words, arrays)) => Initiated {
             code: classic(&words[..arguments.len()]),
-            kept: KeptArrays(arrays),
+            kept: RetainedArrays(arrays),
         },
         None => ERR_COUNT.into(),
     }
 }
 
-/// As many arguments as any collective has, and more.
+/// No collective has more arguments.
 const MOST_ARGUMENTS: usize = 16;
 
 /// The words of the classic form, and the arrays that some of them point to.
 ///
 /// # Safety
-/// Arrays that are significant have as many entries as `shape` says.
+/// Arrays that are significant have the lengths that `shape` has.
 unsafe fn narrow(
     arguments: &[(ArgumentRole, usize)],
     shape: Shape,
@@ -163,7 +165,8 @@ unsafe fn narrow(
             ArgumentRole::Count => {
                 return i32::try_from(word as i64).ok().map(|count| count as usize);
             }
-            // At the root of a gatherv or scatterv only; elsewhere it may be anything.
+            // Only significant at the root of a gatherv or scatterv; elsewhere the value is
+            // arbitrary.
             _ if is_rooted => shape.is_root,
             ArgumentRole::SendArray => !in_place,
             ArgumentRole::ReceiveArray => true,
@@ -171,14 +174,15 @@ unsafe fn narrow(
         if !is_significant || word == 0 {
             return Some(word);
         }
-        // The counts of a reduce_scatter are those of the own group.
+        // A reduce_scatter has a count for each process of its own group.
         let n = match role {
             _ if is_only_receiving_array => shape.n_local,
             ArgumentRole::SendArray => shape.n_outgoing,
             _ => shape.n_incoming,
         };
         let entry = |i| {
-            // SAFETY: significant, so it has `n` entries, which are 64-bit in this form.
+            // SAFETY: the array is significant, so it has `n` entries, which are 64-bit in this
+            // form.
             unsafe { (word as *const i64).add(i).read_unaligned() }
         };
         let narrowed: Option<Vec<i32>> = (0..n).map(|i| i32::try_from(entry(i)).ok()).collect();
@@ -210,7 +214,7 @@ unsafe fn shape_of(comm: Handle, peers: Peers) -> Option<Shape> {
             return None;
         }
         let mut answer = 0;
-        // SAFETY: all four functions take a communicator and a place for an `int`; the caller
+        // SAFETY: all four functions take a communicator and the address of an `int`; the caller
         // promises the communicator.
         unsafe {
             let function = std::mem::transmute::<
@@ -222,7 +226,7 @@ unsafe fn shape_of(comm: Handle, peers: Peers) -> Option<Shape> {
         Some(answer)
     };
     if peers == Peers::Neighbours {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a valid communicator.
         let (n_incoming, n_outgoing) =
             unsafe { Neighbours::of_any(comm, ask(&RANK)? as u32, constants.topologies) }?
                 .degrees();
@@ -270,7 +274,7 @@ mod tests {
     };
 
     fn read(word: usize, n: usize) -> Vec<i32> {
-        // SAFETY: tests pass words that `narrow` made of arrays of at least `n` entries.
+        // SAFETY: tests pass words that `narrow` took from arrays of at least `n` entries.
         (0..n)
             .map(|i| unsafe { (word as *const i32).add(i).read() })
             .collect()
@@ -278,7 +282,7 @@ mod tests {
 
     #[test]
     fn counts_that_fit_are_narrowed_and_others_refused() {
-        // SAFETY: no arrays.
+        // SAFETY: there are no arrays.
         let narrow_one = |word| unsafe { narrow(&[(Word, 7), (Count, word)], SHAPE, false) };
         assert_eq!(narrow_one(5).unwrap().0[..2], [7, 5]);
         assert_eq!(narrow_one(1 << 31), None);
@@ -295,14 +299,15 @@ mod tests {
                 (ReceiveArray, receive),
             ]
         };
-        // SAFETY: arrays of three, as the shape says.
+        // SAFETY: the arrays have three entries, as the shape says.
         let (words, _arrays) = unsafe { narrow(&arguments(4096, send), SHAPE, false) }.unwrap();
         assert_eq!(
             (read(words[1], 3), read(words[2], 3)),
             (vec![1, 2, 3], vec![4, 5, 6])
         );
-        // In place, what is sent may be anything, an address that cannot be read too.
-        // SAFETY: as above, and the send array is not looked at.
+        // In place, the send arguments are arbitrary, even an address that cannot be read.
+        // SAFETY: the receive arrays have three entries, as the shape says; the send array is not
+        // read.
         let (words, _arrays) = unsafe { narrow(&arguments(IN_PLACE, 13), SHAPE, false) }.unwrap();
         assert_eq!((words[1], read(words[2], 3)), (13, vec![4, 5, 6]));
     }
@@ -311,14 +316,14 @@ mod tests {
     fn arrays_of_a_rooted_operation_are_left_alone_but_at_the_root() {
         let counts = [1i64, 2, 3];
         let counts = counts.as_ptr() as usize;
-        // SAFETY: not looked at.
+        // SAFETY: the array is not read.
         let (words, _) = unsafe { narrow(&[(SendArray, 13)], SHAPE, true) }.unwrap();
         assert_eq!(words[0], 13);
         let shape = Shape {
             is_root: true,
             ..SHAPE
         };
-        // SAFETY: an array of three, as the shape says.
+        // SAFETY: the array has three entries, as the shape says.
         let (words, _arrays) = unsafe { narrow(&[(SendArray, counts)], shape, true) }.unwrap();
         assert_eq!(read(words[0], 3), [1, 2, 3]);
     }
@@ -326,7 +331,7 @@ mod tests {
     #[test]
     fn a_reduce_scatter_has_one_count_for_each_of_its_own_group() {
         let counts = [1i64, 2];
-        // SAFETY: an array of two, as many as the own group has processes.
+        // SAFETY: the array has two entries, one for each process of the own group.
         let (words, _arrays) =
             unsafe { narrow(&[(ReceiveArray, counts.as_ptr() as usize)], SHAPE, false) }.unwrap();
         assert_eq!(read(words[0], 2), [1, 2]);

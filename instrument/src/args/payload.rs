@@ -1,24 +1,25 @@
-//! What a call carries, in bytes, read from its arguments.
+//! The payload of a call, in bytes, from its arguments.
 //!
-//! Count x type size; for the v and w forms the sum sent; at the root of a scatter what it sends
-//! to all; with `MPI_IN_PLACE` what the process contributes from its receive buffer; 0 where the
-//! arguments mean nothing for this process. `None`: cannot be told.
+//! It is count x type size; for the v and w forms the sum sent; at the root of a scatter what it
+//! sends to all; with `MPI_IN_PLACE` what the process contributes from its receive buffer; 0 where
+//! the arguments are not significant at this process. `None`: not known.
 //!
 //! # Source
-//! `docs/metrics.md`, "Who i depends on"; which arguments are significant where: MPI 4.0, chapter 6.
+//! `docs/metrics.md`, "Who i depends on"; which arguments are significant where: MPI 4.0, chapter
+//! 6.
 
 use crate::communicators::CommunicatorEntry;
 use crate::mpi::{Handle, MpiLibrary};
 
-/// The view of a call that payload functions work on.
+/// A call as payload functions need it.
 #[derive(Debug, Clone, Copy)]
 pub struct CallView<'a> {
     /// The MPI library.
     pub library: &'a MpiLibrary,
     /// The communicator of the call.
     pub comm: &'a CommunicatorEntry,
-    /// The root argument as given; 0 (no intercommunicator's special value) for operations
-    /// without one.
+    /// The root argument of the call; 0 (which is not a special value of intercommunicators) for
+    /// operations without a root.
     pub root: i32,
     /// Whether counts are 64-bit (`_c`).
     pub large: bool,
@@ -42,7 +43,7 @@ impl CallView<'_> {
     /// `counts` points to an array with more than `i` counts of this call's width.
     #[inline]
     unsafe fn element(&self, counts: usize, i: usize) -> u64 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises more than `i` counts.
         let count = unsafe {
             if self.large {
                 (counts as *const i64).add(i).read_unaligned()
@@ -53,7 +54,7 @@ impl CallView<'_> {
         count.max(0) as u64
     }
 
-    /// Processes that a v form has one count for.
+    /// The number of processes that a v form has one count for.
     #[inline]
     fn n_peers(&self) -> usize {
         match self.comm.remote_size {
@@ -67,7 +68,7 @@ impl CallView<'_> {
         if counts == 0 {
             return (n == 0).then_some(0);
         }
-        // SAFETY: MPI wants an array of `n` counts here, and it is not null.
+        // SAFETY: MPI requires an array of `n` counts here, and it is not null.
         Some(
             (0..n)
                 .map(|i| unsafe { self.element(counts, i) })
@@ -77,8 +78,8 @@ impl CallView<'_> {
 
     #[inline]
     fn bytes(&self, count: u64, datatype: Handle) -> Option<u64> {
-        // SAFETY: MPI wants a datatype where this argument is significant; 0 and the null type
-        // are told apart by the function.
+        // SAFETY: MPI requires a datatype where this argument is significant; the function checks
+        // for 0 and for the null type.
         let size = unsafe { self.library.type_bytes(datatype) };
         match (count, size) {
             (_, Some(size)) => Some(count.saturating_mul(size)),
@@ -93,13 +94,14 @@ impl CallView<'_> {
             || (self.comm.remote_size == 0 && self.root as u32 == self.comm.rank)
     }
 
-    /// On an intercommunicator: neither root nor in the group that talks to it.
+    /// On an intercommunicator: whether the process neither is the root nor communicates with it.
     #[inline]
     fn is_bystander(&self) -> bool {
         self.comm.remote_size != 0 && self.root == self.library.proc_null
     }
 
-    /// On an intercommunicator: the root, which receives a gather and contributes nothing.
+    /// On an intercommunicator: whether this process is the root, which receives a gather and
+    /// contributes nothing.
     #[inline]
     fn is_remote_receiver(&self) -> bool {
         self.comm.remote_size != 0 && self.root == self.library.root
@@ -113,7 +115,7 @@ pub fn nothing(_call: CallView<'_>) -> Option<u64> {
     Some(0)
 }
 
-/// One count of one type, the same on all ranks.
+/// A count of elements of one type, the same on all ranks.
 #[inline]
 #[must_use]
 pub fn counted(call: CallView<'_>, count: usize, datatype: usize) -> Option<u64> {
@@ -130,7 +132,7 @@ pub fn sum_counted(call: CallView<'_>, counts: usize, datatype: usize) -> Option
     call.bytes(call.sum(counts, call.comm.size as usize)?, datatype)
 }
 
-/// What is sent; in place, what is received of one.
+/// The data sent; in place, the data received from one process.
 #[inline]
 #[must_use]
 pub fn sent_or_received(
@@ -148,7 +150,7 @@ pub fn sent_or_received(
     }
 }
 
-/// What is sent; in place, the own part of what is received.
+/// The data sent; in place, the process's own part of the data received.
 #[inline]
 #[must_use]
 pub fn sent_or_own_part(
@@ -165,13 +167,13 @@ pub fn sent_or_own_part(
     if recvcounts == 0 {
         return None;
     }
-    // SAFETY: MPI wants an array of one count for each rank of the communicator, and this
+    // SAFETY: MPI requires an array of one count for each rank of the communicator, and this
     // process has a rank in it.
     let count = unsafe { call.element(recvcounts, call.comm.rank as usize) };
     call.bytes(count, recvtype)
 }
 
-/// The sum of what is sent to all; in place, of what is received.
+/// The sum of the data sent to all; in place, of the data received.
 #[inline]
 #[must_use]
 pub fn sum_sent(
@@ -191,7 +193,8 @@ pub fn sum_sent(
     call.bytes(call.sum(counts, call.n_peers())?, datatype)
 }
 
-/// As [`sum_sent`], each part with a type of its own.
+/// The sum of the data sent to all, where each part has a type of its own; in place, of the data
+/// received.
 #[inline]
 #[must_use]
 pub fn sum_sent_typed(
@@ -220,7 +223,8 @@ fn sum_typed(call: CallView<'_>, n: usize, counts: usize, types: usize) -> Optio
     }
     let mut sum = 0u64;
     for i in 0..n {
-        // SAFETY: MPI wants arrays of one count and one type for each peer, not null here.
+        // SAFETY: MPI requires arrays of one count and one type for each peer, which are not null
+        // here.
         let (count, datatype) =
             unsafe { (call.element(counts, i), call.library.handle_at(types, i)) };
         sum = sum.saturating_add(call.bytes(count, datatype)?);
@@ -228,7 +232,7 @@ fn sum_typed(call: CallView<'_>, n: usize, counts: usize, types: usize) -> Optio
     Some(sum)
 }
 
-/// The sum of what is sent to all neighbours.
+/// The sum of the data sent to all neighbours.
 #[inline]
 #[must_use]
 pub fn sum_to_neighbours(call: CallView<'_>, sendcounts: usize, sendtype: usize) -> Option<u64> {
@@ -236,7 +240,7 @@ pub fn sum_to_neighbours(call: CallView<'_>, sendcounts: usize, sendtype: usize)
     call.bytes(call.sum(sendcounts, n)?, sendtype)
 }
 
-/// As [`sum_to_neighbours`], each part with a type of its own.
+/// The sum of the data sent to all neighbours, where each part has a type of its own.
 #[inline]
 #[must_use]
 pub fn sum_to_neighbours_typed(
@@ -248,7 +252,7 @@ pub fn sum_to_neighbours_typed(
     sum_typed(call, n, sendcounts, sendtypes)
 }
 
-/// What goes to the root of a gather.
+/// The data sent to the root of a gather.
 #[inline]
 #[must_use]
 pub fn gathered(
@@ -265,7 +269,7 @@ pub fn gathered(
     sent_or_received(call, sendbuf, sendcount, sendtype, recvcount, recvtype)
 }
 
-/// What goes to the root of a gatherv.
+/// The data sent to the root of a gatherv.
 #[inline]
 #[must_use]
 pub fn gathered_parts(
@@ -282,7 +286,7 @@ pub fn gathered_parts(
     sent_or_own_part(call, sendbuf, sendcount, sendtype, recvcounts, recvtype)
 }
 
-/// At the root of a scatter what it sends to all, elsewhere what arrives.
+/// At the root of a scatter the data sent to all, elsewhere the data received.
 #[inline]
 #[must_use]
 pub fn scattered(
@@ -302,7 +306,7 @@ pub fn scattered(
     }
 }
 
-/// At the root of a scatterv what it sends to all, elsewhere what arrives.
+/// At the root of a scatterv the data sent to all, elsewhere the data received.
 #[inline]
 #[must_use]
 pub fn scattered_parts(
@@ -331,7 +335,8 @@ mod tests {
     const NOWHERE: usize = 0;
     const ELSEWHERE: usize = 4096;
 
-    /// The view at `rank` of 4, or with `remote` on an intercommunicator with 2 remote processes.
+    /// Calls `then` with the view at `rank` of 4, or with `remote` on an intercommunicator with 2
+    /// remote processes.
     fn at(rank: u32, remote: bool, root: i32, then: impl Fn(CallView<'_>)) {
         let library = fake_library();
         let comm = entry(4, rank, if remote { 2 } else { 0 });
@@ -378,7 +383,7 @@ mod tests {
         at(2, false, 0, |call| {
             let counts = address(&counts);
             assert_eq!(sent_or_received(call, ELSEWHERE, 5, 8, 7, 4), Some(40));
-            // The sending arguments mean nothing then, and may be anything.
+            // The send arguments are not significant then, and are arbitrary.
             assert_eq!(
                 sent_or_received(call, IN_PLACE, 99, NULL_TYPE, 7, 4),
                 Some(28)

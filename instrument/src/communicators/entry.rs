@@ -1,21 +1,21 @@
-//! One communicator, file or window, as the recorder needs it at every call.
+//! A communicator, file or window, as the recorder needs it at every call.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::files_and_windows::WITHOUT_HANDLE;
 use crate::mpi::{Handle, Neighbours};
 
-/// One communicator as the recorder needs it at every call. Entries are never freed: records
-/// and other threads may still refer to them.
+/// A communicator (or file or window) as the recorder needs it at every call. Entries are never
+/// freed, since records and other threads may still refer to them.
 ///
-/// Aligned so that no two share a cache line, nor a pair of lines that is fetched together: threads
-/// that call on two communicators at once would wait for each other's counts.
+/// Aligned so that no two entries share a cache line, nor a pair of lines that is fetched together.
+/// Otherwise threads that call on two communicators at once would contend for their counters.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct CommunicatorEntry {
-    /// The number that records carry.
+    /// Its index in records.
     pub index: u32,
-    /// The number on which all members agree.
+    /// The identity on which all members agree.
     pub id: u64,
     /// Processes in the local group, > 0.
     pub size: u32,
@@ -23,29 +23,30 @@ pub struct CommunicatorEntry {
     pub rank: u32,
     /// Processes in the remote group; 0 for an intracommunicator.
     pub remote_size: u32,
-    /// World rank of the first member of the local group, of the remote group.
+    /// World ranks of the first member of the local group and of the remote group.
     pub(super) first_members: [u32; 2],
-    /// The neighbours of this process, where it has a topology.
+    /// The neighbours of this process, if it has a topology.
     pub(crate) neighbours: Option<Box<Neighbours>>,
-    /// Persistent collectives made on it.
+    /// Number of persistent collectives initialized on it.
     pub(super) persistents: AtomicU64,
-    /// Calls of the application that have begun on it.
+    /// Number of calls of the application that were entered on it.
     pub(super) calls: AtomicU64,
-    /// Calls of the MPI library itself that have begun on it.
+    /// Number of internal calls of the MPI library that were entered on it.
     pub(super) internal_calls: AtomicU32,
-    /// Files and windows that were opened on it, by [`FileOrWindow`](super::files_and_windows::FileOrWindow).
+    /// Number of files and windows that were opened on it, by
+    /// [`FileOrWindow`](super::files_and_windows::FileOrWindow).
     pub(super) opened: [AtomicU32; 2],
-    /// Of a file: 1 + the position of the access that was begun and is not ended; 0 for none.
+    /// Of a file: 1 + the position of the split access that is under way; 0 if there is none.
     pub(super) access: AtomicU64,
-    /// Where the leaders of the hosts meet.
+    /// Where the leaders of the hosts exchange stamps next.
     pub(crate) measuring_point: MeasuringPoint,
 }
 
 impl CommunicatorEntry {
-    /// Takes the position of a call that begins now.
+    /// Takes the position of a call that is entered now.
     ///
-    /// MPI makes the application order the calls on one communicator, so a load and a store
-    /// that are each atomic are enough.
+    /// MPI requires the application to order its calls on one communicator, so an atomic load and
+    /// an atomic store are enough.
     #[inline]
     pub(crate) fn take_position(&self, internal: bool) -> u64 {
         if internal {
@@ -60,34 +61,35 @@ impl CommunicatorEntry {
         }
     }
 
-    /// The position of the application's last call that has begun on it; 0 before the first.
+    /// The position of the last call that the application entered on it; 0 before the first.
     pub(crate) fn last_position(&self) -> u64 {
         self.calls.load(Ordering::Relaxed).saturating_sub(1)
     }
 
-    /// Takes the number of a persistent collective that is made on it; in order, as above.
+    /// Takes the number of a persistent collective that is initialized on it. MPI requires the
+    /// application to order these calls too.
     pub(crate) fn take_persistent_position(&self) -> u64 {
         self.persistents.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Notes that an access to the file was begun, at a position; MPI allows one at a time.
+    /// Notes that a split access to the file was begun at a position; MPI allows one at a time.
     pub(crate) fn begin_access(&self, position: u64) {
         self.access.store(position + 1, Ordering::Relaxed);
     }
 
-    /// Takes the position of the access that was begun.
+    /// Takes the position of the split access that was begun.
     pub(crate) fn end_access(&self) -> Option<u64> {
         self.access.swap(0, Ordering::Relaxed).checked_sub(1)
     }
 
-    /// The key under which a file or window stands as long as it has no handle.
+    /// The key of a file or window that has no handle yet.
     pub(super) fn key_without_handle(&'static self) -> Handle {
         std::ptr::from_ref(self) as Handle | WITHOUT_HANDLE
     }
 }
 
-/// From which position on in the calls on a communicator the leaders meet; from none, unless it is
-/// set.
+/// The position among the calls on a communicator from which on the leaders exchange stamps; none
+/// until it is set.
 #[derive(Debug)]
 pub(crate) struct MeasuringPoint(AtomicU64);
 
@@ -98,13 +100,14 @@ impl Default for MeasuringPoint {
 }
 
 impl MeasuringPoint {
-    /// Whether they meet behind a call at this position, if it synchronizes.
+    /// Whether the leaders exchange stamps after a call at this position, if it synchronizes.
     #[inline]
     pub(crate) fn is_at(&self, position: u64) -> bool {
         position >= self.0.load(Ordering::Relaxed)
     }
 
-    /// MPI makes the application order the calls on one communicator, so the next call sees it.
+    /// Sets the position. MPI requires the application to order its calls on one communicator, so
+    /// the next call sees it.
     pub(crate) fn set(&self, position: u64) {
         self.0.store(position, Ordering::Relaxed);
     }

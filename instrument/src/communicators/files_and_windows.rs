@@ -1,13 +1,13 @@
-//! What besides communicators has an order of collective calls.
+//! Files and windows, which have an order of collective calls of their own.
 
 use crate::mpi::{Handle, MpiLibrary, SPARE_BITS};
 
-/// In the key of a file, and of a window; both, as long as it has no handle.
+/// Bits in the key of a file and of a window. Both are set while it has no handle.
 const OF_FILE: Handle = SPARE_BITS[1];
 const OF_WINDOW: Handle = SPARE_BITS[2];
 pub(super) const WITHOUT_HANDLE: Handle = OF_FILE | OF_WINDOW;
 
-/// What besides communicators has an order of collective calls.
+/// An object other than a communicator that has an order of collective calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOrWindow {
     /// An `MPI_File`.
@@ -17,11 +17,11 @@ pub enum FileOrWindow {
 }
 
 impl FileOrWindow {
-    /// What tells a handle from those of communicators and of the other kind, in one word: a bit that
-    /// no handle has.
+    /// The key of a handle: the handle and a bit that no handle has, so that it differs from keys
+    /// of communicators and of the other kind.
     pub(crate) fn key(self, library: &MpiLibrary, word: usize) -> Handle {
         match self {
-            // An address with MPICH too, where all other handles are numbers.
+            // An address with MPICH too, where all other handles are integers.
             Self::File => word | OF_FILE,
             Self::Window => library.handle(word) | OF_WINDOW,
         }
@@ -30,9 +30,9 @@ impl FileOrWindow {
     /// The key of the handle at an address.
     ///
     /// # Safety
-    /// `place` is the address of such a handle.
+    /// `place` is the address of a handle of this kind.
     pub(crate) unsafe fn key_at(self, library: &MpiLibrary, place: usize) -> Handle {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that `place` is the address of such a handle.
         let word = unsafe {
             match self {
                 Self::File => (place as *const Handle).read_unaligned(),

@@ -1,29 +1,31 @@
-//! The number of a communicator on which all of its members agree.
+//! The identity of a communicator, a number on which all of its members agree.
 
 use collbench_formats::Operation;
 
 use crate::host::mix;
 
-/// How a constructor's communicator gets its identity.
+/// What the identity of a new communicator is computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommunicatorIdentity {
-    /// Collective over the parent: by its position there.
+    /// The constructor is collective over the parent: from its position there.
     OnParent,
-    /// A copy of the parent (`MPI_Comm_dup`), by its position there. The new communicator is not
-    /// asked anything, and may not be there yet (`MPI_Comm_idup`): then its handle is taken from
-    /// where the call put it before it returned, as all known libraries do; that place may be gone
-    /// when the request completes.
+    /// The new communicator is a copy of the parent (`MPI_Comm_dup`): from the constructor's
+    /// position there. Nothing is asked about the new communicator, which may not exist yet
+    /// (`MPI_Comm_idup`). Its handle is taken from where the call stored it before it returned, as
+    /// all known libraries do; that location may be gone when the request completes.
     Copy,
-    /// Collective over the members only: by the groups and the tag.
+    /// The constructor is collective over the members only: from the groups and the tag.
     OverGroups,
-    /// Made by two groups, each on a parent of its own (`MPI_Comm_accept`, `MPI_Comm_connect`):
-    /// within one world by the groups. Processes of several worlds have no names for each other,
-    /// and each side knows it by its own parent.
+    /// Two groups, each on a parent of its own, create it (`MPI_Comm_accept`, `MPI_Comm_connect`):
+    /// within one world from the groups. Processes of several worlds have no names for each other,
+    /// so each side uses its own parent.
     Connected,
 }
 
-/// The two groups of an intercommunicator are local and remote the other way round for the
-/// other half of its members, so the order must not count.
+/// The identity of a communicator whose constructor is collective over the parent.
+///
+/// For the other half of the members of an intercommunicator, local and remote group are exchanged,
+/// so the order of the two first members does not count.
 pub(super) fn identity_on_parent(
     operation: Operation,
     parent: u64,
@@ -54,7 +56,7 @@ pub(super) fn identity_over_groups(operation: Operation, groups: &[Vec<u32>; 2],
     ])
 }
 
-/// A hash of a text, as a tag.
+/// A hash of a text, used as a tag.
 pub(crate) fn hash_of_text(text: &[u8]) -> i32 {
     let words: Vec<u64> = text.iter().map(|&byte| u64::from(byte)).collect();
     mix(&words) as i32

@@ -1,15 +1,15 @@
-//! The communicators of this process: by handle while they live, by identity for ever.
+//! The communicators of this process: by handle while they exist, and by identity.
 //!
-//! A handle is not an identity: MPI libraries give the same one again right after
-//! `MPI_Comm_free`. The identity is a hash of what all members know without asking each other:
-//! the parent's identity, the position of the constructor among the calls on the parent, and
-//! the first member (which tells the parts of a split apart). Constructors that are collective
-//! over groups and not over the parent are known by the groups, the tag, and how many there
-//! were of those.
+//! A handle is not an identity: MPI libraries reuse it right after `MPI_Comm_free`. The identity is
+//! a hash of what all members know without asking each other: the parent's identity, the position
+//! of the constructor among the calls on the parent, and the first member (which differs between
+//! the parts of a split). Constructors that are collective over groups and not over the parent are
+//! identified by the groups, the tag, and how many there were before with the same groups and tag.
 //!
-//! Files and windows stand here too ([`FileOrWindow`]): each has an order of calls of its own, as a
-//! communicator has, so that the order of calls on the communicator below is the same whether they are
-//! recorded or not. They are known by that communicator and by how many were opened on it.
+//! Files and windows are here too ([`FileOrWindow`]). Each has an order of calls of its own, like a
+//! communicator, so that the order of calls on their communicator is the same whether they are
+//! recorded or not. They are identified by that communicator and by how many were opened on it
+//! before.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,15 +25,15 @@ use super::identity::{CommunicatorIdentity, identity_on_parent, identity_over_gr
 use crate::host::mix;
 use crate::mpi::{Handle, HandleMap, MpiLibrary, Neighbours};
 
-/// A constructor's call that has succeeded.
+/// A call of a constructor that has succeeded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConstructorCall {
     pub(crate) operation: Operation,
     pub(crate) how: CommunicatorIdentity,
-    /// The communicator that it was called on, and the call's position there.
+    /// The communicator that it was called on. The next field is the call's position there.
     pub(crate) parent: &'static CommunicatorEntry,
     pub(crate) position: u64,
-    /// The tag argument, where communicators over the same groups are told apart by one.
+    /// The tag argument, for communicators over the same groups.
     pub(crate) tag: i32,
     /// The new communicator; not the null handle.
     pub(crate) made: Handle,
@@ -43,35 +43,36 @@ pub(crate) struct ConstructorCall {
 #[derive(Debug, Default)]
 pub(crate) struct Communicators {
     inner: Mutex<Inner>,
-    /// Counts the communicators that were given back: whoever keeps a handle in a cache asks
-    /// whether it may be stale.
+    /// Counts communicators that were freed: a cache of handles compares it to find out whether a
+    /// handle may be stale.
     epoch: AtomicU64,
-    /// Counts those that were made.
+    /// Counts communicators that were created.
     n_made: AtomicU64,
 }
 
-/// Entries that are made at once: one by one, small blocks that stay would lie between those of
-/// the MPI library, and make its own allocations slower.
+/// How many entries are allocated at once. Allocated one by one, they would be small, permanent
+/// blocks between those of the MPI library, and slow its allocations down.
 const SPARE: usize = 128;
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Entries that are not in use yet.
+    /// Entries that are not used yet.
     spare: std::slice::IterMut<'static, CommunicatorEntry>,
     by_handle: HandleMap<&'static CommunicatorEntry>,
     n_made: u32,
-    /// How many communicators there were over the same groups with the same tag.
+    /// How many communicators were created over the same groups with the same tag.
     over_groups: HashMap<u64, u64>,
 }
 
 impl Communicators {
-    /// The present epoch: a handle looked up in an earlier one may be another communicator now.
+    /// The current epoch: a handle looked up in an earlier one may be another communicator now.
     #[inline]
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// The same, where it counts too that a handle meant nothing before, and does now.
+    /// Counts communicators that were freed or created: a handle looked up in an earlier generation
+    /// may be another communicator now, or may have become one.
     #[inline]
     pub(crate) fn generation(&self) -> u64 {
         self.epoch()
@@ -82,13 +83,13 @@ impl Communicators {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The communicator that this handle now means, if it is known; for files and windows by
-    /// [`FileOrWindow::key`], as in the functions below.
+    /// The communicator that a handle denotes now, if it is known. Files and windows are found by
+    /// [`FileOrWindow::key`], also in the functions below.
     pub(crate) fn find(&self, handle: Handle) -> Option<&'static CommunicatorEntry> {
         self.lock().by_handle.get(&handle).copied()
     }
 
-    /// The communicator that records call by a number, and its handle, while it lives.
+    /// The communicator that has this index in records, and its handle, while it exists.
     pub(crate) fn of_index(&self, index: u32) -> Option<(Handle, &'static CommunicatorEntry)> {
         let inner = self.lock();
         let mut all = inner.by_handle.iter();
@@ -96,26 +97,27 @@ impl Communicators {
         found.map(|(&handle, &entry)| (handle, entry))
     }
 
-    /// Forgets a handle that the application has given back; gives the epoch that this ends.
+    /// Forgets a handle that the application has freed; returns the epoch that ends with it.
     pub(crate) fn forget(&self, handle: Handle) -> u64 {
         let mut inner = self.lock();
         inner.by_handle.remove(&handle);
         self.end_epoch(&mut inner)
     }
 
-    /// Begins the next epoch; gives the one that ends. Under the lock, so a load and a store do.
+    /// Begins the next epoch; returns the one that ends. The lock is held, so a load and a store
+    /// are enough.
     fn end_epoch(&self, _: &mut Inner) -> u64 {
         let before = self.epoch.load(Ordering::Relaxed);
         self.epoch.store(before + 1, Ordering::Release);
         before
     }
 
-    /// Knows a handle again that could not be given back.
+    /// Adds a handle again that could not be freed.
     pub(crate) fn remember(&self, handle: Handle, entry: &'static CommunicatorEntry) {
         self.lock().by_handle.insert(handle, entry);
     }
 
-    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF` of process `rank` of `size`, as indices 0 and 1.
+    /// Adds `MPI_COMM_WORLD` and `MPI_COMM_SELF` of process `rank` of `size`, as indexes 0 and 1.
     pub(crate) fn add_predefined(
         &self,
         library: &MpiLibrary,
@@ -161,18 +163,18 @@ impl Communicators {
         ]
     }
 
-    /// The communicator of this (spawned) world with the processes that have spawned it, which
-    /// know it by another identity: neither side can tell what the other knows.
+    /// Adds the communicator between this (spawned) world and the processes that spawned it. They
+    /// know it by another identity, since neither side knows what the other knows.
     ///
     /// # Safety
-    /// `parent` is a valid intercommunicator, MPI is initialized and not finalized.
+    /// `parent` is a valid intercommunicator; MPI is initialized and not finalized.
     pub(crate) unsafe fn add_parent(
         &self,
         library: &MpiLibrary,
         parent: Handle,
         world: u64,
     ) -> Communicator {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a valid intercommunicator, and that MPI can be called.
         let (size, rank, remote_size) = unsafe {
             (
                 library.size(parent),
@@ -195,11 +197,11 @@ impl Communicators {
         self.add(parent, new).1
     }
 
-    /// The communicator that a constructor has just made.
+    /// Adds the communicator that a constructor has just created.
     ///
     /// # Safety
-    /// `call.made` is a valid communicator (for [`CommunicatorIdentity::Copy`]: will be one), MPI is
-    /// initialized and not finalized.
+    /// `call.made` is a valid communicator (for [`CommunicatorIdentity::Copy`]: will be one); MPI
+    /// is initialized and not finalized.
     #[inline(always)]
     pub(crate) unsafe fn add_made(
         &self,
@@ -208,15 +210,16 @@ impl Communicators {
     ) -> (&'static CommunicatorEntry, Communicator) {
         match call.how {
             CommunicatorIdentity::Copy => self.add_copy(call),
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises a valid communicator, which exists unless it is a copy.
             _ => unsafe { self.add_asked(library, call) },
         }
     }
 
-    /// One that the library has to be asked about.
+    /// Adds a communicator about which the library has to be asked.
     ///
     /// # Safety
-    /// As [`add_made`](Self::add_made); it is there.
+    /// `call.made` is a valid communicator that exists already; MPI is initialized and not
+    /// finalized.
     unsafe fn add_asked(
         &self,
         library: &MpiLibrary,
@@ -230,7 +233,7 @@ impl Communicators {
             tag,
             made: handle,
         } = call;
-        // SAFETY: the caller's promise: the handle is a communicator, which has a first member
+        // SAFETY: the caller promises that the handle is a communicator, which has a first member
         // in each group that it has.
         let (size, rank, remote_size, first_members) = unsafe {
             let remote_size = library.remote_size(handle);
@@ -253,7 +256,8 @@ impl Communicators {
             CommunicatorIdentity::OnParent | CommunicatorIdentity::Copy => false,
         };
         let (id, position) = if is_by_groups {
-            // SAFETY: as above; the groups have these sizes.
+            // SAFETY: the handle is a communicator, as the caller promises; its groups have these
+            // sizes.
             let groups = unsafe {
                 [
                     library.world_ranks(handle, false, size),
@@ -263,7 +267,7 @@ impl Communicators {
                     },
                 ]
             };
-            // Both sides must come to the same.
+            // Both sides must compute the same identity.
             let operation = match operation {
                 Operation::CommConnect => Operation::CommAccept,
                 other => other,
@@ -289,7 +293,7 @@ impl Communicators {
             rank,
             remote_size,
             first_members,
-            // SAFETY: as above.
+            // SAFETY: the handle is a communicator, as the caller promises.
             neighbours: unsafe { Neighbours::of(operation, handle, rank) }.map(Box::new),
             name: String::new(),
         };
@@ -320,15 +324,15 @@ impl Communicators {
         self.add(handle, new)
     }
 
-    /// A file or window that `operation` is about to open on `parent`; its handle follows by
-    /// [`give_handle`](Self::give_handle).
+    /// Adds a file or window that `operation` is about to open on `parent`;
+    /// [`give_handle`](Self::give_handle) adds its handle later.
     pub(crate) fn add_file_or_window(
         &self,
         kind: FileOrWindow,
         operation: Operation,
         parent: &'static CommunicatorEntry,
     ) -> (&'static CommunicatorEntry, Communicator) {
-        // MPI makes the application order the calls on one communicator.
+        // MPI requires the application to order its calls on one communicator.
         let position = parent.opened[kind as usize].fetch_add(1, Ordering::Relaxed);
         let new = NewCommunicator {
             id: identity_on_parent(operation, parent.id, position.into(), parent.first_members),
@@ -348,12 +352,12 @@ impl Communicators {
         (entry, definition)
     }
 
-    /// Gives a file or window that was opened its key; `None`: it could not be opened.
+    /// Sets the key of a file or window that was opened; `None` if it could not be opened.
     pub(crate) fn give_handle(&self, entry: &'static CommunicatorEntry, key: Option<Handle>) {
         let mut inner = self.lock();
         inner.by_handle.remove(&entry.key_without_handle());
         let Some(key) = key else { return };
-        // One whose end was not seen may be in a cache.
+        // An old one whose closing was not seen may be in a cache.
         if inner.by_handle.insert(key, entry).is_some() {
             self.end_epoch(&mut inner);
         }
@@ -367,7 +371,8 @@ impl Communicators {
     ) -> (&'static CommunicatorEntry, Communicator) {
         let mut inner = self.lock();
         let (entry, definition) = inner.make(new);
-        // One of a library whose handles are not known has 0 here, which may be any.
+        // With a library whose handles are not understood, this is 0, which may be any
+        // communicator.
         if handle != 0 {
             inner.by_handle.insert(handle, entry);
             self.n_made.fetch_add(1, Ordering::Release);
@@ -375,7 +380,7 @@ impl Communicators {
         (entry, definition)
     }
 
-    /// How many calls have begun on each living communicator, by index; those without any are
+    /// How many calls were entered on each existing communicator, by index; those without calls are
     /// left out.
     pub(crate) fn sequences(&self) -> Vec<SequenceEntry> {
         let (mut entries, _) = self.all_sequences();
@@ -383,8 +388,8 @@ impl Communicators {
         entries
     }
 
-    /// How many calls have begun on each living communicator, by index; and how many communicators
-    /// there ever were.
+    /// How many calls were entered on each existing communicator, by index; and how many
+    /// communicators were ever defined.
     pub(crate) fn all_sequences(&self) -> (Vec<SequenceEntry>, u32) {
         let inner = self.lock();
         let mut entries: Vec<_> = inner

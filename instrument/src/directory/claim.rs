@@ -1,4 +1,4 @@
-//! Which world records in the directory, and which were refused.
+//! Which world records in the directory, and how many others were refused.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::files::create_file;
 use super::names::{REFUSED_PREFIX, WORLD_FILE};
 use crate::process::unsignalled;
 
-/// Writes which world records here, if nobody has; gives the world that does.
+/// Writes which world records here, unless one does already; returns the world that does.
 pub(crate) fn claim(path: &Path, world: u64) -> Result<u64, DirectoryError> {
     let failed = |error| DirectoryError::Io {
         path: path.join(WORLD_FILE),
@@ -23,7 +23,7 @@ pub(crate) fn claim(path: &Path, world: u64) -> Result<u64, DirectoryError> {
             Ok(world)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            // Whoever made it writes its one line right away.
+            // The process that created the file writes its one line right away.
             let begin = Instant::now();
             loop {
                 match read_claim(path) {
@@ -40,7 +40,7 @@ pub(crate) fn claim(path: &Path, world: u64) -> Result<u64, DirectoryError> {
     }
 }
 
-/// The world that records here, if one does and its line is complete.
+/// The world that records here, if there is one and its line is complete.
 pub(crate) fn claimed_by(path: &Path) -> Option<u64> {
     read_claim(path).ok().flatten()
 }
@@ -55,13 +55,13 @@ fn read_claim(path: &Path) -> io::Result<Option<u64>> {
     Ok(number.and_then(|number| u64::from_str_radix(number, 16).ok()))
 }
 
-/// Leaves a mark that another world wanted to record here and was refused.
+/// Leaves a mark that another world was refused.
 pub(crate) fn mark_refused(path: &Path, world: u64) {
-    // Where this fails, the message on stderr is all there is.
+    // If this fails, only the message on stderr reports it.
     let _ = create_file(path, &format!("{REFUSED_PREFIX}{world:016x}"));
 }
 
-/// How many worlds were refused.
+/// Number of worlds that were refused.
 pub fn n_refused(path: &Path) -> usize {
     let names = Folder::open_no_follow(path).and_then(|folder| folder.names());
     names

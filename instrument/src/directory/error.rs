@@ -1,17 +1,17 @@
-//! Why a directory cannot take a trace.
+//! Errors of the trace directory.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a directory cannot take a trace.
+/// Why a directory cannot be used for a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// There is a trace, which is not to be replaced.
+    /// It has a trace, which must not be replaced.
     #[error(
         "{0} holds a trace already; replace it with --force, or choose another directory with -o"
     )]
     HoldsTrace(PathBuf),
-    /// There is something else.
+    /// It has something else.
     #[error(
         "{0} exists and is not a trace; choose another directory with -o (--force replaces traces only)"
     )]
@@ -19,12 +19,12 @@ pub enum DirectoryError {
     /// Another recorder has locked it.
     #[error("another collbench-record is recording into {0}; choose another directory with -o")]
     InUse(PathBuf),
-    /// It cannot be made, opened, locked, emptied or written.
+    /// It cannot be created, opened, locked, cleared or written.
     #[error("{path}: {error}; choose another directory with -o")]
     Io {
-        /// Which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! Files of the directory, made and removed without following a link.
+//! Creates and removes files of the directory without following links.
 
 use std::fs::File;
 use std::io;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use collbench_files::Folder;
 
-/// Makes a file in the directory, new and for writing and reading, with the permissions that the
-/// user's umask leaves, never executable.
+/// Creates a new file in the directory, for writing and reading, with the permissions that the
+/// user's umask leaves, and not executable.
 pub(crate) fn create_file(path: &Path, name: &str) -> io::Result<File> {
     Folder::open_no_follow(path)?.create(name)
 }

@@ -1,4 +1,4 @@
-//! A directory that is empty, and that no other recorder touches.
+//! Creates an empty directory that no other recorder uses.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -14,13 +14,13 @@ use super::names::RUN_FILE;
 use super::parts::{Parts, remove_trace};
 use crate::process::out_of_the_way;
 
-/// Whether a fresh directory can be made at `path`; changes nothing.
+/// Checks whether an empty directory can be created at `path`; changes nothing.
 ///
 /// # Errors
-/// [`DirectoryError`]: why it cannot.
+/// [`DirectoryError`]: why it cannot be created.
 pub fn check_fresh(path: &Path, force: bool) -> Result<(), DirectoryError> {
     let found = look(path, force);
-    // What another recorder has half removed, or half made, looks like anything.
+    // A directory that another recorder is removing or creating can look like anything.
     if matches!(found, Err(DirectoryError::NotATrace(_)))
         && let Err(in_use @ DirectoryError::InUse(_)) = lock(path)
     {
@@ -29,7 +29,7 @@ pub fn check_fresh(path: &Path, force: bool) -> Result<(), DirectoryError> {
     found
 }
 
-/// The same, of a directory that this process may have locked itself.
+/// Checks a directory that this process may have locked itself.
 fn look(path: &Path, force: bool) -> Result<(), DirectoryError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -50,7 +50,7 @@ fn look(path: &Path, force: bool) -> Result<(), DirectoryError> {
     }
 }
 
-/// The same, of a directory that is there, and open.
+/// Checks a directory that exists and is open.
 fn look_in(folder: &Folder, path: &Path, force: bool) -> Result<(), DirectoryError> {
     if folder.names().is_ok_and(|names| names.is_empty()) {
         return Ok(());
@@ -62,7 +62,7 @@ fn look_in(folder: &Folder, path: &Path, force: bool) -> Result<(), DirectoryErr
     }
 }
 
-/// Whether a directory could be made in the nearest folder above that exists.
+/// Checks whether a directory could be created in the nearest existing directory above.
 fn check_writable(folder: &Path) -> Result<(), DirectoryError> {
     let existing = folder
         .ancestors()
@@ -75,7 +75,7 @@ fn check_writable(folder: &Path) -> Result<(), DirectoryError> {
             error,
         });
     };
-    // SAFETY: a C string.
+    // SAFETY: the name is a C string.
     if unsafe { libc::access(name.as_ptr(), libc::W_OK | libc::X_OK) } == 0 {
         return Ok(());
     }
@@ -85,8 +85,8 @@ fn check_writable(folder: &Path) -> Result<(), DirectoryError> {
     })
 }
 
-/// A trace directory that no other recorder touches as long as this lives, in any process of this
-/// host (on a network file system, of those that share its locks).
+/// A trace directory that no other recorder uses while this value exists, in any process of this
+/// host (on a network file system: of the hosts that share its locks).
 #[derive(Debug)]
 pub struct Fresh {
     lock: Option<File>,
@@ -95,7 +95,7 @@ pub struct Fresh {
 }
 
 impl Fresh {
-    /// Keeps the directory until the process ends.
+    /// Keeps the directory locked until the process ends.
     pub(crate) fn keep_for_ever(self) {
         if let Some(lock) = self.lock {
             std::mem::forget(out_of_the_way(lock));
@@ -103,12 +103,12 @@ impl Fresh {
     }
 }
 
-/// Makes an empty directory at `path`; an older trace there is removed if `force`.
+/// Creates an empty directory at `path`; removes an older trace there if `force`.
 ///
 /// # Errors
-/// [`DirectoryError`]: why it cannot be made.
+/// [`DirectoryError`]: why it cannot be created.
 pub fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryError> {
-    /// How often the directory may vanish between being made and being locked.
+    /// How often the directory may vanish between being created and being locked.
     const TRIES: usize = 100;
     check_fresh(path, force)?;
     let failed = |error| DirectoryError::Io {
@@ -125,7 +125,7 @@ pub fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryError> {
             Err(error) => return Err(failed(error)),
         };
         if let Some(Held { folder, lock }) = lock(path)? {
-            // Another recorder may have come first.
+            // Another recorder may have been first.
             look_in(&folder, path, force)?;
             remove_trace(&folder, path)?;
             return Ok(Fresh { lock, is_new });
@@ -134,7 +134,7 @@ pub fn make_fresh(path: &Path, force: bool) -> Result<Fresh, DirectoryError> {
     Err(failed(io::Error::from(io::ErrorKind::NotFound)))
 }
 
-/// Removes the trace at `path`, if there is one that no other recorder is writing.
+/// Removes the trace at `path`, unless another recorder is writing it.
 ///
 /// # Errors
 /// [`DirectoryError`]: why it cannot be removed.
@@ -148,14 +148,14 @@ pub fn remove_old(path: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// A directory that is kept open, and locked where that works.
+/// A directory that is kept open, and locked where possible.
 struct Held {
     folder: Folder,
     lock: Option<File>,
 }
 
-/// Opens the directory, and locks it as long as the file lives; `None` if there is another
-/// directory now, or none.
+/// Opens the directory, and locks it while the file exists; `None` if the path has become another
+/// directory, or none.
 fn lock(path: &Path) -> Result<Option<Held>, DirectoryError> {
     let failed = |error| DirectoryError::Io {
         path: path.to_owned(),
@@ -167,12 +167,13 @@ fn lock(path: &Path) -> Result<Option<Held>, DirectoryError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    // SAFETY: a plain system call on a descriptor that is open.
+    // SAFETY: the descriptor is open; flock only uses the descriptor.
     let is_locked = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0;
     if !is_locked {
         return match io::Error::last_os_error().raw_os_error() {
             Some(libc::EWOULDBLOCK) => Err(DirectoryError::InUse(path.to_owned())),
-            // Some network file systems lock no directories; what follows is checked all the same.
+            // Some network file systems cannot lock directories; the checks that follow are made
+            // all the same.
             _ => Ok(Some(Held { folder, lock: None })),
         };
     }
@@ -180,20 +181,20 @@ fn lock(path: &Path) -> Result<Option<Held>, DirectoryError> {
     Ok(folder.is_at(path).then_some(Held { folder, lock }))
 }
 
-/// Removes a trace that nothing was recorded into: of the run with this `run.json`, and no other;
-/// the directory too, if it `is_new`.
+/// Removes a trace into which nothing was recorded, if it is of the run with this `run.json`; also
+/// removes the directory, if it `is_new`.
 pub fn remove_unused(path: &Path, run: &str, is_new: bool) {
     let Ok(folder) = Folder::open_no_follow(path) else {
         return;
     };
     let mut text = Vec::new();
-    // One byte more than it should have: nobody knows how long it is now.
+    // Reads one byte more than the file should have, since its length is not known.
     let read = folder
         .file(RUN_FILE)
         .and_then(|file| file.take(run.len() as u64 + 1).read_to_end(&mut text));
     let is_ours = read.is_ok() && text == run.as_bytes();
     let is_used = Parts::of(&folder).is_some_and(|parts| parts.has_rank_files());
-    // What cannot be removed stays, and is said when the directory is used again.
+    // What cannot be removed stays, and is reported when the directory is used again.
     if is_ours && !is_used && remove_trace(&folder, path).is_ok() && is_new && folder.is_at(path) {
         let _ = fs::remove_dir(path);
     }
@@ -208,7 +209,7 @@ mod tests {
 
     const RUN: &str = r#"{"schema": "collbench.run/1"}"#;
 
-    /// A folder with these files; a name that ends in / is a folder.
+    /// A folder with these files; names that end in / are folders.
     fn folder_of(entries: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, text) in entries {
@@ -333,7 +334,7 @@ mod tests {
         }
         assert_eq!(all_files(elsewhere.path()).len(), 2);
         assert!(!folder.path().join("moved/index.html").exists());
-        // The trace itself moved away, and a link in its place.
+        // The trace itself was moved away, and a link has its name.
         let place = folder_of(&[("trace/run.json", RUN), ("trace/report/index.html", "")]);
         let path = place.path().join("trace");
         let opened = Folder::open_no_follow(&path).unwrap();
@@ -350,12 +351,12 @@ mod tests {
         let path = folder.path().join("trace");
         let run = path.join(RUN_FILE);
         let pipe = CString::new(run.as_os_str().as_bytes()).unwrap();
-        // SAFETY: a C string.
+        // SAFETY: the name is a C string.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o666) }, 0);
         remove_unused(&path, RUN, true);
         assert!(run.symlink_metadata().is_ok(), "it is not ours");
         fs::remove_file(&run).unwrap();
-        // Endless.
+        // A file without an end.
         std::os::unix::fs::symlink("/dev/zero", &run).unwrap();
         remove_unused(&path, RUN, true);
         assert!(run.is_symlink());
@@ -407,7 +408,7 @@ mod tests {
         let place = |name: &str| folder.path().join(name);
         let trace = place("trace");
         let pipe = CString::new(place("trace/world").as_os_str().as_bytes()).unwrap();
-        // SAFETY: a C string.
+        // SAFETY: the name is a C string.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o666) }, 0);
         assert_eq!(claimed_by(&trace), None);
         assert!(claim(&trace, 7).is_err(), "and this takes no five seconds");

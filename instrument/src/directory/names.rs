@@ -1,27 +1,28 @@
-//! What stands in a trace directory, by name.
+//! Names of the files in a trace directory.
 
-/// The file in a trace directory that says which world records there.
+/// The file that says which world records in the directory.
 pub(super) const WORLD_FILE: &str = "world";
 
-/// How the inner form hands the text of `run.json` to the rank that makes the directory.
+/// The environment variable by which the inner form passes the text of `run.json` to the rank that
+/// creates the directory.
 pub const RUN_VARIABLE: &str = "COLLBENCH_RUN_JSON";
 
 pub(super) const RUN_FILE: &str = "run.json";
-/// What `run.json` says that it is.
+/// The schema that `run.json` states.
 pub const RUN_SCHEMA: &str = "collbench.run/1";
 pub(super) const REFUSED_PREFIX: &str = "refused.";
-/// What files are called while collbench-compact writes them; a trace has none of these.
+/// Suffix of files while collbench-compact writes them; a complete trace has none.
 pub const UNFINISHED_SUFFIX: &str = ".compacting";
 pub(super) const TRUTH_FILE: &str = "truth.json";
 pub(super) const REPORT_FOLDER: &str = "report";
 
-/// The two files by which the processes of a world agree on whether to exchange stamps are called so,
-/// with the number of the world behind.
+/// Prefix of the two files by which the processes of a world agree on whether to exchange stamps;
+/// the number of the world follows.
 pub(crate) const REGISTRY_PREFIX: &str = "roster.";
 pub(crate) const DECISION_PREFIX: &str = "exchange.";
 
-/// A file in which the processes of a world agreed on whether to exchange stamps; it stays where
-/// they were killed.
+/// Whether this is a file by which the processes of a world agreed on whether to exchange stamps;
+/// it is left over if they were killed.
 pub(super) fn is_agreement(name: &str) -> bool {
     [REGISTRY_PREFIX, DECISION_PREFIX].iter().any(|prefix| {
         let world = name.strip_prefix(prefix).unwrap_or_default();
@@ -29,7 +30,7 @@ pub(super) fn is_agreement(name: &str) -> bool {
     })
 }
 
-/// Whether a file of this name is one of a rank.
+/// Whether this is the file of a rank.
 #[must_use]
 pub fn is_rank_file(name: &str) -> bool {
     name.ends_with(".trace")

@@ -1,4 +1,4 @@
-//! What a trace consists of, and its removal.
+//! The parts of a trace directory, and their removal.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -14,19 +14,19 @@ use super::names::{
 };
 use super::run::is_run;
 
-/// What a trace in a directory consists of, and nothing else is there. No link is followed.
+/// The parts of a trace in a directory that has nothing else. No link is followed.
 ///
-/// Whoever is told to replace a trace deletes what is named here. So names are not enough:
-/// other programs too write files that end in `.trace`.
+/// Replacing a trace deletes these parts. So names are not enough: other programs also write files
+/// that end in `.trace`.
 pub(super) struct Parts {
     pub(super) files: Vec<OsString>,
-    /// The folder of the report, open, and the files in it: what is removed is what was looked at,
-    /// even where another folder has got its name.
+    /// The folder of the report, open, and the files in it. What is removed is what was checked,
+    /// even if another folder has its name by then.
     pub(super) report: Option<(Folder, Vec<OsString>)>,
 }
 
 impl Parts {
-    /// `None` if there is anything that is not of a trace.
+    /// `None` if there is anything that does not belong to a trace.
     pub(super) fn of(folder: &Folder) -> Option<Self> {
         let mut files = Vec::new();
         let mut report = None;
@@ -71,7 +71,7 @@ impl Parts {
     }
 }
 
-/// The files of a report, if the folder holds nothing else.
+/// The files of a report; `None` if the folder has anything else.
 fn files_of_report(folder: &Folder) -> Option<Vec<OsString>> {
     let mut files = Vec::new();
     for name in folder.names().ok()? {
@@ -87,7 +87,8 @@ fn files_of_report(folder: &Folder) -> Option<Vec<OsString>> {
     Some(files)
 }
 
-/// A world's number in hexadecimal; cut off, if its writer was killed.
+/// Whether the file has a world's number in hexadecimal, perhaps incomplete because its writer was
+/// killed.
 fn is_world(folder: &Folder) -> bool {
     let mut text = String::new();
     let file = folder.file(WORLD_FILE);
@@ -105,7 +106,7 @@ fn first_bytes(folder: &Folder, name: &str) -> Option<Vec<u8>> {
 }
 
 /// Removes the trace in a directory, if there is one; `path` is for messages. The directory stays:
-/// its owner, permissions and place on the disk may have been chosen with care.
+/// its owner, permissions and location on the disk may have been chosen by the user.
 pub(super) fn remove_trace(folder: &Folder, path: &Path) -> Result<(), DirectoryError> {
     let Some(Parts { files, report }) = Parts::of(folder) else {
         return Ok(());
@@ -116,7 +117,8 @@ pub(super) fn remove_trace(folder: &Folder, path: &Path) -> Result<(), Directory
         }
         _ => Ok(()),
     };
-    // The report first: as long as something is left, it is a trace.
+    // The report is removed first: as long as other parts are left, the directory is still
+    // recognized as a trace.
     if let Some((report, names)) = report {
         let path = path.join(REPORT_FOLDER);
         for name in names {

@@ -1,4 +1,4 @@
-//! `run.json`: what was recorded, and that it was by us.
+//! `run.json`: what was run, and that collbench recorded it.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -10,7 +10,8 @@ use super::files::create_file;
 use super::names::{RUN_FILE, RUN_SCHEMA};
 use crate::process::unsignalled;
 
-/// Writes `run.json`. Of two recorders at once, the second finds that the directory holds a trace.
+/// Writes `run.json`. If two recorders do so at once, the second one finds that the directory has a
+/// trace.
 ///
 /// # Errors
 /// [`DirectoryError`]: why it cannot be written.
@@ -36,14 +37,14 @@ pub(super) fn is_run(folder: &Folder) -> bool {
     read.is_ok() && says_schema(&text)
 }
 
-/// Whether a document is a JSON object, complete, whose member `schema` is ours. (What its other members are
-/// made of is not looked at.)
+/// Whether a document is a complete JSON object whose member `schema` is ours. (The contents of its
+/// other members are not checked.)
 fn says_schema(document: &[u8]) -> bool {
     let Ok(document) = str::from_utf8(document) else {
         return false;
     };
     let document = document.trim();
-    // Brackets that are open, where a string began, and the last key of the object itself.
+    // Open brackets, where a string began, and the last key of the object itself.
     let (mut open, mut string, mut key) = (Vec::new(), None, None);
     let (mut is_escaped, mut has_schema) = (false, false);
     for (at, byte) in document.bytes().enumerate() {
@@ -70,7 +71,7 @@ fn says_schema(document: &[u8]) -> bool {
             b'{' => open.push(b'}'),
             b'[' => open.push(b']'),
             b'}' | b']' if open.pop() != Some(byte) => return false,
-            // Behind its end there is nothing.
+            // Nothing follows the end of the object.
             _ if open.is_empty() && at + 1 < document.len() => return false,
             _ => {}
         }

@@ -1,17 +1,17 @@
-//! Whether two processes of one host have one clock after all: by a ping.
+//! Whether two processes of one host really have one clock, measured by a ping.
 
 use collbench_formats::OffsetSample;
 
 use super::ping::TickLength;
 
-/// By how much clocks of one host may differ without being called two, ns, beyond what the ping
-/// itself leaves open.
+/// How much the clocks of one host may differ beyond the uncertainty of the ping itself and still
+/// count as one clock, ns.
 const TOLERANCE_NS: i64 = 1_000;
 
-/// Whether exchanges with a process that says to have the same clock show that it has another.
+/// Whether exchanges with a process that claims to have the same clock show that it has another.
 ///
-/// The offset of the shortest exchange is off by half its round trip at most: what lies beyond that
-/// and [`TOLERANCE_NS`] is a difference of clocks, however slow the exchange was.
+/// The offset from the shortest exchange is wrong by at most half its round trip. A larger offset,
+/// by more than [`TOLERANCE_NS`], is a difference of clocks, however slow the exchange was.
 pub(crate) fn have_different_clocks(samples: &[OffsetSample], tick: TickLength) -> bool {
     let span = |from: u64, to: u64| i128::from(to) - i128::from(from);
     let rtt = |sample: &OffsetSample| span(sample.t1, sample.t4) - span(sample.t2, sample.t3);

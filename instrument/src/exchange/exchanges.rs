@@ -1,4 +1,4 @@
-//! The part of this process in the exchanges of its world, from the start to the end.
+//! The part of this process in the exchanges of its world, from start to end.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use collbench_formats::{Abi, Definition};
 
 use super::clock_difference::have_different_clocks;
-use super::in_run::{FIRST, PointSchedule, every_ns};
+use super::in_run::{FIRST_POSITION, PointSchedule, every_ns};
 use super::joint_finalize::JointFinalize;
 use super::leader::Leader;
 use super::ping::{StopRule, TickLength, Transport, answer, ask};
@@ -18,8 +18,8 @@ use super::transport::{CallFailed, CommunicatorTransport};
 use crate::host::{HostKey, host_key};
 use crate::settings::Scheme;
 
-/// How long the first process waits for the others to be recorded too: on other hosts, and where
-/// the launcher says that there are none.
+/// How long the first process waits for the others to be recorded too. The first value is for
+/// processes on other hosts; the second is used where the launcher says that all are on one host.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_ON_ONE_HOST: Duration = Duration::from_secs(1);
 
@@ -33,25 +33,25 @@ const ON_HOST: StopRule = StopRule {
 /// The part of this process in the exchanges of its world.
 #[derive(Debug)]
 pub(crate) struct Exchanges {
-    /// By world rank the lowest rank on its host, once that is known.
+    /// By world rank, the lowest rank on its host, once that is known.
     lowest_of_hosts: Option<Vec<u32>>,
-    /// To be removed at the end; of rank 0 only.
+    /// To be removed at the end; only of rank 0.
     registry: Option<Registry>,
     leader: Option<Mutex<Leader>>,
-    /// Where there are exchanges, and the MPI library needs it.
+    /// Present if there are exchanges and the MPI library needs it.
     joint_finalize: Option<JointFinalize>,
 }
 
-/// What all processes of the world do, the same in each.
+/// What all processes of the world do; equal in all of them.
 struct Plan {
     scheme: Scheme,
-    /// Whether the leaders meet in between.
-    has_meetings: bool,
+    /// Whether the leaders also measure during the run.
+    measures_in_run: bool,
     /// World ranks, ascending.
     leaders: Vec<u32>,
 }
 
-/// Why there are no exchanges, or no further ones.
+/// Why there are no exchanges, or no more of them.
 #[derive(Debug, thiserror::Error)]
 enum NoExchanges {
     #[error(
@@ -69,8 +69,9 @@ enum NoExchanges {
 }
 
 impl Exchanges {
-    /// Agrees with all processes of the world on what to do, and takes the exchanges of the start:
-    /// inside `MPI_Init`, when the library's own is done. What comes of it is in the trace.
+    /// Agrees with all processes of the world on what to do, and makes the exchanges of the start,
+    /// inside `MPI_Init`, when the library's own function is done. The outcome is written to the
+    /// trace.
     pub(crate) fn begin(session: &Session<'_>, start: &Start<'_>) -> Self {
         let mut exchanges = Self {
             lowest_of_hosts: None,
@@ -131,19 +132,20 @@ impl Exchanges {
             let rank = lowest_of_host(&keys, rank);
             session.define(&Definition::ClockApart { rank });
         }
-        // The first process's settings hold for all: each may have been given its own.
-        let has_meetings = start.settings.every != Some(Duration::ZERO);
+        // The settings of the first process hold for all, since each process may have been given
+        // its own.
+        let measures_in_run = start.settings.every != Some(Duration::ZERO);
         let mut entry = HostKey::default();
         entry[..4].copy_from_slice(&leader.to_le_bytes());
         entry[4] = u8::from(scheme == Scheme::Linear);
-        entry[5] = u8::from(has_meetings);
+        entry[5] = u8::from(measures_in_run);
         let entries = world.gather_all(rank, entry, world_size)?;
         let plan = Plan {
             scheme: match entries[0][4] {
                 0 => Scheme::Rounds,
                 _ => Scheme::Linear,
             },
-            has_meetings: entries[0][5] != 0,
+            measures_in_run: entries[0][5] != 0,
             leaders: (0..world_size)
                 .zip(entries)
                 .filter(|(rank, entry)| entry[..4] == rank.to_le_bytes())
@@ -155,13 +157,13 @@ impl Exchanges {
             reason: String::new(),
         });
         let led = self.lead(session, start, plan);
-        // All leave together: else those that lead no host would wait for the others in the first
-        // call of the application, and that would be the application's wait.
+        // All leave together. Otherwise processes that are not leaders would wait for the others in
+        // the first call of the application, and that would count as a wait of the application.
         world.barrier(rank, world_size)?;
         Ok(led?)
     }
 
-    /// The part of a leader in the start.
+    /// The part of a leader at the start.
     fn lead(
         &mut self,
         session: &Session<'_>,
@@ -181,7 +183,7 @@ impl Exchanges {
             schedule: None,
         };
         leader.measure(session)?;
-        if plan.has_meetings {
+        if plan.measures_in_run {
             if own == 0 {
                 let every_ns = match start.settings.every {
                     None => every_ns(leader.best_rtt_ns),
@@ -189,16 +191,16 @@ impl Exchanges {
                 };
                 leader.schedule = Some(PointSchedule::new(every_ns, leader.now_ns()));
             }
-            session.set_measuring_point(FIRST);
+            session.set_measuring_point(FIRST_POSITION);
         }
         self.leader = Some(Mutex::new(leader));
         Ok(())
     }
 
-    /// Meets the other leaders behind the call at this position on `MPI_COMM_WORLD`.
+    /// Exchanges stamps with the other leaders after the call at this position on `MPI_COMM_WORLD`.
     pub(crate) fn measure_in_run(&self, session: &Session<'_>, position: u64) {
         let Some(leader) = &self.leader else { return };
-        // Held only where a handler has interrupted an exchange, or left it for good.
+        // Only locked if a handler has interrupted an exchange, or left it by a jump.
         let Ok(mut leader) = leader.try_lock() else {
             return;
         };
@@ -217,7 +219,7 @@ impl Exchanges {
         session.define(&Definition::Pause { begin, end });
     }
 
-    /// Takes the exchanges of the end, before MPI ends.
+    /// Makes the exchanges of the end, before MPI ends.
     pub(crate) fn end(&self, session: &Session<'_>) {
         if let Some(Ok(mut leader)) = self.leader.as_ref().map(Mutex::try_lock) {
             match leader.measure(session) {
@@ -231,18 +233,18 @@ impl Exchanges {
         if let Some(joint_finalize) = &self.joint_finalize {
             let world = CommunicatorTransport::of_world(session.library, session.clock);
             if world.barrier_of_library().is_ok() {
-                // Whoever does not come is on its way into `MPI_Finalize` all the same.
+                // A process that does not arrive is nevertheless about to enter `MPI_Finalize`.
                 let _ = joint_finalize.wait_for_all();
             }
         }
     }
 
-    /// By world rank the lowest rank on its host; `None` where that is not known. Given once.
+    /// By world rank, the lowest rank on its host; `None` where that is not known. Returned once.
     pub(crate) fn take_lowest_of_hosts(&mut self) -> Option<Vec<u32>> {
         self.lowest_of_hosts.take()
     }
 
-    /// Removes from the trace directory what nobody needs any more.
+    /// Removes files from the trace directory that are no longer needed.
     pub(crate) fn clean_up(&self) {
         if let Some(registry) = &self.registry {
             registry.remove();
@@ -250,7 +252,7 @@ impl Exchanges {
     }
 }
 
-/// By rank the lowest rank on its host.
+/// By rank, the lowest rank on its host.
 fn lowest_of_hosts(keys: &[HostKey]) -> Vec<u32> {
     let mut lowest = HashMap::new();
     let ranks = (0..).zip(keys);
@@ -264,8 +266,8 @@ fn lowest_of_host(keys: &[HostKey], rank: u32) -> u32 {
     of_host.map_or(rank, |lowest| lowest as u32)
 }
 
-/// Whose clock process `rank` has: that of the lowest rank on its host, or its own where a ping
-/// shows another. All processes of the host take part.
+/// The rank whose clock process `rank` has: the lowest rank on its host, or itself if a ping shows
+/// another clock. All processes of the host take part.
 fn check_host(
     world: &mut CommunicatorTransport,
     keys: &[HostKey],

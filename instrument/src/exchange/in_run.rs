@@ -1,51 +1,50 @@
-//! Measuring in between: short exchanges inside calls that the program makes anyway.
+//! In-run measurement: short exchanges inside calls that the program makes anyway.
 //!
 //! Between two measurements a clock wanders: the error in the middle grows with the distance to the
-//! power of 3/2, so a long run needs some in between, a few per minute at most. The recorder has no
-//! time of its own for them, no thread (the program may have begun MPI for a single one), and
-//! no right to make a rank wait for another that it does not wait for anyway. So the leaders *meet*:
-//! behind a blocking collective on `MPI_COMM_WORLD` which nobody leaves before all have entered it,
-//! after its leave stamp.
+//! power of 3/2, so a long run needs some measurements in between, a few per minute at most. The
+//! recorder has no time of its own for them, no thread (the program may have initialized MPI for a
+//! single one), and must not make a rank wait for another that it does not wait for anyway. So the
+//! leaders measure at *measuring points*: after the leave stamp of a blocking collective on
+//! `MPI_COMM_WORLD` that no process leaves before all have entered it.
 //!
-//! **Which call.** All leaders must take the same one, and none may decide by its own clock. Each
-//! meeting, those of the start included, says from which position in the order of calls on
-//! `MPI_COMM_WORLD` on the next one is: at the first call there that synchronizes. Calls on a
-//! communicator come in the same order on all of its processes, and whether one synchronizes
-//! follows from what MPI demands to be equal on all of them ([`synchronizes`]); so all leaders
-//! find the same call, and since they learn of it while they are all in the meeting before, none can
-//! have passed it. The first leader, whose clock counts here, estimates the position from the rate
-//! of calls so far. Rates change: so it lets the leaders meet a few times more often than it wants
-//! to measure, and at most of these meetings they only learn where the next one is, in one
-//! message each.
+//! **Which call.** All leaders must use the same call, and none may decide by its own clock. At
+//! each measuring point, including those of the start, the first leader announces the next one as a
+//! position in the order of calls on `MPI_COMM_WORLD`: the next point is the first call from there
+//! on that synchronizes. Calls on a communicator have the same order on all of its processes, and
+//! whether a call synchronizes follows from arguments that MPI requires to be equal on all of them
+//! ([`synchronizes`]). So all leaders find the same call, and since they learn of it while all of
+//! them are at the previous point, none can have passed it. The first leader, whose clock is used
+//! for this, estimates the position from the rate of calls so far. Since rates change, it announces
+//! points a few times more often than it measures. At most points the leaders only learn where the
+//! next one is, in one message each.
 //!
-//! **Why this cannot hang.** A leader that waits in a meeting has left a call that nobody leaves
-//! before all have entered it. So all other leaders are in that call or behind it; to leave it they
-//! need nothing that the program would do elsewhere, and behind it they come to the meeting
-//! before they return to the program. In the meeting itself everyone follows the same schedule. All
-//! communication is on the leaders' own communicator, by the thread that made the call; MPI
-//! demands that no other thread makes one on the same communicator meanwhile.
+//! **Why this cannot hang.** A leader that waits at a measuring point has left a call that no
+//! process leaves before all have entered it. So all other leaders are in that call or after it. To
+//! leave it they need nothing that the program would do elsewhere, and after it they are at the
+//! measuring point before they return to the program. At the point itself everyone follows the same
+//! schedule. All communication is on the leaders' own communicator, by the thread that made the
+//! call; MPI requires that no other thread calls a collective on the same communicator meanwhile.
 
 use collbench_formats::Operation;
 
 use super::ping::{Transport, WORDS};
 
-/// The position from which on the first meeting is.
-pub(crate) const FIRST: u64 = 2;
+/// The position from which on the first measuring point is.
+pub(crate) const FIRST_POSITION: u64 = 2;
 
-/// How often it is measured in between, ns, over paths with a smallest round trip above 10 us, and
-/// below: where the error of a clock that wanders by 1e-16 s^2/s^3 has grown as large as that of
-/// the measurement, about.
+/// How often to measure, ns, over paths with a smallest round trip above 10 us, and below: when the
+/// error of a clock that wanders by 1e-16 s^2/s^3 is about as large as that of the measurement.
 const EVERY_ON_ETHERNET_NS: u64 = 30_000_000_000;
 const EVERY_ON_FAST_FABRIC_NS: u64 = 5_000_000_000;
 const FAST_RTT_NS: u64 = 10_000;
 
-/// Meetings in the time from one measurement to the next, about.
+/// Number of measuring points in the time from one measurement to the next, about.
 const POINTS_PER_MEASUREMENT: u64 = 4;
-/// From one meeting to the next at most so many times as many calls as from the one before: early
-/// calls say little about later ones.
+/// The number of calls between two measuring points is at most this many times that between the two
+/// points before: early calls say little about the rate of later ones.
 const FASTEST_GROWTH: u64 = 4;
 
-/// How often to measure, ns, with this smallest round trip.
+/// How often to measure, ns, for this smallest round trip.
 pub(crate) fn every_ns(rtt_ns: Option<u64>) -> u64 {
     match rtt_ns {
         Some(rtt_ns) if rtt_ns <= FAST_RTT_NS => EVERY_ON_FAST_FABRIC_NS,
@@ -53,9 +52,10 @@ pub(crate) fn every_ns(rtt_ns: Option<u64>) -> u64 {
     }
 }
 
-/// Whether nobody leaves a call of this operation before all have entered it, if it carries
-/// anything: see [`carries_something`]. Not those whose processes need not all contribute, or
-/// not equally much: what they carry is not known alike everywhere.
+/// Whether no process leaves a call of this operation before all have entered it, provided that it
+/// carries data: see [`carries_something`]. Operations are left out whose processes need not all
+/// contribute, or not equally much: their payload may be unknown on some processes and known on
+/// others.
 #[inline(always)]
 pub(crate) const fn synchronizes(operation: Operation) -> bool {
     matches!(
@@ -68,20 +68,21 @@ pub(crate) const fn synchronizes(operation: Operation) -> bool {
     )
 }
 
-/// Whether a call that [`synchronizes`] does: with no payload only a barrier must. What is not
-/// known counts as nothing; it is known or not alike on all processes, as the sizes are.
+/// Whether a call of an operation that [`synchronizes`] really does so: without payload only a
+/// barrier must. An unknown payload counts as none; it is known or unknown on all processes alike,
+/// like the sizes.
 pub(crate) fn carries_something(operation: Operation, payload_bytes: Option<u64>) -> bool {
     operation == Operation::Barrier || payload_bytes.is_some_and(|bytes| bytes > 0)
 }
 
-/// Brings words of host 0 to all hosts, from one to the next along a binomial tree.
+/// Brings words of host 0 to all hosts, along a binomial tree of messages.
 ///
-/// No collective: what the library sends within one is what the recorder of messages looks for, and
-/// this is none of the program.
+/// It does not use a collective: the recorder records the messages that the library sends inside
+/// collectives, and this is not one of the program.
 ///
 /// # Errors
 /// Those of the transport.
-pub(crate) fn pass_on<W: Transport>(
+pub(crate) fn broadcast<W: Transport>(
     transport: &mut W,
     own: usize,
     n_hosts: usize,
@@ -99,51 +100,51 @@ pub(crate) fn pass_on<W: Transport>(
     Ok(())
 }
 
-/// What the first leader says at a meeting.
+/// The message of the first leader at a measuring point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Announcement {
     /// Whether to measure now.
     pub(crate) measure: bool,
-    /// From which position on the next meeting is.
+    /// The position from which on the next measuring point is.
     pub(crate) next: u64,
 }
 
-/// Decides, at the first leader, where to meet and when to measure.
+/// Decides, at the first leader, where measuring points are and when to measure.
 #[derive(Debug)]
 pub(crate) struct PointSchedule {
     every_ns: u64,
-    /// When it was measured last, and when the last meeting was and where.
+    /// Time of the last measurement; then time and position of the last measuring point.
     measured_ns: u64,
-    met_ns: u64,
-    met_at: u64,
+    point_ns: u64,
+    point_at: u64,
 }
 
 impl PointSchedule {
-    /// After the measurements of the start; `every_ns` > 0.
+    /// Starts after the measurements of the start; `every_ns` > 0.
     pub(crate) fn new(every_ns: u64, now_ns: u64) -> Self {
         Self {
             every_ns,
             measured_ns: now_ns,
-            met_ns: now_ns,
-            met_at: 0,
+            point_ns: now_ns,
+            point_at: 0,
         }
     }
 
-    /// At a meeting at this position.
+    /// The announcement at the measuring point at this position.
     pub(crate) fn announce(&mut self, position: u64, now_ns: u64) -> Announcement {
         let step_ns = (self.every_ns / POINTS_PER_MEASUREMENT).max(1);
         let since_measured = now_ns.saturating_sub(self.measured_ns);
-        // Half a step early is nearer than what the next meeting would be late.
+        // Measuring half a step early is closer to the goal than measuring at the next point.
         let measure = since_measured + step_ns / 2 >= self.every_ns;
         if measure {
             self.measured_ns = now_ns;
         }
-        let calls = position.saturating_sub(self.met_at).max(1);
-        let took_ns = now_ns.saturating_sub(self.met_ns).max(1);
+        let calls = position.saturating_sub(self.point_at).max(1);
+        let took_ns = now_ns.saturating_sub(self.point_ns).max(1);
         let in_step = u128::from(calls) * u128::from(step_ns) / u128::from(took_ns);
         let most = calls.saturating_mul(FASTEST_GROWTH);
         let ahead = u64::try_from(in_step).unwrap_or(most).clamp(1, most);
-        (self.met_at, self.met_ns) = (position, now_ns);
+        (self.point_at, self.point_ns) = (position, now_ns);
         Announcement {
             measure,
             next: position.saturating_add(ahead),
@@ -159,26 +160,30 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Positions and times of meetings, and which of them measure, in a program whose call `i`
-    /// comes at `at_ns(i)`.
-    fn meetings(every_ns: u64, n_calls: u64, at_ns: impl Fn(u64) -> u64) -> Vec<(u64, u64, bool)> {
+    /// Position, time, and whether it measures, of all measuring points in a program that makes
+    /// call `i` at `at_ns(i)`.
+    fn measuring_points(
+        every_ns: u64,
+        n_calls: u64,
+        at_ns: impl Fn(u64) -> u64,
+    ) -> Vec<(u64, u64, bool)> {
         let mut schedule = PointSchedule::new(every_ns, 0);
-        let mut met = Vec::new();
-        let mut next = FIRST;
+        let mut points = Vec::new();
+        let mut next = FIRST_POSITION;
         for position in 0..n_calls {
             if position >= next {
                 let now_ns = at_ns(position);
                 let announced = schedule.announce(position, now_ns);
                 assert!(announced.next > position);
-                met.push((position, now_ns, announced.measure));
+                points.push((position, now_ns, announced.measure));
                 next = announced.next;
             }
         }
-        met
+        points
     }
 
-    fn measured(met: &[(u64, u64, bool)]) -> Vec<u64> {
-        let measured = met.iter().filter(|(.., measure)| *measure);
+    fn measured(points: &[(u64, u64, bool)]) -> Vec<u64> {
+        let measured = points.iter().filter(|(.., measure)| *measure);
         measured.map(|(_, now_ns, _)| *now_ns).collect()
     }
 
@@ -186,8 +191,8 @@ mod tests {
     fn a_steady_program_is_measured_as_often_as_wanted_whatever_its_rate() {
         for calls_per_second in [1, 10, 1_000, 100_000] {
             let at_ns = |i: u64| i * (SECOND / calls_per_second);
-            let met = meetings(30 * SECOND, 600 * calls_per_second, at_ns);
-            let times = measured(&met);
+            let points = measuring_points(30 * SECOND, 600 * calls_per_second, at_ns);
+            let times = measured(&points);
             assert!((18..=22).contains(&times.len()), "{times:?}");
             for pair in times.windows(2) {
                 let clock_difference = pair[1] - pair[0];
@@ -197,15 +202,15 @@ mod tests {
                 );
             }
             // The first calls, and then four in 30 s.
-            assert!(met.len() < 100, "{} meetings", met.len());
+            assert!(points.len() < 100, "{} measuring points", points.len());
         }
     }
 
     #[test]
     fn a_short_run_is_never_measured_and_hardly_meets() {
-        let met = meetings(30 * SECOND, 100_000, |i| i * 100_000);
-        assert!(measured(&met).is_empty());
-        assert!(met.len() <= 12, "{met:?}");
+        let points = measuring_points(30 * SECOND, 100_000, |i| i * 100_000);
+        assert!(measured(&points).is_empty());
+        assert!(points.len() <= 12, "{points:?}");
     }
 
     #[test]
@@ -215,11 +220,11 @@ mod tests {
             0..100 => i * SECOND,
             _ => 100 * SECOND + (i - 100) * (SECOND / 100_000),
         };
-        let met = meetings(30 * SECOND, 20_000_000, at_ns);
-        for pair in measured(&met).windows(2) {
+        let points = measuring_points(30 * SECOND, 20_000_000, at_ns);
+        for pair in measured(&points).windows(2) {
             assert!(pair[1] - pair[0] >= 25 * SECOND);
         }
-        assert!(met.len() < 150, "{} meetings", met.len());
+        assert!(points.len() < 150, "{} measuring points", points.len());
     }
 
     #[test]
@@ -229,8 +234,8 @@ mod tests {
             0..100_000 => i * (SECOND / 1_000),
             _ => 100 * SECOND + (i - 100_000) * (SECOND / 10),
         };
-        let met = meetings(SECOND, 200_000, at_ns);
-        let times = measured(&met);
+        let points = measuring_points(SECOND, 200_000, at_ns);
+        let times = measured(&points);
         let longest = times.windows(2).map(|pair| pair[1] - pair[0]).max();
         // A quarter of a second of the fast calls takes 25 s.
         assert!(longest.unwrap() <= 27 * SECOND, "{longest:?}");
@@ -248,7 +253,7 @@ mod tests {
         }
     }
 
-    /// Hosts that are threads.
+    /// Threads in place of hosts.
     struct Threads {
         own: usize,
         to: Vec<Sender<(usize, [u64; WORDS])>>,
@@ -281,7 +286,7 @@ mod tests {
                 move || {
                     let mut words = [if own == 0 { 7 } else { 0 }; WORDS];
                     let mut transport = Threads { own, to, from };
-                    pass_on(&mut transport, own, n_hosts, &mut words).unwrap();
+                    broadcast(&mut transport, own, n_hosts, &mut words).unwrap();
                     let is_more = transport.from.try_recv().is_ok();
                     (words, is_more)
                 }

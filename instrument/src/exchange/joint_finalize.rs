@@ -1,26 +1,28 @@
 //! Entering `MPI_Finalize` together, where the MPI library needs that.
 //!
-//! MPICH over UCX, before version 4.2, ends in two steps: each process closes its connections, and
-//! waits until the other end of each has acknowledged all that went over it; then it waits for all
-//! processes, by the process manager, and there it acknowledges nothing. So the job hangs if a
-//! process, before it comes to close its own connections, answers one that already does: that one
-//! has all it waited for, goes on to wait for all, and nobody is left to answer the late one. Over
-//! TCP, where acknowledgements are messages, a program that ends with a barrier on several hosts
-//! hangs so every other time, or every time, without any recorder.
+//! MPICH over UCX, before version 4.2, finalizes in two steps. First, each process closes its
+//! connections, and waits until the other end of each has acknowledged everything sent over it.
+//! Second, it waits for all processes, by the process manager, and acknowledges nothing there. So
+//! the job hangs if a process, before it closes its own connections, answers one that is closing
+//! its connections already. That one then has all acknowledgements that it waits for and goes on to
+//! the second step, and no process is left to answer the late one. Over TCP, where acknowledgements
+//! are messages, a program that ends with a barrier on several hosts therefore hangs every other
+//! time, or every time, without any recorder.
 //!
-//! The exchanges at the end would make that certain: leaders are done one after the other, and
-//! those that are not yet answer the others all the while. So behind them all processes meet in a
-//! barrier, and then stay away from MPI until each has left it. From there on nobody
-//! answers anybody before it is inside `MPI_Finalize` itself, and its own last messages are
-//! on their way.
+//! The exchanges at the end would make this certain: leaders finish one after the other, and those
+//! that have not finished keep answering the others. So after the exchanges all processes call a
+//! barrier, and then stay away from MPI until every process has left it. From then on no process
+//! answers another before it is inside `MPI_Finalize` itself, when its own last messages have been
+//! sent.
 //!
-//! A process also waits for nobody that it has not sent anything to itself, and may be gone before
-//! one that has sent to it asks. So the recorder's own messages go along ways that are used both
-//! ways, but for some of the library's barrier on five hosts and more. What the program does cannot be
-//! mended: where messages have gone one way only, it may still hang.
+//! A process only waits for processes that it has sent something to, and it may have ended when
+//! another one that has sent something to it asks. So the recorder's own messages use paths in both
+//! directions, except for some messages of the library's barrier on five hosts and more. What the
+//! program itself does cannot be repaired: where messages were sent in one direction only, it may
+//! still hang.
 //!
-//! They know of one another through the registry, in which each makes a mark. A mark that does not
-//! come is not waited for long: then `MPI_Finalize` begins as it does without a recorder.
+//! The processes know of one another through the registry, in which each sets a mark. They do not
+//! wait long for a mark that is missing: then `MPI_Finalize` begins as it does without a recorder.
 //!
 //! # Source
 //! The order in `MPI_Finalize`: MPICH, src/mpid/ch4/netmod/ucx/ucx_init.c; changed by pull request
@@ -37,13 +39,13 @@ use super::registry::{marks_at, open, read_at, registry_path};
 use super::start::Start;
 use crate::process::unsignalled;
 
-/// How long a process waits for the others: all have left a barrier already.
+/// How long a process waits for the others, all of which have entered a barrier before.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 const HAS_LEFT: u8 = 1;
 
 /// What a process needs to enter `MPI_Finalize` together with the others of its world. No file
-/// stays open meanwhile: the application may close all it finds.
+/// stays open meanwhile, since the application may close all descriptors.
 #[derive(Debug)]
 pub(super) struct JointFinalize {
     registry: PathBuf,
@@ -52,8 +54,8 @@ pub(super) struct JointFinalize {
 }
 
 impl JointFinalize {
-    /// That of a process which has entered itself in the registry of its world; `None` where the MPI
-    /// library does not need it.
+    /// For a process that is in the registry of its world; `None` where the MPI library does not
+    /// need it.
     pub(super) fn of(start: &Start<'_>, abi: Abi) -> Option<Self> {
         matches!(abi, Abi::Mpich | Abi::Mpi5).then(|| Self {
             registry: registry_path(start.directory, start.world),
@@ -62,11 +64,11 @@ impl JointFinalize {
         })
     }
 
-    /// Waits, outside MPI, until all processes have called this: right behind a barrier of all.
+    /// Waits, outside MPI, until all processes have called this, directly after a barrier of all.
     ///
     /// # Errors
-    /// The file system's, or [`io::ErrorKind::TimedOut`]: the others may be inside MPI, and
-    /// nothing is lost but certainty.
+    /// The file system's, or [`io::ErrorKind::TimedOut`]: other processes may already be inside
+    /// MPI, and a hang is possible as without this.
     pub(super) fn wait_for_all(&self) -> io::Result<()> {
         self.wait(PATIENCE)
     }
@@ -80,7 +82,7 @@ impl JointFinalize {
         let mut found = vec![0; self.world_size as usize];
         let mut pause = Duration::from_micros(100);
         loop {
-            // Opened anew each time, as the registry always is.
+            // The file is opened anew each time, as always with the registry.
             read_at(&open(&self.registry)?, &mut found, marks)?;
             if found.iter().all(|&mark| mark == HAS_LEFT) {
                 return Ok(());
@@ -135,7 +137,7 @@ mod tests {
             assert_eq!(waited.unwrap_err().kind(), io::ErrorKind::TimedOut);
         }
         assert!(begin.elapsed() >= 2 * patience);
-        // The last one finds the marks of the others.
+        // The last process finds the marks of the others.
         joint_finalize(directory.path(), 1, 3)
             .wait(patience)
             .unwrap();

@@ -2,31 +2,31 @@
 
 use collbench_formats::Definition;
 
-use super::in_run::{Announcement, PointSchedule, pass_on};
+use super::in_run::{Announcement, PointSchedule, broadcast};
 use super::ping::{StopRule, TickLength, Transport, WORDS, answer, ask};
 use super::schedule::{Pair, closing_rounds, rounds};
 use super::session::Session;
 use super::transport::{CallFailed, CommunicatorTransport};
 use crate::settings::Scheme;
 
-/// Exchanges along edges that only close triangles.
+/// Rule of exchanges along edges that only close triangles.
 const CLOSING: StopRule = StopRule::burst(20);
-/// Exchanges of a pair in between.
+/// Rule of exchanges of a pair during the run.
 const IN_BETWEEN: StopRule = StopRule::burst(10);
 
 /// The process that exchanges stamps for its host.
 #[derive(Debug)]
 pub(super) struct Leader {
     pub(super) transport: CommunicatorTransport,
-    /// Own number among the leaders.
+    /// Its own number among the leaders.
     pub(super) own: usize,
-    /// World ranks.
+    /// World ranks of the leaders.
     pub(super) leaders: Vec<u32>,
     pub(super) scheme: Scheme,
     pub(super) tick: TickLength,
-    /// The smallest round trip that this one has seen.
+    /// The smallest round trip that this leader has seen.
     pub(super) best_rtt_ns: Option<u64>,
-    /// Of the first leader, where there are meetings.
+    /// Only at the first leader, and only if there are in-run measurements.
     pub(super) schedule: Option<PointSchedule>,
 }
 
@@ -35,7 +35,7 @@ impl Leader {
         self.tick.ns(self.transport.now())
     }
 
-    /// Meets the others at this position; gives that from which on they meet next.
+    /// Takes part in the measuring point at this position; returns the position of the next one.
     pub(super) fn measure_in_run(
         &mut self,
         session: &Session<'_>,
@@ -49,7 +49,7 @@ impl Leader {
                 [u64::from(measure), next, 0, 0]
             }
         };
-        pass_on(
+        broadcast(
             &mut self.transport,
             self.own,
             self.leaders.len(),
@@ -63,14 +63,14 @@ impl Leader {
         Ok(next)
     }
 
-    /// All that is measured at the start and at the end.
+    /// Takes part in all measurements at the start and at the end.
     pub(super) fn measure(&mut self, session: &Session<'_>) -> Result<(), CallFailed> {
         let n_hosts = self.leaders.len();
         self.go_through(&rounds(n_hosts, self.scheme), StopRule::THOROUGH, session)?;
         self.go_through(&closing_rounds(n_hosts, self.scheme), CLOSING, session)
     }
 
-    /// Takes part in each round, and writes down what it has measured of its own clock.
+    /// Takes part in each round, and writes to the trace what was measured of its own clock.
     fn go_through(
         &mut self,
         rounds: &[Vec<Pair>],

@@ -1,51 +1,53 @@
-//! One pair of hosts: ping-pongs with four stamps, until more of them bring nothing.
+//! A pair of hosts: ping-pongs with four stamps, until more of them bring no improvement.
 //!
-//! The one that asks stamps t1 and sends; the one that answers stamps t2 at receiving and t3 at
-//! sending back, both in its answer; the first stamps t4. Each question carries the stamps of the
-//! exchange before it, so that both sides have all samples at the end, and no message goes between
-//! them that is not an exchange. Questions and answers have the same size: a longer one would make
-//! the path asymmetric.
+//! The reference stamps t1 and sends a question. The local host stamps t2 when it receives and t3
+//! when it sends its answer, which has both. The reference stamps t4. Each question also has the
+//! stamps t1 and t4 of the exchange before it, so that both sides have all samples at the end,
+//! without any message that is not an exchange. Questions and answers have the same size: a longer
+//! message would make the path asymmetric.
 //!
-//! The first exchanges of a pair wait for the other to come, and for connections to be made. They
-//! are samples like all others: their round trips are long, and never count.
+//! The first exchanges of a pair wait for the other process to arrive, and for connections to be
+//! made. They are recorded as samples like all others: their round trips are long, so they have no
+//! influence.
 
 use collbench_formats::OffsetSample;
 
-/// Words of a message.
+/// Number of words in a message.
 pub const WORDS: usize = 4;
 
-/// First word of a question: answer it.
+/// First word of a question: requests an answer.
 const ASKED: u64 = 1;
-/// First word of the last question, which only carries stamps: no answer.
+/// First word of the last question, which only has stamps and requests no answer.
 const ENOUGH: u64 = 2;
 
-/// What carries messages between hosts, and the clock beside it.
+/// Carries messages between hosts, and has this host's clock.
 pub trait Transport {
-    /// Why a message did not get through.
+    /// Why a message could not be sent or received.
     type Error;
     /// The time, in ticks of this host's clock.
     fn now(&mut self) -> u64;
-    /// Sends to host `to`.
+    /// Sends a message to host `to`.
     ///
     /// # Errors
-    /// As the carrier says.
+    /// Those of the transport.
     fn send(&mut self, to: usize, words: [u64; WORDS]) -> Result<(), Self::Error>;
-    /// Waits for the next message of host `from`.
+    /// Waits for the next message from host `from`.
     ///
     /// # Errors
-    /// As the carrier says.
+    /// Those of the transport.
     fn receive(&mut self, from: usize) -> Result<[u64; WORDS], Self::Error>;
 }
 
-/// Nanoseconds per tick, times 2^32: good enough to compare round trips, not to align clocks.
+/// Length of a tick: nanoseconds, times 2^32. Precise enough to compare round trips, not to align
+/// clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickLength(u64);
 
 impl TickLength {
-    /// A tick is a ns.
+    /// A tick of 1 ns.
     pub const NANOSECOND: Self = Self(1 << 32);
 
-    /// From the lengths of one span on both; a ns where that gives nothing.
+    /// From the length of one span in both units; 1 ns if the span is too short.
     #[must_use]
     pub fn of(ticks: u64, ns: u64) -> Self {
         let scaled = (u128::from(ns) << 32).checked_div(u128::from(ticks));
@@ -55,26 +57,26 @@ impl TickLength {
         }
     }
 
-    /// A span in ns.
+    /// A span of ticks, in ns.
     #[must_use]
     pub fn ns(self, ticks: u64) -> u64 {
         u64::try_from((u128::from(ticks) * u128::from(self.0)) >> 32).unwrap_or(u64::MAX)
     }
 }
 
-/// When to stop.
+/// When a series of exchanges ends.
 ///
 /// # Source
-/// Hoefler et al. 2007, section 3.1: as many exchanges as it takes until the smallest round trip has
-/// not become smaller for N in a row; N = 100 costs some 180 and misses the smallest possible one by
-/// less than 10 % on the networks of the paper. The two limits are ours.
+/// Hoefler et al. 2007, section 3.1: exchanges go on until the smallest round trip has not become
+/// smaller for N exchanges in a row. N = 100 takes some 180 exchanges and misses the smallest
+/// possible round trip by less than 10 % on the networks of the paper. The two limits are ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopRule {
-    /// N.
+    /// N: exchanges in a row without a smaller round trip.
     pub unimproved: u32,
-    /// Exchanges at most.
+    /// At most this many exchanges.
     pub most: u32,
-    /// No further exchange after this time from the first answer, ns.
+    /// No further exchange begins later than this after the first answer, ns.
     pub longest_ns: u64,
 }
 
@@ -86,7 +88,7 @@ impl StopRule {
         longest_ns: 2_000_000_000,
     };
 
-    /// So many exchanges, if they do not take too long.
+    /// Exactly `n` exchanges, unless they take too long.
     #[must_use]
     pub const fn burst(n: u32) -> Self {
         Self {
@@ -97,7 +99,7 @@ impl StopRule {
     }
 }
 
-/// Watches round trips by a [`StopRule`].
+/// Applies a [`StopRule`] to a series of round trips.
 #[derive(Debug, Clone)]
 pub struct StopMonitor {
     rule: StopRule,
@@ -107,7 +109,7 @@ pub struct StopMonitor {
 }
 
 impl StopMonitor {
-    /// Before the first.
+    /// Before the first round trip.
     #[must_use]
     pub fn new(rule: StopRule) -> Self {
         Self {
@@ -118,8 +120,8 @@ impl StopMonitor {
         }
     }
 
-    /// Sees one more round trip, `elapsed_ns` after the first; gives whether to go on. One of 0
-    /// ns is none: clocks of different rates cannot tell it.
+    /// Adds a round trip, `elapsed_ns` after the first answer; returns whether the series goes on.
+    /// A round trip of 0 ns is ignored, since clocks of different rates cannot measure it.
     pub fn continues(&mut self, rtt_ns: u64, elapsed_ns: u64) -> bool {
         self.n += 1;
         self.since_best += 1;
@@ -132,24 +134,24 @@ impl StopMonitor {
             && elapsed_ns < self.rule.longest_ns
     }
 
-    /// Exchanges so far.
+    /// Number of exchanges so far.
     #[must_use]
     pub fn n(&self) -> u32 {
         self.n
     }
 
-    /// The smallest round trip so far, ns; `None` without a possible one.
+    /// The smallest round trip so far, ns; `None` if there was none above 0.
     #[must_use]
     pub fn best_ns(&self) -> Option<u64> {
         (self.best_ns < u64::MAX).then_some(self.best_ns)
     }
 }
 
-/// Asks host `peer` until the rule says stop; gives all samples, with this clock as the reference,
-/// and the smallest round trip in ns.
+/// Sends questions to host `peer` until the rule ends the series. Returns all samples, with this
+/// clock as the reference, and the smallest round trip in ns.
 ///
 /// # Errors
-/// That of the transport.
+/// Those of the transport.
 pub fn ask<W: Transport>(
     transport: &mut W,
     peer: usize,
@@ -178,11 +180,11 @@ pub fn ask<W: Transport>(
     Ok((samples, monitor.best_ns()))
 }
 
-/// Answers host `peer` as long as it asks; gives all samples, with the clock of `peer` as the
-/// reference.
+/// Answers the questions of host `peer` until the last one. Returns all samples, with the clock of
+/// `peer` as the reference.
 ///
 /// # Errors
-/// That of the transport.
+/// Those of the transport.
 pub fn answer<W: Transport>(
     transport: &mut W,
     peer: usize,
@@ -216,11 +218,11 @@ mod tests {
 
     use super::*;
 
-    /// Between two threads.
+    /// A transport between two threads.
     struct Channel {
         to: Sender<[u64; WORDS]>,
         from: Receiver<[u64; WORDS]>,
-        /// Ticks per ns, and ticks ahead.
+        /// Ticks per ns, and the offset in ticks.
         clock: (u64, u64),
         epoch: Instant,
     }
@@ -274,7 +276,7 @@ mod tests {
                 sample.t1 <= sample.t4 && sample.t2 <= sample.t3,
                 "{sample:?}"
             );
-            // On one time, t1 <= t2 <= t3 <= t4.
+            // On one clock, t1 <= t2 <= t3 <= t4.
             let there = [sample.t2, sample.t3].map(|ticks| (ticks - (1 << 40)) / 3);
             let here = [sample.t1, sample.t4].map(|ticks| ticks - 5);
             assert!(here[0] <= there[0] && there[1] <= here[1], "{sample:?}");

@@ -1,18 +1,19 @@
-//! Whether all processes of the world are recorded, and on how many hosts: agreed upon through the
-//! trace directory, before any message.
+//! The registry of a world, a file in the trace directory: whether all processes of the world are
+//! recorded, and on how many hosts. All agree on this before any message is sent.
 //!
-//! A message to a process that is not recorded would be received by the application, or by nobody.
-//! So each process enters itself in a file, the registry; the first one waits until all are there,
-//! decides, and all do as it decided. Where it does not decide in time, another may: the decision is
-//! a file that only one process can make, so all find the same, however late they look.
+//! A message to a process that is not recorded would be received by the application, or not at all.
+//! So each process enters itself in the registry. The first one waits until all are there, and
+//! decides; all act on its decision. If it does not decide in time, another may: the decision is a
+//! file that only one process can create, so all find the same one, however late they look.
 //!
-//! The registry is read anew from its name each time: a network file system promises no more than
-//! that whoever opens a file sees what was written before. For the same reason the decision is
-//! written into the registry too, and the others do not wait for its own file to appear.
+//! The registry is opened anew by its name for each read: a network file system only guarantees
+//! that a process that opens a file sees what was written before. For the same reason the decision
+//! is written into the registry too, and the others do not wait for the file of the decision to
+//! appear.
 //!
-//! Once a process is in the registry, others may send to it: from there on it must learn what was
-//! decided, whatever happens to files. So it keeps the registry open, and reads that where the name
-//! is gone.
+//! Once a process is in the registry, others may send to it. From then on it must learn the
+//! decision, whatever happens to files. So it keeps the registry open, and reads it through that
+//! descriptor if the name is gone.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -27,19 +28,20 @@ use crate::directory::{DECISION_PREFIX, REGISTRY_PREFIX};
 use crate::host::HostKey;
 use crate::process::unsignalled;
 
-/// Bytes of the decision at the beginning of the registry, and of each process's entry behind it.
+/// Length of the decision at the beginning of the registry, and of the entry of each process after
+/// it, in bytes.
 const ENTRY_BYTES: usize = size_of::<HostKey>();
 
 /// What the processes of a world do about their clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Nothing: there is one clock.
+    /// Nothing: all have one clock.
     OneHost,
-    /// All exchange stamps.
+    /// All take part in exchanges of stamps.
     Exchange,
-    /// Nothing: of `world_size` processes so many are recorded, as far as was seen in time.
+    /// Nothing: fewer than `world_size` processes were in the registry in time.
     Missing {
-        /// Processes in the registry.
+        /// Number of processes in the registry.
         recorded: u32,
     },
 }
@@ -58,7 +60,7 @@ impl Decision {
         bytes
     }
 
-    /// `None` as long as there is none.
+    /// `None` if there is no decision yet.
     fn decoded(bytes: &[u8]) -> Option<Self> {
         let bytes: [u8; ENTRY_BYTES] = bytes.try_into().ok()?;
         match bytes[0] {
@@ -82,7 +84,8 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// That of `world` in this trace directory, where nobody is in it yet an empty one.
+    /// Opens the registry of `world` in this trace directory; creates an empty one if there is
+    /// none.
     ///
     /// # Errors
     /// The file system's.
@@ -96,11 +99,11 @@ impl Registry {
         })
     }
 
-    /// Enters process `rank` on the host `key`, and gives what all have decided. The first process
-    /// waits for the others up to `patience`, the others twice as long for it.
+    /// Enters process `rank` on the host `key`, and returns the common decision. The first process
+    /// waits for the others up to `patience`; the others wait for its decision twice as long.
     ///
     /// # Errors
-    /// The file system's: this process is not in the registry, and nobody will send to it.
+    /// The file system's: this process is not in the registry, and no process will send to it.
     pub(crate) fn agree(
         &self,
         rank: u32,
@@ -124,7 +127,8 @@ impl Registry {
                     return self.decide(found);
                 }
             } else if is_late {
-                // All may be there, but the first process has had its time, and may have given up.
+                // All may have arrived, but the first process has had its time and may have given
+                // up.
                 let recorded = match self.look()? {
                     Decision::Missing { recorded } => recorded,
                     _ => self.world_size - 1,
@@ -141,7 +145,7 @@ impl Registry {
         unsignalled(|| self.file.write_all_at(&bytes, at))
     }
 
-    /// The first `n` entries; zeros for what is not there yet.
+    /// The first `n` entries; zeros for those that do not exist yet.
     fn read(&self, n: usize) -> io::Result<Vec<u8>> {
         let again = open(&self.registry);
         let file = again.as_ref().unwrap_or(&self.file);
@@ -150,7 +154,7 @@ impl Registry {
         Ok(bytes)
     }
 
-    /// What is to be decided by what the registry says now.
+    /// The decision that follows from the current entries.
     fn look(&self) -> io::Result<Decision> {
         let bytes = self.read(1 + self.world_size as usize)?;
         let entries: Vec<&[u8]> = bytes[ENTRY_BYTES..].chunks_exact(ENTRY_BYTES).collect();
@@ -167,13 +171,13 @@ impl Registry {
         })
     }
 
-    /// Decides, if nobody has; gives what is decided.
+    /// Decides, unless another process did; returns the decision.
     fn decide(&self, decision: Decision) -> io::Result<Decision> {
         let (folder, name) = place(&self.decision)?;
         match folder.create(name) {
             Ok(mut file) => {
                 unsignalled(|| file.write_all(&decision.encoded()))?;
-                // Others who do not find it in the registry find it in its own file, later.
+                // Processes that do not find it in the registry find it in its own file, later.
                 let _ = self.write(0, decision.encoded());
                 Ok(decision)
             }
@@ -182,7 +186,7 @@ impl Registry {
         }
     }
 
-    /// What was decided; its bytes may still be on their way.
+    /// The decision; its bytes may not have been written yet.
     fn decided(&self) -> io::Result<Decision> {
         const PATIENCE: Duration = Duration::from_secs(5);
         let begin = Instant::now();
@@ -199,9 +203,9 @@ impl Registry {
         }
     }
 
-    /// Removes both files, when all have read them.
+    /// Removes both files, when all processes have read them.
     pub(crate) fn remove(&self) {
-        // What cannot be removed stays, and is known as a part of the trace.
+        // A file that cannot be removed stays, and is recognized as a part of the trace.
         for path in [&self.decision, &self.registry] {
             let _ = place(path).and_then(|(folder, name)| folder.remove_file(name));
         }
@@ -212,12 +216,13 @@ pub(super) fn registry_path(directory: &Path, world: u64) -> PathBuf {
     directory.join(format!("{REGISTRY_PREFIX}{world:016x}"))
 }
 
-/// Where in the registry, behind all entries, each process has a byte for its mark at the end.
+/// Where the marks of [`JointFinalize`](super::joint_finalize::JointFinalize) are in the registry,
+/// one byte for each process, after all entries.
 pub(super) fn marks_at(world_size: u32) -> u64 {
     (1 + u64::from(world_size)) * ENTRY_BYTES as u64
 }
 
-/// Reads from `offset` on; what lies behind the end of the file stays as it was.
+/// Reads from `offset` on; bytes beyond the end of the file leave `into` unchanged.
 pub(super) fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<()> {
     let mut done = 0;
     while done < into.len() {
@@ -234,7 +239,7 @@ pub(super) fn open(registry: &Path) -> io::Result<File> {
     folder.file_or_new(name)
 }
 
-/// The directory that a file is in, open, and the name of the file there.
+/// The directory of a file, opened, and the file's name in it.
 fn place(path: &Path) -> io::Result<(Folder, &OsStr)> {
     let place = path.parent().zip(path.file_name());
     let (folder, name) = place.ok_or(io::ErrorKind::InvalidInput)?;
@@ -247,7 +252,8 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(300);
 
-    /// What the processes of these ranks agree upon, of a world with hosts of these keys.
+    /// The decisions at processes of these ranks, in a world whose processes have hosts of these
+    /// keys.
     fn agreed(keys: &[u8], ranks: &[u32], patience: &[Duration]) -> Vec<Decision> {
         let directory = tempfile::tempdir().unwrap();
         let world_size = keys.len() as u32;
@@ -297,7 +303,7 @@ mod tests {
 
     #[test]
     fn whoever_has_lost_patience_first_decides_for_all() {
-        // The last has none; the first would have waited for somebody who never comes.
+        // The last process has no patience; the first would wait for a process that never arrives.
         let mut patience = [Duration::from_secs(20); 4];
         patience[3] = Duration::ZERO;
         let all = agreed(&[1, 1, 2, 2], &[0, 1, 3], &patience[..]);

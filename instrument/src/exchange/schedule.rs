@@ -1,21 +1,22 @@
-//! Who exchanges stamps with whom, and when: the same list on every host, from their number alone.
+//! Which hosts exchange stamps, and in which order: the same list on every host, computed from
+//! their number alone.
 //!
-//! Each host goes through the rounds in order, and meets at most one other in each. So whoever
-//! waits, waits for a host in the same round or an earlier one, and the hosts in the earliest round
-//! wait for nobody: no schedule of this form can deadlock.
+//! Each host goes through the rounds in order, and takes part in at most one pair of each. So a
+//! host only waits for a host in the same round or an earlier one, and the hosts in the earliest
+//! round wait for none: a schedule of this form cannot deadlock.
 
 use crate::settings::Scheme;
 
 /// Two hosts that exchange stamps, by their numbers in the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
-    /// The one that asks, and whose clock is the reference; the lower number.
+    /// The host that sends questions, and whose clock is the reference; the lower number.
     pub reference: usize,
-    /// The one that answers.
+    /// The host that answers.
     pub local: usize,
 }
 
-/// Hosts up to which each is measured against the first one directly too.
+/// Up to this many hosts, each is also measured against host 0 directly.
 const FEW_HOSTS: usize = 16;
 
 /// The rounds in which `n_hosts` hosts are all connected with host 0.
@@ -52,11 +53,11 @@ pub fn rounds(n_hosts: usize, scheme: Scheme) -> Vec<Vec<Pair>> {
     }
 }
 
-/// Further rounds, for short exchanges: pairs that [`rounds`] leaves out, so that the way from a
-/// host to another closes to a triangle and contradictions show.
+/// Further rounds, for short exchanges: pairs that [`rounds`] leaves out and that close triangles,
+/// so that contradictions show.
 ///
-/// Neighbours first; then, of few hosts, each that is not a neighbour of host 0 in [`rounds`] with
-/// host 0 itself, else some at distance two.
+/// Neighbours first. Then, with few hosts, each host that [`rounds`] does not pair with host 0,
+/// together with host 0; with more hosts, some hosts at distance two.
 #[must_use]
 pub fn closing_rounds(n_hosts: usize, scheme: Scheme) -> Vec<Vec<Pair>> {
     let known: Vec<Pair> = rounds(n_hosts, scheme).concat();
@@ -158,8 +159,8 @@ mod tests {
             for n_hosts in 3..=100 {
                 let mut edges = rounds(n_hosts, scheme).concat();
                 edges.extend(closing_rounds(n_hosts, scheme).concat());
-                // What is left after taking away hosts with one edge, again and again, is closed;
-                // a host that falls away hangs on by one measurement alone.
+                // What is left after removing hosts with one edge, again and again, is closed. A
+                // host that is removed depends on one measurement alone.
                 let mut hanging = Vec::new();
                 loop {
                     let degree = |host: usize| {

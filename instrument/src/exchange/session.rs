@@ -1,4 +1,4 @@
-//! What the exchanges need of whoever records.
+//! What the exchanges need of the recorder.
 
 use collbench_formats::Definition;
 
@@ -6,13 +6,13 @@ use crate::communicators::MeasuringPoint;
 use crate::host::Clock;
 use crate::mpi::MpiLibrary;
 
-/// The recording in which stamps are exchanged.
+/// The recording for which stamps are exchanged.
 pub(crate) struct Session<'a> {
     pub(crate) library: &'a MpiLibrary,
     pub(crate) clock: Clock,
     /// Appends a definition to the trace.
     pub(crate) define: &'a dyn Fn(&Definition),
-    /// Where on `MPI_COMM_WORLD` the leaders meet; `None` where that is not known.
+    /// The measuring point on `MPI_COMM_WORLD`; `None` where that is not known.
     pub(crate) measuring_point: Option<&'a MeasuringPoint>,
 }
 
@@ -21,7 +21,7 @@ impl Session<'_> {
         (self.define)(definition);
     }
 
-    /// Says from which position on `MPI_COMM_WORLD` on the leaders of the hosts meet.
+    /// Sets the position on `MPI_COMM_WORLD` from which on the next measuring point is.
     pub(super) fn set_measuring_point(&self, position: u64) {
         if let Some(measuring_point) = self.measuring_point {
             measuring_point.set(position);

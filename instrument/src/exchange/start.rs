@@ -1,4 +1,4 @@
-//! What the exchanges begin with.
+//! What the exchanges know at the start.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use collbench_formats::HostIdentity;
 use super::ping::TickLength;
 use crate::settings::ExchangeSettings;
 
-/// What is known of a process that begins to record.
+/// A process that starts to record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start<'a> {
     pub(crate) directory: &'a Path,
@@ -17,6 +17,6 @@ pub(crate) struct Start<'a> {
     pub(crate) world_size: u32,
     pub(crate) host: &'a HostIdentity,
     pub(crate) tick: TickLength,
-    /// Whether the launcher has started all processes on this host.
+    /// Whether the launcher says that all processes are on this host.
     pub(crate) is_said_to_be_alone: bool,
 }

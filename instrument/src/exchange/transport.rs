@@ -1,10 +1,10 @@
-//! Messages of the recorder itself, by the functions of the MPI library below all wrappers.
+//! Messages of the recorder itself, sent by functions of the MPI library below all wrappers.
 //!
-//! Two ways, neither of which can meet a receive of the application. Inside `MPI_Init` the
-//! application has not posted any, so `MPI_COMM_WORLD` itself will do. Later the leaders of the
-//! hosts use a communicator of their own, made over their group alone: no copy of
-//! `MPI_COMM_WORLD`, which would run the application's attribute functions, and nothing that
-//! the other processes take part in.
+//! There are two communicators, and receives of the application match messages on neither. Inside
+//! `MPI_Init` the application has not posted any receive, so `MPI_COMM_WORLD` itself is used. Later
+//! the leaders of the hosts use a communicator of their own, created over their group alone. It is
+//! not a copy of `MPI_COMM_WORLD`, which would run the application's attribute functions, and the
+//! other processes do not take part in its creation.
 
 use std::ffi::c_int;
 use std::ops::Range;
@@ -14,10 +14,10 @@ use super::ping::{Transport, WORDS};
 use crate::host::{Clock, HostKey};
 use crate::mpi::{Handle, MpiLibrary, call_mpi, place};
 
-/// Below the 32,767 that every library allows, and unlikely to be anybody's.
+/// Below the 32,767 that every library allows, and unlikely to be used by an application.
 const TAG: usize = 31_419;
 
-/// A function of the MPI library has failed.
+/// A function of the MPI library failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the MPI library's {function} failed with code {code}")]
 pub(crate) struct CallFailed {
@@ -32,7 +32,7 @@ fn succeeded(function: &'static str, code: c_int) -> Result<(), CallFailed> {
     }
 }
 
-/// A communicator as a transport: hosts are its ranks.
+/// A communicator as a transport; its ranks are the hosts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommunicatorTransport {
     comm: Handle,
@@ -42,7 +42,7 @@ pub(crate) struct CommunicatorTransport {
 }
 
 impl CommunicatorTransport {
-    /// `MPI_COMM_WORLD`, for use inside `MPI_Init` in all of its processes.
+    /// `MPI_COMM_WORLD`, for use inside `MPI_Init` by all of its processes.
     pub(crate) fn of_world(library: &MpiLibrary, clock: Clock) -> Self {
         Self {
             comm: library.comm_world,
@@ -52,7 +52,7 @@ impl CommunicatorTransport {
         }
     }
 
-    /// A new communicator of these world ranks, ascending: all of them make it at once.
+    /// A new communicator of these world ranks, ascending; all of them create it together.
     pub(crate) fn among(
         library: &MpiLibrary,
         clock: Clock,
@@ -71,7 +71,7 @@ impl CommunicatorTransport {
         call_mpi!(c"PMPI_Group_free"; place(&mut group));
         call_mpi!(c"PMPI_Group_free"; place(&mut all));
         made?;
-        // What fails on it is the recorder's own affair.
+        // Errors on it only concern the recorder.
         let code = call_mpi!(c"PMPI_Comm_set_errhandler"; comm, library.errors_return);
         succeeded("MPI_Comm_set_errhandler", code)?;
         Ok(Self {
@@ -80,15 +80,15 @@ impl CommunicatorTransport {
         })
     }
 
-    /// Gives a communicator of one's own back, together with the others.
+    /// Frees a communicator that was created here, together with the other processes.
     pub(crate) fn free(mut self) {
         call_mpi!(c"PMPI_Comm_free"; place(&mut self.comm));
     }
 
-    /// The entry of each process, by rank: all take part.
+    /// The entries of all processes, by rank; all take part.
     ///
-    /// Along a tree and back, and not by a collective of the library: wherever a message has gone,
-    /// one comes back, as [`joint_finalize`](super::joint_finalize) needs it.
+    /// Uses messages along a tree and back, and no collective of the library: every path is used in
+    /// both directions, as [`joint_finalize`](super::joint_finalize) needs it.
     pub(crate) fn gather_all(
         &self,
         own_rank: u32,
@@ -110,14 +110,14 @@ impl CommunicatorTransport {
         Ok(all)
     }
 
-    /// Waits for all, likewise.
+    /// Waits for all processes, by messages along a tree and back.
     pub(crate) fn barrier(&self, own_rank: u32, n_ranks: u32) -> Result<(), CallFailed> {
         self.gather_all(own_rank, HostKey::default(), n_ranks)
             .map(drop)
     }
 
-    /// Waits for all by the library's own barrier, whose messages no receive of the application sees,
-    /// be it one that it has left behind.
+    /// Waits for all processes by the library's own barrier, whose messages no receive of the
+    /// application can match, not even one that it left outstanding.
     pub(crate) fn barrier_of_library(&self) -> Result<(), CallFailed> {
         succeeded("MPI_Barrier", call_mpi!(c"PMPI_Barrier"; self.comm))
     }
@@ -136,12 +136,12 @@ impl CommunicatorTransport {
     }
 }
 
-/// In a binomial tree from rank 0: the rank without its last bit.
+/// The parent of a rank in a binomial tree from rank 0: the rank without its lowest bit.
 fn parent(rank: u32) -> Option<u32> {
     (rank > 0).then(|| rank & (rank - 1))
 }
 
-/// Those of which a rank is the parent, the most distant first.
+/// The children of a rank in that tree, the most distant first.
 fn children(rank: u32, n_ranks: u32) -> impl DoubleEndedIterator<Item = u32> {
     let n_bits = match rank {
         0 => n_ranks.next_power_of_two().trailing_zeros(),
@@ -151,7 +151,7 @@ fn children(rank: u32, n_ranks: u32) -> impl DoubleEndedIterator<Item = u32> {
     all.filter(move |&child| child < n_ranks)
 }
 
-/// A rank and all those whose way to rank 0 leads through it.
+/// A rank and all ranks below it in that tree.
 fn below(rank: u32, n_ranks: u32) -> Range<usize> {
     let end = match rank {
         0 => n_ranks,
@@ -195,7 +195,7 @@ mod tests {
             for rank in 0..n_ranks {
                 let of_rank: Vec<u32> = children(rank, n_ranks).collect();
                 assert!(of_rank.iter().all(|&child| parent(child) == Some(rank)));
-                // Itself and its children's parts, without a gap.
+                // The rank itself and the ranks below its children, without a gap.
                 let mut next = rank as usize + 1;
                 for &child in of_rank.iter().rev() {
                     assert_eq!(below(child, n_ranks).start, next, "{n_ranks} ranks");

@@ -1,7 +1,7 @@
 //! The clock that stamps records, and its anchors to the system's clocks.
 //!
-//! Stamps are raw ticks; nothing is scaled or calibrated here. Anchors (several clocks read at
-//! one instant) let the analyzer do that with the whole run at hand. No clock crate: those
+//! Stamps are raw ticks; nothing is scaled or calibrated here. Anchors (several clocks read
+//! together) let the analyzer do that with data of the whole run. No clock crate is used: those
 //! scale at the call and hide the ticks.
 
 use collbench_formats::{Anchor, ClockIdentity, ClockSource};
@@ -13,8 +13,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The default of this machine: the time stamp counter where it is invariant and the kernel
-    /// itself trusts it, else `CLOCK_MONOTONIC_RAW`.
+    /// The default clock of this machine: the time stamp counter if it is invariant and the kernel
+    /// itself trusts it, otherwise `CLOCK_MONOTONIC_RAW`.
     #[must_use]
     pub fn of_this_machine() -> Self {
         let source = if tsc_is_invariant() {
@@ -25,8 +25,8 @@ impl Clock {
         Self { source }
     }
 
-    /// This clock, whether or not it is the best of this machine; `None` for a time stamp
-    /// counter where there is none that can be trusted.
+    /// The clock with this source, whether or not it is the default; `None` for a time stamp
+    /// counter that cannot be trusted.
     #[must_use]
     pub fn of(source: ClockSource) -> Option<Self> {
         (source != ClockSource::Tsc || tsc_is_invariant()).then_some(Self { source })
@@ -49,7 +49,8 @@ impl Clock {
         }
     }
 
-    /// Reads this clock and the system's at one instant: the narrowest of a few tries.
+    /// Reads this clock and the system's clocks together: the reading with the smallest width of a
+    /// few tries.
     #[must_use]
     pub fn anchor(self) -> Anchor {
         let mut best: Option<[u64; 5]> = None;
@@ -68,11 +69,11 @@ impl Clock {
     }
 }
 
-/// Observes the step and the cost of a clock: some eight thousand readings.
+/// Measures the step and the cost of a clock, with some eight thousand readings.
 ///
 /// The step is the lower quartile of the differences of successive readings that differ. The
-/// least difference would be wrong: a counter that goes in steps of 26 ticks (as some virtual
-/// machines' do) makes one in sixteen of them as 25 and 1.
+/// smallest difference would be wrong: a counter that advances in steps of 26 ticks (as on some
+/// virtual machines) shows one in sixteen of them as 25 and 1.
 #[must_use]
 pub fn measure_clock(clock: Clock) -> ClockIdentity {
     const READINGS: usize = 2048;
@@ -104,14 +105,14 @@ pub fn measure_clock(clock: Clock) -> ClockIdentity {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn read_tsc() -> u64 {
-    // SAFETY: RDTSC exists on every x86-64 processor and touches no memory.
+    // SAFETY: RDTSC exists on every x86-64 processor and does not access memory.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn read_tsc() -> u64 {
-    // `Clock::of` gives no such clock where `tsc_is_invariant` is false.
+    // `Clock::of` does not return this clock where `tsc_is_invariant` is false.
     read_ns(libc::CLOCK_MONOTONIC_RAW)
 }
 
@@ -136,8 +137,8 @@ fn read_ns(clock: libc::clockid_t) -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a valid timespec for the call to write. Through the C library, so that
-    // it takes the fast way into the kernel's page, and so that whoever interposes it is obeyed.
+    // SAFETY: `time` is a valid timespec for the call to write. The call goes through the C
+    // library, so that it uses the vDSO, and so that a library that interposes it takes effect.
     unsafe { libc::clock_gettime(clock, &mut time) };
     (time.tv_sec as u64)
         .wrapping_mul(1_000_000_000)

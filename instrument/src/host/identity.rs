@@ -1,4 +1,4 @@
-//! Which host this is, and which processes have one clock by what the kernel says.
+//! Which host this is, and which processes share a clock according to the kernel.
 
 use std::fs;
 
@@ -6,10 +6,10 @@ use collbench_formats::{ClockSource, HostIdentity};
 
 use super::mix::mix;
 
-/// What tells the hosts of a world apart; not all zeros.
+/// Identifies a host among those of a world; not all zeros.
 pub type HostKey = [u8; 16];
 
-/// The host of this process, as its clocks are told apart.
+/// The host of this process, identified by its clocks.
 #[must_use]
 pub fn host_identity() -> HostIdentity {
     HostIdentity {
@@ -29,7 +29,7 @@ pub fn boot_id() -> String {
 /// The name of this host.
 pub fn host_name() -> String {
     let mut buffer = [0u8; 256];
-    // SAFETY: the buffer is valid for its length, of which the last byte is kept zero.
+    // SAFETY: the buffer is valid for this length; its last byte is not written and stays zero.
     unsafe { libc::gethostname(buffer.as_mut_ptr().cast(), buffer.len() - 1) };
     let end = buffer
         .iter()
@@ -38,8 +38,8 @@ pub fn host_name() -> String {
     String::from_utf8_lossy(&buffer[..end]).into_owned()
 }
 
-/// What is equal for all processes that say to have the same clock, and for no others; never all
-/// zeros.
+/// A key that is equal for processes that claim to have the same clock, and only for these; never
+/// all zeros.
 #[must_use]
 pub fn host_key(host: &HostIdentity, source: ClockSource) -> HostKey {
     let name = match host.boot_id.as_str() {
@@ -50,20 +50,20 @@ pub fn host_key(host: &HostIdentity, source: ClockSource) -> HostKey {
     words.extend([host.time_namespace, source as u64]);
     let mut key = [0; size_of::<HostKey>()];
     let (low, high) = key.split_at_mut(8);
-    // All zeros would be nobody.
+    // All zeros mean that there is no process.
     low.copy_from_slice(&(mix(&words) | 1).to_le_bytes());
     words.push(1);
     high.copy_from_slice(&mix(&words).to_le_bytes());
     key
 }
 
-/// A number for the time namespace of this process, equal where the kernel shifts the clocks of
-/// processes alike: containers with a namespace each, none of which shifts anything, have one clock.
-/// 0 where nothing is shifted.
+/// Identifies the time namespace of this process: equal where the kernel shifts the clocks of
+/// processes alike. Containers in different namespaces that do not shift clocks have one clock. 0
+/// where nothing is shifted.
 fn time_namespace() -> u64 {
     let link = |name: &str| fs::read_link(format!("/proc/self/ns/{name}")).ok();
     let Some(own) = link("time") else { return 0 };
-    // The offsets told are those that children would have.
+    // The offsets in the file are those that children would have.
     let offsets = match link("time_for_children") {
         Some(of_children) if of_children == own => fs::read_to_string("/proc/self/timens_offsets"),
         _ => Err(std::io::ErrorKind::NotFound.into()),
@@ -74,7 +74,7 @@ fn time_namespace() -> u64 {
     }
 }
 
-/// From lines of a clock's name, seconds and nanoseconds.
+/// Computed from lines that have the name of a clock, seconds and nanoseconds.
 fn number_of_offsets(offsets: &str) -> u64 {
     let words: Vec<&str> = offsets.split_whitespace().collect();
     let is_shift = |word: &&str| word.parse::<i64>().is_ok_and(|number| number != 0);
@@ -85,7 +85,7 @@ fn number_of_offsets(offsets: &str) -> u64 {
     mix(&bytes).max(1)
 }
 
-/// The number in the target of a link to a namespace: `time:[4026531834]`.
+/// The inode in the target of a link to a namespace: `time:[4026531834]`.
 fn inode_in(link: &str) -> u64 {
     link.trim_start_matches("time:[")
         .trim_end_matches(']')

@@ -1,13 +1,13 @@
-//! What a launcher tells the processes that it starts as ranks.
+//! What launchers tell the ranks that they start.
 
 use std::fs;
 
-/// The rank that a launcher gave to this process.
+/// The rank that a launcher gave this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LauncherRank(pub u32);
 
 impl LauncherRank {
-    /// The rank in the environment; `None` where no launcher stands above this process.
+    /// The rank in the environment; `None` if no launcher started this process.
     pub fn of_this_process() -> Option<Self> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
@@ -18,7 +18,7 @@ impl LauncherRank {
             .into_iter()
             .find_map(number)
             .or_else(|| {
-                // A batch script of Slurm has SLURM_PROCID=0 too, but is no step.
+                // A batch script of Slurm also has SLURM_PROCID=0, but is not a step.
                 get("SLURM_STEP_ID")?;
                 number("SLURM_PROCID")
             })
@@ -26,7 +26,7 @@ impl LauncherRank {
     }
 }
 
-/// How many processes the launcher started together with this one; `None` where it does not say.
+/// Number of processes that the launcher started together with this one; `None` if it does not say.
 pub(crate) fn launched_processes() -> Option<u32> {
     ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"]
         .into_iter()
@@ -41,12 +41,11 @@ pub(crate) fn all_on_this_host(world_size: u32) -> bool {
         .is_some_and(|n_local| n_local >= world_size)
 }
 
-/// What tells this job from others where Hydra (the launcher of MPICH) started it, which says
-/// nothing of the kind in the environment: the port at which its proxy reports, the same on all
-/// hosts, and the number of the process group, which spawned processes have of their own. `None`
-/// under another launcher.
+/// Identifies this job if Hydra (the launcher of MPICH) started it, which gives no such number in
+/// the environment: the port at which its proxy reports, the same on all hosts, and the number of
+/// the process group, which spawned processes have of their own. `None` under another launcher.
 pub(crate) fn hydra_job() -> Option<String> {
-    /// Shells and wrappers between the proxy and the program.
+    /// Most shells and wrappers between the proxy and the program.
     const MOST_BETWEEN: usize = 32;
     let mut process = std::os::unix::process::parent_id();
     for _ in 0..MOST_BETWEEN {
@@ -60,7 +59,7 @@ pub(crate) fn hydra_job() -> Option<String> {
     None
 }
 
-/// From the command line of a proxy, its words ended by zeros.
+/// The job in the command line of a proxy, whose words end in zeros.
 fn job_of_proxy(command: &str) -> Option<String> {
     let words: Vec<&str> = command.split('\0').collect();
     if !words[0].ends_with("hydra_pmi_proxy") {
@@ -77,7 +76,7 @@ fn job_of_proxy(command: &str) -> Option<String> {
     ))
 }
 
-/// From a `/proc/PID/stat`, in which the name of the program may have any characters.
+/// The parent in a `/proc/PID/stat`, in which the name of the program may have any characters.
 fn parent_in(status: &str) -> Option<u32> {
     let (_, behind_name) = status.rsplit_once(')')?;
     behind_name.split_whitespace().nth(1)?.parse().ok()

@@ -1,7 +1,7 @@
-//! Numbers on which processes agree without asking each other.
+//! Hashes on which processes agree without communicating.
 
-/// A hash of words that is the same on every machine: the finalizer of splitmix64 (Steele et
-/// al. 2014), chained.
+/// A hash of words that is the same on every machine: the finalizer of splitmix64 (Steele et al.
+/// 2014), chained.
 pub(crate) fn mix(words: &[u64]) -> u64 {
     words.iter().fold(words.len() as u64, |hash, &word| {
         let mut z = (hash ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -8,7 +8,7 @@ use super::creations::CreatingCall;
 use super::initiation::InitiatedAt;
 use super::local::Local;
 use super::recorder::Recorder;
-use crate::args::KeptArrays;
+use crate::args::RetainedArrays;
 use crate::communicators::{CommunicatorIdentity, ConstructorCall, hash_of_text};
 use crate::file::Slot;
 use crate::mpi::Handle;
@@ -62,7 +62,7 @@ pub fn constructor_call(
         };
         if !slot.is_null() && parent.is_some() {
             let stamp = returned.leave_ticks;
-            local.follow(recorder, handle, at, KeptArrays::default(), stamp);
+            local.follow(recorder, handle, at, RetainedArrays::default(), stamp);
         }
     }
     // Once recording has stopped, nothing more is to be known of communicators.

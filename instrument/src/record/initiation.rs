@@ -8,7 +8,7 @@ use collbench_formats::{Initiation, Operation};
 use super::local::Local;
 use super::recorder::Recorder;
 use super::requests::Tracked;
-use crate::args::{CallView, Initiated, KeptArrays};
+use crate::args::{CallView, Initiated, RetainedArrays};
 use crate::communicators::CommunicatorEntry;
 use crate::mpi::Handle;
 
@@ -82,7 +82,7 @@ impl Local {
             ..
         } = call;
         let prepared = self.prepare(recorder, operation, entry, root, large, payload);
-        let mut kept = KeptArrays::default();
+        let mut kept = RetainedArrays::default();
         let returned = self.call(
             recorder,
             prepared.slot,
@@ -121,7 +121,7 @@ impl Local {
         recorder: &'static Recorder,
         handle: Handle,
         at: InitiatedAt,
-        kept: KeptArrays,
+        kept: RetainedArrays,
         stamp: u64,
     ) {
         let tracked = Tracked {

@@ -13,7 +13,7 @@ use super::local::Local;
 use super::nesting::CallScope;
 use super::recorder::Recorder;
 use super::requests::Tracked;
-use crate::args::{CallView, Initiated, KeptArrays};
+use crate::args::{CallView, Initiated, RetainedArrays};
 use crate::communicators::CommunicatorEntry;
 use crate::file::Slot;
 
@@ -77,7 +77,7 @@ unsafe fn register(
     entry: &CommunicatorEntry,
     call: RequestCall,
     payload_bytes: Option<u64>,
-    kept: KeptArrays,
+    kept: RetainedArrays,
 ) {
     recorder.guarded(|| {
         let persistent: &'static Persistent = Box::leak(Box::new(Persistent {

@@ -17,7 +17,7 @@ use collbench_formats::Initiation;
 
 use super::overflow::Overflow;
 use super::persistent::Persistent;
-use crate::args::KeptArrays;
+use crate::args::RetainedArrays;
 use crate::mpi::Handle;
 use crate::process::Uninterrupted;
 
@@ -40,7 +40,7 @@ pub(crate) struct Tracked {
     /// The persistent collective whose start it is.
     pub(crate) persistent: Option<&'static Persistent>,
     /// Arrays that the MPI library reads until the collective is complete.
-    pub(crate) kept: KeptArrays,
+    pub(crate) kept: RetainedArrays,
     /// Tests that did not complete it, and the ticks spent in them.
     pub(crate) n_tests: u32,
     pub(crate) tests_ticks: u64,
@@ -350,7 +350,7 @@ impl Requests {
     /// Forgets a request: its collective is complete.
     #[inline]
     pub(crate) fn remove(&self, mut taken: TakenRequest) {
-        taken.tracked_mut().kept = KeptArrays::default();
+        taken.tracked_mut().kept = RetainedArrays::default();
         match taken.key {
             Some(key) => key.store(FREE, Ordering::Release),
             None => self.free_in_overflow(taken.entry),
