@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use collbench_clocks::timestamp::{Global, Timestamp};
 use collbench_formats::{CODE_FAILED, CommunicatorKind, Operation, RecordWord};
-use collbench_trees::shape::Of;
+use collbench_trees::shape::ShapeKey;
 
 use crate::calls::call::{Call, Instance};
 use crate::calls::outstanding::{Begun, OverlapCourse};
@@ -633,7 +633,7 @@ impl Decoder {
             Behind::Kept => true,
         });
         let messages = behind.filter(|_| has_messages).map(|_| {
-            let of = Of {
+            let of = ShapeKey {
                 n_slots: enters.len(),
                 ..shape_of(instance.communicator, operation, root)
             };
@@ -759,8 +759,8 @@ fn is_begun(operation: Operation, lane: Lane) -> bool {
 }
 
 /// What the messages of an instance make the shape of.
-fn shape_of(communicator: &Communicator, operation: Operation, root: Option<usize>) -> Of {
-    Of {
+fn shape_of(communicator: &Communicator, operation: Operation, root: Option<usize>) -> ShapeKey {
+    ShapeKey {
         operation,
         n_slots: communicator.members.len(),
         root,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use collbench_formats::CommunicatorKind;
-use collbench_trees::library_name::{Called, called};
+use collbench_trees::library_name::{NamedAlgorithm, name_algorithm};
 use collbench_trees::shape::Shape;
 
 use crate::instances::complete::Agreed;
@@ -20,8 +20,8 @@ type Known = (Said, usize);
 /// Finds what instances are called: once for each shape, and what was said.
 #[derive(Debug, Default)]
 pub(crate) struct Calling {
-    known: BTreeMap<Known, (Arc<Shape>, Called)>,
-    last: Option<(Known, Called)>,
+    known: BTreeMap<Known, (Arc<Shape>, NamedAlgorithm)>,
+    last: Option<(Known, NamedAlgorithm)>,
 }
 
 impl Calling {
@@ -32,17 +32,17 @@ impl Calling {
         names: &Names,
         said: Said,
         shape: Option<&Arc<Shape>>,
-    ) -> Called {
+    ) -> NamedAlgorithm {
         // There it is said of what each group does by itself.
         if instance.communicator.kind == CommunicatorKind::Inter {
-            return Called {
+            return NamedAlgorithm {
                 algorithm: shape.and_then(|shape| shape.algorithm()),
                 is_contradicted: false,
             };
         }
         let find = |shape| {
             let known: Vec<_> = names.known(said).collect();
-            called(instance.operation, &known, shape)
+            name_algorithm(instance.operation, &known, shape)
         };
         let Some(shape) = shape else {
             return find(None);

@@ -7,7 +7,8 @@
 //! in none when the message was sent is late by the time until it is in one.
 
 use collbench_clocks::timestamp::Timestamp;
-use collbench_trees::roles::{Roles, TreeRoles, Way};
+use collbench_trees::recognize::Direction;
+use collbench_trees::roles::{Roles, TreeRoles};
 use collbench_trees::shape::Shape;
 
 use crate::calls::time_in_mpi::outside_ns;
@@ -109,9 +110,9 @@ fn handed_on(
     let slot = paired[number].to as usize;
     let node = &tree.nodes[slot];
     let sent = |&message: &u32| paired[message as usize].sent.ns();
-    let to_parent = match tree.ways[number] {
-        Way::Down => node.to_parent.iter().map(sent).min(),
-        Way::Up => None,
+    let to_parent = match tree.directions[number] {
+        Direction::Down => node.to_parent.iter().map(sent).min(),
+        Direction::Up => None,
     };
     let to_children = node.to_children.iter().map(sent).min();
     let handed_on = to_parent.or(to_children);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use collbench_stats::numbering::{Numbers, mix};
 use collbench_trees::exchanges::Sent;
-use collbench_trees::recognize::Places;
-use collbench_trees::shape::{Of, Shape};
+use collbench_trees::recognize::Placement;
+use collbench_trees::shape::{Shape, ShapeKey};
 
 use crate::instances::complete::Agreed;
 use crate::messages::message::InstanceMessage;
@@ -31,7 +31,7 @@ pub(crate) struct Shapes {
 impl Shapes {
     /// The shape of an instance with these messages.
     pub(crate) fn of(&mut self, instance: &Agreed<'_>, messages: &Messages<'_>) -> Arc<Shape> {
-        let of = Of {
+        let of = ShapeKey {
             operation: instance.operation,
             n_slots: instance.n_calls(),
             root: instance.root,
@@ -49,7 +49,7 @@ impl Shapes {
         let members = instance.communicator.members.iter();
         let hosts: Vec<u32> = members.map(|member| member.host as u32).collect();
         let groups = instance.communicator.groups();
-        let places = Places {
+        let places = Placement {
             hosts: &hosts,
             groups: groups.as_deref(),
         };
@@ -74,7 +74,7 @@ impl Shapes {
     }
 }
 
-fn hash(of: Of, sent: &[Sent]) -> u64 {
+fn hash(of: ShapeKey, sent: &[Sent]) -> u64 {
     let begin = [
         of.operation as u64,
         of.n_slots as u64,

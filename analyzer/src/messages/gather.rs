@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use collbench_clocks::rank_clock::ManyStamps;
 use collbench_formats::{Message, Operation, Record, RecordKind, RecordWord};
-use collbench_trees::shape::Of;
+use collbench_trees::shape::ShapeKey;
 
 use crate::calls::behind::{SLICE, each_behind, is_true};
 use crate::calls::process::Process;
@@ -179,7 +179,7 @@ impl Gatherer {
     }
 
     /// Puts sends and receives of the n-th instance together.
-    pub(crate) fn pair(&mut self, nth: usize, of: Of) -> Messages<'_> {
+    pub(crate) fn pair(&mut self, nth: usize, of: ShapeKey) -> Messages<'_> {
         let ends = &mut self.ends[nth];
         if ends.is_empty() {
             return Messages::default();

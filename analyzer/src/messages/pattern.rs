@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use collbench_trees::shape::{Of, Shape};
+use collbench_trees::shape::{Shape, ShapeKey};
 
 use crate::messages::end::{Key, PatternNumber, group_of};
 use crate::messages::ends::Ends;
@@ -20,7 +20,7 @@ use crate::messages::pairing::Pairing;
 /// Instances of one kind whose ends are the same but for times and bytes.
 #[derive(Debug)]
 pub(crate) struct Pattern {
-    of: Of,
+    of: ShapeKey,
     keys: Box<[Key]>,
     /// Those of the last instance that it was found for.
     groups: Vec<(u32, u16)>,
@@ -50,7 +50,7 @@ impl Pattern {
         Arc::clone(self.shape.get_or_init(find))
     }
 
-    fn is_of(&self, of: Of, ends: &Ends) -> bool {
+    fn is_of(&self, of: ShapeKey, ends: &Ends) -> bool {
         self.of == of && self.keys.as_flattened() == ends.keys().as_flattened()
     }
 
@@ -83,9 +83,9 @@ pub(crate) struct Patterns {
     generation: u64,
     list: Vec<Pattern>,
     /// The last one of each kind of instance.
-    last: BTreeMap<Of, usize>,
+    last: BTreeMap<ShapeKey, usize>,
     /// By the hash of its ends.
-    known: BTreeMap<(Of, u64), usize>,
+    known: BTreeMap<(ShapeKey, u64), usize>,
     n_ends: usize,
 }
 
@@ -95,7 +95,7 @@ impl Patterns {
     /// are not compared. Then `pairing` has the messages.
     pub(crate) fn find(
         &mut self,
-        of: Of,
+        of: ShapeKey,
         ends: &mut Ends,
         pairing: &mut Pairing,
     ) -> Option<PatternNumber> {
@@ -120,7 +120,7 @@ impl Patterns {
         &self.list[number.index]
     }
 
-    fn look_up(&mut self, of: Of, ends: &Ends, pairing: &mut Pairing) -> Option<usize> {
+    fn look_up(&mut self, of: ShapeKey, ends: &Ends, pairing: &mut Pairing) -> Option<usize> {
         let last = self.last.get(&of).copied();
         if let Some(index) = last.filter(|&index| self.list[index].is_of(of, ends)) {
             return Some(index);
@@ -130,7 +130,7 @@ impl Patterns {
         Some(index)
     }
 
-    fn known_or_new(&mut self, of: Of, ends: &Ends, pairing: &mut Pairing) -> Option<usize> {
+    fn known_or_new(&mut self, of: ShapeKey, ends: &Ends, pairing: &mut Pairing) -> Option<usize> {
         let hash = ends.hash();
         let known = self.known.get(&(of, hash)).copied();
         if known.is_some_and(|number| self.list[number].is_of(of, ends)) {
@@ -176,7 +176,7 @@ mod tests {
     use crate::messages::pairing::NOT_A_SLOT;
     use crate::messages::steps::Step;
 
-    const OF: Of = Of {
+    const OF: ShapeKey = ShapeKey {
         operation: Operation::Bcast,
         n_slots: 4,
         root: Some(0),
@@ -265,7 +265,7 @@ mod tests {
     fn what_differs_in_more_than_times_and_bytes_is_another_pattern() {
         let (mut patterns, mut pairing) = (Patterns::default(), Pairing::default());
         let mut find =
-            |of: Of, mut ends: Ends| patterns.find(of, &mut ends, &mut pairing).is_some();
+            |of: ShapeKey, mut ends: Ends| patterns.find(of, &mut ends, &mut pairing).is_some();
         let first = written(50);
         assert!(find(OF, ends(&first, 0)));
         let mut swapped = first.clone();
@@ -274,7 +274,7 @@ mod tests {
         let mut one_tag = first.clone();
         one_tag[3].3 = 50;
         assert!(find(OF, ends(&one_tag, 0)));
-        let of = Of {
+        let of = ShapeKey {
             root: Some(1),
             ..OF
         };

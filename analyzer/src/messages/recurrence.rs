@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use collbench_clocks::rank_clock::ManyStamps;
 use collbench_formats::{Record, RecordKind, RecordWord};
-use collbench_trees::shape::Of;
+use collbench_trees::shape::ShapeKey;
 
 use crate::calls::behind::is_true;
 use crate::messages::end::{
@@ -63,7 +63,7 @@ fn comes_of(told: u64) -> Comes {
 pub(crate) struct Kind {
     /// Index of the communicator.
     pub(crate) communicator: usize,
-    pub(crate) of: Of,
+    pub(crate) of: ShapeKey,
     /// Bits of the payload.
     pub(crate) magnitude: u32,
 }
@@ -303,7 +303,7 @@ mod tests {
     use crate::messages::pattern::Patterns;
     use collbench_clocks::timestamp::Timestamp;
 
-    const OF: Of = Of {
+    const OF: ShapeKey = ShapeKey {
         operation: Operation::Bcast,
         n_slots: 2,
         root: Some(0),

@@ -1,27 +1,27 @@
-//! The names of the algorithms by which collectives are done.
+//! The names of algorithms of collectives.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A spanning tree that is known by name. Ranks are relative to the root.
+/// A spanning tree with a name. Ranks are relative to the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Tree {
-    /// All are children of the root.
+    /// All ranks are children of the root.
     Linear,
-    /// Each has the next one as its child.
+    /// Each rank has the next one as its only child.
     Pipeline,
-    /// The child of rank v at distance 2^t, in either order of the distances.
+    /// The children of rank v are at distances 2^t, in either order of the distances.
     Binomial,
-    /// Two children each.
+    /// Two children per node.
     Binary,
-    /// Likewise with the digits of another base; 0: not known.
+    /// A binomial tree with digits of this base instead of 2; 0: base not known.
     Knomial(u32),
-    /// So many chains that begin at the root; 0: not known.
+    /// This number of chains that begin at the root; 0: not known.
     Chain(u32),
-    /// So many children each.
+    /// This number of children per node; 0: not known.
     Kary(u32),
-    /// Two children each, in the order of the ranks, with the last rank as its root.
+    /// Two children per node, in the order of the ranks, with the last rank as its root.
     InOrderBinary,
 }
 
@@ -42,12 +42,12 @@ impl fmt::Display for Tree {
     }
 }
 
-/// How data goes to a root, or from it.
+/// How data flow to a root, or from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Rooted {
     /// Along a tree.
     Tree(Tree),
-    /// Each half along one half of a binary tree, then exchanged between the halves.
+    /// Each half of the data along one half of a binary tree, then exchanged between the halves.
     SplitBinary,
     /// Scattered along a binomial tree, then gathered everywhere by recursive doubling.
     ScatterRecursiveDoubling,
@@ -55,13 +55,13 @@ pub enum Rooted {
     ScatterRing,
     /// Reduced by recursive halving, then gathered.
     Rabenseifner,
-    /// To the root directly, each process when the root says so.
+    /// Directly to the root, each process when the root asks for it.
     LinearSynchronized,
-    /// Along a tree from rank 0, which the root tells first.
+    /// The root sends to rank 0, and the data flow along a tree from there.
     ByWayOfFirst(Tree),
-    /// Along a tree of no name.
+    /// Along a tree without a name.
     UnnamedTree,
-    /// Along a tree of so many of the processes, without the others.
+    /// Along a tree of this number of processes; the others take no part.
     TreeOfSome(u32),
 }
 
@@ -83,58 +83,58 @@ impl fmt::Display for Rooted {
     }
 }
 
-/// How messages went among processes that are all alike.
+/// Pattern of messages among processes regardless of their hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Pattern {
-    /// To a root, or from it.
+    /// To a root, or from it, as the operation requires.
     Rooted(Rooted),
     /// To a root, then from it.
     ToAndFrom(Rooted, Rooted),
-    /// To a root that nobody gets anything from.
+    /// To a root; nothing flows from it.
     To(Rooted),
-    /// From a root that nobody gives anything to.
+    /// From a root; nothing flows to it.
     From(Rooted),
-    /// Everybody with everybody, all at once.
+    /// Each with each, all at once.
     Linear,
-    /// Everybody with everybody, a few at a time.
+    /// Each with each, a few at a time.
     LinearSynchronized,
-    /// Everybody with everybody, with one process in each step.
+    /// Each with each, with one partner per step.
     Pairwise,
     /// Two processes exchange what they have.
     TwoProcesses,
-    /// With the process at distance 1, 2, 4 ... (by the bits of the rank), all data each time.
+    /// With the rank at distance 1, 2, 4 ... (ranks that differ in one bit), all data each time.
     RecursiveDoubling,
-    /// Likewise, half as much data each time.
+    /// With the ranks that differ in one bit, half as much data each time.
     RecursiveHalving,
-    /// Likewise, in the reverse order of the distances.
+    /// Recursive halving in the reverse order of the distances.
     Butterfly,
     /// Recursive halving, then recursive doubling.
     Rabenseifner,
-    /// To the process 1, 2, 4 ... further, around the end.
+    /// To the rank 1, 2, 4 ... further, modulo the number of ranks.
     Bruck,
-    /// Likewise, without data.
+    /// To the rank 1, 2, 4 ... further, without data.
     Dissemination,
-    /// Dissemination, then from a root, which has heard of all.
+    /// Dissemination, then from a root, which has heard from all.
     DisseminationAndFrom(Rooted),
     /// Recursive doubling, then from a root.
     RecursiveDoublingAndFrom(Rooted),
-    /// To the next one, as often as it takes.
+    /// To the next rank, in n - 1 steps.
     Ring,
-    /// Likewise in segments.
+    /// A ring in segments.
     SegmentedRing,
-    /// To the next one, twice around.
+    /// To the next rank, twice around.
     DoubleRing,
-    /// To the process half of all further, then a quarter and so on, a message for each part.
+    /// To the rank n/2 further, then n/4 and so on, one message per part.
     Sparbit,
-    /// With the left and the right neighbour in turn.
+    /// With the left and the right neighbour alternately.
     NeighborExchange,
-    /// From each rank to the next.
+    /// From each rank to the next; not around.
     Chain,
-    /// With the neighbours of the topology directly.
+    /// Directly with the neighbours of the topology.
     Neighbours,
-    /// Several of these side by side.
+    /// Several patterns in different parts.
     Different,
-    /// None of these, and no tree.
+    /// None of these patterns, and no tree.
     Unrecognized,
 }
 
@@ -175,25 +175,25 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// In two levels: within each host, and between one process of each, the hosts' leaders.
+/// An algorithm in two levels: within each host, and between one process per host, the leaders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TwoLevels {
-    /// Hosts.
+    /// Number of hosts.
     pub n_leaders: u32,
-    /// Among the leaders.
+    /// Pattern between the leaders.
     pub between: Pattern,
-    /// Within hosts.
+    /// Pattern within hosts.
     pub within: Within,
 }
 
-/// What goes on within hosts, in all of them alike.
+/// Pattern within hosts, the same in all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Within {
     /// From the leaders, or to them.
     OneWay(Pattern),
-    /// Likewise; the root is no leader, and has that of its host pass everything on.
+    /// From the leaders, or to them; the root is no leader, and its leader forwards for it.
     OneWayPassedOn(Pattern),
-    /// To the leaders, and from them behind what the leaders do.
+    /// To the leaders before they communicate, and from them afterwards.
     ToAndFrom(Pattern, Pattern),
 }
 
@@ -222,12 +222,12 @@ impl fmt::Display for TwoLevels {
     }
 }
 
-/// How a collective was done, as its messages tell.
+/// How a collective was done, from its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Algorithm {
-    /// All processes alike, wherever they are.
+    /// All processes alike, regardless of their hosts.
     Flat(Pattern),
-    /// By hosts.
+    /// In two levels, by host.
     TwoLevels(TwoLevels),
     /// On an intercommunicator: within each group to its leader, between the leaders, and back.
     TwoGroups {
@@ -238,28 +238,28 @@ pub enum Algorithm {
         /// From the leaders.
         from: Pattern,
     },
-    /// On an intercommunicator, of one group of which nothing comes: within the other group to its leader,
-    /// between the leaders, and from the leader within the first.
+    /// On an intercommunicator where only one group sends: within it to its leader, between the
+    /// leaders, and from the leader of the other group within that.
     FromOneGroup {
         /// Between the leaders.
         between: Pattern,
-        /// To the leader of the group that gives; `None` if it is alone there.
+        /// To the leader of the sending group; `None` if it is alone there.
         to: Option<Pattern>,
-        /// From the leader of the group that gets; `None` if it is alone there.
+        /// From the leader of the receiving group; `None` if it is alone there.
         from: Option<Pattern>,
     },
-    /// On an intercommunicator: from everybody to the leader of the other group, and then so.
+    /// On an intercommunicator: from all ranks to the leader of the other group, then as given.
     ToOtherLeader(ThenFromLeader),
 }
 
-/// What the leaders of two groups do with what they have got from the other one.
+/// What the leaders of two groups do with the data from the other group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ThenFromLeader {
-    /// Nothing that others see.
+    /// Nothing that needs messages.
     Nothing,
-    /// Each answers those it has got it from.
+    /// Each leader answers those that sent to it.
     Back,
-    /// Each hands it on within its own group.
+    /// Each leader forwards the data within its own group.
     Within(Pattern),
 }
 

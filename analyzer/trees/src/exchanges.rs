@@ -1,5 +1,5 @@
-//! Exchanges by their definitions, as sets of directed edges, and what of an instance tells them
-//! apart: how often an edge was used, and in which steps.
+//! Exchanges by their definitions, as sets of directed edges, with the properties of an instance
+//! that distinguish them: how often an edge is used, and in which steps.
 //!
 //! # Source
 //! Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in
@@ -8,39 +8,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From slot, to slot.
+/// An edge: (from slot, to slot).
 pub type Edge = (u32, u32);
 /// Edges, each once.
 pub type Edges = BTreeSet<Edge>;
 
-/// A message as far as its shape goes.
+/// A message without times and payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent {
-    /// Who sends.
+    /// Slot of the sender.
     pub from: u32,
-    /// Who receives.
+    /// Slot of the receiver.
     pub to: u32,
-    /// In which of the steps of the sender it is sent, from 0.
+    /// Step of the sender in which it is sent, from 0.
     pub step_of_sender: u32,
-    /// In which of the steps of the receiver it comes, from 0.
+    /// Step of the receiver in which it arrives, from 0.
     pub step_of_receiver: u32,
-    /// A number of its tag and communicator within the instance.
+    /// Number of its tag and communicator within the instance.
     pub group: u32,
 }
 
-/// What went from whom to whom.
+/// The messages of an instance.
 #[derive(Debug)]
 pub struct Traffic<'s> {
-    /// Slots.
+    /// Number of slots.
     pub n: u32,
-    /// The messages, by sender and their order there.
+    /// Messages, by sender and in the order of sending.
     pub sent: &'s [Sent],
-    /// How many messages went over each edge.
+    /// Number of messages per edge.
     counts: BTreeMap<Edge, u32>,
 }
 
 impl<'s> Traffic<'s> {
-    /// What `n` processes sent.
+    /// The messages `sent` among `n` processes.
     #[must_use]
     pub fn new(n: u32, sent: &'s [Sent]) -> Self {
         let mut counts = BTreeMap::new();
@@ -50,60 +50,60 @@ impl<'s> Traffic<'s> {
         Self { n, sent, counts }
     }
 
-    /// The edges that something was sent over, ascending.
+    /// The edges in use, ascending.
     pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
         self.counts.keys().copied()
     }
 
-    /// Whether something was sent over all of these edges, and over no other.
+    /// Whether all of these edges are in use, and no other.
     #[must_use]
     pub fn is_exactly(&self, edges: &Edges) -> bool {
         self.counts.keys().eq(edges.iter())
     }
 
-    /// Whether nothing went beside these.
+    /// Whether no edge but these is in use.
     pub fn is_within(&self, edges: &Edges) -> bool {
         self.counts.keys().all(|edge| edges.contains(edge))
     }
 
-    /// Whether something was sent over all of these edges.
+    /// Whether all of these edges are in use.
     #[must_use]
     pub fn has_all(&self, edges: &Edges) -> bool {
         edges.iter().all(|edge| self.counts.contains_key(edge))
     }
 
-    /// Whether everybody sent to everybody.
+    /// Whether every process sends to every other one.
     pub fn is_complete(&self) -> bool {
         let n = self.n as usize;
         self.counts.len() == n * (n - 1) && self.counts.keys().all(|(from, to)| from != to)
     }
 
-    /// Whether nothing was sent.
+    /// Whether there are no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// To whom a slot sent first.
+    /// The slot that a slot sends to first.
     pub fn first_to(&self, from: u32) -> Option<u32> {
         let first = self.sent.iter().find(|sent| sent.from == from)?;
         Some(first.to)
     }
 
-    /// Whether no edge was used more than once.
+    /// Whether no edge is used more than once.
     pub fn is_once(&self) -> bool {
         self.counts.values().all(|count| *count == 1)
     }
 
-    /// How many messages went over each of some edges, if that is one number.
+    /// Number of messages per edge, if it is the same for all of these edges.
     pub fn count_of(&self, edges: &Edges) -> Option<u32> {
         let mut counts = edges.iter().map(|edge| self.counts.get(edge).copied());
         let first = counts.next()??;
         counts.all(|count| count == Some(first)).then_some(first)
     }
 
-    /// Whether over each of some edges that go both ways neither end had to have received before
-    /// it sent: both posted the receive in the step in which they sent.
+    /// Whether on each of these edges, which go both ways, neither end had to receive before it
+    /// sent: both posted the receive in the step in which they sent.
     pub fn is_mutual(&self, edges: &Edges) -> bool {
         let mut first: BTreeMap<Edge, [u32; 2]> = BTreeMap::new();
         for message in self.sent {
@@ -119,14 +119,14 @@ impl<'s> Traffic<'s> {
         })
     }
 
-    /// Whether everybody posted and sent everything before anything was waited for.
+    /// Whether every process posted and sent everything before it waited for anything.
     pub fn is_at_once(&self) -> bool {
         let all = self.sent.iter();
         let mut steps = all.flat_map(|sent| [sent.step_of_sender, sent.step_of_receiver]);
         steps.all(|step| step == 0)
     }
 
-    /// Whether everybody sent one message in each step, and received one.
+    /// Whether every process sends one message per step, and receives one.
     pub fn is_one_by_one(&self) -> bool {
         let mut sends = BTreeSet::new();
         let mut receives = BTreeSet::new();
@@ -137,12 +137,12 @@ impl<'s> Traffic<'s> {
     }
 }
 
-/// To the rank `distance` further, around the end.
+/// From each rank to the one `distance` further, modulo n.
 fn shifted(n: u32, distance: u32) -> impl Iterator<Item = Edge> {
     (0..n).map(move |rank| (rank, (rank + distance) % n))
 }
 
-/// Around, in the order of the ranks or against it.
+/// From each rank to the next, or to the one before, modulo n.
 pub fn ring(n: u32, is_forward: bool) -> Edges {
     shifted(n, if is_forward { 1 } else { n - 1 }).collect()
 }
@@ -154,7 +154,7 @@ fn powers_of_two(n: u32) -> impl Iterator<Item = u32> {
         .take_while(move |power| *power < n)
 }
 
-/// To the ranks 1, 2, 4 ... further, or back.
+/// From each rank to those 1, 2, 4 ... further, or back, modulo n.
 pub fn by_powers(n: u32, is_forward: bool) -> Edges {
     powers_of_two(n)
         .flat_map(|power| shifted(n, if is_forward { power } else { n - power }))
@@ -166,28 +166,28 @@ pub fn two_ways() -> Edges {
     Edges::from([(0, 1), (1, 0)])
 }
 
-/// With the left neighbour and the right one, around the end; of an even number of ranks.
+/// With the left and the right neighbour, modulo n; only for even numbers of ranks.
 pub fn neighbor_exchange(n: u32) -> Option<Edges> {
     let both = || shifted(n, 1).chain(shifted(n, n - 1)).collect();
     n.is_multiple_of(2).then(both)
 }
 
-/// Each rank with those that differ from it in one bit, as far as there are such.
+/// Each rank with those that differ from it in one bit, as far as these exist.
 pub fn hypercube(n: u32) -> Edges {
     let partners = |rank: u32| powers_of_two(n).map(move |bit| (rank, rank ^ bit));
     let edges = (0..n).flat_map(partners);
     edges.filter(|(_, partner)| *partner < n).collect()
 }
 
-/// Among a power of two of the ranks, for which the even ones of the others stand aside: each with
-/// those that differ in one bit, and then to the rank with the bits in reverse, whose part it has,
-/// and to the one that stands aside for that. `None` where nobody has another one's part.
+/// A butterfly among a power of two of the ranks, with the even ranks of the rest as extra ranks:
+/// each with those that differ in one bit, then to the rank with the bits reversed, whose part it
+/// has, and to the extra rank of that one. `None` if no rank has another one's part.
 pub fn butterfly(n: u32) -> Option<Edges> {
     let n_bits = n.ilog2();
     if n_bits < 2 {
         return None;
     }
-    let folded = Folded::new(n, Aside::Even);
+    let folded = Folded::new(n, ExtraRanks::Even);
     let rest = n - (1 << n_bits);
     let rank = |number: u32| {
         if number < rest {
@@ -207,41 +207,41 @@ pub fn butterfly(n: u32) -> Option<Edges> {
     Some(all.chain(moved).collect())
 }
 
-/// Which ranks stand aside where there are more than a power of two.
+/// Which ranks are the extra ones if their number is no power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aside {
-    /// The even ones among the first, each for its right neighbour.
+pub enum ExtraRanks {
+    /// The even ranks of the first pairs; the right neighbour takes part for them.
     Even,
-    /// The odd ones among the first, each for its left neighbour.
+    /// The odd ranks of the first pairs; the left neighbour takes part for them.
     Odd,
-    /// The last, each for one of the first.
+    /// The last ranks; the first ranks take part for them.
     Last,
 }
 
-/// An exchange among a power of two of the ranks.
+/// An exchange among a power of two of the ranks, the core, with extra ranks.
 #[derive(Debug)]
 pub struct Folded {
-    /// Between those that stand aside and those that stand in for them, both ways.
+    /// Between the extra ranks and those that take part for them, both ways.
     pub pairs: Edges,
-    /// Among the others, those that differ in one bit of their numbers.
+    /// Among the core: ranks whose numbers differ in one bit.
     pub core: Edges,
 }
 
 impl Folded {
-    /// Of `n` processes.
+    /// Among `n` processes.
     #[must_use]
-    pub fn new(n: u32, aside: Aside) -> Self {
+    pub fn new(n: u32, aside: ExtraRanks) -> Self {
         let n_core = 1 << n.ilog2();
         let rest = n - n_core;
         let member = |number: u32| match aside {
-            Aside::Last => number,
+            ExtraRanks::Last => number,
             _ if number >= rest => number + rest,
-            Aside::Even => 2 * number + 1,
-            Aside::Odd => 2 * number,
+            ExtraRanks::Even => 2 * number + 1,
+            ExtraRanks::Odd => 2 * number,
         };
         let pair = |number: u32| match aside {
-            Aside::Last => (number, number + n_core),
-            Aside::Even | Aside::Odd => (2 * number, 2 * number + 1),
+            ExtraRanks::Last => (number, number + n_core),
+            ExtraRanks::Even | ExtraRanks::Odd => (2 * number, 2 * number + 1),
         };
         let pairs = (0..rest).map(pair);
         Self {
@@ -253,7 +253,7 @@ impl Folded {
         }
     }
 
-    /// Its edges, in the core and to and from those beside it.
+    /// All its edges.
     #[must_use]
     pub fn all(&self) -> Edges {
         self.pairs.union(&self.core).copied().collect()

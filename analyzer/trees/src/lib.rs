@@ -1,9 +1,9 @@
-//! Algorithms of collectives by name, their spanning trees, and how they are recognized by the messages
-//! that were sent. This crate knows no traces.
+//! Algorithms of collectives by name, their spanning trees, and the recognition of both from the
+//! messages that were sent. This crate knows no traces.
 //!
-//! A graph of messages comes as [`Traffic`](exchanges::Traffic), edges between the numbers of processes with
-//! the steps in which each end was; [`recognize`](recognize::recognize) says which
-//! [`Algorithm`](algorithm::Algorithm) has it.
+//! The input is [`Traffic`](exchanges::Traffic): messages between processes, identified by slot,
+//! with the step of each end; [`recognize`](recognize::recognize) returns the
+//! [`Algorithm`](algorithm::Algorithm).
 #![forbid(unsafe_code)]
 
 pub mod algorithm;

@@ -1,26 +1,27 @@
-//! What the MPI library means by the names of its algorithms, and whether the graph can be that.
+//! What the MPI library's names of algorithms mean, and whether the graph of messages agrees.
 //!
-//! Among few processes many algorithms are one graph, and where some have nothing to give or to take
-//! even more of them are. So what the library said of a call decides by which name it is told. The graph
-//! adds what the library does not say: the parameters of a tree, and those parts of an algorithm that
-//! have no name. A message between two processes that the algorithm has no message between contradicts the
-//! name: that is counted, and the name is still the library's.
+//! Among few processes many algorithms have the same graph, and even more if some processes have
+//! nothing to send or to receive. So the name that the library reports for a call has precedence.
+//! The graph adds what the library does not report: the parameters of a tree, and the parts of an
+//! algorithm that have no name. A message between two processes that exchange none in this
+//! algorithm contradicts the name: that is counted, and the name is kept.
 //!
 //! # Source
-//! Open MPI's `coll_base_functions.h`, and the comments of its `coll_base_*.c` on what each algorithm
-//! is made of, and falls back to.
+//! Open MPI's `coll_base_functions.h`, and the comments of its `coll_base_*.c` on the parts of each
+//! algorithm and its fallbacks.
 
 use collbench_formats::{Operation, Semantics};
 
 use crate::algorithm::{Algorithm, Pattern, Rooted, Tree};
 use crate::exchanges::{
-    Aside, Edge, Edges, Folded, butterfly, by_powers, hypercube, neighbor_exchange, ring, two_ways,
+    Edge, Edges, ExtraRanks, Folded, butterfly, by_powers, hypercube, neighbor_exchange, ring,
+    two_ways,
 };
-use crate::recognize::{Direction, rotated, turned};
+use crate::recognize::{Direction, reversed, rotated};
 use crate::shape::Shape;
 use crate::spanning::{self, binomial_in_order, in_order_binary, split_binary};
 
-/// The collectives that the library has algorithms for.
+/// The collectives for which the library has named algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Collective {
     Allgather,
@@ -35,7 +36,7 @@ enum Collective {
     Scatter,
 }
 
-/// Their names, the longest first where one begins like another.
+/// Prefixes of names; the longer first where one begins with another.
 const COLLECTIVES: [(&str, Collective); 16] = [
     ("allgatherv", Collective::Allgather),
     ("allgather", Collective::Allgather),
@@ -73,7 +74,7 @@ impl Collective {
     }
 }
 
-/// What a name means.
+/// Meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LibraryName {
     of: Collective,
@@ -82,18 +83,18 @@ pub struct LibraryName {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// Of two parts, each by an algorithm of its own.
+    /// Composed of two parts, each by an algorithm of its own.
     Composed,
-    /// Along a tree, or in another way that has a root.
+    /// Along a tree, or in another way with a root.
     Rooted(Rooted),
     Exchange(Pattern),
-    /// Linear, of whatever sort.
+    /// Linear of any variant.
     Linear,
     Rabenseifner,
 }
 
 impl LibraryName {
-    /// That of a name such as `bcast_intra_bintree`; `None` if it is not known.
+    /// Meaning of a name such as `bcast_intra_bintree`; `None` if it is not known.
     pub fn of(name: &str) -> Option<Self> {
         let mut collectives = COLLECTIVES.iter();
         let (of, how) = collectives.find_map(|&(prefix, of)| {
@@ -137,7 +138,7 @@ impl LibraryName {
         Some(Self { of, how })
     }
 
-    /// As a part that leads to a root, or from it.
+    /// As a part to a root, or from it.
     fn rooted(self) -> Option<Rooted> {
         match self.how {
             How::Rooted(rooted) => Some(rooted),
@@ -150,18 +151,18 @@ impl LibraryName {
 
 const LINEAR: Rooted = Rooted::Tree(Tree::Linear);
 
-/// What is meant by all names of a call together. Parameters that are not said are 0.
+/// What all names of a call together claim. Parameters that are not reported are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meant {
+enum Claimed {
     Rooted(Rooted),
-    /// To a root, then from it; `None` is not said.
+    /// To a root, then from it; `None`: not reported.
     ToAndFrom(Option<Rooted>, Option<Rooted>),
     Exchange(Pattern),
 }
 
-impl Meant {
-    /// By the names in the order in which they were begun. Of several of its own the last one ran: those
-    /// before it had it done.
+impl Claimed {
+    /// From the names in the order of their calls. Of several names of the collective itself the
+    /// last one ran: those before it delegated to it.
     fn of(collective: Collective, names: &[LibraryName]) -> Option<Self> {
         let own = names.iter().rposition(|name| name.of == collective);
         let parts = &names[own.map_or(0, |own| own + 1)..];
@@ -173,7 +174,7 @@ impl Meant {
         let from = part([Collective::Bcast, Collective::Scatter]);
         let both = |rooted| Self::ToAndFrom(Some(rooted), Some(rooted));
         let Some(own) = own.map(|own| names[own]) else {
-            // A component without names that has others do the parts.
+            // A component without names that delegates the parts to others.
             return (to.is_some() || from.is_some()).then_some(Self::ToAndFrom(to, from));
         };
         Some(match (collective, own.how) {
@@ -191,15 +192,16 @@ impl Meant {
         })
     }
 
-    /// By the only name in an operation for which the library does a collective of another kind, such as
-    /// the barrier of `MPI_Win_free`.
+    /// From the only name of an operation that the library does by a collective of another kind,
+    /// such as the barrier of `MPI_Win_free`.
     fn of_only(names: &[LibraryName]) -> Option<Self> {
         let [name] = names else { return None };
-        Self::of(name.of, names).filter(|meant| !matches!(meant, Self::Rooted(_)))
+        Self::of(name.of, names).filter(|claimed| !matches!(claimed, Self::Rooted(_)))
     }
 
-    /// The name that it is told by, where the graph has these: one of them, if it is, or what was said.
-    fn told(self, names: &[Algorithm]) -> Option<Pattern> {
+    /// The pattern that the graph has among these, if it agrees with the claim, or the claim
+    /// itself.
+    fn name(self, names: &[Algorithm]) -> Option<Pattern> {
         let flat = names.iter().filter_map(|name| match name {
             Algorithm::Flat(pattern) => Some(*pattern),
             _ => None,
@@ -227,7 +229,7 @@ impl Meant {
         })
     }
 
-    /// Whether a name of a graph is this one, with whatever parameters.
+    /// Whether a pattern of a graph is this one, with any parameters.
     fn is(self, pattern: Pattern) -> bool {
         let is_part = |said: Option<Rooted>, seen: Rooted| said.is_none_or(|said| is(seen, said));
         match (self, pattern) {
@@ -235,7 +237,7 @@ impl Meant {
             (Self::ToAndFrom(to, from), Pattern::ToAndFrom(seen_to, seen_from)) => {
                 is_part(to, seen_to) && is_part(from, seen_from)
             }
-            // In the other part there was nothing to send.
+            // The other part had nothing to send.
             (Self::ToAndFrom(to, _), Pattern::To(seen)) => is_part(to, seen),
             (Self::ToAndFrom(_, from), Pattern::From(seen)) => is_part(from, seen),
             (Self::Exchange(said), seen) => said == seen,
@@ -244,7 +246,7 @@ impl Meant {
     }
 }
 
-/// Whether what was seen is what was said, whose parameters are not known.
+/// Whether the recognized pattern is the reported one, whose parameters are not known.
 fn is(seen: Rooted, said: Rooted) -> bool {
     match (seen, said) {
         (Rooted::Tree(Tree::Knomial(_)), Rooted::Tree(Tree::Knomial(_)))
@@ -253,59 +255,63 @@ fn is(seen: Rooted, said: Rooted) -> bool {
     }
 }
 
-/// What an instance is called.
+/// The algorithm of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Called {
-    /// `None`: not known, or not asked.
+pub struct NamedAlgorithm {
+    /// `None`: not known, or not asked for.
     pub algorithm: Option<Algorithm>,
-    /// Whether its graph is none of the algorithm that the library has named.
+    /// Whether the graph contradicts the algorithm that the library reports.
     pub is_contradicted: bool,
 }
 
-/// What an instance is called of which processes said this, each another thing; `shape`: that of its
-/// messages, where these are known.
-pub fn called(operation: Operation, said: &[Vec<LibraryName>], shape: Option<&Shape>) -> Called {
+/// Names the algorithm of an instance. `said`: the distinct lists of names that processes reported;
+/// `shape`: that of its messages, if these are known.
+pub fn name_algorithm(
+    operation: Operation,
+    said: &[Vec<LibraryName>],
+    shape: Option<&Shape>,
+) -> NamedAlgorithm {
     let seen = shape.and_then(Shape::algorithm);
-    let by_graph = Called {
+    let by_graph = NamedAlgorithm {
         algorithm: seen,
         is_contradicted: false,
     };
-    // What leaders of hosts, or groups, do among themselves is said as if it were all.
+    // What leaders of hosts, or groups, do among themselves is reported as if it were everything.
     if !matches!(seen, None | Some(Algorithm::Flat(_))) {
         return by_graph;
     }
     let own = Collective::of(operation);
-    let mut meant = said.iter().map(|names| match own {
-        Some(collective) => Meant::of(collective, names),
-        None => Meant::of_only(names),
+    let mut claimed = said.iter().map(|names| match own {
+        Some(collective) => Claimed::of(collective, names),
+        None => Claimed::of_only(names),
     });
-    let first = meant.next().flatten();
-    let Some(said) = first.filter(|_| meant.all(|other| other == first)) else {
+    let first = claimed.next().flatten();
+    let Some(said) = first.filter(|_| claimed.all(|other| other == first)) else {
         return by_graph;
     };
     let recognized = shape.and_then(|shape| Some((shape, shape.recognized.as_ref()?)));
     let names = recognized.map_or(&[][..], |(_, recognized)| &recognized.names);
-    let Some(told) = said.told(names) else {
+    let Some(name) = said.name(names) else {
         return by_graph;
     };
-    let is_seen = names.contains(&Algorithm::Flat(told));
-    let (told, is_contradicted) = match recognized {
-        Some((shape, _)) if !is_seen => compare(operation, said, told, shape),
-        _ => (told, false),
+    let is_seen = names.contains(&Algorithm::Flat(name));
+    let (name, is_contradicted) = match recognized {
+        Some((shape, _)) if !is_seen => compare(operation, said, name, shape),
+        _ => (name, false),
     };
-    // Besides the only one that has a name it may have done others.
+    // Besides the only one with a name there may have been others.
     if own.is_none() && (recognized.is_none() || is_contradicted) {
         return by_graph;
     }
-    Called {
-        algorithm: Some(Algorithm::Flat(told)),
+    NamedAlgorithm {
+        algorithm: Some(Algorithm::Flat(name)),
         is_contradicted,
     }
 }
 
-/// What of an algorithm that is told so a graph shows besides, which has another name, and whether it
-/// contradicts it.
-fn compare(operation: Operation, said: Meant, told: Pattern, shape: &Shape) -> (Pattern, bool) {
+/// Parameters of a reported algorithm that the graph adds where its own pattern has another name,
+/// and whether the graph contradicts it.
+fn compare(operation: Operation, said: Claimed, name: Pattern, shape: &Shape) -> (Pattern, bool) {
     let (n, root) = (shape.n_slots() as u32, shape.root().unwrap_or(0));
     let edges = shape.edges.iter().copied();
     let seen: Edges = edges.filter(|(from, to)| from != to).collect();
@@ -314,7 +320,7 @@ fn compare(operation: Operation, said: Meant, told: Pattern, shape: &Shape) -> (
         _ => Direction::Down,
     };
     match said {
-        Meant::Rooted(rooted) => {
+        Claimed::Rooted(rooted) => {
             let mut models = rooted_edges(rooted, n, root, direction);
             let are_all_there = !may_leave_out(operation) && matches!(rooted, Rooted::Tree(_));
             let fits = |edges: &Edges| {
@@ -325,41 +331,41 @@ fn compare(operation: Operation, said: Meant, told: Pattern, shape: &Shape) -> (
                 }
             };
             match &mut models {
-                None => (told, false),
+                None => (name, false),
                 Some(models) => {
                     models.retain(|(_, edges)| fits(edges));
                     match models[..] {
-                        [] => (told, true),
-                        // Of which of several it is the graph is not known.
+                        [] => (name, true),
+                        // Ambiguous: the graph fits several.
                         [(rooted, _)] => (Pattern::Rooted(rooted), false),
-                        _ => (told, false),
+                        _ => (name, false),
                     }
                 }
             }
         }
-        Meant::Exchange(pattern) => {
+        Claimed::Exchange(pattern) => {
             let models = exchange_edges(pattern, n);
             let is_none = |models: Vec<Edges>| !models.iter().any(|edges| seen.is_subset(edges));
-            (told, models.is_some_and(is_none))
+            (name, models.is_some_and(is_none))
         }
-        Meant::ToAndFrom(to, from) => {
+        Claimed::ToAndFrom(to, from) => {
             let models = |part: Option<Rooted>, direction| {
                 part.and_then(|part| rooted_edges(part, n, 0, direction))
             };
             let (to, from) = (models(to, Direction::Down), models(from, Direction::Up));
             let (Some(to), Some(from)) = (to, from) else {
-                return (told, false);
+                return (name, false);
             };
             let fits = to.iter().any(|(_, to)| {
                 let rest: Edges = seen.difference(to).copied().collect();
                 from.iter().any(|(_, from)| rest.is_subset(from))
             });
-            (told, !fits)
+            (name, !fits)
         }
     }
 }
 
-/// Whether processes may have nothing to give or to take.
+/// Whether processes may have nothing to send or to receive.
 fn may_leave_out(operation: Operation) -> bool {
     matches!(
         operation.blocking(),
@@ -367,7 +373,7 @@ fn may_leave_out(operation: Operation) -> bool {
     )
 }
 
-/// The edges of an algorithm with a root, by its parameters; `None` where they are not told here.
+/// The edges of an algorithm with a root and these parameters; `None` if they are not defined here.
 fn rooted_edges(
     rooted: Rooted,
     n: u32,
@@ -375,7 +381,7 @@ fn rooted_edges(
     direction: Direction,
 ) -> Option<Vec<(Rooted, Edges)>> {
     let down = |edges: Edges| match direction {
-        Direction::Up => turned(&edges),
+        Direction::Up => reversed(&edges),
         Direction::Down => edges,
     };
     let to_parents = |parents: &[u32]| {
@@ -408,7 +414,7 @@ fn rooted_edges(
         }
         Rooted::LinearSynchronized => {
             let star = rotated((1..n).map(|rank| (rank, 0)), n, root);
-            one(star.union(&turned(&star)).copied().collect())
+            one(star.union(&reversed(&star)).copied().collect())
         }
         Rooted::Rabenseifner => {
             let of_root = (0..n).flat_map(|rank| [(rank, root), (root, rank)]);
@@ -417,7 +423,7 @@ fn rooted_edges(
             let models = models.map(|edges| (rooted, edges.union(&of_root).copied().collect()));
             Some(models.collect())
         }
-        // Those beyond a power of two are served in ways of their own.
+        // Extra ranks beyond a power of two are served in other ways.
         Rooted::ScatterRecursiveDoubling if n.is_power_of_two() => {
             one(rotated(hypercube(n), n, root))
         }
@@ -429,12 +435,12 @@ fn rooted_edges(
 }
 
 fn folded(n: u32) -> Vec<Edges> {
-    let asides = [Aside::Even, Aside::Odd, Aside::Last];
+    let asides = [ExtraRanks::Even, ExtraRanks::Odd, ExtraRanks::Last];
     asides.map(|aside| Folded::new(n, aside).all()).into()
 }
 
-/// The edges of an exchange, in all ways in which it may be done; `None` where everybody may have to do
-/// with everybody, or they are not told here.
+/// The edges of an exchange, in all its variants; `None` if any process may communicate with any
+/// other, or they are not defined here.
 fn exchange_edges(pattern: Pattern, n: u32) -> Option<Vec<Edges>> {
     Some(match pattern {
         Pattern::RecursiveDoubling => {

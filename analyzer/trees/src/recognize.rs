@@ -1,7 +1,8 @@
-//! From who sent to whom to how a collective was done.
+//! Recognizes how a collective was done from who sent to whom.
 //!
 //! A model is a set of edges, with how often each is used and in which steps where the edges alone
-//! do not tell. For few ranks several models are one graph; then all their names are given.
+//! are ambiguous. For few ranks several models have the same graph; then all their names are
+//! returned.
 
 use collbench_formats::Operation;
 
@@ -9,19 +10,19 @@ use super::algorithm::Algorithm;
 use super::exchanges::Sent;
 use flat::flat;
 
-pub use recognized::{Direction, Places, Recognized, TreeFacts, rotated, turned};
+pub use recognized::{Direction, Placement, Recognized, TreeFacts, reversed, rotated};
 
-/// Recognizes how `operation` was done by processes at these places, from its messages by sender and
-/// their order there; at least one. `root`: slot of the root if there is one.
+/// Recognizes how processes at these locations did `operation`, from its messages, at least one, by
+/// sender and in the order of sending. `root`: slot of the root if there is one.
 ///
-/// `None` for what no algorithm is asked of, as constructors.
+/// `None` for operations without algorithms, as constructors.
 pub fn recognize(
     operation: Operation,
-    places: Places<'_>,
+    places: Placement<'_>,
     root: Option<u32>,
     sent: &[Sent],
 ) -> Option<Recognized> {
-    // What a process sends to itself tells nothing of who is connected to whom.
+    // Messages of a process to itself do not show who is connected to whom.
     let to_others: Vec<Sent>;
     let sent = if sent.iter().all(|sent| sent.from != sent.to) {
         sent
@@ -33,12 +34,12 @@ pub fn recognize(
     if sent.is_empty() {
         return None;
     }
-    let Places { hosts, groups } = places;
+    let Placement { hosts, groups } = places;
     let flat = flat(operation, hosts.len() as u32, root, sent)?;
     if let Some(groups) = groups {
         return Some(groups::recognize(operation, groups, root, sent));
     }
-    // Some graphs are both. Then it tells whether the levels have tags of their own.
+    // Some graphs are both. Then separate tags of the levels decide.
     let levels = if flat.is_unnamed() || levels::are_apart(hosts, sent) {
         levels::recognize(operation, hosts, root, sent)
     } else {
@@ -61,8 +62,8 @@ pub fn recognize(
 mod flat;
 mod groups;
 mod levels;
+mod partial;
 mod recognized;
 mod root;
-mod some;
 #[cfg(test)]
 mod tests;

@@ -1,70 +1,51 @@
-//! What the messages of a shape are for: towards the root, from it, or among equals; and what meets
-//! at each node.
+//! The role of each message of a shape: to the root, from the root, or between equals; and the
+//! messages that meet at each node.
 //!
-//! Worked out once for each shape. A message comes *from the root* if its sender has got something
-//! that came from there before it sent; all others go *towards* it. Whether these two sets are trees
-//! decides: if not, the shape is an exchange, in rounds. Where an operation names no root, the
-//! node is looked for that receives all it ever does before it sends anything.
+//! Computed once per shape. A message flows *from the root* if its sender had received data from
+//! the root before it sent; all others flow *to the root*. If these two sets are not trees, the
+//! shape is an exchange, in rounds. If the operation names no root, the root is the node that
+//! receives everything before it sends anything.
 
 use collbench_formats::{Operation, Semantics};
 
 use crate::exchanges::Sent;
 use crate::recognize::Direction;
 
-/// Direction of a message in a tree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
-    /// Towards the root.
-    Down,
-    /// From the root.
-    Up,
-}
-
-impl From<Direction> for Way {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Down => Self::Down,
-            Direction::Up => Self::Up,
-        }
-    }
-}
-
-/// What the messages of a shape are for. Messages are numbered as in
-/// the messages of the instance, nodes are slots.
+/// The roles of the messages of a shape. Messages are numbered as in the instance, nodes are slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roles {
-    /// Through a tree, down, up, or both.
+    /// Through a tree, to the root, from the root, or both.
     Tree(TreeRoles),
-    /// Among equals: by node its receives, in the order in which they were posted.
+    /// Between equals: by node its receives, in the order in which they were posted.
     Exchange(Box<[Box<[Round]>]>),
 }
 
 /// The receives of one round of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Round {
-    /// Messages.
+    /// Numbers of the messages.
     pub receives: Box<[u32]>,
-    /// The slot that all of them come from, if it is one.
+    /// The slot that all of them come from, if there is only one.
     pub partner: Option<u32>,
 }
 
-/// Who meets whom in a tree.
+/// A tree and the messages over its edges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeRoles {
     /// The node without a parent.
     pub top: u32,
-    /// By message.
-    pub ways: Box<[Way]>,
-    /// By node.
+    /// Direction by message.
+    pub directions: Box<[Direction]>,
+    /// By slot.
     pub nodes: Box<[Node]>,
-    /// Whether anything goes towards the root, and from it.
+    /// Whether any message flows to the root, and whether any from the root.
     pub has: [bool; 2],
-    /// By node its parent towards the root, and behind these by node that from it; `u32::MAX`: none.
+    /// Parents by slot, first to the root, then from the root; `u32::MAX`: none.
     parents: Box<[u32]>,
 }
 
-/// A node of a tree. Of several messages over an edge the last one counts: what came is there when
-/// all of it is.
+/// A node of a tree, with numbers of messages. Of several messages over an edge the last one
+/// counts: the data are complete when all of them have arrived.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
     /// From each child, by slot: the last message.
@@ -78,24 +59,24 @@ pub struct Node {
 }
 
 impl Roles {
-    /// Those of a shape among `n` slots.
+    /// Roles of a shape among `n` slots.
     pub fn of(operation: Operation, n: usize, root: Option<usize>, sequence: &[Sent]) -> Self {
         let tree = match operation.semantics() {
             Semantics::OneToMany => {
                 let top = root.unwrap_or(0) as u32;
-                let ways = vec![Way::Up; sequence.len()];
-                TreeRoles::new(n, top, ways, sequence)
+                let directions = vec![Direction::Up; sequence.len()];
+                TreeRoles::new(n, top, directions, sequence)
             }
             Semantics::ManyToOne => {
                 let top = root.unwrap_or(0) as u32;
-                let ways = vec![Way::Down; sequence.len()];
-                TreeRoles::new(n, top, ways, sequence)
+                let directions = vec![Direction::Down; sequence.len()];
+                TreeRoles::new(n, top, directions, sequence)
             }
             _ => {
                 let sends = sends(n, sequence);
-                tops(n, sequence)
-                    .into_iter()
-                    .find_map(|top| TreeRoles::new(n, top, ways(top, &sends, sequence), sequence))
+                root_candidates(n, sequence).into_iter().find_map(|top| {
+                    TreeRoles::new(n, top, directions(top, &sends, sequence), sequence)
+                })
             }
         };
         match tree {
@@ -106,7 +87,8 @@ impl Roles {
 }
 
 impl Roles {
-    /// What tells these from others of the same edges: the parents in a tree, nothing of an exchange.
+    /// What distinguishes these roles from others with the same edges: the parents in a tree,
+    /// nothing in an exchange.
     pub fn parents(&self) -> &[u32] {
         match self {
             Self::Tree(tree) => &tree.parents,
@@ -114,16 +96,21 @@ impl Roles {
         }
     }
 
-    /// Those of messages whose edges are known to lead towards `top`, or from it: `ways` by message.
-    /// `None` if they make no trees.
-    pub fn along(n: usize, top: u32, ways: Vec<Way>, sequence: &[Sent]) -> Option<Self> {
-        TreeRoles::new(n, top, ways, sequence).map(Self::Tree)
+    /// Roles of messages whose directions are known relative to `top`. `None` if they form no
+    /// trees.
+    pub fn along(
+        n: usize,
+        top: u32,
+        directions: Vec<Direction>,
+        sequence: &[Sent],
+    ) -> Option<Self> {
+        TreeRoles::new(n, top, directions, sequence).map(Self::Tree)
     }
 }
 
-/// The nodes that may be the root of a tree down and up: all they receive is there before they
-/// send anything.
-fn tops(n: usize, sequence: &[Sent]) -> Vec<u32> {
+/// Nodes that may be the root of a tree to it and from it: everything that they receive arrives
+/// before they send anything.
+fn root_candidates(n: usize, sequence: &[Sent]) -> Vec<u32> {
     let mut first_send = vec![u32::MAX; n];
     let mut last_receive = vec![None; n];
     for message in sequence {
@@ -140,7 +127,7 @@ fn tops(n: usize, sequence: &[Sent]) -> Vec<u32> {
     (0..n).filter(is_top).map(|node| node as u32).collect()
 }
 
-/// By node the messages that it sends, by their steps.
+/// By node the messages that it sends, by step.
 fn sends(n: usize, sequence: &[Sent]) -> Vec<Vec<u32>> {
     let mut sends = vec![Vec::new(); n];
     for (number, message) in (0..).zip(sequence) {
@@ -152,12 +139,12 @@ fn sends(n: usize, sequence: &[Sent]) -> Vec<Vec<u32>> {
     sends
 }
 
-/// The direction of each message, where everything leads to `top` and comes back from it.
-fn ways(top: u32, sends: &[Vec<u32>], sequence: &[Sent]) -> Vec<Way> {
-    let mut ways = vec![Way::Down; sequence.len()];
-    // By node: how many of its messages may still go down, the first ones.
+/// The direction of each message if everything flows to `top` and back from it.
+fn directions(top: u32, sends: &[Vec<u32>], sequence: &[Sent]) -> Vec<Direction> {
+    let mut directions = vec![Direction::Down; sequence.len()];
+    // By node: how many of its messages, the first ones, may still flow to the root.
     let mut n_down: Vec<usize> = sends.iter().map(Vec::len).collect();
-    // Nodes that have something from the top, behind which step.
+    // Nodes that have received data from the top, and after which step.
     let mut reached = vec![(top, 0)];
     while let Some((node, behind)) = reached.pop() {
         let node = node as usize;
@@ -168,57 +155,57 @@ fn ways(top: u32, sends: &[Vec<u32>], sequence: &[Sent]) -> Vec<Way> {
                 break;
             }
             n_down[node] = last;
-            ways[number] = Way::Up;
+            directions[number] = Direction::Up;
             reached.push((message.to, message.step_of_receiver + 1));
         }
     }
-    ways
+    directions
 }
 
 impl TreeRoles {
-    /// `None` if the messages make no trees with this top: one parent for everybody else, to whom
-    /// all that goes down goes, and one from whom all that comes up comes; each tree that there is
-    /// has all nodes.
-    fn new(n: usize, top: u32, ways: Vec<Way>, sequence: &[Sent]) -> Option<Self> {
+    /// `None` if the messages form no trees with this top: each other node has one parent that all
+    /// its messages to the root go to, and one that all messages from the root come from; each tree
+    /// that exists has all nodes.
+    fn new(n: usize, top: u32, directions: Vec<Direction>, sequence: &[Sent]) -> Option<Self> {
         let mut nodes = vec![Node::default(); n];
         let mut parents = vec![u32::MAX; 2 * n];
         let mut children: [Vec<Vec<(u32, u32)>>; 2] = [vec![Vec::new(); n], vec![Vec::new(); n]];
-        for (number, (message, &way)) in (0u32..).zip(sequence.iter().zip(&ways)) {
+        for (number, (message, &direction)) in (0u32..).zip(sequence.iter().zip(&directions)) {
             let (from, to) = (message.from, message.to);
-            let (parent, child) = match way {
-                Way::Down => (to, from),
-                Way::Up => (from, to),
+            let (parent, child) = match direction {
+                Direction::Down => (to, from),
+                Direction::Up => (from, to),
             };
             if child == top {
                 return None;
             }
             let node = &mut nodes[child as usize];
-            let slot = match way {
-                Way::Down => &mut node.to_parent,
-                Way::Up => &mut node.from_parent,
+            let slot = match direction {
+                Direction::Down => &mut node.to_parent,
+                Direction::Up => &mut node.from_parent,
             };
             let of_parent = |number: u32| {
                 let message = &sequence[number as usize];
-                match way {
-                    Way::Down => message.to,
-                    Way::Up => message.from,
+                match direction {
+                    Direction::Down => message.to,
+                    Direction::Up => message.from,
                 }
             };
             if slot.is_some_and(|before| of_parent(before) != parent) {
                 return None;
             }
-            // A sender's messages stand in their order.
+            // The messages of a sender are in their order.
             *slot = Some(number);
-            parents[way as usize * n + child as usize] = parent;
-            let list = &mut children[way as usize][parent as usize];
+            parents[direction as usize * n + child as usize] = parent;
+            let list = &mut children[direction as usize][parent as usize];
             match list.iter_mut().find(|(known, _)| *known == child) {
                 Some((_, last)) => *last = number,
                 None => list.push((child, number)),
             }
         }
-        let has = [Way::Down, Way::Up].map(|way| ways.contains(&way));
-        for way in [Way::Down, Way::Up] {
-            if has[way as usize] && !spans(n, top, &children[way as usize]) {
+        let has = [Direction::Down, Direction::Up].map(|direction| directions.contains(&direction));
+        for direction in [Direction::Down, Direction::Up] {
+            if has[direction as usize] && !reaches_all(n, top, &children[direction as usize]) {
                 return None;
             }
         }
@@ -235,7 +222,7 @@ impl TreeRoles {
         }
         (has != [false, false]).then(|| Self {
             top,
-            ways: ways.into(),
+            directions: directions.into(),
             nodes: nodes.into(),
             has,
             parents: parents.into(),
@@ -244,7 +231,7 @@ impl TreeRoles {
 }
 
 /// Whether all nodes are below the top.
-fn spans(n: usize, top: u32, children: &[Vec<(u32, u32)>]) -> bool {
+fn reaches_all(n: usize, top: u32, children: &[Vec<(u32, u32)>]) -> bool {
     let mut reached = vec![false; n];
     let mut open = vec![top];
     let mut n_reached = 0;
@@ -309,7 +296,15 @@ mod tests {
         let sequence = [[0, 1, 0, 0], [1, 0, 2, 0], [1, 2, 2, 0], [2, 1, 0, 1]];
         let found = tree(Operation::Allreduce, 3, None, &sequence);
         assert_eq!(found.top, 1);
-        assert_eq!(*found.ways, [Way::Down, Way::Up, Way::Up, Way::Down]);
+        assert_eq!(
+            *found.directions,
+            [
+                Direction::Down,
+                Direction::Up,
+                Direction::Up,
+                Direction::Down
+            ]
+        );
         assert_eq!(*found.nodes[1].from_children, [0, 3]);
         assert_eq!(*found.nodes[1].to_children, [1, 2]);
         assert_eq!(
@@ -321,12 +316,12 @@ mod tests {
 
     #[test]
     fn a_long_chain_whose_nodes_may_all_be_tops_is_looked_through_once_for_each() {
-        // Each hands on what it got, to the one before it.
+        // Each node forwards what it received to the one before it.
         let n = 3000;
         let chain: Vec<[u32; 4]> = (1..n)
             .map(|from| [from, from - 1, u32::from(from < n - 1), 0])
             .collect();
-        // Looking through all messages for each one that is found takes minutes.
+        // A search through all messages for each message would take minutes.
         let found = Roles::of(Operation::Scan, n as usize, None, &sent(&chain));
         assert!(matches!(found, Roles::Exchange(_)));
     }
@@ -343,7 +338,7 @@ mod tests {
 
     #[test]
     fn what_is_no_tree_has_rounds() {
-        // Recursive doubling of four.
+        // Recursive doubling of four ranks.
         let step = |a: u32, b: u32, step| [[a, b, step, step], [b, a, step, step]];
         let mut sequence: Vec<[u32; 4]> =
             [step(0, 1, 0), step(2, 3, 0), step(0, 2, 1), step(1, 3, 1)]
@@ -359,7 +354,7 @@ mod tests {
             let partners: Vec<Option<u32>> = rounds.iter().map(|round| round.partner).collect();
             assert_eq!(partners, [1, 2].map(|bit| Some(node as u32 ^ bit)));
         }
-        // A broadcast in which somebody gets it twice, or nobody from the root.
+        // A broadcast in which a node gets the data twice, or no node gets them from the root.
         for sequence in [
             vec![[0, 1, 0, 0], [0, 2, 0, 0], [1, 2, 1, 0]],
             vec![[1, 0, 0, 0], [1, 2, 0, 0]],

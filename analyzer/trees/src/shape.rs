@@ -1,7 +1,7 @@
 //! The shape of an instance: who sent to whom, and in which order.
 //!
-//! Instances of one collective mostly have one shape, message by message. So what is to be known
-//! of a shape is found once; an instance is then compared with it.
+//! Most instances of a collective have the same shape, message by message. So the properties of a
+//! shape are computed once; each instance is compared with known shapes.
 
 use std::ops::Range;
 
@@ -9,27 +9,26 @@ use collbench_formats::Operation;
 
 use crate::algorithm::Algorithm;
 use crate::exchanges::Sent;
-use crate::recognize::{Direction, Places, Recognized, recognize};
-use crate::roles::{Roles, Way};
+use crate::recognize::{Direction, Placement, Recognized, recognize};
+use crate::roles::Roles;
 
-/// What a shape is the shape of.
+/// Identifies the instances that may share a shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Of {
-    /// What was called.
+pub struct ShapeKey {
+    /// The operation.
     pub operation: Operation,
-    /// Of how many processes.
+    /// Number of processes.
     pub n_slots: usize,
-    /// The root, for operations that have one.
+    /// Slot of the root, for operations with a root.
     pub root: Option<usize>,
-    /// Which slots are on which hosts, as the host map of the communicator
-    /// has it.
+    /// Which slots are on which hosts: the host map of the communicator.
     pub hosts: u64,
 }
 
-impl Of {
-    /// Whether it goes on in other calls. Then it is not seen when messages come, so that steps do not
-    /// tell what depends on what.
-    fn goes_on(self) -> bool {
+impl ShapeKey {
+    /// Whether it progresses in other calls. Then the arrival of messages is not visible, and steps
+    /// do not show what depends on what.
+    fn is_nonblocking(self) -> bool {
         self.operation.is_nonblocking() || self.operation.is_persistent()
     }
 }
@@ -37,60 +36,60 @@ impl Of {
 /// The shape of an instance. Edges and messages are numbered from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shape {
-    of: Of,
-    /// By message, as in the messages of the instance.
+    key: ShapeKey,
+    /// By message, numbered as in the instance.
     sent: Box<[Sent]>,
-    /// The directed edges, from slot to slot, ascending.
+    /// Directed edges, (from slot, to slot), ascending.
     pub edges: Box<[(u32, u32)]>,
-    /// For each message its edge.
+    /// Edge of each message.
     pub edge_of: Box<[u32]>,
-    /// What was recognized in it; `None` without messages, and for what no algorithm is asked of.
+    /// Recognized algorithm; `None` without messages, and for operations without algorithms.
     pub recognized: Option<Recognized>,
-    /// For each edge whether it leads towards a root, or from it; `None` where it does neither.
+    /// Direction of each edge relative to a root; `None` if it has none.
     pub directions: Box<[Option<Direction>]>,
-    /// For each message whether it is the last one over its edge.
+    /// Whether each message is the last one over its edge.
     pub is_last: Box<[bool]>,
-    /// By slot the messages that it sends.
+    /// By slot: range of the messages that it sends.
     pub sends: Box<[Range<u32>]>,
-    /// By slot the messages that it receives.
+    /// By slot: messages that it receives.
     pub receives: Box<[Box<[u32]>]>,
-    /// What the messages are for.
+    /// Roles of the messages.
     pub roles: Roles,
 }
 
 impl Shape {
-    /// `places`: those of the slots.
-    pub fn new(of: Of, sent: Vec<Sent>, places: Places<'_>) -> Self {
+    /// `places`: hosts and groups of the slots.
+    pub fn new(key: ShapeKey, sent: Vec<Sent>, places: Placement<'_>) -> Self {
         let mut edges: Vec<(u32, u32)> = sent.iter().map(|sent| (sent.from, sent.to)).collect();
         edges.sort_unstable();
         edges.dedup();
         let number = |edge: (u32, u32)| edges.partition_point(|other| *other < edge);
         let edge_of = sent.iter().map(|sent| number((sent.from, sent.to)) as u32);
-        let root = of.root.map(|root| root as u32);
+        let root = key.root.map(|root| root as u32);
         let recognized = if sent.is_empty() {
             None
         } else {
-            recognize(of.operation, places, root, &sent)
+            recognize(key.operation, places, root, &sent)
         };
         let mut directions = vec![None; edges.len()];
         for &(edge, direction) in recognized.iter().flat_map(|found| &found.directed) {
             directions[number(edge)] = Some(direction);
         }
         let edge_of: Box<[u32]> = edge_of.collect();
-        let roles = Roles::of(of.operation, of.n_slots, of.root, &sent);
+        let roles = Roles::of(key.operation, key.n_slots, key.root, &sent);
         let along = match (&roles, recognized.as_ref().and_then(|found| found.tree)) {
-            (Roles::Exchange(_), Some(tree)) if of.goes_on() => {
-                let ways = edge_of.iter().map(|&edge| directions[edge as usize]);
-                let ways: Option<Vec<Way>> = ways.map(|way| way.map(Way::from)).collect();
-                ways.and_then(|ways| Roles::along(of.n_slots, tree.root, ways, &sent))
+            (Roles::Exchange(_), Some(tree)) if key.is_nonblocking() => {
+                let along = edge_of.iter().map(|&edge| directions[edge as usize]);
+                let along: Option<Vec<Direction>> = along.collect();
+                along.and_then(|along| Roles::along(key.n_slots, tree.root, along, &sent))
             }
             _ => None,
         };
         Self {
-            of,
+            key,
             is_last: last_over_edges(&edge_of, edges.len()),
-            sends: sends(of.n_slots, &sent),
-            receives: receives(of.n_slots, &sent),
+            sends: sends(key.n_slots, &sent),
+            receives: receives(key.n_slots, &sent),
             roles: along.unwrap_or(roles),
             edge_of,
             sent: sent.into_boxed_slice(),
@@ -100,30 +99,29 @@ impl Shape {
         }
     }
 
-    /// Whether it is that of these messages.
-    pub fn is(&self, of: Of, sent: &[Sent]) -> bool {
-        self.of == of && *self.sent == *sent
+    /// Whether it is the shape of these messages.
+    pub fn is(&self, key: ShapeKey, sent: &[Sent]) -> bool {
+        self.key == key && *self.sent == *sent
     }
 
     /// Number of processes.
     pub fn n_slots(&self) -> usize {
-        self.of.n_slots
+        self.key.n_slots
     }
 
     /// Slot of the root, if there is one.
     pub fn root(&self) -> Option<u32> {
-        self.of.root.map(|root| root as u32)
+        self.key.root.map(|root| root as u32)
     }
 
-    /// How the collective was done, as far as the messages tell; `None` where that is not known.
+    /// The algorithm according to the messages; `None` if it is not known.
     #[must_use]
     pub fn algorithm(&self) -> Option<Algorithm> {
         Some(self.recognized.as_ref()?.names[0])
     }
 }
 
-/// For each message whether it is the last one over its edge: a sender's messages stand in their
-/// order.
+/// Whether each message is the last one over its edge. The messages of a sender are in their order.
 fn last_over_edges(edge_of: &[u32], n_edges: usize) -> Box<[bool]> {
     let mut is_later = vec![false; n_edges];
     let backwards = edge_of.iter().rev();
@@ -134,7 +132,7 @@ fn last_over_edges(edge_of: &[u32], n_edges: usize) -> Box<[bool]> {
     is_last
 }
 
-/// Messages stand by sender.
+/// Messages are sorted by sender.
 fn sends(n_slots: usize, messages: &[Sent]) -> Box<[Range<u32>]> {
     let before = |slot: u32| messages.partition_point(|sent| sent.from < slot) as u32;
     (0..n_slots as u32)

@@ -1,23 +1,23 @@
-//! Spanning trees by their definitions, and the names of trees that were seen.
+//! Spanning trees by their definitions, and the names of observed trees.
 //!
 //! Parents are relative to the root, which is 0 and its own parent.
 //!
 //! # Source
-//! The trees of `coll_base_topo.h` of Open MPI and of MPICH's `treealgo`, as their documentation
-//! defines them; binomial and k-nomial trees in both orders of the digits.
+//! Open MPI's `coll_base_topo.h` and MPICH's `treealgo`, as their documentation defines the trees;
+//! binomial and k-nomial trees in both orders of the digits.
 
 use std::collections::BTreeSet;
 
 use super::algorithm::Tree;
 
-/// Parameters of trees that are tried: no library takes more.
+/// Largest parameter of trees that is tried: no library uses more.
 const MAX_FAN_OUT: u32 = 64;
 
 /// The parent of each rank.
 type Parents = Vec<u32>;
 
-/// All trees of `n` ranks that have a name, with it; those first by which a tree is called where
-/// several names fit, as they do for few ranks.
+/// All named trees of `n` ranks, with their names. If several names fit, as for few ranks, the
+/// preferred one comes first.
 fn models(n: u32) -> impl Iterator<Item = (Tree, Parents)> {
     let all = |parent: fn(u32) -> u32| (0..n).map(parent).collect::<Parents>();
     let plain = [
@@ -53,8 +53,8 @@ fn models(n: u32) -> impl Iterator<Item = (Tree, Parents)> {
         .chain((3..most).flat_map(k_ary))
 }
 
-/// The trees of `n` ranks of one name; of a parameter that is 0, those with any. Where several
-/// parameters make one tree, it has none.
+/// The trees of `n` ranks with one name; if the parameter is 0, those with any parameter. A tree
+/// that several parameters make has parameter 0.
 pub(crate) fn of_name(tree: Tree, n: u32) -> Vec<(Tree, Parents)> {
     let any = |own: u32| match own {
         0 => 1..n.clamp(2, MAX_FAN_OUT + 1),
@@ -73,7 +73,7 @@ pub(crate) fn of_name(tree: Tree, n: u32) -> Vec<(Tree, Parents)> {
         Tree::Chain(own) => any(own).map(|k| (Tree::Chain(k), chains(n, k))).collect(),
         _ => models(n).filter(|(name, _)| *name == tree).collect(),
     };
-    // From n - 1 on all are children of the root, whatever it is said to be.
+    // From n - 1 on all ranks are children of the root, whatever the name says.
     for (name, parents) in &mut found {
         match name {
             Tree::Knomial(k) | Tree::Chain(k) if parents.iter().all(|&parent| parent == 0) => {
@@ -86,8 +86,8 @@ pub(crate) fn of_name(tree: Tree, n: u32) -> Vec<(Tree, Parents)> {
     found
 }
 
-/// The names of the trees of `n` ranks, with this root, that have all these edges from child to parent: of
-/// what is left of a tree where some have nothing to give, or to get.
+/// Names of the trees of `n` ranks, with this root, that contain all these edges from child to
+/// parent: for the rest of a tree in which some ranks have nothing to send or to receive.
 pub(crate) fn with_edges(n: u32, root: u32, edges: &BTreeSet<(u32, u32)>) -> Vec<Tree> {
     let number = |slot: u32| (slot + n - root) % n;
     let has_all = |parents: &Parents| {
@@ -102,7 +102,7 @@ pub(crate) fn with_edges(n: u32, root: u32, edges: &BTreeSet<(u32, u32)>) -> Vec
     names
 }
 
-/// The parent of a rank in a k-nomial tree: the highest digit of base k becomes 0.
+/// The parent of a rank in a k-nomial tree: its highest digit to base k becomes 0.
 fn without_first_digit(rank: u32, k: u32) -> u32 {
     let mut power = 1;
     while rank / k >= power {
@@ -111,7 +111,7 @@ fn without_first_digit(rank: u32, k: u32) -> u32 {
     rank % power
 }
 
-/// Likewise, the lowest digit that is not 0.
+/// The parent of a rank in a k-nomial tree: its lowest digit to base k that is not 0 becomes 0.
 fn without_last_digit(rank: u32, k: u32) -> u32 {
     let mut power = 1;
     while rank != 0 && (rank / power).is_multiple_of(k) {
@@ -120,8 +120,8 @@ fn without_last_digit(rank: u32, k: u32) -> u32 {
     rank - rank / power % k * power
 }
 
-/// Each level has k times as many ranks as the one before; the children of a rank are as far from
-/// it, and from one another, as there are ranks in its level.
+/// Each level has k times as many ranks as the one before; the distance of a rank to its children,
+/// and between these, is the number of ranks in its level.
 fn k_ary_by_levels(n: u32, k: u32) -> Parents {
     let mut parents = vec![0; n as usize];
     let (mut first, mut in_level) = (0u64, 1u64);
@@ -144,8 +144,8 @@ fn k_ary_in_rows(n: u32, k: u32) -> Parents {
     (0..n).map(|rank| rank.saturating_sub(1) / k).collect()
 }
 
-/// The ranks behind the root cut into k chains; where that leaves a rest, the first ones are longer
-/// by one.
+/// The ranks after the root cut into k chains; the first ones are longer by one if there is a
+/// remainder.
 fn chains(n: u32, k: u32) -> Parents {
     let (length, n_longer) = ((n - 1) / k, (n - 1) % k);
     let lengths = (0..k).map(|chain| length + u32::from(chain < n_longer));
@@ -157,9 +157,9 @@ fn chains(n: u32, k: u32) -> Parents {
     std::iter::once(0).chain(of_chain.flatten()).collect()
 }
 
-/// The parent of each rank in an in-order binary tree, not relative: the root, its own parent, is
-/// the last of `n` ranks. Of the ranks below a root the lower half of all is one subtree, and the
-/// others the other one; each has its last rank as its root.
+/// The parent of each rank in an in-order binary tree, not relative to the root: the root, its own
+/// parent, is the last of `n` ranks. Of the ranks below a root the lower half is one subtree, and
+/// the rest is the other one; each has its last rank as its root.
 pub(crate) fn in_order_binary(n: u32) -> Parents {
     let mut parents = vec![0; n as usize];
     let mut open = vec![(0, n, n - 1)];
@@ -177,8 +177,8 @@ pub(crate) fn in_order_binary(n: u32) -> Parents {
 }
 
 /// The edges of a binary tree by levels from parent to child, and of the exchange between its two
-/// halves: ranks 1 and 2, 3 and 4 ...; with an even number of ranks the last one has the root to
-/// ask.
+/// halves: ranks 1 and 2, 3 and 4 ...; with an even number of ranks the last one exchanges with the
+/// root.
 pub(crate) fn split_binary(n: u32) -> Vec<(u32, u32)> {
     let tree = k_ary_by_levels(n, 2);
     let down = (1..n).map(|rank| (tree[rank as usize], rank));
@@ -192,23 +192,24 @@ pub(crate) fn split_binary(n: u32) -> Vec<(u32, u32)> {
     down.chain(pairs).collect()
 }
 
-/// The edges of a binomial tree, from parent to child, in which each parent has its lowest bit
-/// cleared.
+/// The edges of a binomial tree, from parent to child; the parent of a rank is the rank with its
+/// lowest bit cleared.
 pub(crate) fn binomial_in_order(n: u32) -> impl Iterator<Item = (u32, u32)> {
     (1..n).map(|rank| (without_last_digit(rank, 2), rank))
 }
 
-/// A spanning tree that was seen.
+/// An observed spanning tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SpanningTree {
     /// The process at the root.
     pub root: u32,
-    /// The parent of each slot; that of the root is itself.
+    /// The parent of each slot; the root is its own parent.
     pub parents: Parents,
 }
 
 impl SpanningTree {
-    /// The tree with these edges from child to parent; `None` if they are none of all `n`.
+    /// The tree with these edges from child to parent; `None` if they form no tree of all `n`
+    /// slots.
     pub(crate) fn of(n: u32, edges: impl Iterator<Item = (u32, u32)>) -> Option<Self> {
         let mut parents = vec![u32::MAX; n as usize];
         for (child, parent) in edges {
@@ -222,11 +223,11 @@ impl SpanningTree {
         let root = roots.next().filter(|_| roots.next().is_none())?;
         parents[root as usize] = root;
         let this = Self { root, parents };
-        // Whoever does not come to the root goes around in a circle.
+        // A slot from which the root cannot be reached is on a circle.
         this.depths().map(|_| this)
     }
 
-    /// How far each slot is from the root; `None` if there is a circle.
+    /// Distance of each slot to the root, in edges; `None` if there is a circle.
     fn depths(&self) -> Option<Vec<u32>> {
         let n = self.parents.len();
         let mut depths = vec![u32::MAX; n];
@@ -250,13 +251,13 @@ impl SpanningTree {
         Some(depths)
     }
 
-    /// Edges on the longest way to the root.
+    /// Edges on the longest path to the root.
     pub(crate) fn height(&self) -> u32 {
         let depths = self.depths().unwrap_or_default();
         depths.into_iter().max().unwrap_or(0)
     }
 
-    /// Most children of one slot.
+    /// Largest number of children of a slot.
     pub(crate) fn fan_out(&self) -> u32 {
         let mut n_children = vec![0; self.parents.len()];
         for (slot, &parent) in self.parents.iter().enumerate() {
@@ -272,7 +273,7 @@ impl SpanningTree {
         let own = self.numbered(|slot| (slot + n - root) % n);
         let mut names = names_of(&own);
         if names.is_empty() && root != 0 {
-            // Some libraries let the root and rank 0 change places.
+            // Some libraries exchange the root and rank 0.
             let changed = |slot: u32| match slot {
                 0 => root,
                 _ if slot == root => 0,
@@ -286,7 +287,7 @@ impl SpanningTree {
         names
     }
 
-    /// The parents by other numbers of the slots, of which the root has 0.
+    /// The parents after renumbering the slots; `number` gives 0 for the root.
     fn numbered(&self, number: impl Fn(u32) -> u32) -> Parents {
         let mut numbered = vec![0; self.parents.len()];
         for (slot, &parent) in self.parents.iter().enumerate() {

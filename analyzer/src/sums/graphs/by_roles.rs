@@ -139,11 +139,11 @@ mod tests {
     use crate::judge::ways::Ways;
     use crate::sums::graphs::figures::GraphFigures;
     use collbench_trees::exchanges::Sent;
-    use collbench_trees::recognize::Places;
-    use collbench_trees::shape::Of;
+    use collbench_trees::recognize::Placement;
+    use collbench_trees::shape::ShapeKey;
 
-    fn on_one_host(hosts: &[u32]) -> Places<'_> {
-        Places {
+    fn on_one_host(hosts: &[u32]) -> Placement<'_> {
+        Placement {
             hosts,
             groups: None,
         }
@@ -152,7 +152,7 @@ mod tests {
     /// Three processes over the same four edges: 0 has 1 stand in for it, and 1 and 2 exchange, or one
     /// of them has what the other sent before it sends.
     fn shape(step_of_1: u32, step_of_2: u32) -> Shape {
-        let of = Of {
+        let of = ShapeKey {
             operation: Operation::Allreduce,
             n_slots: 3,
             root: None,
@@ -216,7 +216,7 @@ mod tests {
         let n = 12;
         let shapes: Vec<Shape> = (0..n)
             .map(|root| {
-                let of = Of {
+                let of = ShapeKey {
                     operation: Operation::Bcast,
                     n_slots: n as usize,
                     root: Some(root as usize),

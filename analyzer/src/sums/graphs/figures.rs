@@ -336,7 +336,7 @@ impl GraphFigures {
         self.edges
             .resize_with(n_edges, || EdgeFigures::new(precision));
         if let Roles::Tree(tree) = &shape.roles {
-            for (&edge, &way) in shape.edge_of.iter().zip(&tree.ways) {
+            for (&edge, &way) in shape.edge_of.iter().zip(&tree.directions) {
                 self.edges[edge as usize].ways[way as usize] += n;
             }
         }

@@ -1,4 +1,4 @@
-//! Algorithms in which all processes are alike, wherever they are.
+//! Algorithms in which all processes are alike, regardless of their hosts.
 
 use std::collections::BTreeSet;
 
@@ -6,15 +6,15 @@ use collbench_formats::{Operation, Semantics};
 
 use super::super::algorithm::{Pattern, Rooted};
 use super::super::exchanges::{
-    Aside, Edge, Edges, Folded, Sent, Traffic, butterfly, by_powers, hypercube, neighbor_exchange,
-    ring, two_ways,
+    Edge, Edges, ExtraRanks, Folded, Sent, Traffic, butterfly, by_powers, hypercube,
+    neighbor_exchange, ring, two_ways,
 };
 use super::super::spanning::SpanningTree;
+use super::partial;
 use super::recognized::{Direction, Flat, Recognized, along, tree_down, tree_up};
 use super::root::{from_root, to_root};
-use super::some;
 
-/// Recognizes how `operation` was done with all processes alike.
+/// Recognizes how `operation` was done if all processes are alike.
 pub(super) fn flat(operation: Operation, n: u32, root: Option<u32>, sent: &[Sent]) -> Option<Flat> {
     let traffic = Traffic::new(n, sent);
     let operation = operation.blocking();
@@ -32,8 +32,8 @@ pub(super) fn flat(operation: Operation, n: u32, root: Option<u32>, sent: &[Sent
         _ => return None,
     };
     let found = found
-        .or_else(|| there_and_back(&traffic, operation))
-        .or_else(|| some::exchange_of_some(operation, &traffic));
+        .or_else(|| to_and_from(&traffic, operation))
+        .or_else(|| partial::partial_exchange(operation, &traffic));
     Some(found.unwrap_or_else(|| Flat::exchange(Pattern::Unrecognized)))
 }
 
@@ -74,14 +74,15 @@ fn of_two(traffic: &Traffic<'_>) -> Option<Flat> {
     is_exchange.then(|| Flat::exchange(Pattern::TwoProcesses))
 }
 
-/// Whether a power of two of the processes exchange with those that differ in one bit, so many
-/// messages each way, the others having one that stands in for them.
+/// Whether a power of two of the processes exchange `count` messages in each direction with those
+/// that differ in one bit, and each extra rank has a process that takes part for it.
 ///
-/// Two of them, with no others or with one message each way, might also have gone there and back:
-/// then it is asked whether they sent before they had received. Of all others the edges are too
-/// many for that; and where messages come early it could not be told.
+/// Two processes without extra ranks, or with one message in each direction, may also be a tree to
+/// the root and back: then it matters whether they sent before they had received. In all other
+/// cases there are too many edges for that; and it could not be decided for messages that arrive
+/// early.
 fn folded_exchange(traffic: &Traffic<'_>, count: u32) -> bool {
-    [Aside::Even, Aside::Odd, Aside::Last]
+    [ExtraRanks::Even, ExtraRanks::Odd, ExtraRanks::Last]
         .into_iter()
         .any(|aside| {
             let folded = Folded::new(traffic.n, aside);
@@ -93,7 +94,7 @@ fn folded_exchange(traffic: &Traffic<'_>, count: u32) -> bool {
         })
 }
 
-/// How many messages went around, each to the next one, if all went so.
+/// Number of messages around the ring, each to the next rank, if all messages are of that kind.
 fn around(traffic: &Traffic<'_>) -> Option<u32> {
     let rings = [true, false].map(|is_forward| ring(traffic.n, is_forward));
     let ring = rings.iter().find(|ring| traffic.is_exactly(ring))?;
@@ -105,7 +106,7 @@ fn allreduce(traffic: &Traffic<'_>) -> Option<Flat> {
     let mut names = Vec::new();
     names.extend(folded_exchange(traffic, 1).then_some(Pattern::RecursiveDoubling));
     names.extend(folded_exchange(traffic, 2).then_some(Pattern::Rabenseifner));
-    // Once around to reduce, in each segment, and once to hand the result on.
+    // Once around to reduce, in each segment, and once to forward the result.
     match around(traffic).filter(|_| n > 2 || traffic.is_mutual(&two_ways())) {
         Some(count) if count == 2 * (n - 1) => names.push(Pattern::Ring),
         Some(count) if count > 2 * (n - 1) && count.is_multiple_of(n - 1) => {
@@ -120,10 +121,12 @@ fn reduce_scatter(traffic: &Traffic<'_>) -> Option<Flat> {
     let n = traffic.n;
     let mut names = Vec::new();
     if !n.is_power_of_two() && traffic.is_exactly(&hypercube(n)) && !traffic.is_once() {
-        // Who has no partner at a distance gets what that would tell from others, once more.
+        // A rank without a partner at some distance gets that partner's data from others, in one
+        // more message.
         names.push(Pattern::RecursiveDoubling);
     } else if folded_exchange(traffic, 1) {
-        // With the nearest one first. Either has half as much in each step, or all that others need.
+        // With the nearest rank first. Either has half as much data in each step, or all that
+        // others need.
         let is_from_near = n > 2 && n.is_power_of_two() && traffic.first_to(0) == Some(1);
         if is_from_near {
             names.extend([Pattern::Butterfly, Pattern::RecursiveDoubling])
@@ -183,7 +186,7 @@ fn is_by_powers(traffic: &Traffic<'_>) -> bool {
 }
 
 fn alltoall(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> {
-    // Without something to send there may be no message.
+    // If there is nothing to send there may be no message.
     let is_irregular = matches!(operation, Operation::Alltoallv | Operation::Alltoallw);
     let is_complete = traffic.is_complete() || is_irregular;
     let is_once = traffic.is_once();
@@ -205,17 +208,19 @@ fn alltoall(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> {
     (!names.is_empty()).then(|| Flat::exchanges(names))
 }
 
-/// The last rank, which has the sum of all, may tell rank 0.
+/// A prefix operation. The last rank, which has the result over all, may send it to rank 0.
 ///
 /// # Source
-/// MPICH 4.0, `MPIR_Scan_intra_smp` and `MPIR_Iscan_intra_sched_smp`, for the leader of a host to hand on.
+///
+/// MPICH 4.0, `MPIR_Scan_intra_smp` and `MPIR_Iscan_intra_sched_smp`, where the leader of a host
+/// forwards it.
 fn prefix(traffic: &Traffic<'_>) -> Option<Flat> {
-    let told = (traffic.n - 1, 0);
+    let name = (traffic.n - 1, 0);
     prefix_alone(traffic).or_else(|| {
         let mut others = traffic.sent.to_vec();
         let at = others
             .iter()
-            .rposition(|sent| (sent.from, sent.to) == told)?;
+            .rposition(|sent| (sent.from, sent.to) == name)?;
         others.remove(at);
         prefix_alone(&Traffic::new(traffic.n, &others))
     })
@@ -232,11 +237,12 @@ fn prefix_alone(traffic: &Traffic<'_>) -> Option<Flat> {
     is_doubling.then(|| Flat::exchange(Pattern::RecursiveDoubling))
 }
 
-/// First among all, then from rank 0 along a tree, with a tag of its own.
+/// First among all ranks, then from rank 0 along a tree, with a tag of its own.
 ///
 /// # Source
-/// MPICH 4.0, `MPIR_Barrier_intra_smp` and `MPIR_Scan_intra_smp`: the leader of a host hands on
-/// what it has heard from others, also if there are none.
+///
+/// MPICH 4.0, `MPIR_Barrier_intra_smp` and `MPIR_Scan_intra_smp`: the leader of a host forwards
+/// what it has received from others, even if there are none.
 fn then_from_root(
     traffic: &Traffic<'_>,
     among_all: fn(&Traffic<'_>) -> Option<Flat>,
@@ -267,7 +273,7 @@ fn then_from_root(
     })
 }
 
-/// First towards a root, then from it, each with a tag of its own.
+/// First to a root, then from it, each with a tag of its own.
 fn in_parts(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> {
     let of_group = |group| -> Vec<Sent> {
         let sent = traffic.sent.iter().filter(|sent| sent.group == group);
@@ -309,14 +315,14 @@ fn both(to: &Flat, from: &Flat) -> Flat {
     }
 }
 
-/// Along a tree towards its root and back, the same or another one, with one tag. Of operations
-/// that have no root of their own it is rank 0.
-fn there_and_back(traffic: &Traffic<'_>, operation: Operation) -> Option<Flat> {
+/// Along a tree to its root and back, the same or another tree, with one tag. For operations
+/// without a root of their own it is rank 0.
+fn to_and_from(traffic: &Traffic<'_>, operation: Operation) -> Option<Flat> {
     if operation.semantics().is_rooted() {
         return None;
     }
     let edges: Edges = traffic.edges().collect();
-    // The first message of each process but the root goes towards the root.
+    // The first message of each process except the root flows to the root.
     let mut seen = BTreeSet::from([0]);
     let down: Vec<Sent> = (traffic.sent.iter())
         .filter(|sent| seen.insert(sent.from))
@@ -331,13 +337,13 @@ fn there_and_back(traffic: &Traffic<'_>, operation: Operation) -> Option<Flat> {
     let up = SpanningTree::of(traffic.n, back.iter().map(|&(from, to)| (to, from)));
     let up = match up.filter(|up| up.root == 0) {
         Some(up) => along(&up, Direction::Up),
-        // The root may have something for some of them only.
+        // The root may have data for some ranks only.
         None => {
             let is_back = |sent: &Sent| back.contains(&(sent.from, sent.to));
             let sent = traffic.sent.iter().copied();
             let sent: Vec<Sent> = sent.filter(is_back).collect();
-            let of_some = Traffic::new(traffic.n, &sent);
-            some::of_some(operation, &of_some, Some(0), Direction::Up)?
+            let partial_tree = Traffic::new(traffic.n, &sent);
+            partial::partial_tree(operation, &partial_tree, Some(0), Direction::Up)?
         }
     };
     (down.root == 0).then(|| both(&along(&down, Direction::Down), &up))

@@ -1,8 +1,8 @@
-//! How collectives on intercommunicators are done: of two groups, one of which has something for the
-//! other one, or each for the other.
+//! Recognizes collectives on intercommunicators: one group has data for the other one, or each for
+//! the other.
 //!
-//! Ranks are those in the groups. Data goes directly from group to group, or by way of their leaders,
-//! which are the first of each; then it is asked what goes on within a group.
+//! Ranks are those in the groups. Data flow directly from group to group, or through the leaders,
+//! the first rank of each group; then the pattern within each group is recognized.
 
 use std::collections::BTreeSet;
 
@@ -12,12 +12,11 @@ use super::super::algorithm::{Algorithm, Pattern, Rooted, ThenFromLeader, Within
 use super::super::exchanges::{Edge, Edges, Sent, Traffic};
 use super::flat::flat;
 use super::levels;
+use super::partial::loose_tree;
 use super::recognized::{Direction, Flat, Recognized, rooted};
 use super::root::{from_root, to_root};
-use super::some::loose_tree;
 
-/// Recognizes how `operation` was done by the two groups; `root` as in
-/// [`recognize`](super::recognize).
+/// Recognizes how the two groups did `operation`; `root` as in [`recognize`](super::recognize).
 pub(super) fn recognize(
     operation: Operation,
     groups: &[u32],
@@ -69,11 +68,11 @@ fn one_way(
     sent.sort_by_key(|sent| sent.from);
     let n = slots.len() as u32;
     let direct = flat(operation, n, Some(0), &sent).filter(|found| !found.is_unnamed());
-    let found = direct.or_else(|| by_way_of_leader(operation, n, direction, &sent))?;
+    let found = direct.or_else(|| via_leader(operation, n, direction, &sent))?;
     let slot = |(from, to): Edge| (slots[from as usize], slots[to as usize]);
     Some(Flat {
         names: found.names,
-        // It does not span those beside the root.
+        // It does not span the other ranks of the root's group.
         tree: None,
         directed: (found.directed.into_iter())
             .map(|(edge, direction)| (slot(edge), direction))
@@ -81,13 +80,9 @@ fn one_way(
     })
 }
 
-/// Between number 0, the root, and number 1, the leader of the others, and along a tree among those.
-fn by_way_of_leader(
-    operation: Operation,
-    n: u32,
-    direction: Direction,
-    sent: &[Sent],
-) -> Option<Flat> {
+/// Between number 0, the root, and number 1, the leader of the other group, and along a tree within
+/// that group.
+fn via_leader(operation: Operation, n: u32, direction: Direction, sent: &[Sent]) -> Option<Flat> {
     let (within, between): (Vec<Sent>, Vec<Sent>) =
         sent.iter().partition(|sent| sent.from > 0 && sent.to > 0);
     let edge = match direction {
@@ -118,7 +113,7 @@ fn by_way_of_leader(
     Some(rooted(Rooted::ByWayOfFirst(name), directed.chain(first)))
 }
 
-/// From everybody to everybody of the other group, as far as they have something for one another.
+/// From every rank to every rank of the other group, as far as they have data for one another.
 fn each_for_the_other(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option<Pattern> {
     let n = groups.len() as u32;
     let traffic = Traffic::new(n, sent);
@@ -160,8 +155,7 @@ fn by_leaders(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option<Rec
     })
 }
 
-/// To the leader of the group that has something to give, between the leaders, and from that of the other
-/// group.
+/// To the leader of the sending group, between the leaders, and from the leader of the other group.
 fn from_one_group(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option<Recognized> {
     if !matches!(operation, Operation::Allgather | Operation::Allgatherv) {
         return None;
@@ -176,7 +170,8 @@ fn from_one_group(operation: Operation, groups: &[u32], sent: &[Sent]) -> Option
     })
 }
 
-/// From everybody to the leader of the other group, who hands it on within the own one, or answers.
+/// From every rank to the leader of the other group, which forwards the data within its own group,
+/// or answers.
 ///
 /// # Source
 /// Open MPI 4.1, `coll_basic_reduce_scatter.c` and `coll_basic_reduce_scatter_block.c`, and libnbc's
@@ -197,7 +192,7 @@ fn to_other_leader(operation: Operation, groups: &[u32], sent: &[Sent]) -> Optio
     if !traffic.has_all(&there) || !between.iter().all(|sent| is_there(sent) || is_back(sent)) {
         return None;
     }
-    // Between the leaders it goes there and back alike.
+    // Between the leaders both directions are alike.
     let has_answers = !traffic.is_exactly(&there) || !traffic.is_once();
     let mut directed: Vec<(Edge, Direction)> = Vec::new();
     let then = match (within.is_empty(), has_answers) {

@@ -1,9 +1,9 @@
-//! Two levels: within hosts, and between one process of each.
+//! Algorithms in two levels: within hosts, and between one process per host.
 //!
-//! Libraries that know of hosts do a collective in parts: within each host, and among the hosts'
-//! leaders. Each part has the graph of an algorithm of its own, which is recognized among the
-//! processes of the part alone. What is asked of the whole is only that it falls apart so: one process
-//! of each host, and no other, has to do with other hosts.
+//! Libraries that know the hosts do a collective in parts: within each host, and among the leaders
+//! of the hosts. Each part has the graph of an algorithm of its own, which is recognized among the
+//! processes of that part. The only condition on the whole is that one process of each host, and no
+//! other, communicates with other hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ use super::flat::{barrier, flat};
 use super::recognized::{Direction, Flat, along, tree_down};
 use super::root::{from_root, to_root};
 
-/// What was found, and the edges that lead towards a root or from it.
+/// A result, and the edges with a direction relative to a root.
 type Found = (TwoLevels, Vec<(Edge, Direction)>);
 
-/// Whether no tag is used both within hosts and between them, and either is.
+/// Whether no tag is used both within hosts and between them, and both kinds of messages exist.
 pub(super) fn are_apart(hosts: &[u32], sent: &[Sent]) -> bool {
     let groups = |is_within: bool| -> BTreeSet<u32> {
         let level = sent
@@ -31,8 +31,7 @@ pub(super) fn are_apart(hosts: &[u32], sent: &[Sent]) -> bool {
     !within.is_empty() && !between.is_empty() && within.is_disjoint(&between)
 }
 
-/// Recognizes how `operation` was done in two levels, by processes on these hosts; `None` if it was
-/// not.
+/// Recognizes how processes on these hosts did `operation` in two levels; `None` if they did not.
 pub(super) fn recognize(
     operation: Operation,
     hosts: &[u32],
@@ -44,31 +43,31 @@ pub(super) fn recognize(
     match (operation.semantics(), root) {
         (Semantics::OneToMany, Some(root)) => levels.one_way(operation, root, Direction::Up),
         (Semantics::ManyToOne, Some(root)) => levels.one_way(operation, root, Direction::Down),
-        (Semantics::AllToAll | Semantics::Barrier, _) => levels.there_and_back(operation),
+        (Semantics::AllToAll | Semantics::Barrier, _) => levels.to_and_from(operation),
         _ => None,
     }
 }
 
-/// Likewise of two groups, in place of hosts.
+/// Recognizes how two groups, in place of hosts, did `operation` in two levels.
 pub(super) fn recognize_groups(
     operation: Operation,
     groups: &[u32],
     sent: &[Sent],
 ) -> Option<Found> {
-    Levels::of(groups, sent)?.there_and_back(operation.blocking())
+    Levels::of(groups, sent)?.to_and_from(operation.blocking())
 }
 
-/// How something came from one group to the other.
+/// Data flow from one group to the other.
 pub(super) struct OneWay {
     /// Between the leaders.
     pub(super) between: Pattern,
-    /// To the leader of the group that gives.
+    /// To the leader of the sending group.
     pub(super) to: Option<Pattern>,
-    /// From the leader of the other one.
+    /// From the leader of the receiving group.
     pub(super) from: Option<Pattern>,
 }
 
-/// What goes from the group `giver`, of two, to the other one.
+/// Recognizes the data flow from the group `giver`, one of two, to the other one.
 pub(super) fn recognize_one_way(
     operation: Operation,
     groups: &[u32],
@@ -106,15 +105,15 @@ fn is_inside(hosts: &[u32], sent: &Sent) -> bool {
     hosts[sent.from as usize] == hosts[sent.to as usize]
 }
 
-/// Some of the processes, by numbers of their own, and what went among them.
+/// Some of the processes, renumbered, and the messages among them.
 pub(super) struct Part {
-    /// Ascending; a number is an index in this list.
+    /// Ascending; the number of a process is its index in this list.
     slots: Vec<u32>,
     sent: Vec<Sent>,
 }
 
 impl Part {
-    /// Those messages with both ends among these slots, ascending.
+    /// The messages with both ends among these slots, ascending.
     pub(super) fn of<'s>(slots: Vec<u32>, sent: impl IntoIterator<Item = &'s Sent>) -> Self {
         let number = |slot: u32| slots.binary_search(&slot).ok().map(|number| number as u32);
         let inside = sent.into_iter().filter_map(|sent| {
@@ -125,7 +124,7 @@ impl Part {
             })
         });
         let mut sent: Vec<Sent> = inside.collect();
-        // A process counts its steps through all parts.
+        // A process counts its steps over all parts.
         let mut steps: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for message in &sent {
             let Sent { from, to, .. } = *message;
@@ -146,7 +145,7 @@ impl Part {
         Self { slots, sent }
     }
 
-    /// Whether nothing went among them.
+    /// Whether there are no messages.
     pub(super) fn is_idle(&self) -> bool {
         self.sent.is_empty()
     }
@@ -163,7 +162,7 @@ impl Part {
         Traffic::new(self.n(), &self.sent)
     }
 
-    /// The same slots, and some of the messages.
+    /// The same slots with some of the messages only.
     fn only(&self, is_one: impl Fn(&Sent) -> bool) -> Self {
         Self {
             slots: self.slots.clone(),
@@ -171,7 +170,7 @@ impl Part {
         }
     }
 
-    /// In one direction along a tree, or likewise.
+    /// In one direction along a tree, or with synchronization.
     pub(super) fn along(
         &self,
         operation: Operation,
@@ -182,13 +181,13 @@ impl Part {
             Direction::Up => from_root(operation, &self.traffic(), Some(root)),
             Direction::Down => to_root(operation, &self.traffic(), Some(root)),
         };
-        // Somebody would be left out without a reason.
+        // A process would be left out without a reason.
         let is_of_some =
             |found: &Flat| matches!(found.names[0], Pattern::Rooted(Rooted::TreeOfSome(_)));
         found.filter(|found| !is_of_some(found))
     }
 
-    /// Adds the directed edges of what was found in this part, by slot.
+    /// Adds the directed edges of a result for this part, by slot.
     pub(super) fn add_directed(&self, found: &Flat, to: &mut Vec<(Edge, Direction)>) {
         let slot = |number: u32| self.slots[number as usize];
         let edges = found.directed.iter();
@@ -196,18 +195,18 @@ impl Part {
     }
 }
 
-/// Messages that fall apart into levels.
+/// Messages that separate into two levels.
 struct Levels {
     /// One process of each host.
     leaders: Part,
-    /// The hosts with several processes, those with most of them first.
+    /// The hosts with several processes, the largest first.
     hosts: Vec<Part>,
-    /// For each slot the leader of its host.
+    /// Leader of the host of each slot.
     leader_of: Vec<u32>,
 }
 
 impl Levels {
-    /// `None` if there are no two levels, or several processes of a host have to do with others.
+    /// `None` if there are no two levels, or several processes of a host communicate with others.
     fn of(hosts: &[u32], sent: &[Sent]) -> Option<Self> {
         let (within, between): (Vec<Sent>, Vec<Sent>) =
             sent.iter().partition(|sent| is_inside(hosts, sent));
@@ -241,7 +240,7 @@ impl Levels {
         self.leader_of[part.slots[0] as usize]
     }
 
-    /// Of operations with a root.
+    /// For operations with a root.
     fn one_way(&self, operation: Operation, root: u32, direction: Direction) -> Option<Found> {
         let of_root = self.leader_of[root as usize];
         let between = self
@@ -249,29 +248,29 @@ impl Levels {
             .along(operation, self.leaders.number(of_root), direction)?;
         let mut directed = Vec::new();
         self.leaders.add_directed(&between, &mut directed);
-        let mut is_passed_on = false;
+        let mut is_forwarded = false;
         let mut names = Vec::new();
         for part in &self.hosts {
             let leader = self.leader_of(part);
             let is_of_root = part.slots.contains(&root);
             let begin = part.number(if is_of_root { root } else { leader });
             let found = part.along(operation, begin, direction);
-            let passed_on = match &found {
+            let forwarded = match &found {
                 Some(found) if found.directed.len() + 1 == part.slots.len() => None,
                 _ if is_of_root && root != leader => {
-                    part.passed_on(operation, root, leader, direction)
+                    part.forwarded(operation, root, leader, direction)
                 }
                 _ => None,
             };
-            is_passed_on |= passed_on.is_some();
-            let found = passed_on.or(found)?;
+            is_forwarded |= forwarded.is_some();
+            let found = forwarded.or(found)?;
             part.add_directed(&found, &mut directed);
             names.push(found.names);
         }
         let within = common(&names);
         let name = self.named(
             &between,
-            if is_passed_on {
+            if is_forwarded {
                 Within::OneWayPassedOn(within)
             } else {
                 Within::OneWay(within)
@@ -280,8 +279,8 @@ impl Levels {
         Some((name, directed))
     }
 
-    /// Of operations without a root: to the leaders, among them, and from them.
-    fn there_and_back(&self, operation: Operation) -> Option<Found> {
+    /// For operations without a root: to the leaders, among them, and from them.
+    fn to_and_from(&self, operation: Operation) -> Option<Found> {
         let among = flat(operation, self.leaders.n(), None, &self.leaders.sent)?;
         if among.names[0] == Pattern::Unrecognized {
             return None;
@@ -290,7 +289,7 @@ impl Levels {
         let mut names = [Vec::new(), Vec::new()];
         for part in &self.hosts {
             let leader = part.number(self.leader_of(part));
-            let found = part.there_and_back(operation, leader)?;
+            let found = part.to_and_from(operation, leader)?;
             for (nth, found) in found.iter().enumerate() {
                 part.add_directed(found, &mut edges[nth]);
                 names[nth].push(found.names.clone());
@@ -302,7 +301,7 @@ impl Levels {
         );
         let mut directed = Vec::new();
         self.leaders.add_directed(&among, &mut directed);
-        // Of an edge that is used both ways, each message has its own; the edge has none.
+        // An edge that is used both ways has no direction, only its messages have.
         for nth in [0, 1] {
             let others: BTreeSet<Edge> = edges[1 - nth].iter().map(|(edge, _)| *edge).collect();
             let own = edges[nth].iter().filter(|(edge, _)| !others.contains(edge));
@@ -321,9 +320,9 @@ impl Levels {
 }
 
 impl Part {
-    /// From a root that is no leader to the leader, and from that to all others, the root among them
-    /// or not; or the other way.
-    fn passed_on(
+    /// From a root that is no leader to the leader, and from there to all others, the root included
+    /// or not; or in the other direction.
+    fn forwarded(
         &self,
         operation: Operation,
         root: u32,
@@ -350,8 +349,8 @@ impl Part {
             sent: rest,
         };
         if let Some(mut found) = all.along(operation, leader, direction) {
-            // Where the root gets back what it has given, or gives what it gets, that edge is
-            // used both ways.
+            // If the root gets back what it has sent, or sends what it gets, that edge is used both
+            // ways.
             found.directed.retain(|(other, _)| *other != edge);
             found.directed.push((edge, direction));
             return Some(found);
@@ -369,7 +368,7 @@ impl Part {
     }
 
     /// To the leader, and from it.
-    fn there_and_back(&self, operation: Operation, leader: u32) -> Option<[Flat; 2]> {
+    fn to_and_from(&self, operation: Operation, leader: u32) -> Option<[Flat; 2]> {
         let towards = |part: &Self| {
             match operation {
                 Operation::Barrier => barrier(&part.traffic()),
@@ -388,7 +387,7 @@ impl Part {
                 }
             }
         }
-        // With one tag: what each process but the leader sends first goes towards it.
+        // With one tag: the first message of each process except the leader flows to the leader.
         let mut seen = BTreeSet::from([leader]);
         let first = self.sent.iter().filter(|sent| seen.insert(sent.from));
         let first: BTreeSet<Edge> = first.map(|sent| (sent.from, sent.to)).collect();
@@ -402,7 +401,7 @@ impl Part {
     }
 }
 
-/// The name that fits all of several parts, the first of those of the largest one.
+/// The name that fits all of several parts: the first one of the largest part.
 pub(super) fn common(names: &[Vec<Pattern>]) -> Pattern {
     let mut of_first = names.first().into_iter().flatten();
     let fits = |name: &&Pattern| names.iter().all(|names| names.contains(name));

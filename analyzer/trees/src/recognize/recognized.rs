@@ -1,4 +1,4 @@
-//! What is recognized: names, a tree, and which way data went along edges.
+//! Results of recognition: names, a tree, and the direction of data along edges.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::super::algorithm::{Algorithm, Pattern, Rooted};
 use super::super::exchanges::{Edge, Edges, Traffic};
 use super::super::spanning::SpanningTree;
 
-/// Which way along a tree.
+/// Direction along a tree. As in the papers, the root is at the bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Direction {
     /// Towards the root.
@@ -18,26 +18,26 @@ pub enum Direction {
 /// What was recognized in the messages of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recognized<Name = Algorithm> {
-    /// All that fit, the most usual first. At least one.
+    /// All names that fit, the most usual first; at least one.
     pub names: Vec<Name>,
-    /// Where data went along a spanning tree, towards its root or from it: that tree.
+    /// The spanning tree along which the data flowed, to its root or from it, if there is one.
     pub tree: Option<TreeFacts>,
-    /// The edges along which it went towards a root, or from it; of others it cannot be said.
+    /// Edges with a direction relative to a root; the direction of others is not known.
     pub directed: Vec<(Edge, Direction)>,
 }
 
-/// What is to be said of a spanning tree.
+/// Figures of a spanning tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeFacts {
     /// Slot of the root.
     pub root: u32,
-    /// Edges on the longest way to the root.
+    /// Edges on the longest path to the root.
     pub height: u32,
-    /// Most children of one process.
+    /// Largest number of children of a process.
     pub fan_out: u32,
 }
 
-/// What was recognized with all processes alike.
+/// What was recognized if all processes are alike.
 pub(super) type Flat = Recognized<Pattern>;
 
 impl Flat {
@@ -53,7 +53,7 @@ impl Flat {
         }
     }
 
-    /// Whether nothing better than that is known of it.
+    /// Whether it has no proper name.
     pub(super) fn is_unnamed(&self) -> bool {
         let is_unnamed =
             |part: &Rooted| matches!(part, Rooted::UnnamedTree | Rooted::TreeOfSome(_));
@@ -77,23 +77,23 @@ impl From<Flat> for Recognized {
 }
 
 impl<Name> Recognized<Name> {
-    /// Whether data went along a tree, and nowhere else.
+    /// Whether data flowed along a tree, and nowhere else.
     #[must_use]
     pub fn is_tree(&self) -> bool {
         self.tree.is_some()
     }
 }
 
-/// Where the processes are, by slot.
+/// Hosts and groups of the processes, by slot.
 #[derive(Debug, Clone, Copy)]
-pub struct Places<'a> {
-    /// On which hosts; any numbers.
+pub struct Placement<'a> {
+    /// Number of the host; any numbers.
     pub hosts: &'a [u32],
-    /// In which groups, on an intercommunicator: 0 or 1.
+    /// Number of the group, on an intercommunicator: 0 or 1.
     pub groups: Option<&'a [u32]>,
 }
 
-/// Edges relative to a root.
+/// Edges whose ranks are relative to a root, as slots.
 pub fn rotated(edges: impl IntoIterator<Item = Edge>, n: u32, root: u32) -> Edges {
     let at = |rank: u32| (rank + root) % n;
     let edges = edges.into_iter();
@@ -102,11 +102,11 @@ pub fn rotated(edges: impl IntoIterator<Item = Edge>, n: u32, root: u32) -> Edge
 
 /// The edges in the other direction.
 #[must_use]
-pub fn turned(edges: &Edges) -> Edges {
+pub fn reversed(edges: &Edges) -> Edges {
     edges.iter().map(|&(from, to)| (to, from)).collect()
 }
 
-/// Along a tree, in a direction.
+/// Data flow along a tree in one direction.
 pub(super) fn along(tree: &SpanningTree, direction: Direction) -> Flat {
     let names = tree.names();
     let mut names: Vec<Rooted> = names.into_iter().map(Rooted::Tree).collect();
@@ -136,12 +136,12 @@ fn facts(tree: &SpanningTree) -> TreeFacts {
     }
 }
 
-/// The tree along which everything goes from its root.
+/// The tree along which everything flows from its root.
 pub(super) fn tree_up(traffic: &Traffic<'_>) -> Option<SpanningTree> {
     SpanningTree::of(traffic.n, traffic.edges().map(|(from, to)| (to, from)))
 }
 
-/// The tree along which everything goes towards its root.
+/// The tree along which everything flows to its root.
 pub(super) fn tree_down(traffic: &Traffic<'_>) -> Option<SpanningTree> {
     SpanningTree::of(traffic.n, traffic.edges())
 }

@@ -1,18 +1,18 @@
-//! From a root, or to it: along a tree, in parts, or by turns.
+//! From a root, or to it: along a tree, in parts, or with synchronization.
 
 use collbench_formats::Operation;
 
 use super::super::algorithm::{Pattern, Rooted, Tree};
 use super::super::exchanges::{
-    Aside, Edge, Edges, Folded, Sent, Traffic, hypercube, ring, two_ways,
+    Edge, Edges, ExtraRanks, Folded, Sent, Traffic, hypercube, ring, two_ways,
 };
 use super::super::spanning::{binomial_in_order, in_order_binary, split_binary};
-use super::recognized::{Direction, Flat, along, rooted, rotated, tree_down, tree_up, turned};
-use super::some::of_some;
+use super::partial::partial_tree;
+use super::recognized::{Direction, Flat, along, reversed, rooted, rotated, tree_down, tree_up};
 
-/// Directly between the root and some of the others, where those with nothing to send, or to get,
-/// may be left out.
-fn linear_of_some(
+/// Directly between the root and some of the other processes; those with nothing to send, or to
+/// receive, may be missing.
+fn partial_linear(
     operation: Operation,
     traffic: &Traffic<'_>,
     root: u32,
@@ -42,7 +42,7 @@ pub(super) fn from_root(
     if let Some(tree) = tree_up(traffic).filter(|tree| tree.root == root) {
         return Some(along(&tree, Direction::Up));
     }
-    if let Some(linear) = linear_of_some(operation, traffic, root, Direction::Up) {
+    if let Some(linear) = partial_linear(operation, traffic, root, Direction::Up) {
         return Some(linear);
     }
     let split = split_binary(n);
@@ -63,20 +63,21 @@ pub(super) fn from_root(
         names.push(Pattern::Rooted(Rooted::ScatterRing));
     }
     if names.is_empty() {
-        return by_way_of_first(traffic, root)
-            .or_else(|| of_some(operation, traffic, Some(root), Direction::Up));
+        return via_rank_0(traffic, root)
+            .or_else(|| partial_tree(operation, traffic, Some(root), Direction::Up));
     }
     Some(Flat::exchanges(names))
 }
 
-/// From a root that is not rank 0 to that, and from there along a tree to all, the root among them.
+/// From a root that is not rank 0 to rank 0, and from there along a tree to all, the root included
+/// or not.
 ///
 /// # Source
-/// MPICH 4.0, `MPIR_Ibcast_intra_sched_smp`: where all are on one host, rank 0 leads it.
-fn by_way_of_first(traffic: &Traffic<'_>, root: u32) -> Option<Flat> {
+/// MPICH 4.0, `MPIR_Ibcast_intra_sched_smp`: on one host, rank 0 is its leader.
+fn via_rank_0(traffic: &Traffic<'_>, root: u32) -> Option<Flat> {
     let mut others = traffic.sent.to_vec();
-    let told = |sent: &Sent| (sent.from, sent.to) == (root, 0);
-    let at = others.iter().position(told).filter(|_| root != 0)?;
+    let name = |sent: &Sent| (sent.from, sent.to) == (root, 0);
+    let at = others.iter().position(name).filter(|_| root != 0)?;
     others.remove(at);
     let tree = tree_up(&Traffic::new(traffic.n, &others)).filter(|tree| tree.root == 0)?;
     let name = *tree.names().first()?;
@@ -85,7 +86,7 @@ fn by_way_of_first(traffic: &Traffic<'_>, root: u32) -> Option<Flat> {
     Some(rooted(Rooted::ByWayOfFirst(name), directed))
 }
 
-/// Whether what each process sends stays apart, and is not reduced.
+/// Whether the data of each process are kept apart, and not reduced.
 fn is_gathered(operation: Operation) -> bool {
     matches!(
         operation,
@@ -103,9 +104,9 @@ pub(super) fn to_root(
         return Some(along(&tree, Direction::Down));
     }
     if is_gathered(operation) {
-        return linear_of_some(operation, traffic, root, Direction::Down)
+        return partial_linear(operation, traffic, root, Direction::Down)
             .or_else(|| with_synchronization(traffic, root))
-            .or_else(|| of_some(operation, traffic, Some(root), Direction::Down));
+            .or_else(|| partial_tree(operation, traffic, Some(root), Direction::Down));
     }
     // From the last rank, where it ends, to the root.
     let parents = in_order_binary(n);
@@ -114,29 +115,29 @@ pub(super) fn to_root(
         .collect();
     let mut in_order = tree.clone();
     in_order.insert((n - 1, root));
-    // Two processes also exchange halves.
+    // Two processes may also exchange halves.
     let is_sure = n > 2 || !traffic.is_mutual(&two_ways());
     if root != n - 1 && is_sure && traffic.is_exactly(&in_order) {
         let directed = in_order.into_iter().map(|edge| (edge, Direction::Down));
         return Some(rooted(Rooted::Tree(Tree::InOrderBinary), directed));
     }
-    for aside in [Aside::Even, Aside::Odd] {
+    for aside in [ExtraRanks::Even, ExtraRanks::Odd] {
         let folded = Folded::new(n, aside);
         let model = folded.all();
-        // A root that stands aside gets the result from elsewhere, too.
+        // A root that is an extra rank gets the result from another rank, too.
         let mut others = traffic.edges().filter(|edge| !model.contains(edge));
         if traffic.has_all(&folded.core) && others.all(|(from, to)| from == root || to == root) {
             return Some(rooted(Rooted::Rabenseifner, []));
         }
     }
-    of_some(operation, traffic, Some(root), Direction::Down)
+    partial_tree(operation, traffic, Some(root), Direction::Down)
 }
 
-/// To the root from each process, which the root has told to.
+/// To the root from each process after the root has asked for it.
 fn with_synchronization(traffic: &Traffic<'_>, root: u32) -> Option<Flat> {
     let n = traffic.n;
     let star: Edges = rotated((1..n).map(|rank| (rank, 0)), n, root);
-    let both: Edges = star.union(&turned(&star)).copied().collect();
+    let both: Edges = star.union(&reversed(&star)).copied().collect();
     traffic.is_exactly(&both).then(|| {
         let directed = star.into_iter().map(|edge| (edge, Direction::Down));
         rooted(Rooted::LinearSynchronized, directed)

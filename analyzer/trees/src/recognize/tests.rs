@@ -1,5 +1,5 @@
-//! Schedules of published algorithms, process by process and round by round, against the models,
-//! which are sets of edges.
+//! Schedules of published algorithms, process by process and round by round, compared with the
+//! models, which are sets of edges.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,23 @@ use super::*;
 
 mod groups;
 mod levels;
+mod library_names;
+mod partial;
 mod reductions;
-mod said;
-mod some;
 
 /// On an intracommunicator.
-fn places(hosts: &[u32]) -> Places<'_> {
-    Places {
+fn places(hosts: &[u32]) -> Placement<'_> {
+    Placement {
         hosts,
         groups: None,
     }
 }
 
-/// A schedule while it is written down.
+/// A schedule under construction.
 struct Schedule {
     n: u32,
     sent: Vec<Sent>,
-    /// The step that each rank is in.
+    /// The current step of each rank.
     steps: Vec<u32>,
     group: u32,
 }
@@ -62,13 +62,13 @@ impl Schedule {
         self.together([(from, to)]);
     }
 
-    /// What follows has another tag.
+    /// The following messages have another tag.
     fn next_group(mut self) -> Self {
         self.group += 1;
         self
     }
 
-    /// All ranks further by `root`, around the end.
+    /// All ranks shifted by `root`, modulo n.
     fn rotated(mut self, root: u32) -> Self {
         for sent in &mut self.sent {
             sent.from = (sent.from + root) % self.n;
@@ -77,7 +77,7 @@ impl Schedule {
         self
     }
 
-    /// Every message in the other direction, the last one first.
+    /// Every message in the other direction, in reverse order.
     fn reversed(&self) -> Self {
         let mut back = Self::new(self.n);
         for sent in self.sent.iter().rev() {
@@ -93,7 +93,8 @@ impl Schedule {
     }
 }
 
-/// Each rank that has the data sends them on, at distance 1, 2, 4 ...: of base k, to k - 1 others.
+/// Each rank that has the data sends them on, at distance 1, 2, 4 ...; with base k, to k - 1
+/// others.
 fn nomial_from_near(n: u32, k: u32) -> Schedule {
     let mut schedule = Schedule::new(n);
     let mut n_informed = 1;
@@ -111,8 +112,8 @@ fn nomial_from_near(n: u32, k: u32) -> Schedule {
     schedule
 }
 
-/// A range of ranks, of which the first has the data, is cut into k, and the first of each part gets
-/// them.
+/// A range of ranks, of which the first has the data, is cut into k parts, and the first rank of
+/// each part gets them.
 fn nomial_from_far(n: u32, k: u32) -> Schedule {
     fn spread(schedule: &mut Schedule, first: u32, size: u32, k: u32) {
         if size <= 1 {
@@ -134,7 +135,7 @@ fn nomial_from_far(n: u32, k: u32) -> Schedule {
     schedule
 }
 
-/// The ranks dealt out to k chains, one by one, to know how long each is.
+/// The lengths of k chains: ranks are distributed one by one.
 fn chain(n: u32, k: u32) -> Schedule {
     let mut lengths = vec![0; k as usize];
     for rank in 0..n - 1 {
@@ -159,13 +160,13 @@ fn star(n: u32) -> Schedule {
     schedule
 }
 
-/// The first of two ranks has the data of both, and so on, the others waiting until they are handed
-/// the result.
+/// The first of two ranks has the data of both, and so on; the others wait until they get the
+/// result.
 fn folded(n: u32, rounds: u32) -> Schedule {
     folded_by(n, |n| (0..rounds).flat_map(|_| doubling(n)).collect())
 }
 
-/// Likewise, with distances of one's own among a power of two of ranks.
+/// A butterfly among a power of two of ranks with given distances.
 fn folded_by(n: u32, distances: impl Fn(u32) -> Vec<u32>) -> Schedule {
     let mut schedule = Schedule::new(n);
     let mut active: Vec<u32> = (0..n).collect();
@@ -188,7 +189,7 @@ fn folded_by(n: u32, distances: impl Fn(u32) -> Vec<u32>) -> Schedule {
     schedule
 }
 
-/// So many rounds, in each of which every rank sends to the one that is so much further.
+/// This number of rounds, in each of which every rank sends to the one at the given distance.
 fn around(n: u32, distances: impl IntoIterator<Item = u32>) -> Schedule {
     let mut schedule = Schedule::new(n);
     for distance in distances {
@@ -205,7 +206,7 @@ const SIZES: [u32; 18] = [
     2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 17, 24, 31, 64, 100, 257,
 ];
 
-/// Asserts that a name is among those that fit, and for ranks enough that it is the first.
+/// Asserts that a name is among those that fit, and with enough ranks that it is the first.
 fn is(found: &Flat, name: Pattern, n: u32) {
     let names = &found.names;
     assert!(names.contains(&name), "{n} ranks: {names:?}, not {name:?}");
@@ -262,7 +263,7 @@ fn binary_trees_are_those_of_the_published_tables() {
     let first = |schedule: Schedule, operation, root| {
         schedule.recognize(operation, Some(root)).names[0].to_string()
     };
-    // As measured on Open MPI, and in rows of 1, 2, 4 ...
+    // As measured with Open MPI, and in rows of 1, 2, 4 ...
     let by_levels = [(0, 1), (0, 2), (1, 3), (1, 5), (2, 4), (2, 6), (3, 7)];
     let in_rows = [(0, 1), (0, 2), (1, 3), (1, 4), (2, 5), (2, 6), (3, 7)];
     assert_eq!(first(edges(&by_levels, 8), Operation::Bcast, 0), "binary");
@@ -281,7 +282,7 @@ fn binary_trees_are_those_of_the_published_tables() {
     let split = [(1, 2), (2, 1), (3, 4), (4, 3), (5, 6), (6, 5), (0, 7)];
     let split = [&by_levels[..], &split].concat();
     assert_eq!(first(edges(&split, 8), Operation::Bcast, 0), "split binary");
-    // The pictures beside the definition in coll_base_topo.c, children to parents.
+    // The figures beside the definition in coll_base_topo.c, children to parents.
     let in_order: [(u32, &[(u32, u32)]); 4] = [
         (4, &[(2, 3), (1, 3), (0, 1)]),
         (
@@ -322,7 +323,7 @@ fn binary_trees_are_those_of_the_published_tables() {
 
 #[test]
 fn the_root_may_have_changed_places_with_rank_0() {
-    // As Open MPI's nonblocking broadcast does.
+    // As in Open MPI's nonblocking broadcast.
     let mut schedule = Schedule::new(6);
     for (from, to) in [(2, 1), (2, 0), (2, 4), (1, 3), (1, 5)] {
         schedule.send(from, to);
@@ -332,7 +333,7 @@ fn the_root_may_have_changed_places_with_rank_0() {
 }
 
 #[test]
-fn a_tree_of_no_name_is_told_with_its_height_and_fan_out() {
+fn a_tree_of_no_name_is_sent_with_its_height_and_fan_out() {
     let mut schedule = Schedule::new(7);
     for (from, to) in [(2, 0), (2, 6), (0, 1), (0, 3), (0, 5), (3, 4)] {
         schedule.send(from, to);
@@ -345,7 +346,7 @@ fn a_tree_of_no_name_is_told_with_its_height_and_fan_out() {
         fan_out: 3,
     };
     assert_eq!(found.tree, Some(facts));
-    // A second way to one rank, a circle, and a rank that nothing comes to.
+    // Two paths to one rank, a circle, and a rank that receives nothing.
     for (from, to) in [(5, 4), (4, 2), (4, 4)] {
         let mut other = Schedule {
             sent: schedule.sent.clone(),
@@ -373,7 +374,7 @@ fn an_exchange_is_known_where_what_comes_is_there_before_the_own_is_sent() {
                 sent.step_of_sender = 2 * sent.step_of_sender + 1;
                 sent.step_of_receiver *= 2;
             }
-            // Of three with one message each way, nobody can tell.
+            // Three ranks with one message in each direction are ambiguous.
             if n > 3 || count > 1 {
                 is(&schedule.recognize(Operation::Allreduce, None), name, n);
             }
@@ -406,7 +407,7 @@ fn exchanges_are_known_for_any_number_of_ranks() {
         check(ring(n - 1), ReduceScatter, Pattern::Ring);
         let back = doubling(n).map(|distance| n - distance);
         check(around(n, back), Allgather, Pattern::Bruck);
-        // Loch and Koslovski 2021: the halves come first, then twice as many parts each time.
+        // Loch and Koslovski 2021: the halves first, then twice as many parts in each step.
         if n.is_power_of_two() {
             let parts = doubling(n).flat_map(|part| (0..part).map(move |_| n / 2 / part));
             check(around(n, parts), Allgather, Pattern::Sparbit);
@@ -416,7 +417,7 @@ fn exchanges_are_known_for_any_number_of_ranks() {
             check(folded(n, 1), Allgather, Pattern::RecursiveDoubling);
         }
         if n.is_multiple_of(2) {
-            // With one neighbour and the other in turn.
+            // With one neighbour and the other alternately.
             let mut schedule = Schedule::new(n);
             for round in 0..n / 2 {
                 schedule.together((0..n).map(|rank| match (rank + round) % 2 {
@@ -439,7 +440,7 @@ fn exchanges_are_known_for_any_number_of_ranks() {
 fn data_may_go_to_a_root_and_back() {
     for n in SIZES {
         let name = |to, from| Pattern::ToAndFrom(Rooted::Tree(to), Rooted::Tree(from));
-        // One after the other: nobody is told before everybody has said something.
+        // One after the other: no rank is released before all have sent something.
         let chained = |to: &Schedule, from: &Schedule, is_apart: bool| {
             let mut all = Schedule::new(n);
             to.sent.iter().for_each(|sent| all.send(sent.from, sent.to));
@@ -483,7 +484,7 @@ fn a_broadcast_may_scatter_and_gather() {
         let found = schedule.rotated(1).recognize(Operation::Bcast, Some(1));
         let name = Pattern::Rooted(Rooted::ScatterRing);
         assert!(found.names.contains(&name), "{n} ranks: {found:?}");
-        // The last had no data to be scattered to them.
+        // For the last ranks there were no data to scatter.
         let mut schedule = nomial_from_far(n, 2);
         schedule.sent.truncate(scatter - 1);
         (0..n - 1).for_each(|_| schedule.together((0..n).map(|rank| (rank, (rank + 1) % n))));
@@ -501,7 +502,7 @@ fn a_broadcast_may_scatter_and_gather() {
     }
 }
 
-/// The messages of two schedules, those of the second behind those of the first and with another
+/// The messages of two schedules, those of the second after those of the first and with another
 /// tag.
 fn then(first: Schedule, second: &Schedule) -> Schedule {
     let mut both = first.next_group();
@@ -512,7 +513,7 @@ fn then(first: Schedule, second: &Schedule) -> Schedule {
 }
 
 #[test]
-fn a_broadcast_behind_an_exchange_is_told_with_it() {
+fn a_broadcast_behind_an_exchange_is_sent_with_it() {
     for n in SIZES {
         let back = nomial_from_far(n, 2);
         let found = then(around(n, doubling(n)), &back).recognize(Operation::Barrier, None);
@@ -520,7 +521,7 @@ fn a_broadcast_behind_an_exchange_is_told_with_it() {
             panic!("{n}: {:?}", found.names);
         };
         assert!(found.tree.is_none(), "{n}");
-        // A broadcast from elsewhere, or along no tree, is none of this; of two processes it is
+        // A broadcast from elsewhere, or along no tree, is none of these; with two processes it has
         // another name.
         for other in [back.rotated(1), around(n, [1])]
             .into_iter()
@@ -531,9 +532,9 @@ fn a_broadcast_behind_an_exchange_is_told_with_it() {
         }
     }
     for n in SIZES.into_iter().filter(|n| n.is_power_of_two() && *n > 2) {
-        for is_told in [false, true] {
+        for is_sent in [false, true] {
             let mut sums = folded(n, 1);
-            if is_told {
+            if is_sent {
                 sums.send(n - 1, 0);
             }
             let scanned = then(sums, &nomial_from_far(n, 2));

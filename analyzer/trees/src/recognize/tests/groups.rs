@@ -1,4 +1,4 @@
-//! Intercommunicators: of groups of 3 and 5 ranks, one behind the other.
+//! Intercommunicators: groups of 3 and 5 ranks, numbered one after the other.
 
 use super::*;
 
@@ -7,7 +7,7 @@ const GROUPS: [u32; 8] = [0, 0, 0, 1, 1, 1, 1, 1];
 fn name(schedule: &Schedule, operation: Operation, root: Option<u32>) -> String {
     let mut sent = schedule.sent.clone();
     sent.sort_by_key(|sent| sent.from);
-    let places = Places {
+    let places = Placement {
         hosts: &[0; 8],
         groups: Some(&GROUPS),
     };
@@ -37,7 +37,7 @@ fn a_root_has_to_do_with_the_other_group_directly_or_by_way_of_its_leader() {
         name(&back, Operation::Reduce, Some(2)),
         "binary, by way of rank 0"
     );
-    // Somebody beside the root takes part.
+    // Another rank of the root's group takes part.
     led.send(0, 1);
     assert_eq!(
         name(&led, Operation::Bcast, Some(2)),
@@ -71,7 +71,7 @@ fn one_group_gives_and_the_other_one_gets() {
         let mut led = Schedule::new(8);
         (4..8).for_each(|rank| led.send(rank, 3));
         let mut led = led.next_group();
-        // An empty message the one way.
+        // An empty message in one direction.
         led.together([(0, 3), (3, 0)]);
         let mut led = led.next_group();
         led.send(0, 1);
@@ -94,7 +94,7 @@ fn one_group_gives_and_the_other_one_gets() {
     short.send(0, 1);
     let found = name(&short, Operation::Allgather, None);
     assert!(!found.contains("gives"), "{found}");
-    // What no group could give to the other.
+    // What neither group could send to the other.
     let found = name(&given(false), Operation::Allreduce, None);
     assert!(!found.contains("gives"), "{found}");
 }

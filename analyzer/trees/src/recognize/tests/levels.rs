@@ -1,9 +1,10 @@
-//! Algorithms put together from parts, within hosts and between them, on hosts of any layout.
+//! Algorithms composed of parts within hosts and between them, with any distribution of processes
+//! over hosts.
 
 use super::*;
 use crate::algorithm::{TwoLevels, Within};
 
-/// Numbers that look like chance, the same each time.
+/// Pseudorandom numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -13,7 +14,7 @@ impl Dice {
     }
 }
 
-/// Hosts of some processes, and the leader of each host.
+/// Processes on hosts, and the leader of each host.
 struct Layout {
     /// By slot.
     hosts: Vec<u32>,
@@ -22,7 +23,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// One of at least two hosts and at least one of several processes.
+    /// A layout of at least two hosts, at least one of which has several processes.
     fn any(dice: &mut Dice) -> Self {
         let n_hosts = 2 + dice.below(9);
         let n = n_hosts + 1 + dice.below(3 * n_hosts);
@@ -83,7 +84,7 @@ impl Layout {
 }
 
 impl Schedule {
-    /// What goes on among some of the processes, behind what has been so far.
+    /// Appends a schedule among some of the processes.
     fn then(&mut self, part: &Schedule, slots: &[u32]) {
         for sent in &part.sent {
             let [from, to] = [sent.from, sent.to].map(|number| slots[number as usize]);
@@ -101,7 +102,7 @@ impl Schedule {
     }
 }
 
-/// A tree by its name, from one of `n` ranks.
+/// The tree with this name, rooted at any of `n` ranks.
 fn tree_from(tree: Tree, n: u32, root: u32) -> Schedule {
     let schedule = match tree {
         Tree::Linear => star(n),
@@ -117,7 +118,7 @@ fn place(slots: &[u32], slot: u32) -> u32 {
     slots.iter().position(|&other| other == slot).unwrap() as u32
 }
 
-/// Whether a name is one of those that fit a tree of `n` ranks; of enough ranks the only one.
+/// Whether a name is one of those that fit a tree of `n` ranks; with enough ranks the only one.
 fn is_tree_name(found: Pattern, tree: Tree, n: u32) -> bool {
     let names = tree_from(tree, n, 0)
         .recognize(Operation::Bcast, Some(0))
@@ -141,9 +142,9 @@ fn broadcasts_and_reductions_in_two_levels_are_known_on_any_hosts_from_any_root(
     for case in 0..200 {
         let mut layout = Layout::any(&mut dice);
         let root = dice.below(layout.n());
-        // The root is a leader, or passes on to its own.
-        let is_passed_on = case % 3 == 0 && layout.leader_of(root) != root;
-        if !is_passed_on {
+        // The root is a leader, or forwards to its leader.
+        let is_forwarded = case % 3 == 0 && layout.leader_of(root) != root;
+        if !is_forwarded {
             let of_root = layout.leader_of(root);
             layout.leaders.retain(|&leader| leader != of_root);
             layout.leaders.push(root);
@@ -153,12 +154,12 @@ fn broadcasts_and_reductions_in_two_levels_are_known_on_any_hosts_from_any_root(
         let [between, within] = [0, 1].map(|_| TREES[dice.below(3) as usize]);
         let n_leaders = layout.leaders.len() as u32;
         let mut schedule = Schedule::new(layout.n());
-        if is_passed_on {
+        if is_forwarded {
             schedule.send(root, of_root);
         }
         let among = tree_from(between, n_leaders, place(&layout.leaders, of_root));
         schedule.then(&among, &layout.leaders);
-        // Every other case with tags of their own for both levels.
+        // In every other case both levels have tags of their own.
         if case % 2 == 0 {
             schedule = schedule.next_group();
         }
@@ -172,7 +173,7 @@ fn broadcasts_and_reductions_in_two_levels_are_known_on_any_hosts_from_any_root(
         ] {
             let found = layout.recognize(&schedule, operation, Some(root));
             let Algorithm::TwoLevels(found) = found else {
-                // The whole is a tree with a name of its own, or the levels' tags are lost.
+                // The whole is a tree with a name of its own, or the tags of the levels are lost.
                 let is_flat = flat(operation, layout.n(), Some(root), &schedule.sent).unwrap();
                 assert!(!is_flat.is_unnamed(), "case {case}: {operation:?}, {found}");
                 continue;
@@ -183,13 +184,13 @@ fn broadcasts_and_reductions_in_two_levels_are_known_on_any_hosts_from_any_root(
                 is_tree_name(found.between, between, n_leaders),
                 "case {case}: {found:?}"
             );
-            let (name, was_passed_on) = match found.within {
+            let (name, was_forwarded) = match found.within {
                 Within::OneWay(name) => (name, false),
                 Within::OneWayPassedOn(name) => (name, true),
                 Within::ToAndFrom(..) => panic!("case {case}: {found:?}"),
             };
-            // Of two processes on the host, passing on may be the tree itself.
-            assert!(is_passed_on || !was_passed_on, "case {case}: {found:?}");
+            // With two processes on the host, forwarding may be the tree itself.
+            assert!(is_forwarded || !was_forwarded, "case {case}: {found:?}");
             assert!(
                 is_tree_name(name, within, largest(&layout)),
                 "case {case}: {operation:?}: {found:?}"
@@ -265,15 +266,15 @@ fn it_is_said_in_words() {
         words(&up, Operation::Bcast, Some(0)),
         "two levels: binomial among 4 host leaders, linear within hosts"
     );
-    // As MPICH does it where the root is no leader: the root gets back what it has given.
-    let mut passed_on = Schedule::new(12);
-    passed_on.send(2, 0);
-    passed_on.then(&nomial_from_near(4, 2), &layout.leaders);
+    // As in MPICH if the root is no leader: the root gets back what it has sent.
+    let mut forwarded = Schedule::new(12);
+    forwarded.send(2, 0);
+    forwarded.then(&nomial_from_near(4, 2), &layout.leaders);
     for (_, slots) in layout.shared() {
-        passed_on.then(&star(3), &slots);
+        forwarded.then(&star(3), &slots);
     }
     assert_eq!(
-        words(&passed_on, Operation::Bcast, Some(2)),
+        words(&forwarded, Operation::Bcast, Some(2)),
         "two levels: binomial among 4 host leaders, linear within hosts, by way of the root's leader"
     );
     let mut both = Schedule::new(12);
@@ -289,7 +290,7 @@ fn it_is_said_in_words() {
         "two levels: recursive doubling among 4 host leaders, \
          pipeline within hosts to the leader, linear back"
     );
-    // MPICH's barrier: a whole one within hosts before that of the leaders.
+    // MPICH's barrier: a whole barrier within each host before that of the leaders.
     let mut barrier = Schedule::new(12);
     for (_, slots) in layout.shared() {
         barrier.then(&around(3, doubling(3)), &slots);
@@ -327,7 +328,7 @@ fn what_is_not_in_two_levels_is_not_called_so() {
         let as_made = layout.recognize(&schedule, Operation::Bcast, Some(root));
         assert!(!is_flat(as_made), "case {case}: {as_made}");
 
-        // On one host, and each on its own.
+        // All on one host, and each on a host of its own.
         for hosts in [vec![0; n as usize], (0..n).collect()] {
             let other = Layout {
                 hosts,
@@ -336,7 +337,8 @@ fn what_is_not_in_two_levels_is_not_called_so() {
             let found = other.recognize(&schedule, Operation::Bcast, Some(root));
             assert!(is_flat(found), "case {case}: {found}");
         }
-        // One process moves to another host, where it is a second one that hears from outside.
+        // One process moves to another host, where it is a second one that receives from other
+        // hosts.
         let (leader, slots) = layout.shared().next().unwrap();
         let moved = slots.into_iter().find(|&slot| slot != leader).unwrap();
         let elsewhere = layout
@@ -352,12 +354,12 @@ fn what_is_not_in_two_levels_is_not_called_so() {
         };
         let found = other.recognize(&schedule, Operation::Bcast, Some(root));
         assert!(is_flat(found), "case {case}: {found}");
-        // One gets nothing.
+        // One process gets nothing.
         schedule.sent.retain(|sent| sent.to != moved);
         let found = layout.recognize(&schedule, Operation::Bcast, Some(root));
         assert!(is_flat(found), "case {case}: {found}");
     }
-    // Algorithms that know of no hosts, on hosts of any layout.
+    // Algorithms that ignore hosts, with any layout.
     for _ in 0..60 {
         let layout = Layout::any(&mut dice);
         let n = layout.n();

@@ -1,5 +1,5 @@
-//! Reductions whose result is scattered or gathered, and gathering with synchronization: graphs that
-//! are alike for few ranks, and graphs of more than a power of two of them.
+//! Reductions whose result is scattered or gathered, and gathering with synchronization: graphs
+//! that are equal for few ranks, and graphs of other numbers of ranks than powers of two.
 
 use super::*;
 
@@ -29,9 +29,9 @@ fn halving_goes_on_from_the_farthest_and_a_butterfly_from_the_nearest() {
     }
 }
 
-/// Thakur et al. 2005, section 4.4, for any number of ranks: with the rank at distance 1, 2, 4 ...; of
-/// those in the same half who have no such partner, each gets what its partner would have told from
-/// one who has it.
+/// Thakur et al. 2005, section 4.4, for any number of ranks: with the rank at distance 1, 2, 4 ...;
+/// a rank without such a partner gets that partner's data from a rank of the same half that has
+/// them.
 fn doubling_of_any(n: u32) -> Schedule {
     let mut schedule = Schedule::new(n);
     for distance in doubling(n) {
@@ -68,7 +68,7 @@ fn doubling_is_known_also_where_partners_are_missing() {
     }
 }
 
-/// Traeff 2005: the parts are halved from the nearest one on, so that they end up elsewhere.
+/// Traeff 2005: the parts are halved from the nearest rank on, so they end up elsewhere.
 fn butterfly_of_any(n: u32) -> Schedule {
     let n_active = 1 << n.ilog2();
     let rest = n - n_active;
@@ -175,7 +175,7 @@ fn who_has_nothing_to_send_or_to_get_may_be_left_out_of_what_is_linear() {
     assert_eq!((&found.names[..], found.directed.len()), (&linear[..], 3));
     let found = back.recognize(Operation::Gatherv, Some(3));
     assert_eq!((&found.names[..], found.directed.len()), (&linear[..], 3));
-    // Where each has as much to send as any other, nobody can be left out.
+    // If each rank has as much to send as any other, none can be left out.
     let found = back.recognize(Operation::Gather, Some(3));
     assert_eq!(found.names, [ROOTED(Rooted::TreeOfSome(4))]);
     let mut both = Schedule::new(6);

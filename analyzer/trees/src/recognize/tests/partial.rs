@@ -1,8 +1,9 @@
-//! Schedules of which some messages are left out, since a process has nothing to give or to take.
+//! Schedules in which some messages are missing because a process has nothing to send or to
+//! receive.
 
 use super::*;
 
-/// Without the messages that bring nothing to anybody who has something to take, down a tree.
+/// Without the messages, from the root of a tree, that carry nothing for any process below.
 fn pruned(schedule: &Schedule, takes: impl Fn(u32) -> bool) -> Schedule {
     let mut has: BTreeSet<u32> = (0..schedule.n).filter(|&rank| takes(rank)).collect();
     let mut left = Schedule::new(schedule.n);
@@ -59,12 +60,12 @@ fn what_is_left_of_a_tree_is_a_tree_whoever_is_left_out() {
                     });
                     assert!(is_known, "{operation:?} {n} {some:b}: {found:?}");
                 }
-                // Without a reason to leave anybody out, only how many they are.
+                // If there is no reason to leave processes out, the name is their number.
                 let found = up.recognize(Bcast, Some(0)).names[0];
                 let n_up = up.sent.len() as u32 + 1;
                 let is_all = n_up == n;
                 assert_eq!(found == Pattern::Rooted(Rooted::TreeOfSome(n_up)), !is_all);
-                // To a root and not back, as MPICH reduces nothing.
+                // To a root and not back: MPICH reduces nothing.
                 if is_all && n > 2 {
                     let found = down.recognize(Allreduce, None);
                     assert!(matches!(found.names[0], Pattern::To(_)), "{n}: {found:?}");
@@ -125,7 +126,7 @@ fn what_is_left_of_an_exchange_is_part_of_one() {
                 ),
                 (Operation::Allgatherv, &ring, Pattern::Ring),
             ] {
-                // Nobody has anything for those.
+                // There are no data for these.
                 let left = only(schedule, |sent| has(sent.to));
                 if left.sent.is_empty() {
                     continue;
@@ -135,7 +136,7 @@ fn what_is_left_of_an_exchange_is_part_of_one() {
                     !is_no_tree(&found),
                     "{operation:?} {n} {left_out:b}: {found:?}"
                 );
-                // It may also be a tree there, and a few messages back.
+                // It may also be a tree to its root with a few messages back.
                 let is_other = matches!(found.names[0], Pattern::ToAndFrom(..));
                 assert!(
                     found.names.contains(&name) || is_other,
@@ -149,7 +150,7 @@ fn what_is_left_of_an_exchange_is_part_of_one() {
             }
         }
     }
-    // Of two, one sends nothing.
+    // One of two sends nothing.
     for (from, to) in [(0, 1), (1, 0)] {
         let mut one = Schedule::new(2);
         one.send(from, to);
@@ -165,13 +166,13 @@ fn the_everyday_cases_have_names() {
         edges.iter().for_each(|&(from, to)| schedule.send(from, to));
         schedule.recognize(operation, None).names[0].to_string()
     };
-    // Only rank 0 has something to give.
+    // Only rank 0 has something to send.
     let found = first(4, &[(0, 1), (0, 2), (1, 3)], Operation::Allgatherv);
     assert_eq!(found, "binomial from the root, nothing to it");
-    // One element, which is rank 0's.
+    // One element, which belongs to rank 0.
     let found = first(4, &[(1, 0), (2, 0), (3, 1)], Operation::ReduceScatter);
     assert_eq!(found, "binomial to the root, nothing back");
-    // It is rank 3's: nobody is root there.
+    // It belongs to rank 3: there is no root.
     let found = first(4, &[(0, 2), (1, 3), (2, 3)], Operation::ReduceScatter);
     assert_eq!(found, "recursive halving");
     let found = first(5, &[(0, 1), (2, 1), (1, 3)], Operation::Allreduce);

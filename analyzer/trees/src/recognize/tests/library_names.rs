@@ -1,14 +1,14 @@
-//! What the library said of the schedules of its algorithms, among few processes, where many of them are
-//! one graph.
+//! Names that the library reports for the schedules of its algorithms, among few processes, where
+//! many of them have the same graph.
 
 use super::*;
-use crate::library_name::{Called, LibraryName, called};
-use crate::shape::{Of, Shape};
+use crate::library_name::{LibraryName, NamedAlgorithm, name_algorithm};
+use crate::shape::{Shape, ShapeKey};
 
 fn shape(schedule: &Schedule, operation: Operation, root: Option<u32>) -> Shape {
     let mut sent = schedule.sent.clone();
     sent.sort_by_key(|sent| sent.from);
-    let of = Of {
+    let of = ShapeKey {
         operation,
         n_slots: schedule.n as usize,
         root: root.map(|root| root as usize),
@@ -22,8 +22,8 @@ fn names(names: &[&str]) -> Vec<LibraryName> {
     known.collect()
 }
 
-fn called_by(said: &[&str], operation: Operation, shape: Option<&Shape>) -> Called {
-    called(operation, &[names(said)], shape)
+fn named_by(said: &[&str], operation: Operation, shape: Option<&Shape>) -> NamedAlgorithm {
+    name_algorithm(operation, &[names(said)], shape)
 }
 
 /// Along the edges of a tree by its definition, from its root.
@@ -36,13 +36,13 @@ fn tree(n: u32, tree: Tree) -> Schedule {
     schedule
 }
 
-/// One schedule behind the other, all of it with other tags.
+/// One schedule after the other, the second with other tags.
 fn chained(first: Schedule, second: &Schedule) -> Schedule {
     then(first, second)
 }
 
 #[test]
-fn a_rooted_algorithm_is_told_by_its_name_whatever_else_its_graph_is() {
+fn a_rooted_algorithm_is_sent_by_its_name_whatever_else_its_graph_is() {
     for n in 2..=9 {
         let trees = [
             ("basic_linear", "linear", star(n)),
@@ -69,7 +69,7 @@ fn a_rooted_algorithm_is_told_by_its_name_whatever_else_its_graph_is() {
                 ] {
                     let said = format!("{kind}_intra_{how}");
                     let shape = shape(schedule, operation, Some(root));
-                    let found = called_by(&[&said], operation, Some(&shape));
+                    let found = named_by(&[&said], operation, Some(&shape));
                     let name = found.algorithm.unwrap().to_string();
                     let plain = name.split('(').next().unwrap();
                     assert_eq!(plain, expected, "{said}, {n} ranks, root {root}");
@@ -81,7 +81,7 @@ fn a_rooted_algorithm_is_told_by_its_name_whatever_else_its_graph_is() {
 }
 
 #[test]
-fn an_exchange_is_told_by_its_name_whatever_else_its_graph_is() {
+fn an_exchange_is_sent_by_its_name_whatever_else_its_graph_is() {
     use Operation::{Allgather, Allreduce, Alltoall, Alltoallv, Barrier, ReduceScatter};
     for n in 2..=9 {
         let ring = |rounds: u32| around(n, (0..rounds).map(|_| 1));
@@ -143,7 +143,7 @@ fn an_exchange_is_told_by_its_name_whatever_else_its_graph_is() {
                 around(n, doubling(n)),
             ),
             (Allgather, vec!["allgather_intra_ring"], "ring", ring(n - 1)),
-            // It had another one do it.
+            // The algorithm delegated to another one.
             (
                 Allgather,
                 vec!["allgather_intra_neighborexchange", "allgather_intra_ring"],
@@ -209,12 +209,12 @@ fn an_exchange_is_told_by_its_name_whatever_else_its_graph_is() {
         }
         for (operation, said, expected, schedule) in all {
             let shape = shape(&schedule, operation, None);
-            let found = called_by(&said, operation, Some(&shape));
+            let found = named_by(&said, operation, Some(&shape));
             let name = found.algorithm.unwrap().to_string();
             assert_eq!(name, expected, "{said:?}, {n} ranks");
             assert!(!found.is_contradicted, "{said:?}, {n} ranks");
-            // Without messages, the same, as far as it is said.
-            let found = called_by(&said, operation, None);
+            // Without messages the name is the reported one.
+            let found = named_by(&said, operation, None);
             assert_eq!(found.algorithm.unwrap().to_string(), expected);
         }
     }
@@ -229,7 +229,7 @@ fn a_graph_that_the_algorithm_cannot_have_contradicts_it_and_what_was_said_stand
             chain(6, 1),
             "binomial",
         ),
-        // All that is there belongs to it, but one gets nothing.
+        // All messages belong to it, but one process gets nothing.
         (
             "bcast_intra_basic_linear",
             Operation::Bcast,
@@ -261,7 +261,7 @@ fn a_graph_that_the_algorithm_cannot_have_contradicts_it_and_what_was_said_stand
     ] {
         let root = operation.semantics().is_rooted().then_some(0);
         let shape = shape(&schedule, operation, root);
-        let found = called_by(&[said], operation, Some(&shape));
+        let found = named_by(&[said], operation, Some(&shape));
         assert_eq!(found.algorithm.unwrap().to_string(), expected);
         assert!(found.is_contradicted, "{said}");
     }
@@ -271,15 +271,15 @@ fn a_graph_that_the_algorithm_cannot_have_contradicts_it_and_what_was_said_stand
 fn where_processes_do_not_say_the_same_or_what_nobody_knows_the_graph_decides() {
     let shape = shape(&tree(4, Tree::Binary), Operation::Bcast, Some(0));
     let by_graph = shape.algorithm();
-    let called = |said: &[Vec<LibraryName>]| {
-        let found = called(Operation::Bcast, said, Some(&shape));
+    let named = |said: &[Vec<LibraryName>]| {
+        let found = name_algorithm(Operation::Bcast, said, Some(&shape));
         assert!(!found.is_contradicted);
         found.algorithm
     };
     let [one, other] = ["bcast_intra_bintree", "bcast_intra_chain"].map(|name| names(&[name]));
-    assert_ne!(called(std::slice::from_ref(&one)), by_graph);
-    assert_eq!(called(&[one, other]), by_graph);
-    assert_eq!(called(&[vec![]]), by_graph);
+    assert_ne!(named(std::slice::from_ref(&one)), by_graph);
+    assert_eq!(named(&[one, other]), by_graph);
+    assert_eq!(named(&[vec![]]), by_graph);
     for unknown in [
         "bcast_inter_x",
         "bcast_intra_of_tomorrow",
@@ -291,23 +291,23 @@ fn where_processes_do_not_say_the_same_or_what_nobody_knows_the_graph_decides() 
 }
 
 #[test]
-fn a_collective_of_another_kind_within_an_operation_is_told_by_its_name_where_its_graph_is_that() {
+fn a_collective_of_another_kind_within_an_operation_has_its_own_name_where_its_graph_is_that() {
     let pair = shape(&around(2, [1]), Operation::WinFree, None);
-    let told = |said: &[&str], shape: Option<&Shape>| {
-        let found = called_by(said, Operation::WinFree, shape);
+    let name = |said: &[&str], shape: Option<&Shape>| {
+        let found = named_by(said, Operation::WinFree, shape);
         assert!(!found.is_contradicted);
         found.algorithm.map(|algorithm| algorithm.to_string())
     };
     let recursive_doubling = Some("recursive doubling".to_owned());
     let barrier = "barrier_intra_recursivedoubling";
-    assert_eq!(told(&[barrier], Some(&pair)), recursive_doubling);
-    // Nobody knows what it is besides.
-    assert_eq!(told(&[barrier], None), None);
+    assert_eq!(name(&[barrier], Some(&pair)), recursive_doubling);
+    // What else it did is not known.
+    assert_eq!(name(&[barrier], None), None);
     let by_graph = pair.algorithm().map(|algorithm| algorithm.to_string());
     assert_ne!(by_graph, recursive_doubling);
     let two = [barrier, "allgather_intra_two_procs"];
-    assert_eq!(told(&two, Some(&pair)), by_graph);
+    assert_eq!(name(&two, Some(&pair)), by_graph);
     let ring = shape(&around(7, [1]), Operation::WinFree, None);
     let by_graph = ring.algorithm().map(|algorithm| algorithm.to_string());
-    assert_eq!(told(&[barrier], Some(&ring)), by_graph);
+    assert_eq!(name(&[barrier], Some(&ring)), by_graph);
 }

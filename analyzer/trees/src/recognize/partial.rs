@@ -1,9 +1,9 @@
-//! What is left of an algorithm where some processes have nothing to give, or to take: in v forms with
-//! zeros, where the parts of a result are not all of one length, and where there are no data at all.
+//! Parts of algorithms in which some processes have nothing to send or to receive: in v-variants
+//! with zero counts, if the parts of a result differ in length, and if there are no data at all.
 //!
-//! Who has nothing to send does not send, in most algorithms. So what is seen is part of a tree, or part
-//! of an exchange. A tree of those who take part is a tree; it has the name of one of all processes if it
-//! is part of such a one, and else tells how many they are.
+//! In most algorithms a process with nothing to send does not send. So only part of a tree, or of
+//! an exchange, is visible. A tree of the processes that take part has the name of the tree of all
+//! processes that it is part of; if there is none, its name is the number of these processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use collbench_formats::{Operation, Semantics};
 
 use super::super::algorithm::{Pattern, Rooted};
 use super::super::exchanges::{
-    Aside, Edges, Folded, Traffic, butterfly, by_powers, hypercube, ring,
+    Edges, ExtraRanks, Folded, Traffic, butterfly, by_powers, hypercube, ring,
 };
 use super::super::spanning::{self, SpanningTree};
-use super::recognized::{Direction, Flat, TreeFacts, turned};
+use super::recognized::{Direction, Flat, TreeFacts, reversed};
 
-/// Whether each process may have another number of elements, of which some are none.
+/// Whether each process may have another number of elements, zero included.
 fn is_irregular(operation: Operation) -> bool {
     matches!(
         operation.blocking(),
@@ -29,9 +29,9 @@ fn is_irregular(operation: Operation) -> bool {
     )
 }
 
-/// In one direction along a tree of some of the processes, or of all; `root`: which has to be its root, if
-/// it is known.
-pub(super) fn of_some(
+/// In one direction along a tree of some of the processes, or of all; `root`: its root, if that is
+/// known.
+pub(super) fn partial_tree(
     operation: Operation,
     traffic: &Traffic<'_>,
     root: Option<u32>,
@@ -40,7 +40,7 @@ pub(super) fn of_some(
     let all: Edges = traffic.edges().collect();
     let to_parents = match direction {
         Direction::Down => all.clone(),
-        Direction::Up => turned(&all),
+        Direction::Up => reversed(&all),
     };
     let members: BTreeSet<u32> = all.iter().flat_map(|&(from, to)| [from, to]).collect();
     let members = Vec::from_iter(members);
@@ -52,7 +52,7 @@ pub(super) fn of_some(
         return None;
     }
     let has_all = members.len() as u32 == traffic.n;
-    // Without a reason to be left out, those that are missing tell of another tree.
+    // If there is no reason to be left out, missing processes indicate another tree.
     let names = if has_all || is_irregular(operation) {
         spanning::with_edges(traffic.n, top, &to_parents)
     } else {
@@ -77,22 +77,22 @@ pub(super) fn of_some(
     })
 }
 
-/// What is left of an exchange, or of a tree there and back, or, without any order, a tree.
-pub(super) fn exchange_of_some(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> {
+/// Part of an exchange, or of a tree to its root and back, or, in any order, a tree.
+pub(super) fn partial_exchange(operation: Operation, traffic: &Traffic<'_>) -> Option<Flat> {
     match operation.semantics() {
         Semantics::AllToAll | Semantics::Barrier => {}
         Semantics::Neighborhood => return None,
         _ => return loose_tree(traffic),
     }
     let exchanges = if is_irregular(operation) {
-        parts_of_exchanges(operation, traffic)
+        exchanges_containing(operation, traffic)
     } else {
         Vec::new()
     };
-    let way = |direction| of_some(operation, traffic, None, direction);
+    let way = |direction| partial_tree(operation, traffic, None, direction);
     let [down, up] = [Direction::Down, Direction::Up].map(way);
     let is_from_first = |found: &Flat| found.tree.is_some_and(|tree| tree.root == 0);
-    // Where there is no root, it is rank 0.
+    // Without a root, it is rank 0.
     let (down, up) = match (down, up) {
         (down, Some(up)) if is_from_first(&up) => (down.filter(is_from_first), Some(up)),
         (Some(down), _) if is_from_first(&down) => (Some(down), None),
@@ -116,8 +116,8 @@ pub(super) fn exchange_of_some(operation: Operation, traffic: &Traffic<'_>) -> O
         Operation::Alltoallv | Operation::Alltoallw
     );
     match tree {
-        // A tree that begins elsewhere is more likely part of an exchange; and where all have something
-        // of their own for each, nobody is a root.
+        // A tree that begins elsewhere is more likely part of an exchange; and if every process has
+        // data of its own for each other one, there is no root.
         Some(tree) if (!is_from_first(&tree) || is_alltoall) && !exchanges.is_empty() => {
             Some(Flat {
                 names: exchanges.into_iter().chain(tree.names).collect(),
@@ -142,7 +142,7 @@ fn named(found: Flat, name: impl Fn(Pattern) -> Pattern) -> Flat {
 }
 
 /// The exchanges that it may be part of.
-fn parts_of_exchanges(operation: Operation, traffic: &Traffic<'_>) -> Vec<Pattern> {
+fn exchanges_containing(operation: Operation, traffic: &Traffic<'_>) -> Vec<Pattern> {
     let n = traffic.n;
     let is_within = |edges: &Edges| traffic.is_within(edges);
     let mut names = Vec::new();
@@ -150,7 +150,8 @@ fn parts_of_exchanges(operation: Operation, traffic: &Traffic<'_>) -> Vec<Patter
     let is_around = rings.iter().any(is_within);
     match operation.blocking() {
         Operation::ReduceScatter => {
-            let folded = [Aside::Even, Aside::Odd].map(|aside| Folded::new(n, aside).all());
+            let folded =
+                [ExtraRanks::Even, ExtraRanks::Odd].map(|aside| Folded::new(n, aside).all());
             if folded.iter().any(is_within) {
                 names.push(Pattern::RecursiveHalving);
             }
@@ -190,7 +191,7 @@ fn parts_of_exchanges(operation: Operation, traffic: &Traffic<'_>) -> Vec<Patter
     names
 }
 
-/// Whether those who have to do with one another are a tree, in whatever directions.
+/// Whether the processes that communicate form a tree, regardless of directions.
 pub(super) fn loose_tree(traffic: &Traffic<'_>) -> Option<Flat> {
     if traffic.edges().any(|(from, to)| from == to) {
         return None;
@@ -198,13 +199,13 @@ pub(super) fn loose_tree(traffic: &Traffic<'_>) -> Option<Flat> {
     let pairs: Edges = (traffic.edges())
         .map(|(from, to)| (from.min(to), from.max(to)))
         .collect();
-    // By slot another one of the same part, in the end the one that stands for all of it.
+    // By slot another one of the same part; in the end the one that represents all of it.
     let mut part: BTreeMap<u32, u32> = BTreeMap::new();
     for slot in pairs.iter().flat_map(|&(one, other)| [one, other]) {
         part.insert(slot, slot);
     }
     for &(one, other) in &pairs {
-        let [one, other] = [one, other].map(|slot| stands_for(&mut part, slot));
+        let [one, other] = [one, other].map(|slot| representative(&mut part, slot));
         if one == other {
             return None;
         }
@@ -221,7 +222,7 @@ pub(super) fn loose_tree(traffic: &Traffic<'_>) -> Option<Flat> {
     Some(Flat::exchange(Pattern::Rooted(name)))
 }
 
-fn stands_for(part: &mut BTreeMap<u32, u32>, slot: u32) -> u32 {
+fn representative(part: &mut BTreeMap<u32, u32>, slot: u32) -> u32 {
     let mut at = slot;
     while part[&at] != at {
         let next = part[&part[&at]];
