@@ -32,34 +32,45 @@ const PARTLY: u8 = 3;
 /// Why a file stays as it is that somebody has cut.
 const HAS_SHRUNK: &str = "became shorter while it was read";
 
-/// Rewrites a finished trace at a fraction of its size, without loss.
+const AFTER_HELP: &str = "\
+Examples:
+  collbench-compact trace
+      replace the files of a trace by compact ones
+  collbench-compact trace small
+      write a compact copy to the new directory small
+  collbench-compact --expand small expanded
+      restore the files as they were recorded
+
+Exit status: 0 done, 1 failed, 2 usage, 3 done, but some files are unchanged (damaged, or of \
+processes that may still be running) or left out (links, pipes ...).";
+
+/// Compacts a finished trace to a fraction of its size, without loss.
 ///
-/// All that was recorded stays, and analysis gives the same. Without OUT each file of TRACE is
-/// replaced, once the new one has been compared with it.
+/// All records are preserved, and the analysis is the same. Without OUT, each file of TRACE is
+/// replaced after the new one has been compared with it.
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-compact",
     version,
-    after_help = "Exit status: 0 done, 1 failed, 2 usage, 3 done, but some files stay as they are \
-    (damaged, or of processes that may still run) or are left out (links, pipes ...)."
+    after_help = AFTER_HELP
 )]
 struct Options {
     /// Trace directory
     #[arg(required_unless_present_any = ["completions", "man"])]
     trace: Option<PathBuf>,
-    /// Directory to make, for the new trace; TRACE stays as it is
+    /// Directory to create for the new trace; TRACE is not changed
     out: Option<PathBuf>,
-    /// Write the trace as it was recorded, from a compact one
+    /// Expand a compact trace to the files as they were recorded
     #[arg(long)]
     expand: bool,
-    /// Take it that the run has ended, where that is not known: of ranks on other hosts that did
-    /// not reach MPI_Finalize
+    /// Assume that the run has ended where that is not known: for ranks on other hosts that did not
+    /// reach MPI_Finalize
     #[arg(long)]
     ended: bool,
-    /// Print completions for a shell, and exit
+    /// Print a completion script for this shell and exit
     #[arg(long, value_name = "SHELL", exclusive = true)]
     completions: Option<clap_complete::Shell>,
-    /// Print the man page, and exit
+    /// Print the man page and exit
     #[arg(long, exclusive = true)]
     man: bool,
 }
@@ -125,7 +136,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
     };
     for (name, why) in &outcome.kept {
         tell(&format!(
-            "{}: stays as it is: {why}",
+            "{}: left unchanged: {why}",
             trace.join(name).display()
         ));
     }
@@ -254,7 +265,7 @@ fn replace(trace: OpenTrace<'_>, direction: Direction, ended: Ended) -> anyhow::
     });
     // The names, too, are to be on the disk; some file systems cannot say so of directories.
     let _ = folder.as_file().and_then(|folder| folder.sync_all());
-    outcome.with_context(|| format!("{}: all its files are whole", trace.path.display()))
+    outcome.with_context(|| format!("{}: all its files are intact", trace.path.display()))
 }
 
 /// Makes a new trace beside the old one: it gets its name when it is whole.
@@ -267,7 +278,7 @@ fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outc
     let names = from.rank_files()?;
     if out.symlink_metadata().is_ok() {
         bail!(
-            "{}: exists already; name a directory that does not",
+            "{}: already exists; choose a directory that does not exist",
             out.display()
         );
     }
@@ -277,7 +288,7 @@ fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outc
     made.map_err(|error| {
         unfinished.remove();
         let what = format!(
-            "{}: not made, and {} is as it was",
+            "{}: not created; {} is unchanged",
             out.display(),
             trace.display()
         );
@@ -285,7 +296,7 @@ fn to_new(trace: &Path, out: &Path, direction: Direction) -> anyhow::Result<Outc
             error.context(what)
         } else {
             error.context(format!(
-                "{what}; name a place with more room, or that can be written"
+                "{what}; choose a directory that is writable and has enough space"
             ))
         }
     })
@@ -367,7 +378,7 @@ fn lock(folder: &File) -> anyhow::Result<bool> {
     let locked = unsafe { libc::flock(folder.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
     let error = io::Error::last_os_error();
     if locked != 0 && error.kind() == io::ErrorKind::WouldBlock {
-        bail!("collbench-record, or another collbench-compact, is at work here");
+        bail!("in use by collbench-record or another collbench-compact");
     }
     // Where the file system has no locks, the files are made anew in any case.
     Ok(locked == 0)
@@ -434,9 +445,13 @@ fn for_all(
 impl Outcome {
     /// One line for a person; `path` is the directory as they would type it.
     fn line(&self, path: &str) -> String {
+        let files = match self.n_files {
+            1 => "1 file".to_owned(),
+            n => format!("{n} files"),
+        };
         let mut line = format!(
-            "{path}: {} files, {} bytes before, {} now",
-            self.n_files, self.bytes_before, self.bytes_after
+            "{path}: {files}, {} bytes before, {} now",
+            self.bytes_before, self.bytes_after
         );
         let tenths = (10 * self.bytes_of_new + self.n_records / 2).checked_div(self.n_records);
         if let Some(tenths) = tenths {

@@ -42,59 +42,89 @@ const CANNOT_RUN: u8 = 126;
 /// Exit status when COMMAND was not found.
 const NOT_FOUND: u8 = 127;
 
+/// Heading of the options on what is recorded.
+const CONTENT: &str = "What is recorded";
+/// Heading of the options for the installation of the command.
+const INSTALLATION: &str = "Installation";
+
+const AFTER_HELP: &str = "\
+Examples:
+  collbench-record -- mpirun -n 8 ./app
+      record a run into ./trace
+  srun -n 8 collbench-record -o trace-1 -- ./app
+      inside a launcher, into another directory
+  collbench-record --layers calls,messages,algorithms,io -- mpirun -n 8 ./app
+      record MPI-IO, too
+  collbench-record --keep last:16M -- mpirun -n 8 ./app
+      keep only the newest calls of a long run
+
+Exit status: that of COMMAND; 125 when recording failed, 126 when COMMAND cannot be run, 127 when \
+it is not found.
+
+Environment: COLLBENCH_PRELOAD is the path of the preloaded library if it is neither beside this \
+command nor in ../lib.";
+
 /// Records the collective operations of an unmodified MPI program.
 ///
 /// COMMAND is a launcher line (collbench-record -- mpirun -n 8 ./app), or the program itself
-/// inside one (mpirun -n 8 collbench-record -- ./app); both give the same trace.
+/// inside one (mpirun -n 8 collbench-record -- ./app). Both give the same trace.
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-record",
     version,
-    after_help = "Exit status: that of COMMAND; 125 \
-    when recording failed, 126 when COMMAND cannot be run, 127 when it is not found.\n\
-    Environment: COLLBENCH_PRELOAD names the preloaded library, if it is not beside this \
-    command or in ../lib."
+    after_help = AFTER_HELP
 )]
 struct Options {
-    /// Trace directory; relative to where the command is given, on every host
+    /// Trace directory; a relative path starts at the current directory, on every host
     #[arg(short, long, value_name = "DIR", default_value = "trace")]
     output: PathBuf,
-    /// Replace an existing trace (only a directory that is a trace)
+    /// Replace an existing trace (never a directory that is not a trace)
     #[arg(long)]
     force: bool,
-    /// Layers to record, with commas: calls (always), messages and algorithms (of the MPI library,
-    /// within collectives), io (MPI-IO), rma (windows), switches (whether threads were running).
-    /// Default: calls,messages,algorithms, as far as the MPI library allows
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = layer_names())]
+    /// Layers to record, separated by commas: calls (always), messages and algorithms (of the MPI
+    /// library, within collectives), io (MPI-IO), rma (windows), switches (whether threads were
+    /// running) [default: calls,messages,algorithms, as far as the MPI library allows]
+    #[arg(
+        long, value_name = "LIST", value_delimiter = ',', value_parser = layer_names(),
+        help_heading = CONTENT,
+    )]
     layers: Option<Vec<Layer>>,
-    /// Clock for time stamps; default: tsc where it is invariant, else raw
-    #[arg(long, value_name = "CLOCK", value_parser = ["tsc", "raw", "monotonic"])]
+    /// Clock for time stamps [default: tsc where it is invariant, otherwise raw]
+    #[arg(
+        long, value_name = "CLOCK", value_parser = ["tsc", "raw", "monotonic"],
+        help_heading = CONTENT,
+    )]
     clock: Option<String>,
-    /// Most bytes per rank (k, M, G are powers of 1024); recording then stops cleanly
+    /// Maximum bytes per rank (k, M, G are powers of 1024); recording stops cleanly when they are
+    /// used up
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_size: Option<u64>,
 
-    /// Keep only the newest records, in so many bytes per rank: last:SIZE, such as last:16M; at
-    /// least last:64k
-    #[arg(long, value_name = "last:SIZE", value_parser = parse_keep, conflicts_with = "max_size")]
+    /// Keep only the newest records, up to SIZE bytes per rank, such as last:16M; at least last:64k
+    #[arg(
+        long, value_name = "last:SIZE", value_parser = parse_keep, conflicts_with = "max_size"
+    )]
     keep: Option<u64>,
-    /// Make the trace small when the run has ended, without loss, as collbench-compact does
+    /// Compact the trace without loss when the run has ended, as collbench-compact does
     #[arg(long)]
     compact: bool,
-    /// How hosts measure their clocks against one another: rounds, linear or off; with :SECONDS how
-    /// often between start and end (0: never)
-    #[arg(long, value_name = "HOW", default_value = "rounds", value_parser = ExchangeSettings::of_word)]
+    /// How hosts measure their clocks against one another: rounds, linear or off; add :SECONDS for
+    /// the time between repetitions during the run (0: no repetitions)
+    #[arg(
+        long, value_name = "HOW", default_value = "rounds",
+        value_parser = ExchangeSettings::of_word, help_heading = CONTENT,
+    )]
     exchange: ExchangeSettings,
-    /// Print completions for a shell, and exit
-    #[arg(long, value_name = "SHELL", exclusive = true)]
+    /// Print a completion script for this shell and exit
+    #[arg(long, value_name = "SHELL", exclusive = true, help_heading = INSTALLATION)]
     completions: Option<clap_complete::Shell>,
-    /// Print the man page, and exit
-    #[arg(long, exclusive = true)]
+    /// Print the man page and exit
+    #[arg(long, exclusive = true, help_heading = INSTALLATION)]
     man: bool,
     /// Set by the outer form, for launchers: settings for the program that follows
     #[arg(long, hide = true, value_name = "SETTINGS")]
     relay: Option<String>,
-    /// A launcher line, or inside one the program, with its arguments
+    /// Launcher line, or the program inside one, with its arguments
     #[arg(
         value_name = "COMMAND",
         trailing_var_arg = true,
@@ -199,7 +229,7 @@ fn layers_of(named: Option<&[Layer]>) -> Result<Layers, &'static str> {
         return Ok(Layers::BY_DEFAULT);
     };
     if !named.contains(&Layer::Calls) {
-        return Err("--layers: calls cannot be left out, all else hangs on them");
+        return Err("--layers must include calls");
     }
     Ok(Layers {
         io: named.contains(&Layer::Io),
@@ -252,7 +282,7 @@ impl Job {
         let mut command = self.prepared();
         if std::env::var_os(FORK_AGENT).is_some() {
             tell(&format!(
-                "{FORK_AGENT} is set already and is left alone; if ranks on other hosts are \
+                "{FORK_AGENT} is already set and is not changed; if ranks on other hosts are \
                  missing, use the inner form (mpirun ... collbench-record -- ./app)"
             ));
         } else if let Some(agent) = relay_agent(&self.settings, &self.preload)? {
@@ -344,10 +374,11 @@ impl Job {
         summary.n_bytes = outcome.bytes_after;
         let left = [outcome.kept, outcome.refused].concat();
         if let Some((name, why)) = left.first() {
-            let n = left.len();
-            tell(&format!(
-                "--compact: {n} files stay as they are; {name}: {why}"
-            ));
+            let files = match left.len() {
+                1 => "1 file".to_owned(),
+                n => format!("{n} files"),
+            };
+            tell(&format!("--compact: {files} left unchanged; {name}: {why}"));
         }
         Ok(())
     }
@@ -424,8 +455,8 @@ fn find_preload() -> anyhow::Result<PathBuf> {
     match places.iter().find(|place| place.is_file()) {
         Some(place) => absolute_without_separators(place),
         None => bail!(
-            "{NAME} is neither in {} nor in ../lib; install it there, or name it with \
-             COLLBENCH_PRELOAD",
+            "{NAME} is neither in {} nor in ../lib; install it there, or set COLLBENCH_PRELOAD to \
+             its path",
             folder.display()
         ),
     }
@@ -438,8 +469,8 @@ fn absolute_without_separators(path: &Path) -> anyhow::Result<PathBuf> {
         .with_context(|| path.display().to_string())?;
     if path.to_string_lossy().contains([' ', ':']) {
         bail!(
-            "{}: the loader cannot preload a library from a path with blanks or colons; install \
-             it elsewhere, or name a copy with COLLBENCH_PRELOAD",
+            "{}: the loader cannot preload a library from a path with spaces or colons; install it \
+             elsewhere, or set COLLBENCH_PRELOAD to the path of a copy",
             path.display()
         );
     }

@@ -11,35 +11,50 @@ use clap_complete::Shell;
 #[command(
     name = "collbench-generate",
     version,
-    about = "Write a trace with known truth, from a scenario",
+    about = "Generates a trace with known truth from a scenario, without MPI",
     override_usage = "collbench-generate [OPTIONS] SCENARIO OUT",
-    after_long_help = AFTER_HELP
+    after_help = AFTER_HELP,
+    after_long_help = AFTER_LONG_HELP
 )]
 struct Arguments {
-    /// The scenario file (TOML)
+    /// Scenario file (TOML); --help describes its fields
     #[arg(required_unless_present_any = ["completions", "man"])]
     scenario: Option<PathBuf>,
-    /// The directory to make: rank files, run.json, and truth.json with what is true of them
+    /// Directory to create, with rank files, run.json, and truth.json with the true values
     #[arg(required_unless_present_any = ["completions", "man"])]
     out: Option<PathBuf>,
-    /// Draw other random numbers than those of the scenario's own seed
+    /// Seed of the random numbers, instead of the seed of the scenario
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Replace a trace that is in OUT already
+    /// Replace a trace that is already in OUT
     #[arg(long)]
     force: bool,
-    /// Write completions for this shell to stdout
+    /// Print a completion script for this shell and exit
     #[arg(long, value_name = "SHELL", exclusive = true)]
     completions: Option<Shell>,
-    /// Write the man page to stdout
+    /// Print the man page and exit
     #[arg(long, exclusive = true)]
     man: bool,
 }
 
-const AFTER_HELP: &str = concat!(
-    "Exit status: 0 done, 1 failed, 2 usage.\n\n",
-    include_str!("../SCENARIO.md")
-);
+/// What the short and the long help have in common.
+macro_rules! after_help {
+    () => {
+        "\
+Examples:
+  collbench-generate late.toml trace
+      generate a trace
+  collbench-generate --seed 7 --force late.toml trace
+      generate it again with other random numbers
+  collbench-analyze trace
+      analyse it
+
+Exit status: 0 done, 1 failed, 2 usage."
+    };
+}
+
+const AFTER_HELP: &str = after_help!();
+const AFTER_LONG_HELP: &str = concat!(after_help!(), "\n\n", include_str!("../SCENARIO.md"));
 
 fn main() -> ExitCode {
     match run(&Arguments::parse()) {

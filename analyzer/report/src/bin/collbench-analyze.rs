@@ -23,97 +23,125 @@ const INCOMPLETE: u8 = 3;
 /// The command line asks for something that does not exist.
 const USAGE: u8 = 2;
 
-/// Shows where the collective operations of a recorded MPI run wait, and for whom. Of several
-/// traces: compares them, operation by operation, with the first.
+/// Heading of the options that leave parts of the trace out.
+const SELECTION: &str = "Selection";
+/// Heading of the options on a running program.
+const RUNNING: &str = "Running program";
+/// Heading of the options on how the analysis is done.
+const METHOD: &str = "Method";
+/// Heading of the options for the installation of the command.
+const INSTALLATION: &str = "Installation";
+
+const AFTER_HELP: &str = "\
+Examples:
+  collbench-analyze trace
+      print one screen, and write pictures and a page to trace/report
+  collbench-analyze --operation MPI_Allreduce --from 10 --to 20 -o part trace
+      only some of the calls, with a report of their own in ./part
+  collbench-analyze --format json --no-pictures trace > analysis.json
+      all figures for a script
+  collbench-analyze before after
+      compare two traces
+  collbench-analyze --follow trace
+      watch a running program
+
+Exit status: 0 done; 1 failed; 2 usage; 3 the trace is damaged or incomplete (killed, no \
+MPI_Finalize, maximum size reached) and was analysed as far as it goes.";
+
+/// Shows where the collective operations of a recorded MPI run wait, and for which ranks.
 ///
-/// Exit status: 0 done; 1 failed; 2 usage; 3 the trace is damaged or incomplete (killed, no
-/// MPI_Finalize, size reached) and was analysed as far as it goes.
+/// With several traces, compares each of the others with the first, operation by operation.
 #[derive(Debug, Parser)]
-#[command(name = "collbench-analyze", version)]
+#[command(name = "collbench-analyze", version, after_help = AFTER_HELP)]
 struct Options {
-    /// The trace: a directory made by collbench-record. Several: the first is the baseline that
-    /// the others are compared with
+    /// Directory made by collbench-record; of several, the first is the baseline with which the
+    /// others are compared
     #[arg(value_name = "TRACE", required_unless_present_any = ["completions", "man"])]
     traces: Vec<PathBuf>,
 
-    /// Where pictures and analysis.json go [default: TRACE/report]; of several traces pictures
-    /// and comparison.json [default: comparison, in the current directory]
+    /// Directory for pictures and analysis.json [default: TRACE/report]; with several traces, for
+    /// pictures and comparison.json [default: ./comparison]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// What stdout carries
+    /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// Write nothing but stdout
+    /// Write no files, only stdout
     #[arg(long)]
     no_pictures: bool,
 
-    /// How many operations get pictures, by total time
+    /// Number of operations that get pictures, by total time
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
 
-    /// Details of everything in the JSON, however large (without: of what matters, the rest in sums)
+    /// Write the details of everything to the JSON, however large [default: details of what
+    /// matters, sums of the rest]
     #[arg(long)]
     full: bool,
 
-    /// Only this operation, such as MPI_Allreduce (several: comma, or again)
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    /// Only this operation, such as MPI_Allreduce; several: separated by commas, or repeat the
+    /// option
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = SELECTION)]
     operation: Vec<String>,
 
-    /// Only this communicator, by id or name (several: again)
-    #[arg(long, value_name = "COMM")]
+    /// Only this communicator, by id or name; several: repeat the option
+    #[arg(long, value_name = "COMM", help_heading = SELECTION)]
     communicator: Vec<String>,
 
     /// Only calls of these world ranks, such as 0,4-7
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = rank_range)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = rank_range,
+        help_heading = SELECTION)]
     ranks: Vec<(u32, u32)>,
 
     /// Only instances that all their ranks entered in a phase of this level (MPI_Pcontrol)
-    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true)]
+    #[arg(long, value_name = "LEVEL", allow_negative_numbers = true, help_heading = SELECTION)]
     phase: Option<i32>,
 
     /// Only instances that begin at this time or later, in seconds since the start of the run
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = SELECTION)]
     from: Option<i64>,
 
     /// Only instances that begin before this time, in seconds since the start of the run
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = SELECTION)]
     to: Option<i64>,
 
-    /// Show the newest calls of a run that goes on, again and again until it has ended, or until
-    /// interrupted; may be started before the run
-    #[arg(long, conflicts_with_all = ["output", "format", "no_pictures", "top", "full", "operation",
-        "communicator", "ranks", "phase", "from", "to", "alignment"])]
+    /// Show the newest calls of a running program, updated until it has ended or until
+    /// interrupted; may be started before the program
+    #[arg(long, help_heading = RUNNING, conflicts_with_all = ["output", "format", "no_pictures",
+        "top", "full", "operation", "communicator", "ranks", "phase", "from", "to", "alignment"])]
     follow: bool,
 
-    /// Time between two looks of --follow
+    /// Time between two updates of --follow
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = interval,
-        requires = "follow")]
+        requires = "follow", help_heading = RUNNING)]
     interval: Duration,
 
-    /// How the clocks of several hosts are brought to one time
-    #[arg(long, value_enum, value_name = "METHOD", default_value_t = Alignment::Smooth)]
+    /// How the clocks of several hosts are aligned
+    #[arg(long, value_enum, value_name = "METHOD", default_value_t = Alignment::Smooth,
+        help_heading = METHOD)]
     alignment: Alignment,
 
-    /// Worker threads; the output does not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of worker threads; the output does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..),
+        help_heading = METHOD)]
     threads: Option<u16>,
 
-    /// Print a completion script for this shell, and nothing else
-    #[arg(long, value_name = "SHELL", exclusive = true)]
+    /// Print a completion script for this shell and exit
+    #[arg(long, value_name = "SHELL", exclusive = true, help_heading = INSTALLATION)]
     completions: Option<clap_complete::Shell>,
 
-    /// Print the man page, and nothing else
-    #[arg(long, exclusive = true)]
+    /// Print the man page and exit
+    #[arg(long, exclusive = true, help_heading = INSTALLATION)]
     man: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One screen for a person
+    /// One screen of text
     Text,
-    /// One document for scripts
+    /// One JSON document for scripts
     Json,
 }
 
@@ -124,13 +152,13 @@ struct Usage(&'static str);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Alignment {
-    /// The offset measured at the start holds throughout
+    /// The offset measured at the start, constant over the run
     Offset,
     /// A straight line from the first measured offset to the last
     TwoPoint,
     /// Straight lines between all measured offsets
     Piecewise,
-    /// A smooth curve for each host, from all exchanges, messages and collectives together
+    /// A smooth curve for each host, fitted to all exchanges, messages and collectives
     Smooth,
 }
 
@@ -182,7 +210,7 @@ fn run(options: &Options) -> anyhow::Result<u8> {
     }
     match &options.traces[..] {
         [trace] if options.follow => follow(options, trace),
-        _ if options.follow => Err(Usage("--follow: one trace expected").into()),
+        _ if options.follow => Err(Usage("--follow takes one trace").into()),
         [trace] => analyze_one(options, trace),
         traces => compare(options, traces),
     }
