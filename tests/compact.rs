@@ -143,7 +143,7 @@ fn a_killed_run_stays_killed_and_another_directory_leaves_the_first_alone() {
     assert!(out.join("run.json").exists());
     // Never over something that is there.
     let refused = compact(&[], &[&trace, &out]).expect(1);
-    assert!(refused.stderr.contains("exists already"), "{refused}");
+    assert!(refused.stderr.contains("already exists"), "{refused}");
 
     // The processes are of this host, and nobody has their files open: known to have ended.
     compact(&[], &[&trace]).expect(0);
@@ -171,7 +171,7 @@ fn what_is_damaged_or_may_still_be_written_stays_as_it_is_and_is_named() {
     fs::write(path(1), bytes).unwrap();
     let before = rank_files(&trace);
     let refused = compact(&[], &[&trace]).expect(3);
-    assert!(refused.stderr.contains("may still run"), "{refused}");
+    assert!(refused.stderr.contains("may still be running"), "{refused}");
     assert!(refused.stderr.contains("not a chunk") || refused.stderr.contains("expected a chunk"));
     assert!(
         names.iter().all(|name| refused.stderr.contains(name)),

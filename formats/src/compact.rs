@@ -40,11 +40,11 @@ pub enum NotCompactable {
     #[error(transparent)]
     Format(#[from] FormatError),
     /// It is a compact file already.
-    #[error("it is compact already")]
+    #[error("it is already compact")]
     IsCompact,
     /// Bytes that are not a chunk, where a chunk should begin.
     #[error(
-        "offset {offset}: expected a chunk, found something else; a damaged file stays as it is"
+        "offset {offset}: expected a chunk, found something else; a damaged file is left unchanged"
     )]
     NotAChunk {
         /// Where, in bytes.

@@ -92,12 +92,12 @@ enum StartError {
     #[error(transparent)]
     Directory(#[from] DirectoryError),
     #[error(
-        "{path} was not made by rank 0 within {seconds} s; check that all hosts share its file system, \
-         and that rank 0 too was started with collbench-record and could record (else it says why not)"
+        "rank 0 did not create {path} within {seconds} s; check that all hosts share its file system, \
+         and that rank 0, too, was started with collbench-record and could record (if not, it says why)"
     )]
     NoDirectory { path: PathBuf, seconds: u64 },
     #[error(
-        "{path} holds the trace of another MPI run already; give each run a directory of its own (-o)"
+        "{path} already holds the trace of another MPI run; give each run its own directory (-o)"
     )]
     AnotherRun { path: PathBuf },
     #[error("{path}: {error}")]
@@ -201,10 +201,10 @@ fn messages_to_see(
     world: &ProcessInWorld,
 ) -> Result<MessageSource, String> {
     if !layers.messages {
-        Err("not asked for (--layers calls,messages)".to_owned())
+        Err("not requested (--layers calls,messages)".to_owned())
     } else if model == ProcessModel::Sessions {
         // What is asked of the world would be asked of what is not there.
-        Err("the program begins MPI by sessions; messages are not recorded there".to_owned())
+        Err("the program initializes MPI by sessions; messages are not recorded then".to_owned())
     } else {
         find_messages(library.abi, world.rank, world.world_size)
             .map_err(|opaque| opaque.to_string())
@@ -307,7 +307,7 @@ fn exchange_stamps(
         }
         ProcessModel::Sessions => recorder.define(&Definition::ClockExchanges {
             on: false,
-            reason: "the program begins MPI by sessions, and has no MPI_COMM_WORLD".to_owned(),
+            reason: "the program initializes MPI by sessions and has no MPI_COMM_WORLD".to_owned(),
         }),
     }
 }
@@ -376,7 +376,7 @@ fn command_line() -> Vec<String> {
 /// Why the names of algorithms are not noted; `None` if they are.
 fn why_no_algorithms(layers: Layers) -> Option<&'static str> {
     if !layers.algorithms {
-        return Some("not asked for (--layers calls,algorithms)");
+        return Some("not requested (--layers calls,algorithms)");
     }
     // One of the oldest: Open MPI has it since version 3.
     let is_named = has_function(c"ompi_coll_base_bcast_intra_binomial");
@@ -401,17 +401,17 @@ fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) 
         (
             Layer::Switches,
             layers.switches,
-            "not asked for (--layers calls,messages,algorithms,switches)",
+            "not requested (--layers calls,messages,algorithms,switches)",
         ),
         (
             Layer::Io,
             layers.io,
-            "not asked for (--layers calls,messages,algorithms,io)",
+            "not requested (--layers calls,messages,algorithms,io)",
         ),
         (
             Layer::Rma,
             layers.rma,
-            "not asked for (--layers calls,messages,algorithms,rma)",
+            "not requested (--layers calls,messages,algorithms,rma)",
         ),
     ]
     .into_iter()

@@ -310,7 +310,7 @@ fn pages_cannot_be_made_writable_ahead() {
 
 #[test]
 fn pages_that_should_be_there_are_not() {
-    let fault = stopped("MADV_POPULATE_WRITE fails (EFAULT)", "making pages");
+    let fault = stopped("MADV_POPULATE_WRITE fails (EFAULT)", "preparing pages");
     refuses(&format!("populate:{EFAULT}:4"), fault);
 }
 

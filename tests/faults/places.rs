@@ -27,7 +27,7 @@ fn meddles<'a>(name: &'a str, what: &'a str) -> Fault<'a> {
 fn the_directory_is_moved_during_the_run() {
     Fault {
         kept: Kept::Moved,
-        says: "removed or given another name",
+        says: "removed or renamed",
         ..meddles("directory moved during the run", "rename")
     }
     .check();
@@ -37,7 +37,7 @@ fn the_directory_is_moved_during_the_run() {
 fn the_directory_is_removed_during_the_run() {
     Fault {
         kept: Kept::Nothing,
-        says: "removed or given another name",
+        says: "removed or renamed",
         ..meddles("directory removed during the run", "remove")
     }
     .check();
@@ -308,7 +308,7 @@ fn of_recorders_at_once_in_one_directory_one_records_and_the_others_say_why_not(
     let recorder = command("collbench-record");
     let finished = several_at_once(&workspace, &recorder.display().to_string(), 4);
     assert_eq!(finished.stdout, "run.json\n", "{finished}");
-    let refused = ["holds a trace already", "is recording into"];
+    let refused = ["already holds a trace", "is recording into"];
     let refused = refused.map(|words| finished.stderr.matches(words).count());
     assert_eq!(refused.iter().sum::<usize>(), 3, "{finished}");
 }

@@ -455,7 +455,7 @@ fn what_a_killed_compaction_leaves_does_not_block_the_next_and_what_is_not_its_o
     let locked = [OsStr::new("flock"), half.as_os_str()];
     let before = fs::read_dir(&half).unwrap().count();
     let finished = run(&[&locked[..], &line].concat()).expect(1);
-    assert!(finished.stderr.contains("at work"), "{finished}");
+    assert!(finished.stderr.contains("in use by"), "{finished}");
     assert_eq!(fs::read_dir(&half).unwrap().count(), before);
     run(&line).expect(0);
     assert!(!half.exists());

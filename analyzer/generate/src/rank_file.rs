@@ -302,7 +302,7 @@ impl RankFile {
             reason: StopReason::SizeReached,
             ticks: self.readings.clock.ticks(stop.at),
             calls_after: stop.calls_after,
-            text: "the size allowed for a rank is reached",
+            text: "the maximum size per rank is reached",
         });
         let lengths = self.writer.finish(ended, stop)?;
         let length = if ended.is_some() {

@@ -21,8 +21,8 @@ pub enum RunError {
     },
     /// Not a directory.
     #[error(
-        "{}: not a directory; a trace is a directory of *.trace files made by \
-         collbench-record: name the directory",
+        "{}: not a directory; expected a trace, a directory of *.trace files made by \
+         collbench-record",
         inert::path(.path)
     )]
     NotADirectory {
@@ -44,7 +44,7 @@ pub enum RunError {
     /// Rank files, but none that says anything.
     #[error(
         "{}: none of its {n_files} *.trace files can be read; the first: {first}; \
-         look whether they are as they were recorded, or record again",
+         check that they have not been changed since they were recorded, or record again",
         inert::path(.path)
     )]
     NothingReadable {
@@ -58,7 +58,7 @@ pub enum RunError {
     /// Files of more than one run.
     #[error(
         "{}: files of two runs in one directory: {first}; and {second}; \
-         move the files of one of them to a directory of their own",
+         move the files of one run to another directory",
         inert::path(.path)
     )]
     TwoRuns {
@@ -71,8 +71,8 @@ pub enum RunError {
     },
     /// A file that is cut again and again.
     #[error(
-        "{}: {name} became shorter while it was read, each time; \
-         wait until nobody writes in the trace any more, or look at it with --follow",
+        "{}: {name} became shorter each time it was read; \
+         wait until the trace is no longer written, or look at it with --follow",
         inert::path(.path)
     )]
     BecomesShorter {

@@ -234,13 +234,13 @@ pub enum Mismatch {
     #[error(transparent)]
     Damage(#[from] Damage),
     /// Bytes differ.
-    #[error("other bytes at offset {offset} of the recorded file")]
+    #[error("bytes differ at offset {offset} of the recorded file")]
     Differs {
         /// Where the first piece that differs begins, in bytes.
         offset: u64,
     },
     /// The length differs.
-    #[error("the recorded file has {expected} bytes, expanded it has {found}")]
+    #[error("the recorded file has {expected} bytes, the expanded one {found}")]
     Length {
         /// Bytes of the recorded file.
         expected: u64,

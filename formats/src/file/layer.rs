@@ -59,14 +59,14 @@ impl Layer {
         match self {
             Self::Calls => "Collectives on communicators; always recorded",
             Self::Io => "Collectives on files: opening, collective reading and writing ...",
-            Self::Rma => "Collectives on windows: making and freeing, fences",
+            Self::Rma => "Collectives on windows: creating and freeing, fences",
             Self::Messages => {
-                "What the MPI library sends within collectives (Open MPI, MPICH over UCX)"
+                "Messages that the MPI library sends inside collectives (Open MPI, MPICH over UCX)"
             }
             Self::Algorithms => {
-                "Which of its algorithms the MPI library chooses for a collective (Open MPI)"
+                "The algorithm that the MPI library chooses for each collective (Open MPI)"
             }
-            Self::Switches => "Whether threads were on a core, before and in calls that took long",
+            Self::Switches => "Whether threads were running, before and in long calls",
         }
     }
 }

@@ -28,10 +28,10 @@ pub enum MetaError {
         found: u32,
     },
     /// The bytes do not encode such a value: they are of another version, or above the limit.
-    #[error("not decodable: {0}")]
+    #[error("cannot be decoded: {0}")]
     Codec(String),
     /// The value ended before the bytes did.
-    #[error("{left_over} bytes behind the end of the value")]
+    #[error("{left_over} bytes after the end of the value")]
     LeftOver {
         /// Number of bytes not consumed.
         left_over: usize,
@@ -47,7 +47,7 @@ pub fn encode_meta<T: Encode>(value: &T) -> Result<(Vec<u8>, u32), MetaError> {
         .map_err(|error| MetaError::Codec(error.to_string()))?;
     if bytes.len() > MAX_META_BYTES {
         return Err(MetaError::Codec(format!(
-            "{} bytes, at most {MAX_META_BYTES}",
+            "{} bytes, expected at most {MAX_META_BYTES}",
             bytes.len()
         )));
     }

@@ -10,7 +10,7 @@ pub enum Damage {
     #[error("the process ended without MPI_Finalize")]
     NotFinalized,
     /// Recording ended before the program did.
-    #[error("recording stopped early ({}), {calls_after} calls were not recorded", stop_words(*.reason, .text))]
+    #[error("recording stopped early ({}); calls not recorded: {calls_after}", stop_words(*.reason, .text))]
     StoppedEarly {
         /// Why.
         reason: StopReason,
@@ -20,7 +20,7 @@ pub enum Damage {
         calls_after: u64,
     },
     /// The file ends before the end of its last chunk.
-    #[error("offset {length}: the file ends here, inside a chunk that should reach to {expected}")]
+    #[error("offset {length}: the file ends here, inside a chunk that should end at {expected}")]
     Cut {
         /// Length of the file, in bytes.
         length: u64,
@@ -36,7 +36,7 @@ pub enum Damage {
         skipped: u64,
     },
     /// A chunk with fewer records than its header states.
-    #[error("offset {offset}: the chunk says {expected} records, found {found}")]
+    #[error("offset {offset}: the chunk states {expected} records, found {found}")]
     MissingRecords {
         /// Where the chunk begins, in bytes.
         offset: u64,
@@ -46,10 +46,10 @@ pub enum Damage {
         found: u64,
     },
     /// The anchor at the end, or the number of records, is not what was written; neither is used.
-    #[error("what the header says of the end fails its checksum")]
+    #[error("the end of the recording, as stated in the header, fails its checksum")]
     End,
     /// The number of records in all chunks is not the number in the header.
-    #[error("the header says {expected} records in all, found {found}")]
+    #[error("the header states {expected} records in total, found {found}")]
     LostRecords {
         /// Records stated.
         expected: u64,
@@ -57,7 +57,7 @@ pub enum Damage {
         found: u64,
     },
     /// Chunks of a thread are missing before this one.
-    #[error("offset {offset}: chunk {expected} of thread {thread} expected, found {found}")]
+    #[error("offset {offset}: expected chunk {expected} of thread {thread}, found {found}")]
     MissingChunk {
         /// Where the chunk begins, in bytes.
         offset: u64,
@@ -77,7 +77,7 @@ pub enum Damage {
         skipped: u64,
     },
     /// A compact file with fewer parts than its header states.
-    #[error("the compact trace says {expected} parts, found {found}")]
+    #[error("the compact trace states {expected} parts, found {found}")]
     MissingParts {
         /// Parts stated.
         expected: u32,
@@ -86,8 +86,8 @@ pub enum Damage {
     },
     /// A compact file that states a recorded length larger than its parts can explain.
     #[error(
-        "the compact trace says that {length} bytes were recorded; behind {explained} there is \
-         nothing that they could have been"
+        "the compact trace states {length} recorded bytes, but accounts only for the first \
+         {explained}"
     )]
     Hollow {
         /// Bytes of the recorded file, as stated.

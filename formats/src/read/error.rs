@@ -16,8 +16,8 @@ pub enum FormatError {
     Empty,
     /// It ends inside the header or the identity: there is nothing to read.
     #[error(
-        "offset {length}: the file ends inside its header, which takes {expected} bytes: its \
-         process ended while writing it, or it was copied in part"
+        "offset {length}: the file ends inside its header of {expected} bytes; its process ended \
+         while writing it, or only a part of it was copied"
     )]
     CutInHeader {
         /// Length of the file, in bytes.

@@ -99,7 +99,7 @@ fn next_definition(content: &[u8]) -> Option<(Result<Definition, MetaError>, usi
     let decoded = match rest.get(..length) {
         Some(encoded) => decode_meta(encoded, crc32),
         None => Err(MetaError::Codec(format!(
-            "{length} bytes stated, the chunk has {} more",
+            "{length} bytes stated, but only {} left in the chunk",
             rest.len()
         ))),
     };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum DirectoryError {
     /// It has a trace, which must not be replaced.
     #[error(
-        "{0} holds a trace already; replace it with --force, or choose another directory with -o"
+        "{0} already holds a trace; replace it with --force, or choose another directory with -o"
     )]
     HoldsTrace(PathBuf),
     /// It has something else.

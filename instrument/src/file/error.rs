@@ -14,7 +14,7 @@ pub(crate) enum GrowError {
         error: io::Error,
     },
     /// `--max-size` is reached.
-    #[error("the size allowed for a rank ({max_bytes} bytes, --max-size) is reached")]
+    #[error("the maximum size per rank ({max_bytes} bytes, --max-size) is reached")]
     SizeReached { max_bytes: u64 },
     /// Anything else.
     #[error("{what}: {error}")]

@@ -18,7 +18,7 @@ pub(super) fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowE
     match allocated.as_ref().map_err(io::Error::raw_os_error) {
         // A file system without it (NFS): the zeros reserve the room.
         Ok(()) | Err(Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
-        _ => allocated.map_err(|error| GrowError::of("reserving room on the disk", error))?,
+        _ => allocated.map_err(|error| GrowError::of("reserving space on the disk", error))?,
     }
     unsignalled(|| write_zeros(file, offset, length))
         .map_err(|error| GrowError::of("writing zeros to the file", error))
@@ -96,6 +96,6 @@ pub(super) fn make_ready(map: &Mapping) -> Result<(), GrowError> {
             }
             Ok(())
         }
-        Err(error) => Err(GrowError::of("making pages of the file ready", error)),
+        Err(error) => Err(GrowError::of("preparing pages of the file", error)),
     }
 }

@@ -3,14 +3,14 @@
 /// Why messages cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Opaque {
-    #[error("the messages inside this MPI library cannot be seen by this version of collbench")]
+    #[error("this version of collbench cannot see the messages inside this MPI library")]
     NotOpenMpi,
     #[error(
-        "this MPI library does not send by UCX; what it sends by shared memory or OFI cannot be seen"
+        "this MPI library does not send by UCX; messages by shared memory or OFI cannot be seen"
     )]
     NoTransport,
     #[error(
-        "this MPI library has made its endpoints of UCX in a way that collbench does not know; its \
+        "this MPI library created its UCX endpoints in a way that collbench does not know; its \
          messages cannot be seen"
     )]
     UnknownEndpoints,

@@ -315,7 +315,7 @@ impl Recorder {
         if is_first {
             say(
                 self.rank,
-                &format!("recording stopped, the program goes on: {why}"),
+                &format!("recording stopped, the program continues: {why}"),
             );
         }
     }

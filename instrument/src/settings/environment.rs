@@ -116,7 +116,7 @@ impl Layers {
 
 /// A variable holds what it cannot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{variable}={value}: {expected} expected; start programs with collbench-record")]
+#[error("{variable}={value}: expected {expected}; start programs with collbench-record")]
 pub struct SettingsError {
     variable: &'static str,
     value: String,
@@ -176,7 +176,8 @@ impl Settings {
             Some(names) => match Layers::of_names(&names) {
                 Some(layers) => layers,
                 None => {
-                    let expected = "io, rma, messages, algorithms and switches, with commas";
+                    let expected =
+                        "io, rma, messages, algorithms and switches, separated by commas";
                     return Err(wrong(LAYERS, names, expected));
                 }
             },

@@ -60,7 +60,7 @@ pub(super) fn rewrite(
     let n_bytes = metadata.len();
     let kept = |why: Option<String>| Rewritten::Kept { n_bytes, why };
     if n_bytes == 0 {
-        return Ok(kept(Some("an empty file".to_owned())));
+        return Ok(kept(Some("it is empty".to_owned())));
     }
     let old = Mapped::of(file)?;
     let made = old.read(|bytes| -> anyhow::Result<Rewritten> {
@@ -123,8 +123,8 @@ fn what_is_in(
         || ended == Ended::Surely
         || has_no_writer(file, &trace);
     if !is_ended {
-        let why = "its process did not reach MPI_Finalize and may still run; if the run has \
-                   ended, say so with --ended";
+        let why = "its process did not reach MPI_Finalize and may still be running; if the run \
+                   has ended, use --ended";
         return Err(Some(why.to_owned()));
     }
     Ok(trace.chunks.iter().map(|c| c.records.len() as u64).sum())
@@ -183,7 +183,7 @@ fn compare_compact(written: &File, old: &[u8]) -> anyhow::Result<()> {
 fn compare_expanded(old: &[u8], written: &File) -> anyhow::Result<()> {
     let expansion = Expansion::of(old)?.context("it is not compact")?;
     if written.metadata()?.len() != expansion.length() {
-        return Err(not_as_written("another length"));
+        return Err(not_as_written("its length differs"));
     }
     let mut found = Vec::new();
     for piece in expansion {
@@ -192,7 +192,7 @@ fn compare_expanded(old: &[u8], written: &File) -> anyhow::Result<()> {
         found.resize(piece.bytes.len(), 0);
         written.read_exact_at(&mut found, piece.offset)?;
         if found != piece.bytes {
-            let place = format!("other bytes at offset {}", piece.offset);
+            let place = format!("bytes differ at offset {}", piece.offset);
             return Err(not_as_written(place));
         }
     }
@@ -200,7 +200,7 @@ fn compare_expanded(old: &[u8], written: &File) -> anyhow::Result<()> {
 }
 
 fn not_as_written(found: impl std::fmt::Display) -> anyhow::Error {
-    anyhow!("read again, it is not what was written: {found}")
+    anyhow!("reading it back did not give what was written: {found}")
 }
 
 /// Gives a file the permissions, the owner and the times of another.

@@ -33,7 +33,7 @@ impl Unfinished {
         let was_there = match fs::create_dir(&path) {
             Ok(()) => false,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
-            Err(error) => return Err(error).with_context(|| format!("making {}", shown())),
+            Err(error) => return Err(error).with_context(|| format!("creating {}", shown())),
         };
         let folder = Folder::open_no_follow(&path).with_context(shown)?;
         let opened = folder.as_file().with_context(shown)?;
@@ -42,8 +42,8 @@ impl Unfinished {
             let is_left_behind = is_locked && folder.is_at(&path) && is_ours(&folder)?;
             if !is_left_behind {
                 bail!(
-                    "{}: exists, and is not known as what an interrupted collbench-compact leaves; \
-                     remove it, or name another OUT",
+                    "{}: exists and does not look like the remains of an interrupted \
+                     collbench-compact; remove it, or choose another OUT",
                     shown()
                 );
             }
@@ -63,7 +63,7 @@ impl Unfinished {
     pub(super) fn finish(&self, out: &Path) -> anyhow::Result<()> {
         self.folder.remove_file(MARK)?;
         let _ = self.folder.as_file().and_then(|folder| folder.sync_all());
-        fs::rename(&self.path, out).with_context(|| format!("making {}", out.display()))
+        fs::rename(&self.path, out).with_context(|| format!("creating {}", out.display()))
     }
 
     /// Removes it, with all that is in it; what cannot be removed stays, for the next one.

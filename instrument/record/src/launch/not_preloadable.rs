@@ -23,11 +23,11 @@ impl NotPreloadable {
     pub(super) fn explain(self) -> &'static str {
         match self {
             Self::SetUserId => {
-                "is set-user-id, set-group-id or has capabilities: the loader preloads nothing \
-                 into it, and it ran unrecorded; record a copy without these rights"
+                "is set-user-id, set-group-id or has capabilities, so the loader preloads nothing \
+                 into it and it ran unrecorded; record a copy without these rights"
             }
             Self::Static => {
-                "is linked statically: nothing can be preloaded into it, and it ran unrecorded; \
+                "is linked statically, so nothing can be preloaded into it and it ran unrecorded; \
                  relink it dynamically"
             }
         }

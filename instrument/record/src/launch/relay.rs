@@ -74,7 +74,7 @@ pub(super) fn exec(relayed: &str, command: &[OsString]) -> anyhow::Result<ExitCo
     };
     let preload = PathBuf::from(OsString::from_vec(relayed.preload));
     let Some((program, arguments)) = command.split_first() else {
-        bail!("--relay: expected a program behind it");
+        bail!("--relay: expected a program after it");
     };
     let mut command = match find_program(program) {
         // Open MPI looks in the current folder too, behind PATH.

@@ -194,7 +194,7 @@ impl Summary {
         line += &format!(" calls, {} in {path}", file_size(self.n_bytes));
         if self.n_dropped > 0 {
             line += &format!(
-                "; the last {} of each rank were kept, {} earlier calls were overwritten",
+                "; kept the last {} of each rank, overwrote {} earlier calls",
                 file_size(self.keep_bytes),
                 self.n_dropped
             );
@@ -213,20 +213,20 @@ impl Problem {
     /// What happened, why that may be, and what to do.
     pub(super) fn explain(&self, path: &str, command: &[OsString], command_failed: bool) -> String {
         const CAUSES: &str = "likely causes:\n  \
-             - a line \"not recording\" above says why\n  \
+             - recording could not start: a line \"not recording\" above says why\n  \
              - the program is linked with a static MPI library (`ldd PROGRAM` shows no libmpi): \
              relink it dynamically\n  \
-             - ranks ran on another host where the preloaded library or the trace directory is \
-             not to be found: use a file system that all hosts share, or the inner form (mpirun \
+             - ranks ran on another host, which does not have the preloaded library or the trace \
+             directory: use a file system that all hosts share, or the inner form (mpirun \
              ... collbench-record -- PROGRAM)\n  \
              - the loader refused the library (a line \"object ... cannot be preloaded\" above), \
              or the program is set-user-id\n  \
-             - the runtime of a sanitizer refused it (a line \"ASan runtime does not come first\" above): \
-             GCC 9 or LLVM 7 and later accept it, as long as ASAN_OPTIONS does not say \
+             - a sanitizer refused the library (a line \"ASan runtime does not come first\" above): \
+             GCC 9 or LLVM 7 and later accept it unless ASAN_OPTIONS contains \
              verify_asan_link_order=1\n  \
-             - the environment of the ranks was emptied on the way (env -i, sudo, srun --export): \
-             use the inner form behind that\n  \
-             - the program looks MPI functions up in the library itself (Julia, ctypes, \
+             - the environment was cleared before it reached the ranks (env -i, sudo, srun \
+             --export): use the inner form after that command\n  \
+             - the program looks up MPI functions in the MPI library directly (Julia, ctypes, \
              RTLD_DEEPBIND): it cannot be recorded";
         if let (Self::Nothing | Self::Missing { .. }, Some((word, not_preloadable))) =
             (self, find_not_preloadable(command))
@@ -245,18 +245,18 @@ impl Problem {
             );
         }
         let itself = if command_failed {
-            "; COMMAND failed, which may be why. Else, "
+            "; COMMAND failed, which may be the reason. Other "
         } else {
             "; "
         };
         match self {
             Self::Nothing => format!(
-                "nothing was recorded: no process called MPI_Init with the preloaded library in \
-                 it{itself}{CAUSES}\n  - the program does not use MPI"
+                "nothing was recorded: no process with the preloaded library called \
+                 MPI_Init{itself}{CAUSES}\n  - the program does not use MPI"
             ),
             Self::Gone => format!(
-                "{path} was removed or given another name while COMMAND ran; where it was moved, \
-                 the trace is there"
+                "{path} was removed or renamed while COMMAND ran; if it was renamed, the trace is \
+                 at its new place"
             ),
             Self::Missing { recorded, started } => format!(
                 "{path}: {recorded} of {started} ranks were recorded{itself}{CAUSES}\n  - a rank was \
@@ -264,8 +264,8 @@ impl Problem {
             ),
             Self::Unreadable { file, error } => format!("{path}/{}: {error}", file.escape_debug()),
             Self::OtherRuns(n) => format!(
-                "{path} holds the first MPI run that COMMAND started; {n} more were not recorded: \
-                 record each by itself, into a directory of its own (-o)"
+                "{path} holds the first MPI run that COMMAND started; {n} more not recorded: record \
+                 each run separately, into its own directory (-o)"
             ),
         }
     }
