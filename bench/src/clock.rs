@@ -24,31 +24,32 @@ use crate::overhead::{ClockName, Format};
 use figures::Figures;
 use simulation::Simulation;
 
-/// Measures clocks of several hosts against one another
+/// Measures the clocks of several hosts against one another
 ///
-/// Under a launcher: one process of each host takes part, or on one host all processes (they have one
-/// clock: all that is found between them is error). Round trips with each; drift, by bursts over
-/// some time, each of which is also told by its two neighbours; the stop rule on the round trips
-/// found; groups synchronized one after the other and in rounds. With --simulate, without a
-/// launcher: the same schedule for more hosts than there are, on made-up networks.
+/// Start it with a launcher. One process of each host takes part; on a single host all processes
+/// do, and since they share a clock, every difference is error. It measures round trips; drift, by
+/// bursts of exchanges over some time, each of which is also predicted from its two neighbours; what
+/// the stop rule costs and how good it is; and how long it takes to measure groups of clocks one
+/// after the other and in rounds. With --simulate, and without a launcher, it runs the same schedule
+/// for more hosts on simulated networks.
 ///
-/// Method: Hoefler et al. 2007, sections 2 and 3, figures 4, 5, 6 and 8; exchanges with four
-/// stamps, so that the time between receiving and answering counts for nothing.
+/// Method: Hoefler et al. 2007, sections 2 and 3, figures 4, 5, 6 and 8; exchanges have four time
+/// stamps, so that the time between receiving and answering does not count.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Exchanges with each host for the distribution of round trips
+    /// Number of exchanges with each host, for the distribution of round trips
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(10..=10_000_000))]
     exchanges: u32,
-    /// How long to watch the clocks drift
+    /// Time over which drift is measured
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     duration: f64,
-    /// From one burst of 10 exchanges to the next
+    /// Time from one burst of 10 exchanges to the next
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = seconds)]
     interval: f64,
-    /// Clock to measure; default: as collbench-record chooses
+    /// Clock to measure [default: the one that collbench-record chooses]
     #[arg(long, value_enum, value_name = "CLOCK")]
     clock: Option<ClockName>,
-    /// Simulate groups of 2, 4, 8 ... up to so many hosts, and measure nothing
+    /// Simulate groups of 2, 4, 8 ... up to HOSTS hosts instead of measuring
     #[arg(
         long,
         value_name = "HOSTS",
@@ -56,10 +57,10 @@ pub struct Options {
         conflicts_with_all = ["exchanges", "duration", "interval", "clock"]
     )]
     simulate: Option<u32>,
-    /// What stdout carries
+    /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Where pictures go; default: none are made
+    /// Directory for pictures [default: no pictures]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }

@@ -15,19 +15,32 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use machine::Machine;
 
-/// Measures collective operations of MPI, and what recording them costs.
+const AFTER_HELP: &str = "\
+Examples:
+  collbench-bench overhead
+      what recording a call adds, on one process
+  collbench-bench overhead --ranks 2
+      what recording a call and its messages adds, on two ranks
+  mpirun -n 64 collbench-bench clock --output clocks
+      how well the clocks of a job can be compared, with pictures in ./clocks
+  collbench-bench clock --simulate 128
+      how long measuring clocks would take on 128 hosts
+
+Exit status: 0 measured, 1 failed, 2 usage.";
+
+/// Measures what recording collective operations costs, and how well clocks can be compared.
 #[derive(Debug, Parser)]
 #[command(
     name = "collbench-bench",
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "Exit status: 0 measured, 1 failed, 2 usage."
+    after_help = AFTER_HELP
 )]
 struct Options {
-    /// Print completions for a shell, and exit
+    /// Print a completion script for this shell and exit
     #[arg(long, value_name = "SHELL", exclusive = true)]
     completions: Option<clap_complete::Shell>,
-    /// Print the man page, and exit
+    /// Print the man page and exit
     #[arg(long, exclusive = true)]
     man: bool,
     #[command(subcommand)]
@@ -68,7 +81,7 @@ fn run(options: Options) -> anyhow::Result<()> {
             None => command
                 .error(
                     clap::error::ErrorKind::MissingSubcommand,
-                    "what is to be measured? (overhead, clock)",
+                    "expected what to measure: overhead or clock",
                 )
                 .exit(),
         }

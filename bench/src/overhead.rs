@@ -43,52 +43,51 @@ const TURNS_MADE_UP: u64 = 5;
 /// chunks made ready, short enough that most turns are not preempted.
 const CALLS_PER_TURN: u64 = 100_000;
 
-/// Measures what recording a call costs, against two clock readings
+/// Measures what recording a call costs, compared with two clock readings
 ///
-/// This program runs twice, as it is and below collbench-record, in turns. Each times batches of
-/// calls on MPI_COMM_SELF and of clock readings, then many calls at one go (making room in the
-/// trace included), then single calls. The trace goes to a temporary directory (TMPDIR) that is
-/// removed.
+/// Two processes measure alternately: one plain, one under collbench-record. Each times batches of
+/// calls on MPI_COMM_SELF and of clock readings, then many calls in one piece (including the
+/// preparation of space in the trace), then single calls. The trace is written to a temporary
+/// directory (in TMPDIR) that is removed.
 ///
-/// Method: repetition in batches, two readings of the clock as the empty measurement (Reussner
-/// et al.), medians and quartiles instead of trimmed means; the difference of two processes in
-/// turns.
+/// Method: repetition in batches, two clock readings as the empty measurement (Reussner et al.),
+/// medians and quartiles instead of trimmed means; the difference of two processes that alternate.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Undisturbed batches to time; a hundred or more for a verdict
+    /// Number of undisturbed batches to time; a verdict takes 100 or more
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     batches: u64,
-    /// Calls in a batch
+    /// Number of calls in a batch
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     batch: u64,
-    /// Calls timed at one go, and as many one by one
+    /// Number of calls timed in one piece, and again one by one
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000_000))]
     calls: u64,
-    /// What is called
+    /// Operation to measure
     #[arg(long, value_enum, default_value_t = MeasuredOperation::Barrier)]
     operation: MeasuredOperation,
-    /// Threads that call at once, each on a communicator of its own; with 2 only batches of
-    /// MPI_Barrier are timed, by one thread and by both, in turns
+    /// Number of threads that call at the same time, each on its own communicator; with 2, only
+    /// batches of MPI_Barrier are timed, alternately by one thread and by both
     #[arg(
         long, value_name = "N", default_value_t = 1, conflicts_with_all = ["operation", "calls"],
         value_parser = clap::value_parser!(u64).range(1..=2),
     )]
     threads: u64,
-    /// Ranks of the job; with 2 batches of MPI_Allreduce of 8 bytes are timed, on two cores, of jobs
-    /// that are started with --launcher: as they are and with more and more layers recorded, in turns
+    /// Number of ranks; with 2, batches of MPI_Allreduce of 8 bytes are timed on two cores, in jobs
+    /// started with --launcher: alternately without recording and with more and more layers
     #[arg(
         long, value_name = "N", default_value_t = 1,
         conflicts_with_all = ["operation", "calls", "threads"],
         value_parser = clap::value_parser!(u64).range(1..=2),
     )]
     ranks: u64,
-    /// What starts a job of --ranks 2 and binds each rank to a core of its own
+    /// Launcher line for --ranks 2, which must bind each rank to its own core
     #[arg(long, value_name = "LINE", default_value = ranks::LAUNCHER)]
     launcher: String,
-    /// Clock for time stamps; default: as collbench-record chooses
+    /// Clock for time stamps [default: the one that collbench-record chooses]
     #[arg(long, value_enum, value_name = "CLOCK")]
     clock: Option<ClockName>,
-    /// What stdout carries
+    /// What to print to stdout
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     /// Be one of the two programs that measure, on request
@@ -103,7 +102,7 @@ pub struct Options {
 pub(crate) enum Format {
     /// Tables
     Text,
-    /// One document with the raw data
+    /// One JSON document, with the raw data
     Json,
 }
 
@@ -175,12 +174,12 @@ fn check_surroundings() -> anyhow::Result<()> {
         .is_some_and(|n_ranks| n_ranks > 1)
     {
         bail!(
-            "overhead measures one process; start it without a launcher, or with one rank \
-             (--ranks 2 starts a launcher itself)"
+            "overhead measures one process; start it without a launcher or with one rank \
+             (--ranks 2 runs a launcher itself)"
         );
     }
     if std::env::var_os("COLLBENCH_OUTPUT").is_some() {
-        bail!("overhead starts collbench-record itself; do not record it");
+        bail!("overhead runs collbench-record itself; do not record it");
     }
     Ok(())
 }
@@ -223,7 +222,7 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
     let recorded = Recorded::read(&trace, options.operation.in_traces())?;
     if recorded.calls != goodbye[1].calls {
         bail!(
-            "{} calls were made and {} recorded; the figures would mean nothing",
+            "{} calls were made but {} recorded; the figures would be meaningless",
             goodbye[1].calls,
             recorded.calls
         );
@@ -264,8 +263,8 @@ fn check_room(
     let needed = Recorded::bytes_needed(calls) + written;
     if needed > free_bytes {
         bail!(
-            "{}: the measurement takes {} MB and {} MB are free; set TMPDIR to a directory with more \
-             room, or measure fewer --calls",
+            "{}: the measurement needs {} MB, but only {} MB are free; set TMPDIR to a directory \
+             with more space, or measure fewer --calls",
             directory.display(),
             needed / 1_000_000,
             free_bytes / 1_000_000

@@ -27,7 +27,10 @@ fn cartesian(n: usize, grid: &Grid) -> Result<Vec<Vec<Option<usize>>>, (String, 
     };
     if dims.iter().product::<usize>() != n || n == 0 {
         let found = format!("dims = {dims:?} for {n} processes");
-        return Err((found, "dimensions whose product is their number".into()));
+        return Err((
+            found,
+            "dimensions whose product is the number of processes".into(),
+        ));
     }
     let shifted = |position: usize, dim: usize, step: isize| {
         let stride: usize = dims[dim + 1..].iter().product();
@@ -43,6 +46,11 @@ fn cartesian(n: usize, grid: &Grid) -> Result<Vec<Vec<Option<usize>>>, (String, 
             .collect()
     };
     Ok((0..n).map(of).collect())
+}
+
+/// "1 part", "2 parts".
+fn counted(n_parts: usize) -> String {
+    format!("{n_parts} part{}", if n_parts == 1 { "" } else { "s" })
 }
 
 impl Members {
@@ -126,14 +134,14 @@ pub(crate) fn made(
                 }])
             }
             _ => Err((
-                format!("\"{}\", which has {} part(s)", call.on, parts.len()),
-                "a communicator of two parts, which become the two groups".into(),
+                format!("on = \"{}\", which has {}", call.on, counted(parts.len())),
+                "a communicator with two parts, which become the two groups".into(),
             )),
         },
         Operation::IntercommMerge => {
             if parts.iter().any(|part| !part.is_inter()) {
                 return Err((
-                    format!("\"{}\", which has one group", call.on),
+                    format!("on = \"{}\", which has one group", call.on),
                     "an intercommunicator to merge".into(),
                 ));
             }
@@ -207,7 +215,7 @@ fn check_call(
     let Some(parts) = known.get(&call.on) else {
         let names: Vec<&str> = known.keys().map(String::as_str).collect();
         return Err((
-            format!("on = \"{}\", which does not exist here", call.on),
+            format!("on = \"{}\", which does not exist at this step", call.on),
             format!("one of {}", names.join(", ")),
         ));
     };
@@ -231,8 +239,8 @@ fn check_call(
         if let Some(Shape::Parents(parents)) = call.inside.as_ref().map(|inside| &inside.shape)
             && parents.len() != part.ranks.len()
         {
-            let found = format!("a tree of {} on \"{}\"", parents.len(), call.on);
-            return Err((found, format!("one of {}", part.ranks.len())));
+            let found = format!("a tree of {} ranks on \"{}\"", parents.len(), call.on);
+            return Err((found, format!("a tree of {} ranks", part.ranks.len())));
         }
         if call.root_group == 1 && !part.is_inter() {
             let found = "root_group = 1 on a communicator with one group".to_owned();
@@ -254,7 +262,7 @@ fn check_call(
     }
     let is_plain = !semantics.is_constructor() && semantics != Semantics::Free;
     if call.internal && !is_plain {
-        let found = format!("an internal {}", operation.name());
+        let found = format!("internal = true for {}", operation.name());
         return Err((found, "a collective that moves data, or a barrier".into()));
     }
     if let Some(name) = &call.makes {

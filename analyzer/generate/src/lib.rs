@@ -78,7 +78,7 @@ pub enum GenerateError {
     },
     /// The output directory has a trace already.
     #[error(
-        "{}: there is a trace already; name another directory, or give --force to replace it",
+        "{}: already holds a trace; choose another directory, or use --force to replace it",
         .path.display()
     )]
     Exists {
@@ -87,7 +87,7 @@ pub enum GenerateError {
     },
     /// The output is there and is no trace.
     #[error(
-        "{}: expected a trace or nothing, found {found}; name another directory",
+        "{}: expected a trace or an empty directory, found {found}; choose another directory",
         .path.display()
     )]
     NotATrace {
@@ -205,7 +205,7 @@ fn parts_of_trace(directory: &Path) -> Result<Vec<PathBuf>, GenerateError> {
         if !is_part {
             return Err(GenerateError::NotATrace {
                 path: directory.to_owned(),
-                found: format!("\"{name}\" in it"),
+                found: format!("a directory with \"{name}\""),
             });
         }
         parts.push(entry.path());
@@ -213,7 +213,7 @@ fn parts_of_trace(directory: &Path) -> Result<Vec<PathBuf>, GenerateError> {
     if !parts.is_empty() && !has_run {
         return Err(GenerateError::NotATrace {
             path: directory.to_owned(),
-            found: format!("no {RUN_FILE} in it"),
+            found: format!("a directory without {RUN_FILE}"),
         });
     }
     parts.sort();

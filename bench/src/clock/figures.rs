@@ -85,8 +85,7 @@ impl Figures {
                 let expected = options.exchanges as usize - 1;
                 if rtts.len() < expected {
                     invalid.push(format!(
-                        "{} of {expected} exchanges with rank {rank}: not possible, or not made \
-                         within 60 s",
+                        "{} of {expected} exchanges with rank {rank}: failed, or not made within 60 s",
                         expected - rtts.len()
                     ));
                 }
@@ -98,8 +97,8 @@ impl Figures {
         let n_disturbed: usize = pairs.iter().map(|pair| pair.n_disturbed).sum();
         if n_disturbed > 0 {
             invalid.push(format!(
-                "{n_disturbed} of {} bursts: disturbed, the shortest round trip more than 1.5 times \
-                 that of the best one of the pair",
+                "{n_disturbed} of {} bursts: disturbed, with a shortest round trip of more than 1.5 \
+                 times that of the best burst of the pair",
                 pairs.iter().map(|pair| pair.bursts.len()).sum::<usize>(),
             ));
         }

@@ -85,7 +85,7 @@ pub(super) fn measure(options: &Options) -> anyhow::Result<Option<Measured>> {
     let world = universe.world();
     anyhow::ensure!(
         world.size() > 1,
-        "clocks are measured between processes: start it with a launcher, as in mpirun -n 2"
+        "clocks are measured between processes: start the command with a launcher, as in mpirun -n 2"
     );
     // What cannot be written is said before anything is measured.
     let ready = match (&options.output, world.rank()) {

@@ -68,7 +68,7 @@ fn subtitle(figures: &Figures) -> String {
 fn chosen(figures: &Figures, by: impl Fn(&PairFigures) -> f64) -> (Vec<&PairFigures>, String) {
     let pairs = spread_out(&figures.pairs, by);
     let words = match figures.pairs.len() {
-        n if n > pairs.len() => format!("; {DRAWN} of {n} drawn, from the least to the greatest"),
+        n if n > pairs.len() => format!("; {DRAWN} of {n} drawn, from the smallest to the largest"),
         _ => String::new(),
     };
     (pairs, words)
@@ -107,7 +107,7 @@ fn round_trips(figures: &Figures) -> Curves {
         finding,
         subtitle(figures) + &words,
         CurveAxis::new("round trip", Quantity::Time).logarithmic(),
-        CurveAxis::new("number in each eighth of a doubling", Quantity::Number),
+        CurveAxis::new("number per 9 % step of the round trip", Quantity::Number),
     );
     for pair in pairs {
         let corners = pair.histogram.iter().enumerate().flat_map(|(i, step)| {
@@ -124,7 +124,7 @@ fn round_trips(figures: &Figures) -> Curves {
         });
         let least = pair.round_trip_ns.map(|spread| table::duration(spread.min));
         let least = least.unwrap_or_else(|| "unknown".to_owned());
-        let words = format!("{}: least {least}", name(pair));
+        let words = format!("{}: shortest {least}", name(pair));
         curves.push(words, Stroke::Line, corners);
     }
     curves
@@ -144,7 +144,7 @@ fn drift(figures: &Figures) -> Curves {
         subtitle(figures) + &words,
         CurveAxis::new("time since the first burst", Quantity::Time),
         CurveAxis::new(
-            "offset against the reference, less the first",
+            "offset against the reference, minus the first one",
             Quantity::Time,
         ),
     );
@@ -163,15 +163,20 @@ fn drift(figures: &Figures) -> Curves {
 fn held_out(figures: &Figures) -> Curves {
     let median = |pair: &PairFigures| pair.held_out_ns.map(|spread| spread.median);
     let finding = match range(figures.pairs.iter().filter_map(median), table::duration) {
-        Some(range) => format!("A burst is told by its two neighbours to {range} in the median"),
-        None => "How well a burst is told by its neighbours: not known".to_owned(),
+        Some(range) => {
+            format!("A burst is predicted by its two neighbours with a median error of {range}")
+        }
+        None => "How well a burst is predicted by its neighbours: not known".to_owned(),
     };
     let (pairs, words) = chosen(figures, |pair| median(pair).unwrap_or(0.0));
     let mut curves = Curves::new(
         finding,
         subtitle(figures) + &words,
-        CurveAxis::new("off the line through the two neighbours", Quantity::Time),
-        CurveAxis::new("bursts that are off by no more, percent", Quantity::Number),
+        CurveAxis::new(
+            "distance from the line through the two neighbours",
+            Quantity::Time,
+        ),
+        CurveAxis::new("bursts within that distance, percent", Quantity::Number),
     );
     for pair in pairs {
         let mut errors = drift::held_out(&pair.bursts);
@@ -192,7 +197,7 @@ fn with_hundred(figures: &Figures) -> Option<&Quality> {
 }
 
 fn patience_axis() -> CurveAxis {
-    let words = "N: stop when so many in a row were not smaller";
+    let words = "N: stop after N exchanges in a row without a smaller one";
     CurveAxis::new(words, Quantity::Number).logarithmic()
 }
 
@@ -202,7 +207,7 @@ fn quality(figures: &Figures) -> Curves {
             "With N = 100 the best round trip is {:.2} % above the smallest of all",
             q.above_least_percent
         ),
-        None => "Quality of the stop rule: nothing to go by".to_owned(),
+        None => "Quality of the stop rule: not known".to_owned(),
     };
     let words = "smallest round trip found, percent above the smallest of all";
     let mut curves = Curves::new(
@@ -223,7 +228,7 @@ fn cost(figures: &Figures) -> Curves {
             "With N = 100 the stop rule takes {:.0} exchanges",
             q.exchanges
         ),
-        None => "Cost of the stop rule: nothing to go by".to_owned(),
+        None => "Cost of the stop rule: not known".to_owned(),
     };
     let mut curves = Curves::new(
         finding,
@@ -284,7 +289,7 @@ fn simulated(simulation: &Simulation) -> Curves {
             "{n_hosts} hosts, simulated: rounds are faster by {}",
             ratios.join(", ")
         ),
-        "the recorder's schedule and stop rule (N = 100), on made-up networks",
+        "the recorder's schedule and stop rule (N = 100), on simulated networks",
         CurveAxis::new("hosts", Quantity::Number).logarithmic(),
         CurveAxis::new("mean time until all are measured", Quantity::Time).logarithmic(),
     );

@@ -24,7 +24,7 @@ pub(super) fn write(figures: &Figures, output: &mut impl Write) -> io::Result<()
         writeln!(output, "           {name}={value}")?;
     }
     let of_one = if figures.has_one_clock {
-        "; all processes read one: what is found between them is error"
+        "; all processes read the same clock, so every difference is error"
     } else {
         ""
     };
@@ -74,17 +74,17 @@ pub(super) fn write_simulation(simulation: &Simulation, output: &mut impl Write)
 fn write_round_trips(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     writeln!(
         output,
-        "Round trips; no offset is further off than half the least one"
+        "Round trips; the error of an offset is at most half the shortest round trip"
     )?;
     let mut table = empty_table(&[
         "rank",
         "host",
         "exchanges",
-        "least",
+        "shortest",
         "median",
         "upper quartile",
-        "greatest",
-        "half the least",
+        "longest",
+        "half the shortest",
     ]);
     for pair in &figures.pairs {
         let rtt = pair.round_trip_ns.as_ref();
@@ -105,18 +105,18 @@ fn write_round_trips(figures: &Figures, output: &mut impl Write) -> io::Result<(
 fn write_drift(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     writeln!(
         output,
-        "Drift (two standard errors), and a burst against the line through its neighbours"
+        "Drift (two standard errors), and distance of a burst from the line through its neighbours"
     )?;
     let mut head = vec![
         "rank",
         "host",
         "bursts",
         "drift ppm",
-        "off, median",
-        "off, greatest",
+        "distance, median",
+        "distance, largest",
     ];
     if figures.has_one_clock {
-        head.extend(["error, median", "error, greatest"]);
+        head.extend(["error, median", "error, largest"]);
     }
     let mut table = empty_table(&head);
     for pair in &figures.pairs {
@@ -150,7 +150,7 @@ pub(super) fn drift(pair: &PairFigures) -> String {
 fn write_stop_rule(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     writeln!(
         output,
-        "Stop rule: until the smallest round trip has not improved for N exchanges"
+        "Stop rule: stop when N exchanges in a row have not improved the smallest round trip"
     )?;
     let mut table = empty_table(&["N", "exchanges", "above the smallest", "runs"]);
     for quality in &figures.stop_rule {

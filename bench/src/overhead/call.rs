@@ -11,13 +11,14 @@ use mpi::ffi;
 pub(super) enum MeasuredOperation {
     /// MPI_Barrier
     Barrier,
-    /// MPI_Allreduce, of one 64-bit integer
+    /// MPI_Allreduce of one 64-bit integer
     Allreduce,
-    /// MPI_Bcast, of one 64-bit integer
+    /// MPI_Bcast of one 64-bit integer
     Bcast,
-    /// MPI_Ibarrier, and MPI_Wait at once: two recorded calls
+    /// MPI_Ibarrier directly followed by MPI_Wait: two recorded calls
     Ibarrier,
-    /// MPI_Comm_dup, and MPI_Comm_free at once: two recorded calls, against the calls themselves
+    /// MPI_Comm_dup directly followed by MPI_Comm_free: two recorded calls, compared with the calls
+    /// themselves
     CommDup,
 }
 

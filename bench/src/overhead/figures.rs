@@ -467,7 +467,8 @@ fn invalid(measured: &Measured) -> Vec<Invalid> {
             measurement: "turns of the mean over all calls",
             n: turns.count(),
             of: n_turns,
-            why: "a process was preempted; in the mean of all, not in that of undisturbed turns",
+            why: "a process was preempted; included in the mean of all calls, not in that of \
+                  undisturbed turns",
         },
     ];
     found.retain(|invalid| invalid.n > 0);

@@ -102,8 +102,8 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
     let machine = Machine::here();
     if let Some(cores) = machine.cores.filter(|&cores| cores < RANKS) {
         bail!(
-            "--ranks 2 needs 2 cores for itself, and this process may use {cores}; ranks that share \
-             a core wait for it, which would be all that is measured"
+            "--ranks 2 needs 2 cores for itself, but this process may use {cores}; ranks that share \
+             a core wait for it, and nothing else would be measured"
         );
     }
     let directory = tempfile::Builder::new()
@@ -145,7 +145,7 @@ fn measure(options: &Options) -> anyhow::Result<Measured> {
         let calls: Vec<u64> = of_ranks.iter().map(|rank| rank.calls).collect();
         if calls != made {
             bail!(
-                "{made:?} calls were made and {calls:?} recorded; the figures would mean nothing"
+                "{made:?} calls were made but {calls:?} recorded; the figures would be meaningless"
             );
         }
         recorded.push(of_ranks);
@@ -220,8 +220,8 @@ fn check_room(options: &Options, directory: &Path) -> anyhow::Result<()> {
         n_files * Recorded::bytes_needed(calls * BYTES_PER_CALL / size_of::<Record>() as u64);
     if needed > free_bytes {
         bail!(
-            "{}: the measurement takes up to {} MB and {} MB are free; set TMPDIR to a directory with \
-             more room, or measure fewer --batches",
+            "{}: the measurement needs up to {} MB, but only {} MB are free; set TMPDIR to a \
+             directory with more space, or measure fewer --batches",
             directory.display(),
             needed / 1_000_000,
             free_bytes / 1_000_000

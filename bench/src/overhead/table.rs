@@ -108,7 +108,10 @@ fn write_batches(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
 
 fn write_all_calls(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     let all = &figures.all_calls;
-    writeln!(output, "Mean per call, making room in the trace included")?;
+    writeln!(
+        output,
+        "Mean per call, including the preparation of space in the trace"
+    )?;
     let mut table = empty_table(&["", "calls", "plain ns", "recorded ns", "added ns", "ratio"]);
     table.add_row(means_row("all calls", &all.everything));
     if let Some(undisturbed) = &all.undisturbed {
@@ -123,7 +126,7 @@ fn write_all_calls(figures: &Figures, output: &mut impl Write) -> io::Result<()>
     )?;
     writeln!(
         output,
-        "  for comparison, writing as many bytes to a plain file: {:.1} ns per call",
+        "  for comparison, writing the same number of bytes to a plain file: {:.1} ns per call",
         all.same_bytes_written_ns
     )?;
     writeln!(output)
@@ -158,8 +161,8 @@ fn write_single_calls(figures: &Figures, output: &mut impl Write) -> io::Result<
     writeln!(output, "{}", table.trim_fmt())?;
     writeln!(
         output,
-        "  What the plain program has too is the machine's; the recorder's own pauses are those\n  \
-         of the next line."
+        "  Pauses that the plain program has as well are those of the machine; the next line has\n  \
+         those of the recorder itself."
     )?;
     writeln!(output)
 }
@@ -168,13 +171,13 @@ fn write_trace(figures: &Figures, output: &mut impl Write) -> io::Result<()> {
     let trace = &figures.trace;
     writeln!(
         output,
-        "Trace on {}: {} calls recorded, as many as were made; {} bytes per call ({} with headers)",
+        "Trace on {}: all {} calls recorded; {} bytes per call ({} with headers)",
         trace.file_system, trace.calls, trace.bytes_per_call, trace.file_bytes_per_call
     )?;
     if let Some(preparation) = &trace.preparation_ns {
         writeln!(
             output,
-            "  room for more, {} times: median {}, longest {}; {} ns per call in the mean",
+            "  space for more prepared {} times: median {}, longest {}; {} ns per call on average",
             trace.chunks,
             time(preparation.median),
             time(preparation.max),
@@ -231,7 +234,7 @@ pub(super) fn verdict(ratio: Option<f64>, bar: f64, met: Option<bool>) -> String
         Some(false) => "NOT met",
         None => "no verdict",
     };
-    format!("{ratio} (at most {bar} wanted: {met})")
+    format!("{ratio} (target: at most {bar}, {met})")
 }
 
 /// A time of one interval: no digits below the clock's step of some ns.
@@ -258,7 +261,7 @@ mod tests {
     fn too_little_to_go_by_is_no_verdict() {
         assert_eq!(
             verdict(Some(0.92), 1.5, None),
-            "0.92 (at most 1.5 wanted: no verdict)"
+            "0.92 (target: at most 1.5, no verdict)"
         );
     }
 }

@@ -183,7 +183,7 @@ fn make_rounds(clock: Clock, communicator: Communicator, desk: &Desk) -> anyhow:
                 answer(&rounds)?;
             }
             Request::Finish => return answer(&Goodbye::of(clock, calls)),
-            other => bail!("{other:?} is nothing that several threads are asked for"),
+            other => bail!("{other:?}: not a request for several threads"),
         }
     }
     Ok(())

@@ -205,7 +205,7 @@ impl Figures {
         writeln!(output, "  command  {}\n", self.command.join(" "))?;
         writeln!(
             output,
-            "Per call, {} rounds of a batch of {} calls of each job",
+            "Per call, {} rounds of one batch of {} calls per job",
             self.rounds, self.calls_per_batch
         )?;
         let head = [
@@ -213,7 +213,7 @@ impl Figures {
             "median ns",
             "quartiles ns",
             "added ns",
-            "slow-down",
+            "slowdown",
             "bytes",
         ];
         let mut table = empty_table(&head);
@@ -233,7 +233,7 @@ impl Figures {
             if let Some(bar) = job.bar_percent {
                 writeln!(
                     output,
-                    "  slow-down with {}: {} (at most {} wanted: {})",
+                    "  slowdown with {}: {} (target: at most {}, {})",
                     job.name,
                     known(job.slowdown_percent.map(percent)),
                     percent(bar),
@@ -243,11 +243,11 @@ impl Figures {
         }
         for (what, share) in [
             ("a call", &self.per_call),
-            ("an end of a message on top of it", &self.per_message_end),
+            ("in addition, an end of a message", &self.per_message_end),
         ] {
             writeln!(
                 output,
-                "  {what}: {} ns; by two clock readings {}",
+                "  {what}: {} ns; divided by two clock readings {}",
                 known(share.ns.map(|ns| format!("{:.1}", ns.median))),
                 verdict(share.ratio, share.bar, share.met)
             )?;
@@ -315,13 +315,13 @@ fn invalid(measured: &Measured, n_valid: usize, n_ends: f64) -> Vec<Invalid> {
     if n_ends < 1.0 {
         found.push(one(
             "cost of messages",
-            "none was seen: this MPI library sends them where they cannot be seen",
+            "none was seen: this MPI library sends its messages where the recorder cannot see them",
         ));
     }
     if share_a_core(&measured.introduction.cores) {
         found.push(one(
             "measurement",
-            "the ranks may run on one and the same core: --launcher must bind each to its own",
+            "the ranks may run on the same core: --launcher must bind each to its own",
         ));
     }
     found

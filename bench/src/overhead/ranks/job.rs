@@ -157,8 +157,8 @@ impl Job {
                     };
                     if hello.n_ranks != RANKS as i32 {
                         bail!(
-                            "{}: {} ranks came, and 2 are wanted; --launcher must be a line that starts 2 \
-                             ranks of the MPI library that collbench-bench is linked to",
+                            "{}: {} ranks started, but 2 are needed; --launcher must start 2 ranks of \
+                             the MPI library that collbench-bench is linked to",
                             self.name,
                             hello.n_ranks
                         );
@@ -171,7 +171,7 @@ impl Job {
                     }
                     if begin.elapsed() > PATIENCE {
                         bail!(
-                            "{}: its ranks did not come within {} s; it said: {}",
+                            "{}: its ranks did not start within {} s; its output: {}",
                             self.name,
                             PATIENCE.as_secs(),
                             self.said()

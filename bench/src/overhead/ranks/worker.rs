@@ -24,7 +24,7 @@ pub(in crate::overhead) fn serve(meeting: &Path, clock: Clock) -> anyhow::Result
     let world = universe.world();
     let stream = UnixStream::connect(meeting).with_context(|| {
         format!(
-            "{}: the process that measures is not to be reached (all ranks must be on its host)",
+            "{}: cannot reach the measuring process (all ranks must be on its host)",
             meeting.display()
         )
     })?;
@@ -48,12 +48,12 @@ pub(in crate::overhead) fn serve(meeting: &Path, clock: Clock) -> anyhow::Result
                 calls += size + n * (CALLS_TO_MEET + size);
             }
             Request::Finish => return answer_to(&mut answers, &Goodbye::of(clock, calls)),
-            other => bail!("{other:?} is nothing that ranks are asked for"),
+            other => bail!("{other:?}: not a request for ranks"),
         }
     }
     // SAFETY: MPI is initialized.
     unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, 1) };
-    bail!("nobody asks any more")
+    bail!("the measuring process is gone")
 }
 
 /// Makes `n` calls; gives their time, and what their return codes have in common: 0.

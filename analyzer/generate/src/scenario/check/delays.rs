@@ -22,7 +22,7 @@ impl Check<'_> {
             Some(jitter) => Some(self.read_delay(jitter)?),
         };
         if let Some(Amount::Noise { .. }) = jitter.as_ref().map(|jitter| &jitter.amount) {
-            return self.wrong(span, "noise as jitter", "a distribution");
+            return self.wrong(span, "noise as jitter", "a distribution of times");
         }
         let latency = Latency {
             base_ns: latency.base_ns.unwrap_or(default.base_ns),
@@ -74,7 +74,7 @@ impl Check<'_> {
             return self.wrong(span, format!("share = {share}"), "0 to 1");
         }
         if delay.moves_every == Some(0) {
-            return self.wrong(span, "moves_every = 0", "a number of instances above 0");
+            return self.wrong(span, "moves_every = 0", "a number of instances, at least 1");
         }
         let ranks = self.named_ranks(&span, delay.ranks, delay.host)?;
         let moves_over: Vec<u32> = match delay.moves_every {
@@ -84,7 +84,7 @@ impl Check<'_> {
                 .collect(),
         };
         if delay.moves_every.is_some() && moves_over.is_empty() {
-            return self.wrong(span, "moves_every over no ranks", "ranks to move over");
+            return self.wrong(span, "moves_every without ranks", "at least one rank");
         }
         Ok(Delay {
             id,
@@ -105,7 +105,7 @@ impl Check<'_> {
             Amount::Constant(ns) | Amount::Exponential(ns) => *ns,
             Amount::Uniform(low, high) if low > high => {
                 let found = format!("uniform_ns = [{low}, {high}]");
-                return self.wrong(span.clone(), found, "the smaller one first");
+                return self.wrong(span.clone(), found, "the smaller number first");
             }
             Amount::Uniform(_, high) => *high,
             Amount::Normal(mean, sd) => *mean.max(sd),
@@ -120,7 +120,7 @@ impl Check<'_> {
                 length_ns,
             } if length_ns >= period_ns => {
                 let found = format!("noise of {length_ns} ns every {period_ns} ns");
-                return self.wrong(span.clone(), found, "a length below the period");
+                return self.wrong(span.clone(), found, "a length shorter than the period");
             }
             Amount::Noise { period_ns, .. } => *period_ns,
         };
@@ -141,7 +141,7 @@ impl Check<'_> {
         match (ranks, host) {
             (None, None) => return Ok(None),
             (Some(_), Some(_)) => {
-                return self.wrong(span.clone(), "ranks and host", "one of them");
+                return self.wrong(span.clone(), "both ranks and host", "only one of them");
             }
             (Some(ranks), None) => {
                 for rank in ranks {

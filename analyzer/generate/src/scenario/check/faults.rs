@@ -35,7 +35,7 @@ impl Check<'_> {
                 let expected = "exactly one of killed_after_calls, no_finalize, cut_at_byte, \
                                 cut_at_fraction, damaged_chunk, missing, \
                                 size_reached_after_calls";
-                return self.wrong(span, format!("{} kinds of fault", kinds.len()), expected);
+                return self.wrong(span, format!("{} kinds of faults", kinds.len()), expected);
             };
             if fault.rank >= self.n_ranks {
                 let expected = format!("0 to {}", self.n_ranks - 1);
@@ -43,8 +43,8 @@ impl Check<'_> {
             }
             let slot = &mut faults[fault.rank as usize];
             if *slot != Fault::None {
-                let found = format!("a second fault of rank {}", fault.rank);
-                return self.wrong(span, found, "one fault for each rank");
+                let found = format!("a second fault for rank {}", fault.rank);
+                return self.wrong(span, found, "at most one fault per rank");
             }
             if let Fault::CutAtFraction(part) = kind
                 && !(0.0..=1.0).contains(&part)
@@ -56,7 +56,8 @@ impl Check<'_> {
                 Fault::CutAtByte(_) | Fault::CutAtFraction(_) | Fault::DamagedChunk(_)
             );
             if has_threads && is_damage {
-                let expected = "no threads: what damage leaves of several is not worked out";
+                let expected = "a scenario without threads: what damage leaves of several threads \
+                                is not computed";
                 return self.wrong(span, "a damaged file", expected);
             }
             *slot = kind;

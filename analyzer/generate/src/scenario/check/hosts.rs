@@ -29,12 +29,12 @@ impl Check<'_> {
             let host = host.into_inner();
             if host.name.is_empty() || self.hosts.iter().any(|other| other.name == host.name) {
                 let found = format!("a host named \"{}\"", host.name);
-                return self.wrong(span, found, "a name that no other host has");
+                return self.wrong(span, found, "a unique name that is not empty");
             }
             let n = self.number("ranks", Some(host.ranks), 0, 1..=MAX_RANKS)?;
             self.n_ranks += n;
             if self.n_ranks > MAX_RANKS {
-                let found = format!("{} ranks in all", self.n_ranks);
+                let found = format!("{} ranks in total", self.n_ranks);
                 return self.wrong(span, found, format!("at most {MAX_RANKS}"));
             }
             ranks_on.push(n);
@@ -95,7 +95,7 @@ impl Check<'_> {
         };
         let value = *ghz.get_ref();
         if source != ClockSource::Tsc {
-            let found = "ghz for a clock that counts ns";
+            let found = "ghz for a clock that counts nanoseconds";
             return self.wrong(ghz.span(), found, "clock = \"tsc\", or no ghz");
         }
         if !(0.001..=10.0).contains(&value) {
@@ -154,7 +154,7 @@ impl Check<'_> {
             && written.period_ns <= MAX_NS
             && written.steps.len() <= MAX_RATE_STEPS;
         if !has_times || !rates.all(|ppm| ppm.abs() <= 1000.0) {
-            let found = "a wander of other times or rates";
+            let found = "a wander with times or rates out of range";
             return self.wrong(
                 span,
                 found,

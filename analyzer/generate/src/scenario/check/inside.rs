@@ -77,7 +77,7 @@ impl Check<'_> {
                     let Some(found) = found else {
                         let known = self.hosts.iter().map(|host| host.name.as_str());
                         let known: Vec<&str> = known.collect();
-                        let expected = format!("two of {}", known.join(", "));
+                        let expected = format!("two hosts of {}", known.join(", "));
                         return self.wrong(span, format!("host \"{name}\""), expected);
                     };
                     *host = found;
@@ -88,7 +88,7 @@ impl Check<'_> {
                 let expected = "either ranks = [0, 1] or hosts = [\"a\", \"b\"]";
                 return self.wrong(
                     span,
-                    "a link without its ends, or with both kinds of them",
+                    "a link without ends, or with both ranks and hosts",
                     expected,
                 );
             }
@@ -115,8 +115,8 @@ impl Check<'_> {
             return self.wrong(span, "tree", expected);
         };
         if let Bytes::PerRank(_) = bytes {
-            let expected = "one number: that of every message";
-            return self.wrong(span, "bytes by rank, and a tree", expected);
+            let expected = "one number, the size of every message";
+            return self.wrong(span, "bytes by rank in a step with a tree", expected);
         }
         let written = match tree.into_inner() {
             WrittenTree::Table(written) => *written,
@@ -124,16 +124,16 @@ impl Check<'_> {
         };
         let shape = self.read_shape(&span, written.shape)?;
         if shape.is_exchange() && operation.semantics().is_rooted() {
-            let found = format!("{} of an operation with a root", shape.name());
+            let found = format!("{} for an operation with a root", shape.name());
             return self.wrong(span, found, "a tree");
         }
         if shape.is_exchange() && (written.segments.is_some() || written.posts_all) {
-            let expected = "these of a tree only";
-            return self.wrong(span, "segments or posts_all of an exchange", expected);
+            let expected = "these fields only for a tree";
+            return self.wrong(span, "segments or posts_all for an exchange", expected);
         }
         let is_begun = matches!(deed, Deed::Begin(_));
         if is_begun && (shape.is_exchange() || written.segments.is_some_and(|n| n > 1)) {
-            let found = "an exchange, or segments, of what is only begun";
+            let found = "an exchange, or segments, in a step that only initiates a collective";
             return self.wrong(span, found, "a tree, and one message over an edge");
         }
         let mut delays = |written: Vec<WrittenDelay>| {
@@ -197,8 +197,8 @@ impl Check<'_> {
             false
         };
         if parents.first() != Some(&-1) || !(0..n).all(leads_to_the_root) {
-            let expected = "[-1, 0, 0, 1 ..]: of each rank, counted from the root, its parent; \
-                            all of them lead to the root, which has -1";
+            let expected = "the parent of each rank, counted from the root, such as [-1, 0, 0, 1]; \
+                            the root has -1, and all paths lead to it";
             return self.wrong(span.clone(), format!("tree = {parents:?}"), expected);
         }
         let parent = |&parent: &i64| u32::try_from(parent).ok();

@@ -30,8 +30,9 @@ impl Check<'_> {
             };
             let is_alone = steps[i].repeat == 1 && steps.get(i + 1).is_some_and(completes);
             if goes_on(&steps[i]) && !is_alone {
-                let expected = "the step right behind it to complete it";
-                return self.wrong(span, "a tree of what is only begun", expected);
+                let expected = "the next step to complete it";
+                let found = "a tree in a step that only initiates a collective";
+                return self.wrong(span, found, expected);
             }
         }
         Ok(steps)
@@ -54,7 +55,7 @@ impl Check<'_> {
                 && step.tree.is_none()
                 && !step.internal;
             if !is_plain {
-                let expected = "only repeat beside steps: what is called stands in the steps";
+                let expected = "only repeat and steps; fields of calls belong in the steps";
                 return self.wrong(span, "a block with fields of a call", expected);
             }
             let action = Action::Block(self.read_steps(steps)?);
@@ -83,8 +84,8 @@ impl Check<'_> {
         let is_marked = matches!(deed, Deed::Complete(_) | Deed::Phase(_));
         let operation = match &step.operation {
             None if step.work.is_empty() && !is_marked => {
-                let expected = "an operation, or work, or steps";
-                return self.wrong(span, "a step in which nothing happens", expected);
+                let expected = "operation, work, or steps";
+                return self.wrong(span, "a step that does nothing", expected);
             }
             None => None,
             Some(name) => Some(self.operation(name)?),
@@ -106,8 +107,9 @@ impl Check<'_> {
         let inside = match step.tree {
             None => None,
             Some(tree) if step.latency.is_some() => {
-                let expected = "one of them: with a tree, [network] says what messages take";
-                return self.wrong(tree.span(), "tree and latency", expected);
+                let expected =
+                    "only one of them (with a tree, [network] has the times of messages)";
+                return self.wrong(tree.span(), "both tree and latency", expected);
             }
             Some(tree) => Some(self.read_tree(tree, operation, &bytes, &deed)?),
         };
@@ -145,12 +147,12 @@ impl Check<'_> {
                 self.wrong(makes.span(), "makes", expected)
             }
             (None, true) => {
-                let expected = "makes = \"name of the communicator\"";
-                self.wrong(span, "a constructor", expected)
+                let expected = "makes = \"name of the new communicator\"";
+                self.wrong(span, "a constructor without makes", expected)
             }
             (Some(makes), true) if ["world", "self", ""].contains(&makes.get_ref().as_str()) => {
                 let found = format!("makes = \"{}\"", makes.get_ref());
-                self.wrong(makes.span(), found, "a name of its own")
+                self.wrong(makes.span(), found, "another name")
             }
             _ => Ok(()),
         }
@@ -166,7 +168,7 @@ impl Check<'_> {
             return Ok(Root::Fixed(0));
         };
         if !is_rooted {
-            return self.wrong(root.span(), "root", "an operation that has one");
+            return self.wrong(root.span(), "root", "an operation with a root");
         }
         match root.get_ref() {
             WrittenRoot::Fixed(rank) if u64::from(*rank) < self.n_ranks => Ok(Root::Fixed(*rank)),
@@ -202,7 +204,7 @@ impl Check<'_> {
         ];
         if deeds.iter().filter(|&&deed| deed).count() > 1 {
             let found = "a step that does several things";
-            let expected = "one of operation, complete, phase";
+            let expected = "only one of operation, complete and phase";
             return self.wrong(span.clone(), found, expected);
         }
         let is_completing = step.complete.is_some();
@@ -214,7 +216,7 @@ impl Check<'_> {
         ];
         if !is_completing && beside.contains(&true) {
             let found = "thread, complete_ns, tests or test_ns";
-            return self.wrong(span.clone(), found, "these beside complete only");
+            return self.wrong(span.clone(), found, "these only together with complete");
         }
         let lengths = 0..=MAX_DELAY_NS;
         if let Some(name) = step.complete.take() {
@@ -261,12 +263,16 @@ impl Check<'_> {
             Some(WrittenRoot::Word(_))
         );
         if step.internal || (operation.is_persistent() && is_rotating) {
-            let found = format!("{}, internal or with a rotating root", operation.name());
-            return self.wrong(
-                span.clone(),
-                found,
-                "an operation of the application, one root",
-            );
+            let (name, found, expected) = if step.internal {
+                (operation.name(), "internal = true", "no internal")
+            } else {
+                (
+                    operation.name(),
+                    "root = \"rotating\"",
+                    "a fixed root for a persistent operation",
+                )
+            };
+            return self.wrong(span.clone(), format!("{found} for {name}"), expected);
         }
         Ok(Deed::Begin(Begin {
             begin_ns: self.number("begin_ns", step.begin_ns.take(), 500, lengths)?,
@@ -304,7 +310,7 @@ impl Check<'_> {
             + usize::from(split.colours.is_some());
         if ways > 1 || split.parts == Some(0) || split.every == Some(0) {
             let expected = "one of parts = N, every = N, hosts = true, colours = [..], N above 0";
-            return self.wrong(span, "split in no way, or in several", expected);
+            return self.wrong(span, "no way to split, or several", expected);
         }
         Ok(())
     }
@@ -333,7 +339,7 @@ impl Check<'_> {
         let largest = match bytes.get_ref() {
             Bytes::Same(bytes) => *bytes,
             Bytes::PerRank(list) if list.len() as u64 != self.n_ranks => {
-                let found = format!("a list of {}", list.len());
+                let found = format!("a list of {} numbers", list.len());
                 let expected = format!("one number for each of the {} ranks", self.n_ranks);
                 return self.wrong(bytes.span(), found, expected);
             }
