@@ -225,10 +225,10 @@ impl TimemapRows {
                 &self.down,
                 "wait for others",
                 "processing",
-                "message to root",
+                "hop to root",
             ),
             core: Some("root".into()),
-            up: named(&self.up, "serialization", "forwarding", "message from root"),
+            up: named(&self.up, "serialization", "forwarding", "hop from root"),
         }
     }
 
