@@ -10,7 +10,7 @@ pub enum Damage {
     #[error("the process ended without MPI_Finalize")]
     NotFinalized,
     /// Recording ended before the program did.
-    #[error("recording stopped early ({}); calls not recorded: {calls_after}", stop_words(*.reason, .text))]
+    #[error("recording stopped early ({}); {} not recorded", stop_words(*.reason, .text))]
     StoppedEarly {
         /// Why.
         reason: StopReason,
@@ -103,6 +103,11 @@ pub enum Damage {
         /// What is wrong with it.
         error: MetaError,
     },
+}
+
+/// "1 call", "2 calls".
+fn calls(n: u64) -> String {
+    format!("{n} call{}", if n == 1 { "" } else { "s" })
 }
 
 fn stop_words(reason: StopReason, text: &str) -> String {

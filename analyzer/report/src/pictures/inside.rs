@@ -221,12 +221,7 @@ impl TimemapRows {
             names.collect()
         };
         Stages {
-            down: named(
-                &self.down,
-                "wait for others",
-                "processing",
-                "hop to root",
-            ),
+            down: named(&self.down, "wait for others", "processing", "hop to root"),
             core: Some("root".into()),
             up: named(&self.up, "serialization", "forwarding", "hop from root"),
         }

@@ -223,11 +223,11 @@ mod tests {
             ("MPI_Bcast", "\"bynomial\"", "\"bynomial\""),
             ("MPI_Bcast", "\"ring\"", "an operation with a root"),
             ("MPI_Scan", "\"chain\"", "tree"),
-            ("MPI_Ibarrier", "\"ring\"", "only begun"),
+            ("MPI_Ibarrier", "\"ring\"", "only initiates"),
             (
                 "MPI_Ibcast",
                 "{ shape = \"chain\", segments = 2 }",
-                "only begun",
+                "only initiates",
             ),
             ("MPI_Bcast", "[-1, 2, 3, 1]", "[-1, 2, 3, 1]"),
             ("MPI_Bcast", "[0, 0]", "[0, 0]"),
@@ -239,7 +239,7 @@ mod tests {
             (
                 "MPI_Barrier",
                 "{ shape = \"ring\", segments = 2 }",
-                "of an exchange",
+                "for an exchange",
             ),
             ("MPI_Bcast", "{ form = \"chain\" }", "the name of a tree"),
             (
@@ -258,14 +258,14 @@ mod tests {
         let wrong = error(
             "[[program]]\noperation = \"MPI_Bcast\"\ntree = \"chain\"\nlatency = { base_ns = 5 }\n",
         );
-        assert_eq!((wrong.line, &*wrong.found), (7, "tree and latency"));
+        assert_eq!((wrong.line, &*wrong.found), (7, "both tree and latency"));
         // What is only begun goes on in the step behind it, and in no other.
         let begin = "[[program]]\noperation = \"MPI_Ibcast\"\ntree = \"chain\"\n";
         let complete = "[[program]]\ncomplete = \"MPI_Wait\"\n";
         for rest in [begin.to_owned(), format!("{begin}repeat = 2\n{complete}")] {
             let wrong = error(&rest);
             assert_eq!(wrong.line, 5, "{wrong}");
-            assert!(wrong.found.contains("only begun"), "{wrong}");
+            assert!(wrong.found.contains("only initiates"), "{wrong}");
         }
         let whole = format!("{HEAD}{begin}{complete}");
         assert!(Scenario::parse(&whole).is_ok());
@@ -285,6 +285,6 @@ mod tests {
                 .found
                 .contains("\"b\"")
         );
-        assert!(network("{ ns = 5 }").found.contains("without its ends"));
+        assert!(network("{ ns = 5 }").found.contains("without ends"));
     }
 }
