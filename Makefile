@@ -9,18 +9,18 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 help:
 	@echo 'make demo            record a real program (LAMMPS, 4 ranks) and show where its collectives wait'
-	@echo 'make test            all tests of the project, with small MPI programs of its own'
-	@echo 'make test-browser    the report page in Chromium (part of make test)'
-	@echo 'make test-programs   the same recorder on programs that others wrote, and on other MPIs'
-	@echo 'make test-strangers  dozens of programs that others wrote, from packages of 2.5 GB (see docs/strangers.md)'
-	@echo 'make mutate          $(N) damaged traces through the analyzer (N=..., SEED=...)'
-	@echo 'make interrupt       signal handlers at instructions of the recorder (RUNS=..., TRIES=...)'
-	@echo 'make bench           what recording costs on this machine, and how fast the analysis is'
-	@echo 'make bench-analyze   the latter alone'
-	@echo 'make clocks          how well clocks are aligned, against bars (SEEDS=20 simulated clusters)'
-	@echo 'make guard           fails if recording or analysing a call takes more instructions (callgrind)'
-	@echo 'make build           the commands and the preloaded library, in $(TARGET)/release'
-	@echo 'make install PREFIX=$(PREFIX)  commands, library, man pages, completions (DESTDIR=... goes before it)'
+	@echo 'make test            run all tests of the project, with its own small MPI programs'
+	@echo 'make test-browser    run only the tests of the report page in Chromium (part of make test)'
+	@echo 'make test-programs   run the tests with real programs and with other MPI libraries'
+	@echo 'make test-strangers  run dozens of real programs, from packages of 2.5 GB (see docs/strangers.md)'
+	@echo 'make mutate          analyse $(N) damaged traces (N=..., SEED=...)'
+	@echo 'make interrupt       interrupt the recorder by signal handlers (RUNS=..., TRIES=...)'
+	@echo 'make bench           measure what recording costs on this machine, and how fast the analysis is'
+	@echo 'make bench-analyze   measure only how fast the analysis is'
+	@echo 'make clocks          measure how well clocks are aligned, against targets (SEEDS=20 simulated clusters)'
+	@echo 'make guard           check that recording and analysing a call take no more instructions (callgrind)'
+	@echo 'make build           build the commands and the preloaded library in $(TARGET)/release'
+	@echo 'make install PREFIX=$(PREFIX)  install commands, library, man pages and completions (DESTDIR=... is put before PREFIX)'
 
 build:
 	@scripts/need.sh gcc libc6-dev

@@ -302,12 +302,12 @@ def main():
         if os.environ.get("CI"):
             findings.append(f"options of {name} cannot be checked: it is not built; {hint}")
         else:
-            print(f"check-docs: options of {name} are not checked: it is not built; {hint}")
+            print(f"check-docs: options of {name} are not checked, since it is not built; {hint}")
     for finding in findings:
         print(finding)
     if findings:
         sys.exit(f"check-docs: {len(findings)} findings")
-    print(f"check-docs: {len(pages)} pages, README of {lines} lines: all is there")
+    print(f"check-docs: {len(pages)} pages, README of {lines} lines: nothing is missing")
 
 
 if __name__ == "__main__":

@@ -159,11 +159,11 @@ def main():
                     n_known += 1
                     continue
                 failed = True
-                print(f"circles.py: {place}: a circle of imports: {', '.join(circle)}")
+                print(f"circles.py: {place}: circular imports: {', '.join(circle)}")
     if failed:
-        print("circles.py: move what both need below both")
+        print("circles.py: move what both need into a module below them")
     else:
-        print(f"circles.py: no new circle in {n_folders} folders; {n_known} known")
+        print(f"circles.py: no new circular imports in {n_folders} folders; {n_known} known")
     return int(failed)
 
 

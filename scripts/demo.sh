@@ -28,4 +28,4 @@ echo
 echo "\$ collbench-analyze trace"
 "$target/release/collbench-analyze" trace
 echo
-echo "The report, with pictures, opens in a browser: $target/demo/trace/report/index.html"
+echo "Open the report with its pictures in a browser: $target/demo/trace/report/index.html"

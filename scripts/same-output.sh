@@ -97,5 +97,5 @@ while read -r trace; do
     fi
     previous=$trace
 done <"$list"
-echo "same-output: $n comparisons, $differ differ"
+echo "same-output: $n comparisons, $differ different"
 [ "$differ" -eq 0 ]

@@ -19,5 +19,5 @@ for package in $packages; do
     scripts/need.sh "$package" || left="${left:-} $package"
 done
 if [ -n "${left:-}" ]; then
-    echo "strangers.sh: LEFT OUT, as these packages cannot be installed:$left" >&2
+    echo "strangers.sh: LEFT OUT, because these packages cannot be installed:$left" >&2
 fi
