@@ -10,7 +10,11 @@ pub enum Damage {
     #[error("the process ended without MPI_Finalize")]
     NotFinalized,
     /// Recording ended before the program did.
-    #[error("recording stopped early ({}); {} not recorded", stop_words(*.reason, .text))]
+    #[error(
+        "recording stopped early ({}); {} not recorded",
+        stop_words(*.reason, .text),
+        calls(*.calls_after)
+    )]
     StoppedEarly {
         /// Why.
         reason: StopReason,
