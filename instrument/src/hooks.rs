@@ -1,4 +1,4 @@
-//! Functions that the MPI library calls instead of its own, or on its way to a library below: from a
+//! Functions that the MPI library calls in place of its own, or of a library below it: from a
 //! message to a record.
 
 mod find;

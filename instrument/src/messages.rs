@@ -1,4 +1,4 @@
-//! What is known of the messages that the MPI library sends, to be used by what records them.
+//! Data about the messages that the MPI library sends, for the code that records them.
 
 mod contexts;
 mod endpoints;

@@ -1,4 +1,4 @@
-//! What the user has asked for, on its way from collbench-record to the preloaded library.
+//! What the user asked for, passed from collbench-record to the preloaded library.
 
 mod environment;
 mod exchange;

@@ -1,10 +1,10 @@
-//! The beginning of recording, inside `MPI_Init`: which world this is, where its trace goes, and
+//! The start of recording, inside `MPI_Init`: which world this is, where its trace is written, and
 //! what is known of this process.
 //!
-//! The processes agree through the file system, not through messages. A message that only the
-//! recorded ranks take part in would hang or confuse a job in which some ranks are not recorded
-//! (another host without the library, a statically linked program beside others), and recording
-//! must never be why a job fails.
+//! The processes agree through the file system, not by messages. A message in which only recorded
+//! ranks take part would hang or confuse a job in which some ranks are not recorded (another host
+//! without the library, a statically linked program among others), and recording must never make a
+//! job fail.
 
 #[allow(unsafe_code)]
 mod process_in_world;
@@ -32,11 +32,11 @@ use crate::record::{Recorder, Thresholds, record_init};
 use crate::settings::{Form, Layers, Settings};
 use process_in_world::ProcessInWorld;
 
-/// How long the other ranks wait for world rank 0 to make the directory.
+/// How long the other ranks wait for world rank 0 to create the directory.
 const DIRECTORY_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The clocks at entering `MPI_Init`. With those at leaving it, even a process that is killed
-/// at once has a tick rate.
+/// The clocks at the entry of `MPI_Init`. Together with those at its end they give a tick rate,
+/// even for a process that is killed at once.
 #[derive(Debug, Clone)]
 pub struct InitAnchor {
     settings: Settings,
@@ -45,7 +45,7 @@ pub struct InitAnchor {
 }
 
 impl InitAnchor {
-    /// Reads the clocks, where something is to be recorded; else `None`.
+    /// Reads the clocks if the process is to be recorded, otherwise `None`.
     #[must_use]
     pub fn take() -> Option<Self> {
         let _uncancelled = Uncancelled::begin();
@@ -84,7 +84,7 @@ impl InitAnchor {
     }
 }
 
-/// Why recording could not begin.
+/// Why recording could not start.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
     #[error(transparent)]
@@ -104,9 +104,9 @@ enum StartError {
     File { path: PathBuf, error: String },
 }
 
-/// Begins to record, if that is wanted: to be called when `MPI_Init`, `MPI_Init_thread` or
-/// `MPI_Session_init` (`operation`) has succeeded. Whatever fails is said on stderr, and the
-/// program runs on unrecorded. Only the first call in a process does anything.
+/// Starts to record, if settings ask for it; to be called when `MPI_Init`, `MPI_Init_thread` or
+/// `MPI_Session_init` (`operation`) has succeeded. Failures are reported on stderr, and the program
+/// runs on unrecorded. Only the first call in a process has an effect.
 pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
     static WAS_TRIED: AtomicBool = AtomicBool::new(false);
     let Some(init) = init else { return };
@@ -120,7 +120,7 @@ pub fn start_recording(operation: Operation, init: Option<InitAnchor>) {
     }));
     match started {
         Ok(Ok(())) => {}
-        // All ranks meet this one; one of them tells.
+        // This happens on all ranks; one of them reports it.
         Ok(Err(StartError::AnotherRun { .. })) if rank > 0 => {}
         Ok(Err(error)) => say(rank, &format!("not recording: {error}")),
         Err(_) => say(rank, "not recording: a defect of collbench (panic)"),
@@ -142,7 +142,7 @@ fn start(
         _ => ProcessModel::World,
     };
     let library = MpiLibrary::find(model)?;
-    // SAFETY: called when `operation` has succeeded.
+    // SAFETY: this function is called when `operation` has succeeded.
     let world = unsafe { ProcessInWorld::of_this_process(&library, model) };
     *rank_for_messages = world.rank;
     agree_on_directory(&settings, &world).inspect_err(|_| library.release())?;
@@ -170,14 +170,14 @@ fn start(
             .then(|| Thresholds::between(&init.entered, &init.left)),
     );
     let recorder = recorder.activate();
-    // SAFETY: handler functions that only store to an atomic, which is allowed after fork.
+    // SAFETY: the handler only does system calls and atomic stores, which are allowed after fork.
     unsafe { libc::pthread_atfork(None, None, Some(forget_in_child)) };
-    // SAFETY: MPI has not ended, and the place is that of this process.
+    // SAFETY: MPI has not ended, and `world` is that of this process.
     unsafe { define_communicators(recorder, &world) };
     exchange_stamps(recorder, model, &settings, &world, &host, &init);
-    // Behind the exchanges, whose messages are nobody's.
+    // After the exchanges, whose messages are not to be recorded.
     if let Ok(messages) = messages {
-        // SAFETY: MPI has just been begun, by this thread; the parent is a communicator.
+        // SAFETY: this thread has just initialized MPI; the parent is a communicator.
         unsafe { recorder.see_messages(messages, world.parent) };
     }
     if algorithms.is_none() {
@@ -193,7 +193,7 @@ struct Init {
     left: Anchor,
 }
 
-/// Where messages are seen; else why they are not.
+/// How messages are seen; otherwise why they cannot be seen.
 fn messages_to_see(
     layers: Layers,
     model: ProcessModel,
@@ -203,7 +203,7 @@ fn messages_to_see(
     if !layers.messages {
         Err("not requested (--layers calls,messages)".to_owned())
     } else if model == ProcessModel::Sessions {
-        // What is asked of the world would be asked of what is not there.
+        // The processes of MPI_COMM_WORLD are asked for, which does not exist then.
         Err("the program initializes MPI by sessions; messages are not recorded then".to_owned())
     } else {
         find_messages(library.abi, world.rank, world.world_size)
@@ -211,7 +211,7 @@ fn messages_to_see(
     }
 }
 
-/// What the trace says of this process.
+/// The identity of this process in the trace.
 fn identity(
     library: &MpiLibrary,
     world: &ProcessInWorld,
@@ -241,7 +241,7 @@ fn identity(
     }
 }
 
-/// Makes the file of this process in the trace directory.
+/// Creates the file of this process in the trace directory.
 fn create_file(settings: &Settings, identity: &Identity) -> Result<RankFile, StartError> {
     let Identity {
         rank, world, pid, ..
@@ -259,16 +259,16 @@ fn create_file(settings: &Settings, identity: &Identity) -> Result<RankFile, Sta
     })
 }
 
-/// Defines the communicators that are there from the beginning.
+/// Defines the communicators that exist from the beginning.
 ///
 /// # Safety
-/// MPI has not ended, and the place is that of this process.
+/// MPI has not ended, and `world` is that of this process.
 unsafe fn define_communicators(recorder: &Recorder, world: &ProcessInWorld) {
     recorder.guarded(|| {
         let (communicators, library) = (&recorder.communicators, &recorder.library);
         let predefined =
             communicators.add_predefined(library, world.id, world.rank, world.world_size);
-        // SAFETY: a communicator of the library, which has not ended.
+        // SAFETY: the parent is a communicator of the library, which has not ended.
         let of_parent = world
             .parent
             .map(|parent| unsafe { communicators.add_parent(library, parent, world.id) });
@@ -279,7 +279,7 @@ unsafe fn define_communicators(recorder: &Recorder, world: &ProcessInWorld) {
     });
 }
 
-/// Takes the exchanges of stamps with other hosts that are due at the start.
+/// Takes part in the exchanges of stamps at the start.
 fn exchange_stamps(
     recorder: &Recorder,
     model: ProcessModel,
@@ -319,13 +319,13 @@ unsafe extern "C" fn forget_in_child() {
 
 fn agree_on_directory(settings: &Settings, world: &ProcessInWorld) -> Result<(), StartError> {
     if world.is_spawned() {
-        // The world that spawned this one has made the directory.
+        // The world that spawned this one has created the directory.
         return Ok(());
     }
     let (path, rank, world) = (&settings.output, world.rank, world.id);
     match settings.form {
         Form::Inner if rank == 0 => {
-            // An older trace was removed before the program was started, if that was wanted.
+            // An older trace was removed before the program was started, if the user asked for it.
             let fresh = directory::make_fresh(path, false)?;
             if let Some(run) = std::env::var_os(directory::RUN_VARIABLE) {
                 use std::os::unix::ffi::OsStrExt;
@@ -362,7 +362,7 @@ fn agree_on_directory(settings: &Settings, world: &ProcessInWorld) -> Result<(),
 }
 
 fn command_line() -> Vec<String> {
-    // Arguments may be as long as a system allows; those of interest are at the beginning.
+    // Arguments may be as long as the system allows; the first ones are the most useful.
     const LONGEST: usize = 64 << 10;
     let mut bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
     bytes.truncate(LONGEST);
@@ -373,17 +373,17 @@ fn command_line() -> Vec<String> {
         .collect()
 }
 
-/// Why the names of algorithms are not noted; `None` if they are.
+/// Why the names of algorithms are not recorded; `None` if they are.
 fn why_no_algorithms(layers: Layers) -> Option<&'static str> {
     if !layers.algorithms {
         return Some("not requested (--layers calls,algorithms)");
     }
-    // One of the oldest: Open MPI has it since version 3.
+    // One of the oldest functions: Open MPI has it since version 3.
     let is_named = has_function(c"ompi_coll_base_bcast_intra_binomial");
     (!is_named).then_some("this MPI library does not name its algorithms (Open MPI does)")
 }
 
-/// The layers as the trace tells of them; `opaque` is why messages are not seen, `unnamed` why
+/// The states of layers for the trace. `opaque` is why messages are not seen, and `unnamed` why
 /// algorithms are not.
 fn layer_states(layers: Layers, opaque: Option<&String>, unnamed: Option<&str>) -> Vec<LayerState> {
     [

@@ -1,4 +1,4 @@
-//! What of MPI is wrapped, as tables that macros are handed.
+//! The parts of MPI that are wrapped, as tables for macros.
 
 #[macro_use]
 mod algorithms;

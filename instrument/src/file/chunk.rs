@@ -1,4 +1,4 @@
-//! A chunk of a rank file while it is stored into.
+//! An open chunk of a rank file.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,21 +12,22 @@ const _: () = {
     assert!(std::mem::offset_of!(ChunkHeader, closed) % 8 == 0);
 };
 
-/// Where a chunk of records stands in its thread, and what it begins with.
+/// Position of a chunk of records in its thread, and the contents of its header.
 #[derive(Debug)]
 pub(crate) struct Opening<'a> {
     pub(crate) thread: u32,
-    /// Number among the thread's chunks.
+    /// Its number among the thread's chunks, from 0.
     pub(crate) ordinal: u32,
-    /// Records of the thread in earlier chunks, and calls of the application among them.
+    /// Records of the thread in earlier chunks. The next field is the number of calls of the
+    /// application among them.
     pub(crate) first_record: u64,
     pub(crate) first_call: u64,
     pub(crate) sequences: &'a [SequenceEntry],
-    /// The instant of `sequences`, ticks.
+    /// The instant for which `sequences` is valid, ticks.
     pub(crate) begin_ticks: u64,
 }
 
-/// A chunk that is mapped and may be stored into.
+/// A chunk that is mapped, into which records or definitions can be stored.
 #[derive(Debug)]
 pub(crate) struct OpenChunk {
     pub(super) map: Arc<Mapping>,
@@ -35,13 +36,14 @@ pub(crate) struct OpenChunk {
 }
 
 impl OpenChunk {
-    /// Begins the chunk at `offset` in the file with its header and table, and what follows them is its
-    /// content: `opening`.
+    /// Begins the chunk at `offset` in the file: stores `opening`, its header and sequence table.
+    /// The content follows them.
     ///
     /// # Safety
-    /// Nobody else stores into the mapping, or relies on what is there.
+    /// No other thread stores into the mapping, or depends on its contents.
     pub(super) unsafe fn begin(map: Arc<Mapping>, offset: u64, opening: &[u8]) -> Self {
-        // SAFETY: the caller's promise. With the magic the chunk is there.
+        // SAFETY: the caller promises that nobody else uses the mapping. The magic, stored last,
+        // makes the chunk valid.
         unsafe { map.publish(0, opening) };
         Self {
             map,
@@ -50,11 +52,12 @@ impl OpenChunk {
         }
     }
 
-    /// Stores an entry of definitions behind `used` bytes of the content. With its length the entry is
-    /// there.
+    /// Stores an entry of definitions after `used` bytes of the content. Its length, stored last,
+    /// makes it valid.
     #[inline]
     pub(super) fn append(&mut self, used: usize, entry: &[u8]) {
-        // SAFETY: nobody else has the chunk now, and of one with definitions no slots are given out.
+        // SAFETY: only this function stores into the chunk, since a chunk of definitions has no
+        // slots, and `self` is borrowed mutably.
         unsafe { self.map.publish(self.content_at + used, entry) };
     }
 
@@ -69,7 +72,7 @@ impl OpenChunk {
         unsafe { self.map.as_mut_ptr().add(self.content_at) }
     }
 
-    /// Bytes from the first of the content to the end of the chunk.
+    /// Bytes from the begin of the content to the end of the chunk.
     pub(super) fn content_bytes(&self) -> usize {
         self.map.len() - self.content_at
     }
@@ -79,16 +82,16 @@ impl OpenChunk {
         self.offset + (self.content_at + used) as u64
     }
 
-    /// Writes into the header that the chunk is complete: `n` records (bytes of definitions),
-    /// the last of them left at `last_leave`.
+    /// Marks the chunk as complete in its header: it has `n` records (bytes of definitions), and
+    /// the last leave in it is `last_leave`, ticks.
     pub(crate) fn close(&self, n: u64, last_leave: u64) {
         self.store_u64(std::mem::offset_of!(ChunkHeader, last_leave), last_leave);
         self.store_u64(std::mem::offset_of!(ChunkHeader, closed), n + 1);
     }
 
     fn store_u64(&self, at: usize, value: u64) {
-        // SAFETY: `at` is a field of the chunk header, 8-aligned in a page-aligned mapping that
-        // is longer than it; other threads and processes only see it through this atomic.
+        // SAFETY: `at` is a field of the chunk header, 8-aligned in a page-aligned mapping that is
+        // longer than the header; other threads and processes only access it through this atomic.
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(at).cast()) }
             .store(value.to_le(), Ordering::Release);
     }

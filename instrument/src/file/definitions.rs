@@ -1,4 +1,5 @@
-//! The definitions of a rank file: one chunk of them at a time, into which all threads write.
+//! The definitions of a rank file. One chunk of them is open at a time, and all threads append to
+//! it.
 
 use std::io;
 use std::sync::PoisonError;
@@ -12,7 +13,8 @@ use super::error::GrowError;
 use super::rank_file::RankFile;
 
 impl RankFile {
-    /// Appends a definition. `now` reads the clock, `anchor` is for a chunk that is opened for it.
+    /// Appends a definition. `now` reads the clock; `anchor` reads the clocks if a chunk is opened
+    /// for it.
     pub(crate) fn define(
         &self,
         definition: &Definition,
@@ -26,7 +28,8 @@ impl RankFile {
         self.append(&entry, now, anchor)
     }
 
-    /// Appends the definition of a communicator: what programs make by the thousand.
+    /// Appends the definition of a communicator, without allocation: programs create them by the
+    /// thousand.
     #[inline]
     pub(crate) fn define_communicator(
         &self,
@@ -41,7 +44,7 @@ impl RankFile {
         }
     }
 
-    /// Appends the entry of a definition.
+    /// Appends an encoded definition.
     #[inline]
     fn append(
         &self,
@@ -64,7 +67,7 @@ impl RankFile {
         Ok(())
     }
 
-    /// Opens the next chunk of definitions, with room for an entry of `length` bytes.
+    /// Opens the next chunk of definitions, large enough for an entry of `length` bytes.
     #[cold]
     fn open_definitions(
         &self,

@@ -1,8 +1,8 @@
-//! The chunk of a rank file that definitions are appended to.
+//! The chunk of a rank file to which definitions are appended.
 
 use super::chunk::OpenChunk;
 
-/// The chunk that definitions are appended to.
+/// The chunk to which definitions are appended.
 #[derive(Debug, Default)]
 pub(super) struct DefinitionsChunk {
     pub(super) chunk: Option<OpenChunk>,
@@ -11,7 +11,7 @@ pub(super) struct DefinitionsChunk {
 }
 
 impl DefinitionsChunk {
-    /// Whether an entry of so many bytes fits behind what is there.
+    /// Whether an entry of `length` bytes fits into the rest of the chunk.
     #[inline]
     pub(super) fn has_room(&self, length: usize) -> bool {
         let chunk = self.chunk.as_ref();

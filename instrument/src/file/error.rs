@@ -1,4 +1,4 @@
-//! Why a rank file could not grow.
+//! Errors of growing a rank file.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use collbench_formats::StopReason;
 /// Why a rank file could not grow.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GrowError {
-    /// The disk, a quota or RLIMIT_FSIZE is full.
+    /// The disk is full, or a quota or RLIMIT_FSIZE is reached.
     #[error("{what}: {error}")]
     NoSpace {
         what: &'static str,
@@ -16,7 +16,7 @@ pub(crate) enum GrowError {
     /// `--max-size` is reached.
     #[error("the maximum size per rank ({max_bytes} bytes, --max-size) is reached")]
     SizeReached { max_bytes: u64 },
-    /// Anything else.
+    /// Any other error.
     #[error("{what}: {error}")]
     Failed {
         what: &'static str,

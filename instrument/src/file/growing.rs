@@ -1,4 +1,4 @@
-//! A file that grows, through a descriptor that the program may close or give to another file.
+//! A file that grows, even if the program closes its descriptor or reuses it for another file.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,28 +14,27 @@ use super::mapping::Mapping;
 use super::reserve::{map_chunk, reserve};
 use crate::process::{out_of_the_way, unsignalled};
 
-/// A part of a file.
+/// A range of a file, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     pub(super) offset: u64,
     pub(super) length: u64,
 }
 
-/// A file that is being written, and how far it has been given out.
+/// A file that is being written, and how much of it is in use.
 #[derive(Debug)]
 pub(super) struct GrowingFile {
     path: PathBuf,
-    /// Device and inode: a program that closes all descriptors may have given ours to another
-    /// file.
+    /// Device and inode, since a program that closes all descriptors may use ours for another file.
     identity: (u64, u64),
     pub(super) fd: Mutex<File>,
     max_bytes: Option<u64>,
-    /// Where the next part begins.
+    /// Where the next range begins.
     end: AtomicU64,
 }
 
 impl GrowingFile {
-    /// The empty file at `path`, of which at most `max_bytes` may be used.
+    /// The empty file at `path`, which may grow to at most `max_bytes`.
     pub(super) fn new(
         path: PathBuf,
         file: File,
@@ -53,7 +52,7 @@ impl GrowingFile {
         })
     }
 
-    /// Where the next part begins.
+    /// Where the next range begins.
     pub(super) fn end(&self) -> u64 {
         self.end.load(Ordering::Acquire)
     }
@@ -62,7 +61,7 @@ impl GrowingFile {
         self.max_bytes
     }
 
-    /// Takes the next `wanted` bytes of the file, or what `--max-size` leaves of them, but not
+    /// Reserves the next `wanted` bytes of the file, or what `--max-size` leaves of them, but not
     /// less than `at_least`; both are multiples of [`CHUNK_ALIGN`], > 0.
     pub(super) fn take_extent(&self, wanted: u64, at_least: u64) -> Result<Extent, GrowError> {
         let mut taken = wanted;
@@ -84,8 +83,8 @@ impl GrowingFile {
         })
     }
 
-    /// Appends a part that is ready to be stored into, by one thread at a time; `--max-size` does not
-    /// count.
+    /// Appends a range and makes it ready for stores. One thread at a time may call this, and it
+    /// ignores `--max-size`.
     pub(super) fn append(&self, length: u64) -> Result<(u64, Arc<Mapping>), GrowError> {
         let offset = self.end.fetch_add(length, Ordering::AcqRel);
         let map = self
@@ -94,8 +93,8 @@ impl GrowingFile {
         Ok((offset, map))
     }
 
-    /// Makes a part of the file, which was taken by [`take_extent`](Self::take_extent), ready to be stored
-    /// into.
+    /// Makes a range of the file, which [`take_extent`](Self::take_extent) returned, ready for
+    /// stores.
     pub(super) fn prepare_extent(
         &self,
         Extent { offset, length }: Extent,
@@ -106,14 +105,14 @@ impl GrowingFile {
         Ok(Arc::new(map_chunk(&fd, offset, length as usize)?))
     }
 
-    /// Maps a part of the file once more.
+    /// Maps a range of the file once more.
     pub(super) fn map(&self, Extent { offset, length }: Extent) -> Result<Arc<Mapping>, GrowError> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         self.ensure_own(&mut fd)?;
         Ok(Arc::new(map_chunk(&fd, offset, length as usize)?))
     }
 
-    /// Makes the file so long. A longer one is as good: errors are of no interest.
+    /// Sets the length of the file. Errors are ignored, since a longer file is also valid.
     pub(super) fn cut(&self, length: u64) {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         if self.ensure_own(&mut fd).is_ok() {
@@ -121,7 +120,7 @@ impl GrowingFile {
         }
     }
 
-    /// Makes sure that the descriptor is still that of this file.
+    /// Makes sure that the descriptor still belongs to this file, and opens the file again if not.
     fn ensure_own(&self, file: &mut File) -> Result<(), GrowError> {
         let is_own = |file: &File| {
             file.metadata()
@@ -130,13 +129,13 @@ impl GrowingFile {
         if is_own(file) {
             return Ok(());
         }
-        // By its path, since a second descriptor for the directory may be one too many: that it is
-        // the file which was made here is looked at below.
-        let wary = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
+        // Opened by its path, since a second descriptor for the directory may be one too many.
+        // Below it is checked that this is the file that was created here.
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC;
         let again = OpenOptions::new()
             .read(true)
             .write(true)
-            .custom_flags(wary)
+            .custom_flags(flags)
             .open(&self.path)
             .map_err(|error| GrowError::of("opening the file again", error))?;
         let again = out_of_the_way(again);
@@ -147,7 +146,8 @@ impl GrowingFile {
                 error,
             });
         }
-        // The old number belongs to somebody else, or to nobody: it must not be closed here.
+        // The old descriptor may belong to another file of the program now, so it must not be
+        // closed here.
         std::mem::forget(std::mem::replace(file, again));
         Ok(())
     }

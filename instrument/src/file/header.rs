@@ -1,4 +1,4 @@
-//! The header of a rank file, mapped as long as the process lives.
+//! The header of a rank file, mapped while the process lives.
 
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use zerocopy::IntoBytes;
 
 use super::mapping::Mapping;
 
-// Written in place, by native stores.
+// The header is written in place, by native stores.
 const _: () = {
     assert!(
         cfg!(target_endian = "little"),
@@ -27,7 +27,7 @@ const _: () = {
     assert!(offset_of!(FileHeader, stop_text) + STOP_TEXT_BYTES <= size_of::<FileHeader>());
 };
 
-/// The header, and whether it says that recording has ended early.
+/// The header, and whether it states that recording ended early.
 #[derive(Debug)]
 pub(super) struct MappedHeader {
     map: Arc<Mapping>,
@@ -35,15 +35,16 @@ pub(super) struct MappedHeader {
 }
 
 impl MappedHeader {
-    /// Writes header and identity to the beginning of a file that nobody has looked at yet; the magic
-    /// last: with it the file is there.
+    /// Writes header and identity to the begin of a new file. The magic, stored last, makes the
+    /// file valid.
     ///
     /// # Panics
-    /// If the mapping has no room for them.
+    /// If they do not fit into the mapping.
     pub(super) fn begin(map: Arc<Mapping>, fields: &FileHeader, identity: &[u8]) -> Self {
         let bytes = fields.as_bytes();
         assert!(map.len() >= bytes.len() + identity.len());
-        // SAFETY: both fit into the mapping, which begins with a page, and nobody else knows of it yet.
+        // SAFETY: both fit into the mapping, which begins with a page, and no other thread knows it
+        // yet.
         unsafe {
             let to = map.as_mut_ptr();
             to.add(bytes.len())
@@ -58,13 +59,15 @@ impl MappedHeader {
         }
     }
 
-    /// Notes that recording ends early. Only the first reason counts; gives whether this was it.
+    /// Notes that recording ends early. Only the first reason is stored; returns whether it was
+    /// this one.
     pub(super) fn note_stop(&self, reason: StopReason, text: &str, ticks: u64) -> bool {
         if self.is_stopped.swap(true, Ordering::AcqRel) {
             return false;
         }
         let text = &text.as_bytes()[..text.len().min(STOP_TEXT_BYTES)];
-        // SAFETY: the text has so much room in the header, and only the first to stop gets here.
+        // SAFETY: the text fits into its field of the header, and only the first thread to stop
+        // gets here.
         unsafe {
             self.map
                 .as_mut_ptr()
@@ -83,13 +86,13 @@ impl MappedHeader {
         self.is_stopped.load(Ordering::Acquire)
     }
 
-    /// Counts a call that is not recorded any more.
-    pub(super) fn count_lost(&self) {
+    /// Counts a call that is not recorded because recording ended early.
+    pub(super) fn count_unrecorded(&self) {
         self.u64_at(offset_of!(FileHeader, calls_after_stop))
             .fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Calls the file finished: `n_records` in all chunks.
+    /// Marks the file as finished, with `n_records` in all chunks.
     pub(super) fn finish(&self, n_records: u64, end: Anchor) {
         self.u64_at(offset_of!(FileHeader, n_records))
             .store(n_records, Ordering::Relaxed);
@@ -105,13 +108,14 @@ impl MappedHeader {
     }
 
     fn u64_at(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: `at` is the offset of an 8-aligned u64 in the header, which is page-aligned
-        // and mapped as long as `self` lives.
+        // SAFETY: `at` is the offset of an 8-aligned u64 in the header, which is page-aligned and
+        // mapped while `self` exists.
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().add(at).cast()) }
     }
 
     fn u32_at(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: as above, of a 4-aligned u32.
+        // SAFETY: `at` is the offset of a 4-aligned u32 in the header, which is page-aligned and
+        // mapped while `self` exists.
         unsafe { AtomicU32::from_ptr(self.map.as_mut_ptr().add(at).cast()) }
     }
 }

@@ -1,10 +1,10 @@
-//! Mappings of the file, which a forked child of the process must not store into.
+//! Mappings of the file, into which a forked child of the process must not store.
 //!
-//! The child shares them with its parent. Calls that were under way when it was forked (in a
-//! callback of MPI, or in a signal handler) may return in it too, and store the time: so in the child
-//! memory of its own is put in their place. The child may do little else than system calls there,
-//! so where the mappings are stands in a list without locks. Of what another thread is changing at that
-//! instant nothing will be stored into, since that thread is not in the child.
+//! The child shares them with its parent. Calls that were under way during the fork (in a callback
+//! of MPI, or in a signal handler) may return in the child too, and store their leave times. So the
+//! child replaces the mappings by memory of its own. It may do little but system calls then, so the
+//! mappings are in a list without locks. An entry that another thread was changing during the fork
+//! can be ignored: that thread does not exist in the child and will store nothing.
 
 use std::io;
 use std::ops::Deref;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 
 use memmap2::MmapRaw;
 
-/// A mapping that is known to [`leave_to_the_parent`].
+/// A mapping in the list that [`leave_to_the_parent`] uses.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     map: MmapRaw,
@@ -25,18 +25,19 @@ impl Mapping {
         Self { map, entry }
     }
 
-    /// Stores bytes at a place, the first four of them last: whoever finds those finds the rest.
+    /// Stores bytes at an offset, the first four of them last: a reader that finds those finds all.
     ///
     /// # Panics
-    /// If the mapping ends before them, or the place is not one of a word of 4 bytes.
+    /// If the bytes do not fit into the mapping, or if the offset is not a multiple of 4.
     ///
     /// # Safety
-    /// Nobody else stores there.
+    /// No other thread stores there.
     #[inline]
     pub(super) unsafe fn publish(&self, at: usize, bytes: &[u8]) {
         let (first, rest) = bytes.split_at(size_of::<u32>());
         assert!(at.is_multiple_of(size_of::<u32>()) && at + bytes.len() <= self.len());
-        // SAFETY: within the mapping, which begins with a page, as just checked; the caller's promise.
+        // SAFETY: the bytes are within the mapping, which begins with a page, as just checked; the
+        // caller promises that nobody else stores there.
         unsafe {
             let to = self.map.as_mut_ptr().add(at);
             to.add(first.len())
@@ -66,12 +67,12 @@ const TAKEN: usize = 1;
 
 #[derive(Debug)]
 struct Entry {
-    /// [`FREE`], [`TAKEN`] by one that is filled now, or where a mapping begins.
+    /// [`FREE`], [`TAKEN`] while a thread fills the entry, or the address of a mapping.
     address: AtomicUsize,
     bytes: AtomicUsize,
 }
 
-/// Entries, and more behind them; never freed.
+/// Entries, and a link to more; never freed.
 struct Block {
     entries: [Entry; 64],
     next: AtomicPtr<Block>,
@@ -93,7 +94,7 @@ impl Block {
     }
 
     fn next(&self) -> Option<&'static Self> {
-        // SAFETY: null, or a block that was leaked.
+        // SAFETY: the pointer is null, or that of a block that is never freed.
         unsafe { self.next.load(Ordering::Acquire).as_ref() }
     }
 
@@ -121,10 +122,11 @@ impl Block {
         let new = Box::into_raw(Box::new(Self::new()));
         let null = std::ptr::null_mut();
         match (self.next).compare_exchange(null, new, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: made above, and never freed.
+            // SAFETY: the block was allocated above, and is never freed.
             Ok(_) => unsafe { &*new },
             Err(others) => {
-                // SAFETY: the new one was seen by nobody, the other one is never freed.
+                // SAFETY: no other thread has seen the new block, and the existing one is never
+                // freed.
                 unsafe {
                     drop(Box::from_raw(new));
                     &*others
@@ -134,15 +136,15 @@ impl Block {
     }
 }
 
-/// Whether this process was forked off the one whose file it is.
+/// Whether this process is a forked child of the process that records.
 static IS_FORKED: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn is_forked() -> bool {
     IS_FORKED.load(Ordering::Relaxed)
 }
 
-/// In a forked child: puts memory of its own in the place of all mappings, which are the parent's.
-/// Does nothing that is not allowed there.
+/// In a forked child: replaces all mappings, which are the parent's, by memory of its own. It only
+/// does what is allowed in a child after a fork.
 pub(crate) fn leave_to_the_parent() {
     IS_FORKED.store(true, Ordering::Relaxed);
     let mut block = Some(&MAPPINGS);
@@ -151,8 +153,8 @@ pub(crate) fn leave_to_the_parent() {
             let address = entry.address.load(Ordering::Acquire);
             if address > TAKEN {
                 let bytes = entry.bytes.load(Ordering::Relaxed);
-                // SAFETY: a mapping of this process, all of which whoever stores into it takes for
-                // plain bytes; there is no other thread.
+                // SAFETY: the range is a mapping of this process, into which code only stores plain
+                // bytes; there is no other thread.
                 let at = unsafe {
                     libc::mmap(
                         address as *mut libc::c_void,

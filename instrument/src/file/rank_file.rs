@@ -1,10 +1,11 @@
-//! The file of one rank: grown chunk by chunk, each made ready before it is used.
+//! The file of one rank. It grows by chunks, each made ready before it is used.
 //!
-//! A chunk's room is reserved on the disk (`fallocate`), filled with zeros, mapped, and its pages
-//! are made writable (`MADV_POPULATE_WRITE`) just ahead of use: a full disk is then an error here and never a
-//! SIGBUS in the program, and stores into a chunk never fault. `MAP_POPULATE` would not do: it
-//! maps pages read-only, and each faults again at its first store. Nothing is ever synced:
-//! the pages outlive the process without, and syncing would write-protect them again.
+//! The space of a chunk is reserved on the disk (`fallocate`), filled with zeros and mapped, and
+//! its pages are made writable (`MADV_POPULATE_WRITE`), just before it is used. So a full disk is
+//! an error here and never a SIGBUS in the program, and stores into a chunk never fault.
+//! `MAP_POPULATE` would not be enough: it maps pages read-only, and each faults again at its first
+//! store. Nothing is synced: the pages outlive the process without it, and syncing would
+//! write-protect them again.
 
 use std::fs::File;
 use std::io;
@@ -24,21 +25,21 @@ use super::header::MappedHeader;
 use super::ring::Ring;
 use crate::directory;
 
-/// Bytes of a thread's first chunk of records; each further one is twice as long, up to
+/// Size of a thread's first chunk of records, bytes; each further one is twice as long, up to
 /// [`LARGEST_CHUNK`].
 const SMALLEST_CHUNK: u64 = 64 << 10;
-/// Bytes of a thread's chunks in the long run: 32,767 calls. Larger ones are not cheaper per
+/// Size of a thread's chunks in the long run, bytes: 32,767 calls. Larger ones are not cheaper per
 /// call, but the pause in which they are made ready is longer.
 const LARGEST_CHUNK: u64 = 1 << 20;
 
-/// How large a rank file may become.
+/// Limit of the size of a rank file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// As large as it needs.
+    /// No limit.
     None,
-    /// So many bytes; then recording stops.
+    /// At most this many bytes; then recording stops.
     Max(u64),
-    /// So many bytes, in which the newest records are kept.
+    /// About this many bytes, in which the newest records are retained.
     Keep(u64),
 }
 
@@ -47,13 +48,13 @@ pub(crate) enum Limit {
 pub(crate) struct RankFile {
     pub(super) file: GrowingFile,
     header: MappedHeader,
-    /// Where chunks stand, if the newest are to be kept.
+    /// The places of chunks, if only the newest records are retained.
     pub(super) ring: Option<Ring>,
     pub(super) definitions: Mutex<DefinitionsChunk>,
 }
 
 impl RankFile {
-    /// Makes the file `name` in the trace directory `folder`, and writes its header and identity.
+    /// Creates the file `name` in the trace directory `folder`, and writes its header and identity.
     ///
     /// The file is new (`O_EXCL`), never reached through a link, not executable, and has the
     /// permissions that the user's umask leaves.
@@ -67,7 +68,7 @@ impl RankFile {
             .map_err(|error| GrowError::of("creating the file", error))?;
         let made = Self::begin(folder.join(name), file, identity, limit);
         if made.is_err() {
-            // A file without a header would be taken for a damaged trace.
+            // A file without a header would look like a damaged trace.
             let _ = directory::remove_file(folder, name);
         }
         made
@@ -104,13 +105,14 @@ impl RankFile {
         })
     }
 
-    /// Whether the newest records are kept and older ones overwritten.
+    /// Whether only the newest records are retained, and older ones overwritten.
     #[inline]
     pub(crate) fn is_ring(&self) -> bool {
         self.ring.is_some()
     }
 
-    /// Opens a chunk of records. `now` reads the clock; `anchor` is taken when the chunk is ready.
+    /// Opens a chunk of records. `now` reads the clock; `anchor` reads the clocks when the chunk is
+    /// ready.
     pub(crate) fn open_records(
         &self,
         opening: &Opening<'_>,
@@ -121,7 +123,7 @@ impl RankFile {
         self.open_chunk(ChunkKind::Records, wanted, opening, now, anchor)
     }
 
-    /// Opens a chunk of about `wanted` bytes (a multiple of 4096; a ring has its own measure).
+    /// Opens a chunk of about `wanted` bytes (a multiple of 4096; a ring chooses the size itself).
     pub(super) fn open_chunk(
         &self,
         kind: ChunkKind,
@@ -141,13 +143,13 @@ impl RankFile {
                 (room.offset, self.file.prepare_extent(room)?)
             }
             Some(ring) => {
-                let is_kept = kind == ChunkKind::Definitions;
-                let at_least = if is_kept {
+                let is_permanent = kind == ChunkKind::Definitions;
+                let at_least = if is_permanent {
                     wanted
                 } else {
                     (content_at as u64 * 2).next_multiple_of(CHUNK_ALIGN)
                 };
-                ring.take(&self.file, at_least, is_kept)?
+                ring.take(&self.file, at_least, is_permanent)?
             }
         };
         let place = ChunkPlace {
@@ -159,12 +161,12 @@ impl RankFile {
             prepare: (opening.begin_ticks, now()),
         };
         let bytes = chunk_opening(kind, map.len() as u64, &place, opening.sequences);
-        // SAFETY: the chunk is not known to anybody else.
+        // SAFETY: no other thread knows the chunk yet.
         Ok(unsafe { OpenChunk::begin(map, offset, &bytes) })
     }
 
-    /// Notes in the header that recording ends early. Only the first reason counts; gives
-    /// whether this was it.
+    /// Notes in the header that recording ends early. Only the first reason is stored; returns
+    /// whether it was this one.
     pub(crate) fn note_stop(&self, reason: StopReason, text: &str, ticks: u64) -> bool {
         self.header.note_stop(reason, text, ticks)
     }
@@ -174,14 +176,13 @@ impl RankFile {
         self.header.is_stopped()
     }
 
-    /// Counts a call that is not recorded any more.
-    pub(crate) fn count_lost(&self) {
-        self.header.count_lost();
+    /// Counts a call that is not recorded because recording ended early.
+    pub(crate) fn count_unrecorded(&self) {
+        self.header.count_unrecorded();
     }
 
-    /// Ends the file in order: `n_records` in all chunks. `last` is the only open chunk of
-    /// records with the bytes used in it, where there is just one: then the file is cut behind
-    /// what is used.
+    /// Ends the file in order, with `n_records` in all chunks. If there is only one open chunk of
+    /// records, `last` is that chunk and the bytes used in it, and the file is cut after them.
     pub(crate) fn finish(&self, n_records: u64, end: Anchor, last: Option<(&OpenChunk, usize)>) {
         let definitions_end = {
             let open = self
@@ -193,8 +194,8 @@ impl RankFile {
                 (chunk.offset(), chunk.offset_of(open.used))
             })
         };
-        // Cut before the file is called finished: whoever maps a finished file finds it as long as
-        // it will stay.
+        // The file is cut before it is marked as finished: a process that maps a finished file
+        // finds it at its final length.
         if let Some((chunk, used)) = last {
             let used_end = chunk.offset_of(used);
             let used_end = definitions_end.map_or(used_end, |(_, end)| end.max(used_end));
@@ -202,7 +203,7 @@ impl RankFile {
                 Some(chunk.offset()),
                 definitions_end.map(|(offset, _)| offset),
             ];
-            let others_end = self.ring.as_ref().map_or(0, |ring| ring.end_besides(open));
+            let others_end = self.ring.as_ref().map_or(0, |ring| ring.end_without(open));
             self.file.cut(used_end.max(others_end));
         }
         self.header.finish(n_records, end);
@@ -272,7 +273,7 @@ pub(super) mod tests {
     pub(in crate::file) fn store(chunk: &OpenChunk, slot: usize, record: Record) {
         let bytes = zerocopy::IntoBytes::as_bytes(&record);
         assert!((slot + 1) * bytes.len() <= chunk.content_bytes());
-        // SAFETY: within the content, as just checked.
+        // SAFETY: the range is within the content, as just checked.
         unsafe {
             chunk
                 .content()
@@ -297,7 +298,7 @@ pub(super) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.trace");
         let file = RankFile::create(folder.path(), "a.trace", &identity(), Limit::None).unwrap();
-        // The second definition needs a chunk of its own, behind that of the records.
+        // The second definition needs a chunk of its own, after the chunk of records.
         file.define(&names(1, 10), || 3, anchor).unwrap();
         let chunk = open_records(&file, 0).unwrap();
         file.define(&names(2, 9000), || 3, anchor).unwrap();
@@ -341,7 +342,7 @@ pub(super) mod tests {
         let file =
             RankFile::create(folder.path(), "a.trace", &identity(), Limit::Max(100_000)).unwrap();
         assert_eq!(open_records(&file, 0).unwrap().map.len(), 65536);
-        // 4096 for the header, 65536 for the first chunk: seven pages are left.
+        // 4096 bytes for the header, 65536 for the first chunk: seven pages are left.
         assert_eq!(open_records(&file, 1).unwrap().map.len(), 7 * 4096);
         let error = open_records(&file, 2).unwrap_err();
         assert_eq!(error.reason(), StopReason::SizeReached);
@@ -351,7 +352,7 @@ pub(super) mod tests {
             !file.note_stop(StopReason::Failed, "later", 78),
             "only the first reason counts"
         );
-        file.count_lost();
+        file.count_unrecorded();
         let bytes = std::fs::read(&path).unwrap();
         let trace = RankTrace::parse(&bytes).unwrap();
         let Damage::StoppedEarly {
@@ -369,7 +370,7 @@ pub(super) mod tests {
     #[test]
     fn a_chunk_without_room_for_its_table_is_not_opened() {
         let folder = tempfile::tempdir().unwrap();
-        // Two pages behind the header; the table takes four.
+        // Two pages after the header; the table takes four.
         let file =
             RankFile::create(folder.path(), "a.trace", &identity(), Limit::Max(12_288)).unwrap();
         let entry = |index: u32| SequenceEntry {
@@ -392,8 +393,8 @@ pub(super) mod tests {
         let file = RankFile::create(folder.path(), "a.trace", &identity(), Limit::None).unwrap();
         let number = file.file.fd.lock().unwrap().as_raw_fd();
         let other = File::create(folder.path().join("of the program")).unwrap();
-        // SAFETY: gives our number to another file, as a program that closes all descriptors
-        // and goes on opening its own does.
+        // SAFETY: dup2 gives our descriptor to another file, as a program does that closes all
+        // descriptors and opens files of its own.
         unsafe { libc::dup2(other.as_raw_fd(), number) };
         let chunk = open_records(&file, 0).unwrap();
         store(&chunk, 0, call(10));

@@ -1,4 +1,4 @@
-//! Extent in a file that can be stored into: reserved on the disk, mapped, its pages writable.
+//! Space in a file for stores: reserved on the disk, mapped, with writable pages.
 
 use std::fs::File;
 use std::io;
@@ -12,11 +12,11 @@ use super::error::GrowError;
 use super::mapping::{Mapping, is_forked};
 use crate::process::unsignalled;
 
-/// Reserves room on the disk, and makes the file that long.
+/// Reserves space on the disk, and extends the file to the end of that space.
 pub(super) fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowError> {
     let allocated = unsignalled(|| allocate(file, offset, length));
     match allocated.as_ref().map_err(io::Error::raw_os_error) {
-        // A file system without it (NFS): the zeros reserve the room.
+        // On a file system without fallocate (NFS) the zeros reserve the space.
         Ok(()) | Err(Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
         _ => allocated.map_err(|error| GrowError::of("reserving space on the disk", error))?,
     }
@@ -26,7 +26,7 @@ pub(super) fn reserve(file: &File, offset: u64, length: u64) -> Result<(), GrowE
 
 fn allocate(file: &File, offset: u64, length: u64) -> io::Result<()> {
     loop {
-        // SAFETY: a plain system call on a descriptor that is open.
+        // SAFETY: the descriptor is open; fallocate only uses the descriptor.
         let code = unsafe {
             libc::fallocate(
                 file.as_raw_fd(),
@@ -45,19 +45,19 @@ fn allocate(file: &File, offset: u64, length: u64) -> io::Result<()> {
     }
 }
 
-/// Writes zeros, which brings the pages into the page cache: making those writable takes a
-/// fraction of the time that reserved room without pages takes.
+/// Writes zeros, which brings the pages into the page cache. Making those writable takes a fraction
+/// of the time that it takes for reserved space without pages.
 ///
-/// In pieces of 64 KiB, since the page cache keeps each piece as one folio, and ext4 looks at all
-/// blocks of a folio for each page that is made writable. Per MiB of chunk, writing and making
-/// writable took 290 us with pieces of 64 KiB, 430 with 16 KiB, 1400 with 1 MiB, and 1000 without
-/// writing (medians on one machine; on tmpfs all are the same). Memory that the host of a virtual
-/// machine has to find first costs another 2000, whoever asks for it.
+/// The zeros are written in pieces of 64 KiB, since the page cache keeps each piece as one folio,
+/// and ext4 checks all blocks of a folio for each page that is made writable. Per MiB of chunk,
+/// writing and making writable took 290 us with pieces of 64 KiB, 430 us with 16 KiB, 1400 us with
+/// 1 MiB, and 1000 us without writing (medians on one machine; on tmpfs there is no difference).
+/// Memory that the host of a virtual machine has to find first takes another 2000 us in any case.
 fn write_zeros(file: &File, offset: u64, length: u64) -> io::Result<()> {
     static ZEROS: [u8; 65536] = [0; 65536];
     let mut done = 0;
     while done < length {
-        // A handler that has interrupted this may have returned in a child, too.
+        // A signal handler that interrupted this may also have returned in a forked child.
         if is_forked() {
             return Err(io::Error::other(
                 "this is a child of the process that records",
@@ -70,7 +70,7 @@ fn write_zeros(file: &File, offset: u64, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Maps a part of the file and makes its pages writable now.
+/// Maps a range of the file and makes its pages writable now.
 pub(super) fn map_chunk(file: &File, offset: u64, length: usize) -> Result<Mapping, GrowError> {
     let map = MmapOptions::new()
         .offset(offset)
@@ -86,11 +86,12 @@ pub(super) fn map_chunk(file: &File, offset: u64, length: usize) -> Result<Mappi
 pub(super) fn make_ready(map: &Mapping) -> Result<(), GrowError> {
     match map.advise(Advice::PopulateWrite) {
         Ok(()) => Ok(()),
-        // A kernel before 5.14: touch each page. Extent is reserved, so this cannot be SIGBUS.
+        // A kernel before 5.14: touch each page. The space is reserved, so this cannot raise
+        // SIGBUS.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             for page in (0..map.len()).step_by(4096) {
-                // SAFETY: within the mapping; an atomic that changes nothing but makes the page
-                // writable.
+                // SAFETY: the address is within the mapping; the atomic operation changes no value,
+                // but makes the page writable.
                 unsafe { AtomicU64::from_ptr(map.as_mut_ptr().add(page).cast()) }
                     .fetch_or(0, Ordering::Relaxed);
             }

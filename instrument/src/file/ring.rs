@@ -1,15 +1,15 @@
-//! The places of a ring: where the chunks of `--keep last:SIZE` stand.
+//! The places of a ring, into which `--keep last:SIZE` puts chunks.
 //!
-//! A place is a part of the file that one chunk fills. The file grows place by place to the size
-//! of the ring; from then on a new chunk stands where the oldest one stood. Places that are in
-//! use are passed over: the chunk that a thread stores into, those that a call under way may
-//! still store its leave into, and those of definitions, which are kept. So the file grows beyond
-//! its size where there is nothing else: for threads that leave no place free, and for definitions
-//! beyond half of it.
+//! A place is a range of the file for one chunk. The file grows place by place to the size of the
+//! ring; from then on a new chunk replaces the oldest one. Places in use are left out: the chunk
+//! that a thread stores into, chunks in which a call under way may still store its leave, and
+//! chunks of definitions, which are retained. So the file grows beyond its size where no place is
+//! free: for threads whose places are all in use, and for definitions beyond half of the size.
 //!
-//! Pages stay mapped. Whoever reads the file at any instant (after a kill, say) finds in each
-//! place a whole old chunk, a whole new one, or [`PLACE_MAGIC`] with a true length: that goes first
-//! when a place is used again, then its content, then the new header, its magic last.
+//! Pages stay mapped. A process that reads the file at any instant (after a kill, for example)
+//! finds in each place a complete old chunk, a complete new one, or [`PLACE_MAGIC`] with a valid
+//! length. When a place is reused, this magic is stored first, then the content, then the new
+//! header with its magic last.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -22,38 +22,39 @@ use super::growing::{Extent, GrowingFile};
 use super::mapping::Mapping;
 use super::reserve::make_ready;
 
-/// A ring has about so many places: with each that is used again so much of it is lost at once.
+/// A ring has about this many places. Each time a place is reused, this fraction of the records is
+/// overwritten at once.
 const PLACES: u64 = 16;
-/// Places for records that there are, whatever the size.
-const LEAST_PLACES: usize = 4;
+/// The least number of places for records, whatever the size.
+const MIN_PLACES: usize = 4;
 
 /// The places of a rank file.
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// Bytes of a place, unless a table needs more.
+    /// Size of a place, bytes, unless a table needs more.
     place_bytes: u64,
     places: Mutex<Places>,
 }
 
 #[derive(Debug)]
 struct Places {
-    /// Bytes of the file that may be used.
+    /// The size of the ring, bytes.
     size: u64,
-    /// By offset.
+    /// The places, by offset.
     list: Vec<Place>,
-    n_opened: u64,
-    /// Bytes of those with definitions.
-    kept_bytes: u64,
+    n_chunks: u64,
+    /// Size of the places with definitions, bytes.
+    definition_bytes: u64,
 }
 
 #[derive(Debug)]
 struct Place {
     offset: u64,
-    /// Whoever uses the chunk in it has it too.
+    /// The user of the chunk also has a reference to it.
     map: Arc<Mapping>,
-    /// The number of its chunk among all that were opened, from 1; 0: it has none.
-    opened: u64,
-    is_kept: bool,
+    /// The number of its chunk among all that were opened, from 1; 0 if it has none.
+    chunk_number: u64,
+    is_permanent: bool,
 }
 
 impl Place {
@@ -62,26 +63,27 @@ impl Place {
     }
 
     fn is_free(&self) -> bool {
-        !self.is_kept && Arc::strong_count(&self.map) == 1
+        !self.is_permanent && Arc::strong_count(&self.map) == 1
     }
 
-    /// Its chunk is not there any more.
+    /// Removes its chunk: stores [`PLACE_MAGIC`].
     fn clear(&mut self) {
-        // SAFETY: the first word of a page-aligned mapping of at least a page.
+        // SAFETY: the address is the first word of a page-aligned mapping of at least one page.
         unsafe { AtomicU32::from_ptr(self.map.as_mut_ptr().cast()) }
             .store(u32::from_ne_bytes(PLACE_MAGIC), Ordering::Release);
-        self.opened = 0;
+        self.chunk_number = 0;
     }
 
-    /// Writes zeros behind magic and length.
+    /// Writes zeros after magic and length.
     fn wipe(&self) {
         const AT: usize = std::mem::offset_of!(ChunkHeader, length);
-        // SAFETY: within the mapping, which nobody else stores into: the place is free.
+        // SAFETY: the range is within the mapping, and nobody else stores into it, since the place
+        // is free.
         unsafe {
             let to = self.map.as_mut_ptr().add(AT);
             AtomicU64::from_ptr(to.cast())
                 .store((self.map.len() as u64).to_le(), Ordering::Release);
-            // What is read of the old chunk as long as it is there must not be overwritten before.
+            // Readers must not see new content while they still see the magic of the old chunk.
             fence(Ordering::SeqCst);
             to.add(8).write_bytes(0, self.map.len() - AT - 8);
         }
@@ -89,7 +91,8 @@ impl Place {
 }
 
 impl Ring {
-    /// A ring of `size` bytes, with the file header; `largest` is the most of a place.
+    /// A ring of `size` bytes, including the file header; `largest` is the upper limit of the size
+    /// of a place.
     pub(super) fn new(size: u64, largest: u64) -> Self {
         let place_bytes = (size / PLACES / CHUNK_ALIGN * CHUNK_ALIGN).clamp(CHUNK_ALIGN, largest);
         Self {
@@ -97,8 +100,8 @@ impl Ring {
             places: Mutex::new(Places {
                 size,
                 list: Vec::new(),
-                n_opened: 0,
-                kept_bytes: 0,
+                n_chunks: 0,
+                definition_bytes: 0,
             }),
         }
     }
@@ -107,35 +110,35 @@ impl Ring {
         self.place_bytes
     }
 
-    /// A place of `at_least` bytes (a multiple of [`CHUNK_ALIGN`]), all zero behind the length
-    /// in its header. `is_kept`: for good.
+    /// A place of `at_least` bytes (a multiple of [`CHUNK_ALIGN`]), all zero after the length in
+    /// its header. If `is_permanent`, it is never reused.
     pub(super) fn take(
         &self,
         file: &GrowingFile,
         at_least: u64,
-        is_kept: bool,
+        is_permanent: bool,
     ) -> Result<(u64, Arc<Mapping>), GrowError> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = if is_kept && places.list.is_empty() {
-            // The first definitions are few.
+        let wanted = if is_permanent && places.list.is_empty() {
+            // There are few definitions in the first chunk of them.
             at_least
         } else {
             at_least.max(self.place_bytes)
         };
-        let at = places.take(file, wanted, at_least, is_kept)?;
-        places.n_opened += 1;
-        let n_opened = places.n_opened;
+        let at = places.take(file, wanted, at_least, is_permanent)?;
+        places.n_chunks += 1;
+        let n_chunks = places.n_chunks;
         let place = &mut places.list[at];
-        (place.opened, place.is_kept) = (n_opened, is_kept);
+        (place.chunk_number, place.is_permanent) = (n_chunks, is_permanent);
         let taken = (place.offset, Arc::clone(&place.map));
-        if is_kept {
-            places.kept_bytes += taken.1.len() as u64;
+        if is_permanent {
+            places.definition_bytes += taken.1.len() as u64;
         }
         Ok(taken)
     }
 
-    /// Where the last place ends of which none of these chunks (by their offset) is.
-    pub(super) fn end_besides(&self, chunks: [Option<u64>; 2]) -> u64 {
+    /// The end of the last place that is not that of one of these chunks (by their offsets).
+    pub(super) fn end_without(&self, chunks: [Option<u64>; 2]) -> u64 {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let others = places.list.iter();
         let others = others.filter(|place| !chunks.contains(&Some(place.offset)));
@@ -150,42 +153,42 @@ impl Places {
         file: &GrowingFile,
         wanted: u64,
         at_least: u64,
-        is_kept: bool,
+        is_permanent: bool,
     ) -> Result<usize, GrowError> {
         let end = file.end();
         let left = self.size.saturating_sub(end) / CHUNK_ALIGN * CHUNK_ALIGN;
-        let n_others = self.list.iter().filter(|place| !place.is_kept).count();
-        let is_beyond = is_kept && (self.kept_bytes + at_least) * 2 > self.size;
+        let n_others = self.list.iter().filter(|place| !place.is_permanent).count();
+        let is_beyond = is_permanent && (self.definition_bytes + at_least) * 2 > self.size;
         let oldest = self.oldest(at_least);
         if left >= at_least && left >= wanted / 2 {
             return match self.append(file, wanted.min(left)) {
-                // What there is must do then.
+                // Then an old place has to be used.
                 Err(GrowError::NoSpace { .. }) if oldest.is_some() => {
                     self.size = end;
-                    self.take(file, wanted, at_least, is_kept)
+                    self.take(file, wanted, at_least, is_permanent)
                 }
                 appended => appended,
             };
         }
         match oldest {
-            Some(run) if n_others >= LEAST_PLACES && !is_beyond => self.use_again(file, run),
+            Some(run) if n_others >= MIN_PLACES && !is_beyond => self.use_again(file, run),
             _ => self.append(file, wanted),
         }
     }
 
     fn append(&mut self, file: &GrowingFile, length: u64) -> Result<usize, GrowError> {
-        // All that grows this file does so here, under the lock of the ring.
+        // This is the only code that makes this file longer, and the lock of the ring is held.
         let (offset, map) = file.append(length)?;
         self.list.push(Place {
             offset,
             map,
-            opened: 0,
-            is_kept: false,
+            chunk_number: 0,
+            is_permanent: false,
         });
         Ok(self.list.len() - 1)
     }
 
-    /// Free places side by side that are so long together, the oldest there are.
+    /// The oldest contiguous free places that are long enough together.
     fn oldest(&self, at_least: u64) -> Option<Range<usize>> {
         let runs = (0..self.list.len()).filter_map(|first| {
             let mut newest = 0;
@@ -194,7 +197,7 @@ impl Places {
                 if !is_beside || !place.is_free() {
                     return None;
                 }
-                newest = newest.max(place.opened);
+                newest = newest.max(place.chunk_number);
                 if place.end() - self.list[first].offset >= at_least {
                     return Some((newest, first..at + 1));
                 }
@@ -207,11 +210,14 @@ impl Places {
 
     fn use_again(&mut self, file: &GrowingFile, run: Range<usize>) -> Result<usize, GrowError> {
         let at = run.start;
-        let newest = self.list[run.clone()].iter().map(|place| place.opened);
+        let newest = self.list[run.clone()]
+            .iter()
+            .map(|place| place.chunk_number);
         let newest = newest.max().unwrap_or(0);
-        // A thread's chunks go in the order of their time: no newer one without the older ones.
+        // The chunks of a thread are freed in the order of their time: no newer one before the
+        // older ones.
         for place in &mut self.list {
-            if place.is_free() && (1..=newest).contains(&place.opened) {
+            if place.is_free() && (1..=newest).contains(&place.chunk_number) {
                 place.clear();
             }
         }
@@ -224,12 +230,12 @@ impl Places {
             self.list[at] = Place {
                 offset,
                 map,
-                opened: 0,
-                is_kept: false,
+                chunk_number: 0,
+                is_permanent: false,
             };
         }
         let place = &self.list[at];
-        // Pages that were written to the disk meanwhile are read-only: now they are not.
+        // Pages that were written to the disk meanwhile are read-only; this makes them writable.
         make_ready(&place.map)?;
         place.wipe();
         Ok(at)
@@ -250,7 +256,7 @@ mod tests {
 
     const SIZE: u64 = 64 << 10;
 
-    /// A thread that stores numbered records, as the recorder does.
+    /// A thread that stores numbered records as the recorder does.
     struct Writer<'f> {
         file: &'f RankFile,
         thread: u32,
@@ -270,7 +276,7 @@ mod tests {
             }
         }
 
-        /// Stores one more; its payload is its number, and so are its stamps.
+        /// Stores one more record; its payload and its stamps are its number.
         fn store(&mut self) {
             let is_full =
                 |(chunk, used): &(OpenChunk, usize)| (used + 1) * 32 > chunk.content_bytes();
@@ -334,7 +340,7 @@ mod tests {
         let trace = RankTrace::parse(&bytes).unwrap();
         assert_eq!(trace.damage, [Damage::NotFinalized]);
         let found = numbers(&trace, 0);
-        // All but one place, the header and tables.
+        // All places but one, without the header and tables.
         assert!(found.len() > 1500, "{}", found.len());
         let dropped = 100_000 - found.len() as u64;
         assert_eq!(found, (dropped..100_000).collect::<Vec<_>>());
@@ -457,7 +463,7 @@ mod tests {
         assert_eq!(found, (5000 - found.len() as u64..5000).collect::<Vec<_>>());
     }
 
-    /// What a reader meets if the process dies between any two stores is made here step by step.
+    /// Makes, step by step, what a reader finds if the process dies between any two stores.
     #[test]
     fn at_every_instant_of_using_a_place_again_there_is_no_damage() {
         let folder = tempfile::tempdir().unwrap();
@@ -489,7 +495,7 @@ mod tests {
         places.list[run.start].wipe();
         assert_eq!(look("wiped"), fewer);
         let map = Arc::clone(&places.list[run.start].map);
-        // A new header of which the magic is missing.
+        // A new header without its magic.
         let opening = collbench_formats::write::chunk_opening(
             collbench_formats::ChunkKind::Records,
             map.len() as u64,
@@ -503,7 +509,7 @@ mod tests {
             },
             &[],
         );
-        // SAFETY: within the mapping, which is of a page at least.
+        // SAFETY: the range is within the mapping, which has at least one page.
         unsafe {
             map.as_mut_ptr()
                 .add(4)

@@ -1,9 +1,10 @@
-//! The slots of a mapped chunk: where each has room for one record, which a thread fills in place.
+//! The slots of a mapped chunk: each is the space of one record, which a thread fills in place.
 //!
-//! All arithmetic on addresses of records is here. A slot is filled by the thread that has taken it:
-//! the second and third word first, then the enter time ([`Slot::stamp`]), with which the record is that
-//! of a call under way, and last the leave time ([`Slot::leave`]), with which it is there. Whoever reads
-//! the file looks at these two first, so they are stored by atomics, and the other two before them.
+//! All arithmetic on addresses of records is here. The thread that has taken a slot fills it: the
+//! second and third word first, then the enter time ([`Slot::stamp`]), which makes it the record of
+//! a call under way, and last the leave time ([`Slot::leave`]), which makes it complete. Readers of
+//! the file look at these two times first, so they are stored by atomics, after the other two
+//! words.
 
 use std::ffi::c_int;
 use std::mem::offset_of;
@@ -16,10 +17,10 @@ use collbench_formats::{
 
 use super::chunk::OpenChunk;
 
-/// Bytes of a slot.
+/// Size of a slot, bytes.
 const SLOT: usize = size_of::<Record>();
 
-/// The words of a record.
+/// Indexes of the words of a record.
 const ENTER: usize = 0;
 const CODE: usize = 1;
 const PLACE: usize = 2;
@@ -34,29 +35,30 @@ const _: () = {
     assert!(offset_of!(Record, communicator) == PLACE * WORD);
     assert!(size_of::<CommunicatorWord>() == WORD);
     assert!(offset_of!(Record, leave) == LEAVE * WORD);
-    // Words of slots are aligned: chunks are, and the header and table in front of them.
+    // The words of slots are aligned, since chunks are, and so are the header and table before
+    // them.
     assert!(CHUNK_ALIGN.is_multiple_of(SLOT as u64));
     assert!(ChunkHeader::content_offset(0).is_multiple_of(align_of::<AtomicU64>()));
     assert!(size_of::<SequenceEntry>().is_multiple_of(align_of::<AtomicU64>()));
-    // There are as many bytes in front of the first slot.
+    // At least as many bytes precede the first slot.
     assert!(ChunkHeader::content_offset(0) >= SLOT);
-    // Addresses are numbers of the same size as words.
+    // Addresses have the size of words.
     assert!(size_of::<usize>() == WORD && size_of::<*mut u64>() == WORD);
 };
 
-/// Extent for a record in a mapped chunk, of the thread that has taken it; or nowhere.
+/// The space of a record in a mapped chunk, or [`NONE`](Self::NONE).
 ///
 /// Invariant: null, or the address of four aligned words in a chunk that stays mapped as
-/// [`SlotCursor::open`] demands, which only the thread that took the slot stores into.
+/// [`SlotCursor::open`] requires, into which only the thread that took the slot stores.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot(*mut u64);
 
-// SAFETY: by the invariant another thread may load what stands there: the words that it looks at (all but
-// the third) are stored by atomics.
+// SAFETY: by the invariant another thread may only load its contents, and the words that it loads
+// (all but the third) are stored by atomics.
 unsafe impl Send for Slot {}
 
 impl Slot {
-    /// Where nothing is recorded.
+    /// The slot of a call that is not recorded.
     pub(crate) const NONE: Self = Self(std::ptr::null_mut());
 
     #[inline]
@@ -71,14 +73,14 @@ impl Slot {
     /// A word of the record.
     ///
     /// # Safety
-    /// The slot is not null, and `number` is that of a word.
+    /// The slot is not null, and `number` is the index of a word.
     #[inline(always)]
     unsafe fn atomic(&self, number: usize) -> &AtomicU64 {
-        // SAFETY: the invariant of `Slot`, which the caller has looked at.
+        // SAFETY: the invariant of `Slot`; the caller has checked that it is not null.
         unsafe { AtomicU64::from_ptr(self.0.add(number)) }
     }
 
-    /// Stores all but the times.
+    /// Stores all words but the times.
     #[inline]
     pub(crate) fn write(self, [second, third]: [u64; 2]) {
         if self.0.is_null() {
@@ -91,23 +93,25 @@ impl Slot {
         }
     }
 
-    /// Stores the enter time: with it the record is that of a call under way.
+    /// Stores the enter time, which makes it the record of a call under way.
     #[inline]
     pub(crate) fn stamp(self, ticks: u64) {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: the invariant of `Slot`.
+        // SAFETY: by the invariant of `Slot`, it is the address of a record; it was checked not to
+        // be null.
         unsafe { self.atomic(ENTER) }.store(ticks, Ordering::Release);
     }
 
-    /// Stores the leave time: with it the record is there.
+    /// Stores the leave time, which makes the record complete.
     #[inline]
     pub(crate) fn leave(self, code: c_int, ticks: u64) {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: the invariant of `Slot`; a full chunk stays mapped while a call in it is under way.
+        // SAFETY: the invariant of `Slot`; a full chunk stays mapped while a call in it is under
+        // way.
         unsafe {
             if code != 0 {
                 let word = RecordWord::from_bits(self.atomic(CODE).load(Ordering::Relaxed));
@@ -118,13 +122,14 @@ impl Slot {
         }
     }
 
-    /// Stores the leave time of a message that was there when the library's call returned.
+    /// Stores the leave time of a message that had arrived when the library's call returned.
     #[inline]
-    pub(crate) fn leave_at_once(self, code: c_int, ticks: u64) {
+    pub(crate) fn leave_immediately(self, code: c_int, ticks: u64) {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: the invariant of `Slot`.
+        // SAFETY: by the invariant of `Slot`, it is the address of a record; it was checked not to
+        // be null.
         unsafe {
             let word = RecordWord::from_bits(self.atomic(CODE).load(Ordering::Relaxed));
             self.atomic(CODE)
@@ -133,12 +138,13 @@ impl Slot {
         self.leave(code, ticks);
     }
 
-    /// Stores which communicator a constructor has made.
+    /// Stores the index of the communicator that a constructor created.
     pub(crate) fn made(self, index: u32) {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: the invariant of `Slot`.
+        // SAFETY: by the invariant of `Slot`, it is the address of a record; it was checked not to
+        // be null.
         unsafe {
             let word = CommunicatorWord::from_bits(self.0.add(PLACE).read());
             let word = word.with_root(index.cast_signed());
@@ -146,17 +152,17 @@ impl Slot {
         }
     }
 
-    /// When the call was entered, ticks; 0: not yet, or nothing is recorded.
+    /// When the call was entered, ticks; 0 if it was not entered yet, or is not recorded.
     pub(crate) fn enter_ticks(self) -> u64 {
         self.word(ENTER)
     }
 
-    /// When the call was left, ticks; 0: not yet, or nothing is recorded.
+    /// When the call was left, ticks; 0 if it was not left yet, or is not recorded.
     pub(crate) fn leave_ticks(self) -> u64 {
         self.word(LEAVE)
     }
 
-    /// Whether nothing is to be stored any more.
+    /// Whether nothing more will be stored into it.
     pub(crate) fn has_left(self) -> bool {
         self.0.is_null() || self.leave_ticks() != 0
     }
@@ -171,45 +177,47 @@ impl Slot {
         if self.0.is_null() {
             return 0;
         }
-        // SAFETY: the invariant of `Slot`.
+        // SAFETY: by the invariant of `Slot`, it is the address of a record; it was checked not to
+        // be null.
         unsafe { self.atomic(number) }.load(Ordering::Acquire)
     }
 
-    /// The record as far as it is there; for the thread that has taken the slot.
+    /// The current contents of the record; only for the thread that has taken the slot.
     pub(crate) fn record(self) -> Option<Record> {
         // SAFETY: the invariant of `Slot`, and nobody stores into it now.
         (!self.0.is_null()).then(|| unsafe { self.0.cast::<Record>().read() })
     }
 
-    /// When the call in the slot before this one was entered, if it is still under way; `None` where
-    /// there is none.
+    /// When the call in the slot before this one was entered, ticks, if it is still under way;
+    /// `None` if there is no such call.
     pub(crate) fn entered_before(self) -> Option<u64> {
         if self.0.is_null() {
             return None;
         }
-        // SAFETY: before the first slot of a chunk are its header and table, which are as long, and whose
-        // words are no call's: where the kind of a record would stand, they are counts.
+        // SAFETY: the header and table of a chunk precede its first slot, and are at least as long
+        // as a slot. Their words are not taken for a call: where the kind of a record would be,
+        // they have counts.
         let [enter, word, _, leave] = unsafe { self.0.sub(4).cast::<[u64; 4]>().read() };
         let is_call = RecordWord::from_bits(word).is_of(RecordKind::Call);
         (is_call && leave == 0 && enter != 0).then_some(enter)
     }
 }
 
-/// How far a thread has filled its chunk: the next slot, and the end.
+/// How far a thread has filled its chunk: the next slot, and the end of the chunk.
 #[derive(Debug, Default)]
 pub(crate) struct SlotCursor {
-    /// Address of the next free slot, and of the end of the chunk: equal when it is full, the end 0
-    /// when recording has stopped.
+    /// Addresses of the next free slot and of the end of the chunk. They are equal if the chunk is
+    /// full; the end is 0 if recording has stopped.
     next: AtomicUsize,
     end: AtomicUsize,
 }
 
 impl SlotCursor {
-    /// Goes on at the beginning of a chunk.
+    /// Continues at the begin of a chunk.
     ///
     /// # Safety
-    /// The chunk stays mapped as long as anything is stored into what is taken of it. No other cursor
-    /// gives it out, and no definitions are appended to it.
+    /// The chunk stays mapped as long as anything is stored into slots that are taken from it. No
+    /// other cursor uses it, and no definitions are appended to it.
     pub(crate) unsafe fn open(&self, chunk: &OpenChunk) {
         let first = chunk.content() as usize;
         let n_slots = chunk.content_bytes() / SLOT;
@@ -217,8 +225,8 @@ impl SlotCursor {
         self.end.store(first + n_slots * SLOT, Ordering::Relaxed);
     }
 
-    /// Takes the next slot; `None` where the chunk is full, or recording has ended. For the thread whose
-    /// cursor it is.
+    /// Takes the next slot; `None` if the chunk is full, or recording has ended. Only for the
+    /// thread that the cursor belongs to.
     #[inline(always)]
     pub(crate) fn take(&self) -> Option<Slot> {
         let slot = self.next.load(Ordering::Relaxed);
@@ -228,19 +236,19 @@ impl SlotCursor {
         })
     }
 
-    /// Takes the first slot of a chunk that was just opened, also where recording has ended since.
+    /// Takes the first slot of a chunk that was just opened, even if recording has ended since.
     pub(crate) fn take_first(&self) -> Slot {
         let slot = self.next.load(Ordering::Relaxed);
         self.next.store(slot + SLOT, Ordering::Relaxed);
         Slot(slot as *mut u64)
     }
 
-    /// Whether [`take`](Self::take) gives nothing.
+    /// Whether [`take`](Self::take) returns `None`.
     pub(crate) fn is_at_end(&self) -> bool {
         self.next.load(Ordering::Relaxed) >= self.end.load(Ordering::Relaxed)
     }
 
-    /// Gives out nothing more. Other threads may call this.
+    /// Makes [`take`](Self::take) return `None` from now on. Other threads may call this.
     pub(crate) fn stop(&self) {
         self.end.store(0, Ordering::Relaxed);
     }
@@ -250,7 +258,7 @@ impl SlotCursor {
         self.next.load(Ordering::Acquire)
     }
 
-    /// The slots that were taken of the chunk; none without one.
+    /// The slots that were taken from the chunk; empty without a chunk.
     pub(crate) fn taken(&self, chunk: Option<&OpenChunk>) -> Slots {
         let end = self.next();
         Slots {
@@ -261,17 +269,17 @@ impl SlotCursor {
 }
 
 impl OpenChunk {
-    /// Whether a slot is one of this chunk.
+    /// Whether a slot belongs to this chunk.
     pub(crate) fn has(&self, slot: Slot) -> bool {
         let first = self.content() as usize;
         (first..first + self.content_bytes()).contains(&slot.address())
     }
 }
 
-/// Slots that were taken, side by side in one chunk, which must stay mapped as long as they are used.
+/// Contiguous slots of one chunk that were taken. The chunk must stay mapped while they are used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slots {
-    /// Addresses of the first one, and behind the last one.
+    /// Addresses of the first slot, and of the end of the last one.
     first: usize,
     end: usize,
 }
@@ -281,12 +289,12 @@ impl Slots {
         (self.end - self.first) / SLOT
     }
 
-    /// Bytes of all of them.
+    /// Size of all slots, bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.end - self.first
     }
 
-    /// Address behind the last one.
+    /// Address of the end of the last slot.
     pub(crate) fn end(&self) -> usize {
         self.end
     }
@@ -300,12 +308,12 @@ impl Slots {
         (0..self.len()).map(move |i| Slot((first + i * SLOT) as *mut u64))
     }
 
-    /// The last one.
+    /// The last slot.
     pub(crate) fn last(&self) -> Option<Slot> {
         self.iter().next_back()
     }
 
-    /// Those before a slot among them.
+    /// The slots before one of them.
     pub(crate) fn before(self, slot: Slot) -> Self {
         Self {
             end: slot.address().max(self.first),
@@ -320,12 +328,12 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A slot at any address, of which only that is looked at.
+    /// A slot at any address, of which only the address is used.
     pub(crate) fn slot_at(address: usize) -> Slot {
         Slot(std::ptr::without_provenance_mut(address))
     }
 
-    /// The slots in which records stand that are read only.
+    /// Slots with these records, which are only read.
     pub(crate) fn slots_of(records: &[Record]) -> Slots {
         let first = records.as_ptr() as usize;
         Slots {

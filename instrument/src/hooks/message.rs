@@ -1,9 +1,9 @@
 //! The messages inside collectives: from a call of the library's point-to-point layer to a record.
 //!
-//! A message is recorded in the thread in which the library sends or receives it, behind the
-//! record of the call under way there. The end of a nonblocking receive is stored when the
-//! library waits for it within the same call, with no other begun since: only as long is a request not
-//! another one's, and only as long does the chunk with its record stay for it.
+//! A message is recorded in the thread in which the library sends or receives it, after the record
+//! of the call under way there. The end of a nonblocking receive is stored when the library waits
+//! for it within the same call, if the thread has entered no other call since. Only so long is it
+//! certain that the request has not been reused, and that the chunk with the record is still there.
 
 use std::ffi::c_int;
 
@@ -48,7 +48,7 @@ impl Local {
     }
 }
 
-/// Sends or receives a message, and records it if it is the library's own.
+/// Sends or receives a message, and records it if it is one of the library's own.
 #[inline]
 pub(super) fn message(raw: RawMessage, post: Post, real: impl FnOnce() -> c_int) -> c_int {
     if raw.tag > FIRST_COLLECTIVE_TAG {
@@ -74,7 +74,7 @@ pub(super) fn message(raw: RawMessage, post: Post, real: impl FnOnce() -> c_int)
     code
 }
 
-/// Makes a request by which the library may start a message of its own; at `request` it puts it.
+/// Makes a request by which the library may start a message of its own, and stores it at `request`.
 pub(super) fn startable_message(
     raw: RawMessage,
     request: usize,
@@ -97,7 +97,7 @@ pub(super) fn startable_message(
 /// Starts `n` requests, and records those that are messages of the library's own.
 ///
 /// # Safety
-/// At `requests` there are so many requests.
+/// There are `n` requests at `requests`.
 pub(super) unsafe fn start_messages(
     n: usize,
     requests: usize,
@@ -109,11 +109,11 @@ pub(super) unsafe fn start_messages(
     };
     let mut started = Vec::with_capacity(n);
     for i in 0..n {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `n` requests, and `i` is below `n`.
         let request = unsafe { recorder.library.handle_at(requests, i) };
         if let Some(raw) = local.startable(request) {
             let slot = local.begin_message(recorder, &raw, true);
-            // At once: for those behind it a chunk may be opened.
+            // Noted at once, since a chunk may be opened for the records that follow.
             if raw.direction == Direction::Receive {
                 local.await_receive(request, slot);
             }
@@ -131,7 +131,7 @@ pub(super) unsafe fn start_messages(
 }
 
 impl Local {
-    /// Writes and stamps the record of an end that begins now.
+    /// Writes and stamps the record of a send or receive that begins now.
     #[inline(always)]
     fn begin_message(
         &self,
@@ -141,7 +141,7 @@ impl Local {
     ) -> Slot {
         let slot = self.take_slot_of_part(recorder);
         let route = self.route(recorder, raw.comm);
-        // SAFETY: the library passes a datatype.
+        // SAFETY: the library passes a valid datatype.
         let type_bytes = unsafe { recorder.library.type_bytes(raw.datatype) };
         let message = Message {
             direction: raw.direction,
@@ -156,7 +156,7 @@ impl Local {
         slot
     }
 
-    /// Notes what a request will do once it is started, within the present call.
+    /// Notes what a request will do if it is started within the current call.
     fn note_startable(&self, request: Handle, raw: RawMessage) {
         if self.has_entered() {
             let call = self.calls.get();
@@ -167,7 +167,7 @@ impl Local {
         }
     }
 
-    /// Whether there is any that was noted within the present call.
+    /// Whether any such request was noted within the current call.
     fn may_start(&self) -> bool {
         let call = self.calls.get();
         self.with_posted(|posted| posted.call == call && !posted.startable.is_empty()) == Some(true)
@@ -177,11 +177,11 @@ impl Local {
         self.with_posted(|posted| posted.startable.get(&request).copied())?
     }
 
-    /// Takes the receives among `n` requests that are about to be waited for; gives where they
-    /// begin in the list.
+    /// Takes the receives among `n` requests that the library is about to wait for; returns where
+    /// they begin in the list.
     ///
     /// # Safety
-    /// At `requests` there are so many requests.
+    /// There are `n` requests at `requests`.
     unsafe fn take_receives(
         &self,
         recorder: &'static Recorder,
@@ -190,16 +190,16 @@ impl Local {
         until: Until,
     ) -> Option<(&'static Receives, usize)> {
         let receives = &self.thread.get()?.receives;
-        // SAFETY: this thread's own, and nothing that is called here comes back to it.
+        // SAFETY: the receives belong to this thread, and nothing that is called here uses them.
         let posted = unsafe { receives.posted() };
-        // Behind the call a request is another one's.
+        // After the call, a request may have been reused.
         let is_within = posted.call == self.calls.get() && self.has_entered();
         if !is_within || posted.by_request.is_empty() {
             return None;
         }
         let begin = posted.awaited.len();
         for i in 0..n {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises `n` requests, and `i` is below `n`.
             let request = unsafe { recorder.library.handle_at(requests, i) };
             let slot = match until {
                 Until::All => posted.by_request.remove(request),
@@ -211,31 +211,31 @@ impl Local {
     }
 }
 
-/// How many of some requests are waited for.
+/// How many of some requests the library waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Until {
     All,
     One,
 }
 
-/// Waits for all of `n` requests; the receives among them have come then.
+/// Waits for all of `n` requests; the receives among them have then arrived.
 ///
 /// # Safety
-/// At `requests` there are so many requests.
+/// There are `n` requests at `requests`.
 #[inline]
 pub(super) unsafe fn wait_for_many(
     requests: usize,
     n: usize,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `n` requests at `requests`.
     unsafe { wait_for(requests, n, Until::All, real, |_| true) }
 }
 
-/// Waits for one of `n` requests, whose number the library puts at `which`.
+/// Waits for one of `n` requests, whose index the library stores at `which`.
 ///
 /// # Safety
-/// At `requests` there are so many requests, and `which` is the address of a C `int`.
+/// There are `n` requests at `requests`, and `which` is the address of a C `int`.
 #[inline]
 pub(super) unsafe fn wait_for_any(
     requests: usize,
@@ -243,7 +243,7 @@ pub(super) unsafe fn wait_for_any(
     which: usize,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `n` requests at `requests`, and an `int` at `which`.
     unsafe {
         wait_for(requests, n, Until::One, real, |i| {
             usize::try_from((which as *const c_int).read()) == Ok(i)
@@ -252,7 +252,7 @@ pub(super) unsafe fn wait_for_any(
 }
 
 /// # Safety
-/// At `requests` there are `n` requests.
+/// There are `n` requests at `requests`.
 #[inline]
 unsafe fn wait_for(
     requests: usize,
@@ -265,14 +265,15 @@ unsafe fn wait_for(
         return real();
     };
     let local = Local::of_this_thread();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises `n` requests at `requests`.
     let Some((receives, begin)) = (unsafe { local.take_receives(recorder, requests, n, until) })
     else {
         return real();
     };
     let code = real();
     let now = recorder.clock.now();
-    // SAFETY: as in `take_receives`.
+    // SAFETY: the receives belong to this thread, and nothing that is called while the reference is
+    // in use accesses them.
     let posted = unsafe { receives.posted() };
     for (i, slot) in posted.awaited.drain(begin..).enumerate() {
         if code == 0 && has_come(i) && !slot.has_left() {
@@ -282,18 +283,18 @@ unsafe fn wait_for(
     code
 }
 
-/// The library has made a communicator ready, the application's or its own.
+/// Called when the library has made a communicator ready, of the application or of its own.
 pub(super) fn communicator_created(comm: Handle) {
     if let Some(recorder) = Recorder::active() {
         recorder.guarded(|| {
-            // SAFETY: a communicator that the library has just made ready.
+            // SAFETY: the library has just made this communicator ready.
             unsafe { recorder.partners.add(&recorder.library, comm) };
             Ok(())
         });
     }
 }
 
-/// The library gives a communicator back.
+/// Called when the library frees a communicator.
 pub(super) fn communicator_freed(comm: Handle) {
     if let Some(recorder) = Recorder::active() {
         recorder.guarded(|| {

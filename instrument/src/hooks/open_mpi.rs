@@ -1,9 +1,9 @@
-//! The messages of Open MPI's own collectives: its point-to-point layer, by the tables of functions
-//! through which everything in the library sends, receives and waits.
+//! The messages of Open MPI's own collectives, seen in its point-to-point layer: in the tables of
+//! functions through which everything in the library sends, receives and waits.
 //!
 //! The tables are exported data. A function in them is replaced by one of this module, which
-//! records and calls the one that stood there. That takes nothing from the library: the same
-//! function is called with the same arguments, in the same order.
+//! records and calls the original. The library notices no difference: the same function is called
+//! with the same arguments, in the same order.
 
 use std::ffi::{c_int, c_void};
 
@@ -16,7 +16,7 @@ use super::message::{
 use crate::messages::{Opaque, PointToPoint, Post, RawMessage, Replaced, Table};
 use crate::mpi::{Handle, find_datum};
 
-/// Something of the library: every argument fits a machine word.
+/// A value of the library: every argument fits a machine word.
 type Word = usize;
 
 static ADD_COMM: Replaced = Replaced::new("_add_comm", || add_comm as *mut c_void);
@@ -32,7 +32,7 @@ static WAIT: Replaced = Replaced::new("_wait", || wait as *mut c_void);
 static WAIT_ANY: Replaced = Replaced::new("_wait_any", || wait_any as *mut c_void);
 static WAIT_ALL: Replaced = Replaced::new("_wait_all", || wait_all as *mut c_void);
 
-/// `struct mca_pml_base_module_t`; Open MPI 5 has one function more before the receives.
+/// `struct mca_pml_base_module_t`; Open MPI 5 has one more function before the receives.
 static POINT_TO_POINT: Table = Table {
     name: c"mca_pml",
     layouts: &[
@@ -55,7 +55,8 @@ static POINT_TO_POINT: Table = Table {
     ],
 };
 
-/// The same table: requests that are made once and started later, of which some algorithms are made.
+/// Other functions of the same table: requests that are made once and started later, which some
+/// algorithms use.
 static STARTED_LATER: Table = Table {
     name: c"mca_pml",
     layouts: &[
@@ -65,41 +66,41 @@ static STARTED_LATER: Table = Table {
 };
 
 /// `struct ompi_request_fns_t`: how the library waits for requests. Only receives that it waits for
-/// through this table have an end; where it looks into a request by itself, they have none.
+/// through this table have an end; where it reads the state of a request directly, they have none.
 static REQUESTS: Table = Table {
     name: c"ompi_request_functions",
     layouts: &[&[(4, &WAIT), (5, &WAIT_ANY), (6, &WAIT_ALL)]],
 };
 
-/// Finds the tables of the library in this process, and checks their layout.
-///
-/// To be called when MPI is initialized: the library fills the tables then.
+/// Finds the tables of the library in this process, and checks their layout. MPI must be
+/// initialized, since the library fills the tables then.
 ///
 /// # Errors
-/// [`Opaque`] says what is not as expected; nothing has been changed then.
+/// [`Opaque`]: what is not as expected. Then nothing was changed.
 pub(super) fn find() -> Result<PointToPoint, Opaque> {
     if find_datum(POINT_TO_POINT.name) == 0 {
         return Err(Opaque::NotOpenMpi);
     }
     let mut slots = POINT_TO_POINT.slots()?;
-    // Without these what few algorithms send is not seen, and they are called opaque.
+    // Without these, messages of the few algorithms that use them are not seen, and the algorithms
+    // are reported as opaque.
     slots.extend(STARTED_LATER.slots().into_iter().flatten());
     slots.extend(REQUESTS.slots()?);
     Ok(PointToPoint(slots))
 }
 
-/// Calls the function that stood in the table.
-macro_rules! theirs {
+/// Calls the original function of the table.
+macro_rules! original {
     ($function:ident; $($argument:ident),*) => {{
-        let address = $function.theirs();
+        let address = $function.original();
         #[allow(unused_unsafe, reason = "also used where the block around it is unsafe")]
         // SAFETY: the library's function of this name takes these arguments, each of which fits a
-        // machine word, and they are passed on as they came. Ours stands in the table only since
+        // machine word, and they are passed on unchanged. Ours was put into the table only after
         // this address was stored.
         unsafe {
             std::mem::transmute::<
                 *mut c_void,
-                unsafe extern "C-unwind" fn($(theirs!(@ $argument)),*) -> c_int,
+                unsafe extern "C-unwind" fn($(original!(@ $argument)),*) -> c_int,
             >(address)($($argument),*)
         }
     }};
@@ -119,7 +120,7 @@ extern "C-unwind" fn send(
     message(
         ends,
         Post::Blocking,
-        || theirs!(SEND; buffer, count, datatype, partner, tag, mode, comm),
+        || original!(SEND; buffer, count, datatype, partner, tag, mode, comm),
     )
 }
 
@@ -138,7 +139,7 @@ extern "C-unwind" fn isend(
     message(
         ends,
         Post::Started,
-        || theirs!(ISEND; buffer, count, datatype, partner, tag, mode, comm, request),
+        || original!(ISEND; buffer, count, datatype, partner, tag, mode, comm, request),
     )
 }
 
@@ -155,7 +156,7 @@ extern "C-unwind" fn recv(
     message(
         ends,
         Post::Blocking,
-        || theirs!(RECV; buffer, count, datatype, partner, tag, comm, status),
+        || original!(RECV; buffer, count, datatype, partner, tag, comm, status),
     )
 }
 
@@ -172,7 +173,7 @@ extern "C-unwind" fn irecv(
     message(
         ends,
         Post::Awaited { request },
-        || theirs!(IRECV; buffer, count, datatype, partner, tag, comm, request),
+        || original!(IRECV; buffer, count, datatype, partner, tag, comm, request),
     )
 }
 
@@ -189,7 +190,7 @@ extern "C-unwind" fn irecv_init(
     startable_message(
         ends,
         request,
-        || theirs!(IRECV_INIT; buffer, count, datatype, partner, tag, comm, request),
+        || original!(IRECV_INIT; buffer, count, datatype, partner, tag, comm, request),
     )
 }
 
@@ -208,17 +209,17 @@ extern "C-unwind" fn isend_init(
     startable_message(
         ends,
         request,
-        || theirs!(ISEND_INIT; buffer, count, datatype, partner, tag, mode, comm, request),
+        || original!(ISEND_INIT; buffer, count, datatype, partner, tag, mode, comm, request),
     )
 }
 
 extern "C-unwind" fn start(n: Word, requests: Word) -> c_int {
-    // SAFETY: the library passes so many requests.
-    unsafe { start_messages(n, requests, || theirs!(START; n, requests)) }
+    // SAFETY: the library passes `n` requests.
+    unsafe { start_messages(n, requests, || original!(START; n, requests)) }
 }
 
 extern "C-unwind" fn add_comm(comm: Handle) -> c_int {
-    let code = theirs!(ADD_COMM; comm);
+    let code = original!(ADD_COMM; comm);
     if code == 0 {
         communicator_created(comm);
     }
@@ -227,28 +228,28 @@ extern "C-unwind" fn add_comm(comm: Handle) -> c_int {
 
 extern "C-unwind" fn del_comm(comm: Handle) -> c_int {
     communicator_freed(comm);
-    theirs!(DEL_COMM; comm)
+    original!(DEL_COMM; comm)
 }
 
 extern "C-unwind" fn wait(request: Word, status: Word) -> c_int {
     // SAFETY: the library passes the address of a request.
-    unsafe { wait_for_many(request, 1, || theirs!(WAIT; request, status)) }
+    unsafe { wait_for_many(request, 1, || original!(WAIT; request, status)) }
 }
 
 extern "C-unwind" fn wait_all(n: Word, requests: Word, statuses: Word) -> c_int {
-    // SAFETY: the library passes an array of so many requests.
-    unsafe { wait_for_many(requests, n, || theirs!(WAIT_ALL; n, requests, statuses)) }
+    // SAFETY: the library passes an array of `n` requests.
+    unsafe { wait_for_many(requests, n, || original!(WAIT_ALL; n, requests, statuses)) }
 }
 
 extern "C-unwind" fn wait_any(n: Word, requests: Word, which: Word, status: Word) -> c_int {
-    // SAFETY: the library passes an array of so many requests, and a place for the number of the
-    // one that is complete.
+    // SAFETY: the library passes an array of `n` requests, and the address of an `int` for the
+    // index of the one that is complete.
     unsafe {
         wait_for_any(
             requests,
             n,
             which,
-            || theirs!(WAIT_ANY; n, requests, which, status),
+            || original!(WAIT_ANY; n, requests, which, status),
         )
     }
 }

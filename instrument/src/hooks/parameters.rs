@@ -2,7 +2,7 @@
 
 use super::ucx::Word;
 
-/// The parameters of an operation (`ucp_request_param_t`), as far as all versions have them.
+/// The parameters of an operation (`ucp_request_param_t`), those that all versions have.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(super) struct Parameters {
@@ -21,21 +21,21 @@ const _: () = assert!(size_of::<Parameters>() == 64);
 
 const HAS_CALLBACK: u32 = 1 << 1;
 const HAS_DATATYPE: u32 = 1 << 3;
-/// Fields behind those that are known.
+/// Fields beyond those that are known here.
 const HAS_MORE: u32 = 0xff00;
-/// Sort of a datatype: elements of some bytes, side by side.
+/// Class of a datatype: contiguous elements of some size.
 const IS_CONTIGUOUS: Word = 0;
 
 impl Parameters {
     /// # Safety
-    /// `address` is that of the parameters of an operation.
+    /// `address` is the address of the parameters of an operation.
     #[inline]
     pub(super) unsafe fn at(address: Word) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the address is that of such parameters.
         unsafe { (address as *const Self).read() }
     }
 
-    /// Bytes of `count` elements; `None` where only a function of the library knows.
+    /// Size of `count` elements in bytes; `None` where only a function of the library knows it.
     #[inline]
     pub(super) fn bytes(&self, count: usize) -> Option<u64> {
         if self.fields & HAS_DATATYPE == 0 {
@@ -45,15 +45,15 @@ impl Parameters {
         (sort == IS_CONTIGUOUS).then(|| (count as u64).saturating_mul(element as u64))
     }
 
-    /// The function that is called at the end; `None` if there is none, or the parameters have
-    /// fields that are not known here, and cannot be copied.
+    /// The function that is called at the end; `None` if there is none, or if the parameters have
+    /// fields that are not known here, so that they cannot be copied.
     #[inline]
     pub(super) fn callback(&self) -> Option<Word> {
         let is_known = self.fields & (HAS_MORE | HAS_CALLBACK) == HAS_CALLBACK;
         (is_known && self.callback != 0).then_some(self.callback)
     }
 
-    /// The same with another function that is called at the end.
+    /// The parameters with another function that is called at the end.
     #[inline]
     pub(super) fn with_callback(self, callback: Word) -> Self {
         Self { callback, ..self }

@@ -1,31 +1,33 @@
-//! From a receive that was posted to its end.
+//! Nonblocking receives, from posting to completion.
 
 use crate::file::Slot;
 use crate::mpi::Handle;
 use crate::record::Local;
 
 impl Local {
-    /// Notes a receive that was posted, until the library waits for it.
+    /// Adds a receive that was posted, until the library waits for it.
     #[inline(always)]
     pub(super) fn await_receive(&self, request: Handle, slot: Slot) {
         let Some(thread) = self.thread.get().filter(|_| self.may_await(slot)) else {
             return;
         };
-        // SAFETY: this thread's own, and nothing that is called here comes back to it. (Not by
-        // `with_posted`, whose closure would stay out of line: 30 instructions more for a message.)
+        // SAFETY: the receives belong to this thread, and nothing that is called here uses them.
+        // (`with_posted` is not used, since its closure would not be inlined: 30 more instructions
+        // for a message.)
         let posted = unsafe { thread.receives.posted() };
         posted.begin(self.calls.get());
         posted.by_request.insert(request, slot);
     }
 
-    /// Whether the end of what is in a slot can be stored later. In a thread of the library's own no
-    /// call is under way that would keep the chunk.
+    /// Whether the leave of the record in a slot can be stored later. In a thread of the library's
+    /// own no call is under way that would keep the chunk mapped.
     #[inline]
     pub(super) fn may_await(&self, slot: Slot) -> bool {
         !slot.is_null() && self.has_entered()
     }
 
-    /// Before a receive is posted: whichever is completed from now on may be that one.
+    /// To be called before a receive is posted: a receive that is completed from now on may be that
+    /// one.
     pub(super) fn forget_completed(&self) {
         self.with_posted(|posted| posted.completed = 0);
     }
@@ -35,7 +37,7 @@ impl Local {
         self.with_posted(|posted| posted.completed == request) == Some(true)
     }
 
-    /// A receive has come, at a time in ticks.
+    /// Called when a receive is complete, at a time in ticks.
     pub(super) fn receive_is_complete(&self, request: Handle, now: u64) {
         let call = self.calls.get();
         self.with_posted(|posted| {

@@ -1,9 +1,10 @@
 //! The messages of MPICH over UCX: from a tagged operation to a record.
 //!
-//! A tag names a context and not a communicator. Which communicator a context is of is learned: what
-//! the library sends within a blocking collective with the tag of one, or at the begin of a nonblocking
-//! one with no other under way in the process, travels on the communicator of that call. Until then, and for
-//! what it sends while a communicator is being made, it is unknown.
+//! A tag has a context and not a communicator. The communicator of a context is learned: messages
+//! with the tag of a blocking collective that the library sends in that collective are on the
+//! communicator of the call. So are messages at the start of a nonblocking collective while no
+//! other is outstanding in the process. Until then, and for messages that the library sends while
+//! it creates a communicator, the communicator is unknown.
 
 use std::mem::transmute;
 use std::sync::PoisonError;
@@ -19,10 +20,10 @@ use crate::file::Slot;
 use crate::messages::{Context, Endpoints, LOCAL_GROUP, Part, Route, RouteKey, Tag};
 use crate::record::{Local, Recorder};
 
-/// Below are the collectives that do nothing but exchange data.
+/// Operations below this number only exchange data.
 const FIRST_CONSTRUCTOR: u16 = Operation::CommDup.code();
 
-/// What is known of a message before its communicator is.
+/// What is known of a message before its communicator is known.
 #[derive(Debug, Clone, Copy)]
 struct Tagged {
     tag: Tag,
@@ -81,7 +82,7 @@ impl Local {
             (false, false) => Some(context.comm),
             (false, true) => Some(context.comm | LOCAL_GROUP),
         };
-        // Where all processes are on one host, it has all of them, and there are no leaders.
+        // If all processes are on one host, that part has all of them, and there are no leaders.
         let is_whole = match tag.part() {
             Part::Whole => true,
             Part::Host | Part::Leaders => recorder.is_alone_on_host(),
@@ -99,12 +100,13 @@ impl Local {
         route
     }
 
-    /// Learns the context of a message from the call in which it is sent or received.
+    /// Learns the communicator of a message's context from the call in which it is sent or
+    /// received.
     fn learn(&self, recorder: &Recorder, tagged: Tagged, slot: Slot) -> Option<Context> {
         if slot.is_null() || !self.has_entered() {
             return None;
         }
-        // What goes on in the background may be any communicator's.
+        // Messages of outstanding collectives may be on any communicator.
         if tagged.tag.is_of_nonblocking() && recorder.may_have_requests() {
             return None;
         }
@@ -126,7 +128,7 @@ impl Local {
         };
         let known = recorder.contexts.known.lock();
         let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        // An intercommunicator has one for each direction, and those of its local group.
+        // An intercommunicator has one context for each direction, and others for its local group.
         let is_another = known
             .iter()
             .any(|(&number, other)| other.comm == comm && number != tag.context());
@@ -139,7 +141,7 @@ impl Local {
         Some(context)
     }
 
-    /// The record of the call under way in this thread, if it stands in the chunk of `slot`.
+    /// The record of the call under way in this thread, if it is in the chunk of `slot`.
     fn call_under_way(&self, slot: Slot) -> Option<Record> {
         let before = self.thread.get()?.taken().before(slot);
         let mut records = before.iter().rev().filter_map(Slot::record);
@@ -148,8 +150,8 @@ impl Local {
     }
 }
 
-/// What a message is recorded as, its slot filled but for the times; `None` if it is none of a
-/// collective, or not to be recorded.
+/// A slot with the record of a message, filled but for the times; [`Slot::NONE`] if it is not
+/// recorded.
 #[inline]
 fn tagged_slot(
     recorder: &'static Recorder,
@@ -178,10 +180,11 @@ fn tagged_slot(
     slot
 }
 
-/// Where UCX's results that are no requests begin, as words: 0 is success, errors are just below 0.
+/// The least word that is an error of UCX rather than a request: 0 is success, and errors are just
+/// below 0.
 const FIRST_ERROR: Word = -100isize as Word;
 
-/// Hands a tagged send of UCX on, and records it if it is one of the MPI library for a collective.
+/// Passes on a tagged send of UCX, and records it if the MPI library sends it for a collective.
 ///
 /// # Safety
 /// The arguments are those of the function (`ucp_tag_send_nbx`).
@@ -199,11 +202,12 @@ pub unsafe fn tagged_send(
     };
     let local = Local::of_this_thread();
     let rank = endpoints.rank(endpoint);
-    // One that leads to another world, or somebody else's.
+    // The endpoint leads to another world, or belongs to another library.
     if rank.is_none() && !local.has_entered() {
         return real();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises the arguments of the function, so this is the address of
+    // parameters.
     let bytes = unsafe { Parameters::at(parameters) }.bytes(count);
     let tagged = Tagged {
         tag,
@@ -216,11 +220,12 @@ pub unsafe fn tagged_send(
     result
 }
 
-/// The function that the library gives all receives to call at their end; 0: none yet.
+/// The function that the library wants to be called at the end of all receives; 0 if it is not
+/// known yet.
 static CALLBACK: AtomicUsize = AtomicUsize::new(0);
 
-/// Hands a tagged receive of UCX on, and records it if it is one of the MPI library for a
-/// collective; `real` takes the parameters.
+/// Passes on a tagged receive of UCX, and records it if the MPI library posts it for a collective;
+/// `real` takes the parameters.
 ///
 /// # Safety
 /// The arguments are those of the function (`ucp_tag_recv_nbx`).
@@ -240,7 +245,8 @@ pub unsafe fn tagged_receive(
     if !endpoints.is_of(worker) {
         return real(parameters);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises the arguments of the function, so this is the address of
+    // parameters.
     let given = unsafe { Parameters::at(parameters) };
     let local = Local::of_this_thread();
     let is_from_any = Tag(mask).source() != u16::MAX;
@@ -264,7 +270,7 @@ pub unsafe fn tagged_receive(
     let Some(_) = callback else {
         let result = real(parameters);
         if result == 0 || result >= FIRST_ERROR {
-            slot.leave_at_once((result != 0).into(), recorder.clock.now());
+            slot.leave_immediately((result != 0).into(), recorder.clock.now());
         }
         return result;
     };
@@ -272,30 +278,30 @@ pub unsafe fn tagged_receive(
     local.forget_completed();
     let result = real(std::ptr::from_ref(&ours) as Word);
     if result == 0 || result >= FIRST_ERROR {
-        slot.leave_at_once((result != 0).into(), recorder.clock.now());
+        slot.leave_immediately((result != 0).into(), recorder.clock.now());
     } else if local.was_completed(result) {
-        slot.leave_at_once(0, recorder.clock.now());
+        slot.leave_immediately(0, recorder.clock.now());
     } else {
         local.await_receive(result, slot);
     }
     result
 }
 
-/// Runs when a receive is complete, and calls the library's own function.
+/// Called when a receive is complete; calls the library's own function.
 extern "C-unwind" fn received(request: Word, status: Word, info: Word, user_data: Word) {
     if let Some(recorder) = Recorder::active() {
         Local::of_this_thread().receive_is_complete(request, recorder.clock.now());
     }
     let theirs = CALLBACK.load(Ordering::Acquire);
-    // SAFETY: this function is given to UCX only in the place of that one, which takes these
-    // arguments; they are passed on as they came.
+    // SAFETY: UCX gets this function only in place of the library's, which takes these arguments;
+    // they are passed on unchanged.
     unsafe {
         let theirs = transmute::<Word, unsafe extern "C-unwind" fn(Word, Word, Word, Word)>(theirs);
         theirs(request, status, info, user_data);
     }
 }
 
-/// The recorder, where it sees messages with this tag.
+/// The recorder and its endpoints, if it records messages with this tag.
 #[inline]
 fn seen(tag: Tag) -> Option<(&'static Recorder, &'static Endpoints)> {
     if !tag.is_of_collective() {

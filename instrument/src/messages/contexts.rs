@@ -1,4 +1,4 @@
-//! Which communicators the contexts of MPICH's messages are of.
+//! The communicators that the contexts in MPICH's tags belong to.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::mpi::Handle;
 
-/// The contexts whose communicators are known.
+/// The contexts whose communicator is known.
 #[derive(Debug, Default)]
 pub(crate) struct Contexts {
     pub(crate) known: Mutex<HashMap<u16, Context>>,
@@ -20,7 +20,7 @@ pub(crate) struct Context {
 }
 
 impl Contexts {
-    /// Forgets a communicator that is given back: its contexts are given to others.
+    /// Forgets a communicator that is freed, since its contexts will be reused.
     pub(crate) fn forget(&self, comm: Handle) {
         self.epoch.fetch_add(1, Ordering::Release);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

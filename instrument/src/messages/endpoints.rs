@@ -1,7 +1,8 @@
-//! Which processes the endpoints of UCX lead to, by how MPICH makes them inside `MPI_Init`.
+//! The processes that endpoints of UCX lead to, derived from how MPICH creates them inside
+//! `MPI_Init`.
 //!
-//! It makes them in a table with one place for each rank. That is not relied on but checked: the
-//! places lie at equal distances, and the one of this process's rank has the address of its own
+//! It creates them in a table with one location for each rank. This is checked: the locations must
+//! be at equal distances, and the one of this process's rank must have the address of its own
 //! worker.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +11,15 @@ use std::sync::{Mutex, PoisonError};
 use super::opaque::Opaque;
 use crate::mpi::{Handle, HandleMap};
 
-/// The beginning of a worker's address, in which the worker's own random number is.
+/// The first bytes of a worker's address, which include the worker's own random number.
 pub(crate) type AddressBegin = [u8; 16];
 
-/// What was seen of UCX inside `MPI_Init`.
+/// What was observed of UCX inside `MPI_Init`.
 static MADE: Mutex<Made> = Mutex::new(Made {
     endpoints: Vec::new(),
     own_addresses: Vec::new(),
 });
-/// Whether the process is inside `MPI_Init`, and it is to be kept.
+/// Whether the process is inside `MPI_Init` and its endpoints are to be noted.
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
@@ -29,24 +30,24 @@ struct Made {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MadeEndpoint {
-    /// Where the library keeps the endpoint.
+    /// The address where the library stores the endpoint.
     pub(crate) place: usize,
     pub(crate) endpoint: Handle,
     pub(crate) worker: Handle,
     pub(crate) leads_to: AddressBegin,
 }
 
-/// Begins to note which endpoints are made; to be called before `MPI_Init` is.
+/// Begins to note endpoints that are created; to be called before `MPI_Init`.
 pub(crate) fn watch_endpoints() {
     IS_WATCHED.store(true, Ordering::Release);
 }
 
-/// Whether what is made is kept now.
+/// Whether endpoints that are created are noted now.
 pub(crate) fn watches_endpoints() -> bool {
     IS_WATCHED.load(Ordering::Acquire)
 }
 
-/// Notes an endpoint that was made.
+/// Notes an endpoint that was created.
 pub(crate) fn note_endpoint(endpoint: MadeEndpoint) {
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
     made.endpoints.push(endpoint);
@@ -61,16 +62,16 @@ pub(crate) fn note_own_address(begin: AddressBegin) {
 /// World ranks of the processes that endpoints lead to.
 #[derive(Debug)]
 pub(crate) struct Endpoints {
-    /// The workers that they were made with.
+    /// The workers that they were created with.
     workers: Vec<Handle>,
     ranks: HandleMap<u32>,
 }
 
 impl Endpoints {
-    /// The endpoints that this process of rank `rank` among `world_size` has made in `MPI_Init`.
+    /// The endpoints that this process, of rank `rank` among `world_size`, created in `MPI_Init`.
     ///
     /// # Errors
-    /// [`Opaque`] if there are none, or if they do not stand as they should.
+    /// [`Opaque`] if there are none, or if their locations are not as expected.
     pub(crate) fn find(rank: u32, world_size: u32) -> Result<Self, Opaque> {
         IS_WATCHED.store(false, Ordering::Release);
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,13 +108,14 @@ impl Endpoints {
         })
     }
 
-    /// Whether the MPI library receives by this worker.
+    /// Whether the MPI library uses this worker to receive.
     #[inline]
     pub(crate) fn is_of(&self, worker: Handle) -> bool {
         self.workers.contains(&worker)
     }
 
-    /// World rank of the process that an endpoint leads to, if it is one of this world.
+    /// World rank of the process that an endpoint leads to; `None` if it is not a process of this
+    /// world.
     #[inline]
     pub(crate) fn rank(&self, endpoint: Handle) -> Option<u32> {
         self.ranks.get(&endpoint).copied()
@@ -143,7 +145,7 @@ mod tests {
             [Some(0), Some(1), Some(2), None]
         );
         assert!(endpoints.is_of(5) && !endpoints.is_of(6));
-        // Another rank, another number of processes, a gap, one place for two.
+        // Another rank, another number of processes, a gap, one location for two endpoints.
         assert!(Endpoints::of(made_in_turn.clone(), &own, 2, 3).is_none());
         assert!(Endpoints::of(made_in_turn, &own, 1, 4).is_none());
         let apart = vec![made(100, 1, 8), made(116, 2, 7), made(140, 3, 9)];

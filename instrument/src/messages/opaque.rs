@@ -1,4 +1,4 @@
-//! Why the messages of an MPI library cannot be seen.
+//! Reasons why the messages of an MPI library cannot be seen.
 
 /// Why messages cannot be recorded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

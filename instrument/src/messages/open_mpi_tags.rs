@@ -1,37 +1,37 @@
 //! The tags of Open MPI's collectives.
 
 /// The library's tags for collectives are this or less; above are those of applications (from 0),
-/// and the one that stands for any (-1).
+/// and MPI_ANY_TAG (-1).
 pub(crate) const FIRST_COLLECTIVE_TAG: i32 = -10;
 
-/// The lowest tag of a nonblocking collective: below are those of neighborhoods.
+/// The lowest tag of a nonblocking collective; below are the tags of neighborhood collectives.
 ///
 /// # Source
 /// `coll_tags.h` of Open MPI 4.0 to 5.0: `MCA_COLL_BASE_TAG_NONBLOCKING_END`.
 const LAST_NONBLOCKING_TAG: i32 = -(i32::MAX / 2) + 1;
 
-/// Above, as many tags as any version has for blocking operations.
-const FIRST_TAG_AGAIN: i32 = -64;
+/// Recorded tags of nonblocking collectives start again here; above are as many tags as any version
+/// uses for blocking operations.
+const FIRST_WRAPPED_TAG: i32 = -64;
 
-/// What records have of a tag: its lower half. On each communicator nonblocking collectives have
-/// one tag after the other; those that are lower than fits begin again, and not at the tags of
-/// blocking operations.
+/// The lower half of a tag, as records have it. On each communicator nonblocking collectives have
+/// successive tags; those too low to fit start again below the tags of blocking operations.
 #[inline]
 pub(crate) fn recorded_tag(tag: i32) -> u16 {
     if tag < i16::MIN.into() {
-        tag_from_record(tag) as u16
+        wrapped_tag(tag) as u16
     } else {
         tag as u16
     }
 }
 
 #[cold]
-fn tag_from_record(tag: i32) -> i32 {
-    let n_again = FIRST_TAG_AGAIN - i32::from(i16::MIN);
+fn wrapped_tag(tag: i32) -> i32 {
+    let n_wrapped = FIRST_WRAPPED_TAG - i32::from(i16::MIN);
     if tag < LAST_NONBLOCKING_TAG {
         tag
     } else {
-        FIRST_TAG_AGAIN - (FIRST_TAG_AGAIN - tag) % n_again
+        FIRST_WRAPPED_TAG - (FIRST_WRAPPED_TAG - tag) % n_wrapped
     }
 }
 

@@ -1,4 +1,4 @@
-//! World ranks of the processes that messages come from and go to, by communicator.
+//! World ranks of the processes that messages are sent to and received from, by communicator.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -8,26 +8,25 @@ use super::ucx_tag::Part;
 use crate::communicators::CommunicatorIdentity;
 use crate::mpi::{Handle, HandleMap, MpiLibrary, SPARE_BITS};
 
-/// The key of the table of processes of the local group of an intercommunicator: a bit that no
-/// handle has.
+/// Bit in the key of the table for the local group of an intercommunicator; no handle has it.
 pub(crate) const LOCAL_GROUP: Handle = SPARE_BITS[2];
 
-/// World ranks of the processes that messages on a communicator may come from and go to.
+/// World ranks of the processes that messages on a communicator may be sent to or received from.
 #[derive(Debug, Default)]
 pub(crate) struct Partners {
     tables: Mutex<HandleMap<Box<[u32]>>>,
     epoch: AtomicU64,
-    /// By world rank the lowest rank on its host, where that is known.
+    /// By world rank, the lowest rank on its host, where that is known.
     hosts: OnceLock<Box<[u32]>>,
 }
 
-/// What of the key of a table tells that it has only the processes on this host, or only one of each
-/// host: bits that no handle has.
+/// Bits in the key of a table that has only the processes on this host, or only one process of each
+/// host; no handle has these bits.
 const HOST_PART: Handle = SPARE_BITS[1];
 const LEADERS_PART: Handle = SPARE_BITS[0];
 
-/// Those of some world ranks that are in a part of their communicator, as MPICH makes them: its
-/// order stays, and of each host the first one leads.
+/// The world ranks of a part of a communicator, as MPICH forms it: in the order of the
+/// communicator, with the first process of each host as its leader.
 fn ranks_of_part(all: &[u32], part: Part, own_rank: u32, hosts: &[u32]) -> Box<[u32]> {
     let host = |rank: u32| hosts.get(rank as usize);
     let mut seen = Vec::new();
@@ -47,12 +46,13 @@ fn ranks_of_part(all: &[u32], part: Part, own_rank: u32, hosts: &[u32]) -> Box<[
 }
 
 impl Partners {
-    /// Notes the processes of a communicator that the library has just made ready.
+    /// Adds the processes of a communicator that the library has just made ready.
     ///
     /// # Safety
     /// `comm` is a valid communicator.
     pub(crate) unsafe fn add(&self, library: &MpiLibrary, comm: Handle) {
-        // SAFETY: the caller's promise; the group that is asked for has so many members.
+        // SAFETY: the caller promises a valid communicator; the group that is asked for has this
+        // size.
         let ranks = unsafe {
             match library.remote_size(comm) {
                 0 => library.world_ranks(comm, false, library.size(comm)),
@@ -64,11 +64,11 @@ impl Partners {
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
-    /// Notes the processes of a communicator that a constructor has made of `parent`, and of an
+    /// Adds the processes of a communicator that a constructor created from `parent`; for an
     /// intercommunicator also those of the local group.
     ///
     /// # Safety
-    /// `parent` is a valid communicator, and `made` too, unless it is a copy.
+    /// `parent` is a valid communicator; so is `made`, unless it is a copy.
     pub(crate) unsafe fn add_made(
         &self,
         library: &MpiLibrary,
@@ -80,7 +80,8 @@ impl Partners {
             CommunicatorIdentity::Copy => library.handle(parent),
             _ => made,
         };
-        // SAFETY: the caller's promise; the group that is asked for has so many members.
+        // SAFETY: the caller promises valid communicators; the group that is asked for has this
+        // size.
         let [all, local] = unsafe {
             let local = library.world_ranks(asked, false, library.size(asked));
             match library.remote_size(asked) {
@@ -96,7 +97,7 @@ impl Partners {
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
-    /// Forgets a communicator that is given back.
+    /// Forgets a communicator that is freed.
     pub(crate) fn forget(&self, comm: Handle) {
         for group in [comm, comm | LOCAL_GROUP] {
             for part in [0, HOST_PART, LEADERS_PART] {
@@ -105,14 +106,15 @@ impl Partners {
         }
     }
 
-    /// Notes which processes of the world share a host: by rank the lowest one on its host.
+    /// Sets which processes of the world share a host: by rank, the lowest rank on its host.
     pub(crate) fn know_hosts(&self, lowest: Vec<u32>) {
-        // The same each time.
+        // Later calls have the same value.
         let _ = self.hosts.set(lowest.into_boxed_slice());
     }
 
-    /// The way to some of the processes in the table of a communicator, in their order there; `None`
-    /// for that of the world. To nobody where the hosts are not known, or which group comes first.
+    /// The route to a part of the processes in the table of a communicator, in their order there;
+    /// `None` stands for the table of the world. A route to no process where the hosts are not
+    /// known, or which group comes first.
     pub(crate) fn route_of_part(
         &self,
         table: Option<Handle>,
@@ -154,7 +156,7 @@ impl Partners {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// The way to the processes in the table of a communicator.
+    /// The route to the processes in the table of a communicator.
     pub(crate) fn route(&self, comm: Handle, key: RouteKey) -> Route {
         let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         let ranks: &[u32] = tables.get(&comm).map_or(&[], |ranks| ranks);
@@ -162,7 +164,8 @@ impl Partners {
     }
 
     pub(crate) fn remove(&self, comm: Handle) {
-        // First: who looks at the epoch after the table is gone finds it changed.
+        // Must come first: a thread that checks the epoch after the table was removed finds it
+        // changed.
         self.epoch.fetch_add(1, Ordering::Release);
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.remove(&comm);

@@ -1,4 +1,4 @@
-//! The receives that a thread has posted within the present call.
+//! The receives that a thread has posted within the current call.
 
 use std::cell::UnsafeCell;
 
@@ -6,63 +6,64 @@ use super::raw_message::RawMessage;
 use crate::file::Slot;
 use crate::mpi::{Handle, HandleMap};
 
-/// What a thread knows of the receives that it has posted within the present call.
+/// A cell for the receives that a thread has posted within the current call.
 #[derive(Debug, Default)]
 pub(crate) struct Receives(UnsafeCell<Posted>);
 
-// SAFETY: a thread's state is used by one thread at a time, and `Receives` by no other.
+// SAFETY: a thread's state is used by one thread at a time, and `Receives` only by that thread.
 unsafe impl Sync for Receives {}
 
 impl Receives {
-    /// What is known of them.
+    /// The receives.
     ///
     /// # Safety
-    /// The calling thread is that whose they are, and nothing else that this gave is in use.
+    /// They belong to the calling thread, and no other reference that this returned is in use.
     #[expect(
         clippy::mut_from_ref,
         reason = "one thread has it, as the caller promises"
     )]
     #[inline(always)]
     pub(crate) unsafe fn posted(&self) -> &mut Posted {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that there is no other reference.
         unsafe { &mut *self.0.get() }
     }
 
-    /// Forgets those of a thread that has ended, for another one that goes on with its state.
+    /// Forgets the receives of a thread that has ended, for another one that continues with its
+    /// state.
     ///
     /// # Safety
-    /// The calling thread is that one.
+    /// The calling thread is the one that continues.
     pub(crate) unsafe fn forget(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that only this thread uses the state.
         unsafe { *self.0.get() = Posted::default() };
     }
 
-    /// Forgets those of calls that were left by a jump, perhaps out of the middle of a change: what
-    /// they hold is never freed.
+    /// Forgets the receives of calls that the program left by a jump, perhaps in the middle of a
+    /// change. Their memory is never freed.
     ///
     /// # Safety
-    /// The calling thread is that whose they are.
+    /// They belong to the calling thread.
     pub(crate) unsafe fn abandon(&self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that they belong to this thread; the old value is not read.
         unsafe { self.0.get().write(Posted::default()) };
     }
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Posted {
-    /// In which of the thread's calls.
+    /// In which of the thread's calls they were posted.
     pub(crate) call: u64,
     pub(crate) by_request: ByRequest,
-    /// Requests that the library can start, made in the same call.
+    /// Requests made in the same call that the library can start.
     pub(crate) startable: HandleMap<RawMessage>,
-    /// Those that are waited for now: of calls within calls, one behind the other.
+    /// Receives that the library is waiting for; with nested calls, those of the inner call follow.
     pub(crate) awaited: Vec<Slot>,
-    /// The request that was completed last, but had not been posted yet as far as is known here.
+    /// The request that was completed last and was not known as posted then.
     pub(crate) completed: Handle,
 }
 
 impl Posted {
-    /// Forgets what belongs to another call than this one.
+    /// Forgets what belongs to a call other than this one.
     #[inline]
     pub(crate) fn begin(&mut self, call: u64) {
         if self.call != call {
@@ -75,10 +76,10 @@ impl Posted {
     }
 }
 
-/// Receives that are searched one after the other: most calls have no more under way at a time.
+/// Up to this many receives are searched linearly: most calls have no more outstanding at a time.
 const FEW: usize = 8;
 
-/// Receives by their requests. A request that is posted again stands for the newer one.
+/// Receives by their requests. A request that is posted again denotes the newer receive.
 #[derive(Debug, Default)]
 pub(crate) struct ByRequest {
     few: [Option<(Handle, Slot)>; FEW],
@@ -113,14 +114,14 @@ impl ByRequest {
         }
     }
 
-    /// Where the ends of all of them will be stored.
+    /// The slots of all receives.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
         let few = self.few[..self.n_few.min(FEW)].iter().flatten();
         let few = few.map(|(_, slot)| *slot);
         few.chain(self.many.values().copied())
     }
 
-    /// Forgets those whose slots are not as wanted.
+    /// Forgets receives whose slots are not wanted.
     pub(crate) fn retain(&mut self, is_wanted: impl Fn(Slot) -> bool) {
         let mut n = 0;
         for at in 0..self.n_few.min(FEW) {
@@ -133,7 +134,7 @@ impl ByRequest {
         self.many.retain(|_, slot| is_wanted(*slot));
     }
 
-    /// Where a request stands among the few.
+    /// The index of a request in the short list.
     #[inline]
     fn place(&self, request: Handle) -> Option<usize> {
         let few = &self.few[..self.n_few.min(FEW)];
@@ -143,7 +144,7 @@ impl ByRequest {
 
     #[inline]
     pub(crate) fn get(&self, request: Handle) -> Option<Slot> {
-        // What did not fit among the few any more is newer.
+        // Receives that did not fit into the short list are newer.
         if !self.many.is_empty()
             && let Some(&slot) = self.many.get(&request)
         {
@@ -161,8 +162,8 @@ impl ByRequest {
         }
         let at = self.place(request)?;
         self.n_few -= 1;
-        // The order counts among those with the same request only, of which the newest is searched
-        // for; older ones have been waited for.
+        // The order only matters among receives with the same request, of which the newest is
+        // searched for; the library has waited for the older ones.
         self.few.swap(at, self.n_few);
         self.few[self.n_few].map(|(_, slot)| slot)
     }
@@ -194,7 +195,7 @@ mod tests {
                 "{n}"
             );
         }
-        // The same request again: the newer one counts, wherever it stands.
+        // The same request again: the newer receive counts, in either list.
         receives.insert(2, slot(100));
         assert_eq!(
             receives.get(2).map(Slot::address),

@@ -1,4 +1,4 @@
-//! A send or receive of the library's point-to-point layer, as it is called.
+//! A send or receive in the library's point-to-point layer.
 
 use collbench_formats::Direction;
 
@@ -16,7 +16,7 @@ pub(crate) struct RawMessage {
 }
 
 impl RawMessage {
-    /// From machine words as the library passes them: of `partner` and `tag` the lower half counts.
+    /// From machine words as the library passes them; `partner` and `tag` are in the lower half.
     #[inline]
     pub(crate) fn new(
         direction: Direction,
@@ -37,14 +37,15 @@ impl RawMessage {
     }
 }
 
-/// When a message ends.
+/// When the record of a message is complete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Post {
     /// When the call returns.
     Blocking,
-    /// A nonblocking send: when the call returns, its begin is known, and nobody looks at its end.
+    /// A nonblocking send: when the call returns. Its begin is known, and its end is not observed.
     Started,
-    /// A nonblocking receive: when the library has waited for the request that it puts here.
+    /// A nonblocking receive: when the library has waited for the request that it stores at this
+    /// address.
     Awaited {
         /// Address of the request.
         request: usize,

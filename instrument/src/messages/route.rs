@@ -1,29 +1,29 @@
-//! What a thread keeps of the communicator that its last message travelled on.
+//! What a thread caches about the communicator of its last message.
 
 use collbench_formats::{NO_RANK, UNKNOWN_COMMUNICATOR};
 
-/// What messages a route is for, and when.
+/// Which messages a route is valid for, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RouteKey {
-    /// What stands for the communicator: its handle, or what tags say of it.
+    /// Identifies the communicator: its handle, or bits of the tag.
     pub(crate) of: usize,
-    /// In which communicators were as they are.
+    /// The epoch of the table of communicators in which it is valid.
     pub(crate) epoch: u64,
 }
 
-/// From ranks in a communicator to world ranks, as long as an epoch lasts.
+/// Maps ranks in a communicator to world ranks, within an epoch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Route {
     key: RouteKey,
-    /// Index of its definition, or [`UNKNOWN_COMMUNICATOR`].
+    /// Index of the communicator's definition, or [`UNKNOWN_COMMUNICATOR`].
     index: u32,
-    /// Null where ranks in it are world ranks.
+    /// Null if ranks in it are world ranks.
     world_ranks: *const u32,
     n: u32,
 }
 
 impl Route {
-    /// To the processes of a table, which is there as long as the epoch stays.
+    /// To the processes of a table, which exists until the epoch changes.
     pub(super) fn of_table(key: RouteKey, ranks: &[u32]) -> Self {
         Self {
             world_ranks: ranks.as_ptr(),
@@ -32,7 +32,7 @@ impl Route {
         }
     }
 
-    /// Of no communicator.
+    /// For no communicator.
     pub(crate) const NONE: Self = Self {
         key: RouteKey {
             of: 0,
@@ -43,7 +43,7 @@ impl Route {
         n: 0,
     };
 
-    /// Where nothing is known of the processes.
+    /// For a communicator whose processes are not known.
     pub(crate) fn of_nothing(key: RouteKey) -> Self {
         let nothing: &[u32] = &[];
         Self {
@@ -53,7 +53,7 @@ impl Route {
         }
     }
 
-    /// Where ranks are world ranks.
+    /// For a communicator whose ranks are world ranks.
     pub(crate) fn of_world(key: RouteKey) -> Self {
         Self { key, ..Self::NONE }
     }
@@ -72,12 +72,13 @@ impl Route {
         self.index
     }
 
-    /// World rank of `rank` in the communicator; [`NO_RANK`] for what is no rank.
+    /// World rank of `rank` in the communicator; [`NO_RANK`] for values that are not ranks.
     #[inline]
     pub(crate) fn world_rank(&self, rank: i32) -> u32 {
         match u32::try_from(rank) {
             Ok(rank) if self.world_ranks.is_null() => rank,
-            // SAFETY: a table of `n` ranks, which is there as long as the epoch stays.
+            // SAFETY: `rank` is below `n`, the length of the table, which exists until the epoch
+            // changes.
             Ok(rank) if rank < self.n => unsafe { *self.world_ranks.add(rank as usize) },
             _ => NO_RANK,
         }

@@ -1,13 +1,13 @@
-//! Where the messages of the library are seen.
+//! How the messages of the library are seen.
 
 use super::endpoints::Endpoints;
 use super::tables::PointToPoint;
 
-/// Where the messages of the library are seen.
+/// How the messages of the library are seen.
 #[derive(Debug)]
 pub(crate) enum MessageSource {
-    /// In the tables of functions of Open MPI.
+    /// By replaced functions in tables of Open MPI.
     Tables(PointToPoint),
-    /// In the tagged operations of UCX, as MPICH uses them.
+    /// By wrapped tagged operations of UCX, which MPICH uses.
     Tagged(Endpoints),
 }

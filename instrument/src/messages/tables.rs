@@ -1,8 +1,8 @@
-//! Tables of functions of the MPI library, of which some are replaced.
+//! Tables of functions of the MPI library, in which some functions are replaced.
 //!
-//! Where a function stands in the table differs between versions, and tables may be filled by a
-//! component that nobody has seen. So no version is trusted: a layout counts only if the dynamic
-//! linker calls each function that is to be replaced by the name it has in every component
+//! The layout of a table differs between versions, and an unknown component may have filled it. So
+//! versions are not trusted. A layout is only accepted if, according to the dynamic linker, each
+//! function that is to be replaced has the name that it has in every component
 //! (`mca_pml_ob1_isend`, `mca_pml_ucx_isend` ...).
 
 use std::ffi::{CStr, c_void};
@@ -13,34 +13,34 @@ use crate::mpi::{find_datum, symbol_of};
 
 /// A function that can be replaced.
 pub(crate) struct Replaced {
-    /// How its name ends, in any component.
+    /// The end of its name, in any component.
     suffix: &'static str,
-    ours: fn() -> *mut c_void,
-    theirs: AtomicPtr<c_void>,
+    replacement: fn() -> *mut c_void,
+    original: AtomicPtr<c_void>,
 }
 
 impl Replaced {
-    pub(crate) const fn new(suffix: &'static str, ours: fn() -> *mut c_void) -> Self {
+    pub(crate) const fn new(suffix: &'static str, replacement: fn() -> *mut c_void) -> Self {
         Self {
             suffix,
-            ours,
-            theirs: AtomicPtr::new(std::ptr::null_mut()),
+            replacement,
+            original: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
-    pub(crate) fn theirs(&self) -> *mut c_void {
-        self.theirs.load(Ordering::Relaxed)
+    pub(crate) fn original(&self) -> *mut c_void {
+        self.original.load(Ordering::Relaxed)
     }
 }
 
-/// A table of the library, and where in it functions stand.
+/// A table of the library, and the positions of functions in it.
 pub(crate) struct Table {
     pub(crate) name: &'static CStr,
-    /// All layouts that are known, by the number of the word.
+    /// All known layouts: indexes of words and their functions.
     pub(crate) layouts: &'static [&'static [(usize, &'static Replaced)]],
 }
 
-/// The places in the tables whose functions are to be replaced: found and checked.
+/// The words in the tables whose functions are to be replaced, found and checked.
 #[derive(Debug)]
 pub(crate) struct PointToPoint(pub(crate) Vec<FunctionSlot>);
 
@@ -91,23 +91,24 @@ impl PointToPoint {
             // stays loaded; the recording function takes the same arguments.
             let word = unsafe { AtomicPtr::from_ptr(*word as *mut *mut c_void) };
             function
-                .theirs
+                .original
                 .store(word.load(Ordering::Relaxed), Ordering::Relaxed);
-            word.store((function.ours)(), Ordering::Release);
+            word.store((function.replacement)(), Ordering::Release);
         }
     }
 
-    /// Puts the library's own functions back, where nobody else has replaced ours since.
+    /// Restores the library's own functions, where they have not been replaced again since.
     ///
     /// # Safety
     /// The library is loaded, and was when `install` was called.
     pub(crate) unsafe fn remove(&self) {
         for FunctionSlot { word, function } in &self.0 {
-            // SAFETY: as above.
+            // SAFETY: the caller promises that the library is loaded, so the word that `install`
+            // has stored into is still there.
             let word = unsafe { AtomicPtr::from_ptr(*word as *mut *mut c_void) };
             let _ = word.compare_exchange(
-                (function.ours)(),
-                function.theirs(),
+                (function.replacement)(),
+                function.original(),
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             );

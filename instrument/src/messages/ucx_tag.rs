@@ -1,15 +1,15 @@
 //! The tags that MPICH gives its messages over UCX.
 
-/// How MPICH packs a tag of UCX.
+/// A tag of UCX as MPICH composes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tag(pub(crate) u64);
 
-/// Of a communicator, which one MPICH itself means.
+/// The part of a communicator that a message of MPICH itself is sent in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The communicator as the program has it.
+    /// The communicator of the program.
     Whole,
-    /// Those of its processes that are on this host, ordered as they are in it.
+    /// Its processes on this host, in its order.
     Host,
     /// One process of each host.
     Leaders,
@@ -31,13 +31,13 @@ impl Tag {
         self.context_bits() & 1 != 0
     }
 
-    /// What tells communicators apart, and the local groups of intercommunicators from them: bit 0.
+    /// Identifies the communicator; bit 0 is set for the local group of an intercommunicator.
     #[inline]
     pub(crate) fn context(self) -> u16 {
         self.context_bits() >> 3
     }
 
-    /// Whether it travels within the local group of an intercommunicator.
+    /// Whether it is sent within the local group of an intercommunicator.
     pub(crate) fn is_in_local_group(self) -> bool {
         self.context() & 1 != 0
     }
@@ -58,7 +58,7 @@ impl Tag {
         (self.0 >> 32) as u16
     }
 
-    /// Whether it is that of a nonblocking collective.
+    /// Whether it is the tag of a nonblocking collective.
     pub(crate) fn is_of_nonblocking(self) -> bool {
         self.number() >= FIRST_NONBLOCKING_TAG
     }
@@ -69,14 +69,15 @@ impl Tag {
         self.0 as u32 & (u32::MAX >> 1)
     }
 
-    /// What records have: the lower 14 bits of MPI's tag, and the part above. Nonblocking collectives,
-    /// which have one tag after the other, begin again behind those of blocking ones.
+    /// The tag as records have it: the lower 14 bits of MPI's tag, and the part above them.
+    /// Nonblocking collectives have successive tags; those that do not fit start again after the
+    /// tags of blocking collectives.
     #[inline]
     pub(crate) fn in_records(self) -> u16 {
         let part = self.context_bits() >> 1 & 3;
         let tag = match self.number() {
             tag if tag < 1 << 14 => tag,
-            tag => tag_from_record(tag),
+            tag => wrapped_tag(tag),
         };
         part << 14 | tag as u16
     }
@@ -89,9 +90,9 @@ impl Tag {
 const FIRST_NONBLOCKING_TAG: u32 = 287;
 
 #[cold]
-fn tag_from_record(tag: u32) -> u32 {
-    let n_again = (1 << 14) - FIRST_NONBLOCKING_TAG;
-    FIRST_NONBLOCKING_TAG + (tag - FIRST_NONBLOCKING_TAG) % n_again
+fn wrapped_tag(tag: u32) -> u32 {
+    let n_wrapped = (1 << 14) - FIRST_NONBLOCKING_TAG;
+    FIRST_NONBLOCKING_TAG + (tag - FIRST_NONBLOCKING_TAG) % n_wrapped
 }
 
 #[cfg(test)]
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn tags_are_taken_apart() {
-        // As seen with MPICH 4.0.2: a barrier among the processes of a host, a broadcast.
+        // As observed with MPICH 4.0.2: a barrier among the processes of a host, a broadcast.
         let barrier = Tag(0x0003_0002_0000_0001);
         assert!(barrier.is_of_collective());
         assert_eq!((barrier.context(), barrier.part()), (0, Part::Host));
@@ -110,7 +111,7 @@ mod tests {
         assert!(!bcast.is_in_local_group() && Tag(0x01f9 << 48).is_in_local_group());
         assert!(!Tag(0x01f0_0000_0000_0002).is_of_collective());
         assert_eq!(Tag(0x01f7 << 48).part(), Part::Merged);
-        // Tags that do not fit are none of blocking collectives.
+        // Tags that do not fit are not recorded as tags of blocking collectives.
         let of_whole = |tag: u64| Tag(0x01f1 << 48 | tag).in_records();
         assert_eq!((of_whole(30), of_whole(0x3fff)), (30, 0x3fff));
         assert_eq!((of_whole(0x4000), of_whole(0x4001)), (287, 288));

@@ -185,7 +185,7 @@ impl Local {
     fn take_later_slot_of_call(&self, recorder: &'static Recorder) -> Slot {
         let slot = self.take_slot_of_new_chunk(recorder);
         if slot.is_null() && self.is_own_call() {
-            recorder.file.count_lost();
+            recorder.file.count_unrecorded();
         }
         slot
     }

@@ -167,7 +167,7 @@ fn start(
     let prepare = |&(handle, persistent): &(usize, &'static Persistent)| {
         let slot = local.take_slot(recorder);
         if slot.is_null() {
-            recorder.file.count_lost();
+            recorder.file.count_unrecorded();
         }
         let start = PersistentStart {
             definition: persistent.index,

@@ -1,4 +1,4 @@
-//! What collbench-record tells the preloaded library, through environment variables.
+//! The settings that collbench-record passes to the preloaded library in environment variables.
 
 use std::path::PathBuf;
 
@@ -14,12 +14,12 @@ const LAYERS: &str = "COLLBENCH_LAYERS";
 const KEEP: &str = "COLLBENCH_KEEP";
 const EXCHANGE: &str = "COLLBENCH_EXCHANGE";
 
-/// Who makes the trace directory.
+/// Which process creates the trace directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// collbench-record stands before the launcher, and has made the directory.
+    /// collbench-record runs the launcher, and has created the directory.
     Outer,
-    /// collbench-record stands before each rank: world rank 0 makes it, inside `MPI_Init`.
+    /// collbench-record runs each rank; world rank 0 creates the directory, inside `MPI_Init`.
     Inner,
 }
 
@@ -28,13 +28,14 @@ pub enum Form {
 pub struct Settings {
     /// The trace directory, absolute.
     pub output: PathBuf,
-    /// Who makes it.
+    /// Which process creates it.
     pub form: Form,
-    /// The clock asked for; `None`: the best of the machine.
+    /// The clock that was asked for; `None`: the default of the machine.
     pub clock: Option<ClockSource>,
-    /// Most bytes per rank; then recording stops.
+    /// Upper limit of the size of a rank file, bytes; then recording stops.
     pub max_bytes: Option<u64>,
-    /// Bytes per rank in which the newest records are kept; not with `max_bytes`.
+    /// Size of the ring per rank in which the newest records are retained, bytes; not together with
+    /// `max_bytes`.
     pub keep_bytes: Option<u64>,
     /// What is recorded besides calls on communicators.
     pub layers: Layers,
@@ -49,22 +50,22 @@ pub struct Layers {
     pub io: bool,
     /// Collectives on windows.
     pub rma: bool,
-    /// The messages that the MPI library exchanges within collectives.
+    /// The messages that the MPI library exchanges inside collectives.
     pub messages: bool,
-    /// The names that the MPI library gives the algorithms of collectives.
+    /// The names that the MPI library has for the algorithms of collectives.
     pub algorithms: bool,
-    /// Whether threads are running, where much time has passed.
+    /// Whether threads run or are off their core, where much time has passed.
     pub switches: bool,
-    /// Whether these are what is recorded where nobody names any: then it is nothing to be told of
-    /// that an MPI library does not allow one of them.
+    /// Whether these are the default layers. Then it is not reported if an MPI library does not
+    /// support one of them.
     pub by_default: bool,
 }
 
-/// What stands for [`Layers::BY_DEFAULT`] in the environment.
+/// The value of the environment variable for [`Layers::BY_DEFAULT`].
 const DEFAULT: &str = "default";
 
 impl Layers {
-    /// What is recorded where nobody names layers.
+    /// The layers that are recorded if the user names none.
     pub const BY_DEFAULT: Self = Self {
         io: false,
         rma: false,
@@ -74,7 +75,7 @@ impl Layers {
         by_default: true,
     };
 
-    /// From their names with commas between; `None` if one is not known.
+    /// The layers with these names, separated by commas; `None` if a name is unknown.
     #[must_use]
     pub fn of_names(names: &str) -> Option<Self> {
         if names == DEFAULT {
@@ -94,7 +95,7 @@ impl Layers {
         Some(layers)
     }
 
-    /// Their names with commas between; empty for none.
+    /// Their names, separated by commas; empty if there are none.
     #[must_use]
     pub fn names(self) -> String {
         if self.by_default {
@@ -114,7 +115,7 @@ impl Layers {
     }
 }
 
-/// A variable holds what it cannot.
+/// A variable with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}={value}: expected {expected}; start programs with collbench-record")]
 pub struct SettingsError {
@@ -124,10 +125,11 @@ pub struct SettingsError {
 }
 
 impl Settings {
-    /// The settings in this process's environment; `None` without any: nothing is recorded.
+    /// The settings in this process's environment; `None` if there are none, so that nothing is
+    /// recorded.
     ///
     /// # Errors
-    /// [`SettingsError`] names the variable that makes no sense.
+    /// [`SettingsError`] names the variable whose value is invalid.
     pub fn from_environment() -> Result<Option<Self>, SettingsError> {
         Self::from_variables(|name| {
             std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
@@ -201,7 +203,7 @@ impl Settings {
     }
 }
 
-/// The clock of this name on the command line.
+/// The clock with this name on the command line.
 #[must_use]
 pub fn clock_of_name(name: &str) -> Option<ClockSource> {
     match name {
@@ -222,7 +224,7 @@ pub fn name_of_clock(clock: ClockSource) -> &'static str {
     }
 }
 
-/// The variables that say `settings`, and those that must not be set (`None`).
+/// The variables that hold `settings`; those with `None` must not be set.
 #[must_use]
 pub fn environment_of(settings: &Settings) -> [(&'static str, Option<std::ffi::OsString>); 7] {
     let form = match settings.form {

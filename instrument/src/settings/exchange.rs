@@ -1,13 +1,13 @@
-//! How, and how often, hosts exchange stamps: what the user may choose.
+//! The user's choice of how, and how often, hosts exchange stamps.
 
 use std::time::Duration;
 
-/// How the clocks of a group are measured against that of its first host.
+/// How the clocks of a group of H hosts are measured against that of its first host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     /// In ceil(log2 H) rounds of pairs that exchange at the same time.
     Rounds,
-    /// The first host with each other, one after the other: H - 1 rounds.
+    /// The first host with each of the others, one after the other: H - 1 rounds.
     Linear,
 }
 
@@ -16,7 +16,7 @@ pub enum Scheme {
 pub struct ExchangeSettings {
     /// `None`: not at all.
     pub scheme: Option<Scheme>,
-    /// How often between start and end; zero: never. `None`: as the network deserves.
+    /// Time between in-run measurements; zero: none. `None`: chosen by the network.
     pub every: Option<Duration>,
 }
 
@@ -30,10 +30,10 @@ impl Default for ExchangeSettings {
 }
 
 impl ExchangeSettings {
-    /// From `rounds`, `linear` or `off`, perhaps with `:SECONDS` behind it.
+    /// Parses `rounds`, `linear` or `off`, optionally followed by `:SECONDS`.
     ///
     /// # Errors
-    /// Says what was expected.
+    /// A description of what was expected.
     pub fn of_word(word: &str) -> Result<Self, String> {
         let (name, seconds) = match word.split_once(':') {
             None => (word, None),
@@ -56,7 +56,7 @@ impl ExchangeSettings {
         Ok(Self { scheme, every })
     }
 
-    /// The word for it.
+    /// The word that [`of_word`](Self::of_word) parses.
     #[must_use]
     pub fn word(self) -> String {
         let name = match self.scheme {

@@ -1,4 +1,4 @@
-//! Where this process stands among others.
+//! World and rank of this process.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -7,22 +7,22 @@ use collbench_formats::Abi;
 use crate::host::{LauncherRank, hydra_job, launched_processes, mix};
 use crate::mpi::{Handle, MpiLibrary, ProcessModel};
 
-/// Where this process stands among those that were started together.
+/// World and rank of this process. A world is the processes that were started together.
 pub(super) struct ProcessInWorld {
-    /// The number on which the processes of this world agree.
+    /// The identity of the world, on which its processes agree.
     pub(super) id: u64,
     pub(super) rank: u32,
     pub(super) world_size: u32,
-    /// The communicator with those that have spawned them.
+    /// The communicator with the processes that spawned this world.
     pub(super) parent: Option<Handle>,
 }
 
 impl ProcessInWorld {
     /// # Safety
-    /// MPI was begun by `model` and has not ended.
+    /// MPI was initialized by `model` and has not ended.
     pub(super) unsafe fn of_this_process(library: &MpiLibrary, model: ProcessModel) -> Self {
         if library.abi == Abi::Unknown {
-            // A handle would be a guess; the launcher knows as well.
+            // Handles are not understood, but the launcher knows the rank.
             let rank = LauncherRank::of_this_process().map_or(0, |LauncherRank(rank)| rank);
             let world_size = launched_processes().unwrap_or(1).max(rank + 1);
             return Self {
@@ -34,7 +34,8 @@ impl ProcessInWorld {
         }
         let (rank, world_size) = library.rank_and_size();
         let parent = match model {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that MPI was initialized by the world model and has not
+            // ended.
             ProcessModel::World => unsafe { library.parent() },
             ProcessModel::Sessions => None,
         };
@@ -46,14 +47,14 @@ impl ProcessInWorld {
         }
     }
 
-    /// Whether other processes have started these.
+    /// Whether the world was spawned by other processes.
     pub(super) fn is_spawned(&self) -> bool {
         self.parent.is_some()
     }
 }
 
-/// The number of this world, on which all of its processes agree: made of what the launcher
-/// tells all of them and no other job.
+/// The identity of this world, on which its processes agree: computed from variables that the
+/// launcher sets equally in all of them, and in no other job.
 fn world_identity(world_size: u32) -> u64 {
     const JOB_VARIABLES: [&[&str]; 4] = [
         &["PMIX_NAMESPACE"],
@@ -71,7 +72,7 @@ fn world_identity(world_size: u32) -> u64 {
             let words: Vec<u64> = job.bytes().map(u64::from).collect();
             mix(&words)
         }
-        // Started without a launcher: alone.
+        // Started without a launcher: the only process.
         None if world_size == 1 => RandomState::new().build_hasher().finish(),
         None => mix(&[u64::from(world_size)]),
     }

@@ -1,14 +1,14 @@
 //! The algorithms of Open MPI's collectives, by the names under which the library exports them.
 //!
-//! Whatever component decides which one runs calls it by its exported name, through the dynamic
-//! linker; so a function of the same name in the preloaded library is called first. It notes the
-//! name and calls the library's, with the arguments as they came. A name that a library does not
+//! Whichever component chooses an algorithm calls it by its exported name, through the dynamic
+//! linker. So a function of the same name in the preloaded library is called first. It records the
+//! name and calls the library's function with unchanged arguments. A name that the library does not
 //! have is never called.
 //!
-//! Not in the list is `ompi_coll_base_bcast_intra_generic`, of which all broadcasts down a tree are
-//! made: it says nothing that their own names do not.
+//! `ompi_coll_base_bcast_intra_generic`, which all broadcasts along a tree use, is not in the list:
+//! it has no information that their own names do not have.
 
-/// Hands the names to the macro `$callback`.
+/// Passes the names to the macro `$callback`.
 #[macro_export]
 macro_rules! library_algorithms {
     ($callback:ident) => {

@@ -1,33 +1,35 @@
-//! The table of MPI entry points: one line each, from which wrappers, the list of exported
-//! symbols and the documentation follow.
+//! The table of MPI routines: one line each, from which the wrappers, the list of exported symbols
+//! and the documentation are made.
 //!
-//! A line gives the routine, its operation, its arguments by name in order, which of them is
-//! the communicator (and the root), and how its payload is found from them (a function of
-//! [`payload`](crate::payload)). All arguments travel as opaque machine words, so that one
-//! binary serves every MPI.
+//! A line has the routine, its operation, the names of its arguments in order, which of them is the
+//! communicator (and the root), and how its payload is computed from them (a function of
+//! [`payload`](crate::payload)). All arguments are passed as opaque machine words, so that one
+//! binary works with every MPI library.
 
-/// Hands the table to the macro `$callback`, section by section.
+/// Passes the table to the macro `$callback`, section by section.
 ///
 /// - `plain`: collectives without counts.
-/// - `unrooted`, `rooted`, `neighborhood`: collectives; each also has a form `_c` with large
-///   counts. A line of these four sections stands for three routines: the blocking one, the
-///   nonblocking one with a request as a further argument, and the persistent `MPI_X_init` with
-///   an info and a request; MPI libraries before MPI 4 call the latter `MPIX_X_init`.
-/// - `constructors`: make a communicator; `how` is a [`CommunicatorIdentity`](crate::CommunicatorIdentity), `tag` the
-///   argument that tells those over the same groups apart.
-/// - `group_constructors`: make one over groups alone; `tag` is a text, or 0.
-/// - `nonblocking_constructors`: make one that is there when a request is complete.
-/// - `frees`: give a communicator back.
-/// - `openings`, `large_openings`: open a file or make a window ([`FileOrWindow`](crate::FileOrWindow));
-///   `closings` give it back. These and the five sections behind them are recorded where the
-///   layers of files and windows are; `large_` ones, and those of accesses, have a form `_c` too.
-/// - `settings`: other collectives on a file or window; `fences` are those that may not wait.
-/// - `accesses`: read and write collectively; `nonblocking_accesses` leave a request,
+/// - `unrooted`, `rooted`, `neighborhood`: collectives; each also has a large-count form `_c`. A
+///   line of these four sections is for three routines: the blocking one, the nonblocking one with
+///   a request as a further argument, and the persistent `MPI_X_init` with an info and a request,
+///   which MPI libraries before MPI 4 call `MPIX_X_init`.
+/// - `constructors`: create a communicator; `how` is a
+///   [`CommunicatorIdentity`](crate::CommunicatorIdentity), and `tag` is the argument that differs
+///   between communicators over the same groups.
+/// - `group_constructors`: create a communicator over groups only; `tag` is a text, or 0.
+/// - `nonblocking_constructors`: create a communicator that exists when a request is complete.
+/// - `frees`: free a communicator.
+/// - `openings`, `large_openings`: open a file or create a window
+///   ([`FileOrWindow`](crate::FileOrWindow)); `closings` close or free it. These and the five
+///   sections after them are recorded with the layers of files and windows. `large_openings` and
+///   accesses also have a form `_c`.
+/// - `settings`: other collectives on a file or window; `fences` are those that need not wait.
+/// - `accesses`: read and write collectively; `nonblocking_accesses` return a request,
 ///   `split_accesses` are begun by one routine and ended by another.
-/// - `guards`: not recorded; collectives that the MPI library calls below them are its own.
-/// - `requests`: start and complete operations; `by` is the function that follows them, with what
-///   it needs.
-/// - `process`: begin and end of MPI, naming, phases; written by hand.
+/// - `guards`: not recorded; collectives that the MPI library calls inside them are internal.
+/// - `requests`: start and complete operations; `by` is the function that handles them, with its
+///   arguments.
+/// - `process`: begin and end of MPI, names, phases; their wrappers are written by hand.
 #[macro_export]
 macro_rules! mpi_routines {
     ($callback:ident) => {
@@ -327,20 +329,20 @@ macro_rules! mpi_routines {
 pub enum RoutineClass {
     /// Records a call of a collective operation.
     Collective,
-    /// Records a call and what it made.
+    /// Records a call and the communicator that it created.
     Constructor,
     /// Records a call and forgets the communicator.
     Free,
-    /// Records a collective call on a file or window, where its layer is on; marks what the MPI
-    /// library calls below it as internal.
+    /// Records a collective call on a file or window, if its layer is recorded; marks what the MPI
+    /// library calls inside it as internal.
     FileOrWindow,
-    /// Marks what the MPI library calls below it as internal.
+    /// Marks what the MPI library calls inside it as internal.
     Guard,
-    /// Sets up a collective that can be started.
+    /// Initializes a persistent collective.
     Persistent,
-    /// Starts or completes what others began.
+    /// Starts or completes operations.
     Request,
-    /// Begins or ends recording, or notes a name or a phase.
+    /// Begins or ends recording, or records a name or a phase.
     Process,
 }
 
@@ -353,7 +355,7 @@ pub struct Routine {
     pub class: RoutineClass,
     /// Its arguments in order.
     pub arguments: &'static [&'static str],
-    /// Whether there is a form `_c` with large counts.
+    /// Whether there is a large-count form `_c`.
     pub has_large_count: bool,
 }
 
@@ -379,7 +381,7 @@ macro_rules! list_routines {
         requests { $($q:ident ($($qa:ident),*) by $qf:ident($($qx:expr),*);)* }
         process { $($o:ident $oo:ident ($($oa:ident),*);)* }
     ) => {
-        /// Every routine that the preloaded library wraps, `MPIX_X_init` apart.
+        /// Every routine that the preloaded library wraps, except `MPIX_X_init`.
         pub const ROUTINES: &[Routine] = &[
             $(
                 list_routines!(@line stringify!($p), Collective false $($pa)*),
