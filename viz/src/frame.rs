@@ -64,7 +64,7 @@ impl Head {
 }
 
 /// Says on the picture that plotters refused to draw; its words stay readable all the same.
-pub(crate) fn say_if_refused(drawn: Drawn, sheet: &Sheet, (x, y): (u32, u32)) {
+pub(crate) fn report_refusal(drawn: Drawn, sheet: &Sheet, (x, y): (u32, u32)) {
     if let Err(error) = drawn {
         let at = (x as i32 * UNIT, y as i32 * UNIT);
         let words = format!("could not be drawn: {error}");

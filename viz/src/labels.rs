@@ -9,14 +9,14 @@ pub(crate) struct Placed {
 
 /// A label's wish: the middle it would like and the width it needs, in px.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish {
+pub(crate) struct LabelRequest {
     pub(crate) center: f64,
     pub(crate) width: f64,
 }
 
 /// The labels along one edge.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Strip {
+pub(crate) struct LabelStrip {
     /// One per wish, in the same order.
     pub(crate) placed: Vec<Placed>,
     pub(crate) n_lanes: usize,
@@ -32,21 +32,21 @@ const MAX_SHIFT: f64 = 60.0;
 
 /// Places labels between `left` and `right`, in the order of their wishes, neighbours in different
 /// lanes. Within a lane the sum of squared shifts is least.
-pub(crate) fn spread(wishes: &[Wish], left: f64, right: f64) -> Strip {
-    let mut order: Vec<usize> = (0..wishes.len()).collect();
+pub(crate) fn spread(requests: &[LabelRequest], left: f64, right: f64) -> LabelStrip {
+    let mut order: Vec<usize> = (0..requests.len()).collect();
     order.sort_by(|&a, &b| {
-        wishes[a]
+        requests[a]
             .center
-            .total_cmp(&wishes[b].center)
+            .total_cmp(&requests[b].center)
             .then(a.cmp(&b))
     });
-    let mut strip = Strip::default();
-    for n_lanes in 1..=wishes.len() {
+    let mut strip = LabelStrip::default();
+    for n_lanes in 1..=requests.len() {
         let lanes: Vec<Vec<usize>> = (0..n_lanes)
             .map(|lane| order.iter().copied().skip(lane).step_by(n_lanes).collect())
             .collect();
-        let width = |lane: &Vec<usize>| lane.iter().map(|&idx| wishes[idx].width).sum::<f64>();
-        if n_lanes < wishes.len() && lanes.iter().any(|lane| width(lane) > right - left) {
+        let width = |lane: &Vec<usize>| lane.iter().map(|&idx| requests[idx].width).sum::<f64>();
+        if n_lanes < requests.len() && lanes.iter().any(|lane| width(lane) > right - left) {
             continue;
         }
         let mut placed = vec![
@@ -54,20 +54,20 @@ pub(crate) fn spread(wishes: &[Wish], left: f64, right: f64) -> Strip {
                 lane: 0,
                 center: 0.0
             };
-            wishes.len()
+            requests.len()
         ];
         for (lane, members) in lanes.iter().enumerate() {
-            let row: Vec<Wish> = members.iter().map(|&idx| wishes[idx]).collect();
+            let row: Vec<LabelRequest> = members.iter().map(|&idx| requests[idx]).collect();
             for (&idx, center) in members.iter().zip(spread_lane(&row, left, right)) {
                 placed[idx] = Placed { lane, center };
             }
         }
         // A label whose text still stands over what it names has not moved.
-        let shifts = placed.iter().zip(wishes);
+        let shifts = placed.iter().zip(requests);
         let shifts =
             shifts.map(|(placed, wish)| (placed.center - wish.center).abs() - wish.width / 2.0);
         let max_shift = shifts.fold(0.0, f64::max);
-        strip = Strip {
+        strip = LabelStrip {
             placed,
             n_lanes,
             leader_height: 12.0 + (max_shift / 5.0).min(28.0),
@@ -81,7 +81,7 @@ pub(crate) fn spread(wishes: &[Wish], left: f64, right: f64) -> Strip {
 
 /// Least-squares positions without overlap, for wishes sorted by middle: isotonic regression of
 /// the wishes less the room that the labels before them need.
-fn spread_lane(row: &[Wish], left: f64, right: f64) -> Vec<f64> {
+fn spread_lane(row: &[LabelRequest], left: f64, right: f64) -> Vec<f64> {
     let mut offsets = Vec::with_capacity(row.len());
     for (idx, wish) in row.iter().enumerate() {
         let before = if idx == 0 { 0.0 } else { row[idx - 1].width };
@@ -122,12 +122,12 @@ mod tests {
         fn labels_of_a_lane_never_overlap_and_stay_inside(
             raw in prop::collection::vec((0.0..700.0f64, 10.0..400.0f64), 0..40),
         ) {
-            let wishes: Vec<Wish> =
-                raw.iter().map(|&(center, width)| Wish { center, width }).collect();
-            let placed = spread(&wishes, 0.0, 700.0).placed;
+            let requests: Vec<LabelRequest> =
+                raw.iter().map(|&(center, width)| LabelRequest { center, width }).collect();
+            let placed = spread(&requests, 0.0, 700.0).placed;
             let mut boxes: Vec<(usize, f64, f64)> = placed
                 .iter()
-                .zip(&wishes)
+                .zip(&requests)
                 .map(|(p, w)| (p.lane, p.center - w.width / 2.0, p.center + w.width / 2.0))
                 .collect();
             boxes.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -139,34 +139,37 @@ mod tests {
     }
 
     #[test]
-    fn labels_with_room_get_their_wish() {
-        let wishes = [100.0, 300.0].map(|center| Wish {
+    fn labels_with_room_are_where_they_were_requested() {
+        let requests = [100.0, 300.0].map(|center| LabelRequest {
             center,
             width: 50.0,
         });
-        let placed = spread(&wishes, 0.0, 400.0).placed;
+        let placed = spread(&requests, 0.0, 400.0).placed;
         assert_eq!(centers(&placed), [100.0, 300.0]);
     }
 
     #[test]
     fn labels_that_collide_part_evenly() {
-        let wishes = [200.0, 200.0].map(|center| Wish {
+        let requests = [200.0, 200.0].map(|center| LabelRequest {
             center,
             width: 50.0,
         });
-        assert_eq!(centers(&spread(&wishes, 0.0, 400.0).placed), [175.0, 225.0]);
+        assert_eq!(
+            centers(&spread(&requests, 0.0, 400.0).placed),
+            [175.0, 225.0]
+        );
     }
 
     #[test]
     fn a_crowd_opens_lanes_instead_of_moving_far() {
-        let wishes = vec![
-            Wish {
+        let requests = vec![
+            LabelRequest {
                 center: 350.0,
                 width: 50.0
             };
             9
         ];
-        let strip = spread(&wishes, 0.0, 700.0);
+        let strip = spread(&requests, 0.0, 700.0);
         assert_eq!(strip.n_lanes, 3);
         assert!(
             strip

@@ -14,7 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod axes;
-mod clock_courses;
+mod clock_offsets;
 mod curves;
 mod durations;
 mod frame;
@@ -33,7 +33,7 @@ mod timemap;
 mod tree;
 mod waits_over_time;
 
-pub use clock_courses::{ClockCourses, OffsetPoint};
+pub use clock_offsets::{ClockOffsets, OffsetPoint};
 pub use curves::{CurveAxis, Curves, Quantity, Stroke};
 pub use durations::{Bar, DurationMarks, Durations};
 pub use imbalance::{Blame, Imbalance, LateRank};

@@ -1,7 +1,7 @@
 //! Any picture, for files of its own and for the report.
 
 use crate::{
-    ClockCourses, Comparison, Curves, Durations, Imbalance, MessageMatrix, OrderMap, Serialization,
+    ClockOffsets, Comparison, Curves, Durations, Imbalance, MessageMatrix, OrderMap, Serialization,
     SideBySide, Timemap, Tree, WaitsOverTime,
 };
 
@@ -24,7 +24,7 @@ pub enum Picture {
     /// One thread under several configurations.
     Comparison(Comparison),
     /// How the clocks of hosts went.
-    ClockCourses(ClockCourses),
+    ClockOffsets(ClockOffsets),
     /// Timemaps of several traces on the same scales.
     SideBySide(SideBySide),
     /// One measured quantity against another.
@@ -53,7 +53,7 @@ impl Picture {
             Picture::WaitsOverTime(waits) => waits.draw(id),
             Picture::Imbalance(imbalance) => imbalance.draw(id),
             Picture::Comparison(comparison) => comparison.draw(id),
-            Picture::ClockCourses(clocks) => clocks.draw(id),
+            Picture::ClockOffsets(clocks) => clocks.draw(id),
             Picture::SideBySide(timemaps) => timemaps.draw(id),
             Picture::Curves(curves) => curves.draw(id),
             Picture::Tree(tree) => tree.draw(id),
@@ -86,9 +86,9 @@ impl From<OrderMap> for Picture {
     }
 }
 
-impl From<ClockCourses> for Picture {
-    fn from(clocks: ClockCourses) -> Self {
-        Picture::ClockCourses(clocks)
+impl From<ClockOffsets> for Picture {
+    fn from(clocks: ClockOffsets) -> Self {
+        Picture::ClockOffsets(clocks)
     }
 }
 

@@ -18,14 +18,14 @@
 //! the gap had taken no time, so positions further from x = 0 than a gap are least values.
 
 mod band;
-mod beside;
 mod comparison;
 mod draw;
 mod plan;
+mod side_by_side;
 mod words;
 
-pub use beside::SideBySide;
 pub use comparison::Comparison;
+pub use side_by_side::SideBySide;
 
 use crate::Text;
 
@@ -186,13 +186,13 @@ struct Thread {
 }
 
 impl Thread {
-    fn way_down_ns(&self) -> i64 {
+    fn down_ns(&self) -> i64 {
         self.borders_ns
             .first()
             .map_or(0, |first| first.saturating_neg())
     }
 
-    fn way_up_ns(&self) -> i64 {
+    fn up_ns(&self) -> i64 {
         self.borders_ns.last().copied().unwrap_or(0)
     }
 }
@@ -234,7 +234,7 @@ impl Timemap {
     /// # Source
     /// Bongo et al. 2004, section 4: figure 2a with arrival waits, 2b without.
     #[must_use]
-    pub fn without_way_down(&self, finding: Text) -> Timemap {
+    pub fn without_down(&self, finding: Text) -> Timemap {
         let heading = Heading {
             finding,
             ..self.heading.clone()
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_down_ends_at_zero_and_the_core_starts_there() {
+    fn the_path_to_the_root_ends_at_zero_and_the_core_starts_there() {
         let times = [3, 5, 2, 7, 1].map(|ns| StageTime::new(ns, 1));
         assert_eq!(cumulate(&times, 2), [-8, -5, 0, 2, 9, 10]);
         assert_eq!(cumulate(&times[2..], 0), [0, 2, 9, 10]);

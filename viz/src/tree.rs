@@ -36,14 +36,14 @@ pub enum Waits {
     /// At their own node, on the way to the root, for those who come later.
     ForOthers,
     /// At the node of their parent, in a tree that only leads away from the root.
-    ForTurn,
+    ForSiblings,
 }
 
 impl Waits {
     fn words(self) -> &'static str {
         match self {
             Self::ForOthers => "wait for others",
-            Self::ForTurn => "wait behind siblings",
+            Self::ForSiblings => "wait behind siblings",
         }
     }
 }

@@ -39,17 +39,17 @@ pub struct WaitsOverTime {
     finding: Text,
     bin_ns: NonZeroU64,
     n_bins: usize,
-    ranks: Vec<Course>,
+    ranks: Vec<RankWaits>,
 }
 
 /// One rank's stretches.
 #[derive(Debug, Clone)]
-struct Course {
+struct RankWaits {
     rank: RankOnHost,
     bins: Vec<TimeBin>,
 }
 
-impl Course {
+impl RankWaits {
     /// All that is known to be waited; `None` where nothing is.
     fn wait_ns(&self) -> Option<u64> {
         sum(self.bins.iter().filter_map(|bin| bin.wait_ns))
@@ -73,10 +73,10 @@ struct Mean {
     n_unknown: u64,
 }
 
-fn mean(courses: &[&Course], bin_idx: usize) -> Mean {
-    let bins = || courses.iter().map(|course| course.bins[bin_idx]);
+fn mean(ranks: &[&RankWaits], bin_idx: usize) -> Mean {
+    let bins = || ranks.iter().map(|rank| rank.bins[bin_idx]);
     let known = bins().filter(|bin| bin.wait_ns.is_some()).count() as u64;
-    let n = courses.len().max(1) as u64;
+    let n = ranks.len().max(1) as u64;
     Mean {
         wait_ns: sum(bins().filter_map(|bin| bin.wait_ns)).map(|ns| ns / known.max(1)),
         call_ns: sum(bins().map(|bin| bin.call_ns)).unwrap_or(0) / n,
@@ -100,7 +100,7 @@ impl WaitsOverTime {
     /// Adds a rank. `bin(idx)` is asked once for each stretch, from the start of the run on.
     pub fn push(&mut self, rank: u32, host: Text, bin: impl FnMut(usize) -> TimeBin) {
         let bins = (0..self.n_bins).map(bin).collect();
-        self.ranks.push(Course {
+        self.ranks.push(RankWaits {
             rank: RankOnHost { rank, host },
             bins,
         });
@@ -115,11 +115,7 @@ impl WaitsOverTime {
         let rows = self.rows();
         let cells: Vec<Vec<Mean>> = rows
             .iter()
-            .map(|row| {
-                (0..self.n_bins)
-                    .map(|idx| mean(&row.courses, idx))
-                    .collect()
-            })
+            .map(|row| (0..self.n_bins).map(|idx| mean(&row.ranks, idx)).collect())
             .collect();
         let longest = cells.iter().flatten().filter_map(|mean| mean.wait_ns).max();
         let limits = limits(self.part(longest.unwrap_or(0)));
@@ -157,28 +153,24 @@ impl WaitsOverTime {
 
     /// Rows with their ranks: the extremes, if many ranks share rows, then all.
     fn rows(&self) -> Vec<SharedRow<'_>> {
-        let ranks: Vec<&RankOnHost> = self.ranks.iter().map(|course| &course.rank).collect();
+        let ranks: Vec<&RankOnHost> = self.ranks.iter().map(|rank| &rank.rank).collect();
         let mut rows = Vec::new();
         // Least among what is partly unknown would be a guess.
-        if ranks.len() > MAX_ROWS && self.ranks.iter().all(|course| course.n_unknown() == 0) {
-            let least = self.ranks.iter().min_by_key(|course| course.wait_ns());
-            let most = self
-                .ranks
-                .iter()
-                .rev()
-                .max_by_key(|course| course.wait_ns());
+        if ranks.len() > MAX_ROWS && self.ranks.iter().all(|rank| rank.n_unknown() == 0) {
+            let least = self.ranks.iter().min_by_key(|rank| rank.wait_ns());
+            let most = self.ranks.iter().rev().max_by_key(|rank| rank.wait_ns());
             if let (Some(least), Some(most)) = (least, most)
                 && least.wait_ns() < most.wait_ns()
             {
-                let apart = |what, course| SharedRow {
-                    courses: vec![course],
+                let apart = |what, rank| SharedRow {
+                    ranks: vec![rank],
                     apart: Some(what),
                 };
                 rows.extend([apart("waits least", least), apart("waits most", most)]);
             }
         }
         rows.extend(bands(&ranks).into_iter().map(|members| SharedRow {
-            courses: self.ranks[members].iter().collect(),
+            ranks: self.ranks[members].iter().collect(),
             apart: None,
         }));
         rows
@@ -191,7 +183,7 @@ impl WaitsOverTime {
         limits: &[u64; N_STEPS],
         longest_sum: u64,
     ) -> Row {
-        let ranks: Vec<&RankOnHost> = row.courses.iter().map(|course| &course.rank).collect();
+        let ranks: Vec<&RankOnHost> = row.ranks.iter().map(|rank| &rank.rank).collect();
         let name = band::name(&ranks);
         let host = band::host(&ranks);
         let wait_ns = row.wait_ns();
@@ -248,7 +240,7 @@ impl WaitsOverTime {
 
     /// What a row waits in all, and when the most.
     fn row_tooltip(&self, name: &str, host: &Text, row: &SharedRow<'_>, cells: &[Mean]) -> String {
-        let of_mean = if row.courses.len() > 1 {
+        let of_mean = if row.ranks.len() > 1 {
             "on average "
         } else {
             ""
@@ -299,14 +291,14 @@ impl WaitsOverTime {
     }
 
     fn subtitle(&self) -> String {
-        let calls = self.ranks.iter().flat_map(|course| &course.bins);
+        let calls = self.ranks.iter().flat_map(|rank| &rank.bins);
         let calls = sum(calls.map(|bin| bin.n_calls)).unwrap_or(0);
         let bands = if self.ranks.len() > MAX_ROWS {
             "; each row is a band of ranks and shows their mean"
         } else {
             ""
         };
-        let n_unknown = sum(self.ranks.iter().map(Course::n_unknown)).unwrap_or(0);
+        let n_unknown = sum(self.ranks.iter().map(RankWaits::n_unknown)).unwrap_or(0);
         let unknown = match n_unknown {
             0 => String::new(),
             _ => format!(" (wait of {} not known)", grouped(n_unknown)),
@@ -330,7 +322,7 @@ impl WaitsOverTime {
         let waits = || {
             self.ranks
                 .iter()
-                .filter_map(|course| Some((course.wait_ns()?, course)))
+                .filter_map(|rank| Some((rank.wait_ns()?, rank)))
         };
         let least = waits().min_by_key(|&(ns, _)| ns);
         let most = waits().rev().max_by_key(|&(ns, _)| ns);
@@ -343,7 +335,7 @@ impl WaitsOverTime {
                 most.rank.rank
             ));
         }
-        let n_unknown = sum(self.ranks.iter().map(Course::n_unknown)).unwrap_or(0);
+        let n_unknown = sum(self.ranks.iter().map(RankWaits::n_unknown)).unwrap_or(0);
         if n_unknown > 0 {
             text.push_str(&format!(
                 " The wait of {} is not known.",
@@ -356,22 +348,22 @@ impl WaitsOverTime {
 
 /// A row: the ranks that share it, or one that stands out, and how.
 struct SharedRow<'a> {
-    courses: Vec<&'a Course>,
+    ranks: Vec<&'a RankWaits>,
     apart: Option<&'static str>,
 }
 
 impl SharedRow<'_> {
     /// Whether not all its waits are known.
     fn is_least(&self) -> bool {
-        self.courses.iter().any(|course| course.n_unknown() > 0)
+        self.ranks.iter().any(|rank| rank.n_unknown() > 0)
     }
 
     /// Mean of what its ranks wait in all; `None` where nothing is known.
     fn wait_ns(&self) -> Option<u64> {
         let known: Vec<u64> = self
-            .courses
+            .ranks
             .iter()
-            .filter_map(|course| course.wait_ns())
+            .filter_map(|rank| rank.wait_ns())
             .collect();
         let n = known.len().max(1) as u64;
         sum(known.into_iter()).map(|ns| ns / n)
@@ -380,7 +372,7 @@ impl SharedRow<'_> {
 
 /// What a stretch holds, for a tooltip.
 fn words(row: &SharedRow<'_>, mean: &Mean) -> String {
-    let on_average = if row.courses.len() > 1 {
+    let on_average = if row.ranks.len() > 1 {
         " on average"
     } else {
         ""
@@ -449,7 +441,7 @@ mod tests {
 
     #[test]
     fn the_mean_is_of_those_that_are_known() {
-        let course = |wait_ns| Course {
+        let rank = |wait_ns| RankWaits {
             rank: RankOnHost {
                 rank: 0,
                 host: "h".into(),
@@ -461,9 +453,9 @@ mod tests {
                 n_unknown: 0,
             }],
         };
-        let courses = [course(Some(4)), course(None), course(Some(8))];
-        let all = mean(&courses.iter().collect::<Vec<_>>(), 0);
+        let ranks = [rank(Some(4)), rank(None), rank(Some(8))];
+        let all = mean(&ranks.iter().collect::<Vec<_>>(), 0);
         assert_eq!((all.wait_ns, all.call_ns, all.n_calls), (Some(6), 10, 3));
-        assert_eq!(mean(&[&courses[1]], 0).wait_ns, None);
+        assert_eq!(mean(&[&ranks[1]], 0).wait_ns, None);
     }
 }

@@ -181,7 +181,7 @@ pub(crate) fn of_run(analysis: &Analysis) -> Vec<Shown> {
         },
         dot: None,
     });
-    let clocks = clocks::clock_courses(analysis).map(|clocks| Shown {
+    let clocks = clocks::clock_offsets(analysis).map(|clocks| Shown {
         file: "clock.svg".to_owned(),
         figure: Figure {
             heading: "Clocks of the hosts".into(),

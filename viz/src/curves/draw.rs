@@ -6,7 +6,7 @@ use plotters::style::Color;
 
 use super::{Curve, CurveAxis, Curves, Quantity, Stroke};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
-use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
+use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::cut;
@@ -101,7 +101,7 @@ impl Curves {
         let sheet = Sheet::new(WIDTH, place.height);
         head.draw(&sheet);
         let drawn = self.draw_plot(&sheet, place);
-        say_if_refused(drawn, &sheet, (LEFT, top + 20));
+        report_refusal(drawn, &sheet, (LEFT, top + 20));
         self.draw_legend(&sheet, bottom + BELOW + 12);
         let names: Vec<String> = self.curves.iter().map(Curve::words).collect();
         sheet.finish(

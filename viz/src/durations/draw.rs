@@ -5,8 +5,8 @@ use plotters::prelude::IntoLogRange;
 
 use super::{Bar, Durations};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_ratios, round_steps};
-use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
-use crate::labels::{Strip, Wish, spread};
+use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
+use crate::labels::{LabelRequest, LabelStrip, spread};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT, text_width};
 
@@ -29,7 +29,7 @@ struct Mark {
 struct Layout {
     head: Head,
     place: Place,
-    labels: Strip,
+    labels: LabelStrip,
     /// Room above the highest bar, for the labels.
     strip: f64,
     /// Ends of the axis of time, in ns.
@@ -47,7 +47,7 @@ impl Durations {
         let sheet = Sheet::new(WIDTH, place.height);
         layout.head.draw(&sheet);
         let drawn = self.draw_plot(&sheet, &marks, &layout, id);
-        say_if_refused(drawn, &sheet, (LEFT, place.top + 20));
+        report_refusal(drawn, &sheet, (LEFT, place.top + 20));
         self.draw_legend(&sheet, &layout, id);
         sheet.finish(
             id,
@@ -81,15 +81,15 @@ impl Durations {
         // A little air at both ends, in equal parts of the logarithm.
         let air = (high / low).powf(0.03).max(1.05);
         let x = (low / air, high * air);
-        let wishes: Vec<Wish> = marks
+        let requests: Vec<LabelRequest> = marks
             .iter()
-            .map(|mark| Wish {
+            .map(|mark| LabelRequest {
                 center: f64::from(LEFT)
                     + (mark.ns / x.0).ln() / (x.1 / x.0).ln() * f64::from(PLOT_WIDTH),
                 width: text_width(&mark.words, 11.0) + 10.0,
             })
             .collect();
-        let labels = spread(&wishes, f64::from(LEFT), f64::from(LEFT + PLOT_WIDTH));
+        let labels = spread(&requests, f64::from(LEFT), f64::from(LEFT + PLOT_WIDTH));
         let strip = labels.leader_height + labels.n_lanes as f64 * f64::from(LANE) + 4.0;
         let head = Head::new(&self.heading.finding, &self.subtitle());
         let top = head.bottom() + 14 + ABOVE;

@@ -6,7 +6,7 @@ use plotters::style::Color;
 
 use super::{Curve, Departure, Serialization};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, PLOT_WIDTH, Place, round_steps};
-use crate::frame::{Drawn, Head, MARGIN, say_if_refused};
+use crate::frame::{Drawn, Head, MARGIN, report_refusal};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::cut;
@@ -40,7 +40,7 @@ impl Serialization {
         let sheet = Sheet::new(crate::frame::WIDTH, place.height);
         head.draw(&sheet);
         let drawn = self.draw_plot(&sheet, place, &scale);
-        say_if_refused(drawn, &sheet, (LEFT, top + 20));
+        report_refusal(drawn, &sheet, (LEFT, top + 20));
         self.draw_legend(&sheet, bottom + BELOW + 12);
         sheet.finish(
             id,

@@ -12,7 +12,7 @@ use plotters::style::Color;
 use super::band::stretches;
 use super::{Heading, StageTime, Stages, cumulate};
 use crate::axes::{self, Axis, BELOW, Place, RIGHT, round_steps};
-use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
+use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
 use crate::svg::{Anchor, Sheet, UNIT};
 use crate::text::{cut, wrap};
 use crate::{Text, style};
@@ -31,12 +31,12 @@ const NAME_LINE: f64 = 14.0;
 #[derive(Debug, Clone)]
 pub struct Comparison {
     heading: Heading,
-    ways: Vec<Way>,
+    paths: Vec<Path>,
 }
 
 /// The thread's way under one configuration.
 #[derive(Debug, Clone)]
-struct Way {
+struct Path {
     name: Text,
     stages: Stages,
     times: Vec<Option<StageTime>>,
@@ -49,7 +49,7 @@ impl Comparison {
     pub fn new(heading: Heading) -> Comparison {
         Comparison {
             heading,
-            ways: Vec::new(),
+            paths: Vec::new(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Comparison {
     ) {
         let times: Vec<_> = (0..stages.len()).map(time).collect();
         let borders_ns = cumulate(&times, stages.down.len());
-        self.ways.push(Way {
+        self.paths.push(Path {
             name,
             stages,
             times,
@@ -81,19 +81,19 @@ impl Comparison {
             left: LEFT,
             top,
             bottom,
-            height: bottom + BELOW + 16 + LEGEND_ROW * self.ways.len() as u32,
+            height: bottom + BELOW + 16 + LEGEND_ROW * self.paths.len() as u32,
         };
         let sheet = Sheet::new(WIDTH, place.height);
         head.draw(&sheet);
         self.draw_levels(&sheet, place);
         let drawn = self.draw_plot(&sheet, place);
-        say_if_refused(drawn, &sheet, (LEFT, top + 20));
-        for (idx, way) in self.ways.iter().enumerate() {
+        report_refusal(drawn, &sheet, (LEFT, top + 20));
+        for (idx, path) in self.paths.iter().enumerate() {
             let y = (bottom + BELOW + 12 + idx as u32 * LEGEND_ROW) as i32 * UNIT;
             let x = MARGIN as i32 * UNIT;
             let class = format!("line {}", style::series(idx));
             sheet.polyline(&class, &[(x, y), (x + 30 * UNIT, y)]);
-            let words = cut(&way.summary(self.ways.first()), 130);
+            let words = cut(&path.summary(self.paths.first()), 130);
             sheet.text(
                 (x + 38 * UNIT, y + 4 * UNIT),
                 Anchor::Start,
@@ -115,14 +115,14 @@ impl Comparison {
             "{}, {}, {}; mean times of one rank",
             self.heading.operation,
             counted_grouped(self.heading.n_instances, "instance"),
-            counted_grouped(self.ways.len() as u64, "run"),
+            counted_grouped(self.paths.len() as u64, "run"),
         )
     }
 
     /// The stages, where all configurations have the same.
     fn same_stages(&self) -> Option<&Stages> {
-        let (first, others) = self.ways.split_first()?;
-        let is_same = |way: &Way| way.stages.names().eq(first.stages.names());
+        let (first, others) = self.paths.split_first()?;
+        let is_same = |path: &Path| path.stages.names().eq(first.stages.names());
         (!first.stages.is_empty() && others.iter().all(is_same)).then_some(&first.stages)
     }
 
@@ -181,7 +181,7 @@ impl Comparison {
     }
 
     fn draw_plot(&self, sheet: &Sheet, place: Place) -> Drawn {
-        let borders = self.ways.iter().flat_map(|way| &way.borders_ns);
+        let borders = self.paths.iter().flat_map(|path| &path.borders_ns);
         let (low, high) = borders.fold((0, 0), |(l, h): (i64, i64), &x| (l.min(x), h.max(x)));
         let (low, high) = (low as f64, (high as f64).max(low as f64 + 1.0));
         let unit = TimeUnit::for_axis(high.max(-low));
@@ -208,21 +208,21 @@ impl Comparison {
         let mut chart = axes::open(sheet, place, (x.0..x.1, -1.0..0.0), axes)?;
         let at = |x: f64, y: f64| chart.plotting_area().map_coordinate(&(x, y));
         sheet.polyline("zero", &[at(0.0, 0.0), at(0.0, -1.0)]);
-        if self.ways.is_empty() {
+        if self.paths.is_empty() {
             let middle = at((x.0 + x.1) / 2.0, -0.5);
             sheet.text(middle, Anchor::Middle, "name", "no runs");
         }
-        for (idx, way) in self.ways.iter().enumerate() {
-            let n_stages = way.stages.len();
+        for (idx, path) in self.paths.iter().enumerate() {
+            let n_stages = path.stages.len();
             let point = |border: usize| {
                 let level = border as f64 / n_stages.max(1) as f64;
-                (way.borders_ns[border] as f64 / unit.ns, -level)
+                (path.borders_ns[border] as f64 / unit.ns, -level)
             };
-            let borders: Vec<String> = way.borders_ns.iter().map(i64::to_string).collect();
-            let data = [("name", way.name.as_str()), ("ns", &borders.join(" "))];
+            let borders: Vec<String> = path.borders_ns.iter().map(i64::to_string).collect();
+            let data = [("name", path.name.as_str()), ("ns", &borders.join(" "))];
             let class = format!("line {}", style::series(idx));
-            sheet.group(&class, &data, &way.tooltip(self.ways.first()), || {
-                for (first, end) in stretches(n_stages, |stage| way.times[stage].is_some()) {
+            sheet.group(&class, &data, &path.tooltip(self.paths.first()), || {
+                for (first, end) in stretches(n_stages, |stage| path.times[stage].is_some()) {
                     chart.draw_series(LineSeries::new((first..=end).map(point), BLACK))?;
                     let points = (first..=end).map(point);
                     chart.draw_series(points.map(|at| Circle::new(at, 28, BLACK.filled())))?;
@@ -235,14 +235,14 @@ impl Comparison {
 
     fn description(&self) -> String {
         let mut text = format!("Comparison timemap of {}.", self.subtitle());
-        for way in &self.ways {
-            text.push_str(&format!(" {}.", way.summary(self.ways.first())));
+        for path in &self.paths {
+            text.push_str(&format!(" {}.", path.summary(self.paths.first())));
         }
         text
     }
 }
 
-impl Way {
+impl Path {
     fn down_ns(&self) -> i64 {
         self.borders_ns.first().map_or(0, |ns| ns.saturating_neg())
     }
@@ -256,8 +256,8 @@ impl Way {
     }
 
     /// The ways down and up, and both together against the baseline's.
-    fn summary(&self, baseline: Option<&Way>) -> String {
-        let all = |way: &Way| way.down_ns().saturating_add(way.up_ns());
+    fn summary(&self, baseline: Option<&Path>) -> String {
+        let all = |path: &Path| path.down_ns().saturating_add(path.up_ns());
         let mut words = format!(
             "{}: {} before 0, {} after 0, {} in total",
             self.name.cut(40),
@@ -269,7 +269,7 @@ impl Way {
             words.push_str(" (as far as resolvable)");
             return words;
         }
-        let baseline = baseline.filter(|way| way.is_resolved() && !std::ptr::eq(*way, self));
+        let baseline = baseline.filter(|path| path.is_resolved() && !std::ptr::eq(*path, self));
         if let Some(baseline) = baseline {
             let than = baseline.name.cut(30);
             let difference = all(self).saturating_sub(all(baseline));
@@ -280,7 +280,7 @@ impl Way {
         words
     }
 
-    fn tooltip(&self, baseline: Option<&Way>) -> String {
+    fn tooltip(&self, baseline: Option<&Path>) -> String {
         let mut words = self.summary(baseline);
         for (name, time) in self.stages.names().zip(&self.times) {
             words.push_str(&match time {

@@ -14,8 +14,8 @@ use plotters_backend::BackendCoord;
 use super::band::{Stretch, band, quantile, stretches};
 use super::plan::{Group, Plan, Sample, Single};
 use super::{Thread, Timemap};
-use crate::frame::{Drawn, Head, WIDTH, say_if_refused};
-use crate::labels::{Strip, Wish, spread};
+use crate::frame::{Drawn, Head, WIDTH, report_refusal};
+use crate::labels::{LabelRequest, LabelStrip, spread};
 use crate::style;
 use crate::svg::{Anchor, Backend, Sheet, UNIT, text_width};
 use crate::text::{cut, wrap};
@@ -34,8 +34,8 @@ type Chart<'a> = ChartContext<'a, Backend, Cartesian2d<RangedCoordf64, RangedCoo
 /// Where things lie, in px, and the scale.
 struct Layout {
     head: Head,
-    starts: Strip,
-    ends: Strip,
+    starts: LabelStrip,
+    ends: LabelStrip,
     plot_top: u32,
     plot_bottom: u32,
     height: u32,
@@ -56,7 +56,7 @@ impl Timemap {
         layout.head.draw(&sheet);
         self.draw_row_names(&sheet, &layout);
         let drawn = self.draw_plot(&sheet, &plan, &layout, id);
-        say_if_refused(drawn, &sheet, (LEFT, layout.plot_top + 20));
+        report_refusal(drawn, &sheet, (LEFT, layout.plot_top + 20));
         draw_legend(&sheet, &plan, &layout);
         sheet.finish(
             id,
@@ -82,23 +82,23 @@ impl Timemap {
         let head = Head::new(&self.heading.finding, &self.subtitle(plan));
         let place = |border: fn(&Thread) -> i64,
                      text: for<'s, 't> fn(&'s Single<'t>) -> &'s str| {
-            let wishes: Vec<Wish> = plan
+            let requests: Vec<LabelRequest> = plan
                 .singles
                 .iter()
                 .filter(|single| !text(single).is_empty())
                 .map(|single| {
                     let at = (border(single.thread) as f64 / unit.ns - x.0) / (x.1 - x.0);
-                    Wish {
+                    LabelRequest {
                         center: f64::from(LEFT) + at * f64::from(PLOT_WIDTH),
                         width: text_width(text(single), 11.0) + 8.0,
                     }
                 })
                 .collect();
-            spread(&wishes, f64::from(LEFT), f64::from(LEFT + PLOT_WIDTH))
+            spread(&requests, f64::from(LEFT), f64::from(LEFT + PLOT_WIDTH))
         };
-        let starts = place(|t| t.way_down_ns().saturating_neg(), |single| &single.start);
-        let ends = place(Thread::way_up_ns, |single| &single.end);
-        let strip = |strip: &Strip| match strip.n_lanes {
+        let starts = place(|t| t.down_ns().saturating_neg(), |single| &single.start);
+        let ends = place(Thread::up_ns, |single| &single.end);
+        let strip = |strip: &LabelStrip| match strip.n_lanes {
             0 => 8.0,
             n_lanes => strip.leader_height + n_lanes as f64 * f64::from(LANE) + 4.0,
         };
@@ -442,7 +442,7 @@ fn draw_labels(sheet: &Sheet, chart: &Chart<'_>, plan: &Plan<'_>, layout: &Layou
         .iter()
         .filter(|single| !single.start.is_empty());
     for (single, placed) in starts.zip(&layout.starts.placed) {
-        let first_ns = single.thread.way_down_ns().saturating_neg();
+        let first_ns = single.thread.down_ns().saturating_neg();
         let line = (
             chart_x(chart, first_ns as f64 / layout.unit.ns),
             chart_y(chart, 0.0),
@@ -454,7 +454,7 @@ fn draw_labels(sheet: &Sheet, chart: &Chart<'_>, plan: &Plan<'_>, layout: &Layou
     }
     let ends = plan.singles.iter().filter(|single| !single.end.is_empty());
     for (single, placed) in ends.zip(&layout.ends.placed) {
-        let last_ns = single.thread.way_up_ns();
+        let last_ns = single.thread.up_ns();
         let line = (
             chart_x(chart, last_ns as f64 / layout.unit.ns),
             chart_y(chart, n_rows),

@@ -227,9 +227,9 @@ impl Timemap {
                 extremes.len() - 1
             })
         };
-        let down = self.longest_and_shortest(0..n_down, Thread::way_down_ns);
+        let down = self.longest_and_shortest(0..n_down, Thread::down_ns);
         let down = down.map(|(longest, shortest)| (mark(longest), mark(shortest)));
-        let up = self.longest_and_shortest(n_down..self.stages.len(), Thread::way_up_ns);
+        let up = self.longest_and_shortest(n_down..self.stages.len(), Thread::up_ns);
         let up = up.map(|(longest, shortest)| (mark(longest), mark(shortest)));
         let [to_left, to_right] = match self.sides {
             Sides::BeforeAndAfter => [

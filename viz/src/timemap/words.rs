@@ -88,8 +88,8 @@ impl Timemap {
         format!(
             "{}: {} {left}, {} {right}\n{}",
             thread.line.full_name(),
-            sum(down, thread.way_down_ns()),
-            sum(rest, thread.way_up_ns()),
+            sum(down, thread.down_ns()),
+            sum(rest, thread.up_ns()),
             stages.join("\n")
         )
     }

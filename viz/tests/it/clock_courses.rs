@@ -1,11 +1,11 @@
 //! The clocks of hosts as people meet them, and what must hold for any.
 
 use crate::examples::{HOSTILE, assert_inert, assert_well_formed};
-use collbench_viz::{ClockCourses, OffsetPoint, Picture};
+use collbench_viz::{ClockOffsets, OffsetPoint, Picture};
 use proptest::prelude::*;
 use roxmltree::Document;
 
-fn svg(clocks: ClockCourses) -> String {
+fn svg(clocks: ClockOffsets) -> String {
     Picture::from(clocks).to_svg()
 }
 
@@ -19,9 +19,9 @@ fn point(at_ns: i64, offset_ns: i64, error_ns: i64) -> OffsetPoint {
 
 /// Two clocks over 100 s: one bends up by 4 us, one down by 1 us; a burst of the first was
 /// disturbed.
-fn two() -> ClockCourses {
+fn two() -> ClockOffsets {
     let finding = "The clock of n2 departs from a straight line by up to 4 us";
-    let mut clocks = ClockCourses::new(finding.into(), "Against n1".into());
+    let mut clocks = ClockOffsets::new(finding.into(), "Against n1".into());
     for (host, most_ns) in [("n2", 4_000), ("n3", -1_000)] {
         let bend = |second: i64| most_ns * second * (100 - second) / 2_500;
         let curve = (0..=100).map(|second| point(second * 1_000_000_000, bend(second), 300));
@@ -64,7 +64,7 @@ fn a_disturbed_burst_is_as_far_from_the_curve_as_it_was_disturbed() {
 
 #[test]
 fn names_are_inert() {
-    let mut clocks = ClockCourses::new(HOSTILE.into(), HOSTILE.into());
+    let mut clocks = ClockOffsets::new(HOSTILE.into(), HOSTILE.into());
     clocks.push(HOSTILE.into(), [point(0, 0, 0)], []);
     assert_inert(&svg(clocks));
 }
@@ -75,7 +75,7 @@ proptest! {
         points in prop::collection::vec(any::<(i64, i64, i64)>(), 0..20),
         bursts in prop::collection::vec(any::<(i64, i64, i64)>(), 0..20),
     ) {
-        let mut clocks = ClockCourses::new("any".into(), "".into());
+        let mut clocks = ClockOffsets::new("any".into(), "".into());
         let of = |list: Vec<(i64, i64, i64)>| list.into_iter().map(|(at, offset, error)| point(at, offset, error));
         clocks.push("n".into(), of(points), of(bursts));
         assert_well_formed(&svg(clocks));

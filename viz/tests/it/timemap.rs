@@ -32,7 +32,7 @@ fn twenty_four_ranks_on_as_many_hosts_have_a_look_each() {
 #[test]
 fn without_arrival_waits_the_picture_starts_with_the_core() {
     let finding = "The ranks of a host leave one after the other";
-    let timemap = allreduce(16, 4).without_way_down(finding.into());
+    let timemap = allreduce(16, 4).without_down(finding.into());
     insta::assert_binary_snapshot!("way-up.svg", svg(timemap).into());
 }
 
@@ -236,7 +236,7 @@ fn without_the_way_down_the_way_up_is_the_same() {
         lines(&document).iter().map(numbers).collect()
     };
     let whole = ways(allreduce(16, 4));
-    let up = ways(allreduce(16, 4).without_way_down("Up".into()));
+    let up = ways(allreduce(16, 4).without_down("Up".into()));
     assert_eq!(
         up,
         whole

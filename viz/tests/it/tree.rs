@@ -21,7 +21,7 @@ fn tree(n: u32) -> Tree {
         up: StageTime::new(if rank == 4 { 1_000_000 } else { 5_000 }, 500).filter(|_| rank > 0),
         wait: StageTime::new(i64::from(rank) * 100, 500),
     });
-    Tree::new(heading(), Waits::ForTurn, nodes.collect())
+    Tree::new(heading(), Waits::ForSiblings, nodes.collect())
 }
 
 #[test]
@@ -77,11 +77,11 @@ fn what_is_not_known_is_no_length() {
     };
     let root = node.clone();
     node.parent = Some(0);
-    let svg = Picture::from(Tree::new(heading(), Waits::ForTurn, vec![root, node])).to_svg();
+    let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, vec![root, node])).to_svg();
     assert!(svg.contains("edge-unknown") && svg.contains("node unknown"));
     assert!(!svg.contains("0 ns</text>\n<rect class=\"bar\""), "{svg}");
     assert!(svg.contains("&lt;b&gt;") && !svg.contains("<b>"));
-    let empty = Picture::from(Tree::new(heading(), Waits::ForTurn, Vec::new())).to_svg();
+    let empty = Picture::from(Tree::new(heading(), Waits::ForSiblings, Vec::new())).to_svg();
     assert!(empty.contains("no tree"));
 }
 
@@ -106,7 +106,7 @@ fn who_sends_to_another_than_its_parent_says_so_and_draws_no_edge_of_it() {
         node.up = StageTime::new(1_000, 3);
     }
     nodes[2].other_parent = Some("rank 1".into());
-    let svg = Picture::from(Tree::new(heading(), Waits::ForTurn, nodes)).to_svg();
+    let svg = Picture::from(Tree::new(heading(), Waits::ForSiblings, nodes)).to_svg();
     assert!(svg.contains(">9.00 us to rank 1</text>"), "{svg}");
     assert!(svg.contains("transfer to rank 1: 9.00 us"));
     assert_eq!(svg.matches("9.00 us to rank").count(), 1);

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use collbench_analyzer::Analysis;
 use collbench_analyzer::results::ClockCourse;
 use collbench_text::quantity;
-use collbench_viz::{ClockCourses, OffsetPoint};
+use collbench_viz::{ClockOffsets, OffsetPoint};
 
 use crate::words;
 
@@ -22,7 +22,7 @@ pub(super) const CAPTION: &str = "Above: the offset of each host's clock against
 const MAX_CLOCKS: usize = 12;
 
 /// The picture; `None` of one host, and where no clock was aligned.
-pub(super) fn clock_courses(analysis: &Analysis) -> Option<ClockCourses> {
+pub(super) fn clock_offsets(analysis: &Analysis) -> Option<ClockOffsets> {
     let courses = &analysis.clock.courses;
     let mut shown: Vec<&ClockCourse> = courses.iter().collect();
     // The sort is stable: of equals the first hosts.
@@ -42,7 +42,7 @@ pub(super) fn clock_courses(analysis: &Analysis) -> Option<ClockCourses> {
         drifts(analysis),
         violations(analysis)
     );
-    let mut picture = ClockCourses::new(finding.into(), subtitle.into());
+    let mut picture = ClockOffsets::new(finding.into(), subtitle.into());
     for course in shown.into_iter().take(MAX_CLOCKS) {
         let point = |&(at_ns, offset_ns, error_ns): &(i64, i64, i64)| OffsetPoint {
             at_ns,

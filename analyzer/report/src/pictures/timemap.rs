@@ -127,7 +127,7 @@ pub(super) fn without_waits(
     if wait.total == 0 || is_overlapped(operation) {
         return None;
     }
-    Some(with_waits.without_way_down(finding_without_waits(operation).into()))
+    Some(with_waits.without_down(finding_without_waits(operation).into()))
 }
 
 /// How long the operation takes each rank once the waiting is over, as a sentence.

@@ -101,7 +101,7 @@ pub(super) fn picture(analysis: &Analysis, operation: &OperationSummary) -> Opti
     let waits = if points.any(|point| !point.arrivals.is_empty()) {
         Waits::ForOthers
     } else {
-        Waits::ForTurn
+        Waits::ForSiblings
     };
     let finding = words::slowest_edge(analysis, tree);
     Some(viz::Tree::new(

@@ -9,7 +9,7 @@ use super::super::spanning::SpanningTree;
 /// Direction along a tree. As in the papers, the root is at the bottom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Direction {
-    /// Towards the root.
+    /// To the root.
     Down,
     /// From the root.
     Up,

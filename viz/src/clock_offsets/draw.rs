@@ -4,9 +4,9 @@ use collbench_text::quantity::{TimeUnit, duration, grouped, tick};
 use plotters::prelude::{BLACK, Circle, LineSeries, Polygon};
 use plotters::style::Color;
 
-use super::{ClockCourses, Course, OffsetPoint};
+use super::{ClockOffsets, HostClock, OffsetPoint};
 use crate::axes::{self, ABOVE, Axis, BELOW, LEFT, Place, round_steps};
-use crate::frame::{Drawn, Head, MARGIN, WIDTH, say_if_refused};
+use crate::frame::{Drawn, Head, MARGIN, WIDTH, report_refusal};
 use crate::style;
 use crate::svg::{Anchor, Sheet, UNIT};
 
@@ -46,7 +46,7 @@ impl Scale {
     }
 }
 
-impl ClockCourses {
+impl ClockOffsets {
     /// The picture; see [`Picture::draw`](crate::Picture::draw).
     pub(crate) fn draw(&self, id: &str) -> String {
         let head = Head::new(&self.finding, self.subtitle.as_str());
@@ -70,9 +70,9 @@ impl ClockCourses {
         });
         let x = Scale::of(times);
         let drawn = self.draw_curves(&sheet, place(top, bottom), x);
-        say_if_refused(drawn, &sheet, (LEFT, top + 20));
+        report_refusal(drawn, &sheet, (LEFT, top + 20));
         let drawn = self.draw_residuals(&sheet, place(second_top, second_bottom), x);
-        say_if_refused(drawn, &sheet, (LEFT, second_top + 20));
+        report_refusal(drawn, &sheet, (LEFT, second_top + 20));
         self.draw_legend(&sheet, legend);
         sheet.finish(
             id,
@@ -122,7 +122,7 @@ impl ClockCourses {
     }
 
     fn draw_residuals(&self, sheet: &Sheet, place: Place, x: Scale) -> Drawn {
-        let residuals = self.clocks.iter().flat_map(Course::residuals);
+        let residuals = self.clocks.iter().flat_map(HostClock::residuals);
         let y = Scale::of(residuals.map(|point| point.offset_ns));
         let words = format!("measured minus the curve, in {}", y.unit.name);
         let mut chart = self.open(sheet, place, (x, y), &words)?;
@@ -190,7 +190,7 @@ impl ClockCourses {
     }
 }
 
-impl Course {
+impl HostClock {
     /// How far it bends and how sure that is, in words.
     fn summary(&self) -> String {
         let offsets = || self.curve.iter().map(|point| point.offset_ns);

@@ -21,24 +21,24 @@ pub struct OffsetPoint {
 
 /// The clocks of hosts over a run.
 #[derive(Debug, Clone)]
-pub struct ClockCourses {
+pub struct ClockOffsets {
     finding: Text,
     subtitle: Text,
-    clocks: Vec<Course>,
+    clocks: Vec<HostClock>,
 }
 
 #[derive(Debug, Clone)]
-struct Course {
+struct HostClock {
     host: Text,
     /// Ascending in time.
     curve: Vec<OffsetPoint>,
     measured: Vec<OffsetPoint>,
 }
 
-impl ClockCourses {
+impl ClockOffsets {
     /// None yet; `finding` is what one should see, `subtitle` what it is of.
-    pub fn new(finding: Text, subtitle: Text) -> ClockCourses {
-        ClockCourses {
+    pub fn new(finding: Text, subtitle: Text) -> ClockOffsets {
+        ClockOffsets {
             finding,
             subtitle,
             clocks: Vec::new(),
@@ -56,7 +56,7 @@ impl ClockCourses {
         let mut curve: Vec<OffsetPoint> = curve.into_iter().collect();
         curve.sort_by_key(|point| point.at_ns);
         if !curve.is_empty() {
-            self.clocks.push(Course {
+            self.clocks.push(HostClock {
                 host,
                 curve,
                 measured: measured.into_iter().collect(),
@@ -65,7 +65,7 @@ impl ClockCourses {
     }
 }
 
-impl Course {
+impl HostClock {
     /// The curve at a time, ns.
     fn at(&self, at_ns: i64) -> i64 {
         let behind = self.curve.partition_point(|point| point.at_ns <= at_ns);
